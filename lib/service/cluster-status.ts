@@ -1,0 +1,53 @@
+import type { ClusterIdentity } from './cluster';
+import { isUnderWay, readPrintJobs, type PrintJob } from './print-job';
+import { readPrinter, type Printer } from './printer';
+import { flag, record, records, time, type Json } from './wire';
+
+/** Contract 3.1. */
+export interface ClusterStatus extends ClusterIdentity {
+  clusterId: string;
+  online: boolean | null;
+  /** The figures are the last known ones: the service could not be asked. */
+  stale: boolean;
+  generatedAt: string | null;
+  receivedAt: string;
+  printers: Printer[];
+  /** Queue and running. */
+  jobs: PrintJob[];
+  /** At most 10. */
+  history: PrintJob[];
+  current: PrintJob | null;
+}
+
+export interface StatusContext {
+  clusterId: string;
+  receivedAt: string;
+  /** From the cluster list, where it was read. */
+  identity: ClusterIdentity | null;
+}
+
+const LONGEST_HISTORY = 10;
+
+/** The status answer's `data` as a record; an array counts by its first entry (wire facts, trap 29). Null: no status at all. */
+export const statusRecord = (data: unknown): Json | null =>
+  record(data) ?? (Array.isArray(data) ? (record(data[0]) ?? {}) : null);
+
+/** Reads a status record (wire facts 6), every part of which may be missing (trap 15). */
+export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity }: StatusContext): ClusterStatus {
+  const jobs = readPrintJobs(wire.print_jobs, clusterId);
+  return {
+    clusterId,
+    name: identity?.name ?? null,
+    hostGuid: identity?.hostGuid ?? null,
+    model: identity?.model ?? null,
+    online: flag(wire.is_online),
+    authorized: identity?.authorized ?? null,
+    stale: false,
+    generatedAt: time(wire.generated_time),
+    receivedAt,
+    printers: records(wire.printers).map(readPrinter),
+    jobs,
+    history: readPrintJobs(wire.recently_completed, clusterId).slice(0, LONGEST_HISTORY),
+    current: jobs.find(isUnderWay) ?? jobs.find(({ state }) => state === 'preparing') ?? null,
+  };
+}

@@ -1,0 +1,79 @@
+/** The codes that flows see as `error.code` (contract 4). */
+export const ERROR_CODES = [
+  'NOT_CONFIGURED',
+  'NOT_SIGNED_IN',
+  'FORBIDDEN',
+  'INVALID_INPUT',
+  'UNSUPPORTED_FILE_TYPE',
+  'FILE_NOT_READABLE',
+  'FILE_NOT_WRITABLE',
+  'FILE_CHANGED',
+  'UPLOAD_FAILED',
+  'NOT_FOUND',
+  'NOT_ACCEPTED',
+  'PRINT_OUTCOME_UNKNOWN',
+  'PRINT_FAILED',
+  'ACTION_FAILED',
+  'REPORT_FAILED',
+  'TIMEOUT',
+  'RATE_LIMITED',
+  'NETWORK',
+  'SERVICE_ERROR',
+  'TOO_LARGE',
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/**
+ * What is known of a request that failed:
+ * `unsent` it never left, `refused` the service answered no, `lost` it may have been carried out.
+ */
+export type Fate = 'unsent' | 'refused' | 'lost';
+
+/** The ids that an error or a message carries (contract 3). */
+export interface Ids {
+  clusterId?: string | undefined;
+  printerId?: string | undefined;
+  jobId?: string | undefined;
+  clusterJobId?: string | undefined;
+}
+
+export interface ErrorDetails {
+  cause?: unknown;
+  /** HTTP status, where the service answered. */
+  statusCode?: number | undefined;
+  /** The service's own error code (wire facts 1.1), where it gave one. */
+  serviceCode?: string | undefined;
+  fate?: Fate | undefined;
+  /** Milliseconds that the service asked to wait (Retry-After). */
+  retryAfter?: number | undefined;
+  ids?: Ids | undefined;
+}
+
+/** Every failure that the pack reports. The message is one sentence that names the cause and the cure. */
+export class PrintingError extends Error {
+  override readonly name = 'PrintingError';
+  readonly code: ErrorCode;
+  readonly statusCode: number | undefined;
+  readonly serviceCode: string | undefined;
+  readonly fate: Fate | undefined;
+  readonly retryAfter: number | undefined;
+  readonly ids: Ids;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.statusCode = details.statusCode;
+    this.serviceCode = details.serviceCode;
+    this.fate = details.fate;
+    this.retryAfter = details.retryAfter;
+    this.ids = details.ids ?? {};
+  }
+}
+
+/** Any thrown thing as a PrintingError; what isn't one yet is an error of our own making, told as SERVICE_ERROR. */
+export function asPrintingError(thrown: unknown): PrintingError {
+  if (thrown instanceof PrintingError) return thrown;
+  const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
+  return new PrintingError('SERVICE_ERROR', `Something unexpected happened: ${cause.message}.`, { cause });
+}

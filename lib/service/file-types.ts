@@ -1,0 +1,76 @@
+import { PrintingError } from './errors';
+
+/** One row of the interface's "Supported file types". */
+export interface FileType {
+  /** Lower case, with its dot. */
+  extension: string;
+  /** Goes into the upload request and is the Content-Type of the bytes. */
+  contentType: string;
+  type: 'Toolpath' | 'Mesh' | 'Image' | 'Document';
+}
+
+const row = (extension: string, contentType: string, type: FileType['type']): FileType => ({
+  extension,
+  contentType,
+  type,
+});
+
+/** What can be printed; goes to the jobs upload endpoint. */
+export const TOOLPATHS: readonly FileType[] = [
+  row('.gcode', 'text/plain', 'Toolpath'),
+  row('.gcode.gz', 'application/gzip', 'Toolpath'),
+  row('.ufp', 'application/x-ufp', 'Toolpath'),
+];
+
+/** What can only be kept; goes to the files upload endpoint. */
+export const PROJECT_FILES: readonly FileType[] = [
+  row('.3mf', 'application/vnd.ms-package.3dmanufacturing-3dmodel+xml', 'Mesh'),
+  row('.stl', 'model/stl', 'Mesh'),
+  row('.jpg', 'image/jpeg', 'Image'),
+  row('.jpeg', 'image/jpeg', 'Image'),
+  row('.png', 'image/png', 'Image'),
+  row('.pdf', 'application/pdf', 'Document'),
+  row('.doc', 'application/msword', 'Document'),
+  row('.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'Document'),
+  row('.xls', 'application/vnd.ms-excel', 'Document'),
+  row('.xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'Document'),
+  row('.ppt', 'application/vnd.ms-powerpoint', 'Document'),
+  row('.pptx', 'application/vnd.openxmlformats-officedocument.presentationml.presentation', 'Document'),
+  row('.txt', 'text/plain', 'Document'),
+];
+
+/** Models that people take for something printable; the service slices nothing (interface, What the service does 8). */
+const UNSLICED = ['.stl', '.3mf', '.obj', '.step', '.stp'];
+
+/** The toolpath type of a file name; case doesn't count. Undefined for anything else. */
+export const findToolpath = (name: string): FileType | undefined => find(TOOLPATHS, name);
+
+/** The toolpath type of a file name. Throws UNSUPPORTED_FILE_TYPE. */
+export function toolpath(name: string): FileType {
+  const found = findToolpath(name);
+  if (found) return found;
+  const allowed = inWords(TOOLPATHS);
+  const sentence = UNSLICED.some((extension) => endsIn(name, extension))
+    ? `"${name}" is a mesh and must be sliced first: only ${allowed} files can be printed.`
+    : `"${name}" is not a toolpath: only ${allowed} files can be printed.`;
+  throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
+}
+
+/** The type of a file for the library. Throws UNSUPPORTED_FILE_TYPE. */
+export function projectFile(name: string): FileType {
+  const found = find(PROJECT_FILES, name);
+  if (found) return found;
+  const sentence = `"${name}" is no project file: the library takes ${inWords(PROJECT_FILES)} files.`;
+  throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
+}
+
+const find = (types: readonly FileType[], name: string) => types.find(({ extension }) => endsIn(name, extension));
+
+/** An extension needs something before it: `.gcode` alone is a name without one. */
+const endsIn = (name: string, extension: string): boolean =>
+  name.length > extension.length && name.toLowerCase().endsWith(extension);
+
+function inWords(types: readonly FileType[]): string {
+  const extensions = types.map(({ extension }) => extension);
+  return `${extensions.slice(0, -1).join(', ')} and ${extensions.at(-1) ?? ''}`;
+}

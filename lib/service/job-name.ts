@@ -1,0 +1,45 @@
+import { PrintingError } from './errors';
+import { findToolpath } from './file-types';
+
+const SHORTEST = 3;
+const LONGEST = 255;
+/** With an extension too: `con.gcode` is still the device. */
+const DEVICE = /^(con|prn|aux|nul|com[1-9]|lpt[1-9])(\.|$)/i;
+const FORBIDDEN = /[\\/:*?"<>|]/;
+// eslint-disable-next-line no-control-regex -- they are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/**
+ * The name under which a toolpath is stored: `wanted`, or the file's own where that is blank; always with the extension
+ * of what is sent (contract 3.4). Throws INVALID_INPUT for a name that the service would refuse (wire facts 4.1) and
+ * for one whose extension says something else than the file's.
+ */
+export function jobName(wanted: string | undefined, fileName: string, compress: boolean): string {
+  const name = wanted?.trim() ? wanted : fileName;
+  const own = findToolpath(fileName)?.extension ?? '';
+  const sent = compress && own === '.gcode' ? '.gcode.gz' : own;
+  const given = findToolpath(name)?.extension;
+  const full = given === sent ? name : given === undefined ? name + sent : given === own ? `${name}.gz` : null;
+  if (full === null)
+    throw refusal(
+      `The job name "${name}" ends in ${given ?? ''} but the file is sent as ${sent}: leave the extension out.`,
+    );
+  const reason = brokenRule(full);
+  if (reason) throw refusal(`The job name ${reason}: set another job name.`);
+  return full;
+}
+
+function brokenRule(name: string): string | null {
+  // Counted as people do, not in UTF-16 units.
+  const { length } = [...name];
+  if (length < SHORTEST || length > LONGEST) return `has ${length} characters and may have ${SHORTEST} to ${LONGEST}`;
+  const quoted = JSON.stringify(name);
+  if (/^\s/.test(name)) return `${quoted} starts with a blank`;
+  if (name.startsWith('..')) return `${quoted} starts with two dots`;
+  if (FORBIDDEN.test(name)) return `${quoted} holds one of \\ / : * ? " < > |`;
+  if (CONTROL.test(name)) return `${quoted} holds a control character`;
+  if (DEVICE.test(name)) return `${quoted} is a reserved device name`;
+  return null;
+}
+
+const refusal = (sentence: string) => new PrintingError('INVALID_INPUT', sentence);

@@ -1,0 +1,145 @@
+import { flag, number, record, records, text, time, type Json } from './wire';
+
+/** Our word for where a job stands (contract 3.2); `status` beside it stays the service's. */
+export type JobState =
+  | 'waiting'
+  | 'approval'
+  | 'attention'
+  | 'preparing'
+  | 'printing'
+  | 'paused'
+  | 'finishing'
+  | 'finished'
+  | 'failed'
+  | 'aborted'
+  | 'unknown';
+
+/** A difference between printer and job that a person must mend, or force where `overridable` (wire facts 8, 12.5). */
+export interface ChangeRequired {
+  type: string | null;
+  /** Extruder, counted from 0. */
+  index: number | null;
+  originId: string | null;
+  originName: string | null;
+  targetId: string | null;
+  targetName: string | null;
+  overridable: boolean | null;
+}
+
+/** One printing of a stored file (contract 3.2). Times in seconds, `progress` in percent with one decimal. */
+export interface PrintJob {
+  clusterJobId: string | null;
+  jobId: string | null;
+  clusterId: string | null;
+  name: string | null;
+  status: string | null;
+  state: JobState;
+  progress: number | null;
+  timeElapsed: number | null;
+  timeTotal: number | null;
+  timeRemaining: number | null;
+  printerId: string | null;
+  printerName: string | null;
+  owner: string | null;
+  sentFrom: string | null;
+  createdAt: string | null;
+  changesRequired: ChangeRequired[];
+}
+
+/** Wire facts 12.2. */
+const BY_STATUS: Record<string, JobState> = {
+  queued: 'waiting',
+  wait_approval: 'approval',
+  wait_user_action: 'attention',
+  wait_for_configuration: 'attention',
+  sent_to_printer: 'preparing',
+  pre_print: 'preparing',
+  printing: 'printing',
+  pausing: 'paused',
+  paused: 'paused',
+  resuming: 'paused',
+  post_print: 'finishing',
+  aborting: 'aborted',
+  aborted: 'aborted',
+  finished: 'finished',
+  failed: 'failed',
+  error: 'failed',
+};
+
+/** Wire facts 12.3: what the coarse state can say where the fine one is missing or new. */
+const BY_COARSE_STATE: Record<string, JobState> = {
+  wait_approval: 'approval',
+  sending: 'preparing',
+  waiting: 'waiting',
+};
+
+/** A job that stopped before this share of its time was aborted (contract 3.3). */
+const FINISHED_FROM = 0.95;
+
+/** Reads a print job instance (wire facts 8). `clusterId` is the cluster it was read from, for a record that doesn't say. */
+export function readPrintJob(wire: Json, clusterId: string | null = null): PrintJob {
+  const timeElapsed = number(wire.time_elapsed);
+  const timeTotal = number(wire.time_total);
+  const ratio = share(timeElapsed, timeTotal);
+  const changesRequired = records(wire.configuration_changes_required).map(readChange);
+  return {
+    // Older answers named the instance otherwise (wire facts 7).
+    clusterJobId: text(wire.uuid) ?? text(wire.job_instance_uuid) ?? text(wire.cluster_job_id),
+    jobId: text(wire.cloud_job_id),
+    clusterId: text(wire.cluster_id) ?? clusterId,
+    name: text(wire.name),
+    status: text(wire.status),
+    state: jobState(text(wire.status), text(wire.state), ratio, changesRequired.length > 0),
+    progress: ratio === null ? null : Math.round(ratio * 1000) / 10,
+    timeElapsed,
+    timeTotal,
+    timeRemaining: number(wire.time_remaining),
+    printerId: text(wire.printer_uuid) ?? text(wire.printed_on_uuid),
+    printerName: text(wire.printer_name),
+    owner: text(wire.owner),
+    sentFrom: text(wire.sent_from),
+    createdAt: time(wire.created_at),
+    changesRequired,
+  };
+}
+
+function jobState(status: string | null, coarse: string | null, ratio: number | null, changes: boolean): JobState {
+  if (status === 'wait_cleanup') return ratio === null ? 'finishing' : ratio >= FINISHED_FROM ? 'finished' : 'aborted';
+  const state = own(BY_STATUS, status) ?? own(BY_COARSE_STATE, coarse) ?? 'unknown';
+  return state === 'waiting' && changes ? 'attention' : state;
+}
+
+const own = <T>(table: Record<string, T>, key: string | null): T | undefined =>
+  key !== null && Object.hasOwn(table, key) ? table[key] : undefined;
+
+/** Elapsed of total, 0 to 1; null where the times don't say (wire facts, trap 22). */
+function share(elapsed: number | null, total: number | null): number | null {
+  if (elapsed === null || total === null || total <= 0) return null;
+  return Math.min(1, Math.max(0, elapsed / total));
+}
+
+function readChange(wire: Json): ChangeRequired {
+  return {
+    type: text(wire.type_of_change),
+    index: number(wire.index),
+    originId: text(wire.origin_id),
+    originName: text(wire.origin_name),
+    targetId: text(wire.target_id),
+    targetName: text(wire.target_name),
+    overridable: flag(wire.is_overridable),
+  };
+}
+
+/** The jobs of a list in an answer; what isn't a record is left out. */
+export const readPrintJobs = (wire: unknown, clusterId: string | null = null): PrintJob[] =>
+  records(wire).map((entry) => readPrintJob(entry, clusterId));
+
+/** A single job where one may stand. */
+export function readOptionalPrintJob(wire: unknown, clusterId: string | null = null): PrintJob | null {
+  const entry = record(wire);
+  return entry && Object.keys(entry).length > 0 ? readPrintJob(entry, clusterId) : null;
+}
+
+/** On the printer and begun. `aborting` bears the state of its end but is still under way. */
+export const isUnderWay = ({ state, status }: PrintJob): boolean =>
+  state === 'printing' || state === 'paused' || state === 'finishing' || status === 'aborting';

@@ -1,0 +1,61 @@
+import { PrintingError, type ErrorCode } from './errors';
+import { record, records, text } from './wire';
+
+/** What a failed answer says, read from the `errors` array (wire facts 1.1) or the token endpoint's own shape (3). */
+export interface Refusal {
+  serviceCode: string | undefined;
+  /** Short text of the service for people; bodies that aren't JSON give none. */
+  says: string | undefined;
+}
+
+const LONGEST_TEXT = 200;
+
+export function readRefusal(body: unknown): Refusal {
+  const first = records(record(body)?.errors)[0];
+  const says = text(first?.detail) ?? text(first?.title) ?? text(record(body)?.error_description);
+  return {
+    serviceCode: text(first?.code) ?? text(record(body)?.error) ?? undefined,
+    says: says ? withoutAddresses(says).slice(0, LONGEST_TEXT) : undefined,
+  };
+}
+
+/** Signed addresses are secrets and must not travel in error texts. */
+export const withoutAddresses = (words: string): string => words.replace(/\b[a-z][a-z+.-]*:\/\/\S+/gi, '(address)');
+
+/** The error of an answer that is not 2xx (contract 4). `what` names the thing asked for, such as `the cluster`. */
+export function refusalError(status: number, body: unknown, what: string, retryAfter?: number): PrintingError {
+  const { serviceCode, says } = readRefusal(body);
+  const [code, sentence] = explain(status, what);
+  const own = [serviceCode, says].filter(Boolean).join(': ');
+  return new PrintingError(code, own ? `${sentence.replace(/\.$/, '')} (${own}).` : sentence, {
+    statusCode: status,
+    serviceCode,
+    retryAfter,
+    fate: status >= 500 ? 'lost' : 'refused',
+  });
+}
+
+function explain(status: number, what: string): [ErrorCode, string] {
+  switch (status) {
+    case 401:
+      return ['NOT_SIGNED_IN', 'The service did not take the sign-in: open the account and sign in again.'];
+    case 403:
+      return ['FORBIDDEN', `The service refused ${what}: check the rights of the user and the scope of the account.`];
+    case 404:
+      return ['NOT_FOUND', `The service does not know ${what}: check the id and the workspace.`];
+    case 409:
+      return ['NOT_ACCEPTED', `The service did not accept ${what} now: the printer is busy, full or inactive; try later.`];
+    case 429:
+      return ['RATE_LIMITED', `The service asks to slow down before ${what}: try later or ask less often.`];
+    default:
+      return status >= 500
+        ? ['SERVICE_ERROR', `The service failed with status ${status} on ${what}: try again later.`]
+        : ['SERVICE_ERROR', `The service answered ${what} with the unexpected status ${status}.`];
+  }
+}
+
+/** An expired or unknown access token, to be answered by one refresh and one repeat (wire facts, trap 1). */
+export function isExpiredToken(status: number, body: unknown): boolean {
+  if (status === 401) return true;
+  return status === 403 && ['tokenExpired', 'invalidToken'].includes(readRefusal(body).serviceCode ?? '');
+}

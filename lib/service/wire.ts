@@ -1,0 +1,36 @@
+/** Readers for answers in which every field can be missing, null, or of another kind than expected. */
+
+export type Json = Record<string, unknown>;
+
+export const record = (value: unknown): Json | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : null;
+
+/** An array as it is; a single object where a list is meant counts as a list of one (wire facts, trap 29). */
+export function list(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value;
+  return record(value) ? [value] : [];
+}
+
+export const records = (value: unknown): Json[] => list(value).map(record).filter((entry) => entry !== null);
+
+/** A non-blank string, else null. */
+export const text = (value: unknown): string | null => (typeof value === 'string' && value.trim() !== '' ? value : null);
+
+/** A finite number, also when it came as a string; else null. */
+export function number(value: unknown): number | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  if (typeof value !== 'string' || value.trim() === '') return null;
+  const parsed = Number(value);
+  return Number.isFinite(parsed) ? parsed : null;
+}
+
+export const flag = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null);
+
+/** A time of the service as ISO 8601 UTC; one without a zone is UTC (wire facts 1). Null for what is no time. */
+export function time(value: unknown): string | null {
+  const given = text(value);
+  if (!given) return null;
+  const zoned = /(Z|[+-]\d\d:?\d\d)$/i.test(given) ? given : `${given.replace(' ', 'T')}Z`;
+  const parsed = Date.parse(zoned);
+  return Number.isNaN(parsed) ? null : new Date(parsed).toISOString();
+}

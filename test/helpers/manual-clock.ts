@@ -1,0 +1,58 @@
+import type { Clock } from '../../lib/time/clock';
+
+/** A clock turned by hand: `advance` runs what falls due, in order, and lets promises settle in between. */
+export class ManualClock implements Clock {
+  #now: number;
+  #elapsed = 0;
+  #timers: { at: number; action: () => void }[] = [];
+
+  constructor(start = Date.parse('2026-01-01T00:00:00.000Z')) {
+    this.#now = start;
+  }
+
+  now = () => this.#now;
+  monotonic = () => this.#elapsed;
+
+  after = (ms: number, action: () => void) => {
+    const timer = { at: this.#elapsed + Math.max(0, ms), action };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  };
+
+  /** How many timers wait; 0 when everything was cleaned up. */
+  get waiting(): number {
+    return this.#timers.length;
+  }
+
+  /** When the next timer falls due, ms from now; undefined when none waits. */
+  get next(): number | undefined {
+    return this.#timers.length ? Math.min(...this.#timers.map(({ at }) => at)) - this.#elapsed : undefined;
+  }
+
+  async advance(ms: number): Promise<void> {
+    const end = this.#elapsed + ms;
+    await settle();
+    for (;;) {
+      const due = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      if (!due) break;
+      this.#timers = this.#timers.filter((other) => other !== due);
+      this.#turn(due.at);
+      due.action();
+      await settle();
+    }
+    this.#turn(end);
+  }
+
+  #turn(elapsed: number): void {
+    const step = Math.max(0, elapsed - this.#elapsed);
+    this.#elapsed += step;
+    this.#now += step;
+  }
+}
+
+/** Lets everything that is ready to run, run. */
+export async function settle(turns = 20): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
