@@ -1,0 +1,42 @@
+import { asPrintingError } from '../service/errors';
+import type { PathOverrides } from '../service/paths';
+import { list, record, text } from '../service/wire';
+import type { Answer, Service } from './service';
+
+/** The signed-in user and the workspaces open to them (contract 3.5; `organization` is the API's word for workspace). */
+export interface CurrentUser {
+  userId: string | null;
+  name: string | null;
+  organizationId: string | null;
+  organizations: { id: string; name: string | null }[];
+}
+
+/** The user record; memberships are ids, or objects with them (wire facts 11). */
+export function currentUser(data: unknown): CurrentUser {
+  const user = record(data);
+  const organization = record(user?.organization);
+  const organizationId = text(user?.organization_id) ?? text(organization?.organization_id);
+  const organizations = list(user?.organization_memberships).flatMap((entry) => {
+    const id = text(entry) ?? text(record(entry)?.organization_id) ?? text(record(entry)?.id);
+    const name = text(record(entry)?.organization_name) ?? text(record(entry)?.name);
+    const own = id === organizationId ? text(organization?.organization_name) : null;
+    return id ? [{ id, name: name ?? own }] : [];
+  });
+  return {
+    userId: text(user?.user_id),
+    name: text(user?.name) ?? text(user?.username),
+    organizationId,
+    organizations,
+  };
+}
+
+/** Reads it; its address is not sure (wire facts 11), so where the first is unknown to the service, the other is tried. */
+export async function readCurrentUser(service: Service, overrides: PathOverrides, signal?: AbortSignal): Promise<Answer> {
+  const options = { what: 'the user', signal };
+  try {
+    return await service.call('currentUser', options);
+  } catch (error) {
+    if (overrides.currentUser || asPrintingError(error).code !== 'NOT_FOUND') throw error;
+    return service.call('currentUserOnApi', options);
+  }
+}

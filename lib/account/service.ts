@@ -1,0 +1,33 @@
+import type { EndpointName, Hole } from '../service/paths';
+
+/** How long a call may take in all, retries and waits included. */
+export interface CallOptions {
+  ids?: Partial<Record<Hole, string>>;
+  query?: Record<string, string>;
+  /** Goes out as JSON inside the `data` envelope (interface, Upload record). */
+  data?: unknown;
+  /** What is asked for, in the words of an error sentence: `the cluster`. */
+  what: string;
+  /** Ends the call: its reason is thrown. */
+  signal?: AbortSignal | undefined;
+  /** Monotonic clock time (ms) by which the work that this call belongs to must be done; waits that pass it are not begun. */
+  until?: number | undefined;
+}
+
+export interface Answer {
+  status: number;
+  /** The answer's `data`, untouched; the whole body where there is no such key. */
+  data: unknown;
+  /** The whole parsed body; null when it is empty. */
+  body: unknown;
+}
+
+/**
+ * The signed-in service as everything above it sees it: bearer, refresh, retries of reads and Retry-After are done here.
+ * GET is retried on 5xx and network faults (3 times, within 30 s); any other method goes out once, but for a repeat
+ * after a token refresh or a 429, both of which mean that nothing was done.
+ * Throws PrintingError; its `fate` tells what became of the request.
+ */
+export interface Service {
+  call(endpoint: EndpointName, options: CallOptions): Promise<Answer>;
+}

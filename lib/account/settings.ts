@@ -1,0 +1,92 @@
+import { PrintingError } from '../service/errors';
+import { readOverrides, type PathSettings } from '../service/paths';
+import { readHost } from '../sign-in/hosts';
+import type { SignInSettings } from '../sign-in/grant';
+
+/** The scope of the service's own sample application (wire facts 3.2). */
+export const DEFAULT_SCOPE =
+  'account.user.read connect.cluster.read connect.cluster.write library.project.read library.project.write ' +
+  'slicer.printjob.read slicer.printjob.write report.read report.write';
+
+/** An account's properties and credentials as a user typed them (contract 2.1); each may be missing. */
+export interface AccountConfig {
+  authUrl?: string;
+  apiUrl?: string;
+  storagePath?: string;
+  signIn?: string;
+  scope?: string;
+  redirectUri?: string;
+  origin?: string;
+  organizationId?: string;
+  paths?: string;
+  clientId?: string;
+  clientSecret?: string;
+  apiToken?: string;
+}
+
+/** The same, checked and completed. */
+export interface AccountSettings {
+  apiUrl: string;
+  /** Blank for a static token without an account host. */
+  authUrl: string;
+  paths: PathSettings;
+  /** How to sign in, or the static token. */
+  signIn: SignInSettings | { apiToken: string };
+  /** Web origin sent with uploads; blank: none. */
+  origin: string;
+  organizationId: string;
+}
+
+/** Throws NOT_CONFIGURED with a sentence that names the first thing missing or malformed. */
+export function readSettings(config: AccountConfig): AccountSettings {
+  const isStatic = config.signIn === 'token';
+  return {
+    apiUrl: readHost(config.apiUrl, 'API host'),
+    authUrl: isStatic && !words(config.authUrl) ? '' : readHost(config.authUrl, 'account host'),
+    paths: { storagePath: readPrefix(config.storagePath), overrides: readOverrides(config.paths) },
+    signIn: isStatic ? { apiToken: readToken(config.apiToken) } : readSignIn(config),
+    origin: readOrigin(config.origin),
+    organizationId: words(config.organizationId),
+  };
+}
+
+/** The part that a sign-in needs, also before anything is deployed. */
+export function readSignIn(config: AccountConfig): SignInSettings {
+  const authUrl = readHost(config.authUrl, 'account host');
+  const clientId = words(config.clientId);
+  if (!clientId) throw new PrintingError('NOT_CONFIGURED', 'The account has no client id: open the account and fill it in.');
+  return { authUrl, clientId, clientSecret: config.clientSecret ?? '', scope: words(config.scope) || DEFAULT_SCOPE };
+}
+
+const words = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
+
+/** Sent as it is, whatever it is made of (wire facts 3.1); only what no header can carry is refused. */
+function readToken(value: unknown): string {
+  const token = words(value);
+  if (/[^\x21-\x7e]/.test(token))
+    throw new PrintingError('NOT_CONFIGURED', 'The API token holds characters that no token has: paste it again.');
+  return token;
+}
+
+function readPrefix(value: unknown): string {
+  const prefix = words(value) || '/slicer/v1';
+  if (!/^(\/[\w.~-]+)+\/?$/.test(prefix) || prefix.includes('..'))
+    throw new PrintingError('NOT_CONFIGURED', "The account's storage path must be like /slicer/v1.");
+  return prefix.replace(/\/$/, '');
+}
+
+function readOrigin(value: unknown): string {
+  const origin = words(value);
+  if (origin && (!URL.canParse(origin) || new URL(origin).origin !== origin))
+    throw new PrintingError('NOT_CONFIGURED', "The account's origin must be a web origin like https://example.org.");
+  return origin;
+}
+
+/** A redirect address as the service gets it. Throws NOT_CONFIGURED for what is no web address. */
+export function readRedirect(value: unknown): string {
+  const given = words(value);
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.hash)
+    throw new PrintingError('NOT_CONFIGURED', 'The redirect address must be a web address without a # part.');
+  return given;
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { PrintingError } from '../service/errors';
+import type { StateStore } from '../state/store';
+import type { Clock } from '../time/clock';
+import { grantKey, type SignInSettings } from './grant';
+import type { TokenEndpoint } from './token-endpoint';
+
+export interface Beginning {
+  accountId: string;
+  settings: SignInSettings;
+  redirectUri: string;
+  /** Workspace to land in; blank: the service asks the user. */
+  organizationId: string;
+}
+
+interface Pending extends Beginning {
+  endsAt: number;
+}
+
+/** A redirect comes back within minutes or not at all. */
+const LASTS = 10 * 60 * 1000;
+/** More sign-ins at once than people could begin; the oldest give way. */
+const MOST = 100;
+
+/**
+ * Sign-ins under way: from the authorize address to the redirect back (interface, Authentication 1 to 6). Each has a
+ * random state that works once, for ten minutes, for its own account.
+ */
+export class Authorization {
+  readonly #pending = new Map<string, Pending>();
+  readonly #deps: { store: StateStore; clock: Clock; endpoint: TokenEndpoint };
+
+  constructor(deps: { store: StateStore; clock: Clock; endpoint: TokenEndpoint }) {
+    this.#deps = deps;
+  }
+
+  /** The address to send the user's browser to. */
+  begin(beginning: Beginning): string {
+    this.#dropOld(MOST - 1);
+    const state = randomBytes(32).toString('base64url');
+    this.#pending.set(state, { ...beginning, endsAt: this.#deps.clock.monotonic() + LASTS });
+    const { settings, redirectUri, organizationId } = beginning;
+    const query = {
+      client_id: settings.clientId,
+      redirect_uri: redirectUri,
+      scope: settings.scope,
+      response_type: 'code',
+      state,
+      ...(organizationId ? { organization_id: organizationId } : {}),
+    };
+    // The interface wants spaces as %20, URLSearchParams would write them as plus signs.
+    const words = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+    return `${settings.authUrl}/authorize?${words.join('&')}`;
+  }
+
+  /**
+   * Ends the sign-in that `query` (of the redirect) belongs to: the grant is stored. Answers whose it is.
+   * @param accountId the account that must own it, where that is known
+   * @throws PrintingError INVALID_INPUT for a state that is unknown, used, too old or another account's: the service
+   *   is not asked then. FORBIDDEN when the user refused. Else what the token endpoint throws.
+   */
+  async complete(query: URLSearchParams, accountId?: string): Promise<string> {
+    this.#dropOld(MOST);
+    const state = query.get('state') ?? '';
+    const pending = this.#pending.get(state);
+    if (!pending || (accountId !== undefined && pending.accountId !== accountId))
+      throw new PrintingError('INVALID_INPUT', 'This sign-in is not known, was used already or is too old: begin it again.');
+    this.#pending.delete(state);
+    const code = query.get('code');
+    if (!code) {
+      const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? 'no code';
+      throw new PrintingError('FORBIDDEN', `The sign-in was refused (${reason}): begin it again and approve it.`);
+    }
+    const grant = await this.#deps.endpoint.exchange(pending.settings, code, pending.redirectUri);
+    await this.#deps.store.put(grantKey(pending.accountId), grant);
+    return pending.accountId;
+  }
+
+  #dropOld(most: number): void {
+    const now = this.#deps.clock.monotonic();
+    for (const [state, { endsAt }] of this.#pending)
+      if (endsAt <= now || this.#pending.size > most) this.#pending.delete(state);
+  }
+}

@@ -1,0 +1,9 @@
+/** `unchecked`: a static token that the service has not taken yet (contract 5). */
+export type SignInState = 'signed-out' | 'signed-in' | 'sign-in-needed' | 'unchecked';
+
+/** Whether calls have a chance, and word when that changes: what polls, sleeps while they have none. */
+export interface SignInWatch {
+  readonly state: SignInState;
+  /** Calls `listener` after each change of `state`; the returned function ends that. */
+  onChange(listener: () => void): () => void;
+}

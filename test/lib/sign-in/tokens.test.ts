@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { PrintingError } from '../../../lib/service/errors';
+import { grantKey, type Grant } from '../../../lib/sign-in/grant';
+import type { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
+import { Tokens } from '../../../lib/sign-in/tokens';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+import { MemoryStore } from '../../helpers/memory-store';
+
+const SETTINGS = { authUrl: 'https://auth.example', clientId: 'id', clientSecret: 'secret', scope: 'all' };
+const LIFETIME = 600_000;
+
+describe('sign-in/tokens', () => {
+  let clock: ManualClock;
+  let store: MemoryStore;
+  let warnings: string[];
+  let asked: string[];
+  /** What the token endpoint does, in the order of the refreshes; then it works. */
+  let script: (() => Promise<void>)[];
+
+  const grant = (n: number, changes: Partial<Grant> = {}): Grant => ({
+    authUrl: SETTINGS.authUrl,
+    clientId: SETTINGS.clientId,
+    redirectUri: 'http://127.0.0.1/cb',
+    accessToken: `access-${n}`,
+    refreshToken: `refresh-${n}`,
+    expiresAt: clock.now() + LIFETIME,
+    lifetime: LIFETIME,
+    scope: 'all',
+    ...changes,
+  });
+  const endpoint = {
+    refresh: async (_: unknown, old: Grant) => {
+      asked.push(old.refreshToken ?? '');
+      await script.shift()?.();
+      return grant(Number(old.refreshToken?.split('-')[1]) + 1);
+    },
+  } as unknown as TokenEndpoint;
+  const open = (settings = SETTINGS) =>
+    new Tokens({ accountId: 'a', settings, store, clock, endpoint, warn: (sentence) => warnings.push(sentence) });
+  const stored = () => store.get<Grant>(grantKey('a'));
+  const fails = (code: 'NETWORK' | 'SERVICE_ERROR' | 'RATE_LIMITED', details = {}) => () =>
+    Promise.reject(new PrintingError(code, 'It failed.', { fate: 'lost', ...details }));
+  const refuses =
+    (serviceCode: string | undefined, statusCode = 400) =>
+    () =>
+      Promise.reject(new PrintingError('SERVICE_ERROR', 'No.', { fate: 'refused', statusCode, serviceCode }));
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    store = new MemoryStore();
+    warnings = [];
+    asked = [];
+    script = [];
+    await store.put(grantKey('a'), grant(1));
+  });
+
+  it('is signed out without a grant', async () => {
+    await store.delete(grantKey('a'));
+    const tokens = open();
+    await assert.rejects(tokens.bearer(), { code: 'NOT_SIGNED_IN' });
+    assert.equal(tokens.state, 'signed-out');
+  });
+
+  it('uses a good token as it is', async () => {
+    const tokens = open();
+    assert.equal(await tokens.bearer(), 'access-1');
+    assert.equal(tokens.state, 'signed-in');
+    assert.deepEqual(asked, []);
+  });
+
+  it('renews a minute before the end, and stores the pair before it is used', async () => {
+    const tokens = open();
+    await tokens.bearer();
+    await clock.advance(LIFETIME - 60_001);
+    assert.equal(await tokens.bearer(), 'access-1');
+    await clock.advance(1);
+    assert.equal(await tokens.bearer(), 'access-2');
+    assert.equal((await stored())?.refreshToken, 'refresh-2');
+  });
+
+  it('does not hand the new token out while it is not on disk', async () => {
+    const tokens = open();
+    await tokens.bearer();
+    let landed = () => {};
+    const slow = new Promise<void>((resolve) => (landed = resolve));
+    const update = store.update.bind(store);
+    store.update = async (key, change) => {
+      const value = await update(key, change);
+      await slow;
+      return value;
+    };
+    let got = '';
+    const renewing = tokens.renew('access-1').then((token) => (got = token));
+    await settle();
+    assert.equal(got, '');
+    landed();
+    await renewing;
+    assert.equal(got, 'access-2');
+  });
+
+  it('makes one refresh of 100 that are asked for at once', async () => {
+    const tokens = open();
+    const got = await Promise.all(Array.from({ length: 100 }, () => tokens.renew('access-1')));
+    assert.deepEqual(new Set(got), new Set(['access-2']));
+    assert.deepEqual(asked, ['refresh-1']);
+  });
+
+  it('makes one refresh of two instances that share the store', async () => {
+    const [one, two] = [open(), open()];
+    await Promise.all([one.bearer(), two.bearer()]);
+    const got = await Promise.all([one.renew('access-1'), two.renew('access-1')]);
+    assert.deepEqual(got, ['access-2', 'access-2']);
+    assert.deepEqual(asked, ['refresh-1']);
+  });
+
+  it('answers a late refusal of the old token with the new one', async () => {
+    const tokens = open();
+    await tokens.renew('access-1');
+    assert.equal(await tokens.renew('access-1'), 'access-2');
+    assert.deepEqual(asked, ['refresh-1']);
+  });
+
+  for (const code of ['invalid_grant', 'invalid_request'])
+    it(`ends the sign-in on ${code}, quietly and for good`, async () => {
+      script = [refuses(code)];
+      const tokens = open();
+      let changes = 0;
+      tokens.onChange(() => changes++);
+      await assert.rejects(tokens.renew('access-1'), { code: 'NOT_SIGNED_IN' });
+      assert.equal(tokens.state, 'sign-in-needed');
+      await assert.rejects(tokens.bearer(), { code: 'NOT_SIGNED_IN' });
+      await assert.rejects(tokens.renew('access-1'), { code: 'NOT_SIGNED_IN' });
+      assert.equal(asked.length, 1);
+      assert.ok(changes >= 1);
+      const left = await stored();
+      assert.equal(left?.accessToken, '');
+      assert.equal(left?.refreshToken, null);
+      const restarted = open();
+      await assert.rejects(restarted.bearer(), { code: 'NOT_SIGNED_IN' });
+      assert.equal(restarted.state, 'sign-in-needed');
+      assert.match(restarted.info().error ?? '', /ended the sign-in/);
+    });
+
+  it('keeps the tokens when the client application is refused, and asks no more', async () => {
+    script = [refuses('invalid_client', 401)];
+    const tokens = open();
+    await assert.rejects(tokens.renew('access-1'), { code: 'NOT_SIGNED_IN', serviceCode: 'invalid_client' });
+    await assert.rejects(tokens.bearer(), { code: 'NOT_SIGNED_IN' });
+    assert.equal(asked.length, 1);
+    assert.equal((await stored())?.refreshToken, 'refresh-1');
+    assert.equal(await open().bearer(), 'access-1');
+  });
+
+  for (const [name, failure] of [
+    ['a network fault', fails('NETWORK')],
+    ['a 503', fails('SERVICE_ERROR', { statusCode: 503 })],
+    ['a proxy’s page', refuses(undefined, 403)],
+  ] as const)
+    it(`keeps the sign-in over ${name} and tries again`, async () => {
+      script = [failure, failure];
+      const tokens = open();
+      const renewing = tokens.renew('access-1');
+      await clock.advance(10_000);
+      assert.equal(await renewing, 'access-2');
+      assert.equal(asked.length, 3);
+    });
+
+  it('gives up after three tries, keeps the sign-in, and answers everybody the same for a while', async () => {
+    script = [fails('NETWORK'), fails('NETWORK'), fails('NETWORK')];
+    const tokens = open();
+    const renewing = assert.rejects(tokens.renew('access-1'), { code: 'NETWORK', fate: 'unsent' });
+    await clock.advance(4_000);
+    await renewing;
+    await assert.rejects(tokens.renew('access-1'), { code: 'NETWORK' });
+    assert.equal(asked.length, 3);
+    assert.equal(tokens.state, 'signed-in');
+    await clock.advance(5_001);
+    assert.equal(await tokens.renew('access-1'), 'access-2');
+    assert.equal(tokens.info().error, null);
+  });
+
+  it('waits as long as a 429 says before the next refresh', async () => {
+    script = [fails('RATE_LIMITED', { fate: 'refused', statusCode: 429, retryAfter: 30_000 })];
+    const tokens = open();
+    await assert.rejects(tokens.renew('access-1'), { code: 'RATE_LIMITED' });
+    await clock.advance(29_000);
+    await assert.rejects(tokens.renew('access-1'), { code: 'RATE_LIMITED' });
+    assert.equal(asked.length, 1);
+    await clock.advance(1_001);
+    assert.equal(await tokens.renew('access-1'), 'access-2');
+  });
+
+  it('goes on with the token in hand when early renewal fails', async () => {
+    script = [fails('NETWORK'), fails('NETWORK'), fails('NETWORK')];
+    const tokens = open();
+    await tokens.bearer();
+    await clock.advance(LIFETIME - 30_000);
+    const bearer = tokens.bearer();
+    await clock.advance(5_000);
+    assert.equal(await bearer, 'access-1');
+  });
+
+  it('goes on in memory, with a warning, when the new pair can not be saved', async () => {
+    const tokens = open();
+    await tokens.bearer();
+    const update = store.update.bind(store);
+    store.update = async (key, change) => {
+      await update(key, change);
+      throw new Error('disk full');
+    };
+    assert.equal(await tokens.renew('access-1'), 'access-2');
+    assert.equal(await tokens.bearer(), 'access-2');
+    assert.match(warnings[0] ?? '', /could not be saved/);
+  });
+
+  it('ends a sign-in that can not be renewed once it has run out', async () => {
+    await store.put(grantKey('a'), grant(1, { refreshToken: null }));
+    const tokens = open();
+    assert.equal(await tokens.bearer(), 'access-1');
+    await assert.rejects(tokens.renew('access-1'), { code: 'NOT_SIGNED_IN' });
+    assert.deepEqual(asked, []);
+  });
+
+  it('takes no grant that was given to another client or host', async () => {
+    for (const other of [{ authUrl: 'https://evil.example' }, { clientId: 'other' }]) {
+      const tokens = open({ ...SETTINGS, ...other });
+      await assert.rejects(tokens.bearer(), { code: 'NOT_SIGNED_IN' });
+      assert.equal(tokens.state, 'signed-out');
+    }
+    assert.deepEqual(asked, []);
+  });
+
+  it('is not fooled by a wall clock that was set back while the token aged', async () => {
+    await store.put(grantKey('a'), grant(1, { expiresAt: clock.now() + 10 * LIFETIME }));
+    const tokens = open();
+    await tokens.bearer();
+    await clock.advance(LIFETIME);
+    assert.equal(await tokens.bearer(), 'access-2');
+  });
+
+  it('forgets by signing out, and hears of a new sign-in', async () => {
+    const tokens = open();
+    await tokens.bearer();
+    await tokens.signOut();
+    assert.equal(tokens.state, 'signed-out');
+    assert.equal(await stored(), undefined);
+    await store.put(grantKey('a'), grant(7));
+    await tokens.reload();
+    assert.equal(await tokens.bearer(), 'access-7');
+  });
+
+  it('tells who is signed in, from the token itself', async () => {
+    const claims = { username: 'ada', organization: { organization_id: 'org' } };
+    const jwt = `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.y`;
+    await store.put(grantKey('a'), grant(1, { accessToken: jwt }));
+    const tokens = open();
+    await tokens.bearer();
+    const info = tokens.info();
+    assert.deepEqual([info.state, info.user, info.organizationId, info.error], ['signed-in', 'ada', 'org', null]);
+    assert.equal(info.expiresAt, new Date(clock.now() + LIFETIME).toISOString());
+  });
+
+  it('measures how long a new pair takes to be saved', async () => {
+    const tokens = open();
+    await tokens.renew('access-1');
+    assert.deepEqual(tokens.counters(), { refreshes: 1, failedRefreshes: 0, lastSaveMilliseconds: 0, longestSaveMilliseconds: 0 });
+  });
+});
