@@ -1,5 +1,5 @@
 import { PrintingError } from './errors';
-import { findToolpath } from './file-types';
+import { findToolpath, toolpath } from './file-types';
 
 const SHORTEST = 3;
 const LONGEST = 255;
@@ -12,11 +12,11 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 /**
  * The name under which a toolpath is stored: `wanted`, or the file's own where that is blank; always with the extension
  * of what is sent (contract 3.4). Throws INVALID_INPUT for a name that the service would refuse (wire facts 4.1) and
- * for one whose extension says something else than the file's.
+ * for one whose extension says something else than the file's, UNSUPPORTED_FILE_TYPE for a file that is no toolpath.
  */
 export function jobName(wanted: string | undefined, fileName: string, compress: boolean): string {
   const name = wanted?.trim() ? wanted : fileName;
-  const own = findToolpath(fileName)?.extension ?? '';
+  const own = toolpath(fileName).extension;
   const sent = compress && own === '.gcode' ? '.gcode.gz' : own;
   const given = findToolpath(name)?.extension;
   const full = given === sent ? name : given === undefined ? name + sent : given === own ? `${name}.gz` : null;

@@ -1,0 +1,138 @@
+import { currentUser, readCurrentUser, type CurrentUser } from './account/current-user';
+import { closed } from './account/deadline';
+import type { Answer, Service } from './account/service';
+import type { AccountSettings } from './account/settings';
+import { SignedInService } from './account/signed-in-service';
+import { Http } from './http/http';
+import { Dispatcher } from './print/dispatcher';
+import { Ledger } from './print/ledger';
+import { Prints } from './print/prints';
+import type { Cluster } from './service/cluster';
+import type { Credentials } from './sign-in/credentials';
+import { StaticToken } from './sign-in/static-token';
+import { TokenEndpoint } from './sign-in/token-endpoint';
+import { Tokens } from './sign-in/tokens';
+import type { StateStore } from './state/store';
+import type { Clock } from './time/clock';
+import { Uploads } from './upload/uploads';
+import { Watcher, type WatcherReport } from './watch/watcher';
+import { readAllPages } from './watch/cluster-list';
+
+export interface ClientOptions {
+  /** Names the account in the state store; stays the same over restarts and changes of settings. */
+  accountId: string;
+  settings: AccountSettings;
+  store: StateStore;
+  clock: Clock;
+  /** For what people must know but no message can carry: an outage that begins or ends, state that can't be saved. */
+  log: { warn(sentence: string): void; info(sentence: string): void };
+  /** The service is the pack's own simulator. */
+  simulated?: boolean;
+  http?: Http;
+}
+
+/** How long closing waits for what may not be broken off: a token refresh, a print's dispatch. */
+const GRACE = 10_000;
+
+/** Everything that flows and the editor can ask of one account. The layers below are put together here and nowhere else. */
+export class Client {
+  readonly simulated: boolean;
+  readonly clock: Clock;
+  readonly service: Service;
+  readonly credentials: Credentials;
+  readonly watcher: Watcher;
+  readonly prints: Prints;
+  readonly #settings: AccountSettings;
+  readonly #http: Http;
+  readonly #calls: SignedInService;
+  readonly #closing = new AbortController();
+
+  constructor({ accountId, settings, store, clock, log, simulated = false, http = new Http() }: ClientOptions) {
+    this.simulated = simulated;
+    this.clock = clock;
+    this.#settings = settings;
+    this.#http = http;
+    const { signIn } = settings;
+    this.credentials =
+      'apiToken' in signIn
+        ? new StaticToken(signIn.apiToken)
+        : new Tokens({ accountId, settings: signIn, store, clock, endpoint: new TokenEndpoint(http, clock), warn: log.warn });
+    this.credentials.ready().catch((error: Error) => log.warn(`The sign-in could not be read: ${error.message}`));
+    this.#calls = new SignedInService({ settings, http, clock, credentials: this.credentials });
+    this.service = this.#calls;
+    const { service } = this;
+    const workspace = () => this.credentials.info().organizationId ?? settings.organizationId;
+    const ledger = new Ledger(store, accountId);
+    const dispatcher = new Dispatcher({ service, ledger, clock });
+    const origin = settings.origin || undefined;
+    const uploads = new Uploads({ service, http, store, clock, accountId, workspace, ...(origin ? { origin } : {}) });
+    this.watcher = new Watcher({
+      service,
+      store,
+      clock,
+      signIn: this.credentials,
+      accountId,
+      report: (event) => tell(log, event),
+      ...(simulated ? { followInterval: 10 } : {}),
+    });
+    this.prints = new Prints({ service, uploads, ledger, dispatcher, watcher: this.watcher, clock });
+    this.watcher.onObservation((clusterId, status) => {
+      const printings = [...status.jobs, ...status.history];
+      // A key that can't be settled now is settled by a later poll.
+      dispatcher.settleSeen(clusterId, printings).catch(() => undefined);
+    });
+  }
+
+  /** All clusters of the account, for a picker. */
+  async clusters(): Promise<Cluster[]> {
+    const listed = await readAllPages(this.service, this.#closing.signal);
+    return listed.map(({ cluster }) => cluster);
+  }
+
+  readUser(): Promise<Answer> {
+    return readCurrentUser(this.service, this.#settings.paths.overrides, this.#closing.signal);
+  }
+
+  async user(): Promise<CurrentUser> {
+    return currentUser((await this.readUser()).data);
+  }
+
+  /** Figures for a problem report; no secrets, ids shortened. */
+  diagnostics() {
+    const { apiUrl, authUrl, paths, signIn, origin, organizationId } = this.#settings;
+    const short = (id: string) => (id.length > 8 ? `${id.slice(0, 6)}…` : id);
+    return {
+      settings: {
+        apiUrl,
+        authUrl,
+        storagePath: paths.storagePath,
+        overriddenPaths: Object.keys(paths.overrides),
+        signIn: 'apiToken' in signIn ? 'token' : 'oauth',
+        scope: 'apiToken' in signIn ? null : signIn.scope,
+        hasOrigin: origin !== '',
+        organizationId: short(organizationId),
+      },
+      state: this.credentials.state,
+      counters: { ...this.#calls.counters(), ...this.credentials.counters() },
+    };
+  }
+
+  /** Ends everything. What may not be broken off (a refresh, a dispatch) is waited for, up to ten seconds. */
+  async close(): Promise<void> {
+    this.#closing.abort(closed());
+    this.watcher.close();
+    let cancel = () => {};
+    const grace = new Promise<void>((resolve) => (cancel = this.clock.after(GRACE, resolve)));
+    await Promise.race([Promise.all([this.credentials.settled(), this.prints.settled()]), grace]);
+    cancel();
+    await this.#http.close();
+  }
+}
+
+function tell(log: ClientOptions['log'], { kind, clusterId, error }: WatcherReport): void {
+  const what = clusterId === null ? 'the list of clusters' : `cluster ${clusterId.slice(0, 6)}…`;
+  const reason = error?.message ?? 'The reason is not known.';
+  if (kind === 'outage') log.warn(`Polling ${what} fails: ${reason}`);
+  else if (kind === 'recovered') log.info(`Polling ${what} works again.`);
+  else log.warn(`Watching ${what} met a fault: ${reason}`);
+}

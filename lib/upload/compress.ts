@@ -1,0 +1,44 @@
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { codeOf } from '../http/network-error';
+import { PrintingError } from '../service/errors';
+import { tap } from './hash';
+import { fileContent, type Content } from './source';
+
+export interface Compressed extends Content {
+  remove(): Promise<void>;
+}
+
+/**
+ * The content gzipped, in a temporary file that only its owner can read, since the size must be known before the first
+ * byte is sent. `remove` it afterwards. `look` sees the chunks before they are compressed.
+ */
+export async function compress(
+  content: Content,
+  look: (chunk: Buffer) => void,
+  signal: AbortSignal,
+): Promise<Compressed> {
+  const folder = await mkdtemp(join(tmpdir(), 'remote-printing-')).catch(unwritable);
+  const remove = () => rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  const path = join(folder, 'compressed');
+  try {
+    const file = createWriteStream(path, { mode: 0o600 });
+    await pipeline(tap(content.chunks(), look), createGzip({ chunkSize: 256 * 1024 }), file, { signal }).catch(
+      unwritable,
+    );
+    return { ...(await fileContent(path)), remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+function unwritable(cause: unknown): never {
+  if (cause instanceof PrintingError) throw cause;
+  const sentence = `The compressed file can't be written to the temporary folder (${codeOf(cause)}): free some space or send it uncompressed.`;
+  throw new PrintingError('FILE_NOT_WRITABLE', sentence, { cause });
+}

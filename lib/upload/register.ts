@@ -1,0 +1,35 @@
+import type { Service } from '../account/service';
+import { PrintingError } from '../service/errors';
+import { record, text } from '../service/wire';
+import type { Limits } from './stored-job';
+
+/** What is announced to the service (interface, Upload record). */
+export interface Announcement {
+  name: string;
+  /** Bytes. */
+  size: number;
+  contentType: string;
+  origin: string | undefined;
+}
+
+/** Where the bytes go. The address is signed and good for one sending: it is a secret and never stored. */
+export interface Place {
+  jobId: string;
+  url: string;
+  /** As the service has it, for that is what the address was signed with (wire facts 4.2). */
+  contentType: string;
+}
+
+/** Announces a file and gets a place for it. Throws SERVICE_ERROR for an answer without one. */
+export async function register(service: Service, announced: Announcement, limits: Limits): Promise<Place> {
+  const { name, size, contentType, origin } = announced;
+  const data = { job_name: name, file_size: size, content_type: contentType, ...(origin ? { origin } : {}) };
+  const answer = record((await service.call('registerUpload', { data, what: 'the upload', ...limits })).data);
+  const jobId = text(answer?.job_id);
+  const url = text(answer?.upload_url);
+  if (jobId === null || url === null || !/^https?:/i.test(url) || !URL.canParse(url)) {
+    const sentence = "The service's answer names no place to upload to: try again later.";
+    throw new PrintingError('SERVICE_ERROR', sentence, { fate: 'lost' });
+  }
+  return { jobId, url, contentType: text(answer?.content_type) ?? contentType };
+}

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import type { Service } from '../account/service';
+import type { Http } from '../http/http';
+import { PrintingError } from '../service/errors';
+import { waitBefore } from '../time/backoff';
+import { sleep, type Clock } from '../time/clock';
+import type { ProgressReports } from './progress';
+import { register, type Announcement, type Place } from './register';
+import type { Content } from './source';
+import { isUploaded, readStoredJob } from './stored-job';
+import { transfer, type Transfer } from './transfer';
+
+export interface SendDeps {
+  service: Service;
+  http: Http;
+  clock: Clock;
+}
+
+export interface SendLimits {
+  signal: AbortSignal;
+  /** Monotonic clock time (ms); no wait that passes it is begun. */
+  until: number;
+}
+
+/** A file whose bytes have arrived. */
+export interface Sent {
+  jobId: string;
+  contentType: string;
+  /** SHA-256 of what was sent. */
+  hash: string;
+}
+
+const RETRIES = { first: 1_000, longest: 30_000, jitter: 0.2 };
+const MOST_TRIES = 5;
+/** What was refused will mostly be refused again; but the address may just have been too old. */
+const MOST_REFUSALS = 2;
+
+/**
+ * Registers a file and sends its bytes, again and again with a new place where that fails, since a place is good for one
+ * sending. Throws UPLOAD_FAILED in the end, and at once what neither time nor a new place can heal.
+ */
+export async function send(
+  { service, http, clock }: SendDeps,
+  content: Content,
+  announced: Announcement,
+  { hashing, progress, ...limits }: SendLimits & { hashing: boolean; progress: ProgressReports },
+): Promise<Sent> {
+  let refusals = 0;
+  for (let tries = 1; ; tries++) {
+    const hash = createHash('sha256');
+    const look = (chunk: Buffer) => {
+      if (hashing) hash.update(chunk);
+      progress.sent(chunk.length);
+    };
+    progress.registering(content.size);
+    const place = await register(service, announced, limits).catch(passing);
+    let failure: PrintingError;
+    if (place instanceof PrintingError) failure = place;
+    else {
+      progress.uploading();
+      const result = await transfer(http, content, { ...place, origin: announced.origin }, look, limits.signal);
+      if (result.end === 'taken' || (await arrived(service, place, result, limits)))
+        return { jobId: place.jobId, contentType: place.contentType, hash: hash.digest('hex') };
+      if (result.end === 'refused') refusals++;
+      failure = failed(result, place, tries);
+    }
+    if (!content.readable) throw spent(failure);
+    const wait = waitBefore(tries - 1, RETRIES);
+    if (tries === MOST_TRIES || refusals === MOST_REFUSALS || clock.monotonic() + wait > limits.until) throw failure;
+    await sleep(clock, wait, limits.signal);
+  }
+}
+
+/** Announcing a file twice does no harm, so what may pass is tried again. */
+function passing(error: unknown): PrintingError {
+  if (!(error instanceof PrintingError)) throw error;
+  const passes = error.code === 'NETWORK' || (error.code === 'SERVICE_ERROR' && error.fate !== 'refused');
+  if (!passes) throw error;
+  return error;
+}
+
+/** Whether the bytes are there although the store's answer was lost. */
+async function arrived(service: Service, { jobId }: Place, result: Transfer, limits: SendLimits): Promise<boolean> {
+  if (result.end !== 'broken' || !result.complete) return false;
+  return readStoredJob(service, jobId, limits).then(isUploaded, () => false);
+}
+
+function failed(result: Exclude<Transfer, { end: 'taken' }>, { jobId }: Place, tries: number): PrintingError {
+  const ids = { jobId };
+  if (result.end === 'refused') {
+    const sentence = `The storage location refused the file with status ${result.status}: try again, or with another file.`;
+    return new PrintingError('UPLOAD_FAILED', sentence, { statusCode: result.status, ids });
+  }
+  const times = tries === 1 ? 'the first try' : `try ${tries}`;
+  const sentence = `The upload broke off (${result.reason}) at ${times}: check the network and try again.`;
+  return new PrintingError('UPLOAD_FAILED', sentence, {
+    statusCode: result.status,
+    cause: new Error(result.reason),
+    ids,
+  });
+}
+
+function spent(failure: PrintingError): PrintingError {
+  const sentence =
+    'The upload failed midway, and a stream can be read only once: send the file by its path, or as a Buffer.';
+  return new PrintingError('UPLOAD_FAILED', sentence, {
+    cause: failure,
+    statusCode: failure.statusCode,
+    ids: failure.ids,
+  });
+}

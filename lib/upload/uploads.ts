@@ -1,0 +1,220 @@
+import { createHash } from 'node:crypto';
+import type { Service } from '../account/service';
+import type { Http } from '../http/http';
+import { PrintingError } from '../service/errors';
+import { toolpath } from '../service/file-types';
+import { jobName } from '../service/job-name';
+import { text, type Json } from '../service/wire';
+import { Locks } from '../state/locks';
+import type { StateStore } from '../state/store';
+import type { Clock } from '../time/clock';
+import { compress } from './compress';
+import { ProgressReports, type UploadProgress, type UploadStage } from './progress';
+import { ReusableUploads, type Kind } from './reuse';
+import { holdStream, nameOf, openContent, type Content, type Source } from './source';
+import { send } from './send';
+import { awaitUploaded } from './stored-job';
+
+export interface UploadOptions {
+  /** Blank: the file's own name. */
+  jobName?: string;
+  /** `.gcode` goes up as `.gcode.gz`. */
+  compress: boolean;
+  /** Take an earlier upload of the same bytes, and remember this one. */
+  reuse: boolean;
+  /** Check everything, send nothing. */
+  dryRun: boolean;
+  /** Ends the work: its reason is thrown. */
+  signal: AbortSignal;
+  /** Monotonic clock time (ms); no wait that passes it is begun. */
+  until: number;
+  /** Called once when the file itself is in order, before the service is asked anything about it. What it throws ends the work. */
+  beforeSending?: () => Promise<void>;
+  onStage: (stage: UploadStage, progress: UploadProgress) => void;
+}
+
+/** A stored file (contract 3.4). */
+export interface Uploaded {
+  /** Null after a dry run, unless an upload would be reused. */
+  jobId: string | null;
+  jobName: string;
+  /** As sent, bytes. */
+  fileSize: number;
+  contentType: string;
+  /** The service's word; null after a dry run. */
+  status: string | null;
+  reusedUpload: boolean;
+}
+
+export interface UploadsDeps {
+  service: Service;
+  http: Http;
+  store: StateStore;
+  clock: Clock;
+  accountId: string;
+  /** The workspace that uploads land in now; blank where there is none. */
+  workspace: () => string;
+  /** Web origin to send with uploads (interface, Upload record). */
+  origin?: string;
+}
+
+/** How a file is stored. */
+interface Plan {
+  name: string;
+  contentType: string;
+  /** Whether it is gzipped on the way. */
+  packs: boolean;
+  kind: Kind;
+}
+
+/** Interface, Limits; wire facts 4.1. */
+const MOST_BYTES = 1024 ** 3;
+
+/** Stores toolpath files at the service: checks, registers, sends, and sees them confirmed. */
+export class Uploads {
+  readonly #deps: UploadsDeps;
+  readonly #reusable: ReusableUploads;
+  readonly #locks = new Locks();
+
+  constructor(deps: UploadsDeps) {
+    this.#deps = deps;
+    this.#reusable = new ReusableUploads(deps.store, deps.service, deps.accountId);
+  }
+
+  /**
+   * Throws INVALID_INPUT, UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED where the
+   * bytes aren't those announced, UPLOAD_FAILED after retries, and what the service refuses. A stream is used up in any case.
+   */
+  async send(source: Source, options: UploadOptions): Promise<Uploaded> {
+    const { signal } = options;
+    signal.throwIfAborted();
+    const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
+    try {
+      const { content, plan } = await this.#check(source, options);
+      return await this.#run(content, plan, options);
+    } catch (error) {
+      // However the abort came out: its reason is what counts.
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      release?.();
+    }
+  }
+
+  async #check(source: Source, options: UploadOptions): Promise<{ content: Content; plan: Plan }> {
+    const fileName = nameOf(source);
+    const packs = options.compress && toolpath(fileName).extension === '.gcode';
+    const name = jobName(options.jobName, fileName, packs);
+    const { contentType } = toolpath(name);
+    const content = await openContent(source);
+    if (!packs) checkSize(content.size);
+    const kind = {
+      workspace: this.#deps.workspace(),
+      type: packs ? `${contentType} packed` : contentType,
+      size: content.size,
+    };
+    return { content, plan: { name, contentType, packs, kind } };
+  }
+
+  async #run(content: Content, plan: Plan, options: UploadOptions): Promise<Uploaded> {
+    const { reuse, dryRun, signal } = options;
+    const progress = new ProgressReports(this.#deps.clock, options.onStage);
+    progress.preparing(plan.packs ? null : content.size);
+    await options.beforeSending?.();
+    const work = () => this.#reuseOrStore(content, plan, options, progress);
+    if (!reuse || dryRun) return work();
+    // Of two sends of the same bytes the second waits, and then finds the first. All that is known yet is the size.
+    return inTurn(this.#locks, JSON.stringify(plan.kind), work, signal);
+  }
+
+  async #reuseOrStore(
+    content: Content,
+    plan: Plan,
+    options: UploadOptions,
+    progress: ProgressReports,
+  ): Promise<Uploaded> {
+    const { kind } = plan;
+    const earlier = options.reuse
+      ? await this.#reusable.find(content, kind, { signal: options.signal, until: options.until })
+      : undefined;
+    if (earlier) return uploaded(plan, earlier.jobId, earlier.fileSize, earlier.job, true);
+    if (!plan.packs) return this.#store(content, plan, options, progress);
+
+    const hash = createHash('sha256');
+    const packed = await compress(content, (chunk) => hash.update(chunk), options.signal);
+    try {
+      return await this.#store(packed, plan, options, progress, hash.digest('hex'));
+    } finally {
+      await packed.remove();
+    }
+  }
+
+  /** `hash` of the source's bytes, where it is known and they are not those that are sent. */
+  async #store(
+    content: Content,
+    plan: Plan,
+    options: UploadOptions,
+    progress: ProgressReports,
+    hash?: string,
+  ): Promise<Uploaded> {
+    const { service, clock, origin } = this.#deps;
+    const { size } = content;
+    checkSize(size);
+    if (options.dryRun) return uploaded(plan, null, size, {}, false);
+    const { signal, until, reuse } = options;
+    const announced = { name: plan.name, size, contentType: plan.contentType, origin };
+    const hashing = reuse && hash === undefined;
+    const sent = await send(this.#deps, content, announced, { signal, until, hashing, progress });
+    progress.confirming();
+    const job = await awaitUploaded(service, clock, sent.jobId, { signal, until });
+    // The file is up: that it can't be remembered costs no more than the next upload.
+    if (reuse)
+      await this.#reusable
+        .remember(plan.kind, hash ?? sent.hash, { jobId: sent.jobId, fileSize: size })
+        .catch(() => undefined);
+    return uploaded({ ...plan, contentType: sent.contentType }, sent.jobId, size, job, false);
+  }
+}
+
+function uploaded(
+  { name, contentType }: Plan,
+  jobId: string | null,
+  fileSize: number,
+  job: Json,
+  reusedUpload: boolean,
+): Uploaded {
+  return {
+    jobId,
+    jobName: text(job.job_name) ?? name,
+    fileSize,
+    contentType: text(job.content_type) ?? contentType,
+    status: text(job.status),
+    reusedUpload,
+  };
+}
+
+function checkSize(size: number): void {
+  if (size > MOST_BYTES)
+    throw new PrintingError(
+      'INVALID_INPUT',
+      `The file has ${size} bytes and the service takes at most ${MOST_BYTES} (1 GiB): make it smaller.`,
+    );
+}
+
+/** One after the other per name; who waits can be called off. */
+function inTurn<T>(locks: Locks, name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let waiting = true;
+  const turn = locks.hold(name, () => {
+    signal.throwIfAborted();
+    waiting = false;
+    return work();
+  });
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      if (waiting) reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    turn.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

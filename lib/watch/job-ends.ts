@@ -1,0 +1,65 @@
+import type { JobState, PrintJob } from '../service/print-job';
+import type { EndType } from './events';
+import type { KnownJob } from './position';
+
+/** A job's own record (interface, endpoint 11) with the coarse state that it stands in (wire facts 12.3). */
+export interface OwnRecord {
+  job: PrintJob;
+  coarse: string | null;
+}
+
+/** What asking for a job's own record brought: the record, word that there is none, or nothing. */
+export type JobAnswer = OwnRecord | 'gone' | 'unanswered';
+
+/** Everywhere that one job was found. */
+export interface Traces {
+  active: PrintJob | undefined;
+  past: PrintJob | undefined;
+  known: KnownJob | undefined;
+  /** The queue was listed by a reachable cluster, so that absence means something. */
+  absenceCounts: boolean;
+}
+
+/** `open`: not ended, or not to be told yet. `ask`: the job's own record must be read first. */
+export type Verdict = { type: EndType; job: PrintJob | null } | 'open' | 'ask';
+
+const END_TYPES: Partial<Record<JobState, EndType>> = {
+  finished: 'job.finished',
+  failed: 'job.failed',
+  aborted: 'job.aborted',
+};
+
+/** Says for certain how the job ended; `wait_cleanup` and `aborting` don't (wire facts, trap 20). */
+const settles = (job: PrintJob): boolean =>
+  END_TYPES[job.state] !== undefined && job.status !== 'wait_cleanup' && job.status !== 'aborting';
+
+const endAs = (job: PrintJob): Verdict => ({ type: END_TYPES[job.state] ?? 'job.ended', job });
+
+/** Whether and how a job that was not told as ended yet has ended (contract 3.3). */
+export function judge({ active, past, known, absenceCounts }: Traces, answer: JobAnswer | undefined): Verdict {
+  if (past && settles(past)) return endAs(past);
+  if (active && settles(active)) return endAs(active);
+  if (active && active.status !== 'wait_cleanup') return 'open';
+  if (!active && !absenceCounts) return 'open';
+
+  if (answer === undefined) return 'ask';
+  const own = typeof answer === 'object' ? answer : undefined;
+  if (own && settles(own.job)) return endAs(own.job);
+  if (!active && own && isStillActive(own)) return 'open';
+
+  const latest = active ?? own?.job ?? past ?? known?.job ?? null;
+  if (known?.aborting || own?.job.status === 'aborting' || past?.status === 'aborting') {
+    return { type: 'job.aborted', job: latest };
+  }
+  // Left to wait for a person at the printer, it ended by its times.
+  const timed = [active, own?.job, past].find((job) => job?.status === 'wait_cleanup' && END_TYPES[job.state]);
+  if (timed) return endAs(timed);
+  if (active || answer === 'unanswered') return 'open';
+  return { type: 'job.ended', job: latest };
+}
+
+function isStillActive({ job, coarse }: OwnRecord): boolean {
+  if (coarse === 'history' || coarse === 'deleted') return false;
+  if (job.status === 'aborting') return true;
+  return job.state === 'unknown' ? coarse === 'in_progress' : END_TYPES[job.state] === undefined;
+}

@@ -1,0 +1,42 @@
+import { readClusterStatus, statusRecord, type ClusterStatus, type StatusContext } from '../service/cluster-status';
+import { readPrintJobs, type PrintJob } from '../service/print-job';
+import { readFaults, type Fault } from '../service/printer';
+import { records, text } from '../service/wire';
+
+/** One status answer as the events are drawn from it: the status, and what it does not show. */
+export interface Observation {
+  status: ClusterStatus;
+  /** Null where the answer had no such list: it then says nothing of who is missing. */
+  jobs: PrintJob[] | null;
+  history: PrintJob[] | null;
+  /** Faults by printer and by what tells them apart. A printer without either list of the answer is missing. */
+  faults: Map<string, Map<string, Fault>>;
+  hostPrinterId: string | null;
+}
+
+/** Reads the `data` of a status answer; null where it is none. */
+export function observe(data: unknown, context: StatusContext & { hostPrinterId?: string | null }): Observation | null {
+  const wire = statusRecord(data);
+  if (!wire) return null;
+  const status = readClusterStatus(wire, context);
+  const jobs = (list: unknown) => (Array.isArray(list) ? readPrintJobs(list, context.clusterId) : null);
+  const faults = new Map<string, Map<string, Fault>>();
+  for (const printer of records(wire.printers)) {
+    const id = text(printer.uuid);
+    const found = readFaults(printer);
+    if (id !== null && found && !faults.has(id)) faults.set(id, found);
+  }
+  return {
+    status,
+    jobs: jobs(wire.print_jobs),
+    history: jobs(wire.recently_completed),
+    faults,
+    hostPrinterId: context.hostPrinterId ?? status.printers[0]?.printerId ?? null,
+  };
+}
+
+/** When the observation was made, by the service's clock where it says. */
+export const timeOf = ({ status }: Observation): string => status.generatedAt ?? status.receivedAt;
+
+/** Whether absence means anything: an offline cluster's lists are old or empty (wire facts, trap 15). */
+export const isReachable = ({ status }: Observation): boolean => status.online !== false;

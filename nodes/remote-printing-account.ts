@@ -1,0 +1,52 @@
+import type { Node, NodeAPI, NodeDef } from 'node-red';
+import { readSettings, type AccountConfig } from '../lib/account/settings';
+import { Client } from '../lib/client';
+import type { AccountNode } from './shared/account-link';
+import { addAdminEndpoints } from './shared/admin';
+import { runtimeOf } from './shared/runtime';
+import { openSimulated, type SimulatedService } from './shared/simulated-service';
+
+interface Credentials {
+  clientId?: string;
+  clientSecret?: string;
+  apiToken?: string;
+}
+
+type Definition = NodeDef & AccountConfig & { service?: string };
+
+module.exports = (RED: NodeAPI): void => {
+  addAdminEndpoints(RED);
+
+  function Account(this: AccountNode & Node<Credentials>, definition: Definition): void {
+    RED.nodes.createNode(this, definition);
+    // In a subflow's copy the account is the template's: that is the id that the editor signs in.
+    const accountId = (this as { _alias?: string })._alias ?? this.id;
+    const runtime = runtimeOf(RED);
+    const log = { warn: (sentence: string) => this.warn(sentence), info: (sentence: string) => this.log(sentence) };
+    const shared = { accountId, store: runtime.store, clock: runtime.clock, log };
+    let simulated: SimulatedService | undefined;
+
+    const open = async (): Promise<Client> => {
+      if (definition.service !== 'simulator')
+        return new Client({ ...shared, settings: readSettings({ ...definition, ...this.credentials }) });
+      simulated = await openSimulated(runtime, accountId);
+      return new Client({ ...shared, settings: simulated.settings, simulated: true });
+    };
+    const opening = open();
+    opening.catch((error: Error) => this.warn(error.message));
+    this.client = () => opening;
+
+    this.on('close', (_removed: boolean, done: () => void) => {
+      opening
+        .then((client) => client.close())
+        .catch(() => undefined)
+        .then(() => simulated?.close())
+        .catch(() => undefined)
+        .finally(done);
+    });
+  }
+
+  RED.nodes.registerType<AccountNode & Node<Credentials>, Definition, object, Credentials>('remote-printing-account', Account, {
+    credentials: { clientId: { type: 'text' }, clientSecret: { type: 'password' }, apiToken: { type: 'password' } },
+  });
+};

@@ -1,0 +1,177 @@
+import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import type { Client } from '../lib/client';
+import { asPrintingError, PrintingError } from '../lib/service/errors';
+import type { PrintEvent } from '../lib/watch/events';
+import { parseMilestones } from '../lib/watch/milestones';
+import type { Round, Watch } from '../lib/watch/watch-types';
+import { clientOf } from './shared/account-link';
+import { statusLook } from './shared/cluster-look';
+import { amount, needsMessage, readText } from './shared/inputs';
+import { onInput, type Send } from './shared/on-input';
+import { failureLook, signInLook, StatusLine } from './shared/status';
+
+interface Definition extends NodeDef {
+  account?: string;
+  cluster?: string;
+  clusterType?: string;
+  interval?: number | string;
+  send?: string;
+  milestones?: string;
+}
+
+const DEFAULT_INTERVAL = 60;
+const SHORTEST_INTERVAL = 10;
+
+module.exports = (RED: NodeAPI): void => {
+  function ClusterStatusNode(this: Node, definition: Definition): void {
+    RED.nodes.createNode(this, definition);
+    const status = new StatusLine(RED, this);
+    const setting = { value: definition.cluster, type: definition.clusterType };
+    const onlyChanges = definition.send === 'changes';
+    let interval = amount(definition.interval, DEFAULT_INTERVAL);
+    if (interval < SHORTEST_INTERVAL) {
+      this.warn(RED._('warning.interval'));
+      interval = SHORTEST_INTERVAL;
+    }
+    let closed = false;
+    let watch: Watch | undefined;
+    /** The cluster that `watch` watches; null: all. */
+    let watched: string | null = null;
+    let stopListening = () => {};
+    /** The watches of single messages that name another cluster than the node's. */
+    const visits = new Set<Watch>();
+
+    /** What output 1 carries: one entry per cluster; for all clusters with parts, so that a Join node can collect them. */
+    const fieldsOf = (client: Client, round: Round, all: boolean, everything: boolean): NodeMessage[] => {
+      const results = round.results.filter((result) => result.status && (everything || result.changed || !onlyChanges));
+      const id = RED.util.generateId();
+      return results.map(({ status: payload, raw, clusterId }, index) => ({
+        payload,
+        raw,
+        topic: clusterId,
+        clusterId,
+        ...(client.simulated ? { simulated: true } : {}),
+        ...(all ? { parts: { id, type: 'array' as const, index, count: results.length } } : {}),
+      }));
+    };
+
+    const tell = (client: Client, events: PrintEvent[]) => {
+      if (closed) return;
+      for (const event of events) this.send([null, eventMessage(client, event)]);
+    };
+    const trouble = (error: PrintingError | null) => {
+      // An empty message: without one, Catch nodes would not get it.
+      if (error && !closed) this.error(error, {});
+    };
+
+    const start = async (): Promise<void> => {
+      const client = await clientOf(RED, definition.account);
+      if (closed) return;
+      status.simulated = client.simulated;
+      const milestones = parseMilestones(definition.milestones ?? '');
+      const options = {
+        interval,
+        milestones,
+        onRound: (round: Round) => {
+          if (closed) return;
+          show(client, round);
+          for (const fields of fieldsOf(client, round, watched === null, false)) this.send([fields, null]);
+        },
+        onEvents: (events: PrintEvent[]) => tell(client, events),
+        onTrouble: trouble,
+      };
+      stopListening = client.credentials.onChange(() => showSignIn(client));
+      showSignIn(client);
+      if (needsMessage(setting)) return;
+      watched = (await readText(RED, this, setting, {}, 'clusterId')) ?? null;
+      if (closed) return;
+      watch = client.watcher.watch({ clusterId: watched, ...options });
+    };
+    const showSignIn = (client: Client) => {
+      const look = signInLook(client.credentials.state);
+      if (look) status.show(look);
+      else if (!watch?.state.lastSuccess) status.show({ fill: 'grey', shape: 'ring', key: needsMessage(setting) ? 'idle' : 'polling' });
+    };
+    const show = (client: Client, round: Round | null) => {
+      const signIn = signInLook(client.credentials.state);
+      status.show(signIn ?? statusLook(watch?.state, round, watched === null));
+    };
+
+    const ready = start();
+    ready.catch((thrown: unknown) => {
+      const error = asPrintingError(thrown);
+      status.show(failureLook(error));
+      this.warn(error.message);
+    });
+
+    const work = async (msg: NodeMessage, send: Send): Promise<void> => {
+      await ready;
+      const client = await clientOf(RED, definition.account);
+      const named = (await readText(RED, this, setting, msg, 'clusterId')) ?? null;
+      if (msg.poll === false) {
+        watch?.pause();
+        show(client, null);
+        return;
+      }
+      const own = watch && named === watched ? watch : undefined;
+      if (msg.poll === true) own?.resume();
+      const round = own ? await own.poll() : await visit(client, named);
+      if (own) show(client, round);
+      // The received message itself goes on as the first; the others are copies without its payload.
+      const copied = { ...msg, payload: undefined };
+      const outgoing = fieldsOf(client, round, named === null, true).map((fields, index) =>
+        Object.assign(index === 0 ? msg : RED.util.cloneMessage(copied), fields),
+      );
+      if (outgoing.length) send([outgoing, null]);
+      if (round.error) throw round.error;
+    };
+
+    /** One poll for a message that names its own cluster. */
+    const visit = async (client: Client, clusterId: string | null): Promise<Round> => {
+      const once = client.watcher.watch({
+        clusterId,
+        interval: 24 * 60 * 60,
+        milestones: parseMilestones(definition.milestones ?? ''),
+        onRound: () => undefined,
+        onEvents: (events) => {
+          // A watch of all clusters hears of it by itself.
+          if (!watch || watched !== null) tell(client, events);
+        },
+        onTrouble: () => undefined,
+      });
+      visits.add(once);
+      try {
+        return await once.poll();
+      } finally {
+        visits.delete(once);
+        once.close();
+      }
+    };
+
+    onInput(this, work, (error) => status.show(failureLook(error)));
+
+    this.on('close', () => {
+      closed = true;
+      stopListening();
+      watch?.close();
+      for (const once of visits) once.close();
+      status.clear();
+    });
+  }
+
+  RED.nodes.registerType('remote-printing-cluster-status', ClusterStatusNode);
+};
+
+/** Output 2: a fresh message for each event (contract 3.3). */
+function eventMessage(client: Client, event: PrintEvent): NodeMessage {
+  const { clusterId, printerId, job } = event;
+  return {
+    payload: event,
+    topic: event.type,
+    clusterId,
+    ...(printerId ? { printerId } : {}),
+    ...(job?.jobId ? { jobId: job.jobId } : {}),
+    ...(job?.clusterJobId ? { clusterJobId: job.clusterJobId } : {}),
+    ...(client.simulated ? { simulated: true } : {}),
+  };
+}

@@ -1,0 +1,152 @@
+import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import { closed } from '../lib/account/deadline';
+import type { Client } from '../lib/client';
+import type { PrintResult, Progress } from '../lib/print/prints';
+import { PrintingError } from '../lib/service/errors';
+import { clientOf } from './shared/account-link';
+import { amount, read, readText } from './shared/inputs';
+import { onInput, type Send } from './shared/on-input';
+import { readClusterIds, readSource } from './shared/print-inputs';
+import { printingLook } from './shared/printing-look';
+import { failureLook, IDLE, left, percent, rate, signInLook, StatusLine, type Look } from './shared/status';
+
+interface Definition extends NodeDef {
+  account?: string;
+  cluster?: string;
+  clusterType?: string;
+  source?: string;
+  file?: string;
+  fileType?: string;
+  jobName?: string;
+  jobNameType?: string;
+  printKey?: string;
+  printKeyType?: string;
+  print?: boolean;
+  startNow?: boolean;
+  waitFor?: string;
+  compress?: boolean;
+  reuseUpload?: boolean;
+  dryRun?: boolean;
+  timeout?: number | string;
+}
+
+const DEFAULT_TIMEOUT = 600;
+
+module.exports = (RED: NodeAPI): void => {
+  function UploadAndPrintNode(this: Node, definition: Definition): void {
+    RED.nodes.createNode(this, definition);
+    const status = new StatusLine(RED, this);
+    const closing = new AbortController();
+    const settings = {
+      cluster: { value: definition.cluster, type: definition.clusterType },
+      file: { value: definition.file, type: definition.fileType },
+      jobName: { value: definition.jobName, type: definition.jobNameType },
+      printKey: { value: definition.printKey, type: definition.printKeyType },
+    };
+    let running = 0;
+    let stopListening = () => {};
+
+    const showIdle = (client: Client) => {
+      if (!closing.signal.aborted && running === 0) status.show(signInLook(client.credentials.state) ?? IDLE);
+    };
+    clientOf(RED, definition.account).then(
+      (client) => {
+        if (closing.signal.aborted) return;
+        status.simulated = client.simulated;
+        stopListening = client.credentials.onChange(() => showIdle(client));
+        showIdle(client);
+      },
+      (error: PrintingError) => status.show(failureLook(error)),
+    );
+
+    const work = async (msg: NodeMessage, send: Send): Promise<void> => {
+      const client = await clientOf(RED, definition.account);
+      const print = definition.print !== false;
+      const { clusterIds, many } = print
+        ? readClusterIds(await read(RED, this, settings.cluster, msg, 'clusterId'))
+        : { clusterIds: [], many: false };
+      const jobName = (await readText(RED, this, settings.jobName, msg, 'jobName')) ?? '';
+      const printKey = (await readText(RED, this, settings.printKey, msg, 'printKey')) ?? '';
+      const parts = { id: RED.util.generateId(), type: 'array' as const, count: clusterIds.length };
+      const passedOn: NodeMessage = { ...msg, payload: undefined };
+      const marks = client.simulated ? { simulated: true } : {};
+
+      await client.prints.run({
+        source: () => readSource(RED, this, { kind: definition.source, file: settings.file }, msg, jobName),
+        clusterIds,
+        jobName,
+        printKey,
+        print,
+        startNow: definition.startNow !== false,
+        waitFor: definition.waitFor === 'finished' ? 'finished' : 'dispatched',
+        compress: definition.compress === true,
+        reuseUpload: definition.reuseUpload !== false,
+        dryRun: definition.dryRun === true || msg.dryRun === true,
+        timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
+        signal: closing.signal,
+        onProgress: (progress) => {
+          if (closing.signal.aborted) return;
+          status.show(progressLook(progress));
+          const { rate: _rate, secondsLeft: _left, ...payload } = progress;
+          const { jobId, clusterJobId, clusterId } = progress;
+          const message = { ...RED.util.cloneMessage(passedOn), ...known({ jobId, clusterJobId, clusterId }), ...marks };
+          send([null, { ...message, payload, topic: progress.stage }]);
+        },
+        onResult: (result, index) => {
+          if (closing.signal.aborted) return;
+          const { error, ...payload } = result;
+          if (error && !many) return;
+          status.show(error ? failureLook(error) : resultLook(result));
+          const message = many ? RED.util.cloneMessage(passedOn) : msg;
+          Object.assign(message, known(result), marks, {
+            payload: error ? { ...payload, error: { code: error.code, message: error.message } } : payload,
+            ...(many ? { parts: { ...parts, index } } : {}),
+          });
+          send([message, null]);
+        },
+      });
+    };
+
+    onInput(
+      this,
+      async (msg, send) => {
+        running++;
+        try {
+          await work(msg, send);
+        } finally {
+          running--;
+        }
+      },
+      (error) => {
+        if (!closing.signal.aborted) status.show(failureLook(error));
+      },
+    );
+
+    this.on('close', () => {
+      closing.abort(closed());
+      stopListening();
+      status.clear();
+    });
+  }
+
+  RED.nodes.registerType('remote-printing-upload-and-print', UploadAndPrintNode);
+};
+
+/** The ids that are known, as properties of a message. */
+function known(ids: { jobId: string | null; clusterJobId: string | null; clusterId: string | null }): NodeMessage {
+  const { jobId, clusterJobId, clusterId } = ids;
+  return { ...(jobId && { jobId }), ...(clusterJobId && { clusterJobId }), ...(clusterId && { clusterId }) };
+}
+
+function progressLook({ stage, percent: done, rate: speed, secondsLeft, job }: Progress): Look {
+  if (stage === 'printing' && job) return printingLook(job);
+  if (stage === 'finished') return { fill: 'green', shape: 'dot', key: 'finished' };
+  const values = { percent: percent(done), rate: rate(speed), left: left(secondsLeft) };
+  return { fill: 'blue', shape: 'dot', key: stage, values };
+}
+
+const resultLook = ({ job, printed, status }: PrintResult): Look => ({
+  fill: 'green',
+  shape: 'dot',
+  key: job ? 'finished' : printed ? (status === 'wait_approval' ? 'attention' : 'dispatched') : 'done',
+});

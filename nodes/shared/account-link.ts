@@ -1,0 +1,21 @@
+import type { Node, NodeAPI } from 'node-red';
+import type { Client } from '../../lib/client';
+import { PrintingError } from '../../lib/service/errors';
+
+/** The account config node, as flow nodes see it. */
+export interface AccountNode extends Node {
+  /** The account's client; throws NOT_CONFIGURED where its settings are missing or malformed. */
+  client(): Promise<Client>;
+}
+
+const isAccount = (node: unknown): node is AccountNode =>
+  typeof node === 'object' && node !== null && 'client' in node && typeof node.client === 'function';
+
+/** The client of the account that a flow node names. Throws NOT_CONFIGURED where there is no such account. */
+export async function clientOf(RED: NodeAPI, accountId: string | undefined): Promise<Client> {
+  const account: unknown = accountId ? RED.nodes.getNode(accountId) : null;
+  if (!isAccount(account)) {
+    throw new PrintingError('NOT_CONFIGURED', 'The node has no account: open it, choose or add one, and deploy.');
+  }
+  return account.client();
+}

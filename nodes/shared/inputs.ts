@@ -1,0 +1,64 @@
+import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { PrintingError } from '../../lib/service/errors';
+
+/** A TypedInput as it stands in a node's settings. */
+export interface Setting {
+  value: unknown;
+  type: string | undefined;
+}
+
+export const isBlank = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
+
+/** Whether a setting can only be read with a message in hand. */
+export const needsMessage = ({ value, type }: Setting): boolean => !isBlank(value) && type === 'msg';
+
+/**
+ * What a setting says for a message: a setting that isn't blank wins, a blank one reads the message property of its
+ * name (contract 2.2). Undefined where both are missing.
+ */
+export async function read(RED: NodeAPI, node: Node, setting: Setting, msg: NodeMessage, property: string): Promise<unknown> {
+  const found = isBlank(setting.value) ? msg[property] : await evaluate(RED, node, setting, msg);
+  return isBlank(found) ? undefined : found;
+}
+
+/** The same, where only a text (or a number, as text) makes sense. */
+export async function readText(
+  RED: NodeAPI,
+  node: Node,
+  setting: Setting,
+  msg: NodeMessage,
+  property: string,
+): Promise<string | undefined> {
+  const found = await read(RED, node, setting, msg, property);
+  if (found === undefined || typeof found === 'string') return found;
+  if (typeof found === 'number') return String(found);
+  throw new PrintingError('INVALID_INPUT', `The ${property} must be a text, but it is ${kindOf(found)}.`);
+}
+
+function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, msg: NodeMessage): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const settle = (error: Error | null, result: unknown) => {
+      if (error) reject(new PrintingError('INVALID_INPUT', `A setting of the node can't be read: ${error.message}.`, { cause: error }));
+      else resolve(result);
+    };
+    try {
+      RED.util.evaluateNodeProperty(value as string, type, node, msg, settle);
+    } catch (error) {
+      settle(error as Error, undefined);
+    }
+  });
+}
+
+/** A setting in seconds or such, as the editor may have saved it: a number or its text; the default where it's neither. */
+export function amount(value: unknown, otherwise: number): number {
+  const given = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof given === 'number' && Number.isFinite(given) && given > 0 ? given : otherwise;
+}
+
+export function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (Buffer.isBuffer(value)) return 'a Buffer';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

@@ -1,0 +1,58 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { NodeAPI } from 'node-red';
+import { Http } from '../../lib/http/http';
+import { Authorization } from '../../lib/sign-in/authorization';
+import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
+import { FileStore } from '../../lib/state/file-store';
+import type { StateStore } from '../../lib/state/store';
+import { systemClock, type Clock } from '../../lib/time/clock';
+
+/** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
+export interface Runtime {
+  clock: Clock;
+  /** Where state lives (contract 6). */
+  folder: string;
+  store: StateStore;
+  /** For sign-ins, which may come before any account is deployed. */
+  http: Http;
+  endpoint: TokenEndpoint;
+  authorization: Authorization;
+}
+
+/** By user directory: every node set is handed an API object of its own, the directory is what they have in common. */
+const runtimes = new Map<string, Runtime>();
+
+export function runtimeOf(RED: NodeAPI): Runtime {
+  const userDir = (RED.settings as { userDir?: string }).userDir ?? join(homedir(), '.node-red');
+  const folder = join(userDir, 'remote-printing');
+  let runtime = runtimes.get(folder);
+  if (!runtime) {
+    runtime = make(RED, folder);
+    runtimes.set(folder, runtime);
+  }
+  return runtime;
+}
+
+function make(RED: NodeAPI, folder: string): Runtime {
+  const clock = systemClock;
+  const warn = (sentence: string) => RED.log.warn(`[remote-printing] ${sentence}`);
+  const store = new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secretsOf(RED), warn });
+  store.sweep().catch(() => warn('The state folder could not be tidied.'));
+  const http = new Http();
+  const endpoint = new TokenEndpoint(http, clock);
+  return { clock, folder, store, http, endpoint, authorization: new Authorization({ store, clock, endpoint }) };
+}
+
+/** Node-RED's own credential secrets: the user's, and the one that it made itself before the user chose one. */
+function secretsOf(RED: NodeAPI): string[] {
+  const settings = RED.settings as unknown as { get(name: string): unknown };
+  return ['credentialSecret', '_credentialSecret'].flatMap((name) => {
+    try {
+      const secret = settings.get(name);
+      return typeof secret === 'string' && secret !== '' ? [secret] : [];
+    } catch {
+      return [];
+    }
+  });
+}

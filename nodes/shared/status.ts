@@ -1,0 +1,71 @@
+import type { Node, NodeAPI, NodeStatusFill, NodeStatusShape } from 'node-red';
+import type { PrintingError } from '../../lib/service/errors';
+import type { SignInState } from '../../lib/sign-in/sign-in-state';
+
+/** One look of a node: colour, shape, and a key of the node's own catalogue with its values. */
+export interface Look {
+  fill: NodeStatusFill;
+  shape: NodeStatusShape;
+  key: string;
+  values?: Record<string, string>;
+}
+
+/** Shows looks under a node; the same look twice in a row is shown once, as Status nodes react to each. */
+export class StatusLine {
+  readonly #RED: NodeAPI;
+  readonly #node: Node;
+  #shown = '';
+  simulated = false;
+
+  constructor(RED: NodeAPI, node: Node) {
+    this.#RED = RED;
+    this.#node = node;
+  }
+
+  show({ fill, shape, key, values }: Look): void {
+    const words = this.#RED._(`status.${key}`, values ?? {});
+    const text = this.simulated ? `${words} ${this.#RED._('status.simulated')}` : words;
+    const shown = JSON.stringify([fill, shape, text]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    this.#node.status({ fill, shape, text });
+  }
+
+  clear(): void {
+    if (this.#shown === '') return;
+    this.#shown = '';
+    this.#node.status({});
+  }
+}
+
+export const IDLE: Look = { fill: 'grey', shape: 'ring', key: 'idle' };
+
+/** Red ring with the failure in a few words. */
+export const failureLook = ({ code }: PrintingError): Look => ({ fill: 'red', shape: 'ring', key: `error.${code}` });
+
+/** What a node shows while its account can't be used; null while it can. */
+export function signInLook(state: SignInState): Look | null {
+  const usable = state === 'signed-in' || state === 'unchecked';
+  return usable ? null : { fill: 'red', shape: 'ring', key: 'signIn' };
+}
+
+/** Seconds in the largest two units that matter: `40 s`, `12 min`, `1 h 5 min`. */
+export function left(seconds: number | null): string {
+  if (seconds === null || !Number.isFinite(seconds)) return '?';
+  if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 90) return `${minutes} min`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Bytes per second: `870 kB/s`, `12 MB/s`. */
+export function rate(bytes: number | null): string {
+  if (bytes === null || !Number.isFinite(bytes)) return '?';
+  return bytes < 999_500 ? `${Math.round(bytes / 1000)} kB/s` : `${(bytes / 1e6).toFixed(bytes < 9.95e6 ? 1 : 0)} MB/s`;
+}
+
+/** The runtime's local time of day, hours and minutes. */
+export const clockTime = (ms: number): string =>
+  new Date(ms).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+
+export const percent = (value: number | null): string => (value === null ? '?' : String(Math.floor(value)));

@@ -1,0 +1,66 @@
+import type { IncomingMessage } from 'node:http';
+import { invalidValue, Refusal, requiredField } from './refusals';
+
+const MOST_BYTES = 1024 * 1024;
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MOST_BYTES) throw new Refusal(413, 'bodyTooLarge', 'The body is too large.');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function mediaType(request: IncomingMessage): string {
+  return (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+}
+
+/** The JSON value of a body, `undefined` for an empty one. */
+export async function readJson(request: IncomingMessage): Promise<unknown> {
+  const text = await readText(request);
+  if (text === '') return undefined;
+  if (mediaType(request) !== 'application/json')
+    throw new Refusal(415, 'unsupportedMediaType', 'The body must be application/json.');
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new Refusal(400, 'invalidJson', 'The body is not JSON.');
+  }
+}
+
+/** The object in the `data` envelope; `undefined` for an empty body. */
+export async function readData(
+  request: IncomingMessage,
+  model: string,
+  fields: string[],
+): Promise<Record<string, unknown> | undefined> {
+  const body = await readJson(request);
+  if (body === undefined) return undefined;
+  if (!isObject(body) || body.data === undefined) throw requiredField(model, 'data');
+  for (const name of Object.keys(body)) if (name !== 'data') throw unexpectedField(model, name);
+  const { data } = body;
+  if (!isObject(data)) throw invalidValue(model, 'data', 'must be an object', data);
+  for (const name of Object.keys(data)) if (!fields.includes(name)) throw unexpectedField(model, name);
+  return data;
+}
+
+/** A url-encoded form; a field that comes twice is refused (`oauth` and `html` endpoints). */
+export async function readForm(request: IncomingMessage): Promise<Record<string, string>> {
+  if (mediaType(request) !== 'application/x-www-form-urlencoded')
+    throw new Refusal(400, 'invalid_request', 'The body must be application/x-www-form-urlencoded.');
+  const form: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(await readText(request))) {
+    if (Object.hasOwn(form, name)) throw new Refusal(400, 'invalid_request', `${name} was sent twice.`);
+    form[name] = value;
+  }
+  return form;
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const unexpectedField = (model: string, field: string): Refusal =>
+  new Refusal(400, 'unexpectedField', 'A field is not known.', { meta: { model_name: model, field_name: field } });

@@ -1,0 +1,140 @@
+#!/usr/bin/env node
+import { parseArgs } from 'node:util';
+import { startSimulator, type SimulatorOptions } from './index';
+
+const HELP = `Simulates the remote printing service on four ports of this machine.
+
+Usage: remote-printing-simulator [options]
+
+  --port N                   port of the control host; account, API and storage take the next three (default: any free ones)
+  --host ADDRESS             a loopback address (default 127.0.0.1)
+  --seed N                   the same seed gives the same ids, names and temperatures (default 1)
+  --time-factor N            virtual seconds of the printers per real second (default 1)
+  --printers N               printers in the first workspace (default 3)
+  --auto-approve             sign in as the first user at once, without the pages
+  --access-token-lifetime S  seconds (default 600)
+  --upload-confirm-delay MS  from the last byte until a stored file says uploaded (default 0)
+  --print-visible-after S    virtual seconds until lists show a new print (default 2)
+  --data-dir FOLDER          where the world is kept, so that the next start goes on (default: a temporary folder)
+  --client-id ID             default simulator
+  --client-secret SECRET     default simulator-secret
+  --redirect-uri URI         may be repeated; default: any
+  --help
+`;
+
+const OPTIONS = {
+  port: { type: 'string' },
+  host: { type: 'string' },
+  seed: { type: 'string' },
+  'time-factor': { type: 'string' },
+  printers: { type: 'string' },
+  'auto-approve': { type: 'boolean' },
+  'access-token-lifetime': { type: 'string' },
+  'upload-confirm-delay': { type: 'string' },
+  'print-visible-after': { type: 'string' },
+  'data-dir': { type: 'string' },
+  'client-id': { type: 'string' },
+  'client-secret': { type: 'string' },
+  'redirect-uri': { type: 'string', multiple: true },
+  help: { type: 'boolean' },
+} as const;
+
+/** `undefined`: help was asked for. Throws for arguments that make no sense. */
+function readArguments(args: string[]): SimulatorOptions | undefined {
+  const { values } = parseArgs({ args, options: OPTIONS, strict: true });
+  if (values.help) return undefined;
+  const options: SimulatorOptions = {};
+  const number = (name: keyof typeof values, take: (value: number) => void, fits: (value: number) => boolean): void => {
+    const text = values[name];
+    if (text === undefined) return;
+    const value = text === '' ? NaN : Number(text);
+    if (!fits(value)) throw new Error(`--${name} can't be ${String(text)}.`);
+    take(value);
+  };
+  const whole = (value: number): boolean => Number.isInteger(value) && value >= 0;
+  number(
+    'port',
+    (value) => (options.port = value),
+    (value) => whole(value) && value <= 65_532,
+  );
+  number('seed', (value) => (options.seed = value), whole);
+  number(
+    'time-factor',
+    (value) => (options.timeFactor = value),
+    (value) => value > 0 && value <= 1e6,
+  );
+  number(
+    'printers',
+    (value) => (options.printers = value),
+    (value) => whole(value) && value <= 1000,
+  );
+  number(
+    'access-token-lifetime',
+    (value) => (options.accessTokenLifetime = value),
+    (value) => whole(value) && value > 0,
+  );
+  number('upload-confirm-delay', (value) => (options.uploadConfirmDelay = value), whole);
+  number('print-visible-after', (value) => (options.printVisibleAfter = value), whole);
+  if (values.host !== undefined) options.host = values.host;
+  if (values['auto-approve']) options.autoApprove = true;
+  if (values['data-dir'] !== undefined) options.dataDir = values['data-dir'];
+  const { 'client-id': id, 'client-secret': secret, 'redirect-uri': redirectUris } = values;
+  if (id !== undefined || secret !== undefined || redirectUris !== undefined)
+    options.client = {
+      id: id ?? 'simulator',
+      secret: secret ?? 'simulator-secret',
+      ...(redirectUris ? { redirectUris } : {}),
+    };
+  return options;
+}
+
+async function main(): Promise<void> {
+  let options: SimulatorOptions | undefined;
+  try {
+    options = readArguments(process.argv.slice(2));
+  } catch (error) {
+    return end(2, error);
+  }
+  if (!options) {
+    process.stdout.write(HELP);
+    return;
+  }
+  const simulator = await startSimulator(options).catch((error: unknown) =>
+    end(error instanceof TypeError ? 2 : 1, error),
+  );
+  if (!simulator) return;
+  for (const warning of simulator.warnings) process.stderr.write(`${warning}\n`);
+  const { authUrl, apiUrl, storageUrl, controlUrl, client, users } = simulator;
+  const [user] = users;
+  const facts = {
+    authUrl,
+    apiUrl,
+    storageUrl,
+    controlUrl,
+    clientId: client.id,
+    clientSecret: client.secret,
+    username: user!.username,
+    password: user!.password,
+    apiToken: user!.apiToken,
+  };
+  process.stdout.write(
+    Object.entries(facts)
+      .map(([name, value]) => `${`${name}:`.padEnd(14)} ${value}\n`)
+      .join(''),
+  );
+  const stop = (): void => {
+    // A second signal ends the process the hard way.
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+    simulator.close().catch((error: unknown) => end(1, error));
+  };
+  process.on('SIGINT', stop).on('SIGTERM', stop);
+}
+
+/** One sentence, and the exit code. */
+function end(code: number, error: unknown): undefined {
+  process.exitCode = code;
+  const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+  process.stderr.write(`remote-printing-simulator: ${line}\n`);
+}
+
+void main();

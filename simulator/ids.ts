@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto';
+
+/** Ids and noise that are the same for the same seed and the same order of calls (wire facts 1). */
+export class Ids {
+  constructor(
+    private readonly seed: number,
+    private readonly counter: { nextId: number },
+  ) {}
+
+  /** A cloud id: 44 characters of the URL-safe base64 alphabet, the last one to three of them `=`. */
+  cloudId(): string {
+    const padding = 1 + (this.counter.nextId % 3);
+    return (
+      this.digest()
+        .toString('base64url')
+        .slice(0, 44 - padding) + '='.repeat(padding)
+    );
+  }
+
+  /** A lower-case UUID. */
+  uuid(): string {
+    const hex = this.digest().toString('hex');
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  }
+
+  /** `length` upper-case hex digits: the host id of the second printer brand. */
+  upperHex(length: number): string {
+    return this.digest().toString('hex').slice(0, length).toUpperCase();
+  }
+
+  /** A number from -1 to 1 that depends on the seed and the key alone. */
+  noise(key: string): number {
+    return sha256(`${this.seed}:noise:${key}`).readUInt32BE(0) / 0x7fffffff - 1;
+  }
+
+  private digest(): Buffer {
+    return sha256(`${this.seed}:id:${this.counter.nextId++}`);
+  }
+}
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+export const NIL_UUID = '00000000-0000-0000-0000-000000000000';

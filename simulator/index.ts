@@ -1,0 +1,152 @@
+import { join } from 'node:path';
+import { apiRoutes } from './api-origin';
+import { authRoutes } from './auth-origin';
+import { SimulatorClock } from './clock';
+import { controlRoutes } from './control-origin';
+import { Faults } from './faults';
+import { newState } from './new-state';
+import { isLoopback, type SimulatorOptions } from './options';
+import { RequestLog } from './request-log';
+import { startOrigin, type Origin, type Route } from './server';
+import { SignedUrls } from './signed-urls';
+import { Store } from './store';
+import { StoredBytes } from './stored-bytes';
+import { storageRoutes } from './storage-origin';
+import type { ErrorStyle } from './refusals';
+import type { Organization } from './state';
+import { Tokens, type Client } from './tokens';
+import { World } from './world';
+
+export type { SimulatorOptions } from './options';
+export type { AddedFault, Endpoint, Fault, Faults } from './faults';
+export type { LoggedRequest, RequestLog } from './request-log';
+export type { Client, GrantRequest, TokenResponse, Tokens } from './tokens';
+export type { Cluster, Dispatch, Organization, Printer, PrintJob, RequiredChange, StoredJob } from './state';
+export type { ClusterRef, World } from './world';
+
+export interface SimulatedUser {
+  userId: string;
+  username: string;
+  password: string;
+  name: string;
+  organizations: Organization[];
+  /** A static API token (wire facts 3.1), bound to the first of the organizations. */
+  apiToken: string;
+}
+
+export interface Simulator {
+  authUrl: string;
+  apiUrl: string;
+  storageUrl: string;
+  controlUrl: string;
+  client: Client;
+  users: SimulatedUser[];
+  world: World;
+  tokens: Tokens;
+  faults: Faults;
+  requests: RequestLog;
+  /** What was found wrong at the start, a damaged world for example. */
+  warnings: readonly string[];
+  /** Ends all connections and listeners; a temporary folder is removed. */
+  close(): Promise<void>;
+}
+
+/** Starts the simulated service on four ports of this machine. */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const host = options.host ?? '127.0.0.1';
+  if (!isLoopback(host)) throw new TypeError('The simulator listens on loopback addresses only.');
+  const now = options.now ?? ((): number => Date.now());
+  const client: Client = options.client ?? { id: 'simulator', secret: 'simulator-secret' };
+  const store = await Store.open(options.dataDir);
+  const origins: Origin[] = [];
+  const closeAll = async (): Promise<void> => {
+    await Promise.all(origins.map((origin) => origin.close()));
+    await store.close();
+  };
+  try {
+    const state = (await store.load()) ?? newState(options.seed ?? 1, options.printers ?? 3, now());
+    const clock = new SimulatorClock(state.clock, options.timeFactor ?? 1, now);
+    const changed = (): void => {
+      clock.anchor();
+      store.changed(state);
+    };
+    const bytes = new StoredBytes(join(store.folder, 'files'), options.storage !== 'discard');
+    await bytes.removeParts();
+    const world = new World(state, {
+      clock,
+      printVisibleAfter: 1000 * (options.printVisibleAfter ?? 2),
+      uploadConfirmDelay: options.uploadConfirmDelay ?? 0,
+      changed,
+      // A file that can't be removed is in nobody's way.
+      dropBytes: (key) => void bytes.remove(key).catch(() => undefined),
+    });
+    changed();
+    const tokens = new Tokens(state.access, state, client, options.accessTokenLifetime ?? 600, now, changed);
+    const faults = new Faults();
+    const log = new RequestLog();
+    const urls = new SignedUrls(state.access.signingKey, now);
+    const { users, organizations } = state;
+    const addresses = { authUrl: '', apiUrl: '', storageUrl: '', controlUrl: '' };
+
+    const start = async (name: string, offset: number, errors: ErrorStyle, routes: Route[]): Promise<string> => {
+      const port = options.port ? options.port + offset : 0;
+      const saved = (): Promise<void> => store.saved();
+      const origin = await startOrigin({ name, host, port, errors, routes, faults, log, now, saved });
+      origins.push(origin);
+      return origin.url;
+    };
+    const autoApprove = options.autoApprove ?? false;
+    addresses.authUrl = await start(
+      'auth',
+      1,
+      'json',
+      authRoutes({ tokens, users, organizations, client, autoApprove, now }),
+    );
+    addresses.apiUrl = await start(
+      'api',
+      2,
+      'json',
+      apiRoutes({
+        world,
+        tokens,
+        urls,
+        users,
+        now,
+        apiUrl: () => addresses.apiUrl,
+        storageUrl: () => addresses.storageUrl,
+      }),
+    );
+    addresses.storageUrl = await start('storage', 3, 'xml', storageRoutes({ world, urls, bytes }));
+    addresses.controlUrl = await start(
+      'control',
+      0,
+      'json',
+      controlRoutes({ world, tokens, faults, log, addresses: () => addresses }),
+    );
+
+    return {
+      ...addresses,
+      client,
+      users: users.map(({ userId, username, password, name, organizationIds, apiTokens }) => ({
+        userId,
+        username,
+        password,
+        name,
+        organizations: organizations.filter(({ organizationId }) => organizationIds.includes(organizationId)),
+        apiToken: apiTokens[0]!.token,
+      })),
+      world,
+      tokens,
+      faults,
+      requests: log,
+      warnings: store.warnings,
+      close: () => {
+        changed();
+        return closeAll();
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}

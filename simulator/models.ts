@@ -1,0 +1,110 @@
+import type { Cluster, Extruder } from './state';
+import { NIL_UUID, type Ids } from './ids';
+
+/** A printer model of the simulated world: invented ones, no vendor's. */
+export interface Model {
+  /** As in the `machine_variant` of printers and jobs. */
+  display: string;
+  /** As in the cluster's `printer_type`. */
+  id: string;
+  firmware: string;
+  nozzles: string[];
+  hot: number;
+  plate: number;
+  /** The second brand: a host id of 20 hex digits and no own id for the printer (wire facts 1, 6.1). */
+  secondBrand: boolean;
+}
+
+export const MODELS: readonly Model[] = [
+  model('Simulated Maker One', 'simulated_maker_one', '8.3.1', ['AA 0.4', 'BB 0.4'], 205, 60),
+  model('Simulated Maker Duo', 'simulated_maker_duo', '9.0.2', ['AA 0.4', 'AA 0.8'], 215, 65),
+  { ...model('Simulated Reproducer Z', 'simulated_reproducer_z', '2.710.5', ['0.4'], 230, 90), secondBrand: true },
+];
+
+function model(display: string, id: string, firmware: string, nozzles: string[], hot: number, plate: number): Model {
+  return { display, id, firmware, nozzles, hot, plate, secondBrand: false };
+}
+
+export const modelOf = (cluster: Cluster): Model => MODELS.find(({ id }) => id === cluster.model) ?? MODELS[0]!;
+
+/** Wire facts 12.6. */
+export const CAPABILITIES: readonly string[] = [
+  'connect_with_cluster_id',
+  'connect_with_pin_code',
+  'cluster_account_status',
+  'group',
+  'status',
+  'queue',
+  'print_job_action',
+  'print_job_action_duplicate',
+  'print_job_action_reprint',
+  'print_job_action_response',
+  'print_job_recent_history',
+  'printer_action',
+  'printer_action_response',
+  'printer_faults',
+  'rename',
+  'set_availability',
+  'update_firmware',
+  'webcam_snapshot',
+];
+
+const NAMES = ['Workbench', 'Window', 'Back room', 'Shelf', 'Lab', 'Cellar', 'Attic', 'Studio'];
+const COLORS = ['Silver', 'Black', 'Red', 'White', 'Green'];
+
+/** A cluster as it comes from the factory: idle, cold, online. `number` counts from 1 and decides model and name. */
+export function newCluster(
+  ids: Ids,
+  owner: { organizationId: string; userId: string },
+  number: number,
+  options: { name?: string; model?: string; printers?: number },
+  virtual: number,
+): Cluster {
+  const type = MODELS.find(({ id }) => id === options.model) ?? MODELS[(number - 1) % MODELS.length]!;
+  const name = options.name ?? placeName(number);
+  return {
+    clusterId: ids.cloudId(),
+    hostGuid: type.secondBrand ? ids.upperHex(20) : ids.uuid(),
+    hostName: `simulated-${String(number).padStart(3, '0')}`,
+    friendlyName: name,
+    model: type.id,
+    ...owner,
+    online: true,
+    authorized: true,
+    capabilities: [...CAPABILITIES],
+    recentHistory: true,
+    cleaning: 'automatic',
+    dispatch: 'queued',
+    requiredChanges: [],
+    firmware: { version: type.firmware, latest: type.firmware, updateStatus: 'up_to_date' },
+    printers: Array.from({ length: Math.max(1, options.printers ?? 1) }, (_, index) => ({
+      uuid: type.secondBrand && index === 0 ? NIL_UUID : ids.uuid(),
+      name: index === 0 ? name : `${name} ${index + 1}`,
+      enabled: true,
+      trouble: null,
+      faults: [],
+      extruders: newExtruders(ids, type, number),
+      warmth: { level: 0, target: 0 as const, since: virtual },
+      freeSince: virtual,
+    })),
+    queue: [],
+    history: [],
+    lastHeard: null,
+  };
+}
+
+function placeName(number: number): string {
+  const round = Math.floor((number - 1) / NAMES.length);
+  return `${NAMES[(number - 1) % NAMES.length]!} printer${round === 0 ? '' : ` ${round + 1}`}`;
+}
+
+function newExtruders(ids: Ids, type: Model, number: number): Extruder[] {
+  return type.nozzles.map((printCore, index) => ({
+    printCore,
+    // The second bay of every second printer is empty: clients meet both.
+    material:
+      index === 1 && number % 2 === 0
+        ? null
+        : { guid: ids.uuid(), brand: 'Generic', color: COLORS[(number + index) % COLORS.length]!, material: 'PLA' },
+  }));
+}

@@ -1,0 +1,156 @@
+import type { ActiveStatus, Cluster, EndStatus, Printer, PrintJob } from './state';
+
+/**
+ * The life of print jobs on a cluster, as a function of virtual time: nothing ticks, `advance` works out what happened
+ * since it was last asked. Durations are virtual seconds.
+ */
+export const PHASE_SECONDS = {
+  sent_to_printer: 5,
+  pre_print: 90,
+  pausing: 3,
+  resuming: 3,
+  aborting: 10,
+  post_print: 60,
+  /** Until someone clears the build plate, where cleaning is automatic. */
+  wait_cleanup: 300,
+} as const;
+
+const ACTIVE: readonly string[] = [
+  'sent_to_printer',
+  'pre_print',
+  'printing',
+  'pausing',
+  'paused',
+  'resuming',
+  'aborting',
+  'post_print',
+  'wait_cleanup',
+] satisfies ActiveStatus[];
+
+const HISTORY_KEPT = 100;
+
+export const isActive = (job: PrintJob): boolean => ACTIVE.includes(job.status);
+
+/** Seconds of printing so far, never more than the total. */
+export function elapsed(job: PrintJob, at: number): number {
+  const running = job.status === 'printing' ? Math.max(0, at - job.since) / 1000 : 0;
+  return Math.min(job.timeTotal, job.printed + running);
+}
+
+/** Whether it could start if a printer were free. */
+export const isReady = (job: PrintJob): boolean =>
+  job.status === 'queued' && !job.held && (job.force || job.changes.length === 0);
+
+export const activeJob = (cluster: Cluster, printer: Printer): PrintJob | undefined =>
+  cluster.queue.find((job) => isActive(job) && job.printerUuid === printer.uuid);
+
+/** Brings the cluster to this virtual time. */
+export function advance(cluster: Cluster, at: number): void {
+  for (;;) {
+    const next = upcoming(cluster).reduce<Step | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
+    if (!next || next.at > at) return;
+    next.take();
+  }
+}
+
+/** Puts a running or waiting job into history. */
+export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: number): void {
+  const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
+  if (printer && isActive(job)) {
+    heat(printer, 0, at);
+    printer.freeSince = at;
+  }
+  enter(job, status, at);
+  cluster.queue = cluster.queue.filter((other) => other !== job);
+  cluster.history = [job, ...cluster.history].slice(0, HISTORY_KEPT);
+}
+
+/** Goes on to another status, with what was printed so far kept. */
+export function enter(job: PrintJob, status: PrintJob['status'], at: number): void {
+  job.printed = elapsed(job, at);
+  job.status = status;
+  job.since = at;
+}
+
+/** Heats up or lets cool from wherever the temperature is. */
+export function heat(printer: Printer, target: 0 | 1, at: number): void {
+  printer.warmth = { level: warmth(printer, at), target, since: at };
+}
+
+/** 0 at room temperature to 1 at printing temperature. */
+export function warmth(printer: Printer, at: number): number {
+  const { level, target, since } = printer.warmth;
+  const seconds = Math.max(0, at - since) / 1000;
+  // Heaters get there within the heating phase; cooling takes a few times as long.
+  const pace = target === 1 ? PHASE_SECONDS.pre_print / 4 : PHASE_SECONDS.pre_print * 2;
+  return target + (level - target) * Math.exp(-seconds / pace);
+}
+
+interface Step {
+  at: number;
+  take: () => void;
+}
+
+function upcoming(cluster: Cluster): Step[] {
+  const steps: Step[] = [];
+  for (const printer of cluster.printers) {
+    const job = activeJob(cluster, printer);
+    if (job) steps.push(...phaseEnd(cluster, printer, job));
+    else if (printer.enabled && printer.trouble === null) {
+      const first = cluster.queue.find(isReady);
+      if (first) steps.push(start(printer, first));
+    }
+  }
+  return steps;
+}
+
+function start(printer: Printer, job: PrintJob): Step {
+  const at = Math.max(printer.freeSince, job.since, job.visibleAt);
+  return {
+    at,
+    take: () => {
+      job.printerUuid = printer.uuid;
+      enter(job, 'sent_to_printer', at);
+    },
+  };
+}
+
+function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
+  const after = (seconds: number, take: (at: number) => void): Step[] => {
+    const at = job.since + seconds * 1000;
+    return [{ at, take: () => take(at) }];
+  };
+  switch (job.status) {
+    case 'sent_to_printer':
+      return after(PHASE_SECONDS.sent_to_printer, (at) => {
+        enter(job, 'pre_print', at);
+        heat(printer, 1, at);
+      });
+    case 'pre_print':
+      return after(PHASE_SECONDS.pre_print, (at) => enter(job, 'printing', at));
+    case 'printing':
+      return after(job.timeTotal - job.printed, (at) => {
+        enter(job, 'post_print', at);
+        heat(printer, 0, at);
+      });
+    case 'pausing':
+      return after(PHASE_SECONDS.pausing, (at) => enter(job, 'paused', at));
+    case 'resuming':
+      return after(PHASE_SECONDS.resuming, (at) => enter(job, 'printing', at));
+    case 'aborting':
+      return after(PHASE_SECONDS.aborting, (at) => {
+        enter(job, 'wait_cleanup', at);
+        heat(printer, 0, at);
+      });
+    case 'post_print':
+      return after(PHASE_SECONDS.post_print, (at) => enter(job, 'wait_cleanup', at));
+    case 'wait_cleanup':
+      if (cluster.cleaning === 'manual') return [];
+      return after(PHASE_SECONDS.wait_cleanup, (at) => end(cluster, job, cleanedStatus(job), at));
+    default:
+      return [];
+  }
+}
+
+/** A job that was not printed to its end was aborted (wire facts 12.2, wait_cleanup). */
+export const cleanedStatus = (job: PrintJob): EndStatus => (job.printed < job.timeTotal ? 'aborted' : 'finished');

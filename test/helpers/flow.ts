@@ -1,0 +1,126 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Node, NodeMessage, NodeStatus } from 'node-red';
+import helper from 'node-red-node-test-helper';
+import type { Simulator } from '../../simulator';
+import { followTo } from './browser';
+
+const load = createRequire(__filename);
+const RUNTIME = process.env.NODE_RED_PATH ?? load.resolve('node-red');
+const NODE_SETS = ['account', 'cluster-status', 'upload-and-print'].map(
+  (name) => load(`../../nodes/remote-printing-${name}`) as (RED: unknown) => void,
+);
+/** Where the browser would come back to; in these tests the address is read, and the callback called by hand. */
+const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
+
+export type Definition = { id: string; type: string } & Record<string, unknown>;
+
+/** A Node-RED in this process with the pack's nodes, on one tab, in a user directory of its own. */
+export class Flow {
+  private constructor(
+    readonly simulator: Simulator,
+    readonly userDir: string,
+  ) {}
+
+  /** Starts without any flow; `deploy` brings one. */
+  static async start(simulator: Simulator, userDir?: string): Promise<Flow> {
+    const folder = userDir ?? (await mkdtemp(join(tmpdir(), 'node-red-')));
+    helper.init(RUNTIME, { userDir: folder, logging: { console: { level: 'off' } } } as never);
+    await (helper.startServer() as unknown as Promise<void>);
+    // The helper brings the core nodes along that its first flow holds.
+    const core = ['catch', 'status', 'complete'].map((type) => ({ id: `first-${type}`, type, z: 'first', x: 1, y: 1, wires: [[]] }));
+    await helper.load(NODE_SETS as never, [{ id: 'first', type: 'tab', label: 'first' }, ...core] as never);
+    return new Flow(simulator, folder);
+  }
+
+  get account(): Definition {
+    const { authUrl, apiUrl } = this.simulator;
+    return { id: 'account', type: 'remote-printing-account', service: 'remote', signIn: 'oauth', authUrl, apiUrl };
+  }
+
+  get credentials() {
+    const { id: clientId, secret: clientSecret } = this.simulator.client;
+    return { account: { clientId, clientSecret } };
+  }
+
+  /** Deploys nodes, wired as they are, together with the account; signs it in where nobody is. */
+  async deploy(nodes: Definition[], options: { account?: Definition; credentials?: object; type?: 'full' | 'flows' | 'nodes'; signIn?: boolean } = {}) {
+    const tab = { id: 'tab', type: 'tab', label: 'test' };
+    const placed = nodes.map((node) => ({ z: 'tab', x: 1, y: 1, wires: [], ...node }));
+    const account = options.account ?? this.account;
+    const credentials = options.credentials ?? this.credentials;
+    await helper.setFlows([tab, account, ...placed] as never, options.type ?? 'full', credentials as never);
+    if (options.signIn !== false && account.service === 'remote' && account.signIn === 'oauth') await this.signIn();
+  }
+
+  async signIn(): Promise<void> {
+    const { body: state } = await this.get('accounts/account');
+    if ((state as { state: string }).state === 'signed-in') return;
+    const { body } = await this.post('accounts/account/sign-in', { redirectUri: REDIRECT });
+    const back = await followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT);
+    await helper.request().get(`/remote-printing/callback${back.search}`).expect(200);
+  }
+
+  get = (path: string) => helper.request().get(`/remote-printing/${path}`);
+  post = (path: string, body: object = {}) => helper.request().post(`/remote-printing/${path}`).send(body);
+
+  node = (id: string): Node => helper.getNode(id);
+
+  /** Sends a message into a node, and gives what came of it once `done` was called. */
+  send(id: string, msg: NodeMessage): void {
+    this.node(id).receive(msg);
+  }
+
+  /** Collects what arrives at a helper node. */
+  listen(id: string): Inbox {
+    return new Inbox(this.node(id));
+  }
+
+  /** The looks of a node so far. */
+  looks(id: string): NodeStatus[] {
+    const spy = this.node(id).status as unknown as { args: [NodeStatus][]; thisValues: Node[] };
+    return spy.args.filter((_, index) => spy.thisValues[index] === this.node(id)).map(([look]) => look);
+  }
+
+  async stop({ keep = false } = {}): Promise<void> {
+    await helper.unload();
+    await (helper.stopServer() as unknown as Promise<void>);
+    if (!keep) await rm(this.userDir, { recursive: true, force: true });
+  }
+}
+
+/** Messages that arrived at a node, in order. */
+export class Inbox {
+  readonly all: NodeMessage[] = [];
+  #waiting: { count: number; resolve: () => void }[] = [];
+
+  constructor(node: Node) {
+    node.on('input', (msg, _send, done) => {
+      this.all.push(msg);
+      for (const { count, resolve } of this.#waiting) if (this.all.length >= count) resolve();
+      done();
+    });
+  }
+
+  /** The message at `index`, as soon as it is there. */
+  async at(index: number): Promise<NodeMessage> {
+    await new Promise<void>((resolve) => {
+      if (this.all.length > index) resolve();
+      else this.#waiting.push({ count: index + 1, resolve });
+    });
+    return this.all[index] as NodeMessage;
+  }
+
+  /** The first message, there or to come, that `fits`. */
+  async find(fits: (msg: NodeMessage) => boolean): Promise<NodeMessage> {
+    for (let index = 0; ; index++) {
+      const message = await this.at(index);
+      if (fits(message)) return message;
+    }
+  }
+}
+
+export const helperNode = (id: string): Definition => ({ id, type: 'helper' });
+export const catchNode = (wires: string[]): Definition => ({ id: 'catch', type: 'catch', wires: [wires] });

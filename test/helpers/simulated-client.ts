@@ -1,0 +1,40 @@
+import { readSettings, type AccountConfig } from '../../lib/account/settings';
+import { Client } from '../../lib/client';
+import { Http } from '../../lib/http/http';
+import { grantKey } from '../../lib/sign-in/grant';
+import type { StateStore } from '../../lib/state/store';
+import type { Clock } from '../../lib/time/clock';
+import type { Simulator } from '../../simulator';
+
+/** A client of the simulator, signed in as its first user in their first workspace, without the steps of a browser. */
+export async function signedInClient(
+  simulator: Simulator,
+  deps: { store: StateStore; clock: Clock; accountId?: string; config?: AccountConfig },
+): Promise<Client> {
+  const { store, clock, accountId = 'account', config } = deps;
+  const { authUrl, apiUrl, client } = simulator;
+  const settings = readSettings({ authUrl, apiUrl, clientId: client.id, clientSecret: client.secret, ...config });
+  if (!(await store.get(grantKey(accountId)))) {
+    const user = simulator.users[0];
+    const redirectUri = 'http://127.0.0.1/callback';
+    const tokens = simulator.tokens.signIn({
+      userId: user?.userId ?? '',
+      organizationId: user?.organizations[0]?.organizationId ?? '',
+      redirectUri,
+      scope: 'all',
+      challenge: null,
+    });
+    await store.put(grantKey(accountId), {
+      authUrl,
+      clientId: client.id,
+      redirectUri,
+      accessToken: tokens.access_token,
+      refreshToken: tokens.refresh_token,
+      expiresAt: clock.now() + tokens.expires_in * 1000,
+      lifetime: tokens.expires_in * 1000,
+      scope: tokens.scope,
+    });
+  }
+  const log = { warn: () => undefined, info: () => undefined };
+  return new Client({ accountId, settings, store, clock, log, http: new Http() });
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { readClusterStatus, statusRecord } from '../../../lib/service/cluster-status';
+
+const context = {
+  clusterId: 'C1',
+  receivedAt: '2026-01-01T00:00:01.000Z',
+  identity: { name: 'Workshop', hostGuid: 'G1', model: 'brand_modelx', authorized: true },
+};
+const read = (wire: Record<string, unknown>) => readClusterStatus(wire, context);
+
+describe('readClusterStatus', () => {
+  it('reads a whole answer and merges what the list says', () => {
+    const status = read({
+      generated_time: '2026-01-01T00:00:00.500Z',
+      is_online: true,
+      printers: [
+        {
+          uuid: 'P1',
+          friendly_name: 'Left',
+          machine_variant: 'Brand Model X',
+          status: 'printing',
+          enabled: true,
+          maintenance_required: false,
+          firmware_version: '9.0.1',
+          latest_available_firmware: '9.1.0',
+          firmware_update_status: 'update_available',
+          configuration: [
+            {
+              extruder_index: 0,
+              print_core_id: 'AA 0.4',
+              temperature: 210.5,
+              material: { guid: 'M1', brand: 'Generic', material: 'PLA', color: 'Red' },
+            },
+            { extruder_index: 1, material: { material: 'empty' } },
+          ],
+          build_plate: { type: 'glass', temperature: 60 },
+          faults: [
+            {
+              code: 'DOOR_OPEN',
+              message: 'The door is open',
+              severity: '3',
+              timestamp: '2026-01-01T00:00:00.000Z',
+              uuid: 'F1',
+            },
+          ],
+          errors: [
+            { code: 'DOOR_OPEN', uuid: 'F1' },
+            { code: 'BED_COLD', uuid: 'F2' },
+          ],
+        },
+      ],
+      print_jobs: [
+        { uuid: 'J2', status: 'queued' },
+        { uuid: 'J1', status: 'printing', time_elapsed: 10, time_total: 40 },
+      ],
+      recently_completed: [{ uuid: 'J0', status: 'finished' }],
+    });
+    assert.deepEqual(
+      { ...status, jobs: null, history: null, current: null },
+      {
+        clusterId: 'C1',
+        name: 'Workshop',
+        hostGuid: 'G1',
+        model: 'brand_modelx',
+        online: true,
+        authorized: true,
+        stale: false,
+        generatedAt: '2026-01-01T00:00:00.500Z',
+        receivedAt: '2026-01-01T00:00:01.000Z',
+        printers: [
+          {
+            printerId: 'P1',
+            name: 'Left',
+            model: 'Brand Model X',
+            status: 'printing',
+            enabled: true,
+            maintenanceRequired: false,
+            firmware: { version: '9.0.1', latest: '9.1.0', updateStatus: 'update_available' },
+            extruders: [
+              {
+                index: 0,
+                printCore: 'AA 0.4',
+                temperature: 210.5,
+                material: { guid: 'M1', brand: 'Generic', name: 'PLA', color: 'Red' },
+              },
+              { index: 1, printCore: null, temperature: null, material: null },
+            ],
+            buildPlate: { type: 'glass', temperature: 60 },
+            faults: [
+              { code: 'DOOR_OPEN', message: 'The door is open', severity: '3', at: '2026-01-01T00:00:00.000Z' },
+              { code: 'BED_COLD', message: null, severity: null, at: null },
+            ],
+          },
+        ],
+        jobs: null,
+        history: null,
+        current: null,
+      },
+    );
+    assert.deepEqual(
+      status.jobs.map(({ clusterJobId }) => clusterJobId),
+      ['J2', 'J1'],
+    );
+    assert.equal(status.current?.clusterJobId, 'J1');
+    assert.equal(status.history[0]?.state, 'finished');
+    assert.equal(status.history[0].clusterId, 'C1');
+  });
+
+  it('takes a job in preparation as current only where none is under way', () => {
+    const jobs = [{ uuid: 'a', status: 'pre_print' }];
+    assert.equal(read({ print_jobs: jobs }).current?.clusterJobId, 'a');
+    const both = [...jobs, { uuid: 'b', status: 'paused' }];
+    assert.equal(read({ print_jobs: both }).current?.clusterJobId, 'b');
+    assert.equal(read({ print_jobs: [{ uuid: 'c', status: 'queued' }] }).current, null);
+  });
+
+  it('keeps the history at 10', () => {
+    const many = Array.from({ length: 12 }, (_, index) => ({ uuid: `j${index}`, status: 'finished' }));
+    assert.equal(read({ recently_completed: many }).history.length, 10);
+  });
+
+  it('reads an empty answer without the list', () => {
+    assert.deepEqual(readClusterStatus({}, { ...context, identity: null }), {
+      clusterId: 'C1',
+      name: null,
+      hostGuid: null,
+      model: null,
+      online: null,
+      authorized: null,
+      stale: false,
+      generatedAt: null,
+      receivedAt: context.receivedAt,
+      printers: [],
+      jobs: [],
+      history: [],
+      current: null,
+    });
+  });
+
+  it('finds the record in an array, and none in what is none (trap 29)', () => {
+    assert.deepEqual(statusRecord([{ is_online: true }]), { is_online: true });
+    assert.deepEqual(statusRecord([]), {});
+    for (const wrong of [null, undefined, 'offline', 5]) assert.equal(statusRecord(wrong), null);
+  });
+
+  it('reads anything without throwing', () => {
+    const names = ['generated_time', 'is_online', 'printers', 'print_jobs', 'recently_completed'];
+    const wire = fc.record(Object.fromEntries(names.map((name) => [name, fc.jsonValue()])), { requiredKeys: [] });
+    fc.assert(fc.property(wire, (record) => void JSON.stringify(read(record))));
+  });
+});

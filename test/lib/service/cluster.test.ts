@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { readCluster } from '../../../lib/service/cluster';
+
+describe('readCluster', () => {
+  const wire = {
+    cluster_id: 'C1',
+    host_guid: 'G1',
+    host_name: 'host-1',
+    friendly_name: 'Workshop',
+    status: 'active',
+    is_online: true,
+    printer_count: 2,
+    printer_type: 'brand_modelx',
+    host_printer: { uuid: 'P1', friendly_name: 'Left', machine_variant: 'Brand Model X', status: 'printing' },
+    host_current_print_job: { uuid: 'J1', status: 'printing' },
+  };
+
+  it('reads a whole record', () => {
+    const cluster = readCluster(wire);
+    assert(cluster);
+    const { printers, current, ...rest } = cluster;
+    assert.deepEqual(rest, {
+      clusterId: 'C1',
+      name: 'Workshop',
+      hostGuid: 'G1',
+      model: 'brand_modelx',
+      online: true,
+      authorized: true,
+      printerCount: 2,
+    });
+    assert.deepEqual(
+      printers.map(({ printerId, name, model, status }) => ({ printerId, name, model, status })),
+      [{ printerId: 'P1', name: 'Left', model: 'Brand Model X', status: 'printing' }],
+    );
+    assert.equal(current?.clusterJobId, 'J1');
+    assert.equal(current.clusterId, 'C1');
+  });
+
+  it('reads an offline one: no host printer, no current job (trap 15)', () => {
+    const cluster = readCluster({ ...wire, is_online: false, host_printer: undefined, host_current_print_job: null });
+    assert.deepEqual(cluster?.printers, []);
+    assert.equal(cluster.current, null);
+    assert.equal(cluster.online, false);
+  });
+
+  it('takes the model from the host printer, the name from the host', () => {
+    const cluster = readCluster({ ...wire, printer_type: null, friendly_name: ' ' });
+    assert.equal(cluster?.model, 'Brand Model X');
+    assert.equal(cluster.name, 'host-1');
+  });
+
+  it('reads the authorization, which is no printer state (trap 18)', () => {
+    assert.equal(readCluster({ ...wire, status: 'inactive' })?.authorized, false);
+    assert.equal(readCluster({ ...wire, status: 'a_new_word' })?.authorized, null);
+  });
+
+  it('is null without an id, and invents nothing', () => {
+    assert.equal(readCluster({ ...wire, cluster_id: '' }), null);
+    assert.deepEqual(readCluster({ cluster_id: 'C1' }), {
+      clusterId: 'C1',
+      name: null,
+      hostGuid: null,
+      model: null,
+      online: null,
+      authorized: null,
+      printerCount: null,
+      printers: [],
+      current: null,
+    });
+  });
+});

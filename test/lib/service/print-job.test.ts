@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { isUnderWay, readPrintJob, type JobState } from '../../../lib/service/print-job';
+
+const full = {
+  uuid: '6f1c0d5a-0000-4000-8000-000000000001',
+  cloud_job_id: 'stored',
+  cluster_id: 'cluster',
+  name: 'bracket.gcode',
+  status: 'printing',
+  state: 'in_progress',
+  time_total: 3600,
+  time_elapsed: 1234,
+  time_remaining: 2366,
+  printer_uuid: 'printer',
+  printed_on_uuid: 'other',
+  printer_name: 'Left',
+  owner: 'Ada',
+  sent_from: 'cloud',
+  created_at: '2026-01-01T07:15:00.250Z',
+  configuration_changes_required: [],
+};
+
+describe('readPrintJob', () => {
+  it('reads a whole record', () => {
+    assert.deepEqual(readPrintJob(full), {
+      clusterJobId: full.uuid,
+      jobId: 'stored',
+      clusterId: 'cluster',
+      name: 'bracket.gcode',
+      status: 'printing',
+      state: 'printing',
+      progress: 34.3,
+      timeElapsed: 1234,
+      timeTotal: 3600,
+      timeRemaining: 2366,
+      printerId: 'printer',
+      printerName: 'Left',
+      owner: 'Ada',
+      sentFrom: 'cloud',
+      createdAt: '2026-01-01T07:15:00.250Z',
+      changesRequired: [],
+    });
+  });
+
+  it('invents nothing for an empty one', () => {
+    const { state, changesRequired, ...rest } = readPrintJob({});
+    assert.equal(state, 'unknown');
+    assert.deepEqual(changesRequired, []);
+    assert.deepEqual([...new Set(Object.values(rest))], [null]);
+  });
+
+  it('takes the cluster it was read from, and older names of the id', () => {
+    assert.equal(readPrintJob({}, 'asked').clusterId, 'asked');
+    assert.equal(readPrintJob({ job_instance_uuid: 'a' }).clusterJobId, 'a');
+    assert.equal(readPrintJob({ cluster_job_id: 'b' }).clusterJobId, 'b');
+    assert.equal(readPrintJob({ printed_on_uuid: 'c' }).printerId, 'c');
+    assert.equal(readPrintJob({ cloud_job_id: '' }).jobId, null);
+  });
+
+  const states: [status: string | null, state: JobState, coarse?: string][] = [
+    ['queued', 'waiting'],
+    ['wait_approval', 'approval'],
+    ['wait_user_action', 'attention'],
+    ['wait_for_configuration', 'attention'],
+    ['sent_to_printer', 'preparing'],
+    ['pre_print', 'preparing'],
+    ['printing', 'printing'],
+    ['pausing', 'paused'],
+    ['paused', 'paused'],
+    ['resuming', 'paused'],
+    ['post_print', 'finishing'],
+    ['aborting', 'aborted'],
+    ['aborted', 'aborted'],
+    ['finished', 'finished'],
+    ['failed', 'failed'],
+    ['error', 'failed'],
+    ['none', 'unknown'],
+    ['a_new_word', 'unknown'],
+    ['constructor', 'unknown'],
+    [null, 'approval', 'wait_approval'],
+    ['a_new_word', 'preparing', 'sending'],
+    ['none', 'waiting', 'waiting'],
+    [null, 'unknown', 'in_progress'],
+    [null, 'unknown', 'history'],
+    ['printing', 'printing', 'waiting'],
+  ];
+  for (const [status, state, coarse] of states) {
+    it(`calls status ${status ?? '(none)'}${coarse ? ` in ${coarse}` : ''} ${state}, and keeps the word`, () => {
+      const job = readPrintJob({ status, state: coarse });
+      assert.equal(job.state, state);
+      assert.equal(job.status, status);
+    });
+  }
+
+  it('settles wait_cleanup by its times (trap 20)', () => {
+    const state = (elapsed: unknown, total: unknown) =>
+      readPrintJob({ status: 'wait_cleanup', time_elapsed: elapsed, time_total: total }).state;
+    assert.equal(state(950, 1000), 'finished');
+    assert.equal(state(1200, 1000), 'finished');
+    assert.equal(state(949, 1000), 'aborted');
+    assert.equal(state(null, 1000), 'finishing');
+    assert.equal(state(10, 0), 'finishing');
+  });
+
+  it('shows a queued job with changes required as attention, and the changes', () => {
+    const change = {
+      type_of_change: 'material_change',
+      index: 0,
+      origin_id: 'o',
+      origin_name: 'PLA',
+      target_id: 't',
+      target_name: 'ABS',
+      is_overridable: true,
+    };
+    const job = readPrintJob({ status: 'queued', configuration_changes_required: [change] });
+    assert.equal(job.state, 'attention');
+    assert.deepEqual(job.changesRequired, [
+      {
+        type: 'material_change',
+        index: 0,
+        originId: 'o',
+        originName: 'PLA',
+        targetId: 't',
+        targetName: 'ABS',
+        overridable: true,
+      },
+    ]);
+    assert.equal(readPrintJob({ status: 'printing', configuration_changes_required: [change] }).state, 'printing');
+  });
+
+  it('guards progress (trap 22)', () => {
+    const progress = (elapsed: unknown, total: unknown) =>
+      readPrintJob({ time_elapsed: elapsed, time_total: total }).progress;
+    assert.equal(progress(undefined, 100), null);
+    assert.equal(progress(50, 0), null);
+    assert.equal(progress(150, 100), 100);
+    assert.equal(progress(-5, 100), 0);
+    assert.equal(progress(1, 3), 33.3);
+    assert.equal(progress('30', '120'), 25);
+  });
+
+  it('reads anything without throwing, progress within 0 to 100', () => {
+    const wire = fc.record(
+      Object.fromEntries(Object.keys(full).map((name) => [name, fc.oneof(fc.jsonValue(), fc.double(), fc.string())])),
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(wire, (record) => {
+        const { progress } = readPrintJob(record);
+        assert(progress === null || (progress >= 0 && progress <= 100));
+      }),
+    );
+  });
+
+  it('counts aborting as under way, aborted not', () => {
+    assert(isUnderWay(readPrintJob({ status: 'aborting' })));
+    assert(!isUnderWay(readPrintJob({ status: 'aborted' })));
+    assert(!isUnderWay(readPrintJob({ status: 'queued' })));
+  });
+});

@@ -1,0 +1,168 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import { refusalError } from '../../../lib/service/refusals';
+import type { EndpointName } from '../../../lib/service/paths';
+import type { ManualClock } from '../../helpers/manual-clock';
+
+export interface StoredJob {
+  job_id: string;
+  job_name: string;
+  file_size: number;
+  content_type: string;
+  origin: string | undefined;
+  status: string;
+  [field: string]: unknown;
+}
+
+/** What the storage does with one PUT instead of taking it. */
+export type Fault =
+  | { status: number }
+  /** Breaks the connection off once so many bytes have come. */
+  | { resetAt: number }
+  /** Takes all and breaks off instead of answering. */
+  | { loseAnswer: true }
+  | { redirect: string }
+  /** Never answers; `arrived` is told of the first bytes. */
+  | { hang: () => void };
+
+const ALLOWED = ['host', 'connection', 'content-type', 'content-length', 'origin'];
+
+/** The service's storage: an object store of its own that is strict about headers and one-time addresses. */
+export class Storage {
+  readonly jobs = new Map<string, StoredJob>();
+  readonly bytes = new Map<string, Buffer>();
+  /** One per PUT that reached the store, in order. */
+  readonly puts: string[] = [];
+  readonly faults: Fault[] = [];
+  /** What the store objected to; empty in every good test. */
+  readonly objections: string[] = [];
+  /** Bytes that came with PUTs that broke off. */
+  partial = 0;
+  url = '';
+  readonly #server: Server = createServer((request, response) => void this.#put(request, response));
+  readonly #used = new Set<string>();
+
+  async start(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #put(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const id = new URL(request.url ?? '', this.url).pathname.slice(1);
+    const job = this.jobs.get(id);
+    this.puts.push(id);
+    const fault = this.faults.shift();
+    request.on('error', () => {});
+    if (fault && 'status' in fault) {
+      request.resume().on('end', () => response.writeHead(fault.status).end('<Error><Code>No</Code></Error>'));
+      return;
+    }
+    if (fault && 'redirect' in fault) {
+      request.resume().on('end', () => response.writeHead(307, { location: fault.redirect }).end());
+      return;
+    }
+    if (fault && 'hang' in fault) {
+      request.once('data', () => {
+        request.pause();
+        fault.hang();
+      });
+      return;
+    }
+    const object = (what: string) => this.objections.push(what);
+    if (!job || request.method !== 'PUT') object(`${request.method} of an unknown ${id}`);
+    if (this.#used.has(id)) object(`${id} was used before`);
+    for (const name of Object.keys(request.headers)) if (!ALLOWED.includes(name)) object(`header ${name}`);
+    const { headers } = request;
+    if (headers['content-type'] !== job?.content_type) object(`content-type ${headers['content-type']}`);
+    if (headers['content-length'] !== String(job?.file_size)) object(`content-length ${headers['content-length']}`);
+    if (headers.origin !== job?.origin) object(`origin ${headers.origin}`);
+
+    const parts: Buffer[] = [];
+    let size = 0;
+    try {
+      for await (const part of request as AsyncIterable<Buffer>) {
+        parts.push(part);
+        size += part.length;
+        if (fault && 'resetAt' in fault && size >= fault.resetAt) {
+          request.socket.resetAndDestroy();
+          return;
+        }
+      }
+    } catch {
+      this.partial += size;
+      return;
+    }
+    this.#used.add(id);
+    this.bytes.set(id, Buffer.concat(parts));
+    if (job) job.status = 'uploaded';
+    if (fault) request.socket.resetAndDestroy();
+    else response.writeHead(200).end();
+  }
+}
+
+type Turn = (endpoint: EndpointName, options: CallOptions) => Answer | Error | undefined;
+
+/** A signed-in service in front of the storage; `turns` are asked first, one per call. */
+export class ScriptedService implements Service {
+  readonly calls: { endpoint: EndpointName; options: CallOptions }[] = [];
+  readonly turns: Turn[] = [];
+  /** Statuses that reads see before the true one. */
+  readonly statuses: (string | Record<string, unknown>)[] = [];
+  /** Changes the record that a registration answers. */
+  onRegister: (record: Record<string, unknown>) => void = () => {};
+  #count = 0;
+
+  constructor(readonly storage: Storage) {}
+
+  count = (endpoint: EndpointName): number => this.calls.filter((call) => call.endpoint === endpoint).length;
+
+  async call(endpoint: EndpointName, options: CallOptions): Promise<Answer> {
+    this.calls.push({ endpoint, options });
+    options.signal?.throwIfAborted();
+    const scripted = this.turns.shift()?.(endpoint, options);
+    if (scripted instanceof Error) throw scripted;
+    if (scripted) return scripted;
+    return endpoint === 'registerUpload' ? this.#register(options) : this.#read(options);
+  }
+
+  #register({ data }: CallOptions): Answer {
+    const id = `job-${++this.#count}`;
+    const job = { ...(data as StoredJob), job_id: id, status: 'uploading' };
+    this.storage.jobs.set(id, job);
+    const answered: Record<string, unknown> = { ...job, upload_url: `${this.storage.url}/${id}?signature=secret` };
+    this.onRegister(answered);
+    if (typeof answered.content_type === 'string') job.content_type = answered.content_type;
+    return answer(answered);
+  }
+
+  #read({ ids }: CallOptions): Answer {
+    const job = this.storage.jobs.get(ids?.job_id ?? '');
+    if (!job) throw refusalError(404, null, 'the stored file');
+    const seen = this.statuses.shift();
+    return answer({ ...job, ...(typeof seen === 'string' ? { status: seen } : seen) });
+  }
+}
+
+export const answer = (data: unknown): Answer => ({ status: 200, data, body: { data } });
+
+/** Turns the clock on whenever something waits for it, until the work is done; the waits, ms. */
+export async function drive<T>(clock: ManualClock, work: Promise<T>): Promise<{ value: T; waits: number[] }> {
+  let done = false;
+  const settled = () => (done = true);
+  work.then(settled, settled);
+  const waits: number[] = [];
+  while (!done) {
+    await new Promise((resolve) => setImmediate(resolve));
+    const { next } = clock;
+    if (next === undefined || done) continue;
+    waits.push(next);
+    await clock.advance(next);
+  }
+  return { value: await work, waits };
+}

@@ -1,0 +1,720 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { appendFileSync, readdirSync, statSync, truncateSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { Http } from '../../../lib/http/http';
+import { PrintingError, type ErrorCode } from '../../../lib/service/errors';
+import { TOOLPATHS } from '../../../lib/service/file-types';
+import { refusalError } from '../../../lib/service/refusals';
+import type { UploadProgress, UploadStage } from '../../../lib/upload/progress';
+import type { Source } from '../../../lib/upload/source';
+import { Uploads, type UploadOptions, type UploadsDeps } from '../../../lib/upload/uploads';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+import { MemoryStore } from '../../helpers/memory-store';
+import { answer, drive, ScriptedService, Storage } from './support';
+
+const MIB = 1024 * 1024;
+const text = (size: number) => Buffer.from('G1 X10.5 Y20 E0.1\n'.repeat(Math.ceil(size / 18))).subarray(0, size);
+
+describe('upload/uploads', () => {
+  let clock: ManualClock;
+  let storage: Storage;
+  let service: ScriptedService;
+  let store: MemoryStore;
+  let http: Http;
+  let folder: string;
+  let temporary: string;
+  let workspace: string;
+  let stages: { stage: UploadStage; progress: UploadProgress }[];
+  const systemTemporary = process.env.TMPDIR;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    storage = new Storage();
+    await storage.start();
+    service = new ScriptedService(storage);
+    store = new MemoryStore();
+    http = new Http();
+    folder = await mkdtemp(join(tmpdir(), 'uploads-'));
+    temporary = join(folder, 'tmp');
+    await mkdir(temporary);
+    process.env.TMPDIR = temporary;
+    workspace = 'w1';
+    stages = [];
+  });
+
+  afterEach(async () => {
+    if (systemTemporary === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = systemTemporary;
+    await http.close();
+    await storage.stop();
+    assert.deepEqual(readdirSync(temporary), [], 'temporary files are removed');
+    await rm(folder, { recursive: true });
+    assert.deepEqual(storage.objections, []);
+    assert.equal(clock.waiting, 0, 'no timer is left');
+  });
+
+  const open = (changes: Partial<UploadsDeps> = {}) =>
+    new Uploads({ service, http, store, clock, accountId: 'a1', workspace: () => workspace, ...changes });
+  const start = (source: Source, changes: Partial<UploadOptions> = {}, uploads = open()) =>
+    uploads.send(source, {
+      compress: false,
+      reuse: false,
+      dryRun: false,
+      signal: new AbortController().signal,
+      until: 600_000,
+      onStage: (stage, progress) => stages.push({ stage, progress }),
+      ...changes,
+    });
+  const send = async (...given: Parameters<typeof start>) => (await drive(clock, start(...given))).value;
+  const file = async (name: string, bytes: Buffer): Promise<Source> => {
+    const path = join(folder, name);
+    await writeFile(path, bytes);
+    return { kind: 'file', path };
+  };
+  const fails = async (work: Promise<unknown>, code: ErrorCode, words: RegExp): Promise<PrintingError> => {
+    const error = await work.then(
+      () => assert.fail(`${code} was expected`),
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof PrintingError, String(error));
+    assert.equal(error.code, code, error.message);
+    assert.match(error.message, words);
+    assert.doesNotMatch(`${error.message} ${String(error.cause)}`, /signature|127\.0\.0\.1/, 'no address in errors');
+    return error;
+  };
+
+  describe('what is sent', () => {
+    for (const { extension, contentType } of TOOLPATHS)
+      it(`${extension} goes up as ${contentType}`, async () => {
+        const bytes = randomBytes(300_000);
+        const uploaded = await send(await file(`part${extension}`, bytes));
+        assert.deepEqual(uploaded, {
+          jobId: 'job-1',
+          jobName: `part${extension}`,
+          fileSize: 300_000,
+          contentType,
+          status: 'uploaded',
+          reusedUpload: false,
+        });
+        assert.deepEqual(service.calls[0]?.options.data, {
+          job_name: `part${extension}`,
+          file_size: 300_000,
+          content_type: contentType,
+        });
+        assert.deepEqual(storage.bytes.get('job-1'), bytes);
+      });
+
+    it('sizes around a chunk', async () => {
+      for (const size of [1, 262_143, 262_144, 262_145, 3 * MIB]) {
+        const bytes = randomBytes(size);
+        const { jobId } = await send({ kind: 'bytes', bytes, name: 'part.ufp' });
+        assert.ok(storage.bytes.get(jobId ?? '')?.equals(bytes), `${size} bytes`);
+      }
+    });
+
+    it('a stream, whatever its chunks', async () => {
+      const parts = ['G28\n', new Uint8Array([71, 49]), Buffer.alloc(0), Buffer.from('ö\n'), Buffer.alloc(0)];
+      const stream = Readable.from(parts);
+      await send({ kind: 'stream', stream, size: 9, name: 'C:\\prints\\part.gcode' });
+      assert.equal(storage.bytes.get('job-1')?.toString(), 'G28\nG1ö\n');
+      assert.equal(storage.jobs.get('job-1')?.job_name, 'part.gcode');
+      assert.ok(stream.destroyed);
+    });
+
+    it('the origin, and the content type that the service answers', async () => {
+      service.onRegister = (record) => (record.content_type = 'text/x-gcode');
+      const uploaded = await send(await file('part.gcode', text(10)), {}, open({ origin: 'https://flows.example' }));
+      assert.equal(uploaded.contentType, 'text/x-gcode');
+      assert.equal(storage.jobs.get('job-1')?.origin, 'https://flows.example');
+    });
+
+    it('the job name that was asked for', async () => {
+      assert.equal((await send(await file('part.gcode', text(10)), { jobName: 'Order 17' })).jobName, 'Order 17.gcode');
+    });
+
+    it('reports its stages, from the first to the last byte', async () => {
+      await send(await file('part.gcode', text(MIB)));
+      assert.deepEqual(
+        stages.map(({ stage, progress }) => [stage, progress.bytesSent, progress.bytesTotal, progress.percent]),
+        [
+          ['preparing', 0, MIB, 0],
+          ['registering', 0, MIB, 0],
+          ['uploading', 0, MIB, 0],
+          ['uploading', MIB, MIB, 100],
+          ['confirming', MIB, MIB, 100],
+        ],
+      );
+    });
+  });
+
+  describe('what is refused before anything is sent', () => {
+    afterEach(() => assert.deepEqual(service.calls, []));
+
+    it('meshes and other files', async () => {
+      await fails(send(await file('part.stl', text(10))), 'UNSUPPORTED_FILE_TYPE', /sliced/);
+      await fails(send(await file('part.stl', text(10)), { jobName: 'part.gcode' }), 'UNSUPPORTED_FILE_TYPE', /sliced/);
+      await fails(
+        send({ kind: 'bytes', bytes: text(10), name: 'notes.txt' }),
+        'UNSUPPORTED_FILE_TYPE',
+        /\.gcode\.gz and \.ufp/,
+      );
+    });
+
+    it('names that the service would refuse', async () => {
+      await fails(send(await file('part.gcode', text(10)), { jobName: 'a/b' }), 'INVALID_INPUT', /job name/);
+    });
+
+    it('what is missing, empty or no file', async () => {
+      await mkdir(join(folder, 'folder.gcode'));
+      await fails(send({ kind: 'file', path: join(folder, 'none.gcode') }), 'FILE_NOT_READABLE', /no file/);
+      await fails(send({ kind: 'file', path: join(folder, 'folder.gcode') }), 'FILE_NOT_READABLE', /not a file/);
+      await fails(send({ kind: 'file', path: '/dev/null/part.gcode' }), 'FILE_NOT_READABLE', /no file/);
+      await fails(send(await file('empty.gcode', text(0))), 'FILE_NOT_READABLE', /empty/);
+      await fails(send({ kind: 'bytes', bytes: text(0), name: 'a.gcode' }), 'FILE_NOT_READABLE', /empty/);
+      await fails(
+        send({ kind: 'stream', stream: Readable.from([]), size: 0, name: 'a.gcode' }),
+        'FILE_NOT_READABLE',
+        /empty/,
+      );
+    });
+
+    it('more than 1 GiB', async () => {
+      const source = await file('big.gcode', text(1));
+      await truncate(join(folder, 'big.gcode'), 1024 ** 3 + 1);
+      await fails(send(source), 'INVALID_INPUT', /1073741825 bytes.*1073741824/);
+      const stream = Readable.from(['a']);
+      await fails(send({ kind: 'stream', stream, size: 1024 ** 3 + 1, name: 'a.ufp' }), 'INVALID_INPUT', /1 GiB/);
+      assert.ok(stream.destroyed);
+    });
+
+    it('a stream without its size', async () => {
+      for (const size of [NaN, -1, 1.5, undefined as unknown as number])
+        await fails(
+          send({ kind: 'stream', stream: Readable.from(['a']), size, name: 'a.gcode' }),
+          'INVALID_INPUT',
+          /size/,
+        );
+    });
+
+    it('any path that holds nothing readable', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.string({ minLength: 1 }), async (words) => {
+          const path = `${folder}/none/${words}.gcode`;
+          const error = await start({ kind: 'file', path }).catch((thrown: unknown) => thrown);
+          assert.ok(error instanceof PrintingError);
+          assert.ok(['FILE_NOT_READABLE', 'INVALID_INPUT', 'UNSUPPORTED_FILE_TYPE'].includes(error.code), error.code);
+        }),
+      );
+    });
+
+    it('what the caller checks', async () => {
+      const offline = new PrintingError('NOT_FOUND', 'No such cluster.');
+      const beforeSending = async () => Promise.reject(offline);
+      await assert.rejects(send(await file('part.gcode', text(10)), { beforeSending }), offline);
+    });
+
+    it('work that was ended before it began', async () => {
+      const reason = new Error('closed');
+      await assert.rejects(send(await file('part.gcode', text(10)), { signal: AbortSignal.abort(reason) }), reason);
+    });
+  });
+
+  describe('bytes that are not those announced', () => {
+    afterEach(() => assert.equal(storage.bytes.size, 0, 'nothing wrong is taken for complete'));
+
+    it('a file that grows or shrinks meanwhile', async () => {
+      const source = await file('part.gcode', text(MIB));
+      const path = join(folder, 'part.gcode');
+      await fails(
+        send(source, { beforeSending: async () => appendFileSync(path, 'G') }),
+        'FILE_CHANGED',
+        /1048576 bytes but has more/,
+      );
+      await fails(
+        send(source, { beforeSending: async () => truncateSync(path, MIB) }),
+        'FILE_CHANGED',
+        /1048577 bytes but has 1048576/,
+      );
+      assert.equal(service.count('registerUpload'), 2, 'it is not tried again');
+    });
+
+    it('a file that is deleted meanwhile', async () => {
+      const source = await file('part.gcode', text(10));
+      const beforeSending = () => rm(join(folder, 'part.gcode'));
+      await fails(send(source, { beforeSending }), 'FILE_NOT_READABLE', /no file/);
+    });
+
+    it('a stream of another length', async () => {
+      for (const size of [99, 101]) {
+        const stream = Readable.from([text(50), text(50)]);
+        await fails(send({ kind: 'stream', stream, size, name: 'a.gcode' }), 'FILE_CHANGED', /announced/);
+      }
+    });
+
+    it('a stream that breaks off, before or while it is read', async () => {
+      const early = new PassThrough();
+      const beforeSending = async () => {
+        early.destroy(new Error('pulled'));
+        await settle();
+      };
+      await fails(
+        send({ kind: 'stream', stream: early, size: 9, name: 'a.gcode' }, { beforeSending }),
+        'FILE_NOT_READABLE',
+        /broke off/,
+      );
+      const late = new PassThrough();
+      late.write(text(5));
+      setImmediate(() => late.destroy(Object.assign(new Error('pulled'), { code: 'EPIPE' })));
+      await fails(send({ kind: 'stream', stream: late, size: 9, name: 'a.gcode' }), 'FILE_NOT_READABLE', /EPIPE/);
+    });
+
+    it('a stream of objects', async () => {
+      const stream = Readable.from([{ line: 1 }]);
+      await fails(send({ kind: 'stream', stream, size: 9, name: 'a.gcode' }), 'INVALID_INPUT', /objects/);
+    });
+  });
+
+  describe('an upload that breaks', () => {
+    it('goes on with a new address each time, after growing waits', async () => {
+      storage.faults.push({ status: 503 }, { status: 500 }, { resetAt: 1 });
+      const bytes = randomBytes(MIB);
+      const { value, waits } = await drive(clock, start(await file('part.gcode', bytes)));
+      assert.equal(value.jobId, 'job-4');
+      assert.deepEqual(storage.puts, ['job-1', 'job-2', 'job-3', 'job-4']);
+      assert.ok(storage.bytes.get('job-4')?.equals(bytes));
+      for (const [index, least] of [1000, 2000, 4000].entries()) {
+        const wait = waits[index] ?? 0;
+        assert.ok(wait >= least && wait <= least * 1.2, `wait ${index} of ${wait} ms`);
+      }
+    });
+
+    it('at any byte goes up whole the next time', async () => {
+      const bytes = randomBytes(700_000);
+      const source = await file('part.gcode', bytes);
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: 1, max: bytes.length }), async (resetAt) => {
+          storage.faults.push({ resetAt });
+          const { jobId } = await send(source);
+          assert.ok(storage.bytes.get(jobId ?? '')?.equals(bytes));
+        }),
+        { numRuns: 20 },
+      );
+    });
+
+    it('is given up after five tries', async () => {
+      storage.faults.push(...Array.from({ length: 6 }, () => ({ status: 502 })));
+      const error = await fails(send(await file('part.gcode', text(10))), 'UPLOAD_FAILED', /status 502.*try 5/);
+      assert.equal(error.statusCode, 502);
+      assert.deepEqual(error.ids, { jobId: 'job-5' });
+      assert.equal(storage.puts.length, 5);
+    });
+
+    it('is given up after two refusals', async () => {
+      storage.faults.push({ status: 403 }, { status: 403 });
+      await fails(send(await file('part.gcode', text(10))), 'UPLOAD_FAILED', /status 403/);
+      assert.equal(storage.puts.length, 2);
+    });
+
+    it('follows no redirect', async () => {
+      const redirect = `${storage.url}/elsewhere`;
+      storage.faults.push({ redirect }, { redirect });
+      await fails(send(await file('part.gcode', text(10))), 'UPLOAD_FAILED', /status 307/);
+      assert.deepEqual(storage.puts, ['job-1', 'job-2']);
+    });
+
+    it('is not tried again past its limit', async () => {
+      storage.faults.push({ status: 503 }, { status: 503 });
+      await fails(send(await file('part.gcode', text(10)), { until: 2_000 }), 'UPLOAD_FAILED', /status 503/);
+      assert.equal(storage.puts.length, 2, 'the first wait still fits, the second does not');
+    });
+
+    it('is not repeated when only the answer was lost', async () => {
+      storage.faults.push({ loseAnswer: true });
+      const { value, waits } = await drive(clock, start(await file('part.gcode', text(MIB))));
+      assert.equal(value.jobId, 'job-1');
+      assert.deepEqual(storage.puts, ['job-1']);
+      assert.deepEqual(waits, []);
+    });
+
+    it('is repeated when the question whether it arrived fails', async () => {
+      storage.faults.push({ loseAnswer: true });
+      service.turns.push(
+        () => undefined,
+        () => refusalError(500, null, 'the stored file'),
+      );
+      assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-2');
+    });
+
+    it('is tried again when the store can’t be reached', async () => {
+      const closedServer = createServer().listen(0, '127.0.0.1');
+      await once(closedServer, 'listening');
+      const { port } = closedServer.address() as { port: number };
+      await new Promise((resolve) => closedServer.close(resolve));
+      service.onRegister = (record) => {
+        if (record.job_id === 'job-1') record.upload_url = `http://127.0.0.1:${port}/job-1`;
+      };
+      const stream = Readable.from([text(10)]);
+      assert.equal(
+        (await send({ kind: 'stream', stream, size: 10, name: 'a.gcode' })).jobId,
+        'job-2',
+        'an untouched stream too',
+      );
+    });
+
+    it('of a stream can’t be repeated', async () => {
+      storage.faults.push({ resetAt: 1 });
+      const stream = Readable.from([text(10)]);
+      const error = await fails(
+        send({ kind: 'stream', stream, size: 10, name: 'a.gcode' }),
+        'UPLOAD_FAILED',
+        /only once/,
+      );
+      assert.deepEqual(error.ids, { jobId: 'job-1' });
+      assert.equal(storage.puts.length, 1);
+    });
+
+    it('of a compressed stream can: its bytes are in the temporary file', async () => {
+      storage.faults.push({ resetAt: 1 });
+      const stream = Readable.from([text(10)]);
+      const { jobId } = await send({ kind: 'stream', stream, size: 10, name: 'a.gcode' }, { compress: true });
+      assert.deepEqual(gunzipSync(storage.bytes.get(jobId ?? '') ?? ''), text(10));
+    });
+  });
+
+  describe('registering', () => {
+    it('is tried again after a network failure or a 5xx', async () => {
+      service.turns.push(
+        () => new PrintingError('NETWORK', 'gone', { fate: 'lost' }),
+        () => refusalError(503, null, 'the upload'),
+        () => answer({ job_id: 'x', status: 'uploading' }),
+      );
+      assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-1');
+      assert.equal(service.count('registerUpload'), 4);
+    });
+
+    it('is not tried again after a refusal', async () => {
+      service.turns.push(() => refusalError(403, null, 'the upload'));
+      await fails(send(await file('part.gcode', text(10))), 'FORBIDDEN', /refused/);
+      assert.equal(service.count('registerUpload'), 1);
+    });
+
+    it('ends in SERVICE_ERROR without a place to upload to', async () => {
+      for (const place of [
+        null,
+        {},
+        [],
+        { job_id: 'x' },
+        { job_id: 'x', upload_url: 'ftp://host/' },
+        { job_id: 'x', upload_url: 'http://' },
+      ]) {
+        service.turns.push(...Array.from({ length: 5 }, () => () => answer(place)));
+        await fails(send(await file('part.gcode', text(10)), {}), 'SERVICE_ERROR', /no place/);
+      }
+    });
+  });
+
+  describe('confirming', () => {
+    it('looks at once, then ever more seldom, until the file is there', async () => {
+      service.statuses.push(
+        'uploading',
+        'queued',
+        { status: null },
+        'UPLOADING',
+        'uploading',
+        'uploading',
+        'uploading',
+        'uploading',
+        'Uploaded',
+      );
+      const { value, waits } = await drive(clock, start(await file('part.gcode', text(10))));
+      assert.equal(value.status, 'Uploaded');
+      assert.deepEqual(waits.map(Math.round), [500, 750, 1125, 1688, 2531, 3797, 5000, 5000]);
+    });
+
+    it('ends when the service says that the file failed', async () => {
+      service.statuses.push({
+        status: 'upload_failed',
+        status_description: 'broken, see https://store.example/x?signature=1',
+      });
+      const error = await fails(
+        send(await file('part.gcode', text(10))),
+        'UPLOAD_FAILED',
+        /\(broken, see \(address\)\)/,
+      );
+      assert.deepEqual(error.ids, { jobId: 'job-1' });
+    });
+  });
+
+  describe('compressing', () => {
+    it('sends .gcode as .gcode.gz from a file for the owner only', async () => {
+      const bytes = text(3 * MIB);
+      let mode = 0;
+      service.onRegister = () => {
+        const [inner = ''] = readdirSync(temporary);
+        const [name = ''] = readdirSync(join(temporary, inner));
+        mode = (statSync(join(temporary, inner)).mode & 0o077) + (statSync(join(temporary, inner, name)).mode & 0o077);
+      };
+      const uploaded = await send(await file('part.gcode', bytes), { compress: true });
+      const stored = storage.bytes.get('job-1') ?? Buffer.alloc(0);
+      assert.deepEqual(gunzipSync(stored), bytes);
+      assert.deepEqual(uploaded, {
+        jobId: 'job-1',
+        jobName: 'part.gcode.gz',
+        fileSize: stored.length,
+        contentType: 'application/gzip',
+        status: 'uploaded',
+        reusedUpload: false,
+      });
+      assert.equal(mode, 0);
+      assert.deepEqual(stages[0], {
+        stage: 'preparing',
+        progress: { bytesSent: 0, bytesTotal: null, percent: 0, rate: null, secondsLeft: null },
+      });
+    });
+
+    it('leaves what is compressed already', async () => {
+      for (const name of ['part.gcode.gz', 'part.ufp']) {
+        const bytes = randomBytes(1000);
+        const { jobId } = await send(await file(name, bytes), { compress: true });
+        assert.deepEqual(storage.bytes.get(jobId ?? ''), bytes);
+      }
+    });
+
+    it('takes more than 1 GiB, for what counts is what comes out', async () => {
+      const source = await file('big.gcode', text(1));
+      await truncate(join(folder, 'big.gcode'), 1024 ** 3 + 1);
+      const controller = new AbortController();
+      const began = new Error('it began');
+      const onStage = () => setImmediate(() => controller.abort(began));
+      await assert.rejects(send(source, { compress: true, signal: controller.signal, onStage }), began);
+    });
+
+    it('leaves nothing behind when the upload fails', async () => {
+      storage.faults.push({ status: 403 }, { status: 403 });
+      await fails(send(await file('part.gcode', text(10)), { compress: true }), 'UPLOAD_FAILED', /403/);
+      const source = await file('grows.gcode', text(10));
+      const beforeSending = async () => appendFileSync(join(folder, 'grows.gcode'), 'G');
+      await fails(send(source, { compress: true, beforeSending }), 'FILE_CHANGED', /announced/);
+    });
+
+    it('says so when there is no room for it', async () => {
+      process.env.TMPDIR = join(folder, 'none');
+      await fails(send(await file('part.gcode', text(10)), { compress: true }), 'FILE_NOT_WRITABLE', /ENOENT/);
+    });
+  });
+
+  describe('reusing', () => {
+    const reuse = true;
+    const bytes = text(2000);
+
+    it('sends the same bytes once, under whatever name and from whatever source', async () => {
+      const first = await send(await file('part.gcode', bytes), { reuse });
+      const second = await send({ kind: 'bytes', bytes, name: 'other.gcode' }, { reuse });
+      assert.equal(storage.puts.length, 1);
+      assert.equal(first.reusedUpload, false);
+      assert.deepEqual(second, { ...first, reusedUpload: true });
+      assert.equal(stages.at(-1)?.stage, 'preparing');
+    });
+
+    it('remembers streams, compressed files and what was sent again after a break', async () => {
+      storage.faults.push({ resetAt: 1 }, { status: 503 });
+      await send(await file('part.gcode', bytes), { reuse });
+      assert.equal((await send(await file('part.gcode', bytes), { reuse })).reusedUpload, true);
+      const stream = Readable.from([text(777)]);
+      await send({ kind: 'stream', stream, size: 777, name: 'a.gcode' }, { reuse });
+      assert.equal((await send({ kind: 'bytes', bytes: text(777), name: 'a.gcode' }, { reuse })).reusedUpload, true);
+      const packed = await send(await file('part.gcode', bytes), { reuse, compress: true });
+      assert.equal(packed.reusedUpload, false, 'the type differs');
+      const again = await send(await file('part.gcode', bytes), { reuse, compress: true });
+      assert.deepEqual(again, { ...packed, reusedUpload: true });
+    });
+
+    it('tells other bytes, types, workspaces and accounts apart', async () => {
+      await send(await file('part.gcode', bytes), { reuse });
+      const anew = async (...given: Parameters<typeof send>) =>
+        assert.equal((await send(...given)).reusedUpload, false);
+      await anew({ kind: 'bytes', bytes: Buffer.from(bytes).fill(';', 100, 101), name: 'part.gcode' }, { reuse });
+      await anew({ kind: 'bytes', bytes, name: 'part.ufp' }, { reuse });
+      await anew(await file('part.gcode', bytes), { reuse: false });
+      await anew(await file('part.gcode', bytes), { reuse }, open({ accountId: 'a2' }));
+      workspace = 'w2';
+      await anew(await file('part.gcode', bytes), { reuse });
+      workspace = 'w1';
+      assert.equal((await send(await file('part.gcode', bytes), { reuse })).jobId, 'job-1');
+    });
+
+    it('sends anew what the service lost, refuses to show, failed or changed', async () => {
+      const source = await file('part.gcode', bytes);
+      let { jobId } = await send(source, { reuse });
+      const replaced = async (change: () => void) => {
+        change();
+        const next = await send(source, { reuse });
+        assert.equal(next.reusedUpload, false);
+        assert.notEqual(next.jobId, jobId);
+        assert.equal((await send(source, { reuse })).jobId, next.jobId, 'the new one is remembered');
+        jobId = next.jobId;
+      };
+      await replaced(() => storage.jobs.delete(jobId ?? ''));
+      await replaced(() => service.turns.push(() => refusalError(403, null, 'the stored file')));
+      await replaced(() => service.statuses.push('deleted'));
+      await replaced(() => service.statuses.push({ file_size: 1 }));
+    });
+
+    it('does not send anew only because the service can’t be asked', async () => {
+      const source = await file('part.gcode', bytes);
+      await send(source, { reuse });
+      service.turns.push(() => refusalError(503, null, 'the stored file'));
+      await fails(send(source, { reuse }), 'SERVICE_ERROR', /503/);
+    });
+
+    it('lets two sends of the same bytes share one upload', async () => {
+      const source = await file('part.gcode', bytes);
+      const uploads = open();
+      const both = Promise.all([start(source, { reuse }, uploads), start(source, { reuse }, uploads)]);
+      const { value } = await drive(clock, both);
+      assert.deepEqual(
+        value.map(({ jobId, reusedUpload }) => [jobId, reusedUpload]),
+        [
+          ['job-1', false],
+          ['job-1', true],
+        ],
+      );
+      assert.equal(storage.puts.length, 1);
+    });
+
+    it('lets the second send when the first fails', async () => {
+      storage.faults.push({ status: 403 }, { status: 403 });
+      const source = await file('part.gcode', bytes);
+      const uploads = open();
+      const first = start(source, { reuse }, uploads);
+      const second = start(source, { reuse }, uploads);
+      const settled = await drive(clock, Promise.allSettled([first, second]));
+      assert.deepEqual(
+        settled.value.map(({ status }) => status),
+        ['rejected', 'fulfilled'],
+      );
+    });
+
+    it('does not fail where it can’t be remembered', async () => {
+      store.put = async () => Promise.reject(new Error('disk full'));
+      assert.equal((await send(await file('part.gcode', bytes), { reuse })).status, 'uploaded');
+    });
+
+    it('does not trust what it finds in the store', async () => {
+      await send(await file('part.gcode', bytes), { reuse });
+      for (const key of store.values.keys()) store.values.set(key, '{"jobId":7}');
+      assert.equal((await send(await file('part.gcode', bytes), { reuse })).reusedUpload, false);
+    });
+  });
+
+  describe('a dry run', () => {
+    const dryRun = true;
+    const nothing = { jobId: null, status: null, reusedUpload: false, fileSize: 10, contentType: 'text/plain' };
+
+    it('sends nothing', async () => {
+      assert.deepEqual(await send(await file('part.gcode', text(10)), { dryRun }), {
+        ...nothing,
+        jobName: 'part.gcode',
+      });
+      assert.deepEqual(service.calls, []);
+      await fails(send(await file('part.stl', text(10)), { dryRun }), 'UNSUPPORTED_FILE_TYPE', /sliced/);
+    });
+
+    it('names the upload that would be reused', async () => {
+      const source = await file('part.gcode', text(10));
+      await send(source, { reuse: true });
+      service.calls.length = 0;
+      const found = await send(source, { reuse: true, dryRun });
+      assert.deepEqual([found.jobId, found.status, found.reusedUpload], ['job-1', 'uploaded', true]);
+      assert.deepEqual(
+        service.calls.map(({ endpoint }) => endpoint),
+        ['storedJob'],
+      );
+    });
+
+    it('tells the size that a compressed file would have', async () => {
+      const planned = await send(await file('part.gcode', text(MIB)), { dryRun, compress: true });
+      const sent = await send(await file('part.gcode', text(MIB)), { compress: true });
+      assert.equal(planned.fileSize, sent.fileSize);
+    });
+  });
+
+  describe('ended from outside', () => {
+    let controller: AbortController;
+    const reason = new PrintingError('TIMEOUT', 'The time is up.');
+    const stop = () => controller.abort(reason);
+    beforeEach(() => (controller = new AbortController()));
+
+    it('while bytes are sent', async () => {
+      let chunks = 3;
+      const stream = new Readable({ read: () => void (chunks-- > 0 && stream.push(text(100_000))) });
+      storage.faults.push({ hang: stop });
+      const source: Source = { kind: 'stream', stream, size: 10 * MIB, name: 'a.gcode' };
+      await assert.rejects(send(source, { signal: controller.signal }), reason);
+      assert.ok(stream.destroyed);
+    });
+
+    it('while the store is silent', async () => {
+      storage.faults.push({ hang: stop });
+      await assert.rejects(send(await file('part.gcode', text(20 * MIB)), { signal: controller.signal }), reason);
+    });
+
+    it('while a stream gives nothing to compress', async () => {
+      const stream = new PassThrough();
+      stream.write(text(100));
+      const source: Source = { kind: 'stream', stream, size: MIB, name: 'a.gcode' };
+      const work = send(source, { signal: controller.signal, compress: true });
+      setImmediate(stop);
+      await assert.rejects(work, reason);
+      assert.ok(stream.destroyed);
+    });
+
+    it('while it waits for another try', async () => {
+      storage.faults.push({ status: 503 });
+      const work = start(await file('part.gcode', text(10)), { signal: controller.signal });
+      while (!clock.waiting) await settle(1);
+      stop();
+      await assert.rejects(work, reason);
+    });
+
+    it('while it waits to be confirmed', async () => {
+      service.statuses.push('uploading');
+      const work = start(await file('part.gcode', text(10)), { signal: controller.signal });
+      while (!clock.waiting) await settle(1);
+      stop();
+      await assert.rejects(work, reason);
+    });
+
+    it('while it waits for another upload of the same size', async () => {
+      const first = new AbortController();
+      const uploads = open();
+      const source = await file('part.gcode', text(MIB));
+      const hung = new Promise<void>((resolve) => storage.faults.push({ hang: resolve }));
+      const sending = start(source, { reuse: true, signal: first.signal }, uploads);
+      await hung;
+      const waiting = start(source, { reuse: true, signal: controller.signal }, uploads);
+      await settle();
+      stop();
+      await assert.rejects(waiting, reason);
+      first.abort(new Error('closed'));
+      await assert.rejects(sending, /closed/);
+      assert.equal(service.count('registerUpload'), 1);
+    });
+
+    it('while it looks for an earlier upload', async () => {
+      const source: Source = { kind: 'bytes', bytes: text(5 * MIB), name: 'a.gcode' };
+      await send(source, { reuse: true });
+      const work = start(source, { reuse: true, signal: controller.signal });
+      setImmediate(stop);
+      await assert.rejects(work, reason);
+    });
+  });
+});

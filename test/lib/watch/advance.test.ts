@@ -1,0 +1,512 @@
+import assert from 'node:assert/strict';
+import { answer, at, CLUSTER, job, minute, own, Story, type Wire } from './observations';
+
+const jobs = (...print_jobs: Wire[]) => answer({ print_jobs });
+const past = (...recently_completed: Wire[]) => answer({ recently_completed });
+
+/** A story after its first, empty sight. */
+const begun = () => {
+  const story = new Story();
+  story.poll(answer());
+  return story;
+};
+
+describe('advance: first sight', () => {
+  it('tells nothing, whatever there is', () => {
+    const story = new Story();
+    const all = answer({
+      printers: [
+        {
+          uuid: 'P1',
+          status: 'printing',
+          firmware_version: '1',
+          latest_available_firmware: '2',
+          faults: [{ uuid: 'F1', code: 'DOOR' }],
+        },
+      ],
+      print_jobs: [at('a', 'printing', 60), job('b', 'queued'), at('c', 'wait_cleanup', 99), job('d', 'aborting')],
+      recently_completed: [job('x', 'finished'), job('y', 'a_new_word')],
+    });
+    assert.deepEqual(story.poll(all), []);
+    assert.deepEqual(story.asked, []);
+    assert.deepEqual(story.poll(all), []);
+  });
+
+  it('notes the milestones passed, and tells the rest', () => {
+    const story = new Story();
+    story.poll(jobs(at('a', 'printing', 60)));
+    assert.deepEqual(story.poll(jobs(at('a', 'printing', 80))), ['job.progress a=75']);
+  });
+
+  it('takes a printer that shows up later as it is', () => {
+    const story = begun();
+    const printer = { uuid: 'P2', status: 'error', faults: [{ code: 'DOOR' }], latest_available_firmware: '2' };
+    assert.deepEqual(story.poll(answer({ printers: [printer] })), []);
+  });
+
+  it('takes the first history of a cluster as old, but for the jobs it knows', () => {
+    const story = new Story();
+    story.poll(answer({ is_online: false, recently_completed: undefined, print_jobs: [job('known', 'queued')] }));
+    const first = past(job('old', 'finished'), job('known', 'finished'));
+    assert.deepEqual(story.poll(first), ['job.finished known']);
+    assert.deepEqual(story.poll(past(job('new', 'failed'))), ['printer.online=true', 'job.failed new']);
+  });
+
+  it('takes a history entry from before the first sight as old', () => {
+    const story = begun();
+    assert.deepEqual(story.poll(past(job('old', 'finished', { created_at: '2025-12-31T00:00:00.000Z' }))), []);
+    assert.deepEqual(story.poll(past(job('new', 'finished'))), ['job.finished new']);
+  });
+
+  it('takes the first queue of a cluster that was offline as old, but for newer jobs', () => {
+    const story = new Story();
+    story.poll(answer({ is_online: false, printers: [], print_jobs: undefined }));
+    const queue = jobs(job('old', 'printing', { created_at: '2025-12-31T00:00:00.000Z' }), job('new', 'printing'));
+    assert.deepEqual(story.poll(queue), ['job.started new']);
+  });
+});
+
+describe('advance: edges of a job', () => {
+  const life: [what: string, states: Wire[], told: string[][]][] = [
+    ['queued, then printing', [job('a', 'queued'), job('a', 'printing')], [['job.queued a'], ['job.started a']]],
+    ['first seen preparing', [job('a', 'pre_print')], [['job.queued a']]],
+    ['first seen printing: started alone', [at('a', 'printing', 60)], [['job.started a']]],
+    ['first seen finishing', [job('a', 'post_print')], [['job.started a']]],
+    ['first seen paused', [at('a', 'paused', 60)], [['job.started a', 'job.paused a']]],
+    [
+      'found printing at 30 %',
+      [job('a', 'queued'), at('a', 'printing', 30)],
+      [['job.queued a'], ['job.started a', 'job.progress a=25']],
+    ],
+    ['found paused', [job('a', 'queued'), job('a', 'paused')], [['job.queued a'], ['job.started a', 'job.paused a']]],
+    [
+      'paused twice, resumed twice',
+      ['printing', 'pausing', 'paused', 'resuming', 'printing', 'paused', 'printing'].map((status) => job('a', status)),
+      [['job.started a'], ['job.paused a'], [], [], ['job.resumed a'], ['job.paused a'], ['job.resumed a']],
+    ],
+    [
+      'changes required',
+      [job('a', 'queued', { configuration_changes_required: [{ index: 0 }] })],
+      [['job.queued a', 'job.attention a']],
+    ],
+    ['approval awaited', [job('a', 'wait_approval')], [['job.queued a', 'job.attention a']]],
+    [
+      'attention, mended, attention again',
+      ['queued', 'wait_user_action', 'queued', 'wait_user_action'].map((status) => job('a', status)),
+      [['job.queued a'], ['job.attention a'], [], ['job.attention a']],
+    ],
+    [
+      'approved, then in need of a change',
+      [job('a', 'wait_approval'), job('a', 'wait_user_action')],
+      [['job.queued a', 'job.attention a'], ['job.attention a']],
+    ],
+    [
+      'an unknown word makes no edge',
+      ['printing', 'paused', 'a_new_word', 'paused', 'a_new_word', 'printing'].map((status) => job('a', status)),
+      [['job.started a'], ['job.paused a'], [], [], [], ['job.resumed a']],
+    ],
+    [
+      'first seen in an unknown state',
+      ['a_new_word', 'a_new_word', 'queued', 'printing'].map((status) => job('a', status)),
+      [[], [], ['job.queued a'], ['job.started a']],
+    ],
+    [
+      'started but once',
+      ['printing', 'queued', 'printing'].map((status) => job('a', status)),
+      [['job.started a'], [], []],
+    ],
+  ];
+  for (const [what, states, told] of life) {
+    it(what, () => {
+      const story = begun();
+      assert.deepEqual(
+        states.map((state) => story.poll(jobs(state))),
+        told,
+      );
+    });
+  }
+
+  it('carries the job with its printer and the names', () => {
+    const story = begun();
+    const wire = jobs(at('a', 'printing', 10, { name: 'x.gcode', printer_uuid: 'P1', printer_name: 'Left' }));
+    const [event] = story.events(wire);
+    assert(event);
+    const { job: about, id, ...rest } = event;
+    assert.equal(about?.name, 'x.gcode');
+    assert.equal(id, `${CLUSTER}/job.started/a`);
+    assert.deepEqual(rest, {
+      type: 'job.started',
+      at: minute(1),
+      late: false,
+      clusterId: CLUSTER,
+      clusterName: 'Workshop',
+      printerId: 'P1',
+      printerName: 'Left',
+      previous: null,
+      value: null,
+    });
+  });
+
+  it('takes pause from the job, not from the printer (trap 19)', () => {
+    const story = begun();
+    const printing = { printers: [{ uuid: 'P1', status: 'printing' }] };
+    story.poll(answer({ ...printing, print_jobs: [job('a', 'printing')] }));
+    assert.deepEqual(story.poll(answer({ ...printing, print_jobs: [job('a', 'paused')] })), ['job.paused a']);
+  });
+});
+
+describe('advance: progress', () => {
+  it('tells the highest milestone of several, each once, and never goes back', () => {
+    const story = begun();
+    const told = [0, 30, 30, 80, 20, 60, 90, 76].map((percent) => story.poll(jobs(at('a', 'printing', percent))));
+    assert.deepEqual(told, [['job.started a'], ['job.progress a=25'], [], ['job.progress a=75'], [], [], [], []]);
+  });
+
+  it('waits while there are no times (trap 22)', () => {
+    const story = begun();
+    story.poll(jobs(job('a', 'printing')));
+    assert.deepEqual(story.poll(jobs(job('a', 'printing', { time_elapsed: 5, time_total: 0 }))), []);
+    assert.deepEqual(story.poll(jobs(at('a', 'printing', 55))), ['job.progress a=50']);
+  });
+
+  it('tells what was passed on the way to an end before the end', () => {
+    const story = begun();
+    story.poll(jobs(at('a', 'printing', 30)));
+    assert.deepEqual(story.poll(past(at('a', 'finished', 100))), ['job.progress a=75', 'job.finished a']);
+    story.poll(jobs(at('b', 'printing', 30)));
+    assert.deepEqual(story.poll(past(at('b', 'aborted', 55))), ['job.progress b=50', 'job.aborted b']);
+  });
+});
+
+describe('advance: ends', () => {
+  const ends: [status: string, type: string][] = [
+    ['finished', 'job.finished'],
+    ['failed', 'job.failed'],
+    ['error', 'job.failed'],
+    ['aborted', 'job.aborted'],
+  ];
+  for (const [status, type] of ends) {
+    it(`${status} in the queue, in the history or in the own record is ${type}, alone for a job that waited`, () => {
+      for (const [wire, answers] of [
+        [jobs(job('a', status)), {}],
+        [past(job('a', status)), {}],
+        [answer(), { a: own(job('a', status)) }],
+      ] as const) {
+        const story = begun();
+        story.poll(jobs(job('a', 'queued')));
+        assert.deepEqual(story.poll(wire, answers), [`${type} a`]);
+        assert.deepEqual(story.poll(wire, answers), []);
+      }
+    });
+  }
+
+  it('tells the end alone of a job first seen ended (trap 21)', () => {
+    assert.deepEqual(begun().poll(past(job('a', 'finished'))), ['job.finished a']);
+    assert.deepEqual(begun().poll(jobs(job('a', 'failed'))), ['job.failed a']);
+  });
+
+  it('tells an end never otherwise, even if the job shows up again', () => {
+    const story = begun();
+    story.poll(jobs(job('a', 'printing')));
+    story.poll(past(job('a', 'finished')));
+    assert.deepEqual(story.poll(jobs(job('a', 'printing'))), []);
+    assert.deepEqual(story.poll(past(job('a', 'failed'))), []);
+    assert.deepEqual(story.poll(answer(), { a: own(job('a', 'aborted')) }), []);
+  });
+
+  it('completes the job with its last known figures', () => {
+    const story = begun();
+    story.poll(jobs(at('a', 'printing', 40, { name: 'x.gcode', owner: 'Ada', time_remaining: 600 })));
+    const end = story.events(past(job('a', 'aborted'))).at(-1);
+    assert.equal(end?.job?.name, 'x.gcode');
+    assert.equal(end.job.progress, 40);
+    assert.equal(end.job.state, 'aborted');
+    assert.equal(end.job.timeRemaining, null);
+  });
+
+  it('tells older ends first, and ends before beginnings', () => {
+    const story = begun();
+    story.poll(jobs(job('a', 'printing', { created_at: minute(1) }), job('b', 'queued', { created_at: minute(2) })));
+    const wire = answer({
+      print_jobs: [job('c', 'printing', { created_at: minute(3) })],
+      recently_completed: [
+        job('b', 'failed', { created_at: minute(2) }),
+        job('a', 'finished', { created_at: minute(1) }),
+      ],
+    });
+    assert.deepEqual(
+      story.events(wire).map(({ type, job: about }) => `${type} ${about?.clusterJobId ?? ''}`),
+      ['job.progress a', 'job.finished a', 'job.failed b', 'job.started c'],
+    );
+  });
+
+  describe('wait_cleanup (trap 20)', () => {
+    const cleanup = (percent: number) => jobs(at('a', 'wait_cleanup', percent));
+    const printing = () => {
+      const story = new Story([]);
+      story.poll(answer());
+      story.poll(jobs(at('a', 'printing', 50)));
+      return story;
+    };
+
+    it('is settled by history first', () => {
+      const story = printing();
+      const wire = answer({ print_jobs: [at('a', 'wait_cleanup', 99)], recently_completed: [job('a', 'failed')] });
+      assert.deepEqual(story.poll(wire), ['job.failed a']);
+      assert.deepEqual(story.asked, []);
+    });
+
+    it('then by its own record', () => {
+      const story = printing();
+      assert.deepEqual(story.poll(cleanup(99), { a: own(job('a', 'aborted')) }), ['job.aborted a']);
+      assert.deepEqual(story.asked, ['a']);
+    });
+
+    it('else by time', () => {
+      const word = own(at('a', 'wait_cleanup', 50));
+      assert.deepEqual(printing().poll(cleanup(95), { a: word }), ['job.finished a']);
+      assert.deepEqual(printing().poll(cleanup(94)), ['job.aborted a']);
+      assert.deepEqual(printing().poll(cleanup(94), { a: 'gone' }), ['job.aborted a']);
+    });
+
+    it('waits without times', () => {
+      const story = printing();
+      const bare = jobs(job('a', 'wait_cleanup'));
+      assert.deepEqual(story.poll(bare), []);
+      assert.deepEqual(story.poll(bare, { a: own(job('a', 'wait_cleanup')) }), []);
+      assert.deepEqual(story.poll(past(job('a', 'finished'))), ['job.finished a']);
+    });
+
+    it('is aborted after aborting, whatever its times', () => {
+      const story = printing();
+      assert.deepEqual(story.poll(jobs(at('a', 'aborting', 97))), []);
+      assert.deepEqual(story.poll(cleanup(97)), ['job.aborted a']);
+    });
+  });
+
+  describe('aborting', () => {
+    const aborting = () => {
+      const story = begun();
+      story.poll(jobs(job('a', 'printing')));
+      assert.deepEqual(story.poll(jobs(job('a', 'aborting'))), []);
+      return story;
+    };
+
+    it('is no end yet', () => {
+      assert.deepEqual(aborting().poll(jobs(job('a', 'aborted'))), ['job.aborted a']);
+      assert.deepEqual(aborting().poll(past(job('a', 'aborting'))), ['job.aborted a']);
+      assert.deepEqual(aborting().poll(past(job('a', 'failed'))), ['job.failed a']);
+    });
+
+    it('is the end of a job that vanished', () => {
+      assert.deepEqual(aborting().poll(answer()), ['job.aborted a']);
+      assert.deepEqual(aborting().poll(answer(), { a: 'gone' }), ['job.aborted a']);
+      assert.deepEqual(aborting().poll(answer(), { a: own(job('a', 'aborting', { state: 'in_progress' })) }), []);
+      assert.deepEqual(
+        aborting()
+          .poll(answer(), { a: own(job('a', 'finished')) })
+          .at(-1),
+        'job.finished a',
+      );
+    });
+
+    it('may come to nothing', () => {
+      const story = aborting();
+      story.poll(jobs(job('a', 'printing')));
+      assert.deepEqual(story.poll(answer(), { a: 'gone' }), ['job.ended a']);
+    });
+  });
+
+  describe('vanished', () => {
+    const vanished = () => {
+      const story = begun();
+      story.poll(jobs(job('a', 'printing')));
+      return story;
+    };
+
+    it('stays undecided while offline, without a list, or unanswered (trap 15)', () => {
+      const story = vanished();
+      const gone = { a: 'gone' } as const;
+      for (const wire of [
+        answer({ is_online: false }),
+        answer({ print_jobs: undefined }),
+        answer({ print_jobs: null }),
+      ]) {
+        assert.deepEqual(story.poll(wire, gone), []);
+        assert.deepEqual(story.asked, []);
+      }
+      assert.deepEqual(story.poll(answer(), { a: 'unanswered' }), []);
+      assert.deepEqual(story.poll(answer(), gone), ['job.ended a']);
+    });
+
+    it('goes on where its own record is active', () => {
+      const story = vanished();
+      assert.deepEqual(story.poll(answer(), { a: own(job('a', 'printing', { state: 'in_progress' })) }), []);
+      assert.deepEqual(story.poll(answer(), { a: own(job('a', 'a_new_word', { state: 'in_progress' })) }), []);
+      assert.deepEqual(story.poll(jobs(job('a', 'paused'))), ['job.paused a']);
+    });
+
+    it('has ended somehow where its own record does not say how', () => {
+      for (const record of [
+        job('a', 'printing', { state: 'history' }),
+        job('a', 'queued', { state: 'deleted' }),
+        job('a', 'a_new_word'),
+        {},
+      ]) {
+        assert.deepEqual(vanished().poll(answer(), { a: own(record) }).length, 1);
+        const [event] = vanished().events(answer(), { a: own(record) });
+        assert.equal(event?.type, 'job.ended');
+      }
+    });
+
+    it('asks for a job whose history entry does not say how it ended', () => {
+      const story = vanished();
+      assert.deepEqual(story.poll(past(job('a', 'a_new_word')), { a: own(job('a', 'failed')) }), ['job.failed a']);
+      assert.deepEqual(story.asked, ['a']);
+    });
+  });
+
+  it('remembers the last 200 ends and those still listed', () => {
+    const story = begun();
+    const first = job('first', 'finished');
+    story.poll(past(first));
+    for (let round = 0; round < 30; round++) {
+      const ten = Array.from({ length: 10 }, (_, index) => job(`${round}-${index}`, 'finished'));
+      assert.equal(story.poll(past(first, ...ten)).length, 10);
+    }
+    assert.equal(story.position?.ended.length, 201);
+    assert.deepEqual(story.poll(past(first)), []);
+    assert.equal(story.position.ended.filter((end) => end.job !== null).length, 20);
+  });
+});
+
+describe('advance: printers', () => {
+  const printer = (more: Wire) =>
+    answer({ printers: [{ uuid: 'P1', friendly_name: 'Left', status: 'idle', ...more }] });
+
+  it('tells offline and online after the same answer twice (trap 17)', () => {
+    const story = begun();
+    const off = answer({ is_online: false, printers: [] });
+    const none = answer({ is_online: null });
+    const polls = [off, answer(), off, none, off, off, answer(), answer()];
+    assert.deepEqual(
+      polls.map((wire) => story.poll(wire)),
+      [[], [], [], [], ['printer.offline=false'], [], [], ['printer.online=true']],
+    );
+  });
+
+  it('carries the host printer, also while it is not listed', () => {
+    const story = begun();
+    const off = answer({ is_online: false, printers: [] });
+    story.events(off);
+    const [event] = story.events(off);
+    assert.equal(event?.printerId, 'P1');
+  });
+
+  it('takes the first known answer as it is', () => {
+    const story = new Story();
+    story.poll(answer({ is_online: undefined }));
+    assert.deepEqual(
+      [answer(), answer()].map((wire) => story.poll(wire)),
+      [[], []],
+    );
+  });
+
+  it('tells a changed status with what it was, and nothing for one that is missing', () => {
+    const story = begun();
+    assert.deepEqual(story.poll(printer({ status: null })), []);
+    assert.deepEqual(story.poll(answer({ printers: [] })), []);
+    const [event] = story.events(printer({ status: 'error' }));
+    assert.equal(event?.type, 'printer.status');
+    assert.equal(event.previous, 'idle');
+    assert.equal(event.value, 'error');
+    assert.equal(event.printerName, 'Left');
+  });
+
+  it('tells each fault when it appears, and remembers it while the printer or the list is missing', () => {
+    const story = begun();
+    const door = { code: 'DOOR', uuid: 'F1', message: 'The door is open', severity: '3' };
+    const [event] = story.events(printer({ faults: [door] }));
+    assert.equal(event?.type, 'printer.fault');
+    assert.deepEqual(event.value, { code: 'DOOR', message: 'The door is open', severity: '3', at: null });
+    for (const wire of [
+      printer({ errors: [door] }),
+      answer({ printers: [] }),
+      printer({}),
+      printer({ faults: [door] }),
+    ]) {
+      assert.deepEqual(story.events(wire), []);
+    }
+    assert.equal(story.events(printer({ faults: [door], errors: [{ code: 'BED' }] })).length, 1);
+    story.events(printer({ faults: [] }));
+    const [again] = story.events(printer({ faults: [door] }));
+    assert.equal(again?.type, 'printer.fault');
+    assert.notEqual(again.id, event.id);
+  });
+
+  it('tells a firmware once per version', () => {
+    const story = begun();
+    const firmware = (latest: string | null, status = 'update_available') =>
+      printer({ firmware_version: '1.0', latest_available_firmware: latest, firmware_update_status: status });
+    const polls = [
+      firmware(' '),
+      firmware('1.0'),
+      firmware('1.1', 'up_to_date'),
+      firmware('1.1'),
+      firmware('1.1'),
+      firmware('1.2'),
+      firmware('1.1'),
+    ];
+    assert.deepEqual(
+      polls.map((wire) => story.poll(wire)),
+      [[], [], [], ['firmware.available=1.1'], [], ['firmware.available=1.2'], []],
+    );
+  });
+
+  it('lets the first of several without an id of their own stand for all (trap 14)', () => {
+    const story = new Story();
+    const nil = '00000000-0000-0000-0000-000000000000';
+    const two = answer({
+      printers: [
+        { uuid: nil, status: 'idle' },
+        { uuid: nil, status: 'printing' },
+      ],
+    });
+    assert.deepEqual(
+      [two, two, two].flatMap((wire) => story.poll(wire)),
+      [],
+    );
+  });
+});
+
+describe('advance: ids', () => {
+  it('are the same when an event is produced twice, and differ when it happens again', () => {
+    const story = begun();
+    story.events(jobs(job('a', 'printing')));
+    const before = story.position;
+    const [once] = story.events(jobs(job('a', 'paused')));
+    story.position = before;
+    const [twice] = story.events(jobs(job('a', 'paused')));
+    assert.equal(once?.id, twice?.id);
+    story.events(jobs(job('a', 'printing')));
+    const [again] = story.events(jobs(job('a', 'paused')));
+    assert.equal(again?.type, 'job.paused');
+    assert.notEqual(again.id, once?.id);
+  });
+
+  it('differ for two changes from one position', () => {
+    const story = begun();
+    const before = story.position;
+    const status = (word: string) => answer({ printers: [{ uuid: 'P1', status: word }] });
+    const [error] = story.events(status('error'));
+    story.position = before;
+    const [printing] = story.events(status('printing'));
+    assert.notEqual(error?.id, printing?.id);
+  });
+
+  it('mark what is told late', () => {
+    const story = begun();
+    assert.equal(story.events(jobs(job('a', 'printing')), {}, true)[0]?.late, true);
+    assert.equal(story.events(jobs(job('a', 'paused')))[0]?.late, false);
+  });
+});

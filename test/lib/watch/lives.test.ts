@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { advance, openQuestions } from '../../../lib/watch/advance';
+import type { PrintEvent } from '../../../lib/watch/events';
+import type { JobAnswer } from '../../../lib/watch/job-ends';
+import { eventsFor } from '../../../lib/watch/milestones';
+import type { Position } from '../../../lib/watch/position';
+import { answer, at, observation, own, type Wire } from './observations';
+
+const WAITING = ['queued', 'wait_approval', 'wait_user_action', 'sent_to_printer', 'pre_print'];
+const UNDER_WAY = ['printing', 'pausing', 'paused', 'resuming', 'post_print', 'printing'];
+const ENDS = ['finished', 'failed', 'error', 'aborted'];
+const ODD = ['none', 'a_new_word', 'aborting', 'wait_cleanup', null];
+const END_TYPES = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
+const MILESTONES = [10, 25, 50, 75, 100];
+
+/** Where one job stands at one moment. */
+interface Moment {
+  status: string | null;
+  percent: number | null;
+  place: 'queue' | 'history' | 'both' | 'nowhere';
+  answer: JobAnswer | 'record';
+}
+
+/** A cluster at one moment: what it shows of each job, or why it shows nothing. */
+interface Frame {
+  online: boolean | null;
+  queue: 'listed' | 'missing';
+  history: 'listed' | 'missing';
+  moments: Moment[];
+}
+
+const JOBS = ['a', 'b', 'c'];
+
+const pick = <T>(...values: T[]) => fc.constantFrom(...values);
+
+/** A life as printers lead them: waiting, under way with rising progress, ended. */
+const plausible: fc.Arbitrary<Moment[]> = fc
+  .record({
+    waiting: fc.array(pick(...WAITING), { maxLength: 3 }),
+    working: fc.array(fc.tuple(pick(...UNDER_WAY), fc.integer({ min: 0, max: 100 })), { maxLength: 5 }),
+    end: pick(...ENDS, 'wait_cleanup', 'vanishes'),
+    place: pick('queue', 'history', 'both', 'nowhere') as fc.Arbitrary<Moment['place']>,
+    answer: pick('record', 'gone', 'unanswered') as fc.Arbitrary<Moment['answer']>,
+  })
+  .map(({ waiting, working, end, place, answer }) => {
+    const rising = working.map(([, percent]) => percent).sort((x, y) => x - y);
+    const moments: Moment[] = [
+      ...waiting.map((status) => ({ status, percent: null, place: 'queue' as const, answer })),
+      ...working.map(([status], index) => ({ status, percent: rising[index] ?? 0, place: 'queue' as const, answer })),
+    ];
+    const percent = rising.at(-1) ?? 0;
+    moments.push({
+      status: end === 'vanishes' ? 'printing' : end,
+      percent,
+      place: end === 'vanishes' ? 'nowhere' : place,
+      answer,
+    });
+    return moments;
+  });
+
+/** Anything at all, in any order. */
+const implausible: fc.Arbitrary<Moment[]> = fc.array(
+  fc.record({
+    status: pick(...WAITING, ...UNDER_WAY, ...ENDS, ...ODD),
+    percent: fc.option(fc.integer({ min: -10, max: 150 })),
+    place: pick('queue', 'queue', 'history', 'both', 'nowhere'),
+    answer: pick('record', 'gone', 'unanswered'),
+  }) as fc.Arbitrary<Moment>,
+  { minLength: 1, maxLength: 10 },
+);
+
+const history = fc
+  .record({
+    lives: fc.tuple(...JOBS.map(() => fc.tuple(fc.oneof(plausible, implausible), fc.nat(4)))),
+    weather: fc.array(
+      fc.record({
+        online: pick(true, true, true, false, null),
+        queue: pick('listed', 'listed', 'listed', 'missing'),
+        history: pick('listed', 'listed', 'missing'),
+      }) as fc.Arbitrary<Omit<Frame, 'moments'>>,
+      { minLength: 14, maxLength: 14 },
+    ),
+    /** Which moments are seen by a poll, and before which the runtime restarts. */
+    seen: fc.array(fc.boolean(), { minLength: 14, maxLength: 14 }),
+  })
+  .map(({ lives, weather, seen }): { frames: Frame[] } => {
+    const frames = weather.map((sky, time): Frame => {
+      const moments = lives.map(([life, offset]): Moment => {
+        const before: Moment = { status: null, percent: null, place: 'nowhere', answer: 'gone' };
+        return time < offset ? before : (life[Math.min(time - offset, life.length - 1)] ?? before);
+      });
+      return { ...sky, moments };
+    });
+    return { frames: frames.filter((_, time) => seen[time]) };
+  });
+
+const wireOf = (id: string, { status, percent }: Moment): Wire =>
+  percent === null ? { uuid: id, status } : at(id, status ?? '', percent, { status });
+
+function view(frame: Frame) {
+  const shown = (...places: Moment['place'][]) =>
+    frame.moments.flatMap((moment, index) =>
+      places.includes(moment.place) ? [wireOf(JOBS[index] ?? '', moment)] : [],
+    );
+  return answer({
+    is_online: frame.online,
+    print_jobs: frame.queue === 'listed' ? shown('queue', 'both') : undefined,
+    recently_completed: frame.history === 'listed' ? shown('history', 'both') : undefined,
+  });
+}
+
+/** Tells a whole history; `between` is what happens to a position from one poll to the next. */
+function tell(frames: Frame[], between: (position: Position) => Position = (position) => position) {
+  let position: Position | null = null;
+  const polls: PrintEvent[][] = [];
+  frames.forEach((frame, time) => {
+    const seen = observation(view(frame), time);
+    const answers = new Map<string, JobAnswer>();
+    for (const id of openQuestions(position, seen)) {
+      const moment = frame.moments[JOBS.indexOf(id)];
+      assert(moment);
+      answers.set(id, moment.answer === 'record' ? own(wireOf(id, moment)) : moment.answer);
+    }
+    const frozen: string = JSON.stringify(position);
+    const step = advance(position, seen, { answers, random: () => 0.25 });
+    assert.equal(JSON.stringify(position), frozen, 'the position given is left alone');
+    // The same answers again bring nothing new, but for the second opinion that online and offline wait for.
+    const again = advance(step.position, seen, { answers, random: () => 0.25 });
+    const anew = eventsFor(again.happenings, MILESTONES).filter(({ type }) => !/^printer\.o(n|ff)line$/.test(type));
+    assert.deepEqual(anew, []);
+    polls.push(eventsFor(step.happenings, MILESTONES));
+    position = between(step.position);
+  });
+  return polls;
+}
+
+describe('any history of prints, seen at any times', () => {
+  const check = (property: (polls: PrintEvent[][], frames: Frame[]) => void) =>
+    fc.assert(
+      fc.property(history, ({ frames }) => property(tell(frames), frames)),
+      { numRuns: 400 },
+    );
+  const ofJob = (events: PrintEvent[], id: string) => events.filter((event) => event.job?.clusterJobId === id);
+
+  it('tells nothing at first sight, and one end at most for each printing', () => {
+    check((polls) => {
+      assert.deepEqual(polls[0] ?? [], []);
+      for (const id of JOBS) {
+        assert(ofJob(polls.flat(), id).filter(({ type }) => END_TYPES.includes(type)).length <= 1);
+      }
+    });
+  });
+
+  it('tells nothing of a job after its end', () => {
+    check((polls) => {
+      for (const id of JOBS) {
+        const types = ofJob(polls.flat(), id).map(({ type }) => type);
+        const end = types.findIndex((type) => END_TYPES.includes(type));
+        assert(end === -1 || end === types.length - 1, types.join());
+      }
+    });
+  });
+
+  it('never repeats an id', () => {
+    check((polls) => {
+      const ids = polls.flat().map(({ id }) => id);
+      assert.equal(new Set(ids).size, ids.length);
+    });
+  });
+
+  it('queues and starts a job once at most, in that order, and resumes only what was paused', () => {
+    check((polls) => {
+      for (const id of JOBS) {
+        const types = ofJob(polls.flat(), id).map(({ type }) => type);
+        const last = (type: string) => types.lastIndexOf(type as PrintEvent['type']);
+        for (const type of ['job.queued', 'job.started'] as const) assert.equal(types.indexOf(type), last(type));
+        if (last('job.queued') > -1 && last('job.started') > -1) assert(last('job.queued') < last('job.started'));
+        const edges = types.filter((type) => type === 'job.paused' || type === 'job.resumed').join();
+        assert.doesNotMatch(edges, /(job\.paused),\1,\1|job\.resumed,job\.resumed/);
+      }
+    });
+  });
+
+  it('tells nothing before the job was seen so', () => {
+    const causes: Partial<Record<PrintEvent['type'], string[]>> = {
+      'job.queued': WAITING,
+      'job.started': [...UNDER_WAY, 'wait_cleanup'],
+      'job.paused': ['pausing', 'paused', 'resuming'],
+      'job.resumed': ['printing'],
+      'job.attention': ['wait_approval', 'wait_user_action'],
+    };
+    check((polls, frames) => {
+      polls.forEach((events, time) => {
+        for (const { type, job } of events) {
+          const words = causes[type];
+          const status = frames[time]?.moments[JOBS.indexOf(job?.clusterJobId ?? '')]?.status ?? '';
+          assert(!words || words.includes(status), `${type} while ${status}`);
+        }
+      });
+    });
+  });
+
+  it('tells milestones upwards, each once, at most one a poll, and only once reached', () => {
+    check((polls, frames) => {
+      for (const id of JOBS) {
+        const passed = polls.map((events) => ofJob(events, id).filter(({ type }) => type === 'job.progress'));
+        const values = passed.flat().map(({ value }) => value as number);
+        assert.deepEqual(
+          values,
+          [...new Set(values)].sort((x, y) => x - y),
+        );
+        passed.forEach((events, time) => {
+          assert(events.length <= 1);
+          const ended = polls[time]?.some(({ type, job }) => type === 'job.finished' && job?.clusterJobId === id);
+          for (const { value } of events) {
+            const reached = frames.slice(0, time + 1).map(({ moments }) => moments[JOBS.indexOf(id)]?.percent ?? 0);
+            assert(ended === true || (value as number) <= Math.max(...reached));
+          }
+        });
+      }
+    });
+  });
+
+  it('is told the same with a restart between any two polls', () => {
+    fc.assert(
+      fc.property(history, ({ frames }) => {
+        assert.deepEqual(
+          tell(frames, (position) => JSON.parse(JSON.stringify(position)) as Position),
+          tell(frames),
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('tells no two ends from lists that only grow: whoever polls more sees no more ends', () => {
+    fc.assert(
+      fc.property(fc.tuple(plausible, fc.array(fc.boolean(), { minLength: 20, maxLength: 20 })), ([life, seen]) => {
+        const sky = { online: true, queue: 'listed', history: 'listed' } as const;
+        const nothing: Moment = { status: null, percent: null, place: 'nowhere', answer: 'gone' };
+        const last = life.at(-1) ?? nothing;
+        const others = [nothing, nothing];
+        const all = [nothing, ...life, last, last].map((moment): Frame => ({ ...sky, moments: [moment, ...others] }));
+        const some = all.filter((_, time) => time === 0 || time === all.length - 1 || seen[time]);
+        const ends = (frames: Frame[]) =>
+          tell(frames)
+            .flat()
+            .filter(({ type }) => END_TYPES.includes(type));
+        const [every, few] = [ends(all), ends(some)];
+        assert(every.length <= 1 && few.length <= every.length);
+        // A job that both saw in its lists ended the same way.
+        if (few[0] && last.place !== 'nowhere') assert.equal(few[0].type, every[0]?.type);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

@@ -1,0 +1,78 @@
+import { advance, openQuestions } from '../../../lib/watch/advance';
+import type { PrintEvent } from '../../../lib/watch/events';
+import type { JobAnswer } from '../../../lib/watch/job-ends';
+import { eventsFor } from '../../../lib/watch/milestones';
+import { observe, type Observation } from '../../../lib/watch/observation';
+import type { Position } from '../../../lib/watch/position';
+import { readPrintJob } from '../../../lib/service/print-job';
+
+export type Wire = Record<string, unknown>;
+
+export const CLUSTER = 'C1';
+const START = Date.parse('2026-01-01T00:00:00.000Z');
+export const minute = (count: number): string => new Date(START + count * 60_000).toISOString();
+
+/** A status answer; lists are there and empty unless given. */
+export const answer = (wire: Wire = {}): Wire => ({
+  is_online: true,
+  printers: [{ uuid: 'P1', friendly_name: 'Left', status: 'idle' }],
+  print_jobs: [],
+  recently_completed: [],
+  ...wire,
+});
+
+export const job = (uuid: string, status: string, more: Wire = {}): Wire => ({
+  uuid,
+  status,
+  created_at: minute(1),
+  ...more,
+});
+
+/** A job at `percent` of 1000 s. */
+export const at = (uuid: string, status: string, percent: number, more: Wire = {}): Wire =>
+  job(uuid, status, { time_elapsed: percent * 10, time_total: 1000, ...more });
+
+export const own = (wire: Wire): JobAnswer => ({
+  job: readPrintJob(wire, CLUSTER),
+  coarse: typeof wire.state === 'string' ? wire.state : null,
+});
+
+export function observation(wire: Wire, time = 0): Observation {
+  const identity = { name: 'Workshop', hostGuid: 'G1', model: null, authorized: true };
+  const seen = observe(
+    { generated_time: minute(time), ...wire },
+    { clusterId: CLUSTER, receivedAt: minute(time), identity },
+  );
+  if (!seen) throw new Error('no status');
+  return seen;
+}
+
+/** A position that observations move on, one a minute. */
+export class Story {
+  position: Position | null = null;
+  asked: string[] = [];
+  #time = 0;
+
+  constructor(readonly milestones: readonly number[] = [25, 50, 75]) {}
+
+  /** The events of the next poll. `answers` are the own records that it can read, all others are unanswered. */
+  events(wire: Wire, answers: Record<string, JobAnswer> = {}, late = false): PrintEvent[] {
+    const seen = observation(wire, this.#time++);
+    this.asked = openQuestions(this.position, seen);
+    const given = this.asked.map((id) => [id, answers[id] ?? 'unanswered'] as const);
+    const step = advance(this.position, seen, { answers: new Map(given), late, random: () => 0.5 });
+    this.position = JSON.parse(JSON.stringify(step.position)) as Position;
+    return eventsFor(step.happenings, this.milestones);
+  }
+
+  /** The same in short: `type subject=value`. */
+  poll(wire: Wire, answers: Record<string, JobAnswer> = {}): string[] {
+    return this.events(wire, answers).map(short);
+  }
+}
+
+export function short({ type, job: about, value }: PrintEvent): string {
+  const subject = about?.clusterJobId ? ` ${about.clusterJobId}` : '';
+  const said = typeof value === 'object' ? '' : `=${String(value)}`;
+  return `${type}${subject}${said}`;
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { call } from './support';
+
+const CLI = join(__dirname, '../../simulator/cli.ts');
+
+function run(...args: string[]) {
+  return spawn(process.execPath, ['--import', 'tsx', CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+async function result(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const child = run(...args);
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  const [code] = await once(child, 'close');
+  return { code, out, err };
+}
+
+describe('simulator: command line', function () {
+  this.timeout(20_000);
+
+  it('helps', async () => {
+    const { code, out, err } = await result('--help');
+    assert.equal(code, 0);
+    assert.match(out, /--time-factor N/);
+    assert.equal(err, '');
+  });
+
+  it('ends with 2 and one sentence for arguments that make no sense', async () => {
+    const bad = [['--port', '70000'], ['--nothing'], ['--time-factor', '0'], ['--host', '0.0.0.0']];
+    for (const { code, out, err } of await Promise.all(bad.map((args) => result(...args)))) {
+      assert.equal(code, 2);
+      assert.equal(out, '');
+      assert.match(err, /^remote-printing-simulator: [^\n]+\n$/);
+    }
+  });
+
+  it('prints its addresses and closes cleanly on SIGTERM', async () => {
+    const child = run('--printers', '2', '--auto-approve');
+    const exit = once(child, 'exit');
+    const facts: Record<string, string> = {};
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [, name, value] = /^(\w+): +(\S+)$/.exec(line)!;
+      facts[name!] = value!;
+      if (name === 'apiToken') break;
+    }
+    const headers = { authorization: `Bearer ${facts.apiToken!}` };
+    assert.equal((await call(`${facts.apiUrl!}/connect/v1/clusters`, { headers })).json.data.length, 2);
+    for (const name of ['authUrl', 'storageUrl', 'controlUrl', 'clientId', 'clientSecret', 'username', 'password'])
+      assert.ok(facts[name], name);
+    child.kill('SIGTERM');
+    assert.deepEqual(await exit, [0, null]);
+  });
+});

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import type { Fault } from '../../simulator/index';
+import { Bench, call, form, REDIRECT, SCOPE } from './support';
+
+describe('simulator: faults', () => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.start();
+  });
+  afterEach(() => bench.simulator.close());
+
+  const broken = { code: 'ECONNRESET' };
+  const statusPath = (): string => `/connect/v1/clusters/${bench.clusterId()}/status`;
+  const printPath = (jobId: string): string => `/connect/v1/clusters/${bench.clusterId()}/print/${jobId}`;
+
+  it('strikes the wanted endpoint so many times, after so many requests', async () => {
+    const fault = bench.simulator.faults.add({ endpoint: 'clusterStatus', status: 503, after: 1, times: 2 });
+    const seen: number[] = [];
+    for (let count = 0; count < 4; count++) seen.push((await bench.api('GET', statusPath())).status);
+    assert.deepEqual(seen, [200, 503, 503, 200]);
+    assert.equal(fault.hits, 2);
+    assert.equal((await bench.api('GET', '/connect/v1/clusters')).status, 200);
+  });
+
+  it('strikes one cluster alone, always, until it is removed', async () => {
+    const fault = bench.simulator.faults.add({ endpoint: '*', path: bench.clusterId(1), times: 'always', status: 500 });
+    for (let count = 0; count < 3; count++) assert.equal((await bench.api('GET', statusPath())).status, 500);
+    assert.equal((await bench.api('GET', `/connect/v1/clusters/${bench.clusterId(2)}/status`)).status, 200);
+    fault.remove();
+    assert.equal((await bench.api('GET', statusPath())).status, 200);
+  });
+
+  it('answers errors in the shape of each origin', async () => {
+    const { faults, authUrl } = bench.simulator;
+    faults.add({ endpoint: 'clusters', status: 429, retryAfter: 7 });
+    const limited = await bench.api('GET', '/connect/v1/clusters');
+    assert.equal(limited.headers['retry-after'], '7');
+    assert.equal(limited.json.errors[0].http_status, '429');
+
+    faults.add({ endpoint: 'clusters', status: 403, code: 'tokenExpired' });
+    assert.equal((await bench.api('GET', '/connect/v1/clusters')).json.errors[0].code, 'tokenExpired');
+
+    faults.add({ endpoint: 'token', status: 500 });
+    assert.equal((await call(`${authUrl}/token`, form({}))).json.error, 'unexpectedError');
+
+    faults.add({ endpoint: 'storagePut', status: 503 });
+    const record = await bench.register(Buffer.from('G28'));
+    assert.match((await bench.put(record, Buffer.from('G28'))).text, /<Code>serviceUnavailable</);
+    assert.equal((await bench.put(record, Buffer.from('G28'))).status, 200);
+
+    faults.add({ endpoint: 'clusters', html: true });
+    const page = await bench.api('GET', '/connect/v1/clusters');
+    assert.equal(page.status, 502);
+    assert.match(page.text, /^<!doctype html>/);
+  });
+
+  it('breaks the connection before the work is done', async () => {
+    const jobId = await bench.upload('G28');
+    bench.simulator.faults.add({ endpoint: 'print', reset: true });
+    await assert.rejects(bench.api('POST', printPath(jobId)), broken);
+    assert.deepEqual((await bench.status()).print_jobs, []);
+    assert.equal(bench.simulator.requests.list('print')[0]!.status, 0);
+  });
+
+  it('loses the answer after the work was done', async () => {
+    const { faults } = bench.simulator;
+    const jobId = await bench.upload('G28');
+    faults.add({ endpoint: 'print', reset: true, when: 'after' });
+    await assert.rejects(bench.api('POST', printPath(jobId)), broken);
+    faults.add({ endpoint: 'print', status: 504, when: 'after' });
+    assert.equal((await bench.api('POST', printPath(jobId))).status, 504);
+    assert.equal((await bench.status()).print_jobs.length, 2);
+
+    const record = await bench.register(Buffer.from('G28'));
+    faults.add({ endpoint: 'storagePut', reset: true, when: 'after' });
+    await assert.rejects(bench.put(record, Buffer.from('G28')), broken);
+    assert.equal((await bench.api('GET', `/slicer/v1/jobs/${record.job_id}`)).json.data.status, 'uploaded');
+  });
+
+  it('loses a refresh answer: the old token is spent, reuse ends the sign-in', async () => {
+    const { simulator } = bench;
+    const [token] = simulator.tokens.refreshTokens;
+    const values = { client_id: 'simulator', client_secret: 'simulator-secret', redirect_uri: REDIRECT, scope: SCOPE };
+    const refresh = form({ ...values, grant_type: 'refresh_token', refresh_token: token! });
+    simulator.faults.add({ endpoint: 'token', reset: true, when: 'after' });
+    await assert.rejects(call(`${simulator.authUrl}/token`, refresh), broken);
+    assert.notEqual(simulator.tokens.refreshTokens[0], token);
+    assert.equal((await call(`${simulator.authUrl}/token`, refresh)).json.error, 'invalid_grant');
+    assert.equal(simulator.tokens.reuseDetections, 1);
+  });
+
+  it('breaks an upload off at a byte: nothing is stored, and the address is still good', async () => {
+    const body = Buffer.alloc(3_000_000, 'G1 X1\n');
+    const record = await bench.register(body);
+    bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 1_000_000 });
+    await assert.rejects(bench.put(record, body));
+    assert.equal((await bench.api('GET', `/slicer/v1/jobs/${record.job_id}`)).json.data.status, 'uploading');
+    assert.equal((await bench.put(record, body)).status, 200);
+  });
+
+  it('cuts an answer in the middle', async () => {
+    bench.simulator.faults.add({ endpoint: 'clusters', cut: 'body' });
+    const reply = await bench.api('GET', '/connect/v1/clusters');
+    assert.equal(reply.status, 200);
+    assert.throws(() => JSON.parse(reply.text) as unknown, SyntaxError);
+    bench.simulator.faults.add({ endpoint: 'clusters', cut: 'connection' });
+    await assert.rejects(bench.api('GET', '/connect/v1/clusters'), broken);
+  });
+
+  it('changes answers: nulls, missing fields, anything', async () => {
+    const { faults } = bench.simulator;
+    faults.add({
+      endpoint: 'clusters',
+      set: { 'data.*.friendly_name': null, 'data.0.future': 1 },
+      remove: ['data.1.host_guid', 'meta'],
+    });
+    const { json } = await bench.api('GET', '/connect/v1/clusters');
+    assert.deepEqual(
+      json.data.map((cluster: { friendly_name: unknown }) => cluster.friendly_name),
+      [null, null, null],
+    );
+    assert.equal(json.data[0].future, 1);
+    assert.equal('host_guid' in json.data[1], false);
+    assert.equal('meta' in json, false);
+
+    const jobId = await bench.upload('G28');
+    faults.add({ endpoint: 'print', remove: ['data.job_instance_uuid'] });
+    assert.deepEqual(Object.keys((await bench.api('POST', printPath(jobId))).json.data), [
+      'job_id',
+      'status',
+      'generated_time',
+    ]);
+
+    faults.add({ endpoint: 'clusterStatus', transform: () => ({ data: [] }) });
+    assert.deepEqual(await bench.status(), []);
+    assert.equal((await bench.status()).print_jobs.length, 1);
+  });
+
+  it('gives print answers with the status failed', async () => {
+    bench.simulator.world.setDispatch(1, 'failed');
+    const jobId = await bench.upload('G28');
+    assert.equal((await bench.api('POST', printPath(jobId))).json.data.status, 'failed');
+    const { print_jobs: jobs, recently_completed: history } = await bench.status();
+    assert.deepEqual(jobs, []);
+    assert.equal(history[0].status, 'failed');
+  });
+
+  it('answers late, or never', async () => {
+    const { faults, simulator } = { faults: bench.simulator.faults, simulator: bench.simulator };
+    const begin = performance.now();
+    faults.add({ endpoint: 'clusters', delay: 40 });
+    assert.equal((await bench.api('GET', '/connect/v1/clusters')).status, 200);
+    assert.ok(performance.now() - begin >= 39);
+    faults.add({ endpoint: 'clusters', hang: true });
+    const hanging = assert.rejects(bench.api('GET', '/connect/v1/clusters'), broken);
+    faults.add({ endpoint: 'cluster', delay: 100_000 });
+    const late = assert.rejects(bench.api('GET', `/connect/v1/clusters/${bench.clusterId()}`), broken);
+    while (simulator.requests.count('clusters') < 2) await new Promise(setImmediate);
+    await simulator.close();
+    await Promise.all([hanging, late]);
+  });
+
+  it('refuses faults that make no sense', () => {
+    const bad: unknown[] = [
+      { endpoint: 'nothing', status: 500 },
+      { status: 500 },
+      { endpoint: 'print' },
+      { endpoint: 'print', status: 99 },
+      { endpoint: 'print', reset: true, times: 0 },
+      { endpoint: 'print', reset: true, after: -1 },
+      { endpoint: 'print', reset: true, when: 'later' },
+      { endpoint: 'print', cut: 'half' },
+      { endpoint: 'print', statusCode: 500 },
+    ];
+    for (const fault of bad)
+      assert.throws(() => bench.simulator.faults.add(fault as Fault), TypeError, JSON.stringify(fault));
+    assert.deepEqual(bench.simulator.faults.list(), []);
+  });
+});

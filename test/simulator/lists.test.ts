@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { MODELS } from '../../simulator/models';
+import { Bench, type Wire } from './support';
+
+describe('simulator: lists', () => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.start();
+  });
+  afterEach(() => bench.simulator.close());
+
+  const names = async (query: string): Promise<string[]> =>
+    (await bench.api('GET', `/connect/v1/print_jobs${query}`)).json.data.map((job: Wire) => job.name);
+
+  it('finds print jobs of all clusters by cluster, state, way and text', async () => {
+    const { world } = bench.simulator;
+    const [cube, vase] = [
+      await bench.upload(';TIME:60\n', { job_name: 'cube.gcode' }),
+      await bench.upload(';TIME:6000\n', { job_name: 'vase.gcode' }),
+    ];
+    await bench.print(cube, 1);
+    bench.pass(600);
+    await bench.print(vase, 1);
+    await bench.print(vase, 1);
+    world.printLocally(2, { name: 'Boat.ufp', seconds: 900, from: 'network' });
+    bench.pass(10);
+
+    assert.deepEqual(await names(''), ['vase.gcode', 'vase.gcode', 'cube.gcode', 'Boat.ufp']);
+    assert.deepEqual(await names(`?cluster_ids=${bench.clusterId(2)}`), ['Boat.ufp']);
+    assert.equal((await names(`?cluster_ids=${bench.clusterId(1)},${bench.clusterId(2)}`)).length, 4);
+    assert.deepEqual(await names('?status=history'), ['cube.gcode']);
+    assert.deepEqual(await names('?status=waiting'), ['vase.gcode']);
+    assert.deepEqual(await names('?status=in_progress&status=history'), ['vase.gcode', 'cube.gcode', 'Boat.ufp']);
+    assert.deepEqual(await names('?sent_from=network'), ['Boat.ufp']);
+    assert.deepEqual(await names('?search=boat'), ['Boat.ufp']);
+    assert.equal((await names('?search=mona')).length, 3);
+    assert.deepEqual(await names('?page=2&limit=3'), ['Boat.ufp']);
+  });
+
+  it('gives the stored jobs, the newest first', async () => {
+    for (const name of ['one.gcode', 'two.gcode']) await bench.upload('G28', { job_name: name });
+    const { json } = await bench.api('GET', '/slicer/v1/jobs');
+    assert.deepEqual(
+      json.data.map((job: Wire) => [job.job_name, job.status, job.username]),
+      [
+        ['two.gcode', 'uploaded', 'maker'],
+        ['one.gcode', 'uploaded', 'maker'],
+      ],
+    );
+    assert.equal(json.meta.page.total_count, 2);
+  });
+
+  it('filters clusters by authorization and by the display form of the model', async () => {
+    bench.simulator.world.setAuthorized(3, false);
+    const ids = async (query: string): Promise<string[]> =>
+      (await bench.api('GET', `/connect/v1/clusters${query}`)).json.data.map((cluster: Wire) => cluster.cluster_id);
+    assert.deepEqual(await ids('?status=active'), [bench.clusterId(1), bench.clusterId(2)]);
+    assert.deepEqual(await ids('?status=inactive'), [bench.clusterId(3)]);
+    assert.deepEqual(await ids(`?machine_variant=${encodeURIComponent(MODELS[1]!.display)}`), [bench.clusterId(2)]);
+    assert.deepEqual(await ids(`?machine_variant=${MODELS[1]!.id}`), []);
+  });
+
+  it('has the traps of the wire facts in its records', async () => {
+    await bench.print(await bench.upload('G28'), 1);
+    const [one, two, three] = (await bench.api('GET', '/connect/v1/clusters')).json.data;
+    assert.match(one.host_guid, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    assert.match(three.host_guid, /^[0-9A-F]{20}$/);
+    assert.equal(three.host_printer.uuid, '00000000-0000-0000-0000-000000000000');
+    assert.deepEqual(two.host_printer.configuration[1].material, { material: 'empty' });
+    assert.equal(one.host_current_print_job.status, 'sent_to_printer');
+    assert.equal('host_current_print_job' in two, false);
+    for (const { cluster_id: id } of [one, two, three]) {
+      assert.match(id, /^[\w-]+={1,3}$/);
+      assert.equal(id.length, 44);
+    }
+  });
+});

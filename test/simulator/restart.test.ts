@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startSimulator, type SimulatorOptions } from '../../simulator/index';
+import { Bench, call, form, REDIRECT, SCOPE } from './support';
+
+describe('simulator: restart', () => {
+  let dataDir: string;
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'simulator-test-'));
+  });
+  afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+  const refresh = (authUrl: string, token: string) =>
+    call(
+      `${authUrl}/token`,
+      form({
+        client_id: 'simulator',
+        client_secret: 'simulator-secret',
+        redirect_uri: REDIRECT,
+        scope: SCOPE,
+        grant_type: 'refresh_token',
+        refresh_token: token,
+      }),
+    );
+
+  it('goes on from the data folder: prints, files, tokens', async () => {
+    const bench = await Bench.start({ dataDir });
+    const jobId = await bench.upload(';TIME:600\n');
+    const uuid = await bench.print(jobId);
+    const clusterId = bench.clusterId();
+    const [token] = bench.simulator.tokens.refreshTokens;
+    await bench.simulator.close();
+
+    const now = bench.clock.now + 395_000;
+    const second = await startSimulator({ dataDir, now: () => now, printers: 7, seed: 99 });
+    try {
+      assert.equal(second.world.cluster(1).clusterId, clusterId);
+      assert.equal(second.world.clusters().length, 4);
+      const job = second.world.printJob(uuid);
+      assert.equal(job.status, 'printing');
+      const headers = { authorization: `Bearer ${bench.token}` };
+      const instance = await call(`${second.apiUrl}/connect/v1/clusters/${clusterId}/print_jobs/${uuid}`, { headers });
+      assert.equal(instance.json.data.time_elapsed, 300);
+      const file = await call(instance.json.data.source.download_url);
+      assert.equal(file.text, ';TIME:600\n');
+      assert.equal((await refresh(second.authUrl, token!)).status, 200);
+      assert.equal((await refresh(second.authUrl, token!)).json.error, 'invalid_grant');
+    } finally {
+      await second.close();
+    }
+  });
+
+  it('keeps virtual time when the pace changes', async () => {
+    const bench = await Bench.start({ dataDir, timeFactor: 60 });
+    await bench.print(await bench.upload(';TIME:6000\n'));
+    bench.pass(10);
+    assert.equal((await bench.status()).print_jobs[0].time_elapsed, 505);
+    await bench.simulator.close();
+    const second = await Bench.start({ dataDir, timeFactor: 1 });
+    try {
+      second.pass(20);
+      assert.equal((await second.status()).print_jobs[0].time_elapsed, 525);
+    } finally {
+      await second.simulator.close();
+    }
+  });
+
+  it('has on disk what it answered, even if it is killed right after', async () => {
+    const bench = await Bench.start({ dataDir });
+    try {
+      const [token] = bench.simulator.tokens.refreshTokens;
+      const { json } = await refresh(bench.simulator.authUrl, token!);
+      const stored = JSON.parse(await readFile(join(dataDir, 'world.json'), 'utf8'));
+      assert.equal(stored.access.grants[0].refreshToken, json.refresh_token);
+      assert.deepEqual(stored.access.grants[0].spentRefreshTokens, [token]);
+      assert.equal((await stat(join(dataDir, 'world.json'))).mode & 0o077, 0);
+    } finally {
+      await bench.simulator.close();
+    }
+  });
+
+  it('sets a damaged world aside and begins a new one', async () => {
+    for (const damage of ['{"version":1,"clus', 'null', '{"version":2}', '']) {
+      await writeFile(join(dataDir, 'world.json'), damage);
+      const simulator = await startSimulator({ dataDir });
+      try {
+        assert.equal(simulator.warnings.length, 1);
+        assert.equal(await readFile(join(dataDir, 'world.json.damaged'), 'utf8'), damage);
+        assert.equal(simulator.world.clusters().length, 4);
+      } finally {
+        await simulator.close();
+      }
+    }
+  });
+
+  it('leaves no part of an upload that broke off', async () => {
+    const bench = await Bench.start({ dataDir });
+    try {
+      const body = Buffer.alloc(2_000_000, 'x');
+      bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 1 });
+      await assert.rejects(bench.put(await bench.register(body), body));
+      while (bench.simulator.requests.count('storagePut') < 1) await new Promise(setImmediate);
+      assert.deepEqual(await readdir(join(dataDir, 'files')), []);
+    } finally {
+      await bench.simulator.close();
+    }
+  });
+
+  it('clears away what a killed run left of an upload', async () => {
+    await mkdir(join(dataDir, 'files'));
+    await writeFile(join(dataDir, 'files', 'x.0.part'), 'G28');
+    await (await startSimulator({ dataDir })).close();
+    assert.deepEqual(await readdir(join(dataDir, 'files')), []);
+  });
+
+  it('removes the bytes of a removed file', async () => {
+    const bench = await Bench.start({ dataDir });
+    try {
+      const jobId = await bench.upload('G28');
+      const file = join(dataDir, 'files', bench.simulator.world.storedJob(jobId).key);
+      assert.ok(existsSync(file));
+      bench.simulator.world.removeStoredJob(jobId);
+      assert.equal((await bench.api('GET', `/slicer/v1/jobs/${jobId}`)).status, 404);
+      while (existsSync(file)) await new Promise(setImmediate);
+    } finally {
+      await bench.simulator.close();
+    }
+  });
+
+  it('gives the same world for the same seed, another for another', async () => {
+    const seen = async (options: SimulatorOptions): Promise<unknown> => {
+      const bench = await Bench.start(options);
+      try {
+        await bench.print(await bench.upload('G28'));
+        bench.pass(50);
+        return [(await bench.api('GET', '/connect/v1/clusters')).json.data, await bench.status()];
+      } finally {
+        await bench.simulator.close();
+      }
+    };
+    assert.deepEqual(await seen({ seed: 5 }), await seen({ seed: 5 }));
+    assert.notDeepEqual(await seen({ seed: 5 }), await seen({ seed: 6 }));
+  });
+
+  it('counts and hashes without keeping a byte where told so', async () => {
+    const bench = await Bench.start({ dataDir, storage: 'discard' });
+    try {
+      const jobId = await bench.upload('G28');
+      const { sha256 } = bench.simulator.world.storedJob(jobId);
+      assert.equal(sha256, createHash('sha256').update('G28').digest('hex'));
+      assert.equal(existsSync(join(dataDir, 'files')), false);
+      const { json } = await bench.api('GET', `/slicer/v1/jobs/${jobId}`);
+      assert.equal((await call(json.data.download_url)).status, 404);
+    } finally {
+      await bench.simulator.close();
+    }
+  });
+
+  it('uses the ports it is told to, and says so where one is taken', async () => {
+    const free = await startSimulator();
+    const port = Number(new URL(free.controlUrl).port);
+    await assert.rejects(startSimulator({ port }), { code: 'EADDRINUSE' });
+    await free.close();
+    await assert.rejects(startSimulator({ host: '0.0.0.0' }), TypeError);
+  });
+});
