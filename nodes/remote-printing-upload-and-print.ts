@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
 import { closed } from '../lib/account/deadline';
 import type { Client } from '../lib/client';
@@ -37,6 +38,8 @@ module.exports = (RED: NodeAPI): void => {
     RED.nodes.createNode(this, definition);
     const status = new StatusLine(RED, this);
     const closing = new AbortController();
+    // Every message under way listens to it.
+    setMaxListeners(0, closing.signal);
     const settings = {
       cluster: { value: definition.cluster, type: definition.clusterType },
       file: { value: definition.file, type: definition.fileType },
@@ -94,11 +97,12 @@ module.exports = (RED: NodeAPI): void => {
         },
         onResult: (result, index) => {
           if (closing.signal.aborted) return;
-          const { error, ...payload } = result;
+          const { error, raw, ...payload } = result;
           if (error && !many) return;
           status.show(error ? failureLook(error) : resultLook(result));
           const message = many ? RED.util.cloneMessage(passedOn) : msg;
           Object.assign(message, known(result), marks, {
+            raw,
             payload: error ? { ...payload, error: { code: error.code, message: error.message } } : payload,
             ...(many ? { parts: { ...parts, index } } : {}),
           });
@@ -145,8 +149,10 @@ function progressLook({ stage, percent: done, rate: speed, secondsLeft, job }: P
   return { fill: 'blue', shape: 'dot', key: stage, values };
 }
 
-const resultLook = ({ job, printed, status }: PrintResult): Look => ({
-  fill: 'green',
-  shape: 'dot',
-  key: job ? 'finished' : printed ? (status === 'wait_approval' ? 'attention' : 'dispatched') : 'done',
-});
+function resultLook({ job, printed, status, dryRun }: PrintResult): Look {
+  const green = (key: string): Look => ({ fill: 'green', shape: 'dot', key });
+  if (dryRun) return green('checked');
+  if (!printed) return green('done');
+  if (status === 'wait_approval') return { fill: 'yellow', shape: 'ring', key: 'attention' };
+  return green(job ? 'finished' : 'dispatched');
+}

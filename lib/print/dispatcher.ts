@@ -22,6 +22,11 @@ export interface DispatchRequest {
   until: number;
 }
 
+/** A dispatch with the service's own answer, where there was one. */
+export interface Answered extends Dispatched {
+  raw?: unknown;
+}
+
 /** How long a print whose answer was lost is looked for (contract 3.4). */
 const LOOK_FOR = 30_000;
 
@@ -44,7 +49,7 @@ export class Dispatcher {
    * @throws PrintingError PRINT_OUTCOME_UNKNOWN when the answer was lost and the print can't be seen; PRINT_FAILED when
    *   the service took the call but says that the print failed; else what the call throws, and then nothing was printed.
    */
-  dispatch(request: DispatchRequest): Promise<Dispatched> {
+  dispatch(request: DispatchRequest): Promise<Answered> {
     const { clusterId, jobId, printKey } = request;
     return this.#ledger.holdJob(clusterId, jobId, async () => {
       const known = await this.#known(request);
@@ -55,7 +60,8 @@ export class Dispatcher {
       try {
         const done = await this.#send(request, known);
         // If this can't be saved, the key stays unsettled and the next look at the cluster settles it.
-        await this.#ledger.settle(clusterId, printKey, done).catch(() => undefined);
+        const { raw: _, ...kept } = done;
+        await this.#ledger.settle(clusterId, printKey, kept).catch(() => undefined);
         return done;
       } catch (error) {
         if (asPrintingError(error).code !== 'PRINT_OUTCOME_UNKNOWN') await this.#ledger.release(clusterId, printKey);
@@ -93,7 +99,7 @@ export class Dispatcher {
     return [...new Set([...seen, ...(await this.#ledger.claims(clusterId, jobId))])];
   }
 
-  async #send({ clusterId, jobId, startNow, signal, until }: DispatchRequest, known: string[]): Promise<Dispatched> {
+  async #send({ clusterId, jobId, startNow, signal, until }: DispatchRequest, known: string[]): Promise<Answered> {
     let answer;
     const limit = deadline(this.#clock, Math.max(0, until - this.#clock.monotonic()) / 1000);
     try {
@@ -123,7 +129,7 @@ export class Dispatcher {
   async #accepted(
     look: { clusterId: string; jobId: string; known: string[]; signal: AbortSignal; until: number },
     data: unknown,
-  ): Promise<Dispatched> {
+  ): Promise<Answered> {
     const { clusterId, jobId } = look;
     const said = record(data);
     const status = text(said?.status);
@@ -134,11 +140,11 @@ export class Dispatcher {
       });
     if (clusterJobId) {
       await this.#claim(clusterId, jobId, [clusterJobId]);
-      return { jobId, clusterJobId, status };
+      return { jobId, clusterJobId, status, raw: data };
     }
     // Taken, but without the printing's id (wire facts 7): it can be seen on the cluster soon.
     const found = await this.#look(look).catch(() => null);
-    return { jobId, clusterJobId: found?.clusterJobId ?? null, status: status ?? found?.status ?? null };
+    return { jobId, clusterJobId: found?.clusterJobId ?? null, status: status ?? found?.status ?? null, raw: data };
   }
 
   async #look(look: {

@@ -8,7 +8,7 @@ import type { Source } from '../upload/source';
 import type { Uploads, Uploaded } from '../upload/uploads';
 import type { Watcher } from '../watch/watcher';
 import type { Dispatcher } from './dispatcher';
-import type { Dispatched, Ledger } from './ledger';
+import type { Ledger } from './ledger';
 
 export interface PrintRequest {
   /** Made when it is needed: a repeat of a print key needs no file any more. */
@@ -48,6 +48,8 @@ export interface PrintResult {
   duplicate: boolean;
   dryRun: boolean;
   job: PrintJob | null;
+  /** The service's own `data`: its answer to the print, or the stored file's record; null where it isn't at hand. */
+  raw: unknown;
   /** Why nothing was printed on this cluster. */
   error?: PrintingError;
 }
@@ -209,11 +211,13 @@ export class Prints {
     const { printKey, startNow, signal } = request;
     const jobId = uploaded.jobId ?? '';
     request.onProgress({ ...NOTHING, stage: 'dispatching', jobId, clusterId });
-    const work = this.#deps.dispatcher.dispatch({ clusterId, jobId, startNow, printKey, note: uploaded, signal, until });
+    // What is kept with a print key holds no signed addresses.
+    const note = { ...uploaded, raw: null };
+    const work = this.#deps.dispatcher.dispatch({ clusterId, jobId, startNow, printKey, note, signal, until });
     try {
-      const done: Dispatched = await this.#track(work);
+      const { raw = null, ...done } = await this.#track(work);
       request.onProgress({ ...NOTHING, stage: 'dispatched', jobId, clusterId, clusterJobId: done.clusterJobId });
-      return { result: { ...EMPTY, ...uploaded, ...done, clusterId, printed: true } };
+      return { result: { ...EMPTY, ...uploaded, ...done, clusterId, printed: true, raw } };
     } catch (thrown) {
       return { error: withIds(asPrintingError(thrown), { clusterId, jobId }) };
     }
@@ -275,6 +279,7 @@ const EMPTY: PrintResult = {
   duplicate: false,
   dryRun: false,
   job: null,
+  raw: null,
 };
 
 const withIds = (error: PrintingError, ids: PrintingError['ids']): PrintingError =>

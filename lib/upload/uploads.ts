@@ -44,6 +44,8 @@ export interface Uploaded {
   /** The service's word; null after a dry run. */
   status: string | null;
   reusedUpload: boolean;
+  /** The service's record, untouched; null after a dry run. It holds signed addresses. */
+  raw: Json | null;
 }
 
 export interface UploadsDeps {
@@ -160,7 +162,7 @@ export class Uploads {
     const { service, clock, origin } = this.#deps;
     const { size } = content;
     checkSize(size);
-    if (options.dryRun) return uploaded(plan, null, size, {}, false);
+    if (options.dryRun) return uploaded(plan, null, size, null, false);
     const { signal, until, reuse } = options;
     const announced = { name: plan.name, size, contentType: plan.contentType, origin };
     const hashing = reuse && hash === undefined;
@@ -180,16 +182,17 @@ function uploaded(
   { name, contentType }: Plan,
   jobId: string | null,
   fileSize: number,
-  job: Json,
+  raw: Json | null,
   reusedUpload: boolean,
 ): Uploaded {
   return {
     jobId,
-    jobName: text(job.job_name) ?? name,
+    jobName: text(raw?.job_name) ?? name,
     fileSize,
-    contentType: text(job.content_type) ?? contentType,
-    status: text(job.status),
+    contentType: text(raw?.content_type) ?? contentType,
+    status: text(raw?.status),
     reusedUpload,
+    raw,
   };
 }
 

@@ -1,42 +1,493 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import type { NodeMessage } from 'node-red';
+import type { PrintResult, Progress } from '../../lib/print/prints';
 import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition } from '../helpers/flow';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
 
-const GCODE = [';FLAVOR:Marlin', ';TIME:600', 'G28', ...Array.from({ length: 500 }, (_, n) => `G1 X${n % 100} Y${n % 70} E1`)].join('\n');
+const GCODE = [';FLAVOR:Marlin', ';TIME:600', 'G28', ...Array.from({ length: 500 }, (_, n) => `G1 X${n % 100} Y${n % 70} E1`), ''].join('\n');
+const sha256 = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+type Result = PrintResult & { error?: { code: string; message: string } };
+const result = (msg: NodeMessage) => msg.payload as Result;
+const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 
 describe('nodes/upload-and-print', () => {
   let simulator: Simulator;
   let flow: Flow;
+  let folder: string;
+  let results: Inbox;
+  let progress: Inbox;
+  let caught: Inbox;
+  let completed: Inbox;
+
   const node = (changes = {}): Definition => ({
     id: 'print',
     type: 'remote-printing-upload-and-print',
     account: 'account',
     source: 'payload',
     timeout: 20,
-    wires: [['result'], ['progress']],
+    wires: [['results'], ['progress']],
     ...changes,
   });
-  const all = (changes = {}) => [node(changes), helperNode('result'), helperNode('progress'), helperNode('caught'), catchNode(['caught'])];
+  async function deploy(changes = {}, options = {}): Promise<void> {
+    const inboxes = ['results', 'progress', 'caught', 'completed'].map(helperNode);
+    const complete = { id: 'complete', type: 'complete', scope: ['print'], uncaught: false, wires: [['completed']] };
+    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
+    [results, progress, caught, completed] = ['results', 'progress', 'caught', 'completed'].map((id) => flow.listen(id)) as [
+      Inbox,
+      Inbox,
+      Inbox,
+      Inbox,
+    ];
+  }
+  /** Sends a message and gives what came of it; `done` was called then, once. */
+  async function run(msg: NodeMessage): Promise<{ results: NodeMessage[]; error: NodeMessage | undefined }> {
+    const before = [results.all.length, caught.all.length, completed.all.length] as const;
+    flow.send('print', msg);
+    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
+    return { results: results.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
+  }
+  async function printed(msg: NodeMessage): Promise<NodeMessage> {
+    const { results: [first, ...more], error } = await run(msg);
+    assert.equal(error?.error, undefined);
+    assert.ok(first && more.length === 0);
+    return first;
+  }
+  async function failed(msg: NodeMessage, code: string): Promise<NodeMessage> {
+    const { results: sent, error } = await run(msg);
+    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
+    assert.equal(codeOf(error), code, (error.error as Error).message);
+    assert.match((error.error as Error).message, /^[A-Z“/].*[^.]\.$/, 'one sentence');
+    assert.equal(sent.length, 0);
+    return error;
+  }
+  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const clusterId = () => clusters()[0]?.clusterId ?? '';
+  const payload = (changes: NodeMessage = {}): NodeMessage => ({ payload: GCODE, filename: 'cube.gcode', clusterId: clusterId(), ...changes });
+  const count = (endpoint: 'print' | 'registerUpload' | 'storagePut') => simulator.requests.count(endpoint);
+  async function file(name: string, content: string | Buffer): Promise<string> {
+    const path = join(folder, name);
+    await writeFile(path, content);
+    return path;
+  }
 
-  before(async () => {
-    simulator = await startSimulator({ autoApprove: true, timeFactor: 600 });
-  });
-  after(() => simulator.close());
   beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true, timeFactor: 3000 });
     flow = await Flow.start(simulator);
+    folder = await mkdtemp(join(tmpdir(), 'print-'));
   });
-  afterEach(() => flow.stop());
+  afterEach(async () => {
+    await flow.stop();
+    await simulator.close();
+    await rm(folder, { recursive: true, force: true });
+  });
 
-  it('prints a string from the payload', async () => {
-    await flow.deploy(all());
-    const { body: clusters } = await flow.get('accounts/account/clusters');
-    const result = flow.listen('result');
-    const progress = flow.listen('progress');
-    const caught = flow.listen('caught');
-    flow.send('print', { payload: GCODE, filename: 'cube.gcode', clusterId: clusters[0].clusterId, other: 'kept' });
-    const winner = await Promise.race([result.at(0), caught.at(0)]);
-    console.log(JSON.stringify(winner, null, 1), progress.all.map((m) => m.topic));
-    assert.equal((winner.payload as { printed: boolean }).printed, true);
-    assert.equal(winner.other, 'kept');
+  describe('what is printed', () => {
+    beforeEach(() => deploy());
+
+    it('prints a string, and passes the message on with its other properties', async () => {
+      const req = { socket: {} };
+      const message = await printed(payload({ req, other: { deep: 1 }, topic: 'mine' }));
+      const got = result(message);
+      assert.equal(got.jobName, 'cube.gcode');
+      assert.equal(got.fileSize, Buffer.byteLength(GCODE));
+      assert.equal(got.contentType, 'text/plain');
+      assert.deepEqual([got.printed, got.reusedUpload, got.duplicate, got.dryRun, got.clusterId], [true, false, false, false, clusterId()]);
+      assert.deepEqual([message.jobId, message.clusterJobId, message.clusterId], [got.jobId, got.clusterJobId, clusterId()]);
+      assert.equal((message.raw as { job_instance_uuid: string }).job_instance_uuid, got.clusterJobId);
+      assert.equal(message.req, req);
+      assert.deepEqual([message.other, message.topic, message.filename], [{ deep: 1 }, 'mine', 'cube.gcode']);
+      assert.equal(simulator.world.storedJob(got.jobId ?? '').sha256, sha256(GCODE));
+      assert.equal(simulator.world.printJob(got.clusterJobId ?? '').jobId, got.jobId);
+    });
+
+    const sources: [string, () => NodeMessage][] = [
+      ['a Buffer', () => ({ payload: Buffer.from(GCODE) })],
+      ['a Uint8Array', () => ({ payload: new Uint8Array(Buffer.from(GCODE)) })],
+      ['a Readable', () => ({ payload: Readable.from([Buffer.from(GCODE)]), fileSize: Buffer.byteLength(GCODE) })],
+    ];
+    for (const [name, source] of sources)
+      it(`prints ${name}`, async () => {
+        const got = result(await printed(payload(source())));
+        assert.equal(simulator.world.storedJob(got.jobId ?? '').sha256, sha256(GCODE));
+      });
+
+    for (const [name, contentType] of [
+      ['part.gcode', 'text/plain'],
+      ['part.gcode.gz', 'application/gzip'],
+      ['part.ufp', 'application/x-ufp'],
+      ['PART.GCODE', 'text/plain'],
+    ] as const)
+      it(`sends ${name} as ${contentType}`, async () => {
+        const bytes = name.endsWith('.gz') ? gzipSync(GCODE) : Buffer.from(GCODE);
+        const got = result(await printed(payload({ payload: bytes, filename: name })));
+        assert.deepEqual([got.jobName, got.contentType], [name, contentType]);
+        assert.equal(simulator.world.storedJob(got.jobId ?? '').sha256, sha256(bytes));
+      });
+
+    it('takes the name from msg.jobName, with the extension of the file', async () => {
+      const got = result(await printed(payload({ jobName: 'Halter links' })));
+      assert.equal(got.jobName, 'Halter links.gcode');
+    });
+
+    it('waits for the end, telling how the print goes', async () => {
+      await deploy({ waitFor: 'finished' }, { account: { ...flow.account } });
+      const work = printed(payload());
+      await progress.find(({ topic }) => topic === 'dispatched');
+      // The next look at the printer comes with the next poll; a message to a status node would make one as well.
+      simulator.world.advance(3600);
+      const got = result(await work);
+      assert.deepEqual([got.status, got.job?.state], ['finished', 'finished']);
+      assert.equal(progress.all.at(-1)?.topic, 'finished');
+    }).timeout(30_000);
+  });
+
+  describe('progress on output 2', () => {
+    it('tells every stage in order, with percent and ids, and no payload of the file', async () => {
+      await deploy();
+      await printed(payload({ other: 1 }));
+      const told = progress.all.map(({ payload: told }) => told as Progress);
+      const stages = [...new Set(told.map(({ stage }) => stage))];
+      assert.deepEqual(stages, ['preparing', 'registering', 'uploading', 'confirming', 'dispatching', 'dispatched']);
+      const last = told.filter(({ stage }) => stage === 'uploading').at(-1);
+      const size = Buffer.byteLength(GCODE);
+      assert.deepEqual([last?.percent, last?.bytesSent, last?.bytesTotal], [100, size, size]);
+      for (const message of progress.all) {
+        assert.equal(message.topic, (message.payload as Progress).stage);
+        assert.equal(message.other, 1);
+        assert.deepEqual(Object.keys(message.payload as object).sort(), [
+          'bytesSent',
+          'bytesTotal',
+          'clusterId',
+          'clusterJobId',
+          'job',
+          'jobId',
+          'percent',
+          'stage',
+        ]);
+      }
+      assert.ok(flow.looks('print').some(({ text }) => /uploading/.test(String(text))));
+      assert.match(String(flow.looks('print').at(-1)?.text), /dispatched/);
+    });
+  });
+
+  describe('settings', () => {
+    it('prints a file from disk', async () => {
+      await deploy({ source: 'file', file: await file('disk.gcode', GCODE), fileType: 'str', cluster: clusterId(), clusterType: 'str' });
+      const message = await printed({ payload: { untouched: true } });
+      assert.equal(result(message).jobName, 'disk.gcode');
+      assert.equal(simulator.world.storedJob(result(message).jobId ?? '').sha256, sha256(GCODE));
+    });
+
+    it('reads msg.filename by default, and a setting wins over the message', async () => {
+      await deploy({ source: 'file', file: 'filename', fileType: 'msg', cluster: clusterId(), clusterType: 'str' });
+      const path = await file('by-message.gcode', GCODE);
+      assert.equal(result(await printed({ filename: path, clusterId: 'ignored' })).jobName, 'by-message.gcode');
+    });
+
+    it('uploads only, without a cluster', async () => {
+      await deploy({ print: false });
+      const message = await printed(payload({ clusterId: undefined }));
+      const got = result(message);
+      assert.deepEqual([got.printed, got.clusterId, got.clusterJobId, got.status], [false, null, null, 'uploaded']);
+      assert.equal((message.raw as { job_id: string }).job_id, got.jobId);
+      assert.equal(count('print'), 0);
+    });
+
+    it('compresses on demand', async () => {
+      await deploy({ compress: true });
+      const got = result(await printed(payload()));
+      assert.deepEqual([got.jobName, got.contentType], ['cube.gcode.gz', 'application/gzip']);
+      assert.ok((got.fileSize ?? 0) < Buffer.byteLength(GCODE) / 2);
+      assert.equal(simulator.world.storedJob(got.jobId ?? '').printSeconds, 600);
+    });
+
+    it('stores in the queue only when it is not to start now', async () => {
+      await deploy({ startNow: false });
+      assert.equal(result(await printed(payload())).printed, true);
+    });
+
+    it('sends the same content once, also after a redeploy, until the service has lost it', async () => {
+      await deploy();
+      const first = result(await printed(payload()));
+      const second = result(await printed(payload({ filename: 'other-name.gcode' })));
+      assert.deepEqual([second.jobId, second.reusedUpload, second.jobName], [first.jobId, true, 'cube.gcode']);
+      await deploy();
+      assert.equal(result(await printed(payload())).reusedUpload, true);
+      assert.deepEqual([count('registerUpload'), count('storagePut'), count('print')], [1, 1, 3]);
+      simulator.world.removeStoredJob(first.jobId ?? '');
+      const anew = result(await printed(payload()));
+      assert.equal(anew.reusedUpload, false);
+      assert.notEqual(anew.jobId, first.jobId);
+    });
+
+    it('sends it again when reuse is off', async () => {
+      await deploy({ reuseUpload: false });
+      await printed(payload());
+      assert.equal(result(await printed(payload())).reusedUpload, false);
+      assert.equal(count('storagePut'), 2);
+    });
+
+    for (const [name, settings, message] of [
+      ['by setting', { dryRun: true }, {}],
+      ['by message', {}, { dryRun: true }],
+    ] as const)
+      it(`checks everything and sends nothing in a dry run ${name}`, async () => {
+        await deploy(settings);
+        const got = result(await printed(payload(message)));
+        assert.deepEqual([got.dryRun, got.printed, got.jobId, got.status, got.jobName], [true, false, null, null, 'cube.gcode']);
+        assert.deepEqual([count('registerUpload'), count('storagePut'), count('print')], [0, 0, 0]);
+        await failed(payload({ ...message, filename: 'part.stl' }), 'UNSUPPORTED_FILE_TYPE');
+        await failed(payload({ ...message, clusterId: 'no-such-cluster' }), 'NOT_FOUND');
+        simulator.world.setOnline(1, false);
+        await failed(payload(message), 'NOT_ACCEPTED');
+      });
+  });
+
+  describe('several clusters', () => {
+    beforeEach(() => deploy());
+
+    it('makes one upload and one print for each, with parts', async () => {
+      const ids = clusters().map(({ clusterId }) => clusterId);
+      const { results: sent, error } = await run(payload({ clusterId: ids, other: 'kept' }));
+      assert.equal(error, undefined);
+      assert.deepEqual(sent.map((message) => message.clusterId).sort(), [...ids].sort());
+      assert.deepEqual(sent.map(({ parts }) => (parts as { index: number }).index).sort(), [0, 1, 2]);
+      assert.ok(sent.every(({ parts, other }) => (parts as { count: number }).count === 3 && other === 'kept'));
+      assert.equal(new Set(sent.map((message) => result(message).jobId)).size, 1);
+      assert.deepEqual([count('storagePut'), count('print')], [1, 3]);
+    });
+
+    it('tells which failed, prints on the others, and ends in the first error', async () => {
+      const [one = '', two = ''] = clusters().map(({ clusterId }) => clusterId);
+      const { results: sent, error } = await run(payload({ clusterId: [one, 'no-such', two] }));
+      assert.equal(codeOf(error as NodeMessage), 'NOT_FOUND');
+      const byIndex = [...sent].sort((a, b) => (a.parts as { index: number }).index - (b.parts as { index: number }).index).map(result);
+      assert.deepEqual(byIndex.map(({ printed }) => printed), [true, false, true]);
+      assert.equal(byIndex[1]?.error?.code, 'NOT_FOUND');
+      assert.equal(count('print'), 2);
+    });
+
+    it('prints once on a cluster that is named twice', async () => {
+      const { results: sent } = await run(payload({ clusterId: [clusterId(), clusterId()], printKey: 'k' }));
+      assert.equal(sent.length, 1);
+      assert.equal(count('print'), 1);
+    });
+
+    it('refuses an empty list, and one that holds something else', async () => {
+      await failed(payload({ clusterId: [] }), 'INVALID_INPUT');
+      await failed(payload({ clusterId: [clusterId(), 5] }), 'INVALID_INPUT');
+      await failed(payload({ clusterId: { id: 1 } }), 'INVALID_INPUT');
+      assert.equal(count('storagePut'), 0);
+    });
+  });
+
+  describe('print keys', () => {
+    it('prints once, also at the same time, after a redeploy and a restart', async () => {
+      await deploy();
+      const [a, b] = await Promise.all([0, 1].map(() => new Promise<void>((resolve) => {
+        flow.send('print', payload({ printKey: 'order 7' }));
+        resolve();
+      }).then(() => undefined)));
+      assert.equal(a, b);
+      const both = [result(await results.at(0)), result(await results.at(1))];
+      assert.deepEqual(both.map(({ duplicate }) => duplicate), [false, true]);
+      assert.equal(both[0]?.clusterJobId, both[1]?.clusterJobId);
+      await deploy();
+      const third = result(await printed(payload({ printKey: 'order 7', payload: undefined, filename: undefined })));
+      assert.deepEqual([third.duplicate, third.clusterJobId, third.jobName, third.fileSize], [true, both[0]?.clusterJobId, 'cube.gcode', both[0]?.fileSize]);
+      await flow.stop({ keep: true });
+      flow = await Flow.start(simulator, flow.userDir);
+      await deploy();
+      assert.equal(result(await printed(payload({ printKey: 'order 7' }))).duplicate, true);
+      assert.equal(count('print'), 1);
+      assert.equal(result(await printed(payload({ printKey: 'order 8' }))).duplicate, false);
+    });
+
+    it('is not spent by what failed for certain', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'print', status: 409, code: 'printerNotAcceptingJobs' });
+      await failed(payload({ printKey: 'k' }), 'NOT_ACCEPTED');
+      await failed(payload({ printKey: 'k', filename: 'mesh.stl' }), 'UNSUPPORTED_FILE_TYPE');
+      const got = result(await printed(payload({ printKey: 'k' })));
+      assert.deepEqual([got.printed, got.duplicate], [true, false]);
+    });
+
+    it('keeps apart what is printed on different clusters', async () => {
+      await deploy();
+      const ids = clusters().map(({ clusterId }) => clusterId);
+      await printed(payload({ printKey: 'k' }));
+      const { results: sent } = await run(payload({ printKey: 'k', clusterId: ids.slice(0, 2) }));
+      assert.deepEqual(sent.map((message) => [message.clusterId, result(message).duplicate]).sort(), [
+        [ids[0], true],
+        [ids[1], false],
+      ].sort());
+    });
+  });
+
+  describe('what can go wrong', () => {
+    it('names every kind of bad input, sends nothing, and lives on', async () => {
+      await deploy();
+      await failed(payload({ clusterId: undefined }), 'INVALID_INPUT');
+      await failed(payload({ clusterId: 'a/b' }), 'INVALID_INPUT');
+      await failed(payload({ clusterId: '..' }), 'INVALID_INPUT');
+      await failed(payload({ filename: undefined }), 'INVALID_INPUT');
+      await failed(payload({ payload: undefined }), 'INVALID_INPUT');
+      await failed(payload({ payload: { an: 'object' } }), 'INVALID_INPUT');
+      await failed(payload({ payload: 5 }), 'INVALID_INPUT');
+      await failed(payload({ payload: Readable.from(['x']) }), 'INVALID_INPUT');
+      await failed(payload({ payload: Readable.from(['x']), fileSize: '5' }), 'INVALID_INPUT');
+      await failed(payload({ jobName: 'a/b.gcode' }), 'INVALID_INPUT');
+      await failed(payload({ jobName: 'x'.repeat(300) }), 'INVALID_INPUT');
+      await failed(payload({ jobName: { no: 'text' } }), 'INVALID_INPUT');
+      await failed(payload({ printKey: ['no text'] }), 'INVALID_INPUT');
+      await failed(payload({ filename: 'part.stl' }), 'UNSUPPORTED_FILE_TYPE');
+      await failed(payload({ filename: 'part.pdf' }), 'UNSUPPORTED_FILE_TYPE');
+      await failed(payload({ filename: 'part.gz' }), 'UNSUPPORTED_FILE_TYPE');
+      await failed(payload({ payload: '' }), 'FILE_NOT_READABLE');
+      await failed(payload({ payload: Readable.from([Buffer.from('abc')]), fileSize: 5 }), 'FILE_CHANGED');
+      await failed(payload({ payload: Readable.from([Buffer.from('abcdefgh')]), fileSize: 5 }), 'FILE_CHANGED');
+      await failed(payload({ clusterId: 'no-such-cluster' }), 'NOT_FOUND');
+      assert.equal(count('print'), 0);
+      assert.equal(result(await printed(payload())).printed, true);
+    });
+
+    it('says that a mesh must be sliced first', async () => {
+      await deploy();
+      const error = await failed(payload({ filename: 'part.3mf' }), 'UNSUPPORTED_FILE_TYPE');
+      assert.match((error.error as Error).message, /slic/);
+    });
+
+    it('names files that can not be read', async () => {
+      await deploy({ source: 'file' });
+      const at = (filename: string) => ({ filename, clusterId: clusterId() });
+      await failed(at(join(folder, 'missing.gcode')), 'FILE_NOT_READABLE');
+      await failed(at(await file('empty.gcode', '')), 'FILE_NOT_READABLE');
+      const secret = await file('secret.gcode', GCODE);
+      await chmod(secret, 0);
+      if (process.getuid?.() !== 0) await failed(at(secret), 'FILE_NOT_READABLE');
+      const { mkdir } = await import('node:fs/promises');
+      await mkdir(join(folder, 'folder.gcode'));
+      await failed(at(join(folder, 'folder.gcode')), 'FILE_NOT_READABLE');
+      await failed({ clusterId: clusterId() }, 'INVALID_INPUT');
+    });
+
+    for (const [status, code, serviceCode] of [
+      [409, 'NOT_ACCEPTED', 'printerNotAcceptingJobs'],
+      [403, 'FORBIDDEN', 'insufficientScope'],
+      [404, 'NOT_FOUND', 'recordNotFound'],
+      [400, 'SERVICE_ERROR', 'requiredField'],
+      [418, 'SERVICE_ERROR', 'teapot'],
+    ] as const)
+      it(`tells a refused print (${status}) as ${code}, with what is known`, async () => {
+        await deploy();
+        simulator.faults.add({ endpoint: 'print', status, code: serviceCode });
+        const error = await failed(payload(), code);
+        assert.deepEqual([error.statusCode, error.serviceCode, error.clusterId], [status, serviceCode, clusterId()]);
+        assert.equal(simulator.world.storedJobs()[0]?.jobId, error.jobId);
+        assert.match(String(flow.looks('print').at(-1)?.text), new RegExp(code));
+      });
+
+    it('is told of a print that the service calls failed, and keeps the key', async () => {
+      await deploy();
+      simulator.world.setDispatch(1, 'failed');
+      await failed(payload({ printKey: 'k' }), 'PRINT_FAILED');
+      simulator.world.setDispatch(1, 'queued');
+      assert.equal(result(await printed(payload({ printKey: 'k' }))).duplicate, false);
+    });
+
+    it('tells a storage that refuses as UPLOAD_FAILED, without its address', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'storagePut', times: 'always', status: 403 });
+      const error = await failed(payload(), 'UPLOAD_FAILED');
+      assert.ok(!JSON.stringify(error.error).includes(simulator.storageUrl));
+      assert.equal(count('print'), 0);
+    });
+
+    it('sends again what broke off on the way, to a fresh address', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 3000 });
+      const got = result(await printed(payload()));
+      assert.equal(simulator.world.storedJob(got.jobId ?? '').sha256, sha256(GCODE));
+      assert.ok(count('registerUpload') === 2);
+    });
+
+    it('gives up in time', async () => {
+      await deploy({ timeout: 1 });
+      simulator.faults.add({ endpoint: 'storagePut', hang: true, times: 'always' });
+      await failed(payload(), 'TIMEOUT');
+      simulator.faults.clear();
+      assert.equal(result(await printed(payload())).printed, true);
+    });
+
+    it('does not wait for a 429 that passes its timeout', async () => {
+      await deploy({ timeout: 5 });
+      simulator.faults.add({ endpoint: 'registerUpload', status: 429, retryAfter: 30 });
+      const error = await failed(payload(), 'RATE_LIMITED');
+      assert.equal(error.statusCode, 429);
+    });
+
+    it('tells a dispatch whose answer and print can not be seen as PRINT_OUTCOME_UNKNOWN, in time', async () => {
+      await deploy({ timeout: 3 });
+      simulator.faults.add({ endpoint: 'print', when: 'before', reset: true });
+      const error = await failed(payload({ printKey: 'k' }), 'PRINT_OUTCOME_UNKNOWN');
+      assert.equal(error.jobId, simulator.world.storedJobs()[0]?.jobId);
+    }).timeout(10_000);
+
+    it('finds a print whose answer was lost', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
+      const got = result(await printed(payload()));
+      assert.equal(simulator.world.printJob(got.clusterJobId ?? '').jobId, got.jobId);
+      assert.equal(count('print'), 1);
+    });
+
+    it('needs an account, and a sign-in', async () => {
+      await deploy({ account: 'none' });
+      await failed(payload(), 'NOT_CONFIGURED');
+      await deploy({}, { signIn: false, account: { ...flow.account, id: 'account', apiUrl: 'http://printers.example' } });
+      await failed(payload(), 'NOT_CONFIGURED');
+      await flow.post('accounts/account/sign-out');
+      await deploy({}, { signIn: false });
+      await failed(payload(), 'NOT_SIGNED_IN');
+      assert.match(String(flow.looks('print').at(-1)?.text), /NOT_SIGNED_IN|signIn/);
+    });
+
+    it('tells no connection as NETWORK, after trying again', async () => {
+      await deploy({ timeout: 2 });
+      simulator.faults.add({ endpoint: 'registerUpload', reset: true, times: 'always' });
+      await failed(payload(), 'NETWORK');
+      assert.equal(count('registerUpload'), 2);
+    });
+  });
+
+  it('serves 100 messages at once on an expired token, with one refresh', async () => {
+    await deploy({ print: false, reuseUpload: false });
+    simulator.tokens.expireAccessTokens();
+    for (let n = 0; n < 100; n++) flow.send('print', payload({ filename: `part-${n}.gcode`, payload: `G28 ; ${n}\n` }));
+    await completed.at(99);
+    assert.equal(caught.all.length, 0);
+    assert.equal(results.all.length, 100);
+    assert.equal(simulator.tokens.refreshes, 1);
+    assert.equal(simulator.tokens.reuseDetections, 0);
+  }).timeout(20_000);
+
+  it('is redeployed in the middle of an upload without leaving anything behind', async () => {
+    await deploy();
+    const hanging = simulator.faults.add({ endpoint: 'storagePut', hang: true });
+    flow.send('print', payload());
+    while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+    const before = performance.now();
+    await deploy();
+    assert.ok(performance.now() - before < 3000, 'closes at once');
+    assert.equal(result(await printed(payload({ filename: 'next.gcode' }))).printed, true);
   });
 });
