@@ -163,7 +163,14 @@ function configOf(RED: NodeAPI, id: string): AccountConfig | undefined {
 /** What was typed in the dialog wins; a secret that was left untouched stays the stored one. */
 function merge(deployed: AccountConfig, typed: Record<string, unknown>): AccountConfig {
   const changed = Object.entries(typed).filter(([, value]) => typeof value === 'string' && value !== UNTOUCHED);
-  return { ...deployed, ...Object.fromEntries(changed) };
+  const config = { ...deployed, ...Object.fromEntries(changed) };
+  return Object.fromEntries(Object.entries(config).map(([name, value]) => [name, fromEnvironment(value)]));
+}
+
+/** `${NAME}` as Node-RED itself reads it in the properties of a deployed node. */
+function fromEnvironment(value: unknown): unknown {
+  const name = typeof value === 'string' ? /^\$\{([^}]+)\}$/.exec(value)?.[1] : undefined;
+  return name === undefined ? value : (process.env[name] ?? '');
 }
 
 /** The state that the dialog shows: of the deployed account, or of a sign-in that was made before its deploy. */

@@ -11,8 +11,8 @@ import { systemClock, type Clock } from '../../lib/time/clock';
 /** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
 export interface Runtime {
   clock: Clock;
-  /** Where state lives (contract 6). */
-  folder: string;
+  /** Node-RED's user directory. */
+  userDir: string;
   store: StateStore;
   /** For sign-ins, which may come before any account is deployed. */
   http: Http;
@@ -25,23 +25,24 @@ const runtimes = new Map<string, Runtime>();
 
 export function runtimeOf(RED: NodeAPI): Runtime {
   const userDir = (RED.settings as { userDir?: string }).userDir ?? join(homedir(), '.node-red');
-  const folder = join(userDir, 'remote-printing');
-  let runtime = runtimes.get(folder);
+  let runtime = runtimes.get(userDir);
   if (!runtime) {
-    runtime = make(RED, folder);
-    runtimes.set(folder, runtime);
+    runtime = make(RED, userDir);
+    runtimes.set(userDir, runtime);
   }
   return runtime;
 }
 
-function make(RED: NodeAPI, folder: string): Runtime {
+/** The folder is that of contract 6. */
+function make(RED: NodeAPI, userDir: string): Runtime {
+  const folder = join(userDir, 'remote-printing');
   const clock = systemClock;
   const warn = (sentence: string) => RED.log.warn(`[remote-printing] ${sentence}`);
   const store = new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secretsOf(RED), warn });
   store.sweep().catch(() => warn('The state folder could not be tidied.'));
   const http = new Http();
   const endpoint = new TokenEndpoint(http, clock);
-  return { clock, folder, store, http, endpoint, authorization: new Authorization({ store, clock, endpoint }) };
+  return { clock, userDir, store, http, endpoint, authorization: new Authorization({ store, clock, endpoint }) };
 }
 
 /** Node-RED's own credential secrets: the user's, and the one that it made itself before the user chose one. */

@@ -18,7 +18,7 @@ const REDIRECT = 'http://127.0.0.1/callback';
 
 /** Starts it on loopback addresses and signs the account in, over the same OAuth steps as a person would. */
 export async function openSimulated(runtime: Runtime, accountId: string): Promise<SimulatedService> {
-  const dataDir = join(runtime.folder, 'simulator', accountId.replace(/[^\w.-]/g, '_'));
+  const dataDir = join(runtime.userDir, 'remote-printing-simulator', accountId.replace(/[^\w.-]/g, '_'));
   const simulator = await startSimulator({ dataDir, timeFactor: TIME_FACTOR, autoApprove: true });
   try {
     const { authUrl, apiUrl, client } = simulator;

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+
+import { Editor, editors, unnamed } from './editor';
+
+for (const runtime of editors) {
+  describe(`forms in ${runtime.name}`, function () {
+    this.timeout(30_000);
+    let editor: Editor;
+    let account: string;
+
+    before(async () => {
+      editor = await Editor.start(runtime);
+    });
+    after(() => editor.close());
+    afterEach(() => assert.deepEqual(editor.problems.splice(0), []));
+
+    it('the palette shows the nodes by their names, under one category, with their icons', async () => {
+      const category = editor.page.locator('.red-ui-palette-category', { hasText: 'remote printing' });
+      const labels = await category.locator('.red-ui-palette-label').allTextContents();
+      const words = labels.map((label) => label.replace(/\s+/g, ' '));
+      assert.deepEqual(words, ['cluster status', 'upload and print']);
+      const icons = await editor.page.evaluate<string[]>(
+        `Promise.all($('.red-ui-palette-node[data-palette-type^=remote-printing] .red-ui-palette-icon').toArray().map((icon) =>
+          fetch(getComputedStyle(icon).backgroundImage.slice(5, -2)).then((answer) => answer.ok && answer.text())))`,
+      );
+      assert.equal(icons.length, 2);
+      for (const icon of icons) assert.match(icon, /^<svg/);
+    });
+
+    it('cluster status saves what was filled in', async () => {
+      const id = await editor.add('remote-printing-cluster-status');
+      assert.deepEqual(await unnamed(editor.form), []);
+      account = await editor.addAccount();
+      await editor.page.selectOption('#node-config-input-service', 'simulator');
+      await editor.saveAccount();
+      await editor.page.fill('#node-input-name', 'watch it');
+      await editor.fillTyped('cluster', 'flow', 'printer');
+      await editor.page.fill('#node-input-interval', '30');
+      await editor.page.selectOption('#node-input-send', 'changes');
+      await editor.page.fill('#node-input-milestones', '10, 90');
+      await editor.done();
+      await editor.deploy();
+      assert.deepEqual(await editor.saved(id), {
+        id,
+        type: 'remote-printing-cluster-status',
+        name: 'watch it',
+        account,
+        cluster: 'printer',
+        clusterType: 'flow',
+        interval: '30',
+        send: 'changes',
+        milestones: '10, 90',
+      });
+    });
+
+    it('upload and print saves what was filled in, and shows only what the choices need', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-upload-and-print');
+      assert.deepEqual(await unnamed(editor.form), []);
+      await page.selectOption('#node-input-account', account);
+      await editor.fillTyped('file', 'env', 'PRINT_FILE');
+      await editor.fillTyped('jobName', 'jsonata', 'payload.name & ".gcode"');
+      await editor.fillTyped('printKey', 'msg', 'order.id');
+      await page.selectOption('#node-input-waitFor', 'finished');
+      for (const name of ['startNow', 'compress', 'reuseUpload', 'dryRun']) await page.click(`#node-input-${name}`);
+      await page.fill('#node-input-timeout', '120');
+      await page.uncheck('#node-input-print');
+      assert.equal(await page.isVisible('#node-input-cluster-shown'), false);
+      await page.selectOption('#node-input-source', 'payload');
+      assert.equal(await page.isVisible('#node-input-file-shown'), false);
+      await editor.done();
+      await editor.deploy();
+      assert.deepEqual(await editor.saved(id), {
+        id,
+        type: 'remote-printing-upload-and-print',
+        name: '',
+        account,
+        cluster: '',
+        clusterType: 'str',
+        source: 'payload',
+        file: 'PRINT_FILE',
+        fileType: 'env',
+        jobName: 'payload.name & ".gcode"',
+        jobNameType: 'jsonata',
+        printKey: 'order.id',
+        printKeyType: 'msg',
+        print: false,
+        startNow: false,
+        waitFor: 'finished',
+        compress: true,
+        reuseUpload: false,
+        dryRun: true,
+        timeout: '120',
+      });
+    });
+
+    it('a new node has the defaults that the pack promises', async () => {
+      const id = await editor.add('remote-printing-upload-and-print');
+      await editor.page.selectOption('#node-input-account', account);
+      await editor.done();
+      await editor.deploy();
+      const { print, startNow, waitFor, compress, reuseUpload, dryRun, timeout, file, fileType } =
+        await editor.saved(id);
+      assert.deepEqual(
+        { print, startNow, waitFor, compress, reuseUpload, dryRun, timeout, file, fileType },
+        {
+          print: true,
+          startNow: true,
+          waitFor: 'dispatched',
+          compress: false,
+          reuseUpload: true,
+          dryRun: false,
+          timeout: 600,
+          file: 'filename',
+          fileType: 'msg',
+        },
+      );
+    });
+
+    it('the list below the cluster says what is missing, and writes what is chosen from it', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-cluster-status');
+      const list = page.locator('#node-input-cluster-choice');
+      const note = page.locator('.remote-printing-note');
+      const says = (words: string) => note.filter({ hasText: words }).waitFor();
+      await page.selectOption('#node-input-account', '_ADD_');
+      await says('Choose an account');
+      await editor.addAccount();
+      await page.selectOption('#node-config-input-service', 'simulator');
+      await page.fill('#node-config-input-name', 'new one');
+      await editor.saveAccount();
+      await says('Deploy the account first');
+      await editor.done();
+      await editor.deploy();
+
+      await editor.open(id);
+      await list.locator('option').nth(3).waitFor({ state: 'attached' });
+      const [blank, first = ''] = await list.locator('option').allTextContents();
+      assert.equal(blank, 'all clusters, or msg.clusterId');
+      assert.match(first, /^.+ \(.+, (online|offline)\)$/);
+      await list.selectOption({ index: 1 });
+      const chosen = await list.inputValue();
+      assert.match(chosen, /^[\w-]{41}[\w=-]{3}$/);
+      assert.equal(await page.inputValue('#node-input-cluster-shown'), chosen);
+      await page.fill('#node-input-cluster-shown', 'somewhere else');
+      await page.press('#node-input-cluster-shown', 'Tab');
+      assert.equal(await list.locator('option:checked').textContent(), 'not in this list');
+      await list.selectOption({ index: 2 });
+      await editor.done();
+      await editor.deploy();
+      const { cluster, clusterType } = await editor.saved(id);
+      assert.match(String(cluster), /^[\w-]{41}[\w=-]{3}$/);
+      assert.equal(clusterType, 'str');
+    });
+
+    const rules: [rule: string, value: string, node: object, valid: boolean][] = [
+      ['host("authUrl")', 'https://account.example.com', { service: 'remote' }, true],
+      ['host("authUrl")', 'http://127.0.0.1:8080', { service: 'remote' }, true],
+      ['host("authUrl")', 'http://[::1]:8080/', { service: 'remote' }, true],
+      ['host("authUrl")', 'http://localhost', { service: 'remote' }, true],
+      ['host("authUrl")', 'http://account.example.com', { service: 'remote' }, false],
+      ['host("authUrl")', 'http://127.0.0.1.example.com', { service: 'remote' }, false],
+      ['host("authUrl")', 'account.example.com', { service: 'remote' }, false],
+      ['host("authUrl")', 'javascript:alert(1)', { service: 'remote' }, false],
+      ['host("authUrl")', 'https://me:secret@example.com', { service: 'remote' }, false],
+      ['host("authUrl")', '', { service: 'remote', signIn: 'oauth' }, false],
+      ['host("authUrl")', '', { service: 'remote', signIn: 'token' }, true],
+      ['host("apiUrl")', '', { service: 'remote', signIn: 'token' }, false],
+      ['host("apiUrl")', '', { service: 'simulator' }, true],
+      ['number("interval", 10)', '10', {}, true],
+      ['number("interval", 10)', '9', {}, false],
+      ['number("interval", 10)', '', {}, false],
+      ['number("interval", 10)', 'often', {}, false],
+      ['milestones()', '25,50, 75', {}, true],
+      ['milestones()', '', {}, true],
+      ['milestones()', '25,,50', {}, false],
+      ['milestones()', '0', {}, false],
+      ['milestones()', '101', {}, false],
+      ['origin()', 'https://example.com', {}, true],
+      ['origin()', 'https://example.com/', {}, false],
+      ['redirectUri()', '', {}, true],
+      ['redirectUri()', 'http://192.168.0.2:1880/remote-printing/callback', {}, true],
+      ['redirectUri()', '/remote-printing/callback', {}, false],
+      ['storagePath()', '/slicer/v1', {}, true],
+      ['storagePath()', 'slicer/v1', {}, false],
+      ['paths()', '{}', {}, true],
+      ['paths()', '{"currentUser": "GET {auth_url}/users/current"}', {}, true],
+      ['paths()', '{"currentUser": "/users/current"}', {}, false],
+      ['paths()', '{"currentUser": "GET https://example.com/"}', {}, false],
+      ['paths()', '{"nonsense": "GET /"}', {}, false],
+      ['paths()', '[]', {}, false],
+      ['paths()', '{', {}, false],
+    ];
+    for (const [rule, value, node, valid] of rules) {
+      it(`${rule} ${valid ? 'takes' : 'refuses, with a reason,'} '${value}' ${JSON.stringify(node)}`, async () => {
+        const verdict = await editor.page.evaluate(
+          `RemotePrinting.validators.${rule}.call({ _: (key) => key, ...${JSON.stringify(node)} }, ${JSON.stringify(value)}, {})`,
+        );
+        if (valid) assert.equal(verdict, true);
+        else assert.match(String(verdict), /^label\.\w+: .* .*/);
+      });
+    }
+  });
+}
