@@ -117,13 +117,14 @@ export class Client {
     };
   }
 
-  /** Ends everything. What may not be broken off (a refresh, a dispatch) is waited for, up to ten seconds. */
+  /** Ends everything. What may not be broken off (a refresh, a dispatch, a write) is waited for, up to ten seconds. */
   async close(): Promise<void> {
     this.#closing.abort(closed());
-    this.watcher.close();
     let cancel = () => {};
     const grace = new Promise<void>((resolve) => (cancel = this.clock.after(GRACE, resolve)));
-    await Promise.race([Promise.all([this.credentials.settled(), this.prints.settled()]), grace]);
+    const settled = Promise.all([this.watcher.close(), this.credentials.settled(), this.prints.settled()]);
+    // What fails here was told where it belongs.
+    await Promise.race([settled.catch(() => undefined), grace]);
     cancel();
     await this.#http.close();
   }

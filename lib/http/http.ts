@@ -83,7 +83,9 @@ export class Http {
 function systemDispatcher(): Dispatcher {
   const options = { connect: { timeout: CONNECT }, connections: 16 };
   const proxied = ['http_proxy', 'https_proxy'].some((name) => process.env[name] || process.env[name.toUpperCase()]);
-  return proxied ? new EnvHttpProxyAgent(options) : new Agent(options);
+  // A proxy can't reach what listens on this machine only, such as the simulator.
+  const noProxy = [process.env.no_proxy ?? process.env.NO_PROXY, 'localhost', '127.0.0.1', '::1'].filter(Boolean).join(',');
+  return proxied ? new EnvHttpProxyAgent({ ...options, noProxy }) : new Agent(options);
 }
 
 function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {

@@ -20,7 +20,7 @@ export function readRefusal(body: unknown): Refusal {
 }
 
 /** Signed addresses are secrets and must not travel in error texts. */
-export const withoutAddresses = (words: string): string => words.replace(/\b[a-z][a-z+.-]*:\/\/\S+/gi, '(address)');
+export const withoutAddresses = (words: string): string => words.replace(/\b[a-z][a-z\d+.-]*:\/\/\S+/gi, '(address)');
 
 /** The error of an answer that is not 2xx (contract 4). `what` names the thing asked for, such as `the cluster`. */
 export function refusalError(status: number, body: unknown, what: string, retryAfter?: number): PrintingError {

@@ -78,7 +78,7 @@ export class FileStore implements StateStore {
         const path = join(folder, name);
         if (isLeftover(name)) {
           const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
-          if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true });
+          if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true }).catch(() => undefined);
         } else if (name.endsWith('.json')) {
           const found = await readFile(path, 'utf8').then(parse, () => undefined);
           const until = found?.until;

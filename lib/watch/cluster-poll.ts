@@ -107,6 +107,7 @@ export class ClusterPoll {
       for (const rider of this.chain.subscribers) rider.tell([{ event }]);
       this.account.rebound(this.clusterId, cluster, event);
       await next.#adopt(this.position, this.#late);
+      this.position = null;
       this.#write({ movedTo: cluster.clusterId });
     }
     return this.#passOn(next);
@@ -135,7 +136,7 @@ export class ClusterPoll {
   #turn(result: ClusterResult): Turn<PollOutcome> {
     this.#result = result;
     this.#resultAt = this.account.clock.monotonic();
-    const endsIn = result.error || !result.status ? null : nextEnd(result.status);
+    const endsIn = result.error || !result.status ? null : nextEnd(result.status, this.account.clock.now());
     return { outcome: { results: [result], listError: null }, error: result.error, endsIn };
   }
 
@@ -264,8 +265,8 @@ export class ClusterPoll {
   }
 }
 
-/** When the first print under way should end, ms from now; null where none says. */
-export function nextEnd({ jobs }: ClusterStatus): number | null {
+/** When the first print under way should end, ms from `now` (wall time); null where none says. */
+export function nextEnd({ jobs, receivedAt }: ClusterStatus, now: number): number | null {
   const ends = jobs
     .filter(({ state }) => state === 'printing' || state === 'finishing')
     .map(({ timeRemaining, timeTotal, timeElapsed }) => {
@@ -273,7 +274,7 @@ export function nextEnd({ jobs }: ClusterStatus): number | null {
       return timeTotal !== null && timeElapsed !== null ? timeTotal - timeElapsed : 0;
     })
     .filter((seconds) => seconds > 0);
-  return ends.length > 0 ? Math.min(...ends) * 1000 : null;
+  return ends.length > 0 ? Math.min(...ends) * 1000 - Math.max(0, now - Date.parse(receivedAt)) : null;
 }
 
 function withCluster(error: PrintingError, clusterId: string): PrintingError {

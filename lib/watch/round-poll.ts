@@ -69,7 +69,9 @@ export class RoundPoll {
       const results = await atMost(AT_ONCE, clusters, ({ clusterId }) =>
         account.pollOf(clusterId).fresh({ interval, asked }),
       );
-      const ends = results.flatMap(({ status, error }) => (status && !error ? (nextEnd(status) ?? []) : []));
+      const ends = results.flatMap(({ status, error }) =>
+        status && !error ? (nextEnd(status, account.clock.now()) ?? []) : [],
+      );
       return {
         outcome: { results, listError: null },
         error: null,

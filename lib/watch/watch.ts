@@ -14,6 +14,8 @@ interface Surroundings {
   /** Runs a callback of the watcher's user, whose failures must not stop the others. */
   guard: (callback: () => void) => void;
   closed: () => void;
+  /** Aborts when all watching ends. */
+  signal: AbortSignal;
 }
 
 /** One node's view of the shared polls. */
@@ -111,7 +113,7 @@ export class OneWatch implements Watch, Rider {
 
   /** Tells each outage when it begins, and when the last one is over. */
   #notice({ results, listError }: PollOutcome): void {
-    if (this.#closed) return;
+    if (this.#closed || this.around.signal.aborted) return;
     const before = this.#troubles;
     const failed = results.flatMap(({ clusterId, error }) => (error ? [[clusterId, error] as const] : []));
     // Without the list nothing new is known of the clusters.

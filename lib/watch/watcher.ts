@@ -69,6 +69,7 @@ export class Watcher {
       chain,
       guard: (callback) => this.#guard(callback),
       closed: () => this.#left(),
+      signal: this.#closing.signal,
     });
     chain.add(watch);
     return watch;

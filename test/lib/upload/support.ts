@@ -153,14 +153,14 @@ export const answer = (data: unknown): Answer => ({ status: 200, data, body: { d
 
 /** Turns the clock on whenever something waits for it, until the work is done; the waits, ms. */
 export async function drive<T>(clock: ManualClock, work: Promise<T>): Promise<{ value: T; waits: number[] }> {
-  let done = false;
-  const settled = () => (done = true);
+  const state = { done: false };
+  const settled = () => (state.done = true);
   work.then(settled, settled);
   const waits: number[] = [];
-  while (!done) {
+  while (!state.done) {
     await new Promise((resolve) => setImmediate(resolve));
     const { next } = clock;
-    if (next === undefined || done) continue;
+    if (next === undefined) continue;
     waits.push(next);
     await clock.advance(next);
   }

@@ -40,8 +40,8 @@ const plausible: fc.Arbitrary<Moment[]> = fc
     waiting: fc.array(pick(...WAITING), { maxLength: 3 }),
     working: fc.array(fc.tuple(pick(...UNDER_WAY), fc.integer({ min: 0, max: 100 })), { maxLength: 5 }),
     end: pick(...ENDS, 'wait_cleanup', 'vanishes'),
-    place: pick('queue', 'history', 'both', 'nowhere') as fc.Arbitrary<Moment['place']>,
-    answer: pick('record', 'gone', 'unanswered') as fc.Arbitrary<Moment['answer']>,
+    place: pick<Moment['place']>('queue', 'history', 'both', 'nowhere'),
+    answer: pick<Moment['answer']>('record', 'gone', 'unanswered'),
   })
   .map(({ waiting, working, end, place, answer }) => {
     const rising = working.map(([, percent]) => percent).sort((x, y) => x - y);
@@ -66,7 +66,7 @@ const implausible: fc.Arbitrary<Moment[]> = fc.array(
     percent: fc.option(fc.integer({ min: -10, max: 150 })),
     place: pick('queue', 'queue', 'history', 'both', 'nowhere'),
     answer: pick('record', 'gone', 'unanswered'),
-  }) as fc.Arbitrary<Moment>,
+  }),
   { minLength: 1, maxLength: 10 },
 );
 

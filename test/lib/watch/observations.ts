@@ -73,6 +73,6 @@ export class Story {
 
 export function short({ type, job: about, value }: PrintEvent): string {
   const subject = about?.clusterJobId ? ` ${about.clusterJobId}` : '';
-  const said = typeof value === 'object' ? '' : `=${String(value)}`;
+  const said = value === null || typeof value === 'object' ? '' : `=${JSON.stringify(value).replaceAll('"', '')}`;
   return `${type}${subject}${said}`;
 }

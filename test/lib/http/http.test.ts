@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { Agent, MockAgent } from 'undici';
+import { Http } from '../../../lib/http/http';
+import { PrintingError } from '../../../lib/service/errors';
+
+const network = (fate: string, words: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof PrintingError, String(error));
+  assert.equal(error.code, 'NETWORK');
+  assert.equal(error.fate, fate);
+  assert.match(error.message, words);
+  assert.doesNotMatch(error.message, /127\.0\.0\.1|secret/);
+  return true;
+};
+
+describe('http/http', () => {
+  let server: Server;
+  let url: string;
+  let http: Http;
+  let respond: (request: IncomingMessage, response: ServerResponse) => void;
+
+  beforeEach(async () => {
+    server = createServer((request, response) => respond(request, response));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/path?signature=secret`;
+    http = new Http(new Agent());
+  });
+
+  afterEach(async () => {
+    await http.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('gives status, headers and text, whatever the status', async () => {
+    for (const status of [200, 404, 503]) {
+      respond = (_, response) =>
+        response.writeHead(status, { 'X-One': 'a', 'set-cookie': ['b=1', 'c=2'] }).end('körper');
+      const { headers, ...rest } = await http.text({ method: 'GET', url });
+      assert.deepEqual(rest, { status, text: 'körper' });
+      assert.equal(headers['x-one'], 'a');
+      assert.equal(headers['set-cookie'], 'b=1, c=2');
+    }
+  });
+
+  it('sends a body as it is', async () => {
+    let seen: unknown;
+    respond = (request, response) => {
+      request.setEncoding('utf8').on('data', (body: string) => {
+        seen = [request.method, request.headers['content-type'], body];
+        response.end();
+      });
+    };
+    await http.text({ method: 'POST', url, headers: { 'content-type': 'application/json' }, body: '{"data":{}}' });
+    assert.deepEqual(seen, ['POST', 'application/json', '{"data":{}}']);
+  });
+
+  it('sends a stream unchunked when its length is told', async () => {
+    let seen: unknown;
+    respond = (request, response) => {
+      let size = 0;
+      request.on('data', (part: Buffer) => (size += part.length));
+      request.on('end', () => {
+        seen = [size, request.headers['content-length'], request.headers['transfer-encoding']];
+        response.end();
+      });
+    };
+    const body = Readable.from([Buffer.alloc(70_000), Buffer.alloc(30_000)]);
+    await http.text({ method: 'PUT', url, headers: { 'content-length': '100000' }, body });
+    assert.deepEqual(seen, [100_000, '100000', undefined]);
+  });
+
+  it('does not send a stream of another length as if it were whole', async () => {
+    respond = (request, response) => request.resume().on('end', () => response.end());
+    for (const size of [9, 11]) {
+      const body = Readable.from([Buffer.alloc(size)]);
+      const sent = http.text({ method: 'PUT', url, headers: { 'content-length': '10' }, body });
+      await assert.rejects(sent, network('lost', /UND_ERR_REQ_CONTENT_LENGTH_MISMATCH/));
+    }
+  });
+
+  it('passes on a PrintingError of its body', async () => {
+    respond = (request) => request.on('error', () => {}).resume();
+    const changed = new PrintingError('FILE_CHANGED', 'The file changed.');
+    const body = new Readable({ read: () => void body.destroy(changed) });
+    await assert.rejects(http.send({ method: 'PUT', url, headers: { 'content-length': '10' }, body }), changed);
+  });
+
+  it('follows no redirect', async () => {
+    let requests = 0;
+    respond = (_, response) => {
+      requests++;
+      response.writeHead(302, { location: '/elsewhere' }).end();
+    };
+    assert.equal((await http.text({ method: 'GET', url })).status, 302);
+    assert.equal(requests, 1);
+  });
+
+  it('tells what never left from what may have been carried out', async () => {
+    respond = (request) => request.socket.destroy();
+    await assert.rejects(http.text({ method: 'GET', url }), network('lost', /UND_ERR_SOCKET|ECONNRESET/));
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await assert.rejects(http.text({ method: 'GET', url }), network('unsent', /ECONNREFUSED/));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+
+  it('loses an answer that breaks off', async () => {
+    respond = (_, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('half');
+      setImmediate(() => response.destroy());
+    };
+    await assert.rejects(http.text({ method: 'GET', url }), network('lost', /the service failed/));
+  });
+
+  it('gives up on silence, before the head and within the body', async () => {
+    respond = () => undefined;
+    await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('lost', /UND_ERR_HEADERS_TIMEOUT/));
+    respond = (_, response) => response.writeHead(200).write('half');
+    await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('lost', /UND_ERR_BODY_TIMEOUT/));
+  }).timeout(10_000);
+
+  it('ends with the reason of its signal', async () => {
+    const controller = new AbortController();
+    const reason = new PrintingError('TIMEOUT', 'The time is up.');
+    respond = () => controller.abort(reason);
+    await assert.rejects(http.text({ method: 'GET', url, signal: controller.signal }), reason);
+    await assert.rejects(http.text({ method: 'GET', url, signal: controller.signal }), reason);
+  });
+
+  it('does not take an endless answer into memory', async () => {
+    const part = Buffer.alloc(1024 * 1024);
+    let sent = 0;
+    respond = (_, response) => {
+      response.on('error', () => {});
+      const more = () => {
+        while (!response.destroyed) {
+          sent++;
+          if (!response.write(part)) return;
+        }
+      };
+      response.on('drain', more);
+      more();
+    };
+    await assert.rejects(http.text({ method: 'GET', url }), (error: unknown) => {
+      assert.ok(error instanceof PrintingError);
+      assert.equal(error.code, 'SERVICE_ERROR');
+      assert.match(error.message, /far too long/);
+      return true;
+    });
+    assert.ok(sent < 128, `${sent} MiB were sent`);
+  });
+
+  it('ends what is under way when it closes', async () => {
+    let arrived: () => void = () => {};
+    const under = new Promise<void>((resolve) => (arrived = resolve));
+    respond = () => arrived();
+    const asked = http.text({ method: 'GET', url });
+    const rejected = assert.rejects(asked, network('lost', /UND_ERR_DESTROYED|UND_ERR_SOCKET|UND_ERR_ABORTED/));
+    await under;
+    await http.close();
+    await rejected;
+  });
+
+  it('sends exactly what it is told', async () => {
+    const mock = new MockAgent();
+    mock.disableNetConnect();
+    mock
+      .get('https://api.example')
+      .intercept({ path: '/x', method: 'DELETE', headers: { authorization: 'Bearer token' } })
+      .reply(204, '');
+    const mocked = new Http(mock);
+    const answer = await mocked.text({
+      method: 'DELETE',
+      url: 'https://api.example/x',
+      headers: { authorization: 'Bearer token' },
+    });
+    assert.equal(answer.status, 204);
+    assert.equal(answer.text, '');
+    mock.assertNoPendingInterceptors();
+    await mock.close();
+  });
+
+  it('goes through the proxy that the environment names', async () => {
+    const asked: string[] = [];
+    const proxy = createServer().on('connect', (request, socket) => {
+      asked.push(request.url ?? '');
+      socket.end('HTTP/1.1 502 No\r\n\r\n');
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const before = process.env.http_proxy;
+    process.env.http_proxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const proxied = new Http();
+    try {
+      await assert.rejects(proxied.text({ method: 'GET', url: 'http://api.example/x' }), network('lost', /./));
+      assert.deepEqual(asked, ['api.example:80']);
+    } finally {
+      if (before === undefined) delete process.env.http_proxy;
+      else process.env.http_proxy = before;
+      await proxied.close();
+      proxy.closeAllConnections();
+      await new Promise((resolve) => proxy.close(resolve));
+    }
+  });
+});

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { PrintingError } from '../../../lib/service/errors';
+import { findToolpath, projectFile, PROJECT_FILES, toolpath, TOOLPATHS } from '../../../lib/service/file-types';
+
+const unsupported = (words: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof PrintingError);
+  assert.equal(error.code, 'UNSUPPORTED_FILE_TYPE');
+  assert.match(error.message, words);
+  return true;
+};
+
+describe('service/file-types', () => {
+  it('are the rows of the interface', () => {
+    const rows = (types: typeof TOOLPATHS) =>
+      types.map(({ extension, contentType, type }) => `${extension} ${contentType} ${type}`);
+    assert.deepEqual(rows(TOOLPATHS), [
+      '.gcode text/plain Toolpath',
+      '.gcode.gz application/gzip Toolpath',
+      '.ufp application/x-ufp Toolpath',
+    ]);
+    assert.deepEqual(rows(PROJECT_FILES), [
+      '.3mf application/vnd.ms-package.3dmanufacturing-3dmodel+xml Mesh',
+      '.stl model/stl Mesh',
+      '.jpg image/jpeg Image',
+      '.jpeg image/jpeg Image',
+      '.png image/png Image',
+      '.pdf application/pdf Document',
+      '.doc application/msword Document',
+      '.docx application/vnd.openxmlformats-officedocument.wordprocessingml.document Document',
+      '.xls application/vnd.ms-excel Document',
+      '.xlsx application/vnd.openxmlformats-officedocument.spreadsheetml.sheet Document',
+      '.ppt application/vnd.ms-powerpoint Document',
+      '.pptx application/vnd.openxmlformats-officedocument.presentationml.presentation Document',
+      '.txt text/plain Document',
+    ]);
+  });
+
+  it('are found by the name, whatever its case', () => {
+    for (const type of TOOLPATHS) assert.equal(toolpath(`My.Part${type.extension.toUpperCase()}`), type);
+    for (const type of PROJECT_FILES) assert.equal(projectFile(`My.Part${type.extension.toUpperCase()}`), type);
+    assert.equal(toolpath('part.stl.gcode').contentType, 'text/plain');
+  });
+
+  it('say that a mesh must be sliced first', () => {
+    for (const name of ['a.stl', 'a.3MF', 'a.obj', 'a.step', 'a.stp'])
+      assert.throws(
+        () => toolpath(name),
+        unsupported(/must be sliced first: only \.gcode, \.gcode\.gz and \.ufp files/),
+      );
+  });
+
+  it('say what is allowed', () => {
+    for (const name of ['a.gz', 'a.txt', 'gcode', '.gcode', '.gcode.gz', '.ufp', 'a.gcode ', ''])
+      assert.throws(() => toolpath(name), unsupported(/not a toolpath: only \.gcode, \.gcode\.gz and \.ufp files/));
+    for (const name of ['a.gcode', 'a.ufp', 'a', 'a.zip'])
+      assert.throws(() => projectFile(name), unsupported(/takes \.3mf, .* and \.txt files/));
+  });
+
+  it('depend on the end of the name alone', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), fc.constantFrom(...TOOLPATHS), (stem, type) => {
+        assert.equal(findToolpath(stem + type.extension), type);
+        assert.equal(findToolpath(`${stem}${type.extension}.`), undefined);
+      }),
+    );
+  });
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { PrintingError, type ErrorCode } from '../../../lib/service/errors';
+import { TOOLPATHS } from '../../../lib/service/file-types';
+import { jobName } from '../../../lib/service/job-name';
+
+const refuses = (given: Parameters<typeof jobName>, words: RegExp, code: ErrorCode = 'INVALID_INPUT') =>
+  assert.throws(
+    () => jobName(...given),
+    (error: unknown) => {
+      assert.ok(error instanceof PrintingError);
+      assert.equal(error.code, code);
+      assert.match(error.message, words);
+      return true;
+    },
+  );
+
+describe('service/job-name', () => {
+  it('is the file’s own where none is wanted', () => {
+    for (const wanted of [undefined, '', '  ']) assert.equal(jobName(wanted, 'Part 1.GCode', false), 'Part 1.GCode');
+  });
+
+  it('gets the extension of the file', () => {
+    assert.equal(jobName('Order 17', 'part.gcode', false), 'Order 17.gcode');
+    assert.equal(jobName('Order 17', 'part.gcode.gz', false), 'Order 17.gcode.gz');
+    assert.equal(jobName('part v1.2', 'part.ufp', false), 'part v1.2.ufp');
+    assert.equal(jobName('part.stl', 'part.gcode', false), 'part.stl.gcode');
+  });
+
+  it('keeps the extension that it has', () => {
+    for (const { extension } of TOOLPATHS)
+      assert.equal(jobName(`a${extension}`, `part${extension}`, false), `a${extension}`);
+    assert.equal(jobName('A.UFP', 'part.ufp', true), 'A.UFP');
+  });
+
+  it('ends in .gcode.gz when the file is compressed', () => {
+    assert.equal(jobName('', 'part.gcode', true), 'part.gcode.gz');
+    assert.equal(jobName('a', 'part.gcode', true), 'a.gcode.gz');
+    assert.equal(jobName('a.gcode', 'part.gcode', true), 'a.gcode.gz');
+    assert.equal(jobName('a.gcode.gz', 'part.gcode', true), 'a.gcode.gz');
+    assert.equal(jobName('', 'part.ufp', true), 'part.ufp');
+  });
+
+  it('must not contradict the file', () => {
+    refuses(['a.ufp', 'part.gcode', false], /"a\.ufp" ends in \.ufp but the file is sent as \.gcode/);
+    refuses(['a.gcode', 'part.gcode.gz', false], /sent as \.gcode\.gz/);
+    refuses(['a.gcode.gz', 'part.gcode', false], /sent as \.gcode:/);
+    refuses(['a.ufp', 'part.gcode', true], /sent as \.gcode\.gz/);
+  });
+
+  it('of what is no toolpath is not looked at', () => {
+    refuses(['a.gcode', 'part.stl', false], /sliced/, 'UNSUPPORTED_FILE_TYPE');
+  });
+
+  it('is refused where the service would refuse it', () => {
+    refuses([' a', 'p.gcode', false], /starts with a blank/);
+    refuses(['..a', 'p.gcode', false], /two dots/);
+    refuses(['a\nb', 'p.gcode', false], /control character/);
+    for (const character of '\\/:*?"<>|') refuses([`a${character}b`, 'p.gcode', false], /holds one of/);
+    for (const device of ['CON', 'prn', 'Aux', 'NUL', 'com1', 'LPT9', 'con.v2'])
+      refuses([device, 'p.gcode', false], /device/);
+    refuses(['', 'a:b.gcode', false], /set another job name/);
+    for (const name of ['console', 'com', 'com10', 'null', '.a', 'a..b'])
+      assert.equal(jobName(name, 'p.ufp', false), `${name}.ufp`);
+  });
+
+  it('has 3 to 255 characters, its extension included', () => {
+    const of = (length: number) => 'ä'.repeat(length);
+    assert.equal(jobName(of(249), 'p.gcode', false), `${of(249)}.gcode`);
+    refuses([of(250), 'p.gcode', false], /has 256 characters and may have 3 to 255/);
+    refuses([of(249), 'p.gcode', true], /has 258 characters/);
+    assert.equal([...jobName('😀'.repeat(251), 'p.ufp', false)].length, 255);
+  });
+
+  it('that comes out always keeps the rules and says what is sent', () => {
+    const words = fc.string({
+      unit: fc.oneof(
+        fc.constantFrom(...' ./\\:*?"<>|\u0000', 'con', '.gcode', '.ufp', '.gz'),
+        fc.string({ minLength: 1, maxLength: 1 }),
+      ),
+    });
+    fc.assert(
+      fc.property(words, fc.constantFrom(...TOOLPATHS), fc.boolean(), (wanted, { extension }, compress) => {
+        let name;
+        try {
+          name = jobName(wanted, `part${extension}`, compress);
+        } catch (error) {
+          assert.ok(error instanceof PrintingError && error.code === 'INVALID_INPUT');
+          assert.match(error.message, /^[^\n]+: [^\n]+\.$/, 'one sentence with a cure');
+          return;
+        }
+        assert.ok(name.length >= 3 && name.length <= 255);
+        assert.doesNotMatch(name, /[\\/:*?"<>|]|^\s|^\.\./);
+        assert.ok(!name.includes('\0'));
+        assert.ok(name.toLowerCase().endsWith(compress && extension === '.gcode' ? '.gcode.gz' : extension));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

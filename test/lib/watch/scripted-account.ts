@@ -1,0 +1,148 @@
+import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import { PrintingError } from '../../../lib/service/errors';
+import type { EndpointName } from '../../../lib/service/paths';
+import type { SignInState, SignInWatch } from '../../../lib/sign-in/sign-in-state';
+import type { PrintEvent } from '../../../lib/watch/events';
+import { Watcher, type Round, type Watch, type WatcherReport, type WatchOptions } from '../../../lib/watch/watcher';
+import { ManualClock } from '../../helpers/manual-clock';
+import { MemoryStore } from '../../helpers/memory-store';
+import { answer, short, type Wire } from './observations';
+
+export const notFound = () => new PrintingError('NOT_FOUND', 'Not there.', { statusCode: 404, fate: 'refused' });
+export const broken = (retryAfter?: number) =>
+  new PrintingError('SERVICE_ERROR', 'Broken.', { statusCode: 500, retryAfter });
+
+/** A service that answers from a script, and counts. */
+export class ScriptedService implements Service {
+  calls: string[] = [];
+  underWay = 0;
+  mostUnderWay = 0;
+  /** Statuses by cluster; a function is asked each time. */
+  statuses = new Map<string, Wire | (() => Wire)>();
+  list: Wire[] = [];
+  /** Own records by job; all others are not found. */
+  records = new Map<string, Wire>();
+  /** What a call fails with. */
+  fails: (call: string) => Error | undefined = () => undefined;
+  /** Every answer waits for this. */
+  gate: Promise<void> = Promise.resolve();
+  /** Pages of the list, where it has several. */
+  pages: { data: Wire[]; body: Wire }[] | null = null;
+
+  cluster(clusterId: string, status: Wire | (() => Wire) = answer(), listed: Wire = {}): void {
+    this.statuses.set(clusterId, status);
+    this.list = this.list.filter(({ cluster_id }) => cluster_id !== clusterId);
+    this.list.push({
+      cluster_id: clusterId,
+      host_guid: `G-${clusterId}`,
+      friendly_name: `name-${clusterId}`,
+      status: 'active',
+      ...listed,
+    });
+  }
+
+  remove(clusterId: string): void {
+    this.statuses.delete(clusterId);
+    this.list = this.list.filter(({ cluster_id }) => cluster_id !== clusterId);
+  }
+
+  count(what: string): number {
+    return this.calls.filter((call) => call.startsWith(what)).length;
+  }
+
+  async call(endpoint: EndpointName, { ids, query, signal }: CallOptions): Promise<Answer> {
+    const id = ids?.cluster_job_id ?? ids?.cluster_id ?? query?.page ?? '';
+    const call = `${endpoint} ${id}`.trim();
+    this.calls.push(call);
+    this.underWay++;
+    this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay);
+    try {
+      await this.gate;
+      signal?.throwIfAborted();
+      const failure = this.fails(call);
+      if (failure) throw failure;
+      const { data, body } = this.#answer(endpoint, id);
+      if (data === undefined) throw notFound();
+      return { status: 200, data, body: body ?? { data } };
+    } finally {
+      this.underWay--;
+    }
+  }
+
+  #answer(endpoint: EndpointName, id: string): { data: unknown; body?: unknown } {
+    if (endpoint === 'clusters') return this.pages?.[Number(id || '1') - 1] ?? { data: this.list };
+    if (endpoint === 'printJob') return { data: this.records.get(id) };
+    const status = this.statuses.get(id);
+    return { data: typeof status === 'function' ? status() : status };
+  }
+}
+
+export class ScriptedSignIn implements SignInWatch {
+  state: SignInState = 'signed-in';
+  listeners = new Set<() => void>();
+  onChange(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+  become(state: SignInState): void {
+    this.state = state;
+    this.listeners.forEach((listener) => listener());
+  }
+}
+
+/** A watch with everything it was given. */
+export interface Witness extends Omit<Watch, 'state'> {
+  watch: Watch;
+  rounds: Round[];
+  events: PrintEvent[];
+  troubles: (string | null)[];
+  /** Events in short. */
+  told(): string[];
+}
+
+/** An account whose runtime can be started again on the same state. */
+export class ScriptedAccount {
+  readonly clock = new ManualClock();
+  readonly service = new ScriptedService();
+  readonly store = new MemoryStore();
+  readonly signIn = new ScriptedSignIn();
+  reports: WatcherReport[] = [];
+  watcher = this.start();
+
+  start(): Watcher {
+    this.watcher = new Watcher({
+      service: this.service,
+      store: this.store,
+      clock: this.clock,
+      signIn: this.signIn,
+      accountId: 'A1',
+      random: () => 0,
+      report: (event) => this.reports.push(event),
+    });
+    return this.watcher;
+  }
+
+  watch(clusterId: string | null, more: Partial<WatchOptions> = {}): Witness {
+    const [rounds, events, troubles]: [Round[], PrintEvent[], (string | null)[]] = [[], [], []];
+    const watch = this.watcher.watch({
+      clusterId,
+      interval: 60,
+      milestones: [25, 50, 75],
+      onRound: (round) => rounds.push(round),
+      onEvents: (told) => events.push(...told),
+      onTrouble: (error) => troubles.push(error?.code ?? null),
+      ...more,
+    });
+    return {
+      watch,
+      rounds,
+      events,
+      troubles,
+      told: () => events.map(short),
+      poll: () => watch.poll(),
+      pause: () => watch.pause(),
+      resume: () => watch.resume(),
+      close: () => watch.close(),
+    };
+  }
+}

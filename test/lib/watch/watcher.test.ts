@@ -1,0 +1,794 @@
+import assert from 'node:assert/strict';
+import { settle } from '../../helpers/manual-clock';
+import { answer, at, job, minute, type Wire } from './observations';
+import { broken, notFound, ScriptedAccount } from './scripted-account';
+
+const jobs = (...print_jobs: Wire[]) => answer({ print_jobs });
+const MINUTE = 60_000;
+
+describe('Watcher', () => {
+  let account: ScriptedAccount;
+  let service: ScriptedAccount['service'];
+  let clock: ScriptedAccount['clock'];
+
+  beforeEach(() => {
+    account = new ScriptedAccount();
+    ({ service, clock } = account);
+    service.cluster('C1');
+  });
+  afterEach(async () => {
+    await account.watcher.close();
+    await clock.advance(0);
+    assert.equal(clock.waiting, 0, 'a timer is left');
+  });
+
+  describe('one cluster', () => {
+    it('polls at once, then every interval, with what the list says', async () => {
+      const { rounds } = account.watch('C1');
+      await settle();
+      assert.equal(service.count('clusterStatus'), 1);
+      const [result] = rounds[0]?.results ?? [];
+      assert.equal(result?.status?.name, 'name-C1');
+      assert.equal(result.status.hostGuid, 'G-C1');
+      assert.equal(result.raw, service.statuses.get('C1'));
+      assert.equal(rounds[0]?.error, null);
+      await clock.advance(10 * MINUTE);
+      assert.equal(service.count('clusterStatus'), 11);
+      assert.equal(rounds.length, 11);
+    });
+
+    it('lengthens an interval under 10 s', async () => {
+      account.watch('C1', { interval: 1 });
+      await clock.advance(MINUTE);
+      assert.equal(service.count('clusterStatus'), 7);
+    });
+
+    it('reads the list at first use and then at most every 10 minutes', async () => {
+      account.watch('C1');
+      await clock.advance(9 * MINUTE);
+      assert.equal(service.count('clusters'), 1);
+      await clock.advance(MINUTE);
+      assert.equal(service.count('clusters'), 2);
+    });
+
+    it('goes on without the list', async () => {
+      service.fails = (call) => (call === 'clusters' ? broken() : undefined);
+      const { rounds } = account.watch('C1');
+      await settle();
+      assert.equal(rounds[0]?.error, null);
+      assert.equal(rounds[0].results[0]?.status?.name, null);
+      assert.deepEqual(account.reports, []);
+    });
+
+    it('tells events and whether a round is news', async () => {
+      const witness = account.watch('C1');
+      await settle();
+      service.cluster('C1', jobs(at('a', 'printing', 30)));
+      await clock.advance(MINUTE);
+      service.cluster('C1', jobs(at('a', 'printing', 30.5)));
+      await clock.advance(MINUTE);
+      service.cluster('C1', jobs(at('a', 'printing', 60)));
+      await clock.advance(MINUTE);
+      assert.deepEqual(witness.told(), ['job.started a', 'job.progress a=50']);
+      assert.deepEqual(
+        witness.rounds.map(({ changed }) => changed),
+        [true, true, false, true],
+      );
+    });
+
+    it('reads the own record of a job that vanished', async () => {
+      service.cluster('C1', jobs(job('a', 'queued')));
+      const witness = account.watch('C1');
+      await settle();
+      service.cluster('C1', answer());
+      service.fails = (call) => (call === 'printJob a' ? broken() : undefined);
+      await clock.advance(MINUTE);
+      assert.deepEqual(witness.told(), []);
+      service.fails = () => undefined;
+      service.records.set('a', job('a', 'failed'));
+      await clock.advance(MINUTE);
+      assert.deepEqual(witness.told(), ['job.failed a']);
+      await clock.advance(MINUTE);
+      assert.equal(service.count('printJob'), 2);
+    });
+
+    it('takes a job as ended that the service no longer knows or shows', async () => {
+      for (const failure of [notFound(), undefined]) {
+        const own = new ScriptedAccount();
+        own.service.cluster('C1', jobs(job('a', 'queued')));
+        const witness = own.watch('C1');
+        await settle();
+        own.service.cluster('C1', answer());
+        own.service.fails = (call) => (call === 'printJob a' ? failure : undefined);
+        await own.clock.advance(MINUTE);
+        assert.deepEqual(witness.told(), ['job.ended a']);
+        await own.watcher.close();
+      }
+    });
+  });
+
+  describe('sharing', () => {
+    it('makes one request per poll for all who watch', async () => {
+      const all = [account.watch('C1'), account.watch('C1'), account.watch(null)];
+      await clock.advance(5 * MINUTE);
+      assert.equal(service.count('clusterStatus'), 6);
+      assert.deepEqual(
+        all.map(({ rounds }) => rounds.length),
+        [6, 6, 6],
+      );
+    });
+
+    it('never overlaps: a poll asked for meanwhile joins', async () => {
+      let open = () => {};
+      service.gate = new Promise((resolve) => (open = resolve));
+      const witness = account.watch('C1');
+      const asked = [witness.poll(), witness.poll()];
+      await clock.advance(30_000);
+      open();
+      const [first, second] = await Promise.all(asked);
+      assert.equal(service.count('clusterStatus'), 1);
+      assert.equal(first?.error, null);
+      assert.equal(first.changed, true);
+      assert.equal(second?.changed, false);
+      assert.equal(witness.rounds.length, 0, 'the round goes to who asked');
+    });
+
+    it('serves who wants less only in turn, but everybody hears the events at once', async () => {
+      const often = account.watch('C1', { interval: 10 });
+      const seldom = account.watch('C1', { interval: 60, milestones: [10] });
+      await settle();
+      service.cluster('C1', jobs(at('a', 'printing', 5)));
+      await clock.advance(10_000);
+      service.cluster('C1', jobs(at('a', 'printing', 30)));
+      await clock.advance(10_000);
+      assert.deepEqual(often.told(), ['job.started a', 'job.progress a=25']);
+      assert.deepEqual(seldom.told(), ['job.started a', 'job.progress a=10']);
+      await clock.advance(100_000);
+      assert.equal(often.rounds.length, 13);
+      assert.equal(seldom.rounds.length, 3);
+    });
+
+    it('starts the interval anew after a poll that was asked for, which serves all', async () => {
+      const [asker, other] = [account.watch('C1'), account.watch('C1')];
+      await clock.advance(30_000);
+      await asker.poll();
+      assert.equal(service.count('clusterStatus'), 2);
+      assert.equal(other.rounds.length, 2);
+      await clock.advance(59_000);
+      assert.equal(service.count('clusterStatus'), 2);
+      await clock.advance(1_000);
+      assert.equal(service.count('clusterStatus'), 3);
+    });
+
+    it('goes on for the others when one leaves, and ends with the last', async () => {
+      const [first, second] = [account.watch('C1'), account.watch('C1')];
+      await settle();
+      first.close();
+      first.close();
+      await clock.advance(MINUTE);
+      assert.equal(first.rounds.length, 1);
+      assert.equal(second.rounds.length, 2);
+      second.close();
+      assert.equal(clock.waiting, 0);
+    });
+
+    it('lets no listener stop the others', async () => {
+      const fail = () => {
+        throw new Error('mine');
+      };
+      account.watch('C1', { onRound: fail, onEvents: fail, onTrouble: fail });
+      account.watcher.onObservation(fail);
+      const witness = account.watch('C1');
+      await settle();
+      service.cluster('C1', jobs(job('a', 'queued')));
+      await clock.advance(MINUTE);
+      assert.deepEqual(witness.told(), ['job.queued a']);
+      assert.equal(witness.rounds.length, 2);
+      assert(account.reports.every(({ kind }) => kind === 'fault'));
+    });
+
+    it('shows every status to observers', async () => {
+      const seen: string[] = [];
+      const end = account.watcher.onObservation((clusterId, status) =>
+        seen.push(`${clusterId} ${String(status.online)}`),
+      );
+      account.watch('C1');
+      await settle();
+      end();
+      await clock.advance(MINUTE);
+      assert.deepEqual(seen, ['C1 true']);
+    });
+  });
+
+  describe('all clusters', () => {
+    beforeEach(() => service.cluster('C2'));
+
+    it('has one result for each', async () => {
+      const witness = account.watch(null);
+      await settle();
+      assert.deepEqual(
+        witness.rounds[0]?.results.map(({ clusterId, changed }) => [clusterId, changed]),
+        [
+          ['C1', true],
+          ['C2', true],
+        ],
+      );
+      await clock.advance(MINUTE);
+      assert.equal(witness.rounds[1]?.changed, false);
+      assert.deepEqual(service.calls.slice(-3), ['clusters', 'clusterStatus C1', 'clusterStatus C2']);
+    });
+
+    it('has at most 4 status calls under way', async () => {
+      for (let index = 3; index < 20; index++) service.cluster(`C${index}`);
+      const witness = account.watch(null);
+      await settle(200);
+      assert.equal(witness.rounds[0]?.results.length, 19);
+      assert.equal(service.mostUnderWay, 4);
+    });
+
+    it('uses what another poll brought less than half an interval ago, unless asked', async () => {
+      account.watch('C1', { interval: 20 });
+      const witness = account.watch(null);
+      await clock.advance(MINUTE);
+      assert.equal(service.count('clusterStatus C1'), 4);
+      assert.equal(service.count('clusterStatus C2'), 2);
+      await clock.advance(1_000);
+      await witness.poll();
+      assert.equal(service.count('clusterStatus C1'), 5);
+    });
+
+    it('tells what comes and goes, and the events of each', async () => {
+      const witness = account.watch(null);
+      await settle();
+      service.cluster('C3');
+      service.remove('C2');
+      service.cluster('C1', jobs(job('a', 'queued')));
+      await clock.advance(MINUTE);
+      assert.deepEqual(
+        witness.events.map(({ type, clusterId }) => `${type} ${clusterId}`),
+        ['cluster.removed C2', 'cluster.added C3', 'job.queued C1'],
+      );
+    });
+
+    it('passes on the last figures of a cluster that fails, and the error', async () => {
+      const witness = account.watch(null);
+      await settle();
+      service.fails = (call) => (call === 'clusterStatus C2' ? broken() : undefined);
+      await clock.advance(MINUTE);
+      const [, round] = witness.rounds;
+      assert.equal(round?.error?.code, 'SERVICE_ERROR');
+      assert.equal(round.error.ids.clusterId, 'C2');
+      assert.deepEqual(
+        round.results.map(({ status, error }) => [status?.stale, error?.code]),
+        [
+          [false, undefined],
+          [true, 'SERVICE_ERROR'],
+        ],
+      );
+    });
+
+    it('asks a cluster that keeps failing ever less, unless a user asks', async () => {
+      const witness = account.watch(null);
+      await settle();
+      service.fails = (call) => (call === 'clusterStatus C2' ? broken() : undefined);
+      await clock.advance(30 * MINUTE);
+      assert.equal(service.count('clusterStatus C1'), 31);
+      assert(service.count('clusterStatus C2') <= 8, `${service.count('clusterStatus C2')}`);
+      const before = service.count('clusterStatus C2');
+      await witness.poll();
+      assert.equal(service.count('clusterStatus C2'), before + 1);
+    });
+
+    it('passes on the last figures of all where the list fails, also after a restart', async () => {
+      account.watch(null);
+      await settle();
+      await account.watcher.close();
+      account.start();
+      service.fails = () => broken();
+      const witness = account.watch(null);
+      await settle();
+      const [round] = witness.rounds;
+      assert.equal(round?.error?.code, 'SERVICE_ERROR');
+      assert.deepEqual(
+        round.results.map(({ clusterId, status }) => [clusterId, status?.stale, status?.name]),
+        [
+          ['C1', true, 'name-C1'],
+          ['C2', true, 'name-C2'],
+        ],
+      );
+    });
+
+    it('reads every page (traps 27, 28)', async () => {
+      const page = (id: string, total?: number, next?: string) => {
+        const data = [{ cluster_id: id }];
+        const meta = { limit_reached: true, ...(total !== undefined && { page: { total_pages: total } }) };
+        return { data, body: { data, meta, links: { next } } };
+      };
+      service.pages = [page('C1', 2), page('C2', 2), page('C3', 2)];
+      const counted = account.watch(null);
+      await settle();
+      assert.equal(counted.rounds[0]?.results.length, 2);
+      service.pages = [page('C1', undefined, 'https://elsewhere/x?limit=1&page=2'), page('C2', undefined, '?page=1')];
+      await clock.advance(MINUTE);
+      assert.equal(counted.rounds[1]?.results.length, 2);
+      assert.equal(service.count('clusters'), 4);
+    });
+
+    it('takes an answer that is no list as a failure, not as an empty list', async () => {
+      const witness = account.watch(null);
+      await settle();
+      service.list = null as unknown as Wire[];
+      await clock.advance(MINUTE);
+      assert.equal(witness.rounds[1]?.error?.code, 'SERVICE_ERROR');
+      assert.deepEqual(witness.told(), []);
+    });
+  });
+
+  describe('failures', () => {
+    it('are reported once at their begin and once at their end, with the last figures meanwhile', async () => {
+      const witness = account.watch('C1');
+      await settle();
+      service.fails = () => broken();
+      await clock.advance(20 * MINUTE);
+      assert.deepEqual(witness.troubles, ['SERVICE_ERROR']);
+      assert.equal(witness.watch.state.trouble?.error.code, 'SERVICE_ERROR');
+      assert.equal(witness.rounds.at(-1)?.results[0]?.status?.stale, true);
+      assert.equal(witness.rounds.at(-1)?.results[0]?.status?.name, 'name-C1');
+      service.fails = () => undefined;
+      await clock.advance(20 * MINUTE);
+      assert.deepEqual(witness.troubles, ['SERVICE_ERROR', null]);
+      assert.equal(witness.watch.state.trouble, null);
+      assert.deepEqual(
+        account.reports.map(({ kind, clusterId }) => [kind, clusterId]),
+        [
+          ['outage', 'C1'],
+          ['recovered', 'C1'],
+        ],
+      );
+    });
+
+    it('make the polls rarer, and Retry-After even more', async () => {
+      service.fails = () => broken();
+      account.watch('C1');
+      const times: number[] = [];
+      for (let count = 1; times.length < 6; count = service.count('clusterStatus') + 1) {
+        while (service.count('clusterStatus') < count) await clock.advance(clock.next ?? 0);
+        times.push(clock.monotonic() / MINUTE);
+      }
+      assert.deepEqual(times, [0, 1, 3, 7, 15, 30]);
+      service.fails = () => broken(40 * MINUTE);
+      await clock.advance(15 * MINUTE);
+      const count = service.count('clusterStatus');
+      await clock.advance(39 * MINUTE);
+      assert.equal(service.count('clusterStatus'), count);
+      await clock.advance(MINUTE);
+      assert.equal(service.count('clusterStatus'), count + 1);
+    });
+
+    it('come to who asked, also while paused', async () => {
+      const witness = account.watch('C1');
+      await settle();
+      witness.pause();
+      service.fails = () => broken();
+      const round = await witness.poll();
+      assert.equal(round.error?.code, 'SERVICE_ERROR');
+      assert.equal(round.results[0]?.status?.stale, true);
+      assert.equal(witness.rounds.length, 1);
+    });
+
+    it('is what an answer without any status is', async () => {
+      service.statuses.set('C1', 'proxy page' as unknown as Wire);
+      const { rounds } = account.watch('C1');
+      await settle();
+      assert.equal(rounds[0]?.error?.code, 'SERVICE_ERROR');
+      assert.equal(rounds[0].results[0]?.status, null);
+    });
+
+    it('of the store are reported, and cost no status', async () => {
+      account.store.get = () => Promise.reject(new Error('disk'));
+      const witness = account.watch('C1');
+      await settle();
+      assert.equal(witness.rounds[0]?.results[0]?.status?.online, true);
+      assert.deepEqual(
+        account.reports.map(({ kind }) => kind),
+        ['fault'],
+      );
+    });
+
+    it('of a write are made up for by the next', async () => {
+      const { store } = account;
+      const put = store.put.bind(store);
+      store.put = () => Promise.reject(new Error('disk full'));
+      account.watch('C1');
+      await settle();
+      assert.equal(store.values.size, 0);
+      store.put = put;
+      await clock.advance(MINUTE);
+      assert.equal(store.values.size, 1);
+    });
+  });
+
+  describe('signing in', () => {
+    it('is waited for without any poll', async () => {
+      account.signIn.become('signed-out');
+      const witness = account.watch('C1');
+      const all = account.watch(null);
+      await clock.advance(10 * MINUTE);
+      assert.deepEqual(service.calls, []);
+      assert.equal(clock.waiting, 0);
+      account.signIn.become('signed-in');
+      await settle();
+      assert.equal(service.count('clusterStatus'), 1);
+      assert.equal(witness.rounds.length, 1);
+      assert.equal(all.rounds.length, 1);
+      account.signIn.become('sign-in-needed');
+      assert.equal(clock.waiting, 0);
+    });
+
+    it('that is confirmed by the first answer makes no poll of its own', async () => {
+      account.signIn.become('unchecked');
+      account.watch('C1');
+      await settle();
+      account.signIn.become('signed-in');
+      await settle();
+      assert.equal(service.count('clusterStatus'), 1);
+    });
+  });
+
+  describe('pausing', () => {
+    it('ends the polls, but not the events of others', async () => {
+      const paused = account.watch('C1');
+      await settle();
+      paused.pause();
+      assert.equal(clock.waiting, 0);
+      const other = account.watch('C1');
+      await settle();
+      service.cluster('C1', jobs(job('a', 'queued')));
+      await clock.advance(MINUTE);
+      assert.deepEqual(paused.told(), ['job.queued a']);
+      assert.equal(paused.rounds.length, 1);
+      assert.equal(other.rounds.length, 2);
+    });
+
+    it('ends with a poll', async () => {
+      const witness = account.watch('C1');
+      await settle();
+      witness.pause();
+      await clock.advance(10 * MINUTE);
+      witness.resume();
+      const round = await witness.poll();
+      assert.equal(service.count('clusterStatus'), 2);
+      assert.equal(round.error, null);
+      await clock.advance(MINUTE);
+      assert.equal(service.count('clusterStatus'), 3);
+    });
+  });
+
+  describe('a print about to end', () => {
+    /** One print after the other, each of `length` s; the queue shows the one under way. */
+    const printing = (length: number) => () => {
+      const elapsed = Math.floor(clock.monotonic() / 1000);
+      const [count, into] = [Math.floor(elapsed / length), elapsed % length];
+      return answer({
+        print_jobs: [job(`j${count}`, 'printing', { time_elapsed: into, time_total: length, created_at: minute(60) })],
+        recently_completed: count > 0 ? [job(`j${count - 1}`, 'finished', { created_at: minute(60) })] : [],
+      });
+    };
+
+    it('is seen soon after, without more polls than the plain interval makes', async () => {
+      service.statuses.set('C1', printing(1000));
+      const late: number[] = [];
+      account.watch('C1', {
+        onEvents: (events) => {
+          for (const { type } of events) if (type === 'job.finished') late.push((clock.monotonic() / 1000) % 1000);
+        },
+      });
+      await clock.advance(4 * 3600_000);
+      assert.equal(late.length, 14);
+      assert(Math.max(...late) <= 10, late.join());
+      assert(service.count('clusterStatus') <= 241, `${service.count('clusterStatus')}`);
+    });
+
+    it('is seen soon after by who watches all, too', async () => {
+      service.statuses.set('C1', printing(1000));
+      const late: number[] = [];
+      account.watch(null, {
+        onEvents: (events) => {
+          for (const { type } of events) if (type === 'job.finished') late.push((clock.monotonic() / 1000) % 1000);
+        },
+      });
+      account.watch('C1', { interval: 240 });
+      await clock.advance(4 * 3600_000);
+      assert.equal(late.length, 14);
+      assert(Math.max(...late) <= 10, late.join());
+      assert(service.count('clusterStatus') <= 241, `${service.count('clusterStatus')}`);
+    });
+
+    it('makes no more polls for prints shorter than the interval', async () => {
+      service.statuses.set('C1', printing(25));
+      account.watch('C1');
+      await clock.advance(4 * 3600_000);
+      assert(service.count('clusterStatus') <= 242, `${service.count('clusterStatus')}`);
+    });
+  });
+
+  describe('a restart', () => {
+    it('tells what happened meanwhile, late, and nothing twice', async () => {
+      service.cluster('C1', jobs(at('a', 'printing', 30)));
+      const before = account.watch('C1');
+      await settle();
+      service.cluster('C1', jobs(at('a', 'paused', 60)));
+      await clock.advance(MINUTE);
+      assert.deepEqual(before.told(), ['job.paused a', 'job.progress a=50']);
+      await account.watcher.close();
+
+      account.start();
+      service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100)] }));
+      const after = account.watch('C1', { milestones: [] });
+      await settle();
+      assert.deepEqual(
+        after.events.map(({ type, late }) => [type, late]),
+        [['job.finished', true]],
+      );
+      service.cluster('C1', jobs(job('b', 'queued')));
+      await clock.advance(MINUTE);
+      assert.equal(after.events.at(-1)?.late, false);
+    });
+
+    it('of a single watch counts as well', async () => {
+      account.watch('C1').close();
+      const first = account.watch('C1');
+      await settle();
+      first.close();
+      service.cluster('C1', jobs(job('a', 'queued')));
+      const again = account.watch('C1');
+      await settle();
+      assert.deepEqual(
+        again.events.map(({ type, late }) => [type, late]),
+        [['job.queued', true]],
+      );
+    });
+
+    it('tells milestones that were told never again', async () => {
+      service.cluster('C1', jobs(at('a', 'printing', 24.5)));
+      account.watch('C1');
+      await settle();
+      service.cluster('C1', jobs(at('a', 'printing', 25.1)));
+      await clock.advance(MINUTE);
+      await account.watcher.close();
+      account.start();
+      service.cluster('C1', jobs(at('a', 'printing', 25.5)));
+      const after = account.watch('C1');
+      await settle();
+      assert.deepEqual(after.told(), []);
+    });
+
+    it('writes only what is news', async () => {
+      let writes = 0;
+      const put = account.store.put.bind(account.store);
+      account.store.put = async (...given) => {
+        writes++;
+        await put(...given);
+      };
+      service.cluster('C1', jobs(at('a', 'printing', 10)));
+      account.watch('C1');
+      await settle();
+      assert.equal(writes, 1);
+      service.cluster('C1', jobs(at('a', 'printing', 10.9, { time_remaining: 7 })));
+      await clock.advance(MINUTE);
+      assert.equal(writes, 1);
+      service.cluster('C1', jobs(at('a', 'printing', 11)));
+      await clock.advance(MINUTE);
+      assert.equal(writes, 2);
+    });
+  });
+
+  describe('a status that is not found (traps 13, 16)', () => {
+    beforeEach(() => service.cluster('C1', jobs(job('a', 'printing'))));
+
+    it('means offline while the list has the cluster', async () => {
+      const witness = account.watch('C1');
+      await settle();
+      service.statuses.delete('C1');
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(witness.told(), ['printer.offline=false']);
+      assert.equal(witness.rounds.at(-1)?.error, null);
+      assert.equal(witness.rounds.at(-1)?.results[0]?.status?.online, false);
+      service.cluster('C1', answer({ recently_completed: [job('a', 'finished')] }));
+      await clock.advance(2 * MINUTE);
+      assert(witness.told().includes('job.finished a'));
+    });
+
+    it('means not found where the list does not', async () => {
+      const witness = account.watch('C1');
+      await settle();
+      service.remove('C1');
+      await clock.advance(MINUTE);
+      assert.equal(witness.rounds.at(-1)?.error?.code, 'NOT_FOUND');
+      assert.deepEqual(witness.troubles, ['NOT_FOUND']);
+      assert.equal(account.watch('C9').rounds.length, 0);
+    });
+
+    const rebind = () => {
+      service.remove('C1');
+      service.cluster('N1', answer({ recently_completed: [job('a', 'finished')] }), { host_guid: 'G-C1' });
+    };
+
+    it('means a new id where the list has the same machine: told once, and followed', async () => {
+      const witness = account.watch('C1', { milestones: [] });
+      await settle();
+      rebind();
+      await clock.advance(MINUTE);
+      const [rebound] = witness.events;
+      assert.equal(rebound?.type, 'cluster.rebound');
+      assert.deepEqual([rebound.previous, rebound.value, rebound.clusterId], ['C1', 'N1', 'N1']);
+      assert.deepEqual(witness.told(), ['cluster.rebound=N1', 'job.finished a']);
+      assert.equal(witness.rounds.at(-1)?.results[0]?.clusterId, 'N1');
+      assert.equal(witness.rounds.at(-1)?.results[0]?.status?.clusterId, 'N1');
+      await clock.advance(10 * MINUTE);
+      assert.equal(service.count('clusterStatus C1'), 2);
+      assert.equal(service.count('clusterStatus N1'), 11);
+      assert.equal(witness.events.length, 2);
+    });
+
+    it('is followed after a restart without a word', async () => {
+      account.watch('C1');
+      await settle();
+      rebind();
+      await clock.advance(MINUTE);
+      await account.watcher.close();
+      account.start();
+      const witness = account.watch('C1');
+      const round = await witness.poll();
+      assert.equal(round.results[0]?.clusterId, 'N1');
+      assert.deepEqual(witness.told(), []);
+      assert.equal(service.count('clusterStatus C1'), 2);
+    });
+
+    it('can come back to an old id', async () => {
+      const witness = account.watch('C1', { milestones: [] });
+      await settle();
+      rebind();
+      await clock.advance(MINUTE);
+      service.remove('N1');
+      service.cluster('C1', answer());
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(witness.told(), ['cluster.rebound=N1', 'job.finished a', 'cluster.rebound=C1']);
+      assert.equal(witness.rounds.at(-1)?.results[0]?.clusterId, 'C1');
+    });
+
+    for (const order of [
+      ['C1', null],
+      [null, 'C1'],
+    ]) {
+      it(`is told once to each, first started ${String(order[0])}`, async () => {
+        const witnesses = order.map((clusterId) => account.watch(clusterId, { milestones: [] }));
+        await settle();
+        rebind();
+        await clock.advance(5 * MINUTE);
+        for (const witness of witnesses) {
+          assert.deepEqual(witness.told(), ['cluster.rebound=N1', 'job.finished a']);
+        }
+        assert.equal(service.count('clusterStatus N1'), 5);
+      });
+    }
+  });
+
+  describe('follow', () => {
+    it('rides on the polls that are made anyway', async () => {
+      const witness = account.watch('C1');
+      await settle();
+      service.cluster('C1', jobs(at('a', 'printing', 10)));
+      const progress: (number | null)[] = [];
+      const followed = account.watcher.follow('C1', 'a', { onProgress: (about) => progress.push(about.progress) });
+      await clock.advance(MINUTE);
+      service.cluster('C1', jobs(at('a', 'printing', 40)));
+      await clock.advance(MINUTE);
+      service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100)] }));
+      await clock.advance(MINUTE);
+      const { outcome, job: ended } = await followed;
+      assert.equal(outcome, 'finished');
+      assert.equal(ended?.clusterJobId, 'a');
+      assert.deepEqual(progress, [10, 10, 40]);
+      assert.equal(witness.told().at(-1), 'job.finished a');
+      assert.equal(service.count('clusterStatus'), 5);
+    });
+
+    it('polls by itself, and ends its polls with the print', async () => {
+      const followed = account.watcher.follow('C1', 'a');
+      await settle();
+      service.cluster('C1', answer({ recently_completed: [job('a', 'failed')] }));
+      await clock.advance(MINUTE);
+      assert.equal((await followed).outcome, 'failed');
+      assert.equal(clock.waiting, 0);
+      assert.equal(service.count('clusterStatus'), 2);
+    });
+
+    it('knows an end that was told before, also after a restart', async () => {
+      account.watch('C1');
+      await settle();
+      service.cluster('C1', answer({ recently_completed: [job('a', 'aborted')] }));
+      await clock.advance(MINUTE);
+      assert.equal((await account.watcher.follow('C1', 'a')).outcome, 'aborted');
+      await account.watcher.close();
+      account.start();
+      service.calls = [];
+      assert.equal((await account.watcher.follow('C1', 'a')).outcome, 'aborted');
+      assert.deepEqual(service.calls, []);
+    });
+
+    it('asks for a job itself that no list shows in 2 minutes', async () => {
+      const progress: string[] = [];
+      const followed = account.watcher.follow('C1', 'a', { onProgress: ({ state }) => progress.push(state) });
+      service.records.set('a', job('a', 'printing'));
+      await clock.advance(MINUTE);
+      assert.equal(service.count('printJob'), 0);
+      await clock.advance(MINUTE);
+      assert.deepEqual(progress, ['printing']);
+      service.records.set('a', job('a', 'finished'));
+      await clock.advance(MINUTE);
+      assert.equal((await followed).outcome, 'finished');
+    });
+
+    it('ends as ended where nobody knows the job, or the cluster', async () => {
+      const gone = [account.watcher.follow('C1', 'a'), account.watcher.follow('C9', 'b')];
+      await clock.advance(5 * MINUTE);
+      const ends = await Promise.all(gone);
+      assert.deepEqual(
+        ends.map(({ outcome, job: about }) => [outcome, about]),
+        [
+          ['ended', null],
+          ['ended', null],
+        ],
+      );
+    });
+
+    it('goes along to a new id', async () => {
+      service.cluster('C1', jobs(job('a', 'printing')));
+      const followed = account.watcher.follow('C1', 'a');
+      await settle();
+      service.remove('C1');
+      service.cluster('N1', answer({ recently_completed: [job('a', 'finished')] }), { host_guid: 'G-C1' });
+      await clock.advance(MINUTE);
+      assert.equal((await followed).outcome, 'finished');
+    });
+
+    it('ends by its signal, with its reason', async () => {
+      const reason = new Error('enough');
+      const abort = new AbortController();
+      const followed = account.watcher.follow('C1', 'a', { signal: abort.signal });
+      await settle();
+      abort.abort(reason);
+      await assert.rejects(followed, reason);
+      assert.equal(clock.waiting, 0);
+      await assert.rejects(account.watcher.follow('C1', 'a', { signal: abort.signal }), reason);
+    });
+
+    it('ends when the watching does', async () => {
+      const followed = account.watcher.follow('C1', 'a');
+      await settle();
+      const refused = assert.rejects(followed, { code: 'NOT_CONFIGURED' });
+      await account.watcher.close();
+      await refused;
+      await assert.rejects(account.watcher.follow('C1', 'a'), { code: 'NOT_CONFIGURED' });
+    });
+  });
+
+  it('ignores answers that come after its end', async () => {
+    let open = () => {};
+    service.gate = new Promise((resolve) => (open = resolve));
+    service.cluster('C2');
+    const witness = account.watch('C1');
+    const all = account.watch(null);
+    const asked = witness.poll();
+    await settle();
+    await account.watcher.close();
+    open();
+    assert.equal((await asked).error?.code, 'NOT_CONFIGURED');
+    await settle();
+    assert.equal(clock.waiting, 0);
+    assert.deepEqual([witness.rounds, all.rounds, witness.troubles, account.reports], [[], [], [], []]);
+    assert.equal(account.store.values.size, 0);
+    assert.equal(account.signIn.listeners.size, 0);
+  });
+});
