@@ -8,12 +8,13 @@ import { Dispatcher } from './print/dispatcher';
 import { Ledger } from './print/ledger';
 import { Prints } from './print/prints';
 import type { Cluster } from './service/cluster';
+import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
 import { StaticToken } from './sign-in/static-token';
 import { TokenEndpoint } from './sign-in/token-endpoint';
 import { Tokens } from './sign-in/tokens';
 import type { StateStore } from './state/store';
-import type { Clock } from './time/clock';
+import { sleep, type Clock } from './time/clock';
 import { Uploads } from './upload/uploads';
 import { Watcher, type WatcherReport } from './watch/watcher';
 import { readAllPages } from './watch/cluster-list';
@@ -56,8 +57,17 @@ export class Client {
     this.credentials =
       'apiToken' in signIn
         ? new StaticToken(signIn.apiToken)
-        : new Tokens({ accountId, settings: signIn, store, clock, endpoint: new TokenEndpoint(http, clock), warn: log.warn });
-    this.credentials.ready().catch((error: Error) => log.warn(`The sign-in could not be read: ${error.message}`));
+        : new Tokens({
+            accountId,
+            settings: signIn,
+            store,
+            clock,
+            endpoint: new TokenEndpoint(http, clock),
+            warn: (sentence) => log.warn(sentence),
+          });
+    this.credentials.ready().catch((error: unknown) => {
+      log.warn(`The sign-in could not be read: ${asPrintingError(error).message}`);
+    });
     this.#calls = new SignedInService({ settings, http, clock, credentials: this.credentials });
     this.service = this.#calls;
     const { service } = this;
@@ -120,12 +130,11 @@ export class Client {
   /** Ends everything. What may not be broken off (a refresh, a dispatch, a write) is waited for, up to ten seconds. */
   async close(): Promise<void> {
     this.#closing.abort(closed());
-    let cancel = () => {};
-    const grace = new Promise<void>((resolve) => (cancel = this.clock.after(GRACE, resolve)));
+    const over = new AbortController();
     const settled = Promise.all([this.watcher.close(), this.credentials.settled(), this.prints.settled()]);
     // What fails here was told where it belongs.
-    await Promise.race([settled.catch(() => undefined), grace]);
-    cancel();
+    await Promise.race([settled, sleep(this.clock, GRACE, over.signal)]).catch(() => undefined);
+    over.abort();
     await this.#http.close();
   }
 }

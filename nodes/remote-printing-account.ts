@@ -1,6 +1,7 @@
 import type { Node, NodeAPI, NodeDef } from 'node-red';
 import { readSettings, type AccountConfig } from '../lib/account/settings';
 import { Client } from '../lib/client';
+import { asPrintingError } from '../lib/service/errors';
 import type { AccountNode } from './shared/account-link';
 import { addAdminEndpoints } from './shared/admin';
 import { runtimeOf } from './shared/runtime';
@@ -33,7 +34,7 @@ module.exports = (RED: NodeAPI): void => {
       return new Client({ ...shared, settings: simulated.settings, simulated: true });
     };
     const opening = open();
-    opening.catch((error: Error) => this.warn(error.message));
+    opening.catch((error: unknown) => this.warn(asPrintingError(error).message));
     this.client = () => opening;
 
     this.on('close', (_removed: boolean, done: () => void) => {
@@ -46,7 +47,11 @@ module.exports = (RED: NodeAPI): void => {
     });
   }
 
-  RED.nodes.registerType<AccountNode & Node<Credentials>, Definition, object, Credentials>('remote-printing-account', Account, {
-    credentials: { clientId: { type: 'text' }, clientSecret: { type: 'password' }, apiToken: { type: 'password' } },
-  });
+  RED.nodes.registerType<AccountNode & Node<Credentials>, Definition, object, Credentials>(
+    'remote-printing-account',
+    Account,
+    {
+      credentials: { clientId: { type: 'text' }, clientSecret: { type: 'password' }, apiToken: { type: 'password' } },
+    },
+  );
 };

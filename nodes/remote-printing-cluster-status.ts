@@ -34,10 +34,11 @@ module.exports = (RED: NodeAPI): void => {
       interval = SHORTEST_INTERVAL;
     }
     let closed = false;
+    const isClosed = () => closed;
     let watch: Watch | undefined;
     /** The cluster that `watch` watches; null: all. */
     let watched: string | null = null;
-    let stopListening = () => {};
+    let stopListening: (() => void) | undefined;
     /** The watches of single messages that name another cluster than the node's. */
     const visits = new Set<Watch>();
 
@@ -56,24 +57,24 @@ module.exports = (RED: NodeAPI): void => {
     };
 
     const tell = (client: Client, events: PrintEvent[]) => {
-      if (closed) return;
+      if (isClosed()) return;
       for (const event of events) this.send([null, eventMessage(client, event)]);
     };
     const trouble = (error: PrintingError | null) => {
       // An empty message: without one, Catch nodes would not get it.
-      if (error && !closed) this.error(error, {});
+      if (error && !isClosed()) this.error(error, {});
     };
 
     const start = async (): Promise<void> => {
       const client = await clientOf(RED, definition.account);
-      if (closed) return;
+      if (isClosed()) return;
       status.simulated = client.simulated;
       const milestones = parseMilestones(definition.milestones ?? '');
       const options = {
         interval,
         milestones,
         onRound: (round: Round) => {
-          if (closed) return;
+          if (isClosed()) return;
           show(client, round);
           for (const fields of fieldsOf(client, round, watched === null, false)) this.send([fields, null]);
         },
@@ -84,13 +85,14 @@ module.exports = (RED: NodeAPI): void => {
       showSignIn(client);
       if (needsMessage(setting)) return;
       watched = (await readText(RED, this, setting, {}, 'clusterId')) ?? null;
-      if (closed) return;
+      if (isClosed()) return;
       watch = client.watcher.watch({ clusterId: watched, ...options });
     };
     const showSignIn = (client: Client) => {
       const look = signInLook(client.credentials.state);
       if (look) status.show(look);
-      else if (!watch?.state.lastSuccess) status.show({ fill: 'grey', shape: 'ring', key: needsMessage(setting) ? 'idle' : 'polling' });
+      else if (!watch?.state.lastSuccess)
+        status.show({ fill: 'grey', shape: 'ring', key: needsMessage(setting) ? 'idle' : 'polling' });
     };
     const show = (client: Client, round: Round | null) => {
       const signIn = signInLook(client.credentials.state);
@@ -152,7 +154,7 @@ module.exports = (RED: NodeAPI): void => {
 
     this.on('close', () => {
       closed = true;
-      stopListening();
+      stopListening?.();
       watch?.close();
       for (const once of visits) once.close();
       status.clear();

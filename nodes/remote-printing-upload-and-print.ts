@@ -3,7 +3,7 @@ import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
 import { closed } from '../lib/account/deadline';
 import type { Client } from '../lib/client';
 import type { PrintResult, Progress } from '../lib/print/prints';
-import { PrintingError } from '../lib/service/errors';
+import { asPrintingError } from '../lib/service/errors';
 import { clientOf } from './shared/account-link';
 import { amount, read, readText } from './shared/inputs';
 import { onInput, type Send } from './shared/on-input';
@@ -47,7 +47,7 @@ module.exports = (RED: NodeAPI): void => {
       printKey: { value: definition.printKey, type: definition.printKeyType },
     };
     let running = 0;
-    let stopListening = () => {};
+    let stopListening: (() => void) | undefined;
 
     const showIdle = (client: Client) => {
       if (!closing.signal.aborted && running === 0) status.show(signInLook(client.credentials.state) ?? IDLE);
@@ -59,7 +59,7 @@ module.exports = (RED: NodeAPI): void => {
         stopListening = client.credentials.onChange(() => showIdle(client));
         showIdle(client);
       },
-      (error: PrintingError) => status.show(failureLook(error)),
+      (error: unknown) => status.show(failureLook(asPrintingError(error))),
     );
 
     const work = async (msg: NodeMessage, send: Send): Promise<void> => {
@@ -92,7 +92,11 @@ module.exports = (RED: NodeAPI): void => {
           status.show(progressLook(progress));
           const { rate: _rate, secondsLeft: _left, ...payload } = progress;
           const { jobId, clusterJobId, clusterId } = progress;
-          const message = { ...RED.util.cloneMessage(passedOn), ...known({ jobId, clusterJobId, clusterId }), ...marks };
+          const message = {
+            ...RED.util.cloneMessage(passedOn),
+            ...known({ jobId, clusterJobId, clusterId }),
+            ...marks,
+          };
           send([null, { ...message, payload, topic: progress.stage }]);
         },
         onResult: (result, index) => {
@@ -128,7 +132,7 @@ module.exports = (RED: NodeAPI): void => {
 
     this.on('close', () => {
       closing.abort(closed());
-      stopListening();
+      stopListening?.();
       status.clear();
     });
   }

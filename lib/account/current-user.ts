@@ -31,7 +31,11 @@ export function currentUser(data: unknown): CurrentUser {
 }
 
 /** Reads it; its address is not sure (wire facts 11), so where the first is unknown to the service, the other is tried. */
-export async function readCurrentUser(service: Service, overrides: PathOverrides, signal?: AbortSignal): Promise<Answer> {
+export async function readCurrentUser(
+  service: Service,
+  overrides: PathOverrides,
+  signal?: AbortSignal,
+): Promise<Answer> {
   const options = { what: 'the user', signal };
   try {
     return await service.call('currentUser', options);

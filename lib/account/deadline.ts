@@ -32,4 +32,6 @@ export function deadline(clock: Clock, seconds: number, parent?: AbortSignal): D
 
 /** The reason with which work is ended when its node or runtime closes. */
 export const closed = (): PrintingError =>
-  new PrintingError('TIMEOUT', 'The node was closed before the work was done: send the message again.', { fate: 'lost' });
+  new PrintingError('TIMEOUT', 'The node was closed before the work was done: send the message again.', {
+    fate: 'lost',
+  });

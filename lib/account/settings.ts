@@ -54,7 +54,8 @@ export function readSettings(config: AccountConfig): AccountSettings {
 export function readSignIn(config: AccountConfig): SignInSettings {
   const authUrl = readHost(config.authUrl, 'account host');
   const clientId = words(config.clientId);
-  if (!clientId) throw new PrintingError('NOT_CONFIGURED', 'The account has no client id: open the account and fill it in.');
+  if (!clientId)
+    throw new PrintingError('NOT_CONFIGURED', 'The account has no client id: open the account and fill it in.');
   return { authUrl, clientId, clientSecret: config.clientSecret ?? '', scope: words(config.scope) || DEFAULT_SCOPE };
 }
 

@@ -92,7 +92,8 @@ export class SignedInService implements Service {
 
   async #send(to: Target, { query, data, signal }: CallOptions, bearer: string): Promise<Received> {
     const host = to.host === 'auth' ? this.#settings.authUrl : this.#settings.apiUrl;
-    if (!host) throw new PrintingError('NOT_CONFIGURED', 'The account has no account host: open the account and fill it in.');
+    if (!host)
+      throw new PrintingError('NOT_CONFIGURED', 'The account has no account host: open the account and fill it in.');
     const request: HttpRequest = {
       method: to.method,
       url: `${host}${to.path}${query ? `?${new URLSearchParams(query).toString()}` : ''}`,
@@ -109,7 +110,12 @@ export class SignedInService implements Service {
       throw error;
     });
     this.#lastAnswer = isoTime(this.#clock.now());
-    return { status, body: parse(text), empty: text.trim() === '', retryAfter: this.#retryAfter(headers['retry-after']) };
+    return {
+      status,
+      body: parse(text),
+      empty: text.trim() === '',
+      retryAfter: this.#retryAfter(headers['retry-after']),
+    };
   }
 
   #read({ status, body, empty, retryAfter }: Received, what: string): Answer {

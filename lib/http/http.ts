@@ -41,7 +41,7 @@ export class Http {
   async send({ method, url, headers, body, signal, quiet = QUIET }: HttpRequest): Promise<HttpAnswer> {
     try {
       const answer = await request(url, {
-        method: method as Dispatcher.HttpMethod,
+        method: method,
         headers: headers ?? {},
         body: body ?? null,
         signal: signal ?? null,
@@ -84,7 +84,9 @@ function systemDispatcher(): Dispatcher {
   const options = { connect: { timeout: CONNECT }, connections: 16 };
   const proxied = ['http_proxy', 'https_proxy'].some((name) => process.env[name] || process.env[name.toUpperCase()]);
   // A proxy can't reach what listens on this machine only, such as the simulator.
-  const noProxy = [process.env.no_proxy ?? process.env.NO_PROXY, 'localhost', '127.0.0.1', '::1'].filter(Boolean).join(',');
+  const noProxy = [process.env.no_proxy ?? process.env.NO_PROXY, 'localhost', '127.0.0.1', '::1']
+    .filter(Boolean)
+    .join(',');
   return proxied ? new EnvHttpProxyAgent({ ...options, noProxy }) : new Agent(options);
 }
 

@@ -22,10 +22,14 @@ export function networkError(thrown: unknown, signal?: AbortSignal, fate?: Fate)
   if (signal?.aborted && signal.reason instanceof PrintingError) return signal.reason;
   if (thrown instanceof PrintingError) return thrown;
   const code = codeOf(thrown);
-  return new PrintingError('NETWORK', `The connection to the service failed (${code}): check the network and try again.`, {
-    cause: new Error(code),
-    fate: fate ?? (UNSENT.has(code) ? 'unsent' : 'lost'),
-  });
+  return new PrintingError(
+    'NETWORK',
+    `The connection to the service failed (${code}): check the network and try again.`,
+    {
+      cause: new Error(code),
+      fate: fate ?? (UNSENT.has(code) ? 'unsent' : 'lost'),
+    },
+  );
 }
 
 /** The short code of a network failure, such as `ECONNRESET`; one of several tried addresses stands for all. */

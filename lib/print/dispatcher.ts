@@ -95,7 +95,9 @@ export class Dispatcher {
   /** Printings of the job that are there before the call; the cluster must answer, or nothing is sent. */
   async #known({ clusterId, jobId, signal, until }: DispatchRequest): Promise<string[]> {
     const printings = await this.#printings(clusterId, { signal, until });
-    const seen = printings.filter((printing) => printing.jobId === jobId).flatMap(({ clusterJobId }) => clusterJobId ?? []);
+    const seen = printings
+      .filter((printing) => printing.jobId === jobId)
+      .flatMap(({ clusterJobId }) => clusterJobId ?? []);
     return [...new Set([...seen, ...(await this.#ledger.claims(clusterId, jobId))])];
   }
 
@@ -135,9 +137,13 @@ export class Dispatcher {
     const status = text(said?.status);
     const clusterJobId = text(said?.job_instance_uuid) ?? text(said?.cluster_job_id);
     if (status === 'failed')
-      throw new PrintingError('PRINT_FAILED', 'The service took the job but says that its print failed: look at the printer.', {
-        ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined },
-      });
+      throw new PrintingError(
+        'PRINT_FAILED',
+        'The service took the job but says that its print failed: look at the printer.',
+        {
+          ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined },
+        },
+      );
     if (clusterJobId) {
       await this.#claim(clusterId, jobId, [clusterJobId]);
       return { jobId, clusterJobId, status, raw: data };
@@ -186,7 +192,11 @@ export class Dispatcher {
   }
 
   async #printings(clusterId: string, limits: { signal: AbortSignal; until: number }): Promise<PrintJob[]> {
-    const { data } = await this.#service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: 'the cluster', ...limits });
+    const { data } = await this.#service.call('clusterStatus', {
+      ids: { cluster_id: clusterId },
+      what: 'the cluster',
+      ...limits,
+    });
     const status = record(data);
     return [...readPrintJobs(status?.print_jobs, clusterId), ...readPrintJobs(status?.recently_completed, clusterId)];
   }

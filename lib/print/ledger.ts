@@ -56,7 +56,10 @@ export class Ledger {
   /** Before the call. Throws FILE_NOT_WRITABLE where it can't be written: then nothing may be sent. */
   async begin(clusterId: string, printKey: string, entry: Entry): Promise<void> {
     try {
-      await this.#store.update<Record<string, true>>(this.#unsettled(clusterId), (keys) => ({ ...keys, [printKey]: true }));
+      await this.#store.update<Record<string, true>>(this.#unsettled(clusterId), (keys) => ({
+        ...keys,
+        [printKey]: true,
+      }));
       await this.#store.put(this.#key(clusterId, printKey), entry, { keepFor: KEEP });
     } catch (cause) {
       throw new PrintingError(
@@ -69,7 +72,9 @@ export class Ledger {
 
   /** The outcome is known: printed. */
   async settle(clusterId: string, printKey: string, done: Dispatched): Promise<void> {
-    await this.#store.update<Entry>(this.#key(clusterId, printKey), (entry) => entry && { ...entry, done }, { keepFor: KEEP });
+    await this.#store.update<Entry>(this.#key(clusterId, printKey), (entry) => entry && { ...entry, done }, {
+      keepFor: KEEP,
+    });
     await this.#dropUnsettled(clusterId, printKey);
   }
 

@@ -55,14 +55,7 @@ export interface PrintResult {
 }
 
 export type Stage =
-  | 'preparing'
-  | 'registering'
-  | 'uploading'
-  | 'confirming'
-  | 'dispatching'
-  | 'dispatched'
-  | 'printing'
-  | 'finished';
+  'preparing' | 'registering' | 'uploading' | 'confirming' | 'dispatching' | 'dispatched' | 'printing' | 'finished';
 
 /** Output 2 of upload and print (contract 3.4); `rate` in bytes per second and `secondsLeft` are for the node's status. */
 export interface Progress {
@@ -105,7 +98,7 @@ export class Prints {
 
   /** Throws the first failure, after all that succeeded was told by `onResult`. */
   async run(request: PrintRequest): Promise<void> {
-    const failures: PrintingError[] = [];
+    const failures = new Map<number, PrintingError>();
     const outcomes = await this.#upToDispatch(request);
     const ends = outcomes.map(async (outcome, index) => {
       const clusterId = request.clusterIds[index] ?? null;
@@ -114,14 +107,14 @@ export class Prints {
         request.onResult(await this.#finish(request, outcome.result), index);
       } catch (thrown) {
         const error = asPrintingError(thrown);
-        failures[index] = error;
+        failures.set(index, error);
         const result = outcome.result ?? { ...EMPTY, clusterId, jobId: error.ids.jobId ?? null };
         request.onResult({ ...result, clusterId, printed: false, error }, index);
       }
     });
     await Promise.all(ends);
-    const first = failures.find((failure) => failure !== undefined);
-    if (first) throw first;
+    const [first] = [...failures].sort(([one], [other]) => one - other);
+    if (first) throw first[1];
   }
 
   /** Resolves when no dispatch is under way. */
@@ -134,8 +127,10 @@ export class Prints {
     try {
       const limited = { ...request, signal: limit.signal };
       const work = () => this.#locked(limited, limit.until);
-      return await holdAll(request.printKey && request.print && !request.dryRun ? [...new Set(request.clusterIds)].sort() : [], work, (clusterId, inner) =>
-        this.#deps.ledger.holdKey(clusterId, request.printKey, inner),
+      return await holdAll(
+        request.printKey && request.print && !request.dryRun ? [...new Set(request.clusterIds)].sort() : [],
+        work,
+        (clusterId, inner) => this.#deps.ledger.holdKey(clusterId, request.printKey, inner),
       );
     } finally {
       limit.clear();
@@ -154,7 +149,13 @@ export class Prints {
     let uploaded: Uploaded | undefined;
     if (wanted.length) {
       uploaded = await this.#upload(request, until, async () => {
-        await Promise.all(wanted.map((clusterId) => this.#check(request, clusterId, until).catch((error: unknown) => unknown.set(clusterId, asPrintingError(error)))));
+        await Promise.all(
+          wanted.map((clusterId) =>
+            this.#check(request, clusterId, until).catch((error: unknown) =>
+              unknown.set(clusterId, asPrintingError(error)),
+            ),
+          ),
+        );
         const first = wanted.length === unknown.size ? unknown.get(wanted[0] ?? '') : undefined;
         if (first) throw first;
       });
@@ -189,7 +190,9 @@ export class Prints {
     const ids = { cluster_id: clusterId };
     const { data } = await this.#deps.service.call('clusterStatus', { ids, what: 'the cluster', signal, until });
     if (dryRun && flag(record(data)?.is_online) === false)
-      throw new PrintingError('NOT_ACCEPTED', 'The cluster is offline: switch the printer on or choose another.', { ids: { clusterId } });
+      throw new PrintingError('NOT_ACCEPTED', 'The cluster is offline: switch the printer on or choose another.', {
+        ids: { clusterId },
+      });
   }
 
   async #upload(request: PrintRequest, until: number, beforeSending?: () => Promise<void>): Promise<Uploaded> {
@@ -238,11 +241,23 @@ export class Prints {
     if (request.waitFor !== 'finished' || !result.printed || result.dryRun || !clusterId) return result;
     const ids = { clusterId, jobId: jobId ?? undefined, clusterJobId: clusterJobId ?? undefined };
     if (!clusterJobId)
-      throw new PrintingError('PRINT_OUTCOME_UNKNOWN', 'The print was taken but can’t be seen on the cluster: look there for the job.', { ids });
+      throw new PrintingError(
+        'PRINT_OUTCOME_UNKNOWN',
+        'The print was taken but can’t be seen on the cluster: look there for the job.',
+        { ids },
+      );
     const at = { jobId, clusterJobId, clusterId };
     const { outcome, job } = await this.#deps.watcher.follow(clusterId, clusterJobId, {
       signal: request.signal,
-      onProgress: (job) => request.onProgress({ ...NOTHING, ...at, stage: 'printing', percent: job.progress, job, secondsLeft: job.timeRemaining }),
+      onProgress: (job) =>
+        request.onProgress({
+          ...NOTHING,
+          ...at,
+          stage: 'printing',
+          percent: job.progress,
+          job,
+          secondsLeft: job.timeRemaining,
+        }),
     });
     if (outcome === 'finished') {
       request.onProgress({ ...NOTHING, ...at, stage: 'finished', percent: 100, job });
@@ -251,7 +266,8 @@ export class Prints {
     const sentence = {
       failed: 'The print failed: look at the printer.',
       aborted: 'The print was aborted.',
-      ended: 'The print left the printer, and neither its history nor the job’s record tells how it ended: look at the printer.',
+      ended:
+        'The print left the printer, and neither its history nor the job’s record tells how it ended: look at the printer.',
     }[outcome];
     throw new PrintingError('PRINT_FAILED', sentence, { ids });
   }

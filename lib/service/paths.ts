@@ -27,7 +27,11 @@ export const ENDPOINTS = {
     sure: 'documented',
     override: true,
   },
-  actionStatus: { call: 'GET /connect/v1/clusters/{cluster_id}/action_status/{action_id}', sure: 'documented', override: true },
+  actionStatus: {
+    call: 'GET /connect/v1/clusters/{cluster_id}/action_status/{action_id}',
+    sure: 'documented',
+    override: true,
+  },
   jobAction: {
     call: 'POST /connect/v1/clusters/{cluster_id}/print_jobs/{cluster_job_id}/action/{action}',
     sure: 'documented',
@@ -38,13 +42,26 @@ export const ENDPOINTS = {
   deleteJob: { call: 'DELETE {storage}/jobs/{job_id}', sure: 'inferred', override: true },
   deleteFile: { call: 'DELETE {storage}/files/{file_id}', sure: 'inferred', override: true },
   printJobs: { call: 'GET /connect/v1/print_jobs', sure: 'documented', override: true },
-  maintenance: { call: 'GET /connect/v1/clusters/{cluster_id}/maintenance/pending', sure: 'documented', override: true },
+  maintenance: {
+    call: 'GET /connect/v1/clusters/{cluster_id}/maintenance/pending',
+    sure: 'documented',
+    override: true,
+  },
 } as const satisfies Record<string, Endpoint>;
 
 export type EndpointName = keyof typeof ENDPOINTS;
 export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
 
-const HOLES = ['cluster_id', 'printer_id', 'action', 'action_id', 'cluster_job_id', 'report_id', 'job_id', 'file_id'] as const;
+const HOLES = [
+  'cluster_id',
+  'printer_id',
+  'action',
+  'action_id',
+  'cluster_job_id',
+  'report_id',
+  'job_id',
+  'file_id',
+] as const;
 export type Hole = (typeof HOLES)[number];
 
 /** A call ready to send: `host` says which of the account's two hosts `path` is under. */
@@ -79,9 +96,10 @@ export function readOverrides(paths: unknown): PathOverrides {
     if (!endpoint?.override) refuse(`"${name}" is not a name that can be overridden`);
     if (typeof call !== 'string' || !CALL.test(call)) refuse(`"${name}" must be like "GET /path/{cluster_id}"`);
     for (const [, hole] of (call as string).matchAll(/\{([^}]*)\}/g))
-      if (!['auth_url', 'storage', ...HOLES].includes(hole as string)) refuse(`"${name}" has the unknown hole {${hole}}`);
+      if (!['auth_url', 'storage', ...HOLES].includes(hole as string))
+        refuse(`"${name}" has the unknown hole {${hole}}`);
   }
-  return given as PathOverrides;
+  return given;
 }
 
 export interface PathSettings {

@@ -44,7 +44,10 @@ function explain(status: number, what: string): [ErrorCode, string] {
     case 404:
       return ['NOT_FOUND', `The service does not know ${what}: check the id and the workspace.`];
     case 409:
-      return ['NOT_ACCEPTED', `The service did not accept ${what} now: the printer is busy, full or inactive; try later.`];
+      return [
+        'NOT_ACCEPTED',
+        `The service did not accept ${what} now: the printer is busy, full or inactive; try later.`,
+      ];
     case 429:
       return ['RATE_LIMITED', `The service asks to slow down before ${what}: try later or ask less often.`];
     default:

@@ -11,10 +11,14 @@ export function list(value: unknown): unknown[] {
   return record(value) ? [value] : [];
 }
 
-export const records = (value: unknown): Json[] => list(value).map(record).filter((entry) => entry !== null);
+export const records = (value: unknown): Json[] =>
+  list(value)
+    .map(record)
+    .filter((entry) => entry !== null);
 
 /** A non-blank string, else null. */
-export const text = (value: unknown): string | null => (typeof value === 'string' && value.trim() !== '' ? value : null);
+export const text = (value: unknown): string | null =>
+  typeof value === 'string' && value.trim() !== '' ? value : null;
 
 /** A finite number, also when it came as a string; else null. */
 export function number(value: unknown): number | null {

@@ -64,7 +64,10 @@ export class Authorization {
     const state = query.get('state') ?? '';
     const pending = this.#pending.get(state);
     if (!pending || (accountId !== undefined && pending.accountId !== accountId))
-      throw new PrintingError('INVALID_INPUT', 'This sign-in is not known, was used already or is too old: begin it again.');
+      throw new PrintingError(
+        'INVALID_INPUT',
+        'This sign-in is not known, was used already or is too old: begin it again.',
+      );
     this.#pending.delete(state);
     const code = query.get('code');
     if (!code) {

@@ -28,7 +28,9 @@ export class StaticToken implements Credentials {
   }
 
   bearer(): Promise<string> {
-    return this.#token && this.#state !== 'sign-in-needed' ? Promise.resolve(this.#token) : Promise.reject(this.#refused());
+    return this.#token && this.#state !== 'sign-in-needed'
+      ? Promise.resolve(this.#token)
+      : Promise.reject(this.#refused());
   }
 
   renew(): Promise<string> {
@@ -72,10 +74,16 @@ export class StaticToken implements Credentials {
 
   #refused(): PrintingError {
     return this.#token
-      ? new PrintingError('NOT_SIGNED_IN', 'The service refused the API token: make a new one and put it into the account.', {
-          statusCode: 401,
-          fate: 'refused',
-        })
-      : new PrintingError('NOT_SIGNED_IN', 'The account has no API token: open the account and put one in.', { fate: 'unsent' });
+      ? new PrintingError(
+          'NOT_SIGNED_IN',
+          'The service refused the API token: make a new one and put it into the account.',
+          {
+            statusCode: 401,
+            fate: 'refused',
+          },
+        )
+      : new PrintingError('NOT_SIGNED_IN', 'The account has no API token: open the account and put one in.', {
+          fate: 'unsent',
+        });
   }
 }

@@ -150,7 +150,8 @@ export class Tokens implements Credentials {
 
   #usable(): Grant {
     if (this.#blocked) throw this.#blocked;
-    if (!this.#grant) throw new PrintingError('NOT_SIGNED_IN', 'Nobody is signed in: open the account and sign in.', UNSENT);
+    if (!this.#grant)
+      throw new PrintingError('NOT_SIGNED_IN', 'Nobody is signed in: open the account and sign in.', UNSENT);
     if (this.#grant.ended) throw new PrintingError('NOT_SIGNED_IN', this.#grant.ended, UNSENT);
     return this.#grant;
   }
@@ -181,8 +182,10 @@ export class Tokens implements Credentials {
     try {
       const grant = await store.update<Grant>(grantKey(accountId), async (current) => {
         // Another instance that shares the store may have been faster.
-        if (!current || current.ended || !belongsTo(current, settings) || current.accessToken !== refused) return current;
-        if (!current.refreshToken) return { ...current, ...spent('The sign-in has run out and can’t be renewed: sign in again.') };
+        if (!current || current.ended || !belongsTo(current, settings) || current.accessToken !== refused)
+          return current;
+        if (!current.refreshToken)
+          return { ...current, ...spent('The sign-in has run out and can’t be renewed: sign in again.') };
         try {
           renewed = { grant: await endpoint.refresh(settings, current), at: clock.monotonic() };
           return renewed.grant;

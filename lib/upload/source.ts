@@ -29,7 +29,7 @@ export interface Content {
 }
 
 /** Big enough to keep a fast line busy, small enough not to hold up the event loop and to keep a slow line's reports coming. */
-const CHUNK = 256 * 1024;
+const CHUNK = 512 * 1024;
 
 /** The file name, without folders. */
 export const nameOf = (source: Source): string =>

@@ -1,4 +1,4 @@
-import type { NodeAPI } from 'node-red';
+import type { Node, NodeAPI } from 'node-red';
 import type { Request, Response } from 'express';
 import { readRedirect, readSignIn, type AccountConfig } from '../../lib/account/settings';
 import type { Client } from '../../lib/client';
@@ -84,7 +84,8 @@ export function addAdminEndpoints(RED: NodeAPI): void {
     canWrite,
     handle(async (request) => {
       const pasted = text(record(request.body)?.url)?.trim() ?? '';
-      if (!URL.canParse(pasted)) throw new PrintingError('INVALID_INPUT', 'Paste the whole address that the browser was sent to.');
+      if (!URL.canParse(pasted))
+        throw new PrintingError('INVALID_INPUT', 'Paste the whole address that the browser was sent to.');
       await finish(new URL(pasted).searchParams, idOf(request));
       return stateOf(RED, idOf(request));
     }),
@@ -138,7 +139,11 @@ export function addAdminEndpoints(RED: NodeAPI): void {
     canRead,
     handle(async (request) => {
       const client = await account(request);
-      return { versions: { pack: version, node: process.version, nodeRed: String(await RED.version()) }, simulated: client.simulated, ...client.diagnostics() };
+      return {
+        versions: { pack: version, node: process.version, nodeRed: await RED.version() },
+        simulated: client.simulated,
+        ...client.diagnostics(),
+      };
     }),
   );
 }
@@ -155,9 +160,10 @@ const idOf = (request: Request): string => String(request.params.id);
 function configOf(RED: NodeAPI, id: string): AccountConfig | undefined {
   let found: AccountConfig | undefined;
   RED.nodes.eachNode((node) => {
-    if (node.id === id && (node.type as string) === 'remote-printing-account') found = node as AccountConfig;
+    if (node.id === id && node.type === 'remote-printing-account') found = node as AccountConfig;
   });
-  return found && { ...found, ...(RED.nodes.getNode(id)?.credentials ?? {}) };
+  const running = RED.nodes.getNode(id) as Node<AccountConfig> | null;
+  return found && { ...found, ...running?.credentials };
 }
 
 /** What was typed in the dialog wins; a secret that was left untouched stays the stored one. */
@@ -192,4 +198,11 @@ async function stateOf(RED: NodeAPI, id: string) {
   return { ...SIGNED_OUT, state, user, organizationId, expiresAt, error: grant.ended ?? null };
 }
 
-const SIGNED_OUT = { state: 'signed-out', user: null, organizationId: null, expiresAt: null, simulated: false, error: null } as const;
+const SIGNED_OUT = {
+  state: 'signed-out',
+  user: null,
+  organizationId: null,
+  expiresAt: null,
+  simulated: false,
+  error: null,
+} as const;

@@ -9,7 +9,9 @@ export function statusLook(state: WatchState | undefined, round: Round | null, a
   const error = state?.trouble?.error ?? round?.error;
   if (error) {
     const since = state?.lastSuccess;
-    return since ? { fill: 'red', shape: 'ring', key: 'stale', values: { since: clockTime(since) } } : failureLook(error);
+    return since
+      ? { fill: 'red', shape: 'ring', key: 'stale', values: { since: clockTime(since) } }
+      : failureLook(error);
   }
   if (!round) return { fill: 'grey', shape: 'ring', key: 'polling' };
   const clusters = round.results.flatMap(({ status }) => status ?? []);

@@ -17,7 +17,13 @@ export const needsMessage = ({ value, type }: Setting): boolean => !isBlank(valu
  * What a setting says for a message: a setting that isn't blank wins, a blank one reads the message property of its
  * name (contract 2.2). Undefined where both are missing.
  */
-export async function read(RED: NodeAPI, node: Node, setting: Setting, msg: NodeMessage, property: string): Promise<unknown> {
+export async function read(
+  RED: NodeAPI,
+  node: Node,
+  setting: Setting,
+  msg: NodeMessage,
+  property: string,
+): Promise<unknown> {
   const found = isBlank(setting.value) ? msg[property] : await evaluate(RED, node, setting, msg);
   return isBlank(found) ? undefined : found;
 }
@@ -39,7 +45,12 @@ export async function readText(
 function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, msg: NodeMessage): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const settle = (error: Error | null, result: unknown) => {
-      if (error) reject(new PrintingError('INVALID_INPUT', `A setting of the node can't be read: ${error.message}.`, { cause: error }));
+      if (error)
+        reject(
+          new PrintingError('INVALID_INPUT', `A setting of the node can't be read: ${error.message}.`, {
+            cause: error,
+          }),
+        );
       else resolve(result);
     };
     try {

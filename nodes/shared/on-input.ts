@@ -13,7 +13,7 @@ export function onInput(
   onError: (error: PrintingError) => void,
 ): void {
   node.on('input', (msg, send, done) => {
-    work(msg, send as Send).then(
+    work(msg, send).then(
       () => done(),
       (thrown: unknown) => {
         const error = asPrintingError(thrown);

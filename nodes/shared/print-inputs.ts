@@ -9,8 +9,10 @@ import { isBlank, kindOf, readText, type Setting } from './inputs';
 export function readClusterIds(value: unknown): { clusterIds: string[]; many: boolean } {
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   for (const id of ids) {
-    if (isBlank(id)) throw new PrintingError('INVALID_INPUT', 'No cluster is named: choose one in the node or set msg.clusterId.');
-    if (typeof id !== 'string') throw new PrintingError('INVALID_INPUT', `A cluster id must be a text, but it is ${kindOf(id)}.`);
+    if (isBlank(id))
+      throw new PrintingError('INVALID_INPUT', 'No cluster is named: choose one in the node or set msg.clusterId.');
+    if (typeof id !== 'string')
+      throw new PrintingError('INVALID_INPUT', `A cluster id must be a text, but it is ${kindOf(id)}.`);
   }
   if (ids.length === 0) throw new PrintingError('INVALID_INPUT', 'The list of clusters is empty: name at least one.');
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
@@ -26,18 +28,27 @@ export async function readSource(
 ): Promise<Source> {
   if (kind !== 'payload') {
     const path = await readText(RED, node, file, msg, 'filename');
-    if (path === undefined) throw new PrintingError('INVALID_INPUT', 'No file is named: set it in the node or msg.filename.');
+    if (path === undefined)
+      throw new PrintingError('INVALID_INPUT', 'No file is named: set it in the node or msg.filename.');
     return { kind: 'file', path };
   }
   const name = typeof msg.filename === 'string' && !isBlank(msg.filename) ? basename(msg.filename) : jobName;
-  if (!name) throw new PrintingError('INVALID_INPUT', 'The payload has no name: set msg.filename or msg.jobName, such as part.gcode.');
+  if (!name)
+    throw new PrintingError(
+      'INVALID_INPUT',
+      'The payload has no name: set msg.filename or msg.jobName, such as part.gcode.',
+    );
   const { payload, fileSize } = msg;
   if (typeof payload === 'string') return { kind: 'bytes', bytes: Buffer.from(payload, 'utf8'), name };
-  if (payload instanceof Uint8Array) return { kind: 'bytes', bytes: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength), name };
+  if (payload instanceof Uint8Array)
+    return { kind: 'bytes', bytes: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength), name };
   if (payload instanceof Readable) {
     if (typeof fileSize !== 'number' || !Number.isSafeInteger(fileSize) || fileSize < 0)
       throw new PrintingError('INVALID_INPUT', 'A stream needs its size in bytes in msg.fileSize.');
     return { kind: 'stream', stream: payload, size: fileSize, name };
   }
-  throw new PrintingError('INVALID_INPUT', `The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`);
+  throw new PrintingError(
+    'INVALID_INPUT',
+    `The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`,
+  );
 }

@@ -31,7 +31,11 @@ export async function openSimulated(runtime: Runtime, accountId: string): Promis
   }
 }
 
-async function signIn({ authorization, http, store }: Runtime, accountId: string, settings: AccountSettings): Promise<void> {
+async function signIn(
+  { authorization, http, store }: Runtime,
+  accountId: string,
+  settings: AccountSettings,
+): Promise<void> {
   if ('apiToken' in settings.signIn) return;
   const grant = await store.get<Grant>(grantKey(accountId));
   if (grant && !grant.ended && belongsTo(grant, settings.signIn)) return;

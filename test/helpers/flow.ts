@@ -30,8 +30,15 @@ export class Flow {
     helper.init(RUNTIME, { userDir: folder, logging: { console: { level: 'off' } } } as never);
     await (helper.startServer() as unknown as Promise<void>);
     // The helper brings the core nodes along that its first flow holds.
-    const core = ['catch', 'status', 'complete'].map((type) => ({ id: `first-${type}`, type, z: 'first', x: 1, y: 1, wires: [[]] }));
-    await helper.load(NODE_SETS as never, [{ id: 'first', type: 'tab', label: 'first' }, ...core] as never);
+    const core = ['catch', 'status', 'complete'].map((type) => ({
+      id: `first-${type}`,
+      type,
+      z: 'first',
+      x: 1,
+      y: 1,
+      wires: [[]],
+    }));
+    await helper.load(NODE_SETS, [{ id: 'first', type: 'tab', label: 'first' }, ...core] as never);
     return new Flow(simulator, folder);
   }
 
@@ -46,12 +53,15 @@ export class Flow {
   }
 
   /** Deploys nodes, wired as they are, together with the account; signs it in where nobody is. */
-  async deploy(nodes: Definition[], options: { account?: Definition; credentials?: object; type?: 'full' | 'flows' | 'nodes'; signIn?: boolean } = {}) {
+  async deploy(
+    nodes: Definition[],
+    options: { account?: Definition; credentials?: object; type?: 'full' | 'flows' | 'nodes'; signIn?: boolean } = {},
+  ) {
     const tab = { id: 'tab', type: 'tab', label: 'test' };
     const placed = nodes.map((node) => ({ z: 'tab', x: 1, y: 1, wires: [], ...node }));
     const account = options.account ?? this.account;
     const credentials = options.credentials ?? this.credentials;
-    await helper.setFlows([tab, account, ...placed] as never, options.type ?? 'full', credentials as never);
+    await helper.setFlows([tab, account, ...placed] as never, options.type ?? 'full', credentials);
     if (options.signIn !== false && account.service === 'remote' && account.signIn === 'oauth') await this.signIn();
   }
 

@@ -21,7 +21,14 @@ describe('nodes/account', () => {
   it('is signed out at first, signed in after the round trip, and signed out again', async () => {
     await flow.deploy([], { signIn: false });
     const { body: before } = await flow.get('accounts/account').expect(200);
-    assert.deepEqual(before, { state: 'signed-out', user: null, organizationId: null, expiresAt: null, error: null, simulated: false });
+    assert.deepEqual(before, {
+      state: 'signed-out',
+      user: null,
+      organizationId: null,
+      expiresAt: null,
+      error: null,
+      simulated: false,
+    });
     await flow.signIn();
     const { body: after } = await flow.get('accounts/account').expect(200);
     assert.equal(after.state, 'signed-in');
@@ -42,7 +49,11 @@ describe('nodes/account', () => {
     await flow.post('accounts/new/sign-in/complete', { url: back.href }).expect(200);
     const { body: state } = await flow.get('accounts/new').expect(200);
     assert.equal(state.state, 'signed-in');
-    await flow.deploy([], { account: { ...flow.account, id: 'new' }, credentials: { new: flow.credentials.account }, signIn: false });
+    await flow.deploy([], {
+      account: { ...flow.account, id: 'new' },
+      credentials: { new: flow.credentials.account },
+      signIn: false,
+    });
     const { body: deployed } = await flow.get('accounts/new').expect(200);
     assert.equal(deployed.state, 'signed-in');
     const { body: clusters } = await flow.get('accounts/new/clusters').expect(200);

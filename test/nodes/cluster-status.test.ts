@@ -16,8 +16,15 @@ describe('nodes/cluster-status', () => {
     wires: [['status'], ['events']],
     ...changes,
   });
-  const all = (changes = {}) => [node(changes), helperNode('status'), helperNode('events'), helperNode('caught'), catchNode(['caught'])];
-  const clusterIds = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId).map(({ clusterId }) => clusterId);
+  const all = (changes = {}) => [
+    node(changes),
+    helperNode('status'),
+    helperNode('events'),
+    helperNode('caught'),
+    catchNode(['caught']),
+  ];
+  const clusterIds = () =>
+    simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId).map(({ clusterId }) => clusterId);
 
   beforeEach(async () => {
     simulator = await startSimulator({ autoApprove: true });
@@ -34,8 +41,14 @@ describe('nodes/cluster-status', () => {
     await flow.deploy(all());
     const status = flow.listen('status');
     const messages = [await status.at(0), await status.at(1), await status.at(2)];
-    assert.deepEqual(messages.map(({ clusterId }) => clusterId), clusterIds());
-    assert.deepEqual(messages.map(({ parts }) => (parts as { index: number; count: number }).index), [0, 1, 2]);
+    assert.deepEqual(
+      messages.map(({ clusterId }) => clusterId),
+      clusterIds(),
+    );
+    assert.deepEqual(
+      messages.map(({ parts }) => (parts as { index: number; count: number }).index),
+      [0, 1, 2],
+    );
     for (const { payload, topic, clusterId, raw } of messages) {
       const shown = payload as ClusterStatus;
       assert.equal(topic, clusterId);

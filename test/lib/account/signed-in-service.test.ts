@@ -209,7 +209,9 @@ describe('account/signed-in-service', () => {
   });
 
   it('names no address and no token in its errors', async () => {
-    answer(500, { errors: [{ code: 'x', title: 'see https://signed.example/?key=abc for more', id: '1', http_status: '500' }] });
+    answer(500, {
+      errors: [{ code: 'x', title: 'see https://signed.example/?key=abc for more', id: '1', http_status: '500' }],
+    });
     await assert.rejects(later(clusters({ until: clock.monotonic() }), 0), (error: Error) => {
       assert.ok(!/signed|abc|token/.test(error.message));
       return true;

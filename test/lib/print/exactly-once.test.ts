@@ -28,7 +28,12 @@ const DISPATCH_FAULTS: Omit<Fault, 'endpoint'>[] = [
   { remove: ['data'] },
 ];
 /** What goes wrong on the way there, and is made good by trying again. */
-const UPLOAD_FAULTS: Omit<Fault, 'endpoint'>[] = [{ status: 503 }, { reset: true }, { when: 'after', reset: true }, { resetAtByte: 2 }];
+const UPLOAD_FAULTS: Omit<Fault, 'endpoint'>[] = [
+  { status: 503 },
+  { reset: true },
+  { when: 'after', reset: true },
+  { resetAtByte: 2 },
+];
 /** Refusals after which nothing was printed. */
 const REFUSALS: Omit<Fault, 'endpoint'>[] = [
   { status: 409, code: 'printerNotAcceptingJobs' },
@@ -86,7 +91,12 @@ describe(`exactly one print in each of ${RUNS} runs with lost dispatch answers, 
   /** Printings of a file, wherever they stand. */
   function printings(bytes: string): number {
     const cluster = simulator.world.cluster(1);
-    const jobs = new Set(simulator.world.storedJobs().filter(({ jobName }) => jobName === bytes).map(({ jobId }) => jobId));
+    const jobs = new Set(
+      simulator.world
+        .storedJobs()
+        .filter(({ jobName }) => jobName === bytes)
+        .map(({ jobId }) => jobId),
+    );
     return [...cluster.queue, ...cluster.history].filter(({ jobId }) => jobId !== null && jobs.has(jobId)).length;
   }
 
@@ -105,7 +115,8 @@ describe(`exactly one print in each of ${RUNS} runs with lost dispatch answers, 
       if (random() < 0.3)
         simulator.faults.add({ endpoint: pick(['registerUpload', 'storagePut', 'getJob']), ...pick(UPLOAD_FAULTS) });
       // Reads around it fail as well, now and then so long that the print can't be seen.
-      if (random() < 0.4) simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: pick([1, 3, 200]), status: 500 });
+      if (random() < 0.4)
+        simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: pick([1, 3, 200]), status: 500 });
       const first = await print({ jobName, printKey });
       const printed = printings(jobName);
       assert.ok(printed <= 1, `${printed} prints`);
@@ -132,5 +143,11 @@ describe(`exactly one print in each of ${RUNS} runs with lost dispatch answers, 
   afterEach(() => {
     for (const { uuid } of [...simulator.world.cluster(1).queue]) simulator.world.vanish(1, uuid);
   });
-  after(() => console.log(`      ${Object.entries(outcomes).map(([name, count]) => `${name}: ${count}`).join(', ')}`));
+  after(() =>
+    console.log(
+      `      ${Object.entries(outcomes)
+        .map(([name, count]) => `${name}: ${count}`)
+        .join(', ')}`,
+    ),
+  );
 });

@@ -19,8 +19,21 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
   const endpoint = new TokenEndpoint(http, clock);
   let server: OAuthServer;
 
-  const settings = () => ({ authUrl: server.authUrl, clientId: server.clientId, clientSecret: server.clientSecret, scope: SCOPES.join(' ') });
-  const tokens = () => new Tokens({ accountId: 'a', settings: settings(), store, clock, endpoint, warn: assert.fail });
+  const settings = () => ({
+    authUrl: server.authUrl,
+    clientId: server.clientId,
+    clientSecret: server.clientSecret,
+    scope: SCOPES.join(' '),
+  });
+  const tokens = () =>
+    new Tokens({
+      accountId: 'a',
+      settings: settings(),
+      store,
+      clock,
+      endpoint,
+      warn: (sentence) => assert.fail(sentence),
+    });
 
   before(async () => {
     server = await startOAuthServer(REDIRECT, SCOPES);
@@ -32,7 +45,12 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
 
   it('signs in and gets a pair of tokens', async () => {
     const authorization = new Authorization({ store, clock, endpoint });
-    const url = authorization.begin({ accountId: 'a', settings: settings(), redirectUri: REDIRECT, organizationId: '' });
+    const url = authorization.begin({
+      accountId: 'a',
+      settings: settings(),
+      redirectUri: REDIRECT,
+      organizationId: '',
+    });
     const back = await followTo(url, REDIRECT);
     assert.equal(await authorization.complete(back.searchParams), 'a');
     const grant = await store.get<Grant>(grantKey('a'));

@@ -27,8 +27,22 @@ describe('sign-in against the simulator', () => {
     scope: 'account.user.read connect.cluster.read',
   });
   const begin = (changes = {}) =>
-    authorization.begin({ accountId: 'a', settings: settings(), redirectUri: REDIRECT, organizationId: '', ...changes });
-  const tokens = () => new Tokens({ accountId: 'a', settings: settings(), store, clock, endpoint, warn: assert.fail });
+    authorization.begin({
+      accountId: 'a',
+      settings: settings(),
+      redirectUri: REDIRECT,
+      organizationId: '',
+      ...changes,
+    });
+  const tokens = () =>
+    new Tokens({
+      accountId: 'a',
+      settings: settings(),
+      store,
+      clock,
+      endpoint,
+      warn: (sentence) => assert.fail(sentence),
+    });
 
   before(async () => {
     simulator = await startSimulator({ autoApprove: true });
@@ -56,7 +70,9 @@ describe('sign-in against the simulator', () => {
     const { user, state } = signedIn.info();
     assert.equal(state, 'signed-in');
     assert.ok(simulator.users.some(({ username }) => username === user));
-    const answer = await fetch(`${simulator.authUrl}/users/current`, { headers: { authorization: `Bearer ${bearer}` } });
+    const answer = await fetch(`${simulator.authUrl}/users/current`, {
+      headers: { authorization: `Bearer ${bearer}` },
+    });
     assert.equal(answer.status, 200);
   });
 
@@ -65,7 +81,10 @@ describe('sign-in against the simulator', () => {
     assert.ok(url.startsWith(`${simulator.authUrl}/authorize?`));
     assert.match(url, /scope=account\.user\.read%20connect\.cluster\.read/);
     const query = new URL(url).searchParams;
-    assert.deepEqual([...query.keys()], ['client_id', 'redirect_uri', 'scope', 'response_type', 'state', 'organization_id']);
+    assert.deepEqual(
+      [...query.keys()],
+      ['client_id', 'redirect_uri', 'scope', 'response_type', 'state', 'organization_id'],
+    );
     assert.equal(query.get('response_type'), 'code');
     assert.ok((query.get('state') ?? '').length >= 43);
   });
@@ -95,7 +114,9 @@ describe('sign-in against the simulator', () => {
       await store.put(grantKey('a'), earlier);
       const state = new URL(begin()).searchParams.get('state') ?? '';
       await assert.rejects(authorization.complete(new URLSearchParams({ state, ...query })), { code: 'FORBIDDEN' });
-      await assert.rejects(authorization.complete(new URLSearchParams({ state, code: 'x' })), { code: 'INVALID_INPUT' });
+      await assert.rejects(authorization.complete(new URLSearchParams({ state, code: 'x' })), {
+        code: 'INVALID_INPUT',
+      });
       assert.deepEqual(await store.get(grantKey('a')), earlier);
     });
 

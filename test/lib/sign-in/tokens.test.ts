@@ -38,8 +38,10 @@ describe('sign-in/tokens', () => {
   const open = (settings = SETTINGS) =>
     new Tokens({ accountId: 'a', settings, store, clock, endpoint, warn: (sentence) => warnings.push(sentence) });
   const stored = () => store.get<Grant>(grantKey('a'));
-  const fails = (code: 'NETWORK' | 'SERVICE_ERROR' | 'RATE_LIMITED', details = {}) => () =>
-    Promise.reject(new PrintingError(code, 'It failed.', { fate: 'lost', ...details }));
+  const fails =
+    (code: 'NETWORK' | 'SERVICE_ERROR' | 'RATE_LIMITED', details = {}) =>
+    () =>
+      Promise.reject(new PrintingError(code, 'It failed.', { fate: 'lost', ...details }));
   const refuses =
     (serviceCode: string | undefined, statusCode = 400) =>
     () =>
@@ -263,6 +265,11 @@ describe('sign-in/tokens', () => {
   it('measures how long a new pair takes to be saved', async () => {
     const tokens = open();
     await tokens.renew('access-1');
-    assert.deepEqual(tokens.counters(), { refreshes: 1, failedRefreshes: 0, lastSaveMilliseconds: 0, longestSaveMilliseconds: 0 });
+    assert.deepEqual(tokens.counters(), {
+      refreshes: 1,
+      failedRefreshes: 0,
+      lastSaveMilliseconds: 0,
+      longestSaveMilliseconds: 0,
+    });
   });
 });

@@ -14,7 +14,13 @@ describe('state/file-store', () => {
   let secrets: string[];
 
   const open = () =>
-    new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secrets, warn: (sentence) => warnings.push(sentence) });
+    new FileStore({
+      folder,
+      clock,
+      sealedKinds: ['grant'],
+      secrets: () => secrets,
+      warn: (sentence) => warnings.push(sentence),
+    });
   const files = async (kind: string) => (await readdir(join(folder, kind))).map((name) => join(folder, kind, name));
   const only = async (kind: string): Promise<string> => {
     const [first, ...more] = await files(kind);
@@ -39,12 +45,18 @@ describe('state/file-store', () => {
   it('keeps keys of any characters apart', async () => {
     const word = fc.string({ unit: 'binary', maxLength: 30 });
     await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(fc.tuple(word, word), { minLength: 2, maxLength: 5, selector: (w) => JSON.stringify(w) }), async (keys) => {
-        const store = open();
-        await Promise.all(keys.map((words, index) => store.put(['position', ...words], index)));
-        const found = await Promise.all(keys.map((words) => store.get(['position', ...words])));
-        assert.deepEqual(found, keys.map((_, index) => index));
-      }),
+      fc.asyncProperty(
+        fc.uniqueArray(fc.tuple(word, word), { minLength: 2, maxLength: 5, selector: (w) => JSON.stringify(w) }),
+        async (keys) => {
+          const store = open();
+          await Promise.all(keys.map((words, index) => store.put(['position', ...words], index)));
+          const found = await Promise.all(keys.map((words) => store.get(['position', ...words])));
+          assert.deepEqual(
+            found,
+            keys.map((_, index) => index),
+          );
+        },
+      ),
       { numRuns: 20 },
     );
   });
@@ -62,7 +74,10 @@ describe('state/file-store', () => {
   it('holds a key while it changes, and others not', async () => {
     const store = open();
     let let_go = () => {};
-    const slow = store.update<number[]>(['position', 'a'], (list = []) => new Promise((resolve) => (let_go = () => resolve([...list, 1]))));
+    const slow = store.update<number[]>(
+      ['position', 'a'],
+      (list = []) => new Promise((resolve) => (let_go = () => resolve([...list, 1]))),
+    );
     const after = store.update<number[]>(['position', 'a'], (list = []) => [...list, 2]);
     await store.put(['position', 'b'], 'free');
     let_go();

@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { root, startNodeRed, type NodeRedOptions, type RunningNodeRed } from '../../scripts/node-red.mjs';
+
+const matrix = join(root, 'matrix', 'node_modules');
+const nodeBinary = (name: string) => join(matrix, name, 'bin', 'node');
+
+export interface Runtime {
+  name: string;
+  /** The Node.js binary. */
+  node: string;
+  /** Folder of the node-red package. */
+  nodeRed: string;
+}
+
+const nodeRed4 = join(root, 'node_modules', 'node-red');
+const nodeRed5 = join(matrix, 'node-red');
+
+/** Every pair of Node-RED and Node.js that the pack supports, from the oldest to the newest. */
+export const runtimes: Runtime[] = [
+  { name: 'Node-RED 4.1 on Node 20.18.1', node: nodeBinary('node20-floor'), nodeRed: nodeRed4 },
+  { name: 'Node-RED 4.1 on Node 20', node: nodeBinary('node20'), nodeRed: nodeRed4 },
+  { name: 'Node-RED 5.0 on Node 22', node: nodeBinary('node22'), nodeRed: nodeRed5 },
+  { name: 'Node-RED 5.0 on Node 24', node: nodeBinary('node24'), nodeRed: nodeRed5 },
+];
+
+export interface RealNodeRedOptions extends Omit<NodeRedOptions, 'userDir'> {
+  /** Left alone at the end, for another start on the same state; without it, a fresh folder that `stop` and `kill` remove. */
+  userDir?: string;
+}
+
+/** A Node-RED process as a user runs it, with this checkout's pack (see `withPack`). */
+export interface RealNodeRed extends RunningNodeRed {
+  /** `fetch` under the editor's address, asking for JSON; `path` without leading slash. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** Deploys all flows at once; credentials stand in the nodes, as the editor sends them. */
+  deploy(flows: readonly object[]): Promise<void>;
+  /** The log's lines of level warn and worse. */
+  complaints(): string[];
+}
+
+/** An empty user directory outside the checkout. */
+export function freshUserDir(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'remote-printing-'));
+}
+
+const complaint = /\[(warn|error|fatal)\]|Uncaught|Unhandled|Warning:/;
+/** What any Node-RED says that starts with projects off or with plain credentials. */
+const expected = /Projects disabled|Encrypted credentials not found/;
+
+export async function startRealNodeRed(options: RealNodeRedOptions = {}): Promise<RealNodeRed> {
+  if (options.withPack !== false && !existsSync(join(root, 'dist')))
+    throw new Error("dist is missing: 'npm run build'");
+  const own = options.userDir === undefined;
+  const userDir = options.userDir ?? (await freshUserDir());
+  const tidy = async () => {
+    if (own) await rm(userDir, { recursive: true, force: true });
+  };
+
+  const running = await startNodeRed({ ...options, userDir }).catch(async (error: unknown) => {
+    await tidy();
+    throw error;
+  });
+  const request = (path: string, init: RequestInit = {}) => {
+    const headers = new Headers(init.headers);
+    if (!headers.has('accept')) headers.set('accept', 'application/json');
+    return fetch(new URL(path, running.url), { ...init, headers });
+  };
+
+  return {
+    ...running,
+    fetch: request,
+    async deploy(flows) {
+      const response = await request('flows', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'node-red-deployment-type': 'full' },
+        body: JSON.stringify(flows),
+      });
+      if (!response.ok) throw new Error(`deploy answered ${response.status}: ${await response.text()}`);
+    },
+    complaints: () => running.log.filter((line) => complaint.test(line) && !expected.test(line)),
+    async stop() {
+      const end = await running.stop();
+      await tidy();
+      return end;
+    },
+    async kill() {
+      await running.kill();
+      await tidy();
+    },
+  };
+}
