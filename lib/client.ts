@@ -71,7 +71,10 @@ export class Client {
     this.#calls = new SignedInService({ settings, http, clock, credentials: this.credentials });
     this.service = this.#calls;
     const { service } = this;
-    const workspace = () => this.credentials.info().organizationId ?? settings.organizationId;
+    const workspace = async () => {
+      await this.credentials.ready();
+      return this.credentials.info().organizationId ?? settings.organizationId;
+    };
     const ledger = new Ledger(store, accountId);
     const dispatcher = new Dispatcher({ service, ledger, clock });
     const origin = settings.origin || undefined;
