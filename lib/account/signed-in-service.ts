@@ -1,7 +1,7 @@
 import type { Http, HttpRequest } from '../http/http';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { target, type Target } from '../service/paths';
-import { isExpiredToken, refusalError } from '../service/refusals';
+import { isExpiredToken, readRetryAfter, refusalError } from '../service/refusals';
 import { record } from '../service/wire';
 import type { Credentials } from '../sign-in/credentials';
 import { waitBefore } from '../time/backoff';
@@ -114,7 +114,7 @@ export class SignedInService implements Service {
       status,
       body: parse(text),
       empty: text.trim() === '',
-      retryAfter: this.#retryAfter(headers['retry-after']),
+      retryAfter: readRetryAfter(headers['retry-after'], this.#clock.now()),
     };
   }
 
@@ -133,14 +133,6 @@ export class SignedInService implements Service {
       });
     }
     return { status, data: envelope && 'data' in envelope ? envelope.data : body, body };
-  }
-
-  /** Retry-After as milliseconds: seconds or a date. */
-  #retryAfter(header: string | undefined): number | undefined {
-    if (!header) return undefined;
-    const seconds = Number(header);
-    const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - this.#clock.now();
-    return Number.isNaN(wait) ? undefined : Math.max(0, wait);
   }
 }
 
