@@ -140,7 +140,11 @@ export function addAdminEndpoints(RED: NodeAPI): void {
     handle(async (request) => {
       const client = await account(request);
       return {
-        versions: { pack: version, node: process.version, nodeRed: await RED.version() },
+        versions: {
+          pack: version,
+          node: process.version,
+          nodeRed: (RED.settings as { version?: string }).version ?? null,
+        },
         simulated: client.simulated,
         ...client.diagnostics(),
       };
