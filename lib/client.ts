@@ -84,7 +84,10 @@ export class Client {
     this.service = this.#calls;
     this.requests = new Requests(this.#calls, settings);
     const { service } = this;
-    const workspace = () => this.credentials.info().organizationId ?? settings.organizationId;
+    const workspace = async () => {
+      await this.credentials.ready();
+      return this.credentials.info().organizationId ?? settings.organizationId;
+    };
     const ledger = new Ledger(store, accountId);
     const dispatcher = new Dispatcher({ service, ledger, clock });
     const origin = settings.origin || undefined;

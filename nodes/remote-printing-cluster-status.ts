@@ -39,16 +39,17 @@ module.exports = (RED: NodeAPI): void => {
     /** The cluster that `watch` watches; null: all. */
     let watched: string | null = null;
     let stopListening: (() => void) | undefined;
-    /** The watches of single messages that name another cluster than the node's. */
-    const visits = new Set<Watch>();
+    /** Polls for messages that name another cluster than the node's, by that cluster; null: all. */
+    const visits = new Map<string | null, { watch: Watch; round: Promise<Round> }>();
 
     /** What output 1 carries: one entry per cluster; for all clusters with parts, so that a Join node can collect them. */
     const fieldsOf = (client: Client, round: Round, all: boolean, everything: boolean): NodeMessage[] => {
       const results = round.results.filter((result) => result.status && (everything || result.changed || !onlyChanges));
       const id = RED.util.generateId();
       return results.map(({ status: payload, raw, clusterId }, index) => ({
-        payload,
-        raw,
+        // Copies: a flow may change its messages, and the watcher and other nodes go on with these.
+        payload: structuredClone(payload),
+        raw: structuredClone(raw),
         topic: clusterId,
         clusterId,
         ...(client.simulated ? { simulated: true } : {}),
@@ -67,6 +68,8 @@ module.exports = (RED: NodeAPI): void => {
 
     const start = async (): Promise<void> => {
       const client = await clientOf(RED, definition.account);
+      // Nobody is told to sign in before it is known that nobody is; a store that can't be read was told by the account.
+      await client.credentials.ready().catch(() => undefined);
       if (isClosed()) return;
       status.simulated = client.simulated;
       const milestones = parseMilestones(definition.milestones ?? '');
@@ -94,9 +97,9 @@ module.exports = (RED: NodeAPI): void => {
       else if (!watch?.state.lastSuccess)
         status.show({ fill: 'grey', shape: 'ring', key: needsMessage(setting) ? 'idle' : 'polling' });
     };
-    const show = (client: Client, round: Round | null) => {
+    const show = (client: Client, round: Round | null, all = watched === null) => {
       const signIn = signInLook(client.credentials.state);
-      status.show(signIn ?? statusLook(watch?.state, round, watched === null));
+      status.show(signIn ?? statusLook(watch?.state, round, all));
     };
 
     const ready = start();
@@ -116,9 +119,11 @@ module.exports = (RED: NodeAPI): void => {
         return;
       }
       const own = watch && named === watched ? watch : undefined;
-      if (msg.poll === true) own?.resume();
-      const round = own ? await own.poll() : await visit(client, named);
-      if (own) show(client, round);
+      // Before the watch is resumed: what that polls by itself may make do with a round that is not quite old.
+      const asked = own ? own.poll() : visit(client, named);
+      if (msg.poll === true) watch?.resume();
+      const round = await asked;
+      if (own || !watch) show(client, round, named === null);
       // The received message itself goes on as the first; the others are copies without its payload.
       const copied = { ...msg, payload: undefined };
       const outgoing = fieldsOf(client, round, named === null, true).map((fields, index) =>
@@ -128,35 +133,39 @@ module.exports = (RED: NodeAPI): void => {
       if (round.error) throw round.error;
     };
 
-    /** One poll for a message that names its own cluster. */
-    const visit = async (client: Client, clusterId: string | null): Promise<Round> => {
+    /** One poll for messages that name their own cluster: those that come meanwhile share it, and its events. */
+    const visit = (client: Client, clusterId: string | null): Promise<Round> => {
+      const underWay = visits.get(clusterId);
+      if (underWay) return underWay.round;
       const once = client.watcher.watch({
         clusterId,
-        interval: 24 * 60 * 60,
+        // One poll is all it makes. In a round of all, what is younger than half the interval is not asked for again.
+        interval: clusterId === null ? SHORTEST_INTERVAL : 24 * 60 * 60,
         milestones: parseMilestones(definition.milestones ?? ''),
         onRound: () => undefined,
-        onEvents: (events) => {
-          // A watch of all clusters hears of it by itself.
-          if (!watch || watched !== null) tell(client, events);
-        },
+        // What the node's own watch hears of, it tells itself.
+        onEvents: (events) =>
+          tell(client, watch ? events.filter((event) => watched !== null && event.clusterId !== watched) : events),
         onTrouble: () => undefined,
       });
-      visits.add(once);
-      try {
-        return await once.poll();
-      } finally {
-        visits.delete(once);
+      const round = once.poll().finally(() => {
+        visits.delete(clusterId);
         once.close();
-      }
+      });
+      visits.set(clusterId, { watch: once, round });
+      return round;
     };
 
-    onInput(this, work, (error) => status.show(failureLook(error)));
+    onInput(this, work, (error) => {
+      // A poll that failed shows already, with the time since when.
+      if (!watch?.state.trouble) status.show(failureLook(error));
+    });
 
     this.on('close', () => {
       closed = true;
       stopListening?.();
       watch?.close();
-      for (const once of visits) once.close();
+      for (const { watch: once } of visits.values()) once.close();
       status.clear();
     });
   }
@@ -168,7 +177,7 @@ module.exports = (RED: NodeAPI): void => {
 function eventMessage(client: Client, event: PrintEvent): NodeMessage {
   const { clusterId, printerId, job } = event;
   return {
-    payload: event,
+    payload: structuredClone(event),
     topic: event.type,
     clusterId,
     ...(printerId ? { printerId } : {}),

@@ -56,7 +56,10 @@ export function readSignIn(config: AccountConfig): SignInSettings {
   const clientId = words(config.clientId);
   if (!clientId)
     throw new PrintingError('NOT_CONFIGURED', 'The account has no client id: open the account and fill it in.');
-  return { authUrl, clientId, clientSecret: config.clientSecret ?? '', scope: words(config.scope) || DEFAULT_SCOPE };
+  const clientSecret = config.clientSecret ?? '';
+  if (!words(clientSecret))
+    throw new PrintingError('NOT_CONFIGURED', 'The account has no client secret: open the account and fill it in.');
+  return { authUrl, clientId, clientSecret, scope: words(config.scope) || DEFAULT_SCOPE };
 }
 
 const words = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');

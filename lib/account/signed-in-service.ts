@@ -1,7 +1,7 @@
 import type { Http, HttpRequest } from '../http/http';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { target, type Target } from '../service/paths';
-import { isExpiredToken, refusalError } from '../service/refusals';
+import { isExpiredToken, readRetryAfter, refusalError } from '../service/refusals';
 import { record } from '../service/wire';
 import type { Credentials } from '../sign-in/credentials';
 import { waitBefore } from '../time/backoff';
@@ -136,7 +136,7 @@ export class SignedInService implements Service, Sender {
       headers,
       text,
       body: parse(text),
-      retryAfter: this.#retryAfter(headers['retry-after']),
+      retryAfter: readRetryAfter(headers['retry-after'], this.#clock.now()),
     };
   }
 
@@ -152,14 +152,6 @@ export class SignedInService implements Service, Sender {
       statusCode: status,
       fate: 'lost',
     });
-  }
-
-  /** Retry-After as milliseconds: seconds or a date. */
-  #retryAfter(header: string | undefined): number | undefined {
-    if (!header) return undefined;
-    const seconds = Number(header);
-    const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - this.#clock.now();
-    return Number.isNaN(wait) ? undefined : Math.max(0, wait);
   }
 }
 

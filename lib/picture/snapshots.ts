@@ -8,7 +8,7 @@ import { isoTime, type Clock } from '../time/clock';
 import { fileName } from './file-name';
 import { findPrinter, type FoundPrinter } from './find-printer';
 import { fetchImage } from './image';
-import { repeated } from './repeat';
+import { repeated } from '../account/repeat';
 import { Shared } from './shared';
 
 export interface SnapshotRequest {

@@ -152,7 +152,7 @@ export class Prints {
         await Promise.all(
           wanted.map((clusterId) =>
             this.#check(request, clusterId, until).catch((error: unknown) =>
-              unknown.set(clusterId, asPrintingError(error)),
+              unknown.set(clusterId, withIds(asPrintingError(error), { clusterId })),
             ),
           ),
         );
@@ -261,7 +261,7 @@ export class Prints {
     });
     if (outcome === 'finished') {
       request.onProgress({ ...NOTHING, ...at, stage: 'finished', percent: 100, job });
-      return { ...result, status: job?.status ?? 'finished', job };
+      return { ...result, status: 'finished', job };
     }
     const sentence = {
       failed: 'The print failed: look at the printer.',

@@ -1,5 +1,5 @@
 import type { Service } from '../account/service';
-import { repeated } from '../picture/repeat';
+import { repeated } from '../account/repeat';
 import { PrintingError } from '../service/errors';
 import { record, text } from '../service/wire';
 import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';

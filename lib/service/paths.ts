@@ -130,5 +130,9 @@ function segment(hole: Hole, id: string | undefined): string {
   if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', `The ${name} is missing.`);
   if (/[/\\]|\.\./.test(id) || id === '.')
     throw new PrintingError('INVALID_INPUT', `The ${name} must not hold a slash or "..".`);
-  return encodeURIComponent(id).replaceAll('%3D', '=');
+  try {
+    return encodeURIComponent(id).replaceAll('%3D', '=');
+  } catch (cause) {
+    throw new PrintingError('INVALID_INPUT', `The ${name} holds characters that no address can carry.`, { cause });
+  }
 }

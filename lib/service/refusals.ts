@@ -62,3 +62,11 @@ export function isExpiredToken(status: number, body: unknown): boolean {
   if (status === 401) return true;
   return status === 403 && ['tokenExpired', 'invalidToken'].includes(readRefusal(body).serviceCode ?? '');
 }
+
+/** The Retry-After header, seconds or a date, as milliseconds from `now`; undefined where it says nothing. */
+export function readRetryAfter(header: string | undefined, now: number): number | undefined {
+  if (!header) return undefined;
+  const seconds = Number(header);
+  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - now;
+  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
+}

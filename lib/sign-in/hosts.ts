@@ -10,7 +10,7 @@ export function readHost(value: unknown, name: string): string {
   if (!given) throw new PrintingError('NOT_CONFIGURED', `The account has no ${name}: open the account and fill it in.`);
   const url = URL.canParse(given) ? new URL(given) : null;
   const safe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(given));
-  if (!url || !safe || url.username || url.password || url.search || url.hash)
+  if (!url || !safe || url.username || url.password || /[?#]/.test(given))
     throw new PrintingError(
       'NOT_CONFIGURED',
       `The account's ${name} must be an address like https://host (http only for this machine itself).`,

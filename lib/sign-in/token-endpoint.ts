@@ -1,7 +1,7 @@
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import { isLoopback } from '../service/loopback';
-import { refusalError } from '../service/refusals';
+import { readRetryAfter, refusalError } from '../service/refusals';
 import { number, record, text, type Json } from '../service/wire';
 import type { Clock } from '../time/clock';
 import { readToken, type Grant, type SignInSettings } from './grant';
@@ -74,7 +74,9 @@ export class TokenEndpoint {
   async #post(url: string, headers: Record<string, string>, body: string): Promise<Response> {
     const answer = await this.#http.text({ method: 'POST', url, headers, body });
     const parsed = parse(answer.text);
-    if (answer.status < 200 || answer.status > 299) throw refusalError(answer.status, parsed, 'the sign-in');
+    const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
+    if (answer.status < 200 || answer.status > 299)
+      throw refusalError(answer.status, parsed, 'the sign-in', retryAfter);
     if (!parsed) throw unexpected();
     return Response.json(tolerated(parsed), { status: 200 });
   }

@@ -55,7 +55,7 @@ export interface UploadsDeps {
   clock: Clock;
   accountId: string;
   /** The workspace that uploads land in now; blank where there is none. */
-  workspace: () => string;
+  workspace: () => Promise<string>;
   /** Web origin to send with uploads (interface, Upload record). */
   origin?: string;
 }
@@ -111,7 +111,7 @@ export class Uploads {
     const content = await openContent(source);
     if (!packs) checkSize(content.size);
     const kind = {
-      workspace: this.#deps.workspace(),
+      workspace: await this.#deps.workspace(),
       type: packs ? `${contentType} packed` : contentType,
       size: content.size,
     };

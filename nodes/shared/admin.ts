@@ -46,7 +46,7 @@ export function addAdminEndpoints(RED: NodeAPI): void {
       const typed = record(request.body) ?? {};
       const deployed = configOf(RED, id);
       if (!deployed && Object.keys(typed).length === 0) throw new UnknownAccount();
-      const config = merge(deployed ?? {}, typed);
+      const config = inEnvironment(RED, id, merge(deployed ?? {}, typed));
       const settings = readSignIn(config);
       const redirectUri = readRedirect(config.redirectUri);
       const organizationId = text(config.organizationId) ?? '';
@@ -181,6 +181,16 @@ function merge(deployed: AccountConfig, typed: Record<string, unknown>): Account
 function fromEnvironment(value: unknown): unknown {
   const name = typeof value === 'string' ? /^\$\{([^}]+)\}$/.exec(value)?.[1] : undefined;
   return name === undefined ? value : (process.env[name] ?? '');
+}
+
+/** Settings such as `${HOST}` as the runtime will read them: Node-RED does so for deployed nodes alone. */
+function inEnvironment(RED: NodeAPI, id: string, config: AccountConfig): AccountConfig {
+  const node = RED.nodes.getNode(id);
+  const read = (value: unknown): unknown =>
+    typeof value === 'string' && /^\$\{[^{}]+\}$/.test(value)
+      ? RED.util.evaluateNodeProperty(value, 'env', node, {})
+      : value;
+  return Object.fromEntries(Object.entries(config).map(([name, value]) => [name, read(value)]));
 }
 
 /** The state that the dialog shows: of the deployed account, or of a sign-in that was made before its deploy. */

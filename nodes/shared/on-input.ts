@@ -13,15 +13,17 @@ export function onInput(
   onError: (error: PrintingError) => void,
 ): void {
   node.on('input', (msg, send, done) => {
-    work(msg, send).then(
-      () => done(),
-      (thrown: unknown) => {
-        const error = asPrintingError(thrown);
-        onError(error);
-        markFailed(msg, error);
-        done(error);
-      },
-    );
+    work(msg, send)
+      .then(
+        () => done(),
+        (thrown: unknown) => {
+          const error = asPrintingError(thrown);
+          onError(error);
+          markFailed(msg, error);
+          done(error);
+        },
+      )
+      .catch((fault: unknown) => node.warn(asPrintingError(fault).message));
   });
 }
 

@@ -15,6 +15,7 @@ export class StatusLine {
   readonly #RED: NodeAPI;
   readonly #node: Node;
   #shown = '';
+  #cleared = false;
   simulated = false;
 
   constructor(RED: NodeAPI, node: Node) {
@@ -26,15 +27,15 @@ export class StatusLine {
     const words = this.#RED._(`status.${key}`, values ?? {});
     const text = this.simulated ? `${words} ${this.#RED._('status.simulated')}` : words;
     const shown = JSON.stringify([fill, shape, text]);
-    if (shown === this.#shown) return;
+    if (this.#cleared || shown === this.#shown) return;
     this.#shown = shown;
     this.#node.status({ fill, shape, text });
   }
 
+  /** For good: the node closes, and what a later answer would show is its successor's affair. */
   clear(): void {
-    if (this.#shown === '') return;
-    this.#shown = '';
-    this.#node.status({});
+    this.#cleared = true;
+    if (this.#shown !== '') this.#node.status({});
   }
 }
 

@@ -92,6 +92,7 @@ export class Flow {
     await helper.request().get(`/remote-printing/callback${back.search}`).expect(200);
   }
 
+  head = (path: string) => helper.request().head(`/remote-printing/${path}`);
   get = (path: string) => helper.request().get(`/remote-printing/${path}`);
   post = (path: string, body: object = {}) => helper.request().post(`/remote-printing/${path}`).send(body);
 

@@ -21,7 +21,7 @@ export async function signedInClient(
       userId: user?.userId ?? '',
       organizationId: user?.organizations[0]?.organizationId ?? '',
       redirectUri,
-      scope: 'all',
+      scope: 'apiToken' in settings.signIn ? '' : settings.signIn.scope,
       challenge: null,
     });
     await store.put(grantKey(accountId), {

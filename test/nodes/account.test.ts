@@ -1,42 +1,76 @@
 import assert from 'node:assert/strict';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import helper from 'node-red-node-test-helper';
 import { startSimulator, type Simulator } from '../../simulator';
 import { followTo } from '../helpers/browser';
-import { Flow } from '../helpers/flow';
+import { catchNode, Flow, helperNode, type Definition } from '../helpers/flow';
 
 const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
+
+const watchNode = (changes = {}): Definition => ({
+  id: 'watch',
+  type: 'remote-printing-cluster-status',
+  account: 'account',
+  interval: 60,
+  wires: [['status'], []],
+  ...changes,
+});
+const printNode = (changes = {}): Definition => ({
+  id: 'print',
+  type: 'remote-printing-upload-and-print',
+  account: 'account',
+  source: 'payload',
+  timeout: 20,
+  wires: [['result'], []],
+  ...changes,
+});
+const around = [helperNode('status'), helperNode('result'), helperNode('caught'), catchNode(['caught'])];
+
+/** Everything that Node-RED's log was told so far. */
+const logged = (): { level: number; msg: unknown }[] =>
+  (helper.log() as unknown as { args: [{ level: number; msg: unknown }][] }).args.map(([entry]) => entry);
 
 describe('nodes/account', () => {
   let simulator: Simulator;
   let flow: Flow;
 
-  before(async () => {
-    simulator = await startSimulator({ autoApprove: true });
-  });
-  after(() => simulator.close());
   beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true });
     flow = await Flow.start(simulator);
   });
-  afterEach(() => flow.stop());
+  afterEach(async () => {
+    await flow.stop();
+    await simulator.close();
+  });
+
+  const state = async (id = 'account') => (await flow.get(`accounts/${id}`).expect(200)).body;
+  const works = async (id = 'account') =>
+    assert.equal((await flow.get(`accounts/${id}/clusters`).expect(200)).body.length, 3);
+  const struck = async (fault: { hits: number }) => {
+    while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+  };
 
   it('is signed out at first, signed in after the round trip, and signed out again', async () => {
     await flow.deploy([], { signIn: false });
-    const { body: before } = await flow.get('accounts/account').expect(200);
-    assert.deepEqual(before, {
+    const out = {
       state: 'signed-out',
       user: null,
       organizationId: null,
       expiresAt: null,
       error: null,
       simulated: false,
-    });
+    };
+    assert.deepEqual(await state(), out);
     await flow.signIn();
-    const { body: after } = await flow.get('accounts/account').expect(200);
-    assert.equal(after.state, 'signed-in');
-    assert.ok(simulator.users.some(({ username }) => username === after.user));
-    assert.ok(Date.parse(after.expiresAt) > Date.now());
+    const signedIn = await state();
+    assert.equal(signedIn.state, 'signed-in');
+    assert.equal(signedIn.user, simulator.users[0]?.username);
+    assert.equal(signedIn.organizationId, simulator.users[0]?.organizations[0]?.organizationId);
+    assert.ok(Date.parse(signedIn.expiresAt) > Date.now());
     await flow.post('accounts/account/sign-out').expect(200);
-    const { body: last } = await flow.get('accounts/account');
-    assert.equal(last.state, 'signed-out');
+    assert.deepEqual(await state(), out);
   });
 
   it('signs in before the first deploy, by pasting the address', async () => {
@@ -47,16 +81,391 @@ describe('nodes/account', () => {
     assert.equal(body.redirectUri, REDIRECT);
     const back = await followTo(body.authorizeUrl, REDIRECT);
     await flow.post('accounts/new/sign-in/complete', { url: back.href }).expect(200);
-    const { body: state } = await flow.get('accounts/new').expect(200);
-    assert.equal(state.state, 'signed-in');
-    await flow.deploy([], {
-      account: { ...flow.account, id: 'new' },
-      credentials: { new: flow.credentials.account },
-      signIn: false,
+    const early = await state('new');
+    assert.equal(early.state, 'signed-in');
+    assert.equal(early.user, simulator.users[0]?.username);
+    const account = { ...flow.account, id: 'new' };
+    await flow.deploy([], { account, credentials: { new: flow.credentials.account }, signIn: false });
+    assert.equal((await state('new')).state, 'signed-in');
+    await works('new');
+  });
+
+  it('goes over to sign-in needed when the service ends the sign-in, and back by a new one', async () => {
+    await flow.deploy([watchNode(), ...around]);
+    await works();
+    simulator.tokens.revokeGrants();
+    const { body } = await flow.get('accounts/account/clusters').expect(400);
+    assert.equal(body.code, 'NOT_SIGNED_IN');
+    const ended = await state();
+    assert.equal(ended.state, 'sign-in-needed');
+    assert.equal(ended.expiresAt, null);
+    assert.match(ended.error, /sign in again/);
+    assert.equal(flow.looks('watch').at(-1)?.text, 'status.signIn');
+    const before = simulator.requests.count();
+    await flow.get('accounts/account/clusters').expect(400);
+    assert.equal(simulator.requests.count(), before);
+    await flow.signIn();
+    assert.equal((await state()).state, 'signed-in');
+    await works();
+  });
+
+  it('keeps its sign-in over a restart of the runtime', async () => {
+    await flow.deploy([]);
+    await flow.stop({ keep: true });
+    flow = await Flow.start(simulator, flow.userDir);
+    await flow.deploy([], { signIn: false });
+    await works();
+    assert.equal(simulator.tokens.exchanges, 1);
+  });
+
+  describe('with a static token', () => {
+    const byToken = (apiToken: string | undefined) =>
+      flow.deploy([watchNode(), ...around], {
+        account: { ...flow.account, signIn: 'token' },
+        credentials: { account: { apiToken } },
+      });
+
+    it('is unchecked, then signed in', async () => {
+      simulator.faults.add({ endpoint: '*', delay: 50, times: 'always' });
+      await byToken(simulator.users[0]?.apiToken);
+      assert.equal((await state()).state, 'unchecked');
+      simulator.faults.clear();
+      await works();
+      assert.equal((await state()).state, 'signed-in');
+      assert.equal(simulator.requests.count('token'), 0);
     });
-    const { body: deployed } = await flow.get('accounts/new').expect(200);
-    assert.equal(deployed.state, 'signed-in');
-    const { body: clusters } = await flow.get('accounts/new/clusters').expect(200);
-    assert.equal(clusters.length, 3);
+
+    it('needs another one once it was refused, is not sent again, and works after a deploy', async () => {
+      await byToken('not-a-token');
+      const caught = flow.listen('caught');
+      const { body } = await flow.get('accounts/account/clusters').expect(400);
+      assert.equal(body.code, 'NOT_SIGNED_IN');
+      const { state: now, error } = await state();
+      assert.equal(now, 'sign-in-needed');
+      assert.match(error, /API token/);
+      const before = simulator.requests.count();
+      flow.send('watch', { payload: 1 });
+      const { error: told } = await caught.find((msg) => msg.payload === 1);
+      assert.equal((told as { code?: string }).code, 'NOT_SIGNED_IN');
+      assert.equal(simulator.requests.count(), before);
+      await byToken(simulator.users[0]?.apiToken);
+      await works();
+    });
+
+    it('without the token is signed out', async () => {
+      await byToken('');
+      assert.equal((await state()).state, 'signed-out');
+      const { body } = await flow.get('accounts/account/clusters').expect(400);
+      assert.equal(body.code, 'NOT_SIGNED_IN');
+    });
+  });
+
+  describe('misconfigured', () => {
+    const CASES: [what: string, account: object | null, credentials: object, names: RegExp][] = [
+      ['without an account host', { authUrl: '' }, {}, /account host/],
+      ['with a malformed account host', { authUrl: 'account.example' }, {}, /account host/],
+      ['without an API host', { apiUrl: undefined }, {}, /API host/],
+      ['with plain http to elsewhere', { apiUrl: 'http://api.example' }, {}, /API host/],
+      ['without a client id', {}, { clientId: '' }, /client id/],
+      ['without a client secret', {}, { clientSecret: undefined }, /client secret/],
+      ['with a malformed storage path', { storagePath: 'x y' }, {}, /storage path/],
+      ['with a malformed origin', { origin: 'here' }, {}, /origin/],
+      ['with malformed paths', { paths: '{' }, {}, /paths/],
+      ['with a token that holds a line break', { signIn: 'token' }, { apiToken: 'a\nb' }, /API token/],
+      ['missing', { id: 'other' }, {}, /no account/],
+      ['disabled', { d: true }, {}, /no account/],
+    ];
+    for (const [what, changes, credentials, names] of CASES)
+      it(`${what}: every message ends as NOT_CONFIGURED`, async () => {
+        const account = { ...flow.account, ...changes };
+        await flow.deploy([watchNode(), printNode(), ...around], {
+          account,
+          credentials: { account: { ...flow.credentials.account, ...credentials } },
+          signIn: false,
+        });
+        const caught = flow.listen('caught');
+        for (const id of ['watch', 'print']) {
+          flow.send(id, { payload: id, filename: 'a.gcode', clusterId: 'c' });
+          const { error } = await caught.find(({ payload }) => payload === id);
+          const { code, message } = error as { code?: string; message: string };
+          assert.equal(code, 'NOT_CONFIGURED');
+          assert.match(message, names);
+          assert.equal(flow.looks(id).at(-1)?.text, 'status.error.NOT_CONFIGURED');
+        }
+        assert.equal(caught.all.length, 2);
+        assert.equal(simulator.requests.count(), 0);
+      });
+
+    it('tells the editor what is wrong', async () => {
+      await flow.deploy([], { account: { ...flow.account, apiUrl: '' }, signIn: false });
+      const { state: now, error } = await state();
+      assert.equal(now, 'signed-out');
+      assert.match(error, /API host/);
+      for (const path of ['clusters', 'workspaces', 'diagnostics']) {
+        const { body } = await flow.get(`accounts/account/${path}`).expect(400);
+        assert.equal(body.code, 'NOT_CONFIGURED');
+      }
+    });
+
+    it('is mended by a deploy', async () => {
+      await flow.deploy([watchNode(), ...around], { account: { ...flow.account, apiUrl: '' }, signIn: false });
+      await flow.deploy([watchNode(), ...around]);
+      await works();
+    });
+  });
+
+  describe('of which the credentials change by a deploy', () => {
+    const redeploy = (changes: object) =>
+      flow.deploy([], { credentials: { account: { ...flow.credentials.account, ...changes } }, signIn: false });
+    beforeEach(() => flow.deploy([]));
+
+    it('keeps the sign-in with another secret; where the service refuses that, a sign-in is needed', async () => {
+      await redeploy({ clientSecret: 'another' });
+      assert.equal((await state()).state, 'signed-in');
+      simulator.tokens.expireAccessTokens();
+      const { body } = await flow.get('accounts/account/clusters').expect(400);
+      assert.equal(body.code, 'NOT_SIGNED_IN');
+      const { state: now, error } = await state();
+      assert.equal(now, 'sign-in-needed');
+      assert.match(error, /client secret|client id/);
+      await redeploy({});
+      assert.equal((await state()).state, 'signed-in');
+      await works();
+      assert.equal(simulator.tokens.refreshes, 1);
+    });
+
+    it('gives the tokens to no other client, and has them again for the old one', async () => {
+      const before = simulator.requests.count();
+      await redeploy({ clientId: 'another' });
+      assert.equal((await state()).state, 'signed-out');
+      await flow.get('accounts/account/clusters').expect(400);
+      assert.equal(simulator.requests.count(), before);
+      await redeploy({});
+      await works();
+    });
+
+    it('gives the tokens to no other host', async () => {
+      const other = await startSimulator({ autoApprove: true });
+      try {
+        await flow.deploy([], {
+          account: { ...flow.account, authUrl: other.authUrl, apiUrl: other.apiUrl },
+          signIn: false,
+        });
+        assert.equal((await state()).state, 'signed-out');
+        await flow.get('accounts/account/clusters').expect(400);
+        assert.equal(other.requests.count(), 0);
+      } finally {
+        await other.close();
+      }
+    });
+  });
+
+  describe('deployed again in the middle of a refresh', () => {
+    for (const type of ['full', 'flows', 'nodes'] as const)
+      for (const changed of ['account', 'watch'] as const)
+        it(`(${type}, ${changed} changed) renews once and stays signed in`, async () => {
+          const deploy = (name: string) =>
+            flow.deploy([watchNode({ name: changed === 'watch' ? name : '' }), ...around], {
+              account: { ...flow.account, name: changed === 'account' ? name : '' },
+              type,
+              signIn: false,
+            });
+          await deploy('before');
+          await flow.signIn();
+          simulator.tokens.expireAccessTokens();
+          const slow = simulator.faults.add({ endpoint: 'token', delay: 300 });
+          flow.send('watch', { payload: 1 });
+          await struck(slow);
+          const began = performance.now();
+          await deploy('after');
+          assert.ok(performance.now() - began < 3000);
+          assert.equal((await state()).state, 'signed-in');
+          await works();
+          assert.equal(simulator.tokens.refreshes, 1);
+          assert.equal(simulator.tokens.reuseDetections, 0);
+        });
+
+    it('and stopped, leaves the renewed pair on disk', async () => {
+      await flow.deploy([watchNode(), ...around]);
+      simulator.tokens.expireAccessTokens();
+      const slow = simulator.faults.add({ endpoint: 'token', delay: 200 });
+      flow.send('watch', { payload: 1 });
+      await struck(slow);
+      await flow.stop({ keep: true });
+      flow = await Flow.start(simulator, flow.userDir);
+      await flow.deploy([], { signIn: false });
+      await works();
+      assert.equal(simulator.tokens.refreshes, 1);
+    });
+  });
+
+  describe('of the simulated service', () => {
+    const simulated: Definition = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
+    const deploy = (nodes: Definition[] = []) => flow.deploy(nodes, { account: simulated, credentials: {} });
+
+    it('signs itself in, and says everywhere that nothing is real', async () => {
+      await deploy([watchNode(), ...around]);
+      const status = flow.listen('status');
+      const now = await state();
+      assert.equal(now.state, 'signed-in');
+      assert.equal(now.simulated, true);
+      await works();
+      flow.send('watch', {});
+      assert.equal((await status.at(0)).simulated, true);
+      const { body } = await flow.get('accounts/account/diagnostics').expect(200);
+      assert.equal(body.simulated, true);
+      for (const url of [body.settings.apiUrl, body.settings.authUrl]) assert.equal(new URL(url).hostname, '127.0.0.1');
+      assert.match(flow.looks('watch').at(-1)?.text ?? '', /status\.simulated$/);
+    });
+
+    it('asks nothing of any other service', async () => {
+      await flow.deploy([], { account: { ...flow.account, service: 'simulator' } });
+      await works();
+      assert.equal(simulator.requests.count(), 0);
+    });
+
+    it('goes on with its world after a redeploy and a restart', async () => {
+      const nodes = [watchNode(), printNode(), ...around];
+      await deploy(nodes);
+      const [{ clusterId }] = (await flow.get('accounts/account/clusters').expect(200)).body;
+      const caught = flow.listen('caught');
+      const result = flow.listen('result');
+      flow.send('print', { payload: ';TIME:7200\nG28\n', filename: 'kept.gcode', clusterId });
+      const printed = await Promise.race([result.at(0), caught.at(0)]);
+      assert.equal((printed.payload as { printed?: boolean }).printed, true, inspect(printed.error));
+      const names = async () => {
+        const status = flow.listen('status');
+        flow.send('watch', { asked: true });
+        const { payload } = await status.find(({ asked, topic }) => asked === true && topic === clusterId);
+        return (payload as { jobs: { name: string }[] }).jobs.map(({ name }) => name);
+      };
+      // Lists show it after a moment.
+      while ((await names()).length === 0);
+      await deploy(nodes);
+      assert.deepEqual(await names(), ['kept.gcode']);
+      await flow.stop({ keep: true });
+      flow = await Flow.start(simulator, flow.userDir);
+      await deploy(nodes);
+      assert.deepEqual(await names(), ['kept.gcode']);
+    });
+
+    it('can be signed out, and a deploy signs it in again', async () => {
+      await deploy();
+      await flow.post('accounts/account/sign-out').expect(200);
+      assert.equal((await state()).state, 'signed-out');
+      await deploy();
+      await works();
+    });
+
+    it('starts beside another one', async () => {
+      await flow.deploy([simulated, { ...simulated, id: 'second' }].slice(1), { account: simulated, credentials: {} });
+      await works();
+      await works('second');
+    });
+  });
+
+  describe('keeps secrets', () => {
+    it('out of flows, statuses, messages, answers and the log', async () => {
+      const secrets = new Set<string>([simulator.client.secret]);
+      simulator.faults.add({
+        endpoint: 'token',
+        times: 'always',
+        transform: (body) => {
+          const { access_token: access, refresh_token: refresh } = body as Record<string, string>;
+          for (const secret of [access, refresh]) if (secret) secrets.add(secret);
+          return body;
+        },
+      });
+      await flow.deploy([watchNode(), printNode(), ...around]);
+      const inboxes = ['status', 'result', 'caught'].map((id) => flow.listen(id));
+      const answers: unknown[] = [];
+      simulator.tokens.expireAccessTokens();
+      flow.send('watch', { turn: 1 });
+      await inboxes[0]?.find(({ turn }) => turn === 1);
+      for (const path of ['', '/clusters', '/workspaces', '/diagnostics'])
+        answers.push((await flow.get(`accounts/account${path}`)).body);
+      simulator.tokens.revokeGrants();
+      flow.send('watch', { turn: 2 });
+      await inboxes[2]?.find(({ turn }) => turn === 2);
+      answers.push(await state());
+      assert.equal(secrets.size, 5);
+
+      const flows: unknown = (helper as unknown as { _redNodes: { getFlows(): unknown } })._redNodes.getFlows();
+      const looks = ['watch', 'print'].map((id) => flow.looks(id));
+      const messages = inboxes.map(({ all }) =>
+        all.map(({ error, ...msg }) => [msg, inspect(error, { depth: Infinity, showHidden: true })]),
+      );
+      for (const [where, told] of Object.entries({ flows, looks, messages, answers, log: logged() })) {
+        const text = inspect(told, { depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity });
+        for (const secret of secrets) assert.ok(!text.includes(secret), `A secret stands in the ${where}.`);
+      }
+      assert.ok(logged().length > 0);
+    });
+  });
+
+  describe('keeps its state', () => {
+    const folder = () => join(flow.userDir, 'remote-printing');
+    const grantFile = async () => {
+      const [name = ''] = await readdir(join(folder(), 'grant'));
+      return join(folder(), 'grant', name);
+    };
+    let secret: string;
+    /** Gives the runtime a credential secret, as its settings file does. */
+    const useSecret = () =>
+      Object.assign(helper.settings(undefined as never), {
+        get: (name: string) => (name === 'credentialSecret' ? secret : undefined),
+      });
+
+    it('for its owner alone', async () => {
+      await flow.deploy([]);
+      const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+      assert.equal(await mode(join(folder(), 'grant')), '700');
+      assert.equal(await mode(await grantFile()), '600');
+    });
+
+    it('encrypted with the credential secret; with another one it counts as missing, with a warning', async () => {
+      secret = 'first secret';
+      useSecret();
+      await flow.deploy([]);
+      const content = await readFile(await grantFile(), 'utf8');
+      for (const token of [...simulator.tokens.refreshTokens, 'eyJ', 'accessToken'])
+        assert.ok(!content.includes(token));
+      secret = 'second secret';
+      await flow.deploy([], { signIn: false });
+      assert.equal((await state()).state, 'signed-out');
+      const names = await readdir(join(folder(), 'grant'));
+      assert.ok(names.some((name) => name.includes('.damaged-')));
+      assert.ok(logged().some(({ msg }) => String(msg).includes('decrypted')));
+    });
+
+    for (const [what, content] of [
+      ['empty', ''],
+      ['cut', '{"version":1,"key":["grant"'],
+      ['of another kind', '[]'],
+    ] as const)
+      it(`set aside where a file is ${what}, and goes on signed out`, async () => {
+        await flow.deploy([]);
+        const file = await grantFile();
+        await writeFile(file, content);
+        await flow.deploy([], { signIn: false });
+        assert.equal((await state()).state, 'signed-out');
+        assert.deepEqual(
+          (await readdir(join(folder(), 'grant'))).filter((name) => name.endsWith('.json')),
+          [],
+        );
+        assert.ok(logged().some(({ msg }) => String(msg).includes('set aside')));
+        await flow.signIn();
+        await works();
+      });
+
+    it('makes its folder anew where somebody removed it', async () => {
+      await flow.deploy([]);
+      await rm(folder(), { recursive: true, force: true });
+      simulator.tokens.expireAccessTokens();
+      const { body } = await flow.get('accounts/account/clusters').expect(400);
+      assert.equal(body.code, 'NOT_SIGNED_IN');
+      await flow.signIn();
+      await works();
+    });
   });
 });

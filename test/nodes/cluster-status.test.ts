@@ -1,63 +1,957 @@
 import assert from 'node:assert/strict';
+import type { NodeMessage } from 'node-red';
+import helper from 'node-red-node-test-helper';
 import type { ClusterStatus } from '../../lib/service/cluster-status';
-import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition } from '../helpers/flow';
+import type { PrintEvent } from '../../lib/watch/events';
+import { startSimulator, type Fault, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import { TurnedTime } from '../helpers/turned-time';
+
+const node = (changes = {}): Definition => ({
+  id: 'watch',
+  type: 'remote-printing-cluster-status',
+  account: 'account',
+  interval: 60,
+  send: 'always',
+  milestones: '25,50,75',
+  wires: [['status'], ['events']],
+  ...changes,
+});
+const ends: Definition[] = [
+  ...['status', 'events', 'caught', 'completed'].map(helperNode),
+  catchNode(['caught']),
+  { id: 'complete', type: 'complete', scope: ['watch'], wires: [['completed']] },
+];
+const payloadOf = (msg: NodeMessage) => msg.payload as ClusterStatus;
+const eventOf = (msg: NodeMessage) => msg.payload as PrintEvent;
+const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 
 describe('nodes/cluster-status', () => {
+  let time: TurnedTime;
   let simulator: Simulator;
   let flow: Flow;
-  const node = (changes = {}): Definition => ({
-    id: 'watch',
-    type: 'remote-printing-cluster-status',
-    account: 'account',
-    interval: 60,
-    send: 'always',
-    milestones: '25,50,75',
-    wires: [['status'], ['events']],
-    ...changes,
-  });
-  const all = (changes = {}) => [
-    node(changes),
-    helperNode('status'),
-    helperNode('events'),
-    helperNode('caught'),
-    catchNode(['caught']),
-  ];
-  const clusterIds = () =>
-    simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId).map(({ clusterId }) => clusterId);
+  let status: Inbox;
+  let events: Inbox;
+  let caught: Inbox;
+  let completed: Inbox;
 
   beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true });
+    time = new TurnedTime();
+    simulator = await startSimulator({ autoApprove: true, now: time.now });
     flow = await Flow.start(simulator);
   });
   afterEach(async () => {
     await flow.stop();
     await simulator.close();
+    time.restore();
   });
 
-  it('polls at deploy and gives one message per cluster, with parts', async () => {
-    await flow.deploy(all());
-    await flow.signIn();
-    await flow.deploy(all());
-    const status = flow.listen('status');
-    const messages = [await status.at(0), await status.at(1), await status.at(2)];
-    assert.deepEqual(
-      messages.map(({ clusterId }) => clusterId),
-      clusterIds(),
+  const clusterIds = () =>
+    simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId).map(({ clusterId }) => clusterId);
+  const firstId = () => clusterIds()[0] ?? '';
+  const listen = () => {
+    [status, events, caught, completed] = ['status', 'events', 'caught', 'completed'].map((id) => flow.listen(id)) as [
+      Inbox,
+      Inbox,
+      Inbox,
+      Inbox,
+    ];
+  };
+  /** Signed in, with one node that watches the first cluster, after its poll at deploy. */
+  const watchFirst = async (changes = {}, more: Definition[] = []) => {
+    await flow.deploy([], {});
+    await flow.deploy([node({ cluster: firstId(), ...changes }), ...more, ...ends]);
+    listen();
+    await settled();
+  };
+  /** Until the poll that is under way is over. */
+  const settled = () => time.settled();
+  const struck = async (fault: { hits: number }) => {
+    while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+  };
+  let turns = 0;
+  /** Sends a message through the node; resolves when it has ended, with the messages that came out of it. */
+  const ask = async (msg: NodeMessage = {}, id = 'watch') => {
+    const turn = ++turns;
+    const isIt = (other: NodeMessage) => other.turn === turn;
+    const ended = Promise.race([completed.find(isIt), caught.find((other) => isIt(other))]);
+    flow.send(id, { ...msg, turn });
+    const end = await time.until(ended);
+    await time.settled();
+    return { end, out: status.all.filter(isIt), code: codeOf(end) };
+  };
+  const looks = (id = 'watch') => flow.looks(id).map(({ text }) => text);
+  const types = () => events.all.map(({ topic }) => topic);
+  const down: Fault = { endpoint: '*', status: 503, times: 'always' };
+
+  describe('gives the status', () => {
+    it('at deploy, one message per cluster, with parts', async () => {
+      await flow.deploy([]);
+      await flow.deploy([node(), ...ends]);
+      listen();
+      const messages = [await status.at(0), await status.at(1), await status.at(2)];
+      assert.deepEqual(
+        messages.map(({ clusterId }) => clusterId),
+        clusterIds(),
+      );
+      const parts = messages.map(({ parts }) => parts as { id: string; type: string; index: number; count: number });
+      assert.deepEqual(
+        parts.map(({ index, count, type }) => [index, count, type]),
+        [
+          [0, 3, 'array'],
+          [1, 3, 'array'],
+          [2, 3, 'array'],
+        ],
+      );
+      assert.equal(new Set(parts.map(({ id }) => id)).size, 1);
+      for (const { payload, topic, clusterId, raw, _msgid } of messages) {
+        const shown = payload as ClusterStatus;
+        assert.equal(topic, clusterId);
+        assert.equal(shown.clusterId, clusterId);
+        assert.equal(shown.online, true);
+        assert.equal(shown.stale, false);
+        assert.ok(shown.name && shown.model && shown.hostGuid);
+        assert.ok((raw as { generated_time: string }).generated_time);
+        assert.ok(_msgid);
+      }
+      assert.equal(looks().at(-1), 'status.clusters');
+      assert.ok(!looks().includes('status.signIn'), 'It asks nobody to sign in who is signed in.');
+    });
+
+    it('of one cluster without parts, with the fields of the contract', async () => {
+      await watchFirst();
+      const [msg] = status.all;
+      assert.ok(msg);
+      assert.equal(status.all.length, 1);
+      assert.equal(msg.parts, undefined);
+      assert.equal('simulated' in msg, false);
+      const { printers, ...rest } = payloadOf(msg);
+      const keys = 'authorized clusterId current generatedAt history hostGuid jobs model name online receivedAt stale';
+      assert.deepEqual(Object.keys(rest).sort(), keys.split(' '));
+      assert.equal(printers.length, 1);
+      assert.equal(printers[0]?.status, 'idle');
+      assert.equal(looks().at(-1), 'status.idle');
+    });
+
+    it('every interval', async () => {
+      await watchFirst({ interval: 20 });
+      const first = simulator.requests.count('clusterStatus');
+      await time.pass(19);
+      assert.equal(simulator.requests.count('clusterStatus'), first);
+      await time.pass(4);
+      assert.equal(simulator.requests.count('clusterStatus'), first + 1);
+      await time.pass(44);
+      assert.equal(simulator.requests.count('clusterStatus'), first + 3);
+      assert.equal(status.all.length, 4);
+      assert.equal(new Set(status.all.map(({ _msgid }) => _msgid)).size, 4);
+    });
+
+    it('no more often than every ten seconds, with a warning', async () => {
+      await watchFirst({ interval: 2 });
+      const warned = flow.node('watch').warn as unknown as { args: [string][] };
+      assert.deepEqual(warned.args.flat(), ['warning.interval']);
+      const first = simulator.requests.count('clusterStatus');
+      await time.pass(9);
+      assert.equal(simulator.requests.count('clusterStatus'), first);
+      await time.pass(3);
+      assert.equal(simulator.requests.count('clusterStatus'), first + 1);
+    });
+
+    it('with changes alone where that is wanted', async () => {
+      await watchFirst({ interval: 10, send: 'changes' });
+      await time.pass(60);
+      assert.equal(status.all.length, 1);
+      simulator.world.setOnline(1, false);
+      await time.pass(24);
+      assert.equal(status.all.length, 2);
+      assert.equal(payloadOf(status.all[1] as NodeMessage).online, false);
+      const { out } = await ask();
+      assert.equal(out.length, 1);
+    });
+
+    it('as copies that a flow may change', async () => {
+      await watchFirst({}, [
+        node({ id: 'second', cluster: firstId(), wires: [['changer'], []] }),
+        helperNode('changer'),
+      ]);
+      flow.node('changer').on('input', ({ payload, raw }, _send, done) => {
+        for (const object of [payload, raw] as Record<string, unknown>[])
+          for (const key of Object.keys(object)) object[key] = 'mine';
+        done();
+      });
+      await time.pass(140);
+      const [before, after] = [status.all[0], status.all.at(-1)] as [NodeMessage, NodeMessage];
+      assert.ok(status.all.length >= 3);
+      assert.equal(payloadOf(after).name, payloadOf(before).name);
+      assert.deepEqual(events.all, []);
+      simulator.faults.add(down);
+      const { out } = await ask();
+      assert.equal(payloadOf(out[0] as NodeMessage).name, payloadOf(before).name);
+    });
+  });
+
+  describe('answers a message', () => {
+    it('at once, on the message itself, with one done after it', async () => {
+      await watchFirst();
+      const order: string[] = [];
+      flow.node('status').on('input', (_msg, _send, done) => {
+        order.push('sent');
+        done();
+      });
+      flow.node('completed').on('input', (_msg, _send, done) => {
+        order.push('done');
+        done();
+      });
+      const [req, res] = [{ req: 1 }, { res: 1 }];
+      const requests = simulator.requests.count('clusterStatus');
+      const { out } = await ask({ _msgid: 'the-id', req, res, other: { deep: 1 }, filename: 'kept' });
+      assert.equal(simulator.requests.count('clusterStatus'), requests + 1);
+      const [msg] = out;
+      assert.ok(msg);
+      assert.equal(out.length, 1);
+      assert.equal(msg._msgid, 'the-id');
+      assert.equal(msg.req, req);
+      assert.equal(msg.res, res);
+      assert.deepEqual(msg.other, { deep: 1 });
+      assert.equal(msg.filename, 'kept');
+      assert.equal(msg.clusterId, firstId());
+      assert.equal(payloadOf(msg).clusterId, firstId());
+      await time.pass(1);
+      assert.deepEqual(order, ['sent', 'done']);
+    });
+
+    it('of all clusters on as many messages, the others without what it brought as payload', async () => {
+      await watchFirst({ cluster: '' });
+      const res = { res: 1 };
+      const { out } = await ask({ _msgid: 'the-id', payload: Buffer.alloc(10), res, kept: true });
+      assert.deepEqual(
+        out.map(({ clusterId }) => clusterId),
+        clusterIds(),
+      );
+      assert.deepEqual(
+        out.map(({ parts }) => (parts as { index: number }).index),
+        [0, 1, 2],
+      );
+      for (const msg of out) {
+        assert.equal(msg._msgid, 'the-id');
+        assert.equal(msg.res, res);
+        assert.equal(msg.kept, true);
+      }
+      assert.equal(completed.all.length, 1);
+    });
+
+    it('for the cluster that it names, where the setting is blank', async () => {
+      await watchFirst({ cluster: '' });
+      const [, second] = clusterIds();
+      const { out } = await ask({ clusterId: second });
+      assert.deepEqual(
+        out.map(({ clusterId }) => clusterId),
+        [second],
+      );
+      assert.equal(out[0]?.parts, undefined);
+    });
+
+    it('for the cluster of the setting, whatever it names', async () => {
+      await watchFirst();
+      const { out } = await ask({ clusterId: clusterIds()[1] });
+      assert.deepEqual(
+        out.map(({ clusterId }) => clusterId),
+        [firstId()],
+      );
+    });
+
+    it('with anew read figures each time', async () => {
+      await watchFirst({ cluster: '' });
+      for (const name of ['one', 'two']) {
+        simulator.world.setName(1, name);
+        const { out } = await ask({ poll: true });
+        assert.equal(payloadOf(out[0] as NodeMessage).name, name);
+      }
+    });
+
+    for (const [what, msg] of [
+      ['unknown', { clusterId: 'nobody' }],
+      ['gone from the account', { clusterId: 'gone=' }],
+    ] as const)
+      it(`of a cluster that is ${what} with NOT_FOUND`, async () => {
+        await watchFirst({ cluster: '' });
+        const { end, out, code } = await ask(msg);
+        assert.equal(code, 'NOT_FOUND');
+        assert.equal(end.statusCode, 404);
+        assert.equal(end.clusterId, msg.clusterId);
+        assert.deepEqual(out, []);
+        assert.equal(completed.all.length, 0);
+        assert.equal(caught.all.length, 1);
+        assert.equal((await ask({ clusterId: firstId() })).code, undefined);
+      });
+
+    for (const clusterId of ['../admin', 'a/b', '..', 'a\\b'])
+      it(`with the cluster ${clusterId} with INVALID_INPUT, and asks for nothing`, async () => {
+        await watchFirst({ cluster: '' });
+        await time.pass(1);
+        const { code } = await ask({ clusterId });
+        assert.equal(code, 'INVALID_INPUT');
+        assert.ok(!simulator.requests.list().some(({ path }) => path.includes('admin')));
+      });
+
+    for (const clusterId of [{}, ['a'], true])
+      it(`with the cluster ${JSON.stringify(clusterId)} with INVALID_INPUT`, async () => {
+        await watchFirst({ cluster: '' });
+        assert.equal((await ask({ clusterId })).code, 'INVALID_INPUT');
+      });
+
+    it('for all where the property is missing that should name one, with figures of now', async () => {
+      await watchFirst({ cluster: 'target', clusterType: 'msg' });
+      for (const name of ['one', 'two']) {
+        simulator.world.setName(1, name);
+        const { out } = await ask();
+        assert.deepEqual(
+          out.map(({ clusterId }) => clusterId),
+          clusterIds(),
+        );
+        assert.equal(payloadOf(out[0] as NodeMessage).name, name);
+        await time.pass(6);
+      }
+    });
+
+    it('many at once, each once', async () => {
+      await watchFirst();
+      const requests = simulator.requests.count('clusterStatus');
+      const answers = await Promise.all(Array.from({ length: 20 }, () => ask()));
+      assert.ok(answers.every(({ out }) => out.length === 1));
+      assert.equal(completed.all.length, 20);
+      assert.ok(simulator.requests.count('clusterStatus') - requests <= 2);
+    });
+  });
+
+  describe('reads its cluster from', () => {
+    const cases: [type: string, value: () => string, msg: object][] = [
+      ['str', () => clusterIds()[1] ?? '', {}],
+      [
+        'msg',
+        () => 'target.id',
+        {
+          target: {
+            get id() {
+              return clusterIds()[1];
+            },
+          },
+        },
+      ],
+      ['env', () => 'TEST_CLUSTER', {}],
+      ['str', () => '${TEST_CLUSTER}', {}],
+      ['flow', () => 'chosen', {}],
+      ['global', () => 'chosen', {}],
+      ['jsonata', () => '$env("TEST_CLUSTER")', {}],
+      [
+        'jsonata',
+        () => 'target.id',
+        {
+          target: {
+            get id() {
+              return clusterIds()[1];
+            },
+          },
+        },
+      ],
+    ];
+    for (const [clusterType, value, msg] of cases)
+      it(`${clusterType} ${value.toString().slice(6, 26)}`, async () => {
+        process.env.TEST_CLUSTER = clusterIds()[1];
+        await flow.deploy([node({ id: 'dummy' }), ...ends]);
+        for (const context of ['flow', 'global'] as const)
+          flow.node('dummy').context()[context].set('chosen', clusterIds()[1]);
+        await watchFirst({ cluster: value(), clusterType });
+        const { out } = await ask(JSON.parse(JSON.stringify(msg)) as NodeMessage);
+        assert.deepEqual(
+          out.map(({ clusterId }) => clusterId),
+          [clusterIds()[1]],
+        );
+        delete process.env.TEST_CLUSTER;
+      });
+
+    it('the message: it polls for messages alone, each its own cluster', async () => {
+      await watchFirst({ cluster: 'target', clusterType: 'msg', interval: 10 });
+      await time.pass(60);
+      assert.equal(simulator.requests.count('clusterStatus'), 0);
+      for (const target of clusterIds()) {
+        const { out } = await ask({ target });
+        assert.deepEqual(
+          out.map(({ clusterId }) => clusterId),
+          [target],
+        );
+      }
+      await time.pass(60);
+      assert.equal(simulator.requests.count('clusterStatus'), 3);
+      assert.equal(looks().at(-1), 'status.idle');
+    });
+
+    it('a JSONata that is none: INVALID_INPUT, at deploy and for every message', async () => {
+      await watchFirst({ cluster: '$$(', clusterType: 'jsonata' });
+      assert.equal(looks().at(-1), 'status.error.INVALID_INPUT');
+      assert.equal((await ask()).code, 'INVALID_INPUT');
+    });
+  });
+
+  describe('is paused and resumed by msg.poll', () => {
+    for (const cluster of ['first', ''])
+      it(cluster ? 'for one cluster' : 'for all', async () => {
+        await watchFirst({ cluster: cluster && firstId(), interval: 10 });
+        const count = () => simulator.requests.count('clusterStatus');
+        const each = cluster ? 1 : 3;
+        const before = count();
+        const { out } = await ask({ poll: false });
+        assert.deepEqual(out, []);
+        assert.equal(count(), before);
+        assert.equal(looks().at(-1), 'status.paused-polling');
+        await time.pass(60);
+        assert.equal(count(), before);
+
+        const { out: once } = await ask({});
+        assert.equal(once.length, each);
+        assert.equal(count(), before + each);
+        await time.pass(60);
+        assert.equal(count(), before + each);
+
+        const { out: resumed } = await ask({ poll: true });
+        assert.equal(resumed.length, each);
+        assert.equal(count(), before + 2 * each);
+        await ask({ poll: false });
+        simulator.world.setName(1, 'renamed');
+        const { out: again } = await ask({ poll: true });
+        assert.equal(count(), before + 3 * each);
+        assert.equal(
+          payloadOf(again[0] as NodeMessage).name,
+          cluster ? payloadOf(once[0] as NodeMessage).name : 'renamed',
+        );
+        await time.pass(12);
+        assert.equal(count(), before + 4 * each);
+      });
+
+    it('also by a message that names another cluster', async () => {
+      await watchFirst({ cluster: '', interval: 10 });
+      await ask({ poll: false });
+      await ask({ poll: true, clusterId: clusterIds()[1] });
+      await time.pass(2);
+      const before = simulator.requests.count('clusters');
+      await time.pass(12);
+      assert.ok(simulator.requests.count('clusters') > before);
+    });
+
+    it('is not paused by other values', async () => {
+      await watchFirst({ interval: 10 });
+      for (const poll of [0, '', null, 'false']) assert.equal((await ask({ poll })).out.length, 1);
+      const before = simulator.requests.count('clusterStatus');
+      await time.pass(12);
+      assert.equal(simulator.requests.count('clusterStatus'), before + 1);
+    });
+  });
+
+  describe('tells events', () => {
+    const print = (seconds = 1000) => simulator.world.printLocally(1, { name: 'part.gcode', seconds });
+    /** Lets virtual time pass, and polls. */
+    const later = async (seconds: number) => {
+      simulator.world.advance(seconds);
+      return ask();
+    };
+
+    it('of a whole print, each once', async () => {
+      await watchFirst();
+      const { uuid } = print();
+      await ask();
+      await later(5 + 90 + 10);
+      await later(200);
+      await later(50);
+      simulator.world.pause(1);
+      await later(5);
+      await ask();
+      simulator.world.resume(1);
+      await later(5);
+      await later(400);
+      await later(200);
+      await later(130);
+      await later(60 + 1);
+      await later(400);
+      await ask();
+      const told = events.all.map((msg) => [msg.topic, eventOf(msg).value]);
+      const jobEvents = told.filter(([type]) => String(type).startsWith('job.'));
+      assert.deepEqual(jobEvents, [
+        ['job.queued', null],
+        ['job.started', null],
+        ['job.progress', 25],
+        ['job.paused', null],
+        ['job.resumed', null],
+        ['job.progress', 50],
+        ['job.progress', 75],
+        ['job.finished', null],
+      ]);
+      const printer = told.filter(([type]) => type === 'printer.status').map(([, value]) => value);
+      assert.deepEqual(printer, ['pre_print', 'printing', 'idle']);
+      assert.equal(new Set(events.all.map((msg) => eventOf(msg).id)).size, events.all.length);
+      assert.equal(new Set(events.all.map(({ _msgid }) => _msgid)).size, events.all.length);
+      for (const msg of events.all) {
+        const event = eventOf(msg);
+        assert.equal(msg.topic, event.type);
+        assert.equal(msg.clusterId, firstId());
+        assert.equal(msg.turn, undefined);
+        assert.equal(event.late, false);
+        assert.equal(new Date(event.at).toISOString(), event.at);
+        if (event.type.startsWith('job.')) {
+          assert.equal(msg.clusterJobId, uuid);
+          assert.equal(event.job?.name, 'part.gcode');
+        }
+      }
+      const finished = eventOf(events.all.find(({ topic }) => topic === 'job.finished') as NodeMessage);
+      assert.equal(finished.job?.progress, 100);
+      assert.equal(finished.job?.timeTotal, 1000);
+    });
+
+    for (const [name, end, type] of [
+      ['failed', () => simulator.world.fail(1), 'job.failed'],
+      ['was aborted', () => simulator.world.abort(1), 'job.aborted'],
+    ] as const)
+      it(`of one that ${name}`, async () => {
+        await watchFirst({ milestones: '' });
+        print();
+        await later(5 + 90 + 100);
+        end();
+        await later(20);
+        await ask();
+        await later(400);
+        await ask();
+        assert.deepEqual(
+          types().filter((topic) => String(topic).startsWith('job.')),
+          ['job.started', type],
+        );
+      });
+
+    it('not of what was there at first sight', async () => {
+      print();
+      simulator.world.advance(200);
+      await watchFirst();
+      assert.deepEqual(events.all, []);
+    });
+
+    it('on a watch of all clusters, for each of them', async () => {
+      await watchFirst({ cluster: '' });
+      print();
+      simulator.world.printLocally(2, { name: 'other.gcode', seconds: 100 });
+      await ask();
+      const queued = events.all.filter(({ topic }) => topic === 'job.queued').map(({ clusterId }) => clusterId);
+      assert.deepEqual(queued.sort(), clusterIds().slice(0, 2).sort());
+      simulator.world.removeCluster(3);
+      await ask();
+      assert.ok(types().includes('cluster.removed'));
+    });
+
+    it('to a node without a cluster of its own, for the clusters that its messages name, each once', async () => {
+      await watchFirst({ cluster: 'target', clusterType: 'msg' });
+      await ask({ target: firstId() });
+      print();
+      await Promise.all([1, 2, 3].map(() => ask({ target: firstId() })));
+      assert.deepEqual(
+        types().filter((topic) => topic === 'job.queued'),
+        ['job.queued'],
+      );
+    });
+
+    it('to every node that watches the cluster, with its own milestones', async () => {
+      const second = node({ id: 'second', cluster: firstId(), milestones: '10', wires: [[], ['others']] });
+      await watchFirst({}, [second, helperNode('others')]);
+      const others = flow.listen('others');
+      print();
+      await later(5 + 90 + 1);
+      await later(300);
+      assert.deepEqual(
+        events.all.filter(({ topic }) => topic === 'job.progress').map((msg) => eventOf(msg).value),
+        [25],
+      );
+      assert.deepEqual(
+        others.all.filter(({ topic }) => topic === 'job.progress').map((msg) => eventOf(msg).value),
+        [10],
+      );
+    });
+
+    it('as copies that a flow may change', async () => {
+      await watchFirst();
+      flow.node('events').on('input', ({ payload }, _send, done) => {
+        const event = payload as PrintEvent;
+        if (event.job) Object.assign(event.job, { name: 'mine', state: 'mine', progress: 99, timeTotal: 1 });
+        done();
+      });
+      print();
+      await ask();
+      await later(105);
+      await later(2000);
+      const last = status.all.at(-1) as NodeMessage;
+      assert.equal(payloadOf(last).history[0]?.name, 'part.gcode');
+      assert.ok(types().includes('job.finished'));
+    });
+
+    it('not again after a redeploy, and late what happened meanwhile', async () => {
+      await watchFirst();
+      print();
+      await later(5 + 90 + 300);
+      const before = types();
+      assert.ok(before.includes('job.started'));
+      for (const type of ['full', 'flows', 'nodes'] as const) {
+        await flow.deploy([node({ cluster: firstId(), name: type }), ...ends], { type });
+        listen();
+        await settled();
+        await ask();
+        assert.deepEqual(types(), []);
+      }
+      await flow.stop({ keep: true });
+      simulator.world.advance(2000);
+      flow = await Flow.start(simulator, flow.userDir);
+      await flow.deploy([node({ cluster: firstId() }), ...ends]);
+      listen();
+      await settled();
+      await ask();
+      const ended = events.all.filter(({ topic }) => topic === 'job.finished');
+      assert.equal(ended.length, 1);
+      assert.equal(eventOf(ended[0] as NodeMessage).late, true);
+      assert.deepEqual(
+        types().filter((topic) => topic === 'job.started'),
+        [],
+      );
+    });
+  });
+
+  describe('shares its polls', () => {
+    it('with other nodes on the same cluster', async () => {
+      const second = node({ id: 'second', cluster: firstId(), wires: [['others'], []] });
+      const third = node({ id: 'third', cluster: firstId(), interval: 120, wires: [[], []] });
+      await flow.deploy([]);
+      simulator.requests.clear();
+      await flow.deploy([node({ cluster: firstId() }), second, third, helperNode('others'), ...ends]);
+      listen();
+      const others = flow.listen('others');
+      await settled();
+      assert.equal(simulator.requests.count('clusterStatus'), 1);
+      await time.pass(200);
+      assert.equal(simulator.requests.count('clusterStatus'), 4);
+      assert.equal(status.all.length, 4);
+      assert.equal(others.all.length, 4);
+    });
+
+    it('with a watch of all clusters', async () => {
+      await flow.deploy([]);
+      simulator.requests.clear();
+      await flow.deploy([node({ cluster: '' }), node({ id: 'second', cluster: firstId(), wires: [[], []] }), ...ends]);
+      await settled();
+      await time.pass(140);
+      const ofFirst = simulator.requests
+        .list('clusterStatus')
+        .filter(({ path }) => path.includes(encodeURIComponent(firstId()).replaceAll('%3D', '=')));
+      assert.ok(ofFirst.length <= 4, String(ofFirst.length));
+      assert.equal(new Set(ofFirst.map(({ status }) => status)).size, 1);
+    });
+  });
+
+  describe('in an outage', () => {
+    it('tells Catch once, keeps the last figures as stale, ends every message with the error, and recovers', async () => {
+      await watchFirst({ interval: 10 });
+      const fault = simulator.faults.add(down);
+      await time.pass(120);
+      assert.equal(caught.all.length, 1);
+      assert.equal(codeOf(caught.all[0] as NodeMessage), 'SERVICE_ERROR');
+      const stale = status.all.at(-1) as NodeMessage;
+      assert.equal(payloadOf(stale).stale, true);
+      assert.equal(payloadOf(stale).name, payloadOf(status.all[0] as NodeMessage).name);
+      assert.equal(looks().at(-1), 'status.stale');
+
+      for (const _ of [1, 2]) {
+        const { end, out, code } = await ask({ mine: true });
+        assert.equal(code, 'SERVICE_ERROR');
+        assert.equal(end.statusCode, 503);
+        assert.equal(end.clusterId, firstId());
+        assert.equal(end.mine, true);
+        assert.equal(out.length, 1);
+        assert.equal(payloadOf(out[0] as NodeMessage).stale, true);
+        assert.equal(looks().at(-1), 'status.stale');
+      }
+      assert.equal(caught.all.length, 3);
+      assert.equal(completed.all.length, 0);
+
+      fault.remove();
+      const { out, code } = await ask();
+      assert.equal(code, undefined);
+      assert.equal(payloadOf(out[0] as NodeMessage).stale, false);
+      assert.equal(looks().at(-1), 'status.idle');
+      simulator.faults.add(down);
+      await time.pass(120);
+      assert.equal(caught.all.length, 4);
+    });
+
+    it('of one cluster gives the others as they are', async () => {
+      await watchFirst({ cluster: '', interval: 10 });
+      const [, second] = clusterIds();
+      const path = encodeURIComponent(second ?? '').replaceAll('%3D', '=');
+      simulator.faults.add({ endpoint: 'clusterStatus', path, status: 500, times: 'always' });
+      const { out, code } = await ask();
+      assert.equal(code, 'SERVICE_ERROR');
+      assert.deepEqual(
+        out.map((msg) => payloadOf(msg).stale),
+        [false, true, false],
+      );
+      assert.deepEqual(
+        out.map(({ parts }) => (parts as { count: number }).count),
+        [3, 3, 3],
+      );
+    });
+
+    it('of the list gives the last figures of all', async () => {
+      await watchFirst({ cluster: '' });
+      simulator.faults.add({ endpoint: 'clusters', reset: true, times: 'always' });
+      const { out, code } = await ask();
+      assert.equal(code, 'NETWORK');
+      assert.deepEqual(
+        out.map(({ clusterId }) => clusterId),
+        clusterIds(),
+      );
+      assert.ok(out.every((msg) => payloadOf(msg).stale));
+    });
+
+    it('from the first poll on has nothing to give but the error, and is told again by nobody', async () => {
+      await flow.deploy([]);
+      simulator.faults.add(down);
+      await flow.deploy([node({ cluster: firstId(), interval: 10 }), ...ends]);
+      listen();
+      await time.pass(100);
+      assert.deepEqual(status.all, []);
+      assert.equal(caught.all.length, 1);
+      assert.equal(looks().at(-1), 'status.error.SERVICE_ERROR');
+    });
+
+    it('polls ever less often', async () => {
+      await watchFirst({ interval: 10 });
+      simulator.faults.add({ endpoint: '*', status: 404, times: 'always' });
+      const before = simulator.requests.count('clusterStatus');
+      await time.pass(600);
+      assert.ok(simulator.requests.count('clusterStatus') - before < 12);
+    });
+  });
+
+  describe('signed out', () => {
+    it('says so, polls nothing, and wakes after the sign-in', async () => {
+      await flow.deploy([node({ cluster: firstId(), interval: 10 }), ...ends], { signIn: false });
+      listen();
+      await time.pass(60);
+      assert.equal(simulator.requests.count(), 0);
+      assert.deepEqual(looks(), ['status.signIn']);
+      const { code, out } = await ask();
+      assert.equal(code, 'NOT_SIGNED_IN');
+      assert.deepEqual(out, []);
+      assert.equal(simulator.requests.count(), 0);
+      assert.equal(looks().at(-1), 'status.signIn');
+      await flow.signIn();
+      await settled();
+      assert.equal(payloadOf(await status.at(0)).clusterId, firstId());
+      assert.equal(looks().at(-1), 'status.idle');
+    });
+
+    it('meanwhile, stops polling until the next sign-in', async () => {
+      await watchFirst({ interval: 10 });
+      await flow.post('accounts/account/sign-out').expect(200);
+      const before = simulator.requests.count();
+      await time.pass(60);
+      assert.equal(simulator.requests.count(), before);
+      assert.equal(looks().at(-1), 'status.signIn');
+      await flow.signIn();
+      await settled();
+      assert.equal(looks().at(-1), 'status.idle');
+    });
+  });
+
+  describe('with settings that make no sense', () => {
+    for (const milestones of ['0', '25,x', '101', '-5', ','])
+      it(`such as the milestones "${milestones}" is NOT_CONFIGURED`, async () => {
+        await watchFirst({ milestones });
+        assert.equal(looks().at(-1), 'status.error.NOT_CONFIGURED');
+        const { code, out } = await ask();
+        assert.equal(code, 'NOT_CONFIGURED');
+        assert.deepEqual(out, []);
+        assert.equal(simulator.requests.count('clusterStatus'), 0);
+      });
+
+    it('does without milestones', async () => {
+      await watchFirst({ milestones: undefined });
+      assert.equal((await ask()).code, undefined);
+    });
+
+    for (const interval of ['', 'soon', null, undefined, NaN])
+      it(`such as the interval ${JSON.stringify(interval)}, polls every minute`, async () => {
+        await watchFirst({ interval });
+        const first = simulator.requests.count('clusterStatus');
+        await time.pass(59);
+        assert.equal(simulator.requests.count('clusterStatus'), first);
+        await time.pass(8);
+        assert.equal(simulator.requests.count('clusterStatus'), first + 1);
+      });
+
+    for (const account of ['', 'gone', 'status'])
+      it(`such as the account "${account}" is NOT_CONFIGURED`, async () => {
+        await watchFirst({ account });
+        assert.equal(looks().at(-1), 'status.error.NOT_CONFIGURED');
+        const { code } = await ask();
+        assert.equal(code, 'NOT_CONFIGURED');
+      });
+  });
+
+  describe('given garbage', () => {
+    const data = (value: unknown): Fault => ({ endpoint: 'clusterStatus', set: { data: value }, times: 'always' });
+    const harmless: [what: string, fault: Fault][] = [
+      ['an empty record', data({})],
+      ['a list of records', data([{}])],
+      ['an empty list', data([])],
+      ['lists that are null', data({ printers: null, print_jobs: null, recently_completed: null })],
+      ['lists that are texts', data({ printers: 'x', print_jobs: 'y', recently_completed: 7 })],
+      ['lists of nulls', data({ printers: [null, 1, 'x', []], print_jobs: [null, 2], recently_completed: [[], {}] })],
+      ['records for lists', data({ printers: {}, print_jobs: {}, recently_completed: {} })],
+      [
+        'fields of other kinds',
+        data({
+          is_online: 'yes',
+          generated_time: 5,
+          printers: [{ uuid: 5, status: {}, configuration: 'x', build_plate: [], faults: 'x' }],
+        }),
+      ],
+      [
+        'jobs of other kinds',
+        data({
+          print_jobs: [
+            { uuid: {}, time_elapsed: 'x', time_total: -1, status: 7, configuration_changes_required: 'no' },
+          ],
+        }),
+      ],
+    ];
+    for (const [what, fault] of harmless)
+      it(`such as ${what}, invents nothing`, async () => {
+        await watchFirst();
+        simulator.faults.add(fault);
+        const { out, code } = await ask();
+        assert.equal(code, undefined);
+        const shown = payloadOf(out[0] as NodeMessage);
+        assert.equal(shown.clusterId, firstId());
+        assert.ok([null, true].includes(shown.online));
+        assert.equal(shown.generatedAt, null);
+        assert.ok(Array.isArray(shown.printers) && Array.isArray(shown.jobs) && Array.isArray(shown.history));
+        for (const { progress, status } of [...shown.jobs, ...shown.history])
+          assert.deepEqual([progress, status], [null, null]);
+        for (const { printerId, status } of shown.printers) assert.deepEqual([printerId, status], [null, null]);
+        await ask();
+        assert.deepEqual(
+          events.all.filter(({ topic }) => String(topic).startsWith('job.')),
+          [],
+        );
+      });
+
+    const refused: [what: string, fault: Fault][] = [
+      ['null', data(null)],
+      ['a text', data('x')],
+      ['a number', data(7)],
+      ['a page', { endpoint: 'clusterStatus', html: true, status: 200, times: 'always' }],
+      ['half an answer', { endpoint: 'clusterStatus', cut: 'body', times: 'always' }],
+    ];
+    for (const [what, fault] of refused)
+      it(`such as ${what}, says SERVICE_ERROR and keeps the last figures`, async () => {
+        await watchFirst();
+        simulator.faults.add(fault);
+        const { out, code } = await ask();
+        assert.equal(code, 'SERVICE_ERROR');
+        assert.equal(payloadOf(out[0] as NodeMessage).stale, true);
+        assert.deepEqual(events.all, []);
+      });
+
+    for (const [what, value] of [
+      ['nothing', []],
+      ['nulls', [null, {}, 7]],
+      ['clusters without ids', [{ friendly_name: 'x' }]],
+    ] as const)
+      it(`such as a list of ${what}, gives no message and ends well`, async () => {
+        await flow.deploy([]);
+        simulator.faults.add({ endpoint: 'clusters', set: { data: value }, times: 'always' });
+        await flow.deploy([node(), ...ends]);
+        listen();
+        const { out, code } = await ask();
+        assert.equal(code, undefined);
+        assert.deepEqual(out, []);
+      });
+  });
+
+  describe('closed', () => {
+    const sockets = () => process.getActiveResourcesInfo().filter((name) => name.startsWith('TCPSocket')).length;
+
+    for (const [what, fault] of [
+      ['hangs', { hang: true }],
+      ['is slow', { delay: 300 }],
+      ['fails', { status: 503 }],
+    ] as const)
+      it(`in the middle of a poll that ${what}, ends its message once and leaves nothing behind`, async () => {
+        await flow.deploy([]);
+        await flow.deploy(ends);
+        await settled();
+        const before = { timers: time.waiting, sockets: sockets() };
+        await flow.deploy([node({ cluster: firstId() }), ...ends]);
+        await settled();
+        assert.ok(time.waiting > before.timers);
+        const hit = simulator.faults.add({ endpoint: 'clusterStatus', times: 'always', ...fault });
+        // By hand, as the Catch nodes of the flow are closed with it.
+        const ended: (Error | undefined)[] = [];
+        const handle = (flow.node('watch') as unknown as { _inputCallback(...args: unknown[]): void })._inputCallback;
+        handle.call(
+          flow.node('watch'),
+          { payload: 1 },
+          () => undefined,
+          (error?: Error) => ended.push(error),
+        );
+        await struck(hit);
+        const began = performance.now();
+        await flow.deploy(ends, { account: { ...flow.account, name: 'changed' } });
+        assert.ok(performance.now() - began < 2000);
+        await settled();
+        assert.equal(ended.length, 1);
+        assert.ok(ended[0] instanceof Error);
+        const requests = simulator.requests.count('clusterStatus');
+        await time.pass(200);
+        assert.equal(simulator.requests.count('clusterStatus'), requests);
+        assert.deepEqual({ timers: time.waiting, sockets: sockets() }, before);
+      });
+
+    it('while the account stays, polls no more', async () => {
+      await watchFirst({ interval: 10 });
+      await flow.deploy([...ends], { type: 'flows' });
+      await time.pass(1);
+      const before = simulator.requests.count();
+      await time.pass(100);
+      assert.equal(simulator.requests.count(), before);
+    });
+
+    it('shows nothing any more, whatever still arrives', async () => {
+      await watchFirst();
+      const old = flow.node('watch');
+      const shown = old.status as unknown as { args: unknown[][]; thisValues: unknown[] };
+      const slow = simulator.faults.add({ endpoint: 'clusterStatus', delay: 300 });
+      flow.send('watch', {});
+      await struck(slow);
+      await flow.deploy([node({ cluster: firstId(), name: 'new' }), ...ends], { type: 'nodes' });
+      await time.pass(2);
+      const last = shown.args.filter((_, index) => shown.thisValues[index] === old).at(-1);
+      assert.deepEqual(last, [{}]);
+    });
+  });
+
+  it('never asks the service for more than it says', async () => {
+    await watchFirst({ interval: 10 });
+    await time.pass(60);
+    const asked = new Set(simulator.requests.list().map(({ endpoint }) => endpoint));
+    assert.deepEqual([...asked].sort(), ['authorize', 'clusterStatus', 'clusters', 'token']);
+    assert.ok(
+      !helper
+        .log()
+        .args.flat()
+        .some((entry) => (entry as { level: number }).level <= 20),
     );
-    assert.deepEqual(
-      messages.map(({ parts }) => (parts as { index: number; count: number }).index),
-      [0, 1, 2],
-    );
-    for (const { payload, topic, clusterId, raw } of messages) {
-      const shown = payload as ClusterStatus;
-      assert.equal(topic, clusterId);
-      assert.equal(shown.clusterId, clusterId);
-      assert.equal(shown.online, true);
-      assert.equal(shown.stale, false);
-      assert.ok(shown.name && shown.model && shown.hostGuid);
-      assert.ok((raw as { generated_time: string }).generated_time);
-    }
-    assert.match(flow.looks('watch').at(-1)?.text as string, /status\.clusters/);
   });
 });

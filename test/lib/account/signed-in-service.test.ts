@@ -220,7 +220,7 @@ describe('account/signed-in-service', () => {
 
   it('sends an override to the host it names', async () => {
     const paths = '{"currentUser":"GET {auth_url}/me"}';
-    const settings = readSettings({ apiUrl: API, authUrl: `${AUTH}/`, clientId: 'id', paths });
+    const settings = readSettings({ apiUrl: API, authUrl: `${AUTH}/`, clientId: 'id', clientSecret: 's', paths });
     service = new SignedInService({ settings, http: new Http(agent), clock, credentials });
     agent.get(AUTH).intercept({ path: '/me' }).reply(200, '{"data":{"user_id":"u"}}');
     assert.deepEqual((await service.call('currentUser', { what: 'the user' })).data, { user_id: 'u' });

@@ -62,7 +62,15 @@ describe('upload/uploads', () => {
   });
 
   const open = (changes: Partial<UploadsDeps> = {}) =>
-    new Uploads({ service, http, store, clock, accountId: 'a1', workspace: () => workspace, ...changes });
+    new Uploads({
+      service,
+      http,
+      store,
+      clock,
+      accountId: 'a1',
+      workspace: () => Promise.resolve(workspace),
+      ...changes,
+    });
   const start = (source: Source, changes: Partial<UploadOptions> = {}, uploads = open()) =>
     uploads.send(source, {
       compress: false,

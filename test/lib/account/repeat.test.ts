@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { repeated } from '../../../lib/picture/repeat';
+import { repeated } from '../../../lib/account/repeat';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 
-describe('picture/repeat', () => {
+describe('account/repeat', () => {
   const lost = () => new PrintingError('NETWORK', 'Broken.', { fate: 'lost' });
   const failing = (errors: Error[]) => {
     const at: number[] = [];

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/**
+ * What the probe in a Node.js process tells: processor time of all its threads (s), and delays of its event loop (ms).
+ * @typedef {{ cpu: number, delays: { p50: number, p99: number, max: number } }} Probed
+ * @typedef {object} Figures
+ * @property {number} seconds
+ * @property {number} growth of resident memory, from just before to its peak, MiB
+ * @property {Probed} [probed]
+ */
+
+/** Between two looks at the memory, ms. */
+const PERIOD = 50;
+
+/**
+ * Measures a process while it works.
+ * @param {number} pid
+ * @param {string | undefined} socket where the probe in the process listens; none in a process that only begins now
+ * @param {() => Promise<() => Promise<void>>} work starts it and waits for it; gives a check that is no longer timed
+ * @returns {Promise<Figures>}
+ */
+export async function measure(pid, socket, work) {
+  const probe = socket === undefined ? undefined : await startProbe(socket);
+  const memory = await watchMemory(pid, socket === undefined);
+  try {
+    const began = performance.now();
+    const check = await work();
+    const seconds = (performance.now() - began) / 1000;
+    const growth = await memory.growth();
+    const figures = { seconds, growth, ...(probe ? { probed: await probe.read() } : {}) };
+    await check();
+    return figures;
+  } finally {
+    memory.stop();
+    probe?.stop();
+  }
+}
+
+/** @param {number} pid @param {boolean} fromNothing whether all of its memory counts as growth */
+async function watchMemory(pid, fromNothing) {
+  // Linux then counts the peak from now on, so that none between two looks is missed.
+  const resets = await writeFile(`/proc/${pid}/clear_refs`, '5').then(
+    () => true,
+    () => false,
+  );
+  const read = async (/** @type {'VmRSS' | 'VmHWM'} */ field) => {
+    // A process that has ended has no figures any more.
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / 1024;
+  };
+  const before = fromNothing ? 0 : await read('VmRSS');
+  let peak = before;
+  const look = async () => {
+    peak = Math.max(peak, await read(resets ? 'VmHWM' : 'VmRSS'));
+  };
+  const timer = setInterval(() => void look(), PERIOD);
+  return {
+    async growth() {
+      await look();
+      return peak - before;
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+/** The probe counts as long as the connection to it stands (see probe.cjs). @param {string} socket */
+async function startProbe(socket) {
+  const connection = createConnection({ path: socket, allowHalfOpen: true });
+  connection.on('error', () => undefined);
+  await once(connection, 'data');
+  return {
+    /** @returns {Promise<Probed>} */
+    async read() {
+      connection.end();
+      return JSON.parse(await text(connection));
+    },
+    stop: () => connection.destroy(),
+  };
+}

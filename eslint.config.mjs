@@ -1,0 +1,177 @@
+import js from '@eslint/js';
+import html from 'eslint-plugin-html';
+import tseslint from 'typescript-eslint';
+
+/** lib/ from the bottom up: a folder imports itself and what stands before it, never what stands after it. */
+const layers = [
+  ['time'],
+  ['service'],
+  ['http'],
+  ['files', 'state'],
+  ['sign-in'],
+  ['account'],
+  ['action', 'request', 'upload', 'watch'],
+  ['control', 'library', 'picture', 'print', 'report'],
+  ['query'],
+];
+
+const outside = {
+  regex: '^(\\.\\./)+(nodes|simulator)(/|$)|^node-red(/|$)',
+  message: 'lib/ knows nothing of Node-RED and of the simulator.',
+};
+
+const arrows = layers.flatMap((folders, at) => {
+  const above = layers.slice(at + 1).flat();
+  const upward = {
+    regex: `^(\\.\\./)+(lib/)?(${above.join('|')})(/|$)`,
+    message: 'Inside lib/ imports go down the layers of ARCHITECTURE.md.',
+  };
+  return folders.map((folder) => ({
+    files: [`lib/${folder}/**/*.ts`],
+    rules: { 'no-restricted-imports': ['error', { patterns: above.length > 0 ? [outside, upward] : [outside] }] },
+  }));
+});
+
+/** What the editor page gives to a node's script. */
+const browser = [
+  'RED',
+  '$',
+  'window',
+  'document',
+  'location',
+  'navigator',
+  'console',
+  'URL',
+  'fetch',
+  'setTimeout',
+  'clearTimeout',
+  'setInterval',
+  'clearInterval',
+];
+const node = [
+  'process',
+  'console',
+  'Buffer',
+  'URL',
+  'fetch',
+  'AbortSignal',
+  'AbortController',
+  'setTimeout',
+  'clearTimeout',
+  'setInterval',
+  'clearInterval',
+  'performance',
+  'FormData',
+  'Blob',
+  'require',
+  'module',
+];
+const globals = (/** @type {string[]} */ names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
+
+export default tseslint.config(
+  { ignores: ['dist/', 'coverage/', 'matrix/', '.demo/', '.dev/', '.cache/'] },
+  js.configs.recommended,
+  {
+    rules: { eqeqeq: 'error', 'no-console': 'error', 'no-unused-vars': ['error', { argsIgnorePattern: '^_' }] },
+  },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/no-confusing-void-expression': 'off',
+      '@typescript-eslint/no-unnecessary-type-parameters': 'off',
+      '@typescript-eslint/no-misused-spread': 'off',
+      // An interface that promises may be kept without waiting.
+      '@typescript-eslint/require-await': 'off',
+      // Says the opposite of no-non-null-assertion.
+      '@typescript-eslint/non-nullable-type-assertion-style': 'off',
+      // A blank setting counts as missing, so || is often what is meant.
+      '@typescript-eslint/prefer-nullish-coalescing': ['error', { ignorePrimitives: { string: true } }],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      // Node-RED's API is full of them: export =, import x = require(), constructors as functions.
+      '@typescript-eslint/no-require-imports': ['error', { allowAsImport: true }],
+    },
+  },
+  {
+    files: ['lib/**/*.ts'],
+    rules: { 'no-restricted-imports': ['error', { patterns: [outside] }] },
+  },
+  ...arrows,
+  {
+    files: ['lib/**/*.ts'],
+    ignores: ['lib/time/**'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['setTimeout', 'setInterval', 'performance'].map((name) => ({
+          name,
+          message: 'Time is injected: use lib/time/clock.',
+        })),
+      ],
+    },
+  },
+  {
+    files: ['nodes/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        { patterns: [{ regex: '^(\\.\\./)+simulator/(?!index$).', message: 'Only simulator/index is public.' }] },
+      ],
+    },
+  },
+  {
+    files: ['simulator/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: '^(\\.\\./)+(lib|nodes)(/|$)|^node-red(/|$)',
+              message: 'The simulator stands alone, so that it can prove the pack wrong.',
+            },
+          ],
+        },
+      ],
+    },
+  },
+  { files: ['simulator/**/*.ts', 'bench/**/*.ts'], rules: { '@typescript-eslint/no-non-null-assertion': 'off' } },
+  { files: ['simulator/cli.ts', 'bench/**', 'scripts/**', 'test/**'], rules: { 'no-console': 'off' } },
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'MemberExpression[object.name=/^(describe|context|it)$/][property.name=/^(only|skip)$/]',
+          message: 'Every test runs.',
+        },
+      ],
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+      '@typescript-eslint/no-base-to-string': 'off',
+      '@typescript-eslint/no-empty-function': 'off',
+      '@typescript-eslint/no-unnecessary-condition': 'off',
+    },
+  },
+  {
+    files: ['**/*.mjs', '**/*.cjs'],
+    languageOptions: { globals: globals(node) },
+  },
+  {
+    files: ['nodes/**/*.html'],
+    plugins: { html },
+    languageOptions: { sourceType: 'script', ecmaVersion: 2022, globals: globals([...browser, 'RemotePrinting']) },
+  },
+  {
+    files: ['resources/**/*.js'],
+    languageOptions: { sourceType: 'script', ecmaVersion: 2022, globals: globals(browser) },
+  },
+);

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { currentUser, readCurrentUser } from '../../../lib/account/current-user';
+import type { CallOptions, Service } from '../../../lib/account/service';
+import { PrintingError } from '../../../lib/service/errors';
+
+describe('account/current-user', () => {
+  it('reads memberships that are ids, the own one by its name', () => {
+    const data = {
+      user_id: 'u1',
+      username: 'ada',
+      name: 'Ada',
+      organization_id: 'o1',
+      organization: { organization_id: 'o1', organization_name: 'Workshop' },
+      organization_memberships: ['o1', 'o2'],
+    };
+    assert.deepEqual(currentUser(data), {
+      userId: 'u1',
+      name: 'Ada',
+      organizationId: 'o1',
+      organizations: [
+        { id: 'o1', name: 'Workshop' },
+        { id: 'o2', name: null },
+      ],
+    });
+  });
+
+  it('reads memberships that are objects, by either pair of names', () => {
+    const { organizations } = currentUser({
+      organization_memberships: [
+        { id: 'o1', name: 'One', role: 'admin' },
+        { organization_id: 'o2', organization_name: 'Two' },
+        { name: 'without an id' },
+        null,
+        7,
+      ],
+    });
+    assert.deepEqual(organizations, [
+      { id: 'o1', name: 'One' },
+      { id: 'o2', name: 'Two' },
+    ]);
+  });
+
+  it('falls back to the user name and to the organization record', () => {
+    const user = currentUser({ username: 'ada', organization: { organization_id: 'o1' } });
+    assert.equal(user.name, 'ada');
+    assert.equal(user.organizationId, 'o1');
+  });
+
+  for (const data of [null, undefined, [], 'ada', 7, {}, { organization_memberships: 'o1', organization: [] }])
+    it(`invents nothing for ${JSON.stringify(data)}`, () => {
+      assert.deepEqual(currentUser(data), { userId: null, name: null, organizationId: null, organizations: [] });
+    });
+
+  describe('the call', () => {
+    const NOT_FOUND = new PrintingError('NOT_FOUND', 'No.', { statusCode: 404 });
+    let asked: string[];
+    const service = (answers: Record<string, unknown>): Service => ({
+      call: (endpoint: string, _: CallOptions) => {
+        asked.push(endpoint);
+        const data = answers[endpoint];
+        return data instanceof Error ? Promise.reject(data) : Promise.resolve({ status: 200, data, body: { data } });
+      },
+    });
+    beforeEach(() => {
+      asked = [];
+    });
+
+    it('goes to the account host', async () => {
+      assert.equal((await readCurrentUser(service({ currentUser: 1 }), {})).data, 1);
+      assert.deepEqual(asked, ['currentUser']);
+    });
+    it('goes to the API host where the account host does not know it', async () => {
+      const both = service({ currentUser: NOT_FOUND, currentUserOnApi: 2 });
+      assert.equal((await readCurrentUser(both, {})).data, 2);
+      assert.deepEqual(asked, ['currentUser', 'currentUserOnApi']);
+    });
+    it('stays with an address that the user has set', async () => {
+      const both = service({ currentUser: NOT_FOUND, currentUserOnApi: 2 });
+      await assert.rejects(readCurrentUser(both, { currentUser: 'GET /me' }), { code: 'NOT_FOUND' });
+      assert.deepEqual(asked, ['currentUser']);
+    });
+    it('asks nobody else after any other failure', async () => {
+      const failing = service({ currentUser: new PrintingError('FORBIDDEN', 'No.'), currentUserOnApi: 2 });
+      await assert.rejects(readCurrentUser(failing, {}), { code: 'FORBIDDEN' });
+      assert.deepEqual(asked, ['currentUser']);
+    });
+  });
+});

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { DEFAULT_SCOPE, readRedirect, readSettings, readSignIn } from '../../../lib/account/settings';
+
+const GOOD = {
+  authUrl: 'https://account.example',
+  apiUrl: 'https://api.example',
+  clientId: 'client',
+  clientSecret: 'secret',
+};
+
+/** Refused as NOT_CONFIGURED, in a sentence that names the thing. */
+const refused = (work: () => unknown, names: RegExp) =>
+  assert.throws(work, (error: Error & { code?: string }) => {
+    assert.equal(error.code, 'NOT_CONFIGURED');
+    assert.match(error.message, names);
+    assert.match(error.message, /\.$/);
+    return true;
+  });
+
+describe('account/settings', () => {
+  it('completes what may stay blank', () => {
+    assert.deepEqual(readSettings(GOOD), {
+      apiUrl: 'https://api.example',
+      authUrl: 'https://account.example',
+      paths: { storagePath: '/slicer/v1', overrides: {} },
+      signIn: {
+        authUrl: 'https://account.example',
+        clientId: 'client',
+        clientSecret: 'secret',
+        scope: DEFAULT_SCOPE,
+      },
+      origin: '',
+      organizationId: '',
+    });
+  });
+
+  it('takes everything that can be set, without blanks around it and slashes behind it', () => {
+    const settings = readSettings({
+      ...GOOD,
+      authUrl: ' https://account.example/ ',
+      apiUrl: 'http://127.0.0.1:4000//',
+      clientId: ' client\n',
+      scope: ' a b ',
+      storagePath: '/library/v2/',
+      origin: ' https://shop.example ',
+      organizationId: ' org-1 ',
+      paths: '{"currentUser":"GET {auth_url}/me"}',
+    });
+    assert.equal(settings.authUrl, 'https://account.example');
+    assert.equal(settings.apiUrl, 'http://127.0.0.1:4000');
+    assert.deepEqual(settings.signIn, {
+      authUrl: 'https://account.example',
+      clientId: 'client',
+      clientSecret: 'secret',
+      scope: 'a b',
+    });
+    assert.deepEqual(settings.paths, { storagePath: '/library/v2', overrides: { currentUser: 'GET {auth_url}/me' } });
+    assert.equal(settings.origin, 'https://shop.example');
+    assert.equal(settings.organizationId, 'org-1');
+  });
+
+  const BAD: [what: string, changes: Record<string, unknown>, names: RegExp][] = [
+    ['no account host', { authUrl: '' }, /no account host/],
+    ['a blank API host', { apiUrl: '  ' }, /no API host/],
+    ['an API host that is no text', { apiUrl: 7 }, /no API host/],
+    ['an account host without its scheme', { authUrl: 'account.example' }, /account host must be/],
+    ['plain http to elsewhere', { apiUrl: 'http://api.example' }, /API host must be/],
+    ['no client id', { clientId: ' ' }, /client id/],
+    ['no client secret', { clientSecret: '' }, /client secret/],
+    ['a client secret of blanks', { clientSecret: '  ' }, /client secret/],
+    ['a storage path without its slash', { storagePath: 'slicer/v1' }, /storage path/],
+    ['a storage path that climbs', { storagePath: '/a/../b' }, /storage path/],
+    ['a storage path with a query', { storagePath: '/a?b' }, /storage path/],
+    ['an origin with a path', { origin: 'https://shop.example/' }, /origin/],
+    ['an origin that is none', { origin: 'shop' }, /origin/],
+    ['paths that are no JSON', { paths: '{' }, /paths/],
+    ['paths that are a list', { paths: '[]' }, /paths/],
+    ['a path of an unknown name', { paths: '{"clusters":"GET /x"}' }, /"clusters"/],
+    ['a path without its method', { paths: '{"getReport":"/x"}' }, /"getReport"/],
+    ['a path with an unknown hole', { paths: '{"getReport":"GET /x/{user}"}' }, /\{user\}/],
+  ];
+  for (const [what, changes, names] of BAD)
+    it(`refuses ${what}`, () => refused(() => readSettings({ ...GOOD, ...changes }), names));
+
+  describe('with a static token', () => {
+    const config = { apiUrl: GOOD.apiUrl, signIn: 'token', apiToken: 'a-b_c|d' };
+
+    it('needs no account host and no client', () => {
+      const settings = readSettings(config);
+      assert.equal(settings.authUrl, '');
+      assert.deepEqual(settings.signIn, { apiToken: 'a-b_c|d' });
+    });
+    it('still reads an account host that is there', () => {
+      assert.equal(readSettings({ ...config, authUrl: GOOD.authUrl }).authUrl, GOOD.authUrl);
+      refused(() => readSettings({ ...config, authUrl: 'ftp://account.example' }), /account host/);
+    });
+    it('drops what was pasted around the token, and refuses what no header can carry', () => {
+      assert.deepEqual(readSettings({ ...config, apiToken: ' abc\r\n' }).signIn, { apiToken: 'abc' });
+      for (const apiToken of ['a b', 'a\nb', 'tökén', 'a\u0000b'])
+        refused(() => readSettings({ ...config, apiToken }), /token/);
+    });
+    it('is told apart from an account without one later, at the first call', () => {
+      assert.deepEqual(readSettings({ ...config, apiToken: '' }).signIn, { apiToken: '' });
+    });
+  });
+
+  it('keeps the sentences free of the values, which may be secret', () => {
+    for (const config of [
+      { ...GOOD, authUrl: 'https://user:hunter2@account.example' },
+      { apiUrl: 'https://a.example', signIn: 'token', apiToken: 'hunter2 x' },
+    ])
+      assert.throws(
+        () => readSettings(config),
+        (error: Error) => !error.message.includes('hunter2'),
+      );
+  });
+
+  it('reads the part for a sign-in alone', () => {
+    const { apiUrl: _, ...rest } = GOOD;
+    assert.equal(readSignIn(rest).clientId, 'client');
+    refused(() => readSignIn({ ...rest, authUrl: '' }), /account host/);
+  });
+
+  it('takes a redirect address as the service gets it, letter for letter', () => {
+    for (const address of ['http://localhost:1880/remote-printing/callback', 'https://red.example/admin/cb?a=1'])
+      assert.equal(readRedirect(` ${address} `), address);
+    for (const address of [undefined, '', 'callback', '/callback', 'javascript:alert(1)', 'http://a.example/#x', 5])
+      refused(() => readRedirect(address), /redirect address/);
+  });
+});

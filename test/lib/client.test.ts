@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { readSettings } from '../../lib/account/settings';
+import { Client } from '../../lib/client';
+import { grantKey, type Grant } from '../../lib/sign-in/grant';
+import { systemClock } from '../../lib/time/clock';
+import { startSimulator, type Simulator } from '../../simulator';
+import { ManualClock } from '../helpers/manual-clock';
+import { MemoryStore } from '../helpers/memory-store';
+import { signedInClient } from '../helpers/simulated-client';
+
+describe('client', () => {
+  let simulator: Simulator;
+  let store: MemoryStore;
+  const opened: Client[] = [];
+
+  const open = async (options: Partial<Parameters<typeof signedInClient>[1]> = {}) => {
+    const client = await signedInClient(simulator, { store, clock: systemClock, ...options });
+    opened.push(client);
+    return client;
+  };
+  const struck = async (fault: { hits: number }) => {
+    while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const stored = () => store.get<Grant>(grantKey('account'));
+
+  beforeEach(async () => {
+    simulator = await startSimulator();
+    store = new MemoryStore();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((client) => client.close()));
+    await simulator.close();
+  });
+
+  it('lists the clusters of the account, and no others', async () => {
+    const client = await open();
+    const organizationId = simulator.users[0]?.organizations[0]?.organizationId;
+    const expected = simulator.world.clusters(organizationId).map(({ clusterId }) => clusterId);
+    assert.deepEqual(
+      (await client.clusters()).map(({ clusterId }) => clusterId),
+      expected,
+    );
+  });
+
+  it('knows its user', async () => {
+    const user = await (await open()).user();
+    const [expected] = simulator.users;
+    assert.equal(user.userId, expected?.userId);
+    assert.equal(user.name, expected?.name);
+    assert.equal(user.organizationId, expected?.organizations[0]?.organizationId);
+  });
+
+  it('diagnoses without secrets, with ids shortened and counters', async () => {
+    const organizationId = simulator.users[0]?.organizations[0]?.organizationId ?? '';
+    const client = await open({ config: { organizationId, origin: 'https://shop.example' } });
+    await client.clusters();
+    const grant = await stored();
+    const told = client.diagnostics();
+    assert.equal(told.state, 'signed-in');
+    assert.equal(told.settings.signIn, 'oauth');
+    assert.equal(told.settings.hasOrigin, true);
+    assert.equal(told.settings.organizationId, `${organizationId.slice(0, 6)}…`);
+    assert.deepEqual([told.counters.requests, told.counters.failures], [1, 0]);
+    const text = JSON.stringify(told);
+    const secrets = [grant?.accessToken, grant?.refreshToken, simulator.client.secret, organizationId];
+    for (const secret of secrets) assert.ok(secret && !text.includes(secret));
+  });
+
+  it('works with a static token, and says so', async () => {
+    const { apiUrl } = simulator;
+    const apiToken = simulator.users[0]?.apiToken ?? '';
+    const client = new Client({
+      accountId: 'account',
+      settings: readSettings({ apiUrl, signIn: 'token', apiToken }),
+      store,
+      clock: systemClock,
+      log: { warn: (sentence) => assert.fail(sentence), info: (sentence) => assert.fail(sentence) },
+    });
+    opened.push(client);
+    assert.equal(client.credentials.state, 'unchecked');
+    assert.equal((await client.clusters()).length, 3);
+    assert.equal(client.credentials.state, 'signed-in');
+    const told = client.diagnostics();
+    assert.equal(told.settings.signIn, 'token');
+    assert.equal(told.settings.scope, null);
+    assert.ok(!JSON.stringify(told).includes(apiToken));
+    await assert.rejects(client.user(), { code: 'NOT_CONFIGURED', message: /account host/ });
+  });
+
+  it('tells the log of an outage once when it begins and once when it ends, the cluster by its first letters', async () => {
+    const told: [kind: string, sentence: string][] = [];
+    const { authUrl, apiUrl, client: application } = simulator;
+    await open();
+    const client = new Client({
+      accountId: 'account',
+      settings: readSettings({ authUrl, apiUrl, clientId: application.id, clientSecret: application.secret }),
+      store,
+      clock: systemClock,
+      log: { warn: (sentence) => told.push(['warn', sentence]), info: (sentence) => told.push(['info', sentence]) },
+    });
+    opened.push(client);
+    await client.credentials.ready();
+    const clusterId = simulator.world.cluster(1).clusterId;
+    const watch = client.watcher.watch({
+      clusterId,
+      interval: 60,
+      milestones: [],
+      onRound: () => undefined,
+      onEvents: () => undefined,
+      onTrouble: () => undefined,
+    });
+    await watch.poll();
+    const fault = simulator.faults.add({ endpoint: 'clusterStatus', status: 403, times: 'always' });
+    await watch.poll();
+    await watch.poll();
+    fault.remove();
+    await watch.poll();
+    assert.deepEqual(
+      told.map(([kind]) => kind),
+      ['warn', 'info'],
+    );
+    for (const [, sentence] of told) {
+      assert.ok(sentence.includes(`${clusterId.slice(0, 6)}…`));
+      assert.ok(!sentence.includes(clusterId));
+    }
+  });
+
+  describe('closing', () => {
+    it('breaks reads off, and takes no more', async () => {
+      const client = await open();
+      const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
+      const reading = client.clusters();
+      reading.catch(() => undefined);
+      await struck(hanging);
+      const began = performance.now();
+      await client.close();
+      assert.ok(performance.now() - began < 1000);
+      await assert.rejects(reading, { code: 'TIMEOUT', message: /closed/ });
+      const before = simulator.requests.count();
+      await assert.rejects(client.clusters(), { code: 'TIMEOUT' });
+      assert.equal(simulator.requests.count(), before);
+    });
+
+    it('waits for a refresh, of which the new pair is kept', async () => {
+      const client = await open();
+      simulator.tokens.expireAccessTokens();
+      const slow = simulator.faults.add({ endpoint: 'token', delay: 150 });
+      const reading = client.clusters();
+      reading.catch(() => undefined);
+      await struck(slow);
+      await client.close();
+      assert.deepEqual([(await stored())?.refreshToken], simulator.tokens.refreshTokens);
+      assert.equal(simulator.tokens.refreshes, 1);
+      await assert.rejects(reading);
+    });
+
+    it('waits ten seconds at most', async () => {
+      const clock = new ManualClock(Date.now());
+      const client = await open({ clock });
+      simulator.tokens.expireAccessTokens();
+      const hanging = simulator.faults.add({ endpoint: 'token', hang: true });
+      client.clusters().catch(() => undefined);
+      await struck(hanging);
+      let closed = false;
+      const closing = client.close().then(() => (closed = true));
+      await clock.advance(9_999);
+      assert.equal(closed, false);
+      await clock.advance(1);
+      await closing;
+      opened.pop();
+    });
+
+    it('leaves no timer', async () => {
+      const clock = new ManualClock(Date.now());
+      const client = await open({ clock });
+      const watch = client.watcher.watch({
+        clusterId: null,
+        interval: 60,
+        milestones: [],
+        onRound: () => undefined,
+        onEvents: () => undefined,
+        onTrouble: () => undefined,
+      });
+      await watch.poll();
+      assert.ok(clock.waiting > 0);
+      await client.close();
+      assert.equal(clock.waiting, 0);
+    });
+
+    it('can be done twice', async () => {
+      const client = await open();
+      await client.close();
+      await client.close();
+    });
+  });
+});

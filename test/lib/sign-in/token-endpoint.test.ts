@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
+import { MockAgent } from 'undici';
+import { Http } from '../../../lib/http/http';
+import { PrintingError } from '../../../lib/service/errors';
+import type { Grant } from '../../../lib/sign-in/grant';
+import { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
+import { ManualClock } from '../../helpers/manual-clock';
+
+const AUTH = 'https://account.example';
+const SETTINGS = { authUrl: `${AUTH}/base`, clientId: 'client id', clientSecret: 's&cret=', scope: 'one two' };
+const REDIRECT = 'http://localhost:1880/callback?x=1';
+const GOOD = {
+  token_type: 'bearer',
+  access_token: 'access-2',
+  refresh_token: 'refresh-2',
+  expires_in: 600,
+  scope: 'one',
+};
+
+describe('sign-in/token-endpoint', () => {
+  let agent: MockAgent;
+  let clock: ManualClock;
+  let endpoint: TokenEndpoint;
+  /** The forms that were sent. */
+  let forms: URLSearchParams[];
+
+  const answer = (
+    status: number,
+    body: unknown,
+    headers: Record<string, string> = { 'content-type': 'application/json' },
+  ) =>
+    agent
+      .get(AUTH)
+      .intercept({ method: 'POST', path: '/base/token' })
+      .reply((sent) => {
+        forms.push(new URLSearchParams(String(sent.body)));
+        return {
+          statusCode: status,
+          data: typeof body === 'string' ? body : JSON.stringify(body),
+          responseOptions: { headers },
+        };
+      });
+  const grant = (): Grant => ({
+    authUrl: SETTINGS.authUrl,
+    clientId: SETTINGS.clientId,
+    redirectUri: REDIRECT,
+    accessToken: 'access-1',
+    refreshToken: 'refresh-1',
+    expiresAt: 0,
+    lifetime: 0,
+    scope: null,
+  });
+  const exchange = () => endpoint.exchange(SETTINGS, 'code-1', REDIRECT);
+  const refresh = () => endpoint.refresh(SETTINGS, grant());
+  const failure = async (work: Promise<unknown>): Promise<PrintingError> => {
+    const error: unknown = await work.then(
+      () => assert.fail('It should have failed.'),
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof PrintingError, inspect(error));
+    return error;
+  };
+
+  beforeEach(() => {
+    agent = new MockAgent();
+    agent.disableNetConnect();
+    clock = new ManualClock();
+    endpoint = new TokenEndpoint(new Http(agent), clock);
+    forms = [];
+  });
+  afterEach(() => agent.close());
+
+  it('sends every field of the interface with a code', async () => {
+    answer(200, GOOD);
+    await exchange();
+    assert.deepEqual(Object.fromEntries(forms[0] ?? []), {
+      client_id: SETTINGS.clientId,
+      client_secret: SETTINGS.clientSecret,
+      redirect_uri: REDIRECT,
+      grant_type: 'authorization_code',
+      scope: SETTINGS.scope,
+      code: 'code-1',
+    });
+  });
+
+  it('sends every field of the interface with a refresh', async () => {
+    answer(200, GOOD);
+    await refresh();
+    assert.deepEqual(Object.fromEntries(forms[0] ?? []), {
+      client_id: SETTINGS.clientId,
+      client_secret: SETTINGS.clientSecret,
+      redirect_uri: REDIRECT,
+      grant_type: 'refresh_token',
+      scope: SETTINGS.scope,
+      refresh_token: 'refresh-1',
+    });
+  });
+
+  it('makes a grant of the answer', async () => {
+    answer(200, GOOD);
+    assert.deepEqual(await exchange(), {
+      authUrl: SETTINGS.authUrl,
+      clientId: SETTINGS.clientId,
+      redirectUri: REDIRECT,
+      accessToken: 'access-2',
+      refreshToken: 'refresh-2',
+      expiresAt: clock.now() + 600_000,
+      lifetime: 600_000,
+      scope: 'one',
+    });
+  });
+
+  it('keeps the old refresh token where the answer brings none', async () => {
+    answer(200, { ...GOOD, refresh_token: undefined });
+    assert.equal((await refresh()).refreshToken, 'refresh-1');
+    answer(200, { ...GOOD, refresh_token: null });
+    assert.equal((await refresh()).refreshToken, 'refresh-1');
+    answer(200, { ...GOOD, refresh_token: '' });
+    assert.equal((await exchange()).refreshToken, null);
+  });
+
+  const inAnHour = () => Math.floor(clock.now() / 1000) + 3600;
+  const jwt = () => `e30.${Buffer.from(JSON.stringify({ exp: inAnHour() })).toString('base64url')}.x`;
+  const LIFETIMES: [what: string, changes: () => object, seconds: number][] = [
+    ['seconds as a text', () => ({ expires_in: '120' }), 120],
+    ['nothing: the documented ten minutes', () => ({ expires_in: undefined }), 600],
+    ['nonsense: the same', () => ({ expires_in: 'soon' }), 600],
+    ['a negative number: the same', () => ({ expires_in: -5 }), 600],
+    ['nothing, with a token that says it', () => ({ expires_in: null, access_token: jwt() }), 3600],
+    ['nothing left', () => ({ expires_in: 0 }), 0],
+  ];
+  for (const [what, changes, seconds] of LIFETIMES)
+    it(`reads as lifetime ${what}`, async () => {
+      answer(200, { ...GOOD, ...changes() });
+      const { lifetime, expiresAt } = await refresh();
+      assert.equal(lifetime, seconds * 1000);
+      assert.equal(expiresAt, clock.now() + seconds * 1000);
+    });
+
+  for (const changes of [
+    { token_type: 'Bearer' },
+    { token_type: undefined },
+    { scope: null },
+    { scope: 7 },
+    { id_token: 'not looked at' },
+    { unknown: { deep: [] } },
+  ])
+    it(`takes an answer with ${JSON.stringify(changes)}`, async () => {
+      answer(200, { ...GOOD, ...changes });
+      assert.equal((await exchange()).accessToken, 'access-2');
+    });
+
+  it('takes an answer of another content type', async () => {
+    answer(200, GOOD, { 'content-type': 'text/plain' });
+    assert.equal((await exchange()).accessToken, 'access-2');
+  });
+
+  for (const body of [
+    '',
+    '<html>',
+    '[]',
+    'null',
+    '"x"',
+    '{}',
+    '{"access_token":null}',
+    '{"access_token":5}',
+    '{"access_token":"  "}',
+    '{"access_token":"half',
+  ])
+    it(`does not take ${body || 'nothing'} for tokens`, async () => {
+      answer(200, body);
+      const error = await failure(refresh());
+      assert.equal(error.code, 'SERVICE_ERROR');
+      assert.equal(error.fate, 'lost');
+    });
+
+  for (const [status, code, fate] of [
+    [400, 'SERVICE_ERROR', 'refused'],
+    [401, 'NOT_SIGNED_IN', 'refused'],
+    [403, 'FORBIDDEN', 'refused'],
+    [429, 'RATE_LIMITED', 'refused'],
+    [500, 'SERVICE_ERROR', 'lost'],
+    [503, 'SERVICE_ERROR', 'lost'],
+  ] as const)
+    it(`tells a ${status} in its own words`, async () => {
+      answer(status, { error: 'invalid_thing', error_description: 'See https://host.example/?secret=1.' });
+      const error = await failure(refresh());
+      assert.equal(error.code, code);
+      assert.equal(error.fate, fate);
+      assert.equal(error.statusCode, status);
+      assert.equal(error.serviceCode, 'invalid_thing');
+      assert.doesNotMatch(error.message, /secret=1/);
+    });
+
+  it('tells how long to wait, where the answer says so', async () => {
+    answer(429, {}, { 'retry-after': '7' });
+    assert.equal((await failure(refresh())).retryAfter, 7000);
+    answer(503, {}, { 'retry-after': new Date(clock.now() + 30_000).toUTCString() });
+    assert.equal((await failure(refresh())).retryAfter, 30_000);
+  });
+
+  it('tells a failure that is no JSON', async () => {
+    answer(502, '<html><body>Bad gateway</body></html>');
+    const error = await failure(refresh());
+    assert.equal(error.statusCode, 502);
+    assert.equal(error.serviceCode, undefined);
+  });
+
+  it('tells a broken connection as such', async () => {
+    agent
+      .get(AUTH)
+      .intercept({ method: 'POST', path: '/base/token' })
+      .replyWithError(Object.assign(new Error('broken'), { code: 'ECONNRESET' }));
+    const error = await failure(refresh());
+    assert.equal(error.code, 'NETWORK');
+    assert.equal(error.fate, 'lost');
+  });
+
+  it('lets no token and no secret into an error, however deep', async () => {
+    for (const [status, body] of [
+      [200, { ...GOOD, access_token: 7, refresh_token: 'refresh-2' }],
+      [200, { ...GOOD, token_type: 'mac' }],
+      [400, { error: 'invalid_grant' }],
+      [500, 'refresh-2'],
+    ] as const) {
+      answer(status, body);
+      const told = inspect(await failure(refresh()), { depth: Infinity, showHidden: true });
+      for (const secret of ['refresh-1', 'refresh-2', 'access-2', SETTINGS.clientSecret])
+        assert.ok(!told.includes(secret), told);
+    }
+  });
+
+  it('follows no redirect with the secret', async () => {
+    answer(302, '', { location: 'https://elsewhere.example/' });
+    assert.equal((await failure(exchange())).statusCode, 302);
+    agent.assertNoPendingInterceptors();
+  });
+});

@@ -1,0 +1,411 @@
+import assert from 'node:assert/strict';
+import { startSimulator, type Fault, type Simulator } from '../../simulator';
+import { followTo } from '../helpers/browser';
+import { Flow } from '../helpers/flow';
+import { TurnedTime } from '../helpers/turned-time';
+
+const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
+
+describe('nodes/admin', () => {
+  let time: TurnedTime;
+  let simulator: Simulator;
+  let flow: Flow;
+
+  before(async () => {
+    time = new TurnedTime();
+    simulator = await startSimulator({ autoApprove: true, now: time.now });
+  });
+  after(async () => {
+    await simulator.close();
+    time.restore();
+  });
+  beforeEach(async () => {
+    flow = await Flow.start(simulator);
+    await flow.deploy([], { signIn: false });
+  });
+  afterEach(async () => {
+    simulator.faults.clear();
+    await flow.stop();
+  });
+
+  const begin = async (id = 'account', typed: object = { redirectUri: REDIRECT }): Promise<string> => {
+    const { body } = await flow.post(`accounts/${id}/sign-in`, typed).expect(200);
+    return (body as { authorizeUrl: string }).authorizeUrl;
+  };
+  const comeBack = async (authorizeUrl: string) => (await followTo(authorizeUrl, REDIRECT)).search;
+  const state = async (id = 'account'): Promise<string> => (await flow.get(`accounts/${id}`).expect(200)).body.state;
+  /** What `work` asked of the token endpoint. */
+  const tokenRequests = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = simulator.requests.count('token');
+    await work();
+    return simulator.requests.count('token') - before;
+  };
+
+  describe('accounts/:id/sign-in', () => {
+    it('gives the authorize address as the interface wants it, spaces as %20', async () => {
+      const url = await begin('account', { redirectUri: REDIRECT, scope: 'one two', organizationId: 'org 1' });
+      assert.match(url, /scope=one%20two/);
+      const { origin, pathname, searchParams } = new URL(url);
+      assert.equal(origin + pathname, `${simulator.authUrl}/authorize`);
+      assert.match(searchParams.get('state') ?? '', /^[\w-]{43}$/);
+      searchParams.delete('state');
+      assert.deepEqual(Object.fromEntries(searchParams), {
+        client_id: simulator.client.id,
+        redirect_uri: REDIRECT,
+        scope: 'one two',
+        response_type: 'code',
+        organization_id: 'org 1',
+      });
+    });
+
+    it('gives another state each time, and asks the service for nothing', async () => {
+      const before = simulator.requests.count();
+      const states = [await begin(), await begin()].map((url) => new URL(url).searchParams.get('state'));
+      assert.notEqual(states[0], states[1]);
+      assert.equal(simulator.requests.count(), before);
+    });
+
+    it('takes the redirect address of the node where none is sent', async () => {
+      await flow.deploy([], { account: { ...flow.account, redirectUri: REDIRECT }, signIn: false });
+      const { body } = await flow.post('accounts/account/sign-in').expect(200);
+      assert.equal(body.redirectUri, REDIRECT);
+    });
+
+    it('prefers what was typed, but a secret that was left alone stays the stored one', async () => {
+      const url = await begin('account', { redirectUri: REDIRECT, clientSecret: '__PWRD__', organizationId: 'typed' });
+      assert.equal(new URL(url).searchParams.get('organization_id'), 'typed');
+      const plain = await begin('account', { redirectUri: REDIRECT, clientSecret: '__PWRD__' });
+      const search = await comeBack(plain);
+      await flow.get(`callback${search}`).expect(200);
+      assert.equal(await state(), 'signed-in');
+    });
+
+    it('uses a secret that was typed, wrong as it may be', async () => {
+      const search = await comeBack(await begin('account', { redirectUri: REDIRECT, clientSecret: 'typed-secret' }));
+      const page = await flow.get(`callback${search}`).expect(400);
+      assert.match(page.text, /invalid_client/);
+      assert.doesNotMatch(page.text, /typed-secret/);
+      assert.equal(await state(), 'signed-out');
+    });
+
+    it('reads settings that stand in the environment, typed and deployed', async () => {
+      process.env.TEST_AUTH_URL = simulator.authUrl;
+      try {
+        const typed = { redirectUri: REDIRECT, authUrl: '${TEST_AUTH_URL}' };
+        assert.ok((await begin('account', typed)).startsWith(`${simulator.authUrl}/authorize?`));
+        await flow.deploy([], { account: { ...flow.account, authUrl: '${TEST_AUTH_URL}' }, signIn: false });
+        await flow.get(`callback${await comeBack(await begin())}`).expect(200);
+        assert.equal(await state(), 'signed-in');
+      } finally {
+        delete process.env.TEST_AUTH_URL;
+      }
+    });
+
+    for (const [what, typed, names] of [
+      ['no redirect address', {}, /redirect address/],
+      ['a redirect address that is none', { redirectUri: 'callback' }, /redirect address/],
+      ['an account host on plain http', { redirectUri: REDIRECT, authUrl: 'http://account.example' }, /account host/],
+      ['no client id', { redirectUri: REDIRECT, clientId: '' }, /client id/],
+      ['no client secret', { redirectUri: REDIRECT, clientSecret: '' }, /client secret/],
+    ] as const)
+      it(`refuses ${what}`, async () => {
+        const { body } = await flow.post('accounts/account/sign-in', typed).expect(400);
+        assert.match(body.error, names);
+        assert.equal(body.code, 'NOT_CONFIGURED');
+      });
+
+    it('overlooks what is no text in what was typed', async () => {
+      await begin('account', { redirectUri: REDIRECT, authUrl: 7, clientId: null, scope: { a: 1 } });
+    });
+  });
+
+  describe('callback', () => {
+    it('ends the sign-in once', async () => {
+      const search = await comeBack(await begin());
+      const page = await flow
+        .get(`callback${search}`)
+        .expect(200)
+        .expect('content-type', /^text\/html/);
+      assert.match(page.text, /Signed in/);
+      assert.equal(await state(), 'signed-in');
+      assert.equal(await tokenRequests(() => flow.get(`callback${search}`).expect(400)), 0);
+      assert.equal(await state(), 'signed-in');
+    });
+
+    it('does not mind a HEAD before it', async () => {
+      const search = await comeBack(await begin());
+      assert.equal(await tokenRequests(() => flow.head(`callback${search}`).expect(200)), 0);
+      assert.equal(await state(), 'signed-out');
+      await flow.get(`callback${search}`).expect(200);
+    });
+
+    for (const query of [
+      '',
+      '?',
+      '?state=',
+      '?code=x',
+      '?state=unknown&code=x',
+      '?state=a&state=b&code=x',
+      '?state[]=a&code=x',
+    ])
+      it(`refuses ${query || 'nothing'} without asking the service`, async () => {
+        await begin();
+        const before = simulator.requests.count();
+        const page = await flow
+          .get(`callback${query}`)
+          .expect(400)
+          .expect('content-type', /^text\/html/);
+        assert.match(page.text, /begin it again/);
+        assert.equal(simulator.requests.count(), before);
+      });
+
+    it('refuses a state after ten minutes', async () => {
+      const state = new URL(await begin()).searchParams.get('state');
+      await time.pass(599);
+      const young = new URL(await begin()).searchParams.get('state');
+      await time.pass(2);
+      assert.equal(await tokenRequests(() => flow.get(`callback?state=${state}&code=x`).expect(400)), 0);
+      // The other is still good: it gets as far as the service, which does not know the code.
+      assert.equal(await tokenRequests(() => flow.get(`callback?state=${young}&code=x`).expect(400)), 1);
+    });
+
+    it('says who refused, and the state is used up', async () => {
+      const state = new URL(await begin()).searchParams.get('state');
+      const page = await flow.get(`callback?error_code=user_denied&state=${state}`).expect(400);
+      assert.match(page.text, /Not signed in/);
+      assert.match(page.text, /user_denied/);
+      assert.equal(await tokenRequests(() => flow.get(`callback?code=x&state=${state}`).expect(400)), 0);
+    });
+
+    it('shows no words of others as they come', async () => {
+      const state = new URL(await begin()).searchParams.get('state');
+      const words = encodeURIComponent('<script>alert(1)</script>');
+      const refused = await flow.get(`callback?error=${words}&state=${state}`).expect(400);
+      assert.doesNotMatch(refused.text, /<script/);
+      const search = await comeBack(await begin());
+      simulator.faults.add({ endpoint: 'token', status: 400, detail: '<script>"it\'s" & more</script>' });
+      const failed = await flow.get(`callback${search}`).expect(400);
+      assert.doesNotMatch(failed.text, /<script/);
+      assert.match(failed.text, /&#60;script&#62;&#34;it&#39;s&#34; &#38; more/);
+    });
+
+    it('is kept by nobody, framed by nobody, and tells nobody where it was', async () => {
+      for (const answer of [await flow.get('callback?state=x').expect(400), await flow.head('callback').expect(200)]) {
+        assert.equal(answer.headers['cache-control'], 'no-store');
+        assert.equal(answer.headers['referrer-policy'], 'no-referrer');
+        assert.equal(answer.headers['x-content-type-options'], 'nosniff');
+        assert.match(answer.headers['content-security-policy'] ?? '', /default-src 'none'.*frame-ancestors 'none'/);
+      }
+    });
+
+    const FAULTS: [what: string, fault: Omit<Fault, 'endpoint'>][] = [
+      ['fails', { status: 500 }],
+      ['breaks off', { reset: true }],
+      ['answers a page', { html: true }],
+      ['answers half', { cut: 'body' }],
+      ['answers without a token', { remove: ['access_token'] }],
+    ];
+    for (const [what, fault] of FAULTS)
+      it(`says so where the token endpoint ${what}`, async () => {
+        const search = await comeBack(await begin());
+        simulator.faults.add({ endpoint: 'token', ...fault });
+        const page = await flow.get(`callback${search}`).expect(400);
+        assert.match(page.text, /Not signed in/);
+        assert.equal(await state(), 'signed-out');
+      });
+
+    it('leaves the sign-in that was there where a new one fails', async () => {
+      await flow.signIn();
+      const search = await comeBack(await begin());
+      simulator.faults.add({ endpoint: 'token', status: 500 });
+      await flow.get(`callback${search}`).expect(400);
+      assert.equal(await state(), 'signed-in');
+      await flow.get('accounts/account/clusters').expect(200);
+    });
+  });
+
+  describe('accounts/:id/sign-in/complete', () => {
+    it('takes the address that was pasted, with blanks around it', async () => {
+      const search = await comeBack(await begin());
+      const { body } = await flow
+        .post('accounts/account/sign-in/complete', { url: ` ${REDIRECT}${search}\n` })
+        .expect(200);
+      assert.equal(body.state, 'signed-in');
+    });
+
+    for (const body of [
+      {},
+      { url: '' },
+      { url: 'code' },
+      { url: 7 },
+      { url: null },
+      [],
+      { url: REDIRECT },
+      { url: `${REDIRECT}?state=x&code=y` },
+    ])
+      it(`refuses ${JSON.stringify(body)}`, async () => {
+        const before = simulator.requests.count();
+        const answer = await flow.post('accounts/account/sign-in/complete', body).expect(400);
+        assert.equal(answer.body.code, 'INVALID_INPUT');
+        assert.ok(answer.body.error);
+        assert.equal(simulator.requests.count(), before);
+      });
+
+    it("refuses another account's state, which stays good for its own", async () => {
+      const url = REDIRECT + (await comeBack(await begin()));
+      const refused = () => flow.post('accounts/other/sign-in/complete', { url }).expect(400);
+      assert.equal(await tokenRequests(refused), 0);
+      await flow.post('accounts/account/sign-in/complete', { url }).expect(200);
+    });
+  });
+
+  describe('accounts/:id/sign-out', () => {
+    it('forgets the tokens', async () => {
+      await flow.signIn();
+      const { body } = await flow.post('accounts/account/sign-out').expect(200);
+      const gone = {
+        state: 'signed-out',
+        user: null,
+        organizationId: null,
+        expiresAt: null,
+        error: null,
+        simulated: false,
+      };
+      assert.deepEqual(body, gone);
+      const before = simulator.requests.count();
+      const { body: refused } = await flow.get('accounts/account/clusters').expect(400);
+      assert.equal(refused.code, 'NOT_SIGNED_IN');
+      assert.equal(simulator.requests.count(), before);
+      await flow.deploy([], { signIn: false });
+      assert.equal(await state(), 'signed-out');
+    });
+
+    it('works before the first deploy too', async () => {
+      const { authUrl, client } = simulator;
+      const typed = { authUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
+      await flow.get(`callback${await comeBack(await begin('new', typed))}`).expect(200);
+      assert.equal(await state('new'), 'signed-in');
+      const { body } = await flow.post('accounts/new/sign-out').expect(200);
+      assert.equal(body.state, 'signed-out');
+      await flow.get('accounts/new').expect(404);
+    });
+  });
+
+  describe('accounts/:id/clusters, workspaces, diagnostics', () => {
+    beforeEach(() => flow.signIn());
+
+    it('list the clusters, without anything a picker has no use for', async () => {
+      const organizationId = simulator.users[0]?.organizations[0]?.organizationId;
+      const { body } = await flow.get('accounts/account/clusters').expect(200);
+      const expected = simulator.world
+        .clusters(organizationId)
+        .map(({ clusterId, friendlyName, model, online, printers }) => ({
+          clusterId,
+          name: friendlyName,
+          model,
+          online,
+          printers: printers.slice(0, 1).map(({ uuid, name }) => ({ printerId: uuid, name })),
+        }));
+      assert.deepEqual(body, expected);
+    });
+
+    it('list the workspaces of the user', async () => {
+      const { body } = await flow.get('accounts/account/workspaces').expect(200);
+      const ids = simulator.users[0]?.organizations.map(({ organizationId }) => organizationId);
+      assert.deepEqual(
+        body.map(({ id }: { id: string }) => id),
+        ids,
+      );
+    });
+
+    it('ask the API host for the user where the account host does not know', async () => {
+      simulator.faults.add({ endpoint: 'currentUser', status: 404, times: 'always' });
+      const { body } = await flow.get('accounts/account/workspaces').expect(400);
+      assert.equal(body.code, 'NOT_FOUND');
+      assert.ok(simulator.requests.list().some(({ path }) => path === '/connect/v1/users/current'));
+    });
+
+    for (const [what, data] of [
+      ['null', null],
+      ['a text', 'soon'],
+    ] as const)
+      it(`say so where the list is ${what}`, async () => {
+        simulator.faults.add({ endpoint: 'clusters', set: { data }, times: 'always' });
+        const { body } = await time.until(flow.get('accounts/account/clusters').expect(400).then());
+        assert.equal(body.code, 'SERVICE_ERROR');
+      });
+
+    it('say so where the service is down', async () => {
+      simulator.faults.add({ endpoint: 'clusters', status: 503, times: 'always' });
+      const { body } = await time.until(flow.get('accounts/account/clusters').expect(400).then());
+      assert.equal(body.code, 'SERVICE_ERROR');
+      assert.match(body.error, /503/);
+    });
+
+    it('diagnose without secrets, ids shortened', async () => {
+      const organizationId = simulator.users[0]?.organizations[0]?.organizationId ?? '';
+      const { id: clientId, secret: clientSecret } = simulator.client;
+      await flow.deploy([], {
+        account: { ...flow.account, organizationId, paths: '{"getReport":"GET /r/{report_id}"}' },
+        credentials: { account: { clientId, clientSecret } },
+      });
+      await flow.get('accounts/account/clusters').expect(200);
+      const { body } = await flow.get('accounts/account/diagnostics').expect(200);
+      assert.match(body.versions.pack, /^\d+\.\d+\.\d+/);
+      assert.equal(body.versions.node, process.version);
+      assert.match(body.versions.nodeRed, /^\d+\.\d+/);
+      assert.equal(body.simulated, false);
+      assert.equal(body.state, 'signed-in');
+      assert.equal(body.settings.apiUrl, simulator.apiUrl);
+      assert.deepEqual(body.settings.overriddenPaths, ['getReport']);
+      assert.ok(body.counters.requests >= 1);
+      const told = JSON.stringify(body);
+      for (const secret of [clientSecret, organizationId, ...simulator.tokens.refreshTokens])
+        assert.ok(!told.includes(secret), told);
+      assert.doesNotMatch(told, /eyJ/);
+    });
+  });
+
+  describe('an unknown account', () => {
+    const calls: [method: 'get' | 'post', path: string][] = [
+      ['get', ''],
+      ['get', '/clusters'],
+      ['get', '/workspaces'],
+      ['get', '/diagnostics'],
+      ['post', '/sign-in'],
+      ['post', '/sign-out'],
+    ];
+    for (const [method, path] of calls)
+      for (const id of ['unknown', '..%2F..%2Fetc', '__proto__', '%00'])
+        it(`is not found: ${method} accounts/${id}${path}`, async () => {
+          const { body, headers } = await flow[method](`accounts/${id}${path}`).expect(404);
+          assert.ok(body.error);
+          assert.equal(headers['cache-control'], 'no-store');
+        });
+
+    it('is not another node of that id', async () => {
+      await flow.deploy([{ id: 'x', type: 'helper' }], { signIn: false });
+      await flow.get('accounts/x').expect(404);
+    });
+  });
+
+  it('lets nothing be kept by a cache', async () => {
+    await flow.signIn();
+    for (const path of ['', '/clusters', '/workspaces', '/diagnostics']) {
+      const { headers } = await flow.get(`accounts/account${path}`).expect(200);
+      assert.equal(headers['cache-control'], 'no-store');
+    }
+    for (const path of ['sign-in', 'sign-in/complete', 'sign-out']) {
+      const { headers } = await flow.post(`accounts/account/${path}`);
+      assert.equal(headers['cache-control'], 'no-store');
+    }
+  });
+
+  it('answers no other method', async () => {
+    for (const path of ['sign-in', 'sign-in/complete', 'sign-out'])
+      await flow.get(`accounts/account/${path}`).expect(404);
+    for (const path of ['', '/clusters', '/workspaces', '/diagnostics'])
+      await flow.post(`accounts/account${path}`).expect(404);
+    await flow.post('callback').expect(404);
+  });
+});

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import type { Node, NodeAPI, NodeStatus } from 'node-red';
+import { PrintingError } from '../../../lib/service/errors';
+import { failureLook, IDLE, left, percent, rate, signInLook, StatusLine } from '../../../nodes/shared/status';
+
+describe('nodes/shared/status', () => {
+  let shown: NodeStatus[];
+  let line: StatusLine;
+  beforeEach(() => {
+    shown = [];
+    const RED = { _: (key: string, values: object) => [key, ...Object.values(values ?? {})].join(' ') };
+    const node = { status: (look: NodeStatus) => shown.push(look) };
+    line = new StatusLine(RED as unknown as NodeAPI, node as unknown as Node);
+  });
+
+  it('shows a look once, until it changes', () => {
+    line.show(IDLE);
+    line.show(IDLE);
+    line.show({ fill: 'blue', shape: 'dot', key: 'printing', values: { percent: '10' } });
+    line.show({ fill: 'blue', shape: 'dot', key: 'printing', values: { percent: '10' } });
+    line.show({ fill: 'blue', shape: 'dot', key: 'printing', values: { percent: '11' } });
+    assert.deepEqual(
+      shown.map(({ text }) => text),
+      ['status.idle', 'status.printing 10', 'status.printing 11'],
+    );
+  });
+
+  it('marks what is simulated', () => {
+    line.simulated = true;
+    line.show(IDLE);
+    assert.deepEqual(shown, [{ fill: 'grey', shape: 'ring', text: 'status.idle status.simulated' }]);
+  });
+
+  it('shows nothing any more once it was cleared', () => {
+    line.show(IDLE);
+    line.clear();
+    line.show(failureLook(new PrintingError('NETWORK', 'No.')));
+    assert.deepEqual(shown.slice(1), [{}]);
+  });
+
+  it('clears nothing where nothing was shown', () => {
+    line.clear();
+    assert.deepEqual(shown, []);
+  });
+
+  it('asks to sign in only where calls have no chance', () => {
+    for (const state of ['signed-in', 'unchecked'] as const) assert.equal(signInLook(state), null);
+    for (const state of ['signed-out', 'sign-in-needed'] as const) assert.equal(signInLook(state)?.key, 'signIn');
+  });
+
+  it('tells seconds in the units that matter', () => {
+    const told = [null, NaN, -3, 0, 89.4, 90, 89 * 60, 90 * 60, 3 * 3600 + 59 * 60].map(left);
+    assert.deepEqual(told, ['?', '?', '0 s', '0 s', '89 s', '2 min', '89 min', '1 h 30 min', '3 h 59 min']);
+  });
+
+  it('tells bytes per second', () => {
+    const told = [null, 0, 870_400, 999_499, 999_500, 9_940_000, 12_300_000].map(rate);
+    assert.deepEqual(told, ['?', '0 kB/s', '870 kB/s', '999 kB/s', '1.0 MB/s', '9.9 MB/s', '12 MB/s']);
+  });
+
+  it('tells no percent before it is reached', () => {
+    assert.deepEqual([null, 0, 49.9, 100].map(percent), ['?', '0', '49', '100']);
+  });
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+
+import { startRealNodeRed, type RealNodeRed } from '../helpers/real-node-red';
+
+/** bcrypt of `correct horse`. */
+const password = '$2b$08$wX0xAJlPav/YhoUReR4Bx.bMBMe0NyIQhzBrLvYbuX3QUH3MIzcrC';
+const account = {
+  id: 'a1',
+  type: 'remote-printing-account',
+  name: '',
+  service: 'simulator',
+  signIn: 'oauth',
+  paths: '{}',
+};
+const base = 'remote-printing/accounts/a1';
+
+const reads = ['', '/clusters', '/workspaces', '/diagnostics'].map((path) => ({ method: 'GET', path: base + path }));
+const writes = ['/sign-in', '/sign-in/complete', '/sign-out'].map((path) => ({ method: 'POST', path: base + path }));
+
+describe('admin endpoints behind adminAuth', function () {
+  this.timeout(30_000);
+  let nodeRed: RealNodeRed;
+
+  before(async () => {
+    nodeRed = await startRealNodeRed({
+      flows: [{ id: 't', type: 'tab', label: 'empty' }, account],
+      settings: {
+        adminAuth: {
+          type: 'credentials',
+          users: [
+            { username: 'owner', password, permissions: '*' },
+            { username: 'guest', password, permissions: 'read' },
+          ],
+        },
+      },
+    });
+  });
+  after(() => nodeRed.kill());
+
+  async function token(username: string, scope: string): Promise<string> {
+    const response = await nodeRed.fetch('auth/token', {
+      method: 'POST',
+      body: new URLSearchParams({
+        client_id: 'node-red-admin',
+        grant_type: 'password',
+        scope,
+        username,
+        password: 'correct horse',
+      }),
+    });
+    return ((await response.json()) as { access_token: string }).access_token;
+  }
+
+  async function status({ method, path }: { method: string; path: string }, bearer?: string): Promise<number> {
+    const headers = { 'content-type': 'application/json', ...(bearer ? { authorization: `Bearer ${bearer}` } : {}) };
+    const response = await nodeRed.fetch(path, { method, headers, ...(method === 'POST' ? { body: '{}' } : {}) });
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  for (const endpoint of [...reads, ...writes]) {
+    it(`${endpoint.method} ${endpoint.path} is closed to strangers`, async () => {
+      assert.equal(await status(endpoint), 401);
+      assert.equal(await status(endpoint, 'made-up'), 401);
+    });
+  }
+
+  it('who may only read can look, but not sign in or out', async () => {
+    const bearer = await token('guest', 'read');
+    for (const endpoint of reads) assert.notEqual(await status(endpoint, bearer), 401, endpoint.path);
+    for (const endpoint of writes) assert.equal(await status(endpoint, bearer), 401, endpoint.path);
+  });
+
+  it('who may write gets in everywhere', async () => {
+    const bearer = await token('owner', '*');
+    assert.equal(await status({ method: 'GET', path: base }, bearer), 200);
+    for (const endpoint of [...reads, ...writes]) assert.notEqual(await status(endpoint, bearer), 401, endpoint.path);
+  });
+
+  it('the callback is open, but takes no state that was not drawn here', async () => {
+    for (const query of ['', '?code=x', '?state=made-up', '?code=x&state=made-up']) {
+      assert.equal(await status({ method: 'GET', path: `remote-printing/callback${query}` }), 400, query);
+    }
+  });
+});

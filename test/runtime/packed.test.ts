@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+
+import { runtimes, startRealNodeRed, type RealNodeRed } from '../helpers/real-node-red';
+import { installByPalette, packTarball, type Tarball } from './palette';
+
+interface NodeSet {
+  name: string;
+  module: string;
+  version: string;
+  types: string[];
+  enabled: boolean;
+  err?: string;
+}
+
+interface FlowNode {
+  id: string;
+  type: string;
+  name?: string;
+}
+
+/** All runtimes go through each phase side by side: a print takes its time, even a simulated one. */
+describe('the packed pack', function () {
+  this.timeout(120_000);
+  let tarball: Tarball;
+  const nodeReds = new Map<string, RealNodeRed>();
+  const onEach = (title: string, test: (nodeRed: RealNodeRed) => Promise<void>) => {
+    for (const { name } of runtimes) it(`${title} (${name})`, () => test(nodeReds.get(name)!));
+  };
+
+  before(async () => {
+    tarball = await packTarball();
+    const start = async ({ name, ...runtime }: (typeof runtimes)[number]) => {
+      nodeReds.set(name, await startRealNodeRed({ ...runtime, withPack: false }));
+    };
+    await Promise.all(runtimes.map(start));
+  });
+  after(async () => {
+    await Promise.all([...nodeReds.values()].map((nodeRed) => nodeRed.kill()));
+    await tarball.remove();
+  });
+
+  describe('installed by the palette manager', () => {
+    before(() => Promise.all([...nodeReds.values()].map((nodeRed) => installByPalette(nodeRed, tarball))));
+
+    onEach('has every node enabled', async (nodeRed) => {
+      const sets = (await get<NodeSet[]>(nodeRed, 'nodes')).filter(({ module }) => module === tarball.manifest.name);
+      const registered = Object.keys(tarball.manifest['node-red'].nodes);
+      assert.deepEqual(sets.map(({ name }) => name).sort(), registered.sort());
+      for (const { name, types, version, enabled, err } of sets) {
+        assert.deepEqual(
+          { types, version, enabled, err },
+          { types: [name], version: tarball.manifest.version, enabled: true, err: undefined },
+        );
+      }
+    });
+
+    onEach('serves its texts, help, scripts and icons', async (nodeRed) => {
+      const { name, 'node-red': registered } = tarball.manifest;
+      const html = await (await nodeRed.fetch('nodes', { headers: { accept: 'text/html' } })).text();
+      for (const type of Object.keys(registered.nodes)) {
+        assert.notDeepEqual(await get(nodeRed, `locales/${name}/${type}?lng=en-US`), {}, `no texts for ${type}`);
+        assert.ok(html.includes(`data-help-name="${type}"`), `no help for ${type}`);
+      }
+      const icons = (await get<Record<string, string[]>>(nodeRed, 'icons'))[name] ?? [];
+      const scripts = [...html.matchAll(/<script[^>]+src="(resources\/@remote-printing[^"]+)"/g)].map(
+        ([, src]) => src!,
+      );
+      assert.ok(icons.length > 0 && scripts.length > 0);
+      for (const path of [...icons.map((icon) => `icons/${name}/${icon}`), ...scripts]) {
+        assert.equal((await nodeRed.fetch(path)).status, 200, path);
+      }
+    });
+  });
+
+  describe('with the example of the import menu', () => {
+    before(() => Promise.all([...nodeReds.values()].map(pressTheButton)));
+
+    async function pressTheButton(nodeRed: RealNodeRed): Promise<void> {
+      const example = `library/examples/flows/${tarball.manifest.name}/01-print-a-file`;
+      const flows = await get<FlowNode[]>(nodeRed, example);
+      await nodeRed.deploy(flows.map((node) => (node.type === 'debug' ? { ...node, console: true } : node)));
+      await logged(nodeRed, /\[debug:printer status\]/);
+      const button = flows.find(({ type }) => type === 'inject')!;
+      const pressed = await nodeRed.fetch(`inject/${button.id}`, { method: 'POST' });
+      assert.equal(pressed.status, 200);
+    }
+
+    onEach('prints a file to its end', (nodeRed) => logged(nodeRed, /\[debug:progress\] cube\.gcode: finished/));
+  });
+
+  describe('told to stop', () => {
+    onEach('ends within 3 s, having complained of nothing', async (nodeRed) => {
+      const { code, signal, ms } = await nodeRed.stop();
+      assert.deepEqual({ code, signal }, { code: 0, signal: null });
+      assert.ok(ms < 3000, `took ${ms} ms`);
+      assert.deepEqual(nodeRed.complaints(), []);
+    });
+  });
+});
+
+async function get<T>(nodeRed: RealNodeRed, path: string): Promise<T> {
+  const response = await nodeRed.fetch(path);
+  assert.equal(response.status, 200, path);
+  return (await response.json()) as T;
+}
+
+async function logged(nodeRed: RealNodeRed, pattern: RegExp): Promise<void> {
+  const until = Date.now() + 90_000;
+  while (!nodeRed.log.some((line) => pattern.test(line))) {
+    if (Date.now() > until) assert.fail(`no ${String(pattern)} in the log:\n${nodeRed.log.slice(-30).join('\n')}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

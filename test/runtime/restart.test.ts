@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { PrintResult } from '../../lib/print/prints';
+import type { PrintEvent } from '../../lib/watch/events';
+import { startSimulator, type PrintJob, type Simulator } from '../../simulator/index';
+import { freshUserDir, startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
+import { lean } from './lean';
+import { accountOf, credentialsOf, signIn } from './sign-in';
+
+const GCODE = ';TIME:3600\nG28\n';
+/** Virtual seconds: a print is in no list for so long, then it starts. */
+const UNSEEN = 600;
+/** Virtual seconds: into the middle of the print, and from there beyond its end and the cleaning of the plate. */
+const TO_MID_PRINT = 1000;
+const TO_THE_END = 4000;
+
+/** A line of the diary: what arrived at one output, and the number of the look that it answers. */
+interface Entry {
+  kind: 'status' | 'event' | 'result' | 'error';
+  look?: number;
+  payload: unknown;
+}
+const DIARY = 'diary.jsonl';
+
+const ends = [
+  { how: 'stopped', end: (nodeRed: RealNodeRed) => nodeRed.stop() },
+  { how: 'killed', end: (nodeRed: RealNodeRed) => nodeRed.kill() },
+];
+
+describe('restart of Node-RED', function () {
+  this.timeout(60_000);
+  let simulator: Simulator;
+  let userDir: string;
+  let nodeRed: RealNodeRed;
+  let looks = 0;
+
+  beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true, printVisibleAfter: UNSEEN });
+    userDir = await freshUserDir();
+  });
+  afterEach(async () => {
+    await simulator.close();
+    await nodeRed.kill();
+    await rm(userDir, { recursive: true, force: true });
+  });
+
+  for (const { how, end } of ends) {
+    it(`${how} in mid-print: an end that nobody watched is told once, as late`, async () => {
+      const job = await printToTheMiddle();
+      await end(nodeRed);
+      simulator.world.advance(TO_THE_END);
+      assert.equal(simulator.world.printJob(job.uuid).status, 'finished');
+
+      await start();
+      await look();
+      const [finished] = await told('job.finished');
+      assert.equal(finished?.late, true);
+      assert.equal(finished.job?.clusterJobId, job.uuid);
+      await look();
+      await end(nodeRed);
+
+      await start();
+      await look();
+      await look();
+      assert.equal((await told('job.finished')).length, 1);
+      await assertNothingTwice();
+    });
+
+    it(`${how} in mid-print: the end of a print that goes on is told once, as usual`, async () => {
+      const job = await printToTheMiddle();
+      await end(nodeRed);
+
+      await start();
+      await look();
+      assert.deepEqual(await told('job.finished'), []);
+      simulator.world.advance(TO_THE_END);
+      await look();
+      const [finished] = await told('job.finished');
+      assert.equal(finished?.late, false);
+      assert.equal(finished.job?.clusterJobId, job.uuid);
+      await look();
+      await end(nodeRed);
+
+      await start();
+      await look();
+      await look();
+      assert.equal((await told('job.finished')).length, 1);
+      assert.equal((await told('job.started')).length, 1);
+      await assertNothingTwice();
+    });
+
+    it(`${how} after a print: its print key gives the first result again`, async () => {
+      await start({ flows: flowsFor(simulator, userDir) });
+      const first = await print();
+      await end(nodeRed);
+      await start();
+      const again = await print();
+      assert.deepEqual({ ...again, duplicate: false }, first);
+      assert.equal(again.duplicate, true);
+      assert.deepEqual(printings(), [first.clusterJobId]);
+    });
+  }
+
+  for (const watched of [true, false]) {
+    const where = `${watched ? 'watched' : 'unwatched'} cluster`;
+
+    it(`killed between a print and its answer, ${where}: its print key finds that print`, async () => {
+      await start({ flows: flowsFor(simulator, userDir, { watched }) });
+      simulator.faults.add({
+        endpoint: 'print',
+        transform: (answer) => {
+          void nodeRed.kill();
+          return answer;
+        },
+      });
+      await press('print');
+      await nodeRed.exited;
+      await assertFound();
+    });
+
+    it(`killed while it looks for a print whose answer was lost, ${where}: its print key finds that print`, async () => {
+      await start({ flows: flowsFor(simulator, userDir, { watched }) });
+      simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
+      await press('print');
+      await until(() => looksAfterPrint() >= 2);
+      await nodeRed.kill();
+      await assertFound();
+    });
+  }
+
+  /** Starts on the state that is there; the first time with `flows`, and then signs in. */
+  async function start(options: RealNodeRedOptions = {}): Promise<void> {
+    const settings = lean('10-file.js', '10-function.js', '20-inject.js', '25-catch.js');
+    const credentials = options.flows ? { credentials: credentialsOf(simulator) } : {};
+    nodeRed = await startRealNodeRed({ ...options, ...credentials, userDir, settings });
+    if (options.flows) await signIn(nodeRed);
+  }
+
+  async function press(button: string, props?: object[]): Promise<void> {
+    const response = await nodeRed.fetch(`inject/${button}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(props ? { __user_inject_props__: props } : {}),
+    });
+    assert.equal(response.status, 200);
+  }
+
+  /** A poll, and all that it tells. Before it begins, all that earlier polls told is saved. */
+  async function look(): Promise<void> {
+    const number = ++looks;
+    await press('look', [{ p: 'look', v: String(number), vt: 'num' }]);
+    await until(async () => (await diary()).some(({ look: answered }) => answered === number));
+  }
+
+  async function print(): Promise<PrintResult> {
+    const results = async () => (await diary()).filter(({ kind }) => kind === 'result');
+    const before = (await results()).length;
+    await press('print');
+    await until(async () => (await results()).length > before);
+    return (await results())[before]!.payload as PrintResult;
+  }
+
+  async function printToTheMiddle(): Promise<PrintJob> {
+    await start({ flows: flowsFor(simulator, userDir) });
+    await look();
+    const { clusterJobId } = await print();
+    simulator.world.advance(TO_MID_PRINT);
+    await look();
+    await look();
+    const job = simulator.world.printJob(clusterJobId!);
+    assert.equal(job.status, 'printing');
+    assert.equal((await told('job.started')).length, 1);
+    return job;
+  }
+
+  /** Node-RED was killed with the print's outcome unknown; the service has taken it. */
+  async function assertFound(): Promise<void> {
+    const [clusterJobId] = printings();
+    assert.ok(clusterJobId);
+    simulator.world.advance(TO_MID_PRINT);
+    await start();
+    const { duplicate, printed: done, ...result } = await print();
+    assert.deepEqual({ duplicate, done, id: result.clusterJobId }, { duplicate: true, done: true, id: clusterJobId });
+    assert.deepEqual(printings(), [clusterJobId]);
+    assert.equal(simulator.requests.count('print'), 1);
+  }
+
+  /** The printings that the cluster was ever given. */
+  function printings(): string[] {
+    const { queue, history } = simulator.world.cluster(1);
+    return [...queue, ...history].map(({ uuid }) => uuid);
+  }
+
+  /** Requests for the cluster's status since the print was asked for; 0 before that. */
+  function looksAfterPrint(): number {
+    const endpoints = simulator.requests.list().map(({ endpoint }) => endpoint);
+    const asked = endpoints.indexOf('print');
+    return asked < 0 ? 0 : endpoints.slice(asked).filter((endpoint) => endpoint === 'clusterStatus').length;
+  }
+
+  async function events(): Promise<PrintEvent[]> {
+    return (await diary()).filter(({ kind }) => kind === 'event').map(({ payload }) => payload as PrintEvent);
+  }
+
+  async function told(type: string): Promise<PrintEvent[]> {
+    return (await events()).filter((event) => event.type === type);
+  }
+
+  async function assertNothingTwice(): Promise<void> {
+    const ids = (await events()).map(({ id }) => id);
+    assert.deepEqual(ids, [...new Set(ids)]);
+  }
+
+  /** All that the flow has written down so far, in all its lives. */
+  async function diary(): Promise<Entry[]> {
+    const text = await readFile(join(userDir, DIARY), 'utf8').catch(() => '');
+    const entries = text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Entry);
+    const failed = entries.filter(({ kind }) => kind === 'error');
+    assert.deepEqual(failed, []);
+    return entries;
+  }
+
+  async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+    const limit = Date.now() + 30_000;
+    while (!(await holds())) {
+      if (Date.now() > limit) assert.fail(`waited in vain; the log:\n${nodeRed.log.slice(-20).join('\n')}`);
+      await pause(10);
+    }
+  }
+});
+
+/** Buttons to look and to print; whatever comes of it goes into the diary, one line of JSON each. */
+function flowsFor(simulator: Simulator, userDir: string, { watched = true } = {}): object[] {
+  const { clusterId } = simulator.world.cluster(1);
+  const cluster = { account: 'account', cluster: clusterId, clusterType: 'str' };
+  const node = (id: string, type: string, settings: object, ...wires: string[][]) => ({
+    ...{ id, type, z: 'tab', x: 100, y: 100, name: '' },
+    ...settings,
+    wires,
+  });
+  const write = (kind: Entry['kind']) => {
+    const func = `const entry = { kind: '${kind}', look: msg.look, payload: msg.error ?? msg.payload };
+      return { payload: JSON.stringify(entry) };`;
+    return node(kind, 'function', { func, outputs: 1 }, ['diary']);
+  };
+  const watch = [
+    node('look', 'inject', { props: [] }, ['watch']),
+    node('watch', 'remote-printing-cluster-status', { ...cluster, interval: 10 }, ['status'], ['event']),
+  ];
+  const props = [
+    { p: 'payload', v: GCODE, vt: 'str' },
+    { p: 'filename', v: 'part.gcode', vt: 'str' },
+    { p: 'printKey', v: 'order 7', vt: 'str' },
+  ];
+  return [
+    { id: 'tab', type: 'tab', label: 'diary' },
+    accountOf(simulator),
+    ...(watched ? watch : []),
+    node('print', 'inject', { props }, ['upload']),
+    node('upload', 'remote-printing-upload-and-print', { ...cluster, source: 'payload' }, ['result'], []),
+    node('catch', 'catch', { scope: null }, ['error']),
+    write('status'),
+    write('event'),
+    write('result'),
+    write('error'),
+    node('diary', 'file', {
+      filename: join(userDir, DIARY),
+      filenameType: 'str',
+      appendNewline: true,
+      overwriteFile: 'false',
+    }),
+  ];
+}
