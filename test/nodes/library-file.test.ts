@@ -256,6 +256,20 @@ describe('nodes/library-file', () => {
       assert.equal(simulator.requests.count('getFile'), 3, 'upload, first and second try');
     });
 
+    it('comes through a token that expires in the middle', async () => {
+      const ids = await uploaded('download');
+      const refreshes = simulator.tokens.refreshes;
+      // The first look at the file is made with a good token; the download breaks off, and by the second look it is old.
+      const expire = (body: unknown) => {
+        simulator.tokens.expireAccessTokens();
+        return body;
+      };
+      simulator.faults.add({ endpoint: 'getFile', transform: expire });
+      simulator.faults.add({ endpoint: 'storageGet', cut: 'connection' });
+      assert.deepEqual((await done(ids)).payload, Buffer.from(MESH));
+      assert.deepEqual([simulator.tokens.refreshes - refreshes, simulator.tokens.reuseDetections], [1, 0]);
+    });
+
     it('refuses what a message can not hold', async () => {
       const ids = await uploaded('download');
       simulator.faults.add({ endpoint: 'getFile', set: { 'data.file_size': 256 * 1024 * 1024 + 1 } });

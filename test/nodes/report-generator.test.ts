@@ -162,6 +162,21 @@ describe('nodes/report-generator', () => {
         assert.equal(names[0], 'hardNames' in made ? `"bracket.gcode"\t part 1\n of "2"` : 'bracket.gcode');
       });
 
+    it('comes through a token that expires in the middle', async () => {
+      await deploy();
+      simulator.world.setReports({ seconds: 0.2, rows: 2 });
+      const expire = (body: unknown) => {
+        simulator.tokens.expireAccessTokens();
+        return body;
+      };
+      // Once after the order, and once more between two looks at the report.
+      simulator.faults.add({ endpoint: 'createReport', transform: expire });
+      simulator.faults.add({ endpoint: 'getReport', transform: expire });
+      assert.equal(rowsOf(await one()).length, 2);
+      assert.ok(simulator.tokens.refreshes >= 1);
+      assert.equal(simulator.tokens.reuseDetections, 0);
+    });
+
     it('waits for a report that takes its time', async () => {
       await deploy();
       await one();

@@ -163,6 +163,12 @@ describe('nodes/webcam-snapshot', () => {
           simulator.faults.add({ endpoint, status: expired, code: 'tokenExpired' });
           await taken(here());
         }
+      const expire = (body: unknown) => {
+        simulator.tokens.expireAccessTokens();
+        return body;
+      };
+      simulator.faults.add({ endpoint: 'printerAction', transform: expire });
+      await taken(here());
       assert.equal(simulator.tokens.reuseDetections, 0);
     });
 
