@@ -3,11 +3,17 @@ import { closed } from './account/deadline';
 import type { Answer, Service } from './account/service';
 import type { AccountSettings } from './account/settings';
 import { SignedInService } from './account/signed-in-service';
+import { JobControl } from './control/job-control';
 import { Http } from './http/http';
+import { Library } from './library/library';
+import { Snapshots } from './picture/snapshots';
 import { Dispatcher } from './print/dispatcher';
 import { Ledger } from './print/ledger';
 import { Prints } from './print/prints';
+import { Queries } from './query/queries';
+import { Reports } from './report/reports';
 import type { Cluster } from './service/cluster';
+import { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
 import { StaticToken } from './sign-in/static-token';
@@ -43,6 +49,12 @@ export class Client {
   readonly credentials: Credentials;
   readonly watcher: Watcher;
   readonly prints: Prints;
+  readonly snapshots: Snapshots;
+  readonly jobControl: JobControl;
+  readonly reports: Reports;
+  readonly requests: Requests;
+  readonly library: Library;
+  readonly queries: Queries;
   readonly #settings: AccountSettings;
   readonly #http: Http;
   readonly #calls: SignedInService;
@@ -70,6 +82,7 @@ export class Client {
     });
     this.#calls = new SignedInService({ settings, http, clock, credentials: this.credentials });
     this.service = this.#calls;
+    this.requests = new Requests(this.#calls, settings);
     const { service } = this;
     const workspace = async () => {
       await this.credentials.ready();
@@ -89,6 +102,11 @@ export class Client {
       ...(simulated ? { followInterval: 10 } : {}),
     });
     this.prints = new Prints({ service, uploads, ledger, dispatcher, watcher: this.watcher, clock });
+    this.snapshots = new Snapshots({ service, http, clock });
+    this.jobControl = new JobControl({ service, clock });
+    this.reports = new Reports({ service, http, store, clock, accountId });
+    this.library = new Library({ service, http, clock, origin });
+    this.queries = new Queries({ service, clock, overrides: settings.paths.overrides });
     this.watcher.onObservation((clusterId, status) => {
       const printings = [...status.jobs, ...status.history];
       // A key that can't be settled now is settled by a later poll.
@@ -134,7 +152,12 @@ export class Client {
   async close(): Promise<void> {
     this.#closing.abort(closed());
     const over = new AbortController();
-    const settled = Promise.all([this.watcher.close(), this.credentials.settled(), this.prints.settled()]);
+    const settled = Promise.all([
+      this.watcher.close(),
+      this.credentials.settled(),
+      this.prints.settled(),
+      this.reports.settled(),
+    ]);
     // What fails here was told where it belongs.
     await Promise.race([settled, sleep(this.clock, GRACE, over.signal)]).catch(() => undefined);
     over.abort();

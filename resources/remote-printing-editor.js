@@ -8,6 +8,19 @@
   const catalogue = '@remote-printing/node-red-remote-printing/remote-printing-account:';
   const valueTypes = ['str', 'msg', 'flow', 'global', 'env', 'jsonata'];
   const untouchedSecret = '__PWRD__';
+  const rangeWords = [
+    'today',
+    'yesterday',
+    'this week',
+    'last week',
+    'this month',
+    'last month',
+    'last 24 hours',
+    'last 7 days',
+    'last 4 weeks',
+    'last 12 months',
+  ];
+  const rangeWord = /^(today|yesterday|(this|last)\s+(week|month)|last\s+[1-9]\d*\s+(hour|day|week|month)s?|)$/i;
 
   /** A text of the account's catalogue, which holds what the forms share. */
   function text(key, values) {
@@ -79,6 +92,16 @@
       };
     },
 
+    /** An end of a report's range (contract 3.5). */
+    range(name) {
+      const typed = validators.typed(name);
+      return function (value, opt) {
+        const type = $('#node-input-' + name + 'Type').val() ?? this[name + 'Type'];
+        if (type !== 'relative') return typed.call(this, value, opt);
+        return rangeWord.test(value.trim()) || labelled(this, name, text('invalid.range'));
+      };
+    },
+
     milestones() {
       return function (value, _opt) {
         const marks = String(value).split(',');
@@ -138,9 +161,7 @@
         }
         for (const [name, path] of Object.entries(paths)) {
           if (!pathNames.includes(name)) return labelled(this, 'paths', text('invalid.pathName', { name }));
-          if (!/^[A-Z]+ (\/|\{auth_url\}\/)\S*$/.test(path)) {
-            return labelled(this, 'paths', text('invalid.path', { name }));
-          }
+          if (!isCall(path)) return labelled(this, 'paths', text('invalid.path', { name }));
         }
         return true;
       };
@@ -159,6 +180,16 @@
     'printJobs',
     'maintenance',
   ];
+  const pathHoles =
+    /\{(auth_url|storage|cluster_id|printer_id|action|action_id|cluster_job_id|report_id|job_id|file_id)\}/g;
+
+  /** Whether it is `METHOD /path/{hole}`, with nothing in the path that could lead elsewhere. */
+  function isCall(value) {
+    const [, path = ''] = /^(?:GET|PUT|POST|DELETE) (?:\{auth_url\}|\{storage\})?(\/\S*)$/.exec(value) ?? [];
+    const filled = path.replace(pathHoles, '-');
+    const leadsElsewhere = /\/\/|\/(\.|%2e){1,2}(?=[;/]|$)|%(2f|5c|[01][\da-f]|7f|(?![\da-f]{2}))/i.test(filled);
+    return /^[\w\-.~!$&'()*+,;=:@%/]+$/.test(filled) && !leadsElsewhere;
+  }
 
   // ---- inputs ----
 
@@ -171,9 +202,18 @@
     return field;
   }
 
-  /** The pair `name` + `nameType` of a flow node. */
-  function valueInput(name) {
-    return typedInput('node-input-' + name, { types: valueTypes, typeField: '#node-input-' + name + 'Type' });
+  /** The pair `name` + `nameType` of a flow node; `types` of its own stand before those that all have. */
+  function valueInput(name, types = []) {
+    const typeField = '#node-input-' + name + 'Type';
+    return typedInput('node-input-' + name, { types: [...types, ...valueTypes], typeField });
+  }
+
+  /** The same for an end of a range: a range word, offered while typing, or what else a value can be. */
+  function rangeInput(name) {
+    const offer = (typed) =>
+      rangeWords.filter((word) => word.includes(typed.toLowerCase())).map((word) => ({ value: word, label: word }));
+    const relative = { value: 'relative', label: text('range'), icon: 'fa fa-calendar', autoComplete: offer };
+    return valueInput(name, [relative]);
   }
 
   /**
@@ -235,9 +275,9 @@
     return { value: clusterId, label: (name || clusterId) + (details && ' (' + details + ')') };
   }
 
-  /** The `cluster` input of a flow node and, below it, the clusters of the account that is chosen in the form. */
-  function clusterInput(blank) {
-    const field = valueInput('cluster');
+  /** The cluster input of a flow node and, below it, the clusters of the account that is chosen in the form. */
+  function clusterInput(blank, name = 'cluster') {
+    const field = valueInput(name);
     const select = $('<select>', { id: 'node-input-cluster-choice' });
     const again = $('<button type="button" class="red-ui-button"><i class="fa fa-refresh"></i></button>')
       .attr({ id: 'node-input-cluster-refresh', 'aria-label': text('picker.refresh') })
@@ -446,5 +486,5 @@
     };
   }
 
-  window.RemotePrinting = { text, validators, valueInput, clusterInput, showWhile, accountDialog };
+  window.RemotePrinting = { text, validators, valueInput, rangeInput, clusterInput, showWhile, accountDialog };
 })();

@@ -1,6 +1,7 @@
 // npm test: everything that must hold before a release, from a fresh clone on. The last line is the sum of all tests and checks.
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { ensureChromium } from './chromium.mjs';
@@ -13,6 +14,8 @@ const matrixNode = (/** @type {string} */ name) => join(matrix, 'node_modules', 
 
 const began = performance.now();
 const sum = { passed: 0, failed: 0 };
+/** Every test that passed in any of the runs, for the README's table of what is covered. */
+const titles = join(mkdtempSync(join(tmpdir(), 'titles-')), 'passed.jsonl');
 
 /**
  * A command that holds or does not. One that runs tests says how many in its output ('N passed, N failed'); else it counts as one.
@@ -65,6 +68,8 @@ const mocha = ({ node = process.execPath, timeout, specs }) => [
 ];
 
 function setUp() {
+  writeFileSync(titles, '');
+  process.env['REPORT_TITLES'] = titles;
   ensureInstalled(root);
   ensureInstalled(matrix);
   process.env['CHROMIUM_PATH'] = ensureChromium();
@@ -131,8 +136,14 @@ try {
       tests: true,
     },
     { name: 'editor', command: mocha({ timeout: 60_000, specs: 'test/editor/**/*.test.ts' }), tests: true },
+    {
+      name: "the simulator's page",
+      command: mocha({ timeout: 60_000, specs: 'test/simulator-page/**/*.test.ts' }),
+      tests: true,
+    },
     ...nodeRed5(),
   );
+  await all({ name: 'what is covered', command: [node, 'scripts/check-coverage-table.mjs', titles] });
 } catch (error) {
   if (sum.failed === 0) {
     console.error(String(error));
@@ -140,5 +151,6 @@ try {
   }
   process.exitCode = 1;
 }
+rmSync(resolve(titles, '..'), { recursive: true, force: true });
 console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s in all`);
 console.log(`${sum.passed} passed, ${sum.failed} failed`);

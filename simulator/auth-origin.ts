@@ -15,6 +15,8 @@ export interface AuthParts {
   client: Client;
   autoApprove: boolean;
   now: () => number;
+  /** How the workspaces of the current user are given (wire facts 11). */
+  memberships: () => 'ids' | 'objects';
 }
 
 /** The account host: sign-in pages, token endpoint and current user (calls 1, 2 and 16). */
@@ -116,12 +118,18 @@ export function authRoutes(parts: AuthParts): Route[] {
         name: user.name,
         organization_id: organization.organizationId,
         organization: wireOrganization(organization),
-        organization_memberships: user.organizationIds,
+        organization_memberships:
+          parts.memberships() === 'ids' ? user.organizationIds : memberships(user, organizations),
       };
     }),
     signedIn('checkToken', '/check-token', ({ request }) => tokens.caller(request.headers.authorization).claims),
   ];
 }
+
+const memberships = (user: User, organizations: Organization[]): unknown =>
+  organizations
+    .filter(({ organizationId }) => user.organizationIds.includes(organizationId))
+    .map(({ organizationId, organizationName }) => ({ id: organizationId, name: organizationName, role: 'member' }));
 
 const htmlPage = (text: string): Answer => ({
   status: 200,

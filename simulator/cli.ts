@@ -2,7 +2,8 @@
 import { parseArgs } from 'node:util';
 import { startSimulator, type SimulatorOptions } from './index';
 
-const HELP = `Simulates the remote printing service on four ports of this machine.
+const HELP = `Simulates the remote printing service on four ports of this machine. Open the control host in a browser to watch
+the printers and to change them.
 
 Usage: remote-printing-simulator [options]
 
@@ -14,6 +15,8 @@ Usage: remote-printing-simulator [options]
   --auto-approve             sign in as the first user at once, without the pages
   --access-token-lifetime S  seconds (default 600)
   --upload-confirm-delay MS  from the last byte until a stored file says uploaded (default 0)
+  --action-delay MS          how long a printer or print job action takes (default 1000)
+  --report-delay MS          how long a report takes (default 1000)
   --print-visible-after S    virtual seconds until lists show a new print (default 2)
   --data-dir FOLDER          where the world is kept, so that the next start goes on (default: a temporary folder)
   --client-id ID             default simulator
@@ -31,6 +34,8 @@ const OPTIONS = {
   'auto-approve': { type: 'boolean' },
   'access-token-lifetime': { type: 'string' },
   'upload-confirm-delay': { type: 'string' },
+  'action-delay': { type: 'string' },
+  'report-delay': { type: 'string' },
   'print-visible-after': { type: 'string' },
   'data-dir': { type: 'string' },
   'client-id': { type: 'string' },
@@ -74,6 +79,8 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
     (value) => whole(value) && value > 0,
   );
   number('upload-confirm-delay', (value) => (options.uploadConfirmDelay = value), whole);
+  number('action-delay', (value) => (options.actionDelay = value), whole);
+  number('report-delay', (value) => (options.reportDelay = value), whole);
   number('print-visible-after', (value) => (options.printVisibleAfter = value), whole);
   if (values.host !== undefined) options.host = values.host;
   if (values['auto-approve']) options.autoApprove = true;

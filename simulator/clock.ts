@@ -29,6 +29,16 @@ export class SimulatorClock {
     return this.state.virtual + Math.max(0, this.now() - this.state.real) * this.timeFactor;
   }
 
+  /** Virtual ms that pass in so many real ones. */
+  scaled(ms: number): number {
+    return ms * this.timeFactor;
+  }
+
+  /** Real ms since 1970 of a virtual moment of the past, as if the pace had always been what it is now. */
+  real(virtual: number): number {
+    return Math.round(this.now() - (this.virtual() - virtual) / this.timeFactor);
+  }
+
   /** Skips virtual seconds. */
   skip(seconds: number): void {
     this.state.virtual += seconds * 1000;

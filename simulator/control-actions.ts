@@ -1,7 +1,8 @@
 import { MODELS } from './models';
 import { Refusal } from './refusals';
-import type { Cluster, RequiredChange } from './state';
-import type { ClusterRef, World } from './world';
+import type { ActionSwitch, Cluster, PictureSwitch, ReportSwitch, RequiredChange } from './state';
+import type { ClusterRef } from './world/ground';
+import type { World } from './world/world';
 
 type Body = Record<string, unknown>;
 type Action = (body: Body) => unknown;
@@ -54,6 +55,11 @@ export function worldActions(world: World): Record<string, Action> {
     dispatch: (body) => world.setDispatch(cluster(body), choice(body, 'value', ['queued', 'wait_approval', 'failed'])),
     'required-changes': (body) =>
       world.setRequiredChanges(cluster(body), body.value === undefined ? undefined : changes(body)),
+    actions: (body) => world.setActions(cluster(body), switches<ActionSwitch>(body, ACTION_SWITCH)),
+    picture: (body) => world.setPicture(cluster(body), switches<PictureSwitch>(body, PICTURE_SWITCH)),
+    reports: (body) => world.setReports(switches<ReportSwitch>(body, REPORT_SWITCH)),
+    'maintenance-due': (body) => world.setMaintenanceDue(cluster(body), texts(body, 'value')),
+    memberships: (body) => world.setMemberships(choice(body, 'value', ['ids', 'objects'])),
     name: (body) => world.setName(cluster(body), body.value === null ? null : text(body, 'value')),
     'add-cluster': (body) => {
       const options: Parameters<World['addCluster']>[0] = {};
@@ -71,7 +77,32 @@ export function worldActions(world: World): Record<string, Action> {
     'remove-cluster': (body) => world.removeCluster(cluster(body)),
     rebind: (body) => ({ cluster: world.rebind(cluster(body)) }),
     'remove-stored-job': (body) => world.removeStoredJob(text(body, 'job')),
+    'remove-library-file': (body) => world.removeLibraryFile(text(body, 'file')),
   };
+}
+
+type Reader = (body: Body, name: string) => unknown;
+
+const OUTCOME: Reader = (body, name) => choice(body, name, ['success', 'failed', 'unknown', 'stuck']);
+const ACTION_SWITCH: Record<keyof ActionSwitch, Reader> = { outcome: OUTCOME, seconds: number };
+const PICTURE_SWITCH: Record<keyof PictureSwitch, Reader> = { bytes: whole, contentType: text, chunked: flag };
+const REPORT_SWITCH: Record<keyof ReportSwitch, Reader> = {
+  ...ACTION_SWITCH,
+  separator: (body, name) => choice(body, name, [',', ';', '\t']),
+  bom: flag,
+  crlf: flag,
+  hardNames: flag,
+  repeatedColumns: flag,
+  rows: whole,
+  cutAfter: whole,
+};
+
+/** The fields of a switch, all of them optional; others are refused. */
+function switches<T>(body: Body, readers: Record<string, Reader>): T {
+  const names = Object.keys(body).filter((name) => name !== 'cluster');
+  const unknown = names.find((name) => !Object.hasOwn(readers, name));
+  if (unknown !== undefined) throw wrong(unknown, `one of ${Object.keys(readers).join(', ')}`);
+  return Object.fromEntries(names.map((name) => [name, readers[name]!(body, name)])) as T;
 }
 
 function cluster(body: Body): ClusterRef {
@@ -92,6 +123,12 @@ const optionalText = (body: Body, name: string): string | undefined =>
 function number(body: Body, name: string): number {
   const value = body[name];
   if (typeof value !== 'number' || !(value >= 0)) throw wrong(name, 'a number from 0');
+  return value;
+}
+
+function whole(body: Body, name: string): number {
+  const value = number(body, name);
+  if (!Number.isInteger(value)) throw wrong(name, 'a whole number from 0');
   return value;
 }
 

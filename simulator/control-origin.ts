@@ -1,11 +1,12 @@
 import { isObject, readJson } from './bodies';
 import { worldActions } from './control-actions';
+import { overview, pageFile, pageRoutes } from './control-page';
 import type { Fault, Faults } from './faults';
 import { Refusal } from './refusals';
 import type { RequestLog } from './request-log';
 import type { Answer, Call, Route } from './server';
 import type { Tokens } from './tokens';
-import type { World } from './world';
+import type { World } from './world/world';
 
 export interface ControlParts {
   world: World;
@@ -15,7 +16,7 @@ export interface ControlParts {
   addresses: () => Record<string, unknown>;
 }
 
-/** The control host, which the real service lacks: look at the world, change it, order faults. */
+/** The control host, which the real service lacks: a page and an API to look at the world, change it, order faults. */
 export function controlRoutes(parts: ControlParts): Route[] {
   const { world, tokens, faults, log } = parts;
   const actions = worldActions(world);
@@ -28,7 +29,6 @@ export function controlRoutes(parts: ControlParts): Route[] {
     method,
     path,
     async handle(call) {
-      refuseOtherSites(call);
       const body = (await readJson(call.request)) ?? {};
       if (!isObject(body)) throw bad('The body must be an object.');
       const json = handle(body, call);
@@ -36,12 +36,22 @@ export function controlRoutes(parts: ControlParts): Route[] {
     },
   });
 
-  return [
-    route('GET', '/', () => ({ ...parts.addresses(), world_actions: Object.keys(actions) })),
+  const home = route('GET', '/', () => ({ ...parts.addresses(), world_actions: Object.keys(actions) }));
+
+  const routes: Route[] = [
+    // A browser gets the page, a program the addresses.
+    {
+      ...home,
+      handle: (call) =>
+        call.request.headers.accept?.includes('text/html') ? pageFile('page.html', 'text/html') : home.handle(call),
+    },
+    ...pageRoutes(world),
+    route('GET', '/overview', () => overview(parts)),
     route('GET', '/state', () => ({
       addresses: parts.addresses(),
       clusters: world.clusters(),
       stored_jobs: world.storedJobs(),
+      library_files: world.libraryFiles(),
       faults: faults.list(),
       tokens: {
         exchanges: tokens.exchanges,
@@ -74,6 +84,13 @@ export function controlRoutes(parts: ControlParts): Route[] {
       return action(body);
     }),
   ];
+  return routes.map((one) => ({
+    ...one,
+    handle(call) {
+      refuseOtherSites(call);
+      return one.handle(call);
+    },
+  }));
 }
 
 /** A web page elsewhere must not reach the control host through its visitor's browser. */

@@ -7,14 +7,29 @@ export const ENDPOINTS = [
   'registerUpload',
   'getJob',
   'jobs',
+  'deleteJob',
+  'registerFile',
+  'getFile',
+  'deleteFile',
+  'projects',
   'storagePut',
   'storageGet',
+  'imageGet',
+  'reportGet',
   'clusters',
   'cluster',
   'clusterStatus',
   'print',
   'printJob',
   'printJobs',
+  'printerAction',
+  'jobAction',
+  'actionStatus',
+  'pendingMaintenance',
+  'completedMaintenance',
+  'maintain',
+  'createReport',
+  'getReport',
   'uptime',
 ] as const;
 export type Endpoint = (typeof ENDPOINTS)[number];
@@ -48,7 +63,7 @@ export interface Fault {
   retryAfter?: number | string;
   /** With `status` (default 502): the page of a proxy instead of JSON. */
   html?: boolean;
-  /** `body`: the answer ends in the middle, yet looks complete; `connection`: it is broken off in the middle. */
+  /** `body`: the answer, a download too, ends in the middle, yet looks complete; `connection`: it is broken off in the middle. */
   cut?: 'body' | 'connection';
   /** Sets values in the answer: path (`data.0.name`, `*` for all entries) to value. */
   set?: Record<string, unknown>;

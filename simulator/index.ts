@@ -15,14 +15,30 @@ import { storageRoutes } from './storage-origin';
 import type { ErrorStyle } from './refusals';
 import type { Organization } from './state';
 import { Tokens, type Client } from './tokens';
-import { World } from './world';
+import { World } from './world/world';
 
 export type { SimulatorOptions } from './options';
 export type { AddedFault, Endpoint, Fault, Faults } from './faults';
 export type { LoggedRequest, RequestLog } from './request-log';
 export type { Client, GrantRequest, TokenResponse, Tokens } from './tokens';
-export type { Cluster, Dispatch, Organization, Printer, PrintJob, RequiredChange, StoredJob } from './state';
-export type { ClusterRef, World } from './world';
+export type {
+  Action,
+  ActionSwitch,
+  Cluster,
+  Dispatch,
+  EndedPrint,
+  LibraryFile,
+  Organization,
+  PictureSwitch,
+  Printer,
+  PrintJob,
+  Report,
+  ReportSwitch,
+  RequiredChange,
+  StoredJob,
+} from './state';
+export type { ClusterRef } from './world/ground';
+export type { World } from './world/world';
 
 export interface SimulatedUser {
   userId: string;
@@ -76,6 +92,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       clock,
       printVisibleAfter: 1000 * (options.printVisibleAfter ?? 2),
       uploadConfirmDelay: options.uploadConfirmDelay ?? 0,
+      actionDelay: options.actionDelay ?? 1000,
+      reportDelay: options.reportDelay ?? 1000,
       changed,
       // A file that can't be removed is in nobody's way.
       dropBytes: (key) => void bytes.remove(key).catch(() => undefined),
@@ -91,7 +109,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const start = async (name: string, offset: number, errors: ErrorStyle, routes: Route[]): Promise<string> => {
       const port = options.port ? options.port + offset : 0;
       const saved = (): Promise<void> => store.saved();
-      const origin = await startOrigin({ name, host, port, errors, routes, faults, log, now, saved });
+      const wire = name === 'control' ? {} : { wire: { faults, log } };
+      const origin = await startOrigin({ name, host, port, errors, routes, now, saved, ...wire });
       origins.push(origin);
       return origin.url;
     };
@@ -100,7 +119,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       'auth',
       1,
       'json',
-      authRoutes({ tokens, users, organizations, client, autoApprove, now }),
+      authRoutes({ tokens, users, organizations, client, autoApprove, now, memberships: () => world.memberships }),
     );
     addresses.apiUrl = await start(
       'api',

@@ -43,6 +43,8 @@ export const CAPABILITIES: readonly string[] = [
   'printer_action',
   'printer_action_response',
   'printer_faults',
+  'identify',
+  'import_material',
   'rename',
   'set_availability',
   'update_firmware',
@@ -58,7 +60,7 @@ export function newCluster(
   owner: { organizationId: string; userId: string },
   number: number,
   options: { name?: string; model?: string; printers?: number },
-  virtual: number,
+  since: { now: number; virtual: number },
 ): Cluster {
   const type = MODELS.find(({ id }) => id === options.model) ?? MODELS[(number - 1) % MODELS.length]!;
   const name = options.name ?? placeName(number);
@@ -75,6 +77,8 @@ export function newCluster(
     recentHistory: true,
     cleaning: 'automatic',
     dispatch: 'queued',
+    actionSwitch: {},
+    pictureSwitch: {},
     requiredChanges: [],
     firmware: { version: type.firmware, latest: type.firmware, updateStatus: 'up_to_date' },
     printers: Array.from({ length: Math.max(1, options.printers ?? 1) }, (_, index) => ({
@@ -84,11 +88,14 @@ export function newCluster(
       trouble: null,
       faults: [],
       extruders: newExtruders(ids, type, number),
-      warmth: { level: 0, target: 0 as const, since: virtual },
-      freeSince: virtual,
+      warmth: { level: 0, target: 0 as const, since: since.virtual },
+      freeSince: since.virtual,
     })),
     queue: [],
     history: [],
+    log: [],
+    actions: [],
+    maintenance: { since: since.now, done: [], due: [] },
     lastHeard: null,
   };
 }

@@ -6,14 +6,19 @@ import type { Organization, State, User } from './state';
 /** A state for the first start: `printers` clusters in the first workspace, one in the second. */
 export function newState(seed: number, printers: number, now: number): State {
   const state: State = {
-    version: 1,
+    version: 2,
     seed,
     nextId: 1,
     clock: { real: now, virtual: 0 },
     organizations: [],
     users: [],
     clusters: [],
+    projects: [],
     storedJobs: [],
+    libraryFiles: [],
+    reports: [],
+    reportSwitch: {},
+    memberships: 'ids',
     access: {
       signingKey: secret(),
       grants: [],
@@ -32,8 +37,13 @@ export function newState(seed: number, printers: number, now: number): State {
   const { userId } = state.users[0]!;
   for (let number = 1; number <= printers + 1; number++) {
     const organizationId = number <= printers ? workshop! : school!;
-    state.clusters.push(newCluster(ids, { organizationId, userId }, number, {}, 0));
+    state.clusters.push(newCluster(ids, { organizationId, userId }, number, {}, { now, virtual: 0 }));
   }
+  state.projects = state.organizations.map(({ organizationId }) => ({
+    libraryProjectId: ids.cloudId(),
+    organizationId,
+    displayName: 'Spare parts',
+  }));
   return state;
 }
 

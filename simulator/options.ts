@@ -17,6 +17,10 @@ export interface SimulatorOptions {
   accessTokenLifetime?: number;
   /** Real ms from the last byte until the record says `uploaded`. Default 0. */
   uploadConfirmDelay?: number;
+  /** Real ms that a printer or print job action takes. Default 1000. */
+  actionDelay?: number;
+  /** Real ms that a report takes. Default 1000. */
+  reportDelay?: number;
   /** Virtual seconds until lists show a new print. Default 2. */
   printVisibleAfter?: number;
   /** Where files and world.json live, so that a restart goes on. Default: a temporary folder. */

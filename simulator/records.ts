@@ -1,7 +1,8 @@
 import { iso } from './clock';
 import type { Ids } from './ids';
+import { pendingMaintenance } from './maintenance';
 import { modelOf } from './models';
-import type { Cluster, Extruder, Printer, PrintJob, StoredJob } from './state';
+import type { Cluster, Extruder, LibraryFile, Printer, PrintJob, StoredFile, StoredJob } from './state';
 import { activeJob, elapsed, isActive, isReady, PHASE_SECONDS, warmth } from './virtual-printer';
 
 /**
@@ -15,20 +16,41 @@ export interface Moment {
 
 type Wire = Record<string, unknown>;
 
-/** Wire facts 4.1: the record of calls 3 and 4, without the signed addresses. */
-export function storedJobRecord(job: StoredJob, uploaded: boolean, username: string | undefined): Wire {
+/** What stored jobs and library files have in common, without the signed addresses. */
+function storedRecord(
+  file: StoredFile,
+  { uploaded, username }: { uploaded: boolean; username?: string | undefined },
+): Wire {
+  return {
+    file_size: file.fileSize,
+    content_type: file.contentType,
+    ...(file.origin === null ? {} : { origin: file.origin }),
+    ...(file.libraryProjectId === null ? {} : { library_project_id: file.libraryProjectId }),
+    status: uploaded ? 'uploaded' : 'uploading',
+    user_id: file.userId,
+    ...(username === undefined ? {} : { username }),
+    ...(uploaded && file.uploadedAt !== null ? { uploaded_at: iso(file.uploadedAt) } : {}),
+  };
+}
+
+/** Wire facts 4.1: the record of calls 3 and 4. */
+export function storedJobRecord(job: StoredJob, about: { uploaded: boolean; username?: string | undefined }): Wire {
   return {
     job_id: job.jobId,
     job_name: job.jobName,
-    file_size: job.fileSize,
-    content_type: job.contentType,
-    ...(job.origin === null ? {} : { origin: job.origin }),
-    status: uploaded ? 'uploaded' : 'uploading',
-    user_id: job.userId,
-    ...(username === undefined ? {} : { username }),
-    ...(uploaded && job.uploadedAt !== null ? { uploaded_at: iso(job.uploadedAt), parsing_status: 'success' } : {}),
-    ...(uploaded && job.parsed ? { metadata: { print: { estimated_time: job.printSeconds } } } : {}),
+    ...storedRecord(job, about),
+    ...(job.sourceFileId === null ? {} : { source_file_id: job.sourceFileId }),
+    ...(about.uploaded ? { parsing_status: 'success' } : {}),
+    ...(about.uploaded && job.parsed ? { metadata: { print: { estimated_time: job.printSeconds } } } : {}),
   };
+}
+
+/** Wire facts 4.3: the record of calls 5 and 6. */
+export function libraryFileRecord(
+  file: LibraryFile,
+  about: { uploaded: boolean; username?: string | undefined },
+): Wire {
+  return { file_id: file.fileId, file_name: file.fileName, ...storedRecord(file, about) };
 }
 
 /** Wire facts 5. */
@@ -53,7 +75,7 @@ export function clusterRecord(cluster: Cluster, moment: Moment): Wire {
     ...(cluster.online && current ? { host_current_print_job: printJobRecord(cluster, current, moment) } : {}),
     host_print_job_count: waiting.length,
     host_remaining_print_time: Math.round(waiting.reduce((sum, job) => sum + own(job, at), 0)),
-    maintenance_due: false,
+    maintenance_due: pendingMaintenance(cluster, moment.now).some((task) => task.is_due),
     organization_id: cluster.organizationId,
     organization_shared: true,
     team_ids: [],
@@ -78,7 +100,10 @@ export function heardNow(cluster: Cluster, moment: Moment): { printJobs: Wire[];
     printJobs: cluster.queue
       .filter((job) => job.visibleAt <= moment.at)
       .map((job) => printJobRecord(cluster, job, moment)),
-    recentlyCompleted: cluster.history.slice(0, 10).map((job) => printJobRecord(cluster, job, moment)),
+    recentlyCompleted: cluster.history
+      .filter((job) => job.deletedAt === null)
+      .slice(0, 10)
+      .map((job) => printJobRecord(cluster, job, moment)),
   };
 }
 
@@ -109,7 +134,8 @@ function printerRecord(cluster: Cluster, printer: Printer, moment: Moment): Wire
   };
 }
 
-function printerStatus(printer: Printer, job: PrintJob | undefined): string {
+/** Wire facts 12.1. */
+export function printerStatus(printer: Printer, job: PrintJob | undefined): string {
   if (printer.trouble !== null) return printer.trouble;
   if (!job) return 'idle';
   // Also while paused, aborting, cooling and waiting to be cleaned (wire facts 15.19).
@@ -125,7 +151,12 @@ function extruderRecord(extruder: Extruder, index: number): Wire {
 }
 
 /** °C, with a little noise that changes every ten virtual seconds. */
-function temperature(printer: Printer, part: string, hot: number, { at, ids }: Moment): number {
+export function temperature(
+  printer: Printer,
+  part: string,
+  hot: number,
+  { at, ids }: Pick<Moment, 'at' | 'ids'>,
+): number {
   const room = 21;
   const noise = 0.4 * ids.noise(`${printer.name} ${part} ${Math.floor(at / 10_000)}`);
   return Math.round(10 * (room + (hot - room) * warmth(printer, at) + noise)) / 10;
@@ -148,6 +179,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     time_elapsed: Math.floor(elapsed(job, at)),
     time_remaining: Math.ceil(remaining(cluster, job, at)),
     created_at: iso(job.createdAt),
+    ...(job.deletedAt === null ? {} : { deleted_at: iso(job.deletedAt) }),
     ...(job.owner === null ? {} : { owner: job.owner.name, owner_id: job.owner.userId, owner_deleted: false }),
     ...(printer && isActive(job) ? { printer_name: printer.name, printer_uuid: printer.uuid } : {}),
     ...(printer && !isActive(job) ? { printed_on_uuid: printer.uuid } : {}),
@@ -171,6 +203,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
 
 /** The coarse state (wire facts 12.3). */
 export function stateOf(job: PrintJob): string {
+  if (job.deletedAt !== null) return 'deleted';
   if (job.status === 'wait_approval') return 'wait_approval';
   if (job.status === 'queued') return 'waiting';
   if (job.status === 'sent_to_printer') return 'sending';
@@ -179,7 +212,7 @@ export function stateOf(job: PrintJob): string {
 
 /** Seconds of its own until it is printed. */
 function own(job: PrintJob, at: number): number {
-  if (!isActive(job) && stateOf(job) === 'history') return 0;
+  if (['history', 'deleted'].includes(stateOf(job))) return 0;
   const heating = job.status === 'printing' || job.printed > 0 ? 0 : PHASE_SECONDS.pre_print;
   return job.timeTotal - elapsed(job, at) + heating;
 }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { changeBody, type Fault, type Faults } from './faults';
 import { JSON_TYPE, Refusal, refusalBody, refusalOf, type ErrorStyle } from './refusals';
 import type { RequestLog } from './request-log';
@@ -43,8 +43,8 @@ export interface OriginOptions {
   port: number;
   errors: ErrorStyle;
   routes: Route[];
-  faults: Faults;
-  log: RequestLog;
+  /** Without them, nothing goes wrong here and nothing is noted: the control host. */
+  wire?: { faults: Faults; log: RequestLog };
   now: () => number;
   /** Awaited before each answer: what it tells must be on disk. */
   saved: () => Promise<void>;
@@ -113,13 +113,13 @@ async function serve(
   const endpoint = route?.endpoint ?? 'unknown';
   const style = route?.errors ?? options.errors;
   const log = (status: number): void =>
-    options.log.add({ origin: options.name, endpoint, method, path, status, at: options.now() });
+    options.wire?.log.add({ origin: options.name, endpoint, method, path, status, at: options.now() });
   const breakOff = (): void => {
     log(0);
     request.socket.resetAndDestroy();
   };
 
-  const fault = route === undefined ? undefined : options.faults.take(endpoint, path);
+  const fault = route === undefined ? undefined : options.wire?.faults.take(endpoint, path);
   if (fault?.delay !== undefined) await sleep(fault.delay, undefined, { signal: closing, ref: false });
   if (fault?.hang) {
     log(0);
@@ -144,8 +144,10 @@ async function serve(
   await options.saved();
 
   if (fault?.when === 'after') {
+    const instead = faultAnswer(fault, style);
+    if (fault.reset || instead) answer.stream?.destroy();
     if (fault.reset) return breakOff();
-    answer = faultAnswer(fault, style) ?? answer;
+    answer = instead ?? answer;
   }
   log(answer.status);
   // Whatever of the body was not asked for is read and dropped, so that the client gets to see the answer.
@@ -222,8 +224,9 @@ function faultAnswer(fault: Fault, style: ErrorStyle): Answer | undefined {
 async function send(response: ServerResponse, answer: Answer, fault: Fault | undefined): Promise<void> {
   const headers: Record<string, string> = { 'cache-control': 'no-store', ...answer.headers };
   if (answer.stream) {
+    const stream = fault?.cut ? cutOff(answer.stream, headers, fault.cut) : answer.stream;
     response.writeHead(answer.status, headers);
-    await pipeline(answer.stream, response);
+    await pipeline(stream, response);
     return;
   }
   let body = Buffer.from(answer.text ?? '');
@@ -239,4 +242,24 @@ async function send(response: ServerResponse, answer: Answer, fault: Fault | und
     return;
   }
   response.write(half, () => response.socket?.destroy());
+}
+
+/** Half of a download whose size is known, else its first half KiB. */
+function cutOff(stream: Readable, headers: Record<string, string>, cut: 'body' | 'connection'): Readable {
+  const half = Math.floor(Number(headers['content-length'] ?? 1024) / 2);
+  // The end is to look like one.
+  if (cut === 'body' && headers['content-length'] !== undefined) headers['content-length'] = String(half);
+  async function* firstHalf(): AsyncGenerator<Buffer> {
+    let left = half;
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      yield chunk.subarray(0, left);
+      left -= chunk.length;
+      if (left <= 0) break;
+    }
+    if (cut === 'body') return;
+    // What was sent is to arrive before the connection breaks.
+    await nextTurn();
+    throw new BreakOff();
+  }
+  return Readable.from(firstHalf(), { objectMode: false });
 }

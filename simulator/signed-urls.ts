@@ -4,7 +4,7 @@ import { same } from './secrets';
 
 const LIFETIME = 15 * 60_000;
 
-type Purpose = 'upload' | 'download';
+type Purpose = 'upload' | 'download' | 'image' | 'report';
 
 /** Addresses at the storage host that open without a token, for a quarter of an hour (wire facts 4.2). */
 export class SignedUrls {

@@ -1,16 +1,24 @@
 import type { ClockState } from './clock';
+import type { Scene } from './picture/scene';
 import type { Challenge } from './pkce';
 
 /** All that the simulated service knows, as it stands in world.json. Virtual times are ms of `SimulatorClock.virtual()`. */
 export interface State {
-  version: 1;
+  version: 2;
   seed: number;
   nextId: number;
   clock: ClockState;
   organizations: Organization[];
   users: User[];
   clusters: Cluster[];
+  projects: LibraryProject[];
   storedJobs: StoredJob[];
+  libraryFiles: LibraryFile[];
+  reports: Report[];
+  /** How the reports to come are made. */
+  reportSwitch: ReportSwitch;
+  /** How `organization_memberships` of the current user looks (wire facts 11). */
+  memberships: 'ids' | 'objects';
   access: AccessState;
 }
 
@@ -62,26 +70,44 @@ export interface Grant {
   revoked: boolean;
 }
 
-/** An uploaded (or announced) toolpath file. Its bytes lie in `files/<key>`. */
-export interface StoredJob {
-  jobId: string;
+/** What an uploaded (or announced) file is, whatever is in it. Its bytes lie in `files/<key>`. */
+export interface StoredFile {
   key: string;
   organizationId: string;
   userId: string;
-  jobName: string;
   fileSize: number;
   contentType: string;
   origin: string | null;
+  libraryProjectId: string | null;
   createdAt: number;
   /** Real ms since 1970 when all the bytes were there. */
   arrivedAt: number | null;
   /** Real ms since 1970 from when on the record says `uploaded`. */
   uploadedAt: number | null;
   sha256: string | null;
+}
+
+/** A toolpath file. */
+export interface StoredJob extends StoredFile {
+  jobId: string;
+  jobName: string;
+  sourceFileId: string | null;
   /** Seconds that a print of it takes: from the slicer's header, else guessed by size. */
   printSeconds: number;
   /** Whether `printSeconds` stood in the file. */
   parsed: boolean;
+}
+
+/** A mesh, an image or a document in the library. */
+export interface LibraryFile extends StoredFile {
+  fileId: string;
+  fileName: string;
+}
+
+export interface LibraryProject {
+  libraryProjectId: string;
+  organizationId: string;
+  displayName: string;
 }
 
 /** What happens to prints sent to a cluster. */
@@ -101,6 +127,8 @@ export interface Cluster {
   recentHistory: boolean;
   cleaning: 'automatic' | 'manual';
   dispatch: Dispatch;
+  actionSwitch: ActionSwitch;
+  pictureSwitch: PictureSwitch;
   /** Given to every print that is sent from now on. */
   requiredChanges: RequiredChange[];
   firmware: { version: string; latest: string | null; updateStatus: string };
@@ -109,6 +137,11 @@ export interface Cluster {
   queue: PrintJob[];
   /** Ended, the newest first. */
   history: PrintJob[];
+  /** All printings that ever ended, the oldest first. */
+  log: EndedPrint[];
+  /** Actions of the last time, the oldest first. */
+  actions: Action[];
+  maintenance: Maintenance;
   /** The lists as the service last heard of them, while the cluster is offline. */
   lastHeard: { printJobs: unknown[]; recentlyCompleted: unknown[] } | null;
 }
@@ -172,6 +205,8 @@ export interface PrintJob {
   status: 'queued' | 'wait_approval' | ActiveStatus | EndStatus;
   /** Virtual ms when the status began. */
   since: number;
+  /** Virtual ms when the first layer began. */
+  startedAt: number | null;
   /** Seconds printed before `since`. */
   printed: number;
   timeTotal: number;
@@ -188,4 +223,106 @@ export interface PrintJob {
   changes: RequiredChange[];
   /** Text of an approver. */
   message: string | null;
+  /** Real ms since 1970 when it was taken from the queue. */
+  deletedAt: number | null;
+}
+
+/** A line of a report. Times are real ms since 1970, durations seconds. */
+export interface EndedPrint {
+  uuid: string;
+  jobId: string | null;
+  name: string;
+  status: EndStatus;
+  printerUuid: string | null;
+  user: string | null;
+  sentFrom: PrintJob['sentFrom'];
+  /** Of each extruder; null: an empty bay. */
+  materials: (string | null)[];
+  createdAt: number;
+  startedAt: number | null;
+  endedAt: number;
+  timeTotal: number;
+  timeElapsed: number;
+}
+
+export type ActionOutcome = 'success' | 'failed' | 'unknown';
+
+/** A dispatched printer or print job action (wire facts 9 and 13.1). Times are virtual ms. */
+export interface Action {
+  actionId: string;
+  kind: 'printer' | 'print_job';
+  /** The printer's or the printing's uuid. */
+  target: string;
+  name: string;
+  data: Record<string, unknown>;
+  /** From when on it is no longer `pending`. */
+  sentAt: number;
+  /** When it has its effect and ends; null: never. */
+  endsAt: number | null;
+  outcome: ActionOutcome;
+  ended: boolean;
+  /** What the camera saw. */
+  scene: Scene | null;
+}
+
+/** What becomes of the actions dispatched to a cluster from now on. */
+export interface ActionSwitch {
+  /** `stuck`: `sent` for ever. Default: success, where the action makes sense. */
+  outcome?: ActionOutcome | 'stuck';
+  /** Real seconds until it ends, instead of the simulator's `actionDelay`. */
+  seconds?: number;
+}
+
+/** How the camera pictures of a cluster are handed out from now on. */
+export interface PictureSwitch {
+  /** The picture is filled up to this size. */
+  bytes?: number;
+  /** Another type than image/png; of text/html, a page instead of a picture. */
+  contentType?: string;
+  /** Without Content-Length. */
+  chunked?: boolean;
+}
+
+export interface Maintenance {
+  /** Real ms since 1970, from when on the intervals count. */
+  since: number;
+  done: { codes: string[]; userId: string; at: number }[];
+  /** Tasks that are due before their time. */
+  due: string[];
+}
+
+/** A report, ordered (wire facts 10). Times are real ms since 1970. */
+export interface Report {
+  reportId: string;
+  key: string;
+  organizationId: string;
+  clusterIds: string[];
+  from: number;
+  to: number;
+  processingAt: number;
+  /** null: never. */
+  endsAt: number | null;
+  outcome: ActionOutcome;
+  made: ReportSwitch;
+}
+
+/** How reports are made. */
+export interface ReportSwitch {
+  /** `stuck`: `processing` for ever. Default success. */
+  outcome?: ActionOutcome | 'stuck';
+  /** Real seconds until it ends, instead of the simulator's `reportDelay`. */
+  seconds?: number;
+  /** Default a comma. */
+  separator?: ',' | ';' | '\t';
+  bom?: boolean;
+  /** Lines end in CR LF. */
+  crlf?: boolean;
+  /** Job names with quotes, separators and line breaks in them. */
+  hardNames?: boolean;
+  /** The columns of the second extruder are called as those of the first. */
+  repeatedColumns?: boolean;
+  /** So many invented lines instead of the real ones. */
+  rows?: number;
+  /** The connection breaks after so many bytes of the download. */
+  cutAfter?: number;
 }

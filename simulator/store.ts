@@ -31,7 +31,7 @@ export class Store {
     if (text === undefined) return undefined;
     try {
       const state = JSON.parse(text) as Partial<State> | null;
-      if (state?.version === 1 && Array.isArray(state.clusters) && state.access) return state as State;
+      if (state?.version === 2 && Array.isArray(state.clusters) && state.access) return state as State;
     } catch {
       // Not JSON: damaged, as below.
     }

@@ -1,53 +1,67 @@
 import { invalidValue, requiredField } from './refusals';
+import type { LibraryFile, StoredFile, StoredJob } from './state';
 
-export interface UploadRequest {
-  jobName: string;
-  fileSize: number;
-  contentType: string;
-  origin: string | null;
-}
+type Data = Record<string, unknown>;
+type Announced = Pick<StoredFile, 'fileSize' | 'contentType' | 'origin' | 'libraryProjectId'>;
 
-export const UPLOAD_FIELDS = [
-  'job_name',
-  'file_size',
-  'content_type',
-  'origin',
-  'library_project_id',
-  'source_file_id',
-];
+const COMMON_FIELDS = ['file_size', 'content_type', 'origin', 'library_project_id'];
+export const JOB_FIELDS = ['job_name', 'source_file_id', ...COMMON_FIELDS];
+export const FILE_FIELDS = ['file_name', ...COMMON_FIELDS];
 
 const MODEL = 'UploadRequest';
 const MOST_BYTES = 1024 ** 3;
-const TOOLPATH_TYPES = ['text/plain', 'application/gzip', 'application/x-ufp'];
 const RESERVED = /^(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\.|$)/i;
 
-/** The rules for the `data` of call 3 (interface, Upload record and Supported file types; wire facts 4.1). */
-export function checkUpload(data: Record<string, unknown>): UploadRequest {
-  const given = (field: string): unknown => {
-    if (data[field] === undefined || data[field] === null) throw requiredField(MODEL, field);
-    return data[field];
-  };
-  const fail = (field: string, rule: string): never => {
-    throw invalidValue(MODEL, field, rule, data[field]);
-  };
+/** Interface, Supported file types. */
+const TOOLPATH_TYPES = ['text/plain', 'application/gzip', 'application/x-ufp'];
+const OFFICE = 'application/vnd.openxmlformats-officedocument';
+const PROJECT_TYPES = [
+  'application/vnd.ms-package.3dmanufacturing-3dmodel+xml',
+  'model/stl',
+  'image/jpeg',
+  'image/png',
+  'application/pdf',
+  'application/msword',
+  `${OFFICE}.wordprocessingml.document`,
+  'application/vnd.ms-excel',
+  `${OFFICE}.spreadsheetml.sheet`,
+  'application/vnd.ms-powerpoint',
+  `${OFFICE}.presentationml.presentation`,
+  'text/plain',
+];
 
-  const jobName = given('job_name');
-  const fileSize = given('file_size');
-  const contentType = given('content_type');
-  if (typeof jobName !== 'string') return fail('job_name', 'must be a string');
-  const nameRule = brokenNameRule(jobName);
-  if (nameRule !== undefined) fail('job_name', nameRule);
+/** The rules for the `data` of call 3 (interface, Upload record; wire facts 4.1). */
+export function checkJobUpload(data: Data): Announced & Pick<StoredJob, 'jobName' | 'sourceFileId'> {
+  const jobName = fileName(data, 'job_name');
+  return { jobName, ...common(data, TOOLPATH_TYPES), sourceFileId: cloudId(data, 'source_file_id') };
+}
+
+/** The rules for the `data` of call 5 (wire facts 4.3). */
+export function checkFileUpload(data: Data): Announced & Pick<LibraryFile, 'fileName'> {
+  return { fileName: fileName(data, 'file_name'), ...common(data, PROJECT_TYPES) };
+}
+
+function fileName(data: Data, field: string): string {
+  const name = given(data, field);
+  if (typeof name !== 'string') throw invalidValue(MODEL, field, 'must be a string', name);
+  const rule = brokenNameRule(name);
+  if (rule !== undefined) throw invalidValue(MODEL, field, rule, name);
+  return name;
+}
+
+function common(data: Data, types: string[]): Announced {
+  const fileSize = given(data, 'file_size');
+  const contentType = given(data, 'content_type');
   if (typeof fileSize !== 'number' || !Number.isInteger(fileSize) || fileSize < 1 || fileSize > MOST_BYTES)
-    return fail('file_size', `must be a whole number from 1 to ${MOST_BYTES}`);
-  if (typeof contentType !== 'string' || !TOOLPATH_TYPES.includes(contentType))
-    return fail('content_type', `must be one of ${TOOLPATH_TYPES.join(', ')}`);
-  for (const field of ['library_project_id', 'source_file_id'])
-    if (data[field] !== undefined && !isCloudId(data[field])) fail(field, 'must be an id of 44 characters');
-  const { origin } = data;
-  if (origin === undefined || origin === null) return { jobName, fileSize, contentType, origin: null };
-  if (typeof origin !== 'string' || !isWebOrigin(origin))
-    return fail('origin', 'must be a web origin such as https://example.org');
-  return { jobName, fileSize, contentType, origin };
+    throw invalidValue(MODEL, 'file_size', `must be a whole number from 1 to ${MOST_BYTES}`, fileSize);
+  if (typeof contentType !== 'string' || !types.includes(contentType))
+    throw invalidValue(MODEL, 'content_type', `must be one of ${types.join(', ')}`, contentType);
+  return { fileSize, contentType, origin: webOrigin(data), libraryProjectId: cloudId(data, 'library_project_id') };
+}
+
+function given(data: Data, field: string): unknown {
+  if (data[field] === undefined || data[field] === null) throw requiredField(MODEL, field);
+  return data[field];
 }
 
 function brokenNameRule(name: string): string | undefined {
@@ -60,9 +74,19 @@ function brokenNameRule(name: string): string | undefined {
   return undefined;
 }
 
-const isCloudId = (value: unknown): boolean =>
-  typeof value === 'string' && /^[\w-]{41,44}={0,3}$/.test(value) && value.length === 44;
+/** Absent rather than empty (wire facts 4.1). */
+function cloudId(data: Data, field: string): string | null {
+  const id = data[field];
+  if (id === undefined) return null;
+  if (typeof id !== 'string' || id.length !== 44 || !/^[\w-]{41,44}={0,3}$/.test(id))
+    throw invalidValue(MODEL, field, 'must be an id of 44 characters', id);
+  return id;
+}
 
-function isWebOrigin(text: string): boolean {
-  return URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text;
+function webOrigin({ origin }: Data): string | null {
+  if (origin === undefined || origin === null) return null;
+  const fits = typeof origin === 'string' && /^https?:/.test(origin) && URL.canParse(origin);
+  if (!fits || new URL(origin).origin !== origin)
+    throw invalidValue(MODEL, 'origin', 'must be a web origin such as https://example.org', origin);
+  return origin;
 }

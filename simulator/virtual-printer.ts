@@ -68,6 +68,7 @@ export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: numb
 /** Goes on to another status, with what was printed so far kept. */
 export function enter(job: PrintJob, status: PrintJob['status'], at: number): void {
   job.printed = elapsed(job, at);
+  if (status === 'printing') job.startedAt ??= at;
   job.status = status;
   job.since = at;
 }

@@ -10,11 +10,17 @@ export interface Deadline {
   clear(): void;
 }
 
-export function deadline(clock: Clock, seconds: number, parent?: AbortSignal): Deadline {
+/** `cure`: what a user can do about it. */
+export function deadline(
+  clock: Clock,
+  seconds: number,
+  parent?: AbortSignal,
+  cure = "try again or raise the node's timeout",
+): Deadline {
   const controller = new AbortController();
   const cancel = clock.after(seconds * 1000, () => {
     // A request broken off by it may have been carried out.
-    const reason = `The work was not done within ${seconds} s: try again or raise the node's timeout.`;
+    const reason = `The work was not done within ${seconds} s: ${cure}.`;
     controller.abort(new PrintingError('TIMEOUT', reason, { fate: 'lost' }));
   });
   const follow = () => controller.abort(parent?.reason);

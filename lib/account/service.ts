@@ -1,4 +1,4 @@
-import type { EndpointName, Hole } from '../service/paths';
+import type { EndpointName, Hole, Target } from '../service/paths';
 
 /** How long a call may take in all, retries and waits included. */
 export interface CallOptions {
@@ -30,4 +30,21 @@ export interface Answer {
  */
 export interface Service {
   call(endpoint: EndpointName, options: CallOptions): Promise<Answer>;
+}
+
+/** As CallOptions, for a request that is none of the endpoints. */
+export interface SendOptions extends Pick<CallOptions, 'what' | 'signal' | 'until'> {
+  /** The JSON body, as it goes out. */
+  body?: string | undefined;
+}
+
+/** As Answer, but an answer that is no JSON is there too: as text. */
+export interface SentAnswer extends Answer {
+  /** Lower-case names. */
+  headers: Record<string, string>;
+}
+
+/** The same service, for requests that the user made up; `path` may hold a query. */
+export interface Sender {
+  send(to: Target, options: SendOptions): Promise<SentAnswer>;
 }

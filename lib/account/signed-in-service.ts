@@ -6,7 +6,7 @@ import { record } from '../service/wire';
 import type { Credentials } from '../sign-in/credentials';
 import { waitBefore } from '../time/backoff';
 import { isoTime, sleep, type Clock } from '../time/clock';
-import type { Answer, CallOptions, Service } from './service';
+import type { Answer, Sender, SendOptions, SentAnswer, Service } from './service';
 import type { AccountSettings } from './settings';
 
 /** Reads get three repeats, within 30 s (contract 4, SERVICE_ERROR). */
@@ -21,13 +21,14 @@ const SLOW_DOWN = 30_000;
 /** An answer as it came; `body` is undefined for what is no JSON. */
 interface Received {
   status: number;
+  headers: Record<string, string>;
+  text: string;
   body: unknown;
-  empty: boolean;
   /** Milliseconds. */
   retryAfter: number | undefined;
 }
 
-export class SignedInService implements Service {
+export class SignedInService implements Service, Sender {
   readonly #settings: AccountSettings;
   readonly #http: Http;
   readonly #clock: Clock;
@@ -44,12 +45,34 @@ export class SignedInService implements Service {
   }
 
   async call(...[endpoint, options]: Parameters<Service['call']>): Promise<Answer> {
-    const to = target(endpoint, options.ids ?? {}, this.#settings.paths);
+    const { method, host, path } = target(endpoint, options.ids ?? {}, this.#settings.paths);
+    const { query, data, what, signal, until } = options;
+    const to = { method, host, path: query ? `${path}?${new URLSearchParams(query).toString()}` : path };
+    const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
+    return this.#persist(to, { body, what, signal, until }, (received) => this.#readJson(received, what));
+  }
+
+  async send(...[to, options]: Parameters<Sender['send']>): Promise<SentAnswer> {
+    return this.#persist(to, options, ({ status, headers, text, body }) => {
+      if (body !== undefined) return { status, headers, data: dataOf(body), body };
+      if (text.trim() === '') return { status, headers, data: null, body: null };
+      // What calls itself JSON and is none was cut off on its way.
+      if (/\bjson\b/i.test(headers['content-type'] ?? '')) throw this.#notUnderstood(status, options.what);
+      return { status, headers, data: text, body: text };
+    });
+  }
+
+  counters() {
+    return { requests: this.#requests, failures: this.#failures, lastAnswer: this.#lastAnswer };
+  }
+
+  /** The request, and what is made of a 2xx answer; again where that may help (see Service). */
+  async #persist<T>(to: Target, options: SendOptions, read: (received: Received) => T): Promise<T> {
     const isRead = to.method === 'GET';
     const began = this.#clock.monotonic();
     for (let repeats = 0; ; repeats++) {
       try {
-        return await this.#exchange(to, options);
+        return read(await this.#exchange(to, options));
       } catch (thrown) {
         const error = asPrintingError(thrown);
         const wait = this.#waitAfter(error, isRead, repeats, began, options.until);
@@ -57,10 +80,6 @@ export class SignedInService implements Service {
         await sleep(this.#clock, wait, options.signal);
       }
     }
-  }
-
-  counters() {
-    return { requests: this.#requests, failures: this.#failures, lastAnswer: this.#lastAnswer };
   }
 
   /** How long to wait before trying again; null for never. */
@@ -77,7 +96,7 @@ export class SignedInService implements Service {
   }
 
   /** One request; an expired token is renewed and the request repeated, once. */
-  async #exchange(to: Target, options: CallOptions): Promise<Answer> {
+  async #exchange(to: Target, options: SendOptions): Promise<Received> {
     let bearer = await this.#credentials.bearer();
     let answer = await this.#send(to, options, bearer);
     if (isExpiredToken(answer.status, answer.body)) {
@@ -87,21 +106,23 @@ export class SignedInService implements Service {
     }
     // A fault of the service or of something on the way says nothing about the bearer.
     if (answer.status < 500) this.#credentials.taken(bearer);
-    return this.#read(answer, options.what);
+    if (answer.status >= 200 && answer.status <= 299) return answer;
+    this.#failures++;
+    throw refusalError(answer.status, answer.body, options.what, answer.retryAfter);
   }
 
-  async #send(to: Target, { query, data, signal }: CallOptions, bearer: string): Promise<Received> {
+  async #send(to: Target, { body, signal }: SendOptions, bearer: string): Promise<Received> {
     const host = to.host === 'auth' ? this.#settings.authUrl : this.#settings.apiUrl;
     if (!host)
       throw new PrintingError('NOT_CONFIGURED', 'The account has no account host: open the account and fill it in.');
     const request: HttpRequest = {
       method: to.method,
-      url: `${host}${to.path}${query ? `?${new URLSearchParams(query).toString()}` : ''}`,
+      url: `${host}${to.path}`,
       headers: { authorization: `Bearer ${bearer}`, accept: 'application/json' },
       signal,
     };
-    if (to.method === 'PUT' || to.method === 'POST') {
-      request.body = JSON.stringify({ data: data ?? {} });
+    if (body !== undefined) {
+      request.body = body;
       request.headers = { ...request.headers, 'content-type': 'application/json' };
     }
     this.#requests++;
@@ -112,28 +133,32 @@ export class SignedInService implements Service {
     this.#lastAnswer = isoTime(this.#clock.now());
     return {
       status,
+      headers,
+      text,
       body: parse(text),
-      empty: text.trim() === '',
       retryAfter: readRetryAfter(headers['retry-after'], this.#clock.now()),
     };
   }
 
-  #read({ status, body, empty, retryAfter }: Received, what: string): Answer {
-    if (status < 200 || status > 299) {
-      this.#failures++;
-      throw refusalError(status, body, what, retryAfter);
-    }
-    if (empty) return { status, data: null, body: null };
-    const envelope = record(body);
-    if (!envelope && !Array.isArray(body)) {
-      this.#failures++;
-      throw new PrintingError('SERVICE_ERROR', `The service's answer about ${what} is not what the interface says.`, {
-        statusCode: status,
-        fate: 'lost',
-      });
-    }
-    return { status, data: envelope && 'data' in envelope ? envelope.data : body, body };
+  #readJson({ status, text, body }: Received, what: string): Answer {
+    if (text.trim() === '') return { status, data: null, body: null };
+    if (!record(body) && !Array.isArray(body)) throw this.#notUnderstood(status, what);
+    return { status, data: dataOf(body), body };
   }
+
+  #notUnderstood(status: number, what: string): PrintingError {
+    this.#failures++;
+    return new PrintingError('SERVICE_ERROR', `The service's answer about ${what} is not what the interface says.`, {
+      statusCode: status,
+      fate: 'lost',
+    });
+  }
+}
+
+/** An answer's `data`; the whole body where there is no such key. */
+function dataOf(body: unknown): unknown {
+  const envelope = record(body);
+  return envelope && 'data' in envelope ? envelope.data : body;
 }
 
 function parse(text: string): unknown {

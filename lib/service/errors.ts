@@ -35,7 +35,10 @@ export interface Ids {
   clusterId?: string | undefined;
   printerId?: string | undefined;
   jobId?: string | undefined;
+  fileId?: string | undefined;
   clusterJobId?: string | undefined;
+  actionId?: string | undefined;
+  reportId?: string | undefined;
 }
 
 export interface ErrorDetails {
@@ -70,6 +73,10 @@ export class PrintingError extends Error {
     this.ids = details.ids ?? {};
   }
 }
+
+/** The same failure, with ids that are known where it is caught; its own ids win. */
+export const withIds = (error: PrintingError, ids: Ids): PrintingError =>
+  new PrintingError(error.code, error.message, { ...error, cause: error.cause, ids: { ...ids, ...error.ids } });
 
 /** Any thrown thing as a PrintingError; what isn't one yet is an error of our own making, told as SERVICE_ERROR. */
 export function asPrintingError(thrown: unknown): PrintingError {

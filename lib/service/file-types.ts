@@ -1,4 +1,5 @@
 import { PrintingError } from './errors';
+import type { StoredKind } from './stored-file';
 
 /** One row of the interface's "Supported file types". */
 export interface FileType {
@@ -56,12 +57,22 @@ export function toolpath(name: string): FileType {
   throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
 }
 
-/** The type of a file for the library. Throws UNSUPPORTED_FILE_TYPE. */
-export function projectFile(name: string): FileType {
-  const found = find(PROJECT_FILES, name);
+const BY_KIND: Record<StoredKind, { types: readonly FileType[]; words: string }> = {
+  job: { types: TOOLPATHS, words: 'print job' },
+  file: { types: PROJECT_FILES, words: 'project file' },
+};
+
+/** The type of a file that is to be stored as `kind`. Throws UNSUPPORTED_FILE_TYPE, which says what takes it instead. */
+export function storedType(kind: StoredKind, name: string): FileType {
+  const own = BY_KIND[kind];
+  const other = BY_KIND[kind === 'job' ? 'file' : 'job'];
+  const found = find(own.types, name);
   if (found) return found;
-  const sentence = `"${name}" is no project file: the library takes ${inWords(PROJECT_FILES)} files.`;
-  throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
+  const takes = ({ types, words }: typeof own) => `the kind "${words}" takes ${inWords(types)} files`;
+  const cure = find(other.types, name)
+    ? `choose the kind "${other.words}"; ${takes(own)}`
+    : `${takes(own)}, ${takes(other)}`;
+  throw new PrintingError('UNSUPPORTED_FILE_TYPE', `"${name}" can't be stored as a ${own.words}: ${cure}.`);
 }
 
 const find = (types: readonly FileType[], name: string) => types.find(({ extension }) => endsIn(name, extension));

@@ -29,6 +29,12 @@ export function jobName(wanted: string | undefined, fileName: string, compress: 
   return full;
 }
 
+/** The same rules for any other stored file, whose name is its own. Throws INVALID_INPUT. */
+export function checkFileName(name: string): void {
+  const reason = brokenRule(name);
+  if (reason) throw refusal(`The file name ${reason}: give the file another name.`);
+}
+
 function brokenRule(name: string): string | null {
   // Counted as people do, not in UTF-16 units.
   const { length } = [...name];

@@ -1,4 +1,5 @@
 import { PrintingError } from './errors';
+import { unsafePart } from './path-rules';
 import { record } from './wire';
 
 /**
@@ -16,6 +17,8 @@ interface Endpoint {
 export const ENDPOINTS = {
   registerUpload: { call: 'PUT {storage}/jobs/upload', sure: 'interface' },
   storedJob: { call: 'GET {storage}/jobs/{job_id}', sure: 'interface' },
+  registerFile: { call: 'PUT {storage}/files/upload', sure: 'interface' },
+  libraryFile: { call: 'GET {storage}/files/{file_id}', sure: 'interface' },
   clusters: { call: 'GET /connect/v1/clusters', sure: 'interface' },
   clusterStatus: { call: 'GET /connect/v1/clusters/{cluster_id}/status', sure: 'interface' },
   print: { call: 'POST /connect/v1/clusters/{cluster_id}/print/{job_id}', sure: 'interface' },
@@ -98,6 +101,8 @@ export function readOverrides(paths: unknown): PathOverrides {
     for (const [, hole] of (call as string).matchAll(/\{([^}]*)\}/g))
       if (!['auth_url', 'storage', ...HOLES].includes(hole as string))
         refuse(`"${name}" has the unknown hole {${hole}}`);
+    const unsafe = unsafePart((call as string).replace(/^\w+ (\{auth_url\})?/, '').replace(/\{[^}]*\}/g, '-'));
+    if (unsafe) refuse(`"${name}" holds ${unsafe}`);
   }
   return given;
 }

@@ -112,6 +112,9 @@ function jobState(status: string | null, coarse: string | null, ratio: number | 
 const own = <T>(table: Record<string, T>, key: string | null): T | undefined =>
   key !== null && Object.hasOwn(table, key) ? table[key] : undefined;
 
+/** Whether a status is among those of wire facts 12.2; the service has more of them. */
+export const isKnownStatus = (status: string): boolean => status === 'wait_cleanup' || Object.hasOwn(BY_STATUS, status);
+
 /** Elapsed of total, 0 to 1; null where the times don't say (wire facts, trap 22). */
 function share(elapsed: number | null, total: number | null): number | null {
   if (elapsed === null || total === null || total <= 0) return null;

@@ -1,8 +1,5 @@
 import { PrintingError } from '../service/errors';
-
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
-export const isLoopback = (url: string): boolean => LOOPBACK.test(new URL(url).hostname);
+import { isLoopback } from '../service/loopback';
 
 /**
  * A host of the service without a slash at its end. Tokens travel to it, so it must be `https://…`; plain `http:` is for

@@ -1,9 +1,9 @@
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
+import { isLoopback } from '../service/loopback';
 import { readRetryAfter, refusalError } from '../service/refusals';
 import { number, record, text, type Json } from '../service/wire';
 import type { Clock } from '../time/clock';
-import { isLoopback } from './hosts';
 import { readToken, type Grant, type SignInSettings } from './grant';
 
 /** The token endpoint (interface, endpoint 2): all fields of the interface in the form body, the secret among them. */

@@ -1,10 +1,12 @@
 import type { Service } from '../account/service';
 import { PrintingError } from '../service/errors';
+import { STORAGE, storedId, type StoredKind, type StoredRef } from '../service/stored-file';
 import { record, text } from '../service/wire';
 import type { Limits } from './stored-job';
 
 /** What is announced to the service (interface, Upload record). */
 export interface Announcement {
+  kind: StoredKind;
   name: string;
   /** Bytes. */
   size: number;
@@ -13,8 +15,7 @@ export interface Announcement {
 }
 
 /** Where the bytes go. The address is signed and good for one sending: it is a secret and never stored. */
-export interface Place {
-  jobId: string;
+export interface Place extends StoredRef {
   url: string;
   /** As the service has it, for that is what the address was signed with (wire facts 4.2). */
   contentType: string;
@@ -22,14 +23,15 @@ export interface Place {
 
 /** Announces a file and gets a place for it. Throws SERVICE_ERROR for an answer without one. */
 export async function register(service: Service, announced: Announcement, limits: Limits): Promise<Place> {
-  const { name, size, contentType, origin } = announced;
-  const data = { job_name: name, file_size: size, content_type: contentType, ...(origin ? { origin } : {}) };
-  const answer = record((await service.call('registerUpload', { data, what: 'the upload', ...limits })).data);
-  const jobId = text(answer?.job_id);
+  const { kind, name, size, contentType, origin } = announced;
+  const { register: endpoint, nameField } = STORAGE[kind];
+  const data = { [nameField]: name, file_size: size, content_type: contentType, ...(origin ? { origin } : {}) };
+  const answer = record((await service.call(endpoint, { data, what: 'the upload', ...limits })).data);
+  const id = storedId(kind, answer);
   const url = text(answer?.upload_url);
-  if (jobId === null || url === null || !/^https?:/i.test(url) || !URL.canParse(url)) {
+  if (id === null || url === null || !/^https?:/i.test(url) || !URL.canParse(url)) {
     const sentence = "The service's answer names no place to upload to: try again later.";
     throw new PrintingError('SERVICE_ERROR', sentence, { fate: 'lost' });
   }
-  return { jobId, url, contentType: text(answer?.content_type) ?? contentType };
+  return { kind, id, url, contentType: text(answer?.content_type) ?? contentType };
 }

@@ -4,7 +4,7 @@ import { number, record, text, type Json } from '../service/wire';
 import type { StateStore } from '../state/store';
 import { sha256 } from './hash';
 import type { Content } from './source';
-import { isUploaded, readStoredJob, type Limits } from './stored-job';
+import { isUploaded, readStored, type Limits } from './stored-job';
 
 /** What must be the same, beside the bytes, for one upload to stand for another. */
 export interface Kind {
@@ -48,7 +48,7 @@ export class ReusableUploads {
     const jobId = text(stored?.jobId);
     const fileSize = number(stored?.fileSize);
     if (jobId === null || fileSize === null) return undefined;
-    const job = await readStoredJob(this.#service, jobId, limits).catch(gone);
+    const job = await readStored(this.#service, { kind: 'job', id: jobId }, limits).catch(gone);
     if (!job || !isUploaded(job) || (number(job.file_size) ?? fileSize) !== fileSize) return undefined;
     return { jobId, fileSize, job };
   }

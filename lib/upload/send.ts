@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import type { Service } from '../account/service';
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
+import { storedIds, type StoredRef } from '../service/stored-file';
 import { waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
 import type { ProgressReports } from './progress';
 import { register, type Announcement, type Place } from './register';
 import type { Content } from './source';
-import { isUploaded, readStoredJob } from './stored-job';
+import { isUploaded, readStored } from './stored-job';
 import { transfer, type Transfer } from './transfer';
 
 export interface SendDeps {
@@ -23,8 +24,7 @@ export interface SendLimits {
 }
 
 /** A file whose bytes have arrived. */
-export interface Sent {
-  jobId: string;
+export interface Sent extends StoredRef {
   contentType: string;
   /** SHA-256 of what was sent. */
   hash: string;
@@ -60,7 +60,7 @@ export async function send(
       progress.uploading();
       const result = await transfer(http, content, { ...place, origin: announced.origin }, look, limits.signal);
       if (result.end === 'taken' || (await arrived(service, place, result, limits)))
-        return { jobId: place.jobId, contentType: place.contentType, hash: hash.digest('hex') };
+        return { kind: place.kind, id: place.id, contentType: place.contentType, hash: hash.digest('hex') };
       if (result.end === 'refused') refusals++;
       failure = failed(result, place, tries);
     }
@@ -80,13 +80,13 @@ function passing(error: unknown): PrintingError {
 }
 
 /** Whether the bytes are there although the store's answer was lost. */
-async function arrived(service: Service, { jobId }: Place, result: Transfer, limits: SendLimits): Promise<boolean> {
+async function arrived(service: Service, place: Place, result: Transfer, limits: SendLimits): Promise<boolean> {
   if (result.end !== 'broken' || !result.complete) return false;
-  return readStoredJob(service, jobId, limits).then(isUploaded, () => false);
+  return readStored(service, place, limits).then(isUploaded, () => false);
 }
 
-function failed(result: Exclude<Transfer, { end: 'taken' }>, { jobId }: Place, tries: number): PrintingError {
-  const ids = { jobId };
+function failed(result: Exclude<Transfer, { end: 'taken' }>, place: Place, tries: number): PrintingError {
+  const ids = storedIds(place);
   if (result.end === 'refused') {
     const sentence = `The storage location refused the file with status ${result.status}: try again, or with another file.`;
     return new PrintingError('UPLOAD_FAILED', sentence, { statusCode: result.status, ids });

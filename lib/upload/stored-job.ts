@@ -1,34 +1,36 @@
 import type { CallOptions, Service } from '../account/service';
 import { PrintingError } from '../service/errors';
 import { withoutAddresses } from '../service/refusals';
-import { record, text, type Json } from '../service/wire';
+import { STORAGE, storedIds, type StoredRef } from '../service/stored-file';
+import { records, text, type Json } from '../service/wire';
 import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
 
 export type Limits = Pick<CallOptions, 'signal' | 'until'>;
 
 /** The record of a stored file, as the service has it now. */
-export async function readStoredJob(service: Service, jobId: string, limits: Limits): Promise<Json> {
-  const answer = await service.call('storedJob', { ids: { job_id: jobId }, what: 'the stored file', ...limits });
-  return record(answer.data) ?? {};
+export async function readStored(service: Service, { kind, id }: StoredRef, limits: Limits): Promise<Json> {
+  const { read, idHole, inWords } = STORAGE[kind];
+  const answer = await service.call(read, { ids: { [idHole]: id }, what: inWords, ...limits });
+  return records(answer.data)[0] ?? {};
 }
 
-export const isUploaded = (job: Json): boolean => text(job.status)?.toLowerCase() === 'uploaded';
+export const isUploaded = (stored: Json): boolean => text(stored.status)?.toLowerCase() === 'uploaded';
 
 /** Waits until the service has taken the bytes (interface, States). Throws UPLOAD_FAILED where it says that it hasn't. */
-export async function awaitUploaded(service: Service, clock: Clock, jobId: string, limits: Limits): Promise<Json> {
+export async function awaitUploaded(service: Service, clock: Clock, ref: StoredRef, limits: Limits): Promise<Json> {
   for (let look = 0; ; look++) {
-    const job = await readStoredJob(service, jobId, limits);
-    if (isUploaded(job)) return job;
-    const status = text(job.status) ?? '';
+    const stored = await readStored(service, ref, limits);
+    if (isUploaded(stored)) return stored;
+    const status = text(stored.status) ?? '';
     // The other status words aren't known; whatever sounds like one is a failure, the rest may still change (wire facts 4.1).
     if (/fail|error|reject/i.test(status)) {
-      const reason = withoutAddresses(text(job.status_description) ?? status).slice(0, 200);
+      const reason = withoutAddresses(text(stored.status_description) ?? status).slice(0, 200);
       throw new PrintingError(
         'UPLOAD_FAILED',
         `The service could not take the file (${reason}): check the file and send it again.`,
         {
-          ids: { jobId },
+          ids: storedIds(ref),
         },
       );
     }

@@ -164,17 +164,17 @@ export class Uploads {
     checkSize(size);
     if (options.dryRun) return uploaded(plan, null, size, null, false);
     const { signal, until, reuse } = options;
-    const announced = { name: plan.name, size, contentType: plan.contentType, origin };
+    const announced = { kind: 'job' as const, name: plan.name, size, contentType: plan.contentType, origin };
     const hashing = reuse && hash === undefined;
     const sent = await send(this.#deps, content, announced, { signal, until, hashing, progress });
     progress.confirming();
-    const job = await awaitUploaded(service, clock, sent.jobId, { signal, until });
+    const job = await awaitUploaded(service, clock, sent, { signal, until });
     // The file is up: that it can't be remembered costs no more than the next upload.
     if (reuse)
       await this.#reusable
-        .remember(plan.kind, hash ?? sent.hash, { jobId: sent.jobId, fileSize: size })
+        .remember(plan.kind, hash ?? sent.hash, { jobId: sent.id, fileSize: size })
         .catch(() => undefined);
-    return uploaded({ ...plan, contentType: sent.contentType }, sent.jobId, size, job, false);
+    return uploaded({ ...plan, contentType: sent.contentType }, sent.id, size, job, false);
   }
 }
 
@@ -196,7 +196,7 @@ function uploaded(
   };
 }
 
-function checkSize(size: number): void {
+export function checkSize(size: number): void {
   if (size > MOST_BYTES)
     throw new PrintingError(
       'INVALID_INPUT',

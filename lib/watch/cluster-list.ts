@@ -1,7 +1,7 @@
+import { readPages } from '../account/pages';
 import type { Service } from '../account/service';
 import { readCluster, type Cluster } from '../service/cluster';
-import { PrintingError } from '../service/errors';
-import { number, record, records, text, type Json } from '../service/wire';
+import type { Json } from '../service/wire';
 import type { Clock } from '../time/clock';
 
 export interface ListedCluster {
@@ -13,7 +13,6 @@ export interface ListedCluster {
 const GOOD_FOR = 10 * 60_000;
 /** After a failed reading, names are not asked for again before, ms. */
 const HOLD_OFF = 60_000;
-const MOST_PAGES = 1000;
 
 /** The account's cluster list, read once for all who want it. */
 export class ClusterList {
@@ -64,37 +63,12 @@ export class ClusterList {
   }
 }
 
-/**
- * Reads every page (wire facts 1, traps 27 and 28). Links are read for their page numbers only: the bearer must not go
- * where an answer points.
- */
+/** The whole list, each cluster once. Throws what `readPages` throws. */
 export async function readAllPages(service: Service, signal: AbortSignal): Promise<ListedCluster[]> {
   const found = new Map<string, ListedCluster>();
-  for (let page: number | null = 1, read = 0; page !== null && read < MOST_PAGES; read++) {
-    const { data, body } = await service.call('clusters', {
-      what: 'the cluster list',
-      signal,
-      ...(page > 1 && { query: { page: String(page) } }),
-    });
-    if (!Array.isArray(data) && !record(data)) {
-      throw new PrintingError(
-        'SERVICE_ERROR',
-        'The service answered the cluster list with something else: try again later.',
-      );
-    }
-    for (const raw of records(data)) {
-      const cluster = readCluster(raw);
-      if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });
-    }
-    page = nextPage(body, page);
+  for (const raw of await readPages(service, 'clusters', { what: 'the cluster list', signal })) {
+    const cluster = readCluster(raw);
+    if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });
   }
   return [...found.values()];
-}
-
-function nextPage(body: unknown, page: number): number | null {
-  const total = number(record(record(record(body)?.meta)?.page)?.total_pages);
-  if (total !== null) return page < total ? page + 1 : null;
-  const link = text(record(record(body)?.links)?.next);
-  const next = link === null ? null : number(/[?&]page=(\d+)/.exec(link)?.[1]);
-  return next !== null && next > page ? next : null;
 }

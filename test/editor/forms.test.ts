@@ -18,12 +18,21 @@ for (const runtime of editors) {
       const category = editor.page.locator('.red-ui-palette-category', { hasText: 'remote printing' });
       const labels = await category.locator('.red-ui-palette-label').allTextContents();
       const words = labels.map((label) => label.replace(/\s+/g, ' '));
-      assert.deepEqual(words, ['cluster status', 'upload and print']);
+      assert.deepEqual(words.sort(), [
+        'cluster status',
+        'job control',
+        'library file',
+        'printing query',
+        'printing request',
+        'report generator',
+        'upload and print',
+        'webcam snapshot',
+      ]);
       const icons = await editor.page.evaluate<string[]>(
         `Promise.all($('.red-ui-palette-node[data-palette-type^=remote-printing] .red-ui-palette-icon').toArray().map((icon) =>
           fetch(getComputedStyle(icon).backgroundImage.slice(5, -2)).then((answer) => answer.ok && answer.text())))`,
       );
-      assert.equal(icons.length, 2);
+      assert.equal(icons.length, 8);
       for (const icon of icons) assert.match(icon, /^<svg/);
     });
 

@@ -78,7 +78,17 @@ describe('locales', () => {
 
     it(`${type} keeps its status texts short`, () => {
       const { status = {} } = JSON.parse(read(nodes, 'locales', 'en-US', `${type}.json`)) as { status?: object };
-      const values = { percent: '99', left: '12 h 34 min', rate: '12 MB/s', since: '12:34', online: '12', total: '99' };
+      const values = {
+        percent: '99',
+        left: '12 h 34 min',
+        rate: '12 MB/s',
+        since: '12:34',
+        at: '12:34',
+        online: '12',
+        total: '99',
+        rows: '1000000',
+        action: 'fifteen letters',
+      };
       for (const text of textsOf(status)) {
         const shown = text.replace(
           /__(\w+)__/g,

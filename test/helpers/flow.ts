@@ -9,9 +9,17 @@ import { followTo } from './browser';
 
 const load = createRequire(__filename);
 const RUNTIME = process.env.NODE_RED_PATH ?? load.resolve('node-red');
-const NODE_SETS = ['account', 'cluster-status', 'upload-and-print'].map(
-  (name) => load(`../../nodes/remote-printing-${name}`) as (RED: unknown) => void,
-);
+const NODE_SETS = [
+  'account',
+  'cluster-status',
+  'upload-and-print',
+  'job-control',
+  'webcam-snapshot',
+  'report-generator',
+  'request',
+  'library-file',
+  'query',
+].map((name) => load(`../../nodes/remote-printing-${name}`) as (RED: unknown) => void);
 /** Where the browser would come back to; in these tests the address is read, and the callback called by hand. */
 const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 
@@ -55,13 +63,24 @@ export class Flow {
   /** Deploys nodes, wired as they are, together with the account; signs it in where nobody is. */
   async deploy(
     nodes: Definition[],
-    options: { account?: Definition; credentials?: object; type?: 'full' | 'flows' | 'nodes'; signIn?: boolean } = {},
+    options: {
+      account?: Definition;
+      /** Further config nodes. */
+      more?: Definition[];
+      credentials?: object;
+      type?: 'full' | 'flows' | 'nodes';
+      signIn?: boolean;
+    } = {},
   ) {
     const tab = { id: 'tab', type: 'tab', label: 'test' };
     const placed = nodes.map((node) => ({ z: 'tab', x: 1, y: 1, wires: [], ...node }));
     const account = options.account ?? this.account;
     const credentials = options.credentials ?? this.credentials;
-    await helper.setFlows([tab, account, ...placed] as never, options.type ?? 'full', credentials);
+    await helper.setFlows(
+      [tab, account, ...(options.more ?? []), ...placed] as never,
+      options.type ?? 'full',
+      credentials,
+    );
     if (options.signIn !== false && account.service === 'remote' && account.signIn === 'oauth') await this.signIn();
   }
 

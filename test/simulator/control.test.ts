@@ -116,6 +116,60 @@ describe('simulator: control host', () => {
     assert.equal((await bench.api('GET', `/slicer/v1/jobs/${jobId}`)).status, 404);
   });
 
+  it('says how actions, pictures and reports end', async () => {
+    await world('actions', { outcome: 'failed', seconds: 3 });
+    await world('picture', { bytes: 1_000_000, contentType: 'image/jpeg', chunked: true });
+    await world('reports', { outcome: 'unknown', separator: '\t', rows: 5, bom: true, crlf: true });
+    await world('maintenance-due', { value: ['simulated_maker_one_clean_fans'] });
+    await world('memberships', { value: 'objects' });
+    const cluster = bench.simulator.world.cluster(1);
+    assert.deepEqual(cluster.actionSwitch, { outcome: 'failed', seconds: 3 });
+    assert.deepEqual(cluster.pictureSwitch, { bytes: 1_000_000, contentType: 'image/jpeg', chunked: true });
+    assert.deepEqual(cluster.maintenance.due, ['simulated_maker_one_clean_fans']);
+    const { clusterId, organizationId } = cluster;
+    const { made } = bench.simulator.world.order({ organizationId, clusterIds: [clusterId], from: 0, to: 0 });
+    assert.deepEqual(made, { outcome: 'unknown', separator: '\t', rows: 5, bom: true, crlf: true });
+    await world('actions');
+    assert.deepEqual(bench.simulator.world.cluster(1).actionSwitch, {});
+    for (const [action, body] of [
+      ['actions', { outcome: 'perhaps' }],
+      ['actions', { outcome: 'failed', colour: 1 }],
+      ['picture', { bytes: 0.5 }],
+      ['reports', { separator: '|' }],
+      ['memberships', { value: 'names' }],
+      ['maintenance-due', { value: ['x'] }],
+    ] as const)
+      assert.equal((await world(action, body)).status, 400, action);
+  });
+
+  it('removes library files', async () => {
+    const data = { file_name: 'cube.stl', file_size: 1, content_type: 'model/stl' };
+    const { file_id: file } = (await bench.api('PUT', '/slicer/v1/files/upload', { data })).json.data;
+    await world('remove-library-file', { file });
+    assert.equal((await bench.api('GET', `/slicer/v1/files/${file}`)).status, 404);
+  });
+
+  it('gives a browser the page, and a program the addresses', async () => {
+    const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
+    const page = await call(bench.simulator.controlUrl, { headers: { accept } });
+    assert.match(String(page.headers['content-type']), /^text\/html/);
+    assert.match(String(page.headers['content-security-policy']), /default-src 'self'.*frame-ancestors 'none'/);
+    for (const path of ['/page.js', '/page.css']) assert.equal((await control('GET', path)).status, 200, path);
+    const { clusters } = (await control('GET', '/overview')).json;
+    const picture = await control('GET', clusters[0].printers[0].picture);
+    assert.deepEqual([picture.status, picture.headers['content-type']], [200, 'image/png']);
+    assert.equal((await control('GET', `/pictures/${bench.clusterId()}/7`)).status, 404);
+    for (const path of ['/', '/page.js', String(clusters[0].printers[0].picture)])
+      assert.equal((await call(bench.simulator.controlUrl + path, { headers: { host: 'example.org' } })).status, 403);
+  });
+
+  it('is never struck by a fault, and its own requests are not noted', async () => {
+    await control('POST', '/faults', { endpoint: '*', status: 500, times: 'always' });
+    assert.equal((await bench.api('GET', '/connect/v1/clusters')).status, 500);
+    assert.equal((await control('DELETE', '/faults')).status, 200);
+    assert.equal(bench.simulator.requests.count(), 1);
+  });
+
   it('shows and forgets the requests', async () => {
     await bench.api('GET', '/connect/v1/clusters?limit=1');
     const [first] = (await control('GET', '/requests')).json.requests;

@@ -35,6 +35,9 @@ describe('simulator: lists', () => {
     assert.deepEqual(await names('?search=boat'), ['Boat.ufp']);
     assert.equal((await names('?search=mona')).length, 3);
     assert.deepEqual(await names('?page=2&limit=3'), ['Boat.ufp']);
+    assert.deepEqual(await names('?private_only=true'), ['vase.gcode', 'vase.gcode', 'cube.gcode']);
+    assert.equal((await names('?private_only=false')).length, 4);
+    assert.equal((await bench.api('GET', '/connect/v1/print_jobs?private_only=yes')).status, 400);
   });
 
   it('gives the stored jobs, the newest first', async () => {

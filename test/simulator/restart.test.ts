@@ -54,6 +54,34 @@ describe('simulator: restart', () => {
     }
   });
 
+  it('goes on with actions, pictures and reports', async () => {
+    const bench = await Bench.start({ dataDir });
+    const { uuid } = bench.simulator.world.cluster(1).printers[0]!;
+    await bench.print(await bench.upload(';TIME:60\n'));
+    bench.pass(600);
+    const action = (await bench.action(`printers/${uuid}/action/get_webcam_snapshot`)).json.data.action_id;
+    const data = {
+      cluster_ids: [bench.clusterId()],
+      start_date: '2030-01-01T00:00:00Z',
+      end_date: '2030-01-02T00:00:00Z',
+      report_type: 'print_jobs',
+    };
+    const report = (await bench.api('PUT', '/report/v1/reports', { data })).json.data.report_id;
+    await bench.simulator.close();
+
+    const second = await Bench.start({ dataDir });
+    try {
+      second.pass(601);
+      const { status, status_details: details } = await second.actionStatus(action);
+      assert.equal(status, 'success');
+      assert.equal((await call(details.value.image_url)).headers['content-type'], 'image/png');
+      const { download_url: url } = (await second.api('GET', `/report/v1/reports/${report}`)).json.data;
+      assert.match((await call(url)).text, /part\.gcode,finished,/);
+    } finally {
+      await second.simulator.close();
+    }
+  });
+
   it('keeps virtual time when the pace changes', async () => {
     const bench = await Bench.start({ dataDir, timeFactor: 60 });
     await bench.print(await bench.upload(';TIME:6000\n'));
@@ -83,8 +111,22 @@ describe('simulator: restart', () => {
     }
   });
 
+  it('has on disk how an action ended, once it has told so', async () => {
+    const bench = await Bench.start({ dataDir });
+    try {
+      const uuid = await bench.print(await bench.upload(';TIME:600\n'));
+      const { action_id: id } = (await bench.action(`print_jobs/${uuid}/action/duplicate`)).json.data;
+      bench.pass(1);
+      assert.equal((await bench.actionStatus(id)).status, 'success');
+      const [cluster] = JSON.parse(await readFile(join(dataDir, 'world.json'), 'utf8')).clusters;
+      assert.deepEqual([cluster.actions[0].ended, cluster.queue.length], [true, 2]);
+    } finally {
+      await bench.simulator.close();
+    }
+  });
+
   it('sets a damaged world aside and begins a new one', async () => {
-    for (const damage of ['{"version":1,"clus', 'null', '{"version":2}', '']) {
+    for (const damage of ['{"version":2,"clus', 'null', '{"version":1}', '']) {
       await writeFile(join(dataDir, 'world.json'), damage);
       const simulator = await startSimulator({ dataDir });
       try {

@@ -159,6 +159,15 @@ describe('simulator: sign-in', () => {
       data.organization_memberships,
       simulator.users[0]!.organizations.map(({ organizationId }) => organizationId),
     );
+    simulator.world.setMemberships('objects');
+    assert.deepEqual(
+      (await currentUser(simulator, json.access_token)).json.data.organization_memberships,
+      simulator.users[0]!.organizations.map((one) => ({
+        id: one.organizationId,
+        name: one.organizationName,
+        role: 'member',
+      })),
+    );
   });
 
   it('ends the sign-in when a code comes twice', async () => {

@@ -11,6 +11,7 @@ export type Wire = ReturnType<typeof JSON.parse>;
 export interface Reply {
   status: number;
   headers: IncomingHttpHeaders;
+  bytes: Buffer;
   text: string;
   /** Parsed where the body is JSON. */
   json: Wire;
@@ -29,9 +30,16 @@ export async function call(url: string, { method = 'GET', headers = {}, body }: 
   const [response] = await once(outgoing, 'response');
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk);
-  const text = Buffer.concat(chunks).toString('utf8');
+  const bytes = Buffer.concat(chunks);
+  const text = bytes.toString('utf8');
   const isJson = String(response.headers['content-type']).startsWith('application/json');
-  return { status: response.statusCode, headers: response.headers, text, json: isJson ? parse(text) : undefined };
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    bytes,
+    text,
+    json: isJson ? parse(text) : undefined,
+  };
 }
 
 function parse(text: string): unknown {
@@ -101,6 +109,16 @@ export class Bench {
     const record = await this.register(bytes, values);
     await this.put(record, bytes);
     return record.job_id;
+  }
+
+  /** Dispatches an action and gives the answer. */
+  action(path: string, data?: unknown, number = 1): Promise<Reply> {
+    return this.api('POST', `/connect/v1/clusters/${this.clusterId(number)}/${path}`, data && { data });
+  }
+
+  async actionStatus(actionId: string, number = 1): Promise<Wire> {
+    return (await this.api('GET', `/connect/v1/clusters/${this.clusterId(number)}/action_status/${actionId}`)).json
+      .data;
   }
 
   clusterId(number = 1): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { PrintingError } from '../../../lib/service/errors';
-import { findToolpath, projectFile, PROJECT_FILES, toolpath, TOOLPATHS } from '../../../lib/service/file-types';
+import { findToolpath, PROJECT_FILES, storedType, toolpath, TOOLPATHS } from '../../../lib/service/file-types';
 
 const unsupported = (words: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PrintingError);
@@ -38,7 +38,8 @@ describe('service/file-types', () => {
 
   it('are found by the name, whatever its case', () => {
     for (const type of TOOLPATHS) assert.equal(toolpath(`My.Part${type.extension.toUpperCase()}`), type);
-    for (const type of PROJECT_FILES) assert.equal(projectFile(`My.Part${type.extension.toUpperCase()}`), type);
+    for (const type of PROJECT_FILES) assert.equal(storedType('file', `My.Part${type.extension.toUpperCase()}`), type);
+    for (const type of TOOLPATHS) assert.equal(storedType('job', `My.Part${type.extension}`), type);
     assert.equal(toolpath('part.stl.gcode').contentType, 'text/plain');
   });
 
@@ -53,8 +54,21 @@ describe('service/file-types', () => {
   it('say what is allowed', () => {
     for (const name of ['a.gz', 'a.txt', 'gcode', '.gcode', '.gcode.gz', '.ufp', 'a.gcode ', ''])
       assert.throws(() => toolpath(name), unsupported(/not a toolpath: only \.gcode, \.gcode\.gz and \.ufp files/));
-    for (const name of ['a.gcode', 'a.ufp', 'a', 'a.zip'])
-      assert.throws(() => projectFile(name), unsupported(/takes \.3mf, .* and \.txt files/));
+    for (const name of ['a', 'a.zip', '.stl'])
+      for (const kind of ['file', 'job'] as const)
+        assert.throws(
+          () => storedType(kind, name),
+          (error: Error) =>
+            unsupported(/"project file" takes \.3mf, .* and \.txt files/)(error) &&
+            unsupported(/"print job" takes \.gcode, \.gcode\.gz and \.ufp files/)(error),
+        );
+  });
+
+  it('say which kind takes a file that another does not', () => {
+    for (const name of ['a.gcode', 'a.gcode.gz', 'a.UFP'])
+      assert.throws(() => storedType('file', name), unsupported(/choose the kind "print job"/));
+    for (const name of ['a.stl', 'a.3mf', 'a.txt', 'a.png'])
+      assert.throws(() => storedType('job', name), unsupported(/choose the kind "project file"/));
   });
 
   it('depend on the end of the name alone', () => {

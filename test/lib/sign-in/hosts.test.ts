@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { isLoopback, readHost } from '../../../lib/sign-in/hosts';
+import { isLoopback } from '../../../lib/service/loopback';
+import { readHost } from '../../../lib/sign-in/hosts';
 
 describe('sign-in/hosts', () => {
   for (const [given, read] of [

@@ -1,0 +1,189 @@
+// node bench/report.mjs [rounds] [rows]: a long report as a stream through the node in a real Node-RED, and the same bytes
+// through nothing but csv-parse. Needs a build.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parse } from 'csv-parse';
+import { request } from 'undici';
+
+import { startNodeRed } from '../scripts/node-red.mjs';
+import { measure } from './measure.mjs';
+
+/** @typedef {import('./measure.mjs').Figures} Figures */
+
+const TARGET = { growth: 64, ratio: 0.8 };
+const probe = join(import.meta.dirname, 'probe.cjs');
+/** What a new process still does after its start is not part of the report, ms. */
+const SETTLE = 1500;
+
+/** Processes of their own, by the first argument. @type {Record<string, () => Promise<void>>} */
+const roles = { service: serve, parser: parseBare };
+const [role = '', argument] = process.argv.slice(2);
+
+/** The simulator. Its reports are done when they are ordered; it answers a message with the address of a fresh one. */
+async function serve() {
+  /** @type {typeof import('../simulator/index.js')} */
+  const { startSimulator } = createRequire(import.meta.url)('../dist/simulator/index.js');
+  const simulator = await startSimulator({ reportDelay: 0, accessTokenLifetime: 86_400 });
+  simulator.world.setReports({ rows: Number(argument) });
+  const [user] = simulator.users;
+  const apiToken = user?.apiToken ?? '';
+  const clusters = simulator.world.clusters(user?.organizations[0]?.organizationId);
+  const order = JSON.stringify({
+    data: {
+      cluster_ids: clusters.map(({ clusterId }) => clusterId),
+      start_date: '2030-01-01T00:00:00.000Z',
+      end_date: '2030-01-08T00:00:00.000Z',
+      report_type: 'print_jobs',
+    },
+  });
+  const headers = { authorization: `Bearer ${apiToken}`, 'content-type': 'application/json' };
+  process.on('disconnect', () => process.exit());
+  process.on('message', async () => {
+    const answer = await request(`${simulator.apiUrl}/report/v1/reports`, { method: 'PUT', headers, body: order });
+    const { data } = /** @type {any} */ (await answer.body.json());
+    process.send?.(data.download_url);
+  });
+  process.send?.({ authUrl: simulator.authUrl, apiUrl: simulator.apiUrl, apiToken });
+}
+
+/** The yardstick: csv-parse as its documentation shows it, rows as objects. Answers an address with the count of rows. */
+async function parseBare() {
+  process.on('disconnect', () => process.exit());
+  process.on('message', async (/** @type {string} */ url) => {
+    const { body } = await request(url);
+    let rows = 0;
+    for await (const row of body.pipe(parse({ columns: true, bom: true }))) rows += row ? 1 : 0;
+    process.send?.(rows);
+  });
+  process.send?.('ready');
+}
+
+/** Takes the rows and counts them: the least that a flow can do with them. */
+const SINK = `module.exports = (RED) => RED.nodes.registerType('bench-sink', function (config) {
+  RED.nodes.createNode(this, config);
+  let rows = 0;
+  this.on('input', (msg, send, done) => {
+    rows++;
+    if (msg.parts.count !== undefined) {
+      send({ req: msg.req, res: msg.res, payload: { rows, count: msg.parts.count } });
+      rows = 0;
+    }
+    done();
+  });
+});`;
+const SINK_FORM = `<script type="text/javascript">RED.nodes.registerType('bench-sink', { category: 'x', defaults: {} })</script>`;
+
+async function main() {
+  const [rounds, rows] = [Number(role || 3), Number(argument ?? 1_000_000)];
+  const folder = await mkdtemp(join(tmpdir(), 'report-bench-'));
+  const service = fork(import.meta.filename, ['service', String(rows)]);
+  try {
+    const [addresses] = await once(service, 'message');
+    /** @type {Record<string, Figures[]>} */
+    const results = { node: [], 'csv-parse': [] };
+    // The first round is not counted; each begins with the other one.
+    for (let round = 0; round <= rounds; round++) {
+      for (const turn of [0, 1]) {
+        const isNode = (round + turn) % 2 === 0;
+        const figures = isNode ? await ofNode(folder, addresses, rows) : await ofParser(folder, service, rows);
+        const name = isNode ? 'node' : 'csv-parse';
+        if (round > 0) results[name]?.push(figures);
+        console.log(`${String(round || 'warm-up').padEnd(8)}${line(name, figures, rows)}`);
+      }
+    }
+    process.exitCode = judge(results) ? 0 : 1;
+  } finally {
+    service.kill('SIGKILL');
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** @param {string} name @param {Figures} figures @param {number} rows */
+function line(name, { seconds, growth, probed }, rows) {
+  const { cpu = NaN, delays } = probed ?? {};
+  const rate = `${seconds.toFixed(2)} s, ${(rows / seconds / 1000).toFixed(0)} k rows/s`;
+  const work = `${((cpu / rows) * 1e6).toFixed(1)} µs of processor a row`;
+  const held = `loop delay p99 ${delays?.p99.toFixed(1)} ms, max ${delays?.max.toFixed(1)} ms`;
+  return `${name.padEnd(10)} ${rate}, ${work}, memory +${growth.toFixed(0)} MiB, ${held}`;
+}
+
+/** @param {Record<string, Figures[]>} results */
+function judge({ node = [], 'csv-parse': parser = [] }) {
+  const ratios = node.map(({ seconds }, round) => (parser[round]?.seconds ?? NaN) / seconds).sort((a, b) => a - b);
+  const ratio = ratios[Math.floor(ratios.length / 2)] ?? NaN;
+  const growth = Math.max(...node.map((figures) => figures.growth));
+  const met = { growth: growth < TARGET.growth, ratio: ratio >= TARGET.ratio };
+  const word = (/** @type {boolean} */ isMet) => (isMet ? 'met   ' : 'MISSED');
+  console.log(`${word(met.growth)} memory grows by less than ${TARGET.growth} MiB: ${growth.toFixed(0)} MiB at most`);
+  console.log(
+    `${word(met.ratio)} rate is at least ${TARGET.ratio} of csv-parse's: ${ratio.toFixed(2)} in the median round`,
+  );
+  return met.growth && met.ratio;
+}
+
+/** @param {string} folder @param {{ authUrl: string, apiUrl: string, apiToken: string }} service @param {number} rows */
+async function ofNode(folder, { authUrl, apiUrl, apiToken }, rows) {
+  const userDir = await mkdtemp(join(folder, 'node-red-'));
+  await mkdir(join(userDir, 'nodes'));
+  await writeFile(join(userDir, 'nodes', 'bench-sink.js'), SINK);
+  await writeFile(join(userDir, 'nodes', 'bench-sink.html'), SINK_FORM);
+  const z = 'tab';
+  const report = { format: 'stream', from: 'last 7 days', fromType: 'relative', timeout: 600 };
+  const flows = [
+    { id: z, type: 'tab', label: 'bench' },
+    { id: 'account', type: 'remote-printing-account', service: 'remote', signIn: 'token', authUrl, apiUrl },
+    { id: 'ask', z, type: 'http in', url: '/report', method: 'get', wires: [['report']] },
+    { id: 'report', z, type: 'remote-printing-report-generator', account: 'account', ...report, wires: [['sink']] },
+    { id: 'sink', z, type: 'bench-sink', wires: [['answer']] },
+    { id: 'catch', z, type: 'catch', scope: null, wires: [['failed']] },
+    { id: 'failed', z, type: 'function', func: 'msg.payload = msg.error; return msg;', wires: [['answer']] },
+    { id: 'answer', z, type: 'http response', wires: [] },
+  ];
+  const socket = join(userDir, 'probe');
+  const env = {
+    NODE_OPTIONS: `--require ${JSON.stringify(probe)}${process.env.BENCH_NODE_OPTIONS ?? ''}`,
+    BENCH_PROBE: socket,
+  };
+  const nodeRed = await startNodeRed({ userDir, env, flows, credentials: { account: { apiToken } } });
+  try {
+    await sleep(SETTLE);
+    return await measure(nodeRed.pid, socket, async () => {
+      const { body } = await request(`${nodeRed.url}report`, { headersTimeout: 0 });
+      const counted = /** @type {any} */ (await body.json());
+      return async () => {
+        if (counted.rows !== rows || counted.count !== rows) throw new Error(JSON.stringify(counted));
+      };
+    });
+  } finally {
+    await nodeRed.kill();
+  }
+}
+
+/** @param {string} folder @param {import('node:child_process').ChildProcess} service @param {number} rows */
+async function ofParser(folder, service, rows) {
+  const socket = join(await mkdtemp(join(folder, 'parser-')), 'probe');
+  const env = { ...process.env, BENCH_PROBE: socket };
+  const child = fork(import.meta.filename, ['parser'], { execArgv: ['--require', probe], env });
+  try {
+    await once(child, 'message');
+    await sleep(SETTLE);
+    service.send('order');
+    const [url] = await once(service, 'message');
+    return await measure(/** @type {number} */ (child.pid), socket, async () => {
+      child.send(url);
+      const [counted] = await once(child, 'message');
+      return async () => {
+        if (counted !== rows) throw new Error(`${counted} rows`);
+      };
+    });
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
+
+await (roles[role] ?? main)();

@@ -1,0 +1,38 @@
+import { PrintingError } from '../service/errors';
+import type { EndpointName } from '../service/paths';
+import { number, record, records, text, type Json } from '../service/wire';
+import type { CallOptions, Service } from './service';
+
+const MOST_PAGES = 1000;
+
+/**
+ * The entries of a list, of all its pages (wire facts 1, traps 27 and 28). Links are read for their page numbers only:
+ * the bearer must not go where an answer points. Throws SERVICE_ERROR for an answer that is no list, and what the
+ * service's calls throw.
+ */
+export async function readPages(service: Service, endpoint: EndpointName, options: CallOptions): Promise<Json[]> {
+  const entries: Json[] = [];
+  for (let page: number | null = 1, read = 0; page !== null && read < MOST_PAGES; read++) {
+    const query = { ...options.query, ...(page > 1 && { page: String(page) }) };
+    const { data, body } = await service.call(endpoint, {
+      ...options,
+      ...(Object.keys(query).length > 0 && { query }),
+    });
+    if (!Array.isArray(data) && !record(data))
+      throw new PrintingError(
+        'SERVICE_ERROR',
+        `The service answered ${options.what} with something else: try again later.`,
+      );
+    for (const entry of records(data)) entries.push(entry);
+    page = nextPage(body, page);
+  }
+  return entries;
+}
+
+function nextPage(body: unknown, page: number): number | null {
+  const total = number(record(record(record(body)?.meta)?.page)?.total_pages);
+  if (total !== null) return page < total ? page + 1 : null;
+  const link = text(record(record(body)?.links)?.next);
+  const next = link === null ? null : number(/[?&]page=(\d+)/.exec(link)?.[1]);
+  return next !== null && next > page ? next : null;
+}

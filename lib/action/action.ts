@@ -1,0 +1,89 @@
+import type { Service } from '../account/service';
+import { PrintingError } from '../service/errors';
+import type { Hole } from '../service/paths';
+import { record, text, type Json } from '../service/wire';
+import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
+import { sleep, type Clock } from '../time/clock';
+import { meaning } from './words';
+
+export interface ActionRequest {
+  /** Interface, endpoint 12; or the action of a print job (wire facts 13.1). */
+  endpoint: 'printerAction' | 'jobAction';
+  /** Of the printer or the print job, and the action's name. */
+  ids: Partial<Record<Hole, string>> & { cluster_id: string; action: string };
+  data?: Json;
+  /** The action, in the words of an error sentence: `the picture`. */
+  what: string;
+  signal: AbortSignal;
+  /** Monotonic clock time (ms). */
+  until: number;
+}
+
+/** An action as an answer of the service tells of it (interface, Printer action). */
+export interface Action {
+  actionId: string | null;
+  /** The service's word. */
+  status: string | null;
+  /** `status_details`. */
+  details: Json | null;
+  /** The service's own `data`, untouched. */
+  raw: unknown;
+}
+
+/**
+ * Sends an action, once: what to do when the answer is lost, only the caller can judge by what the action does.
+ * Throws what the service's calls throw.
+ */
+export async function dispatchAction(service: Service, request: ActionRequest): Promise<Action> {
+  const { endpoint, ids, data = {}, what, signal, until } = request;
+  return read((await service.call(endpoint, { ids, data, what, signal, until })).data);
+}
+
+/**
+ * Follows an action to its success. `onStatus` gets each state of it, the first one included.
+ * Throws ACTION_FAILED, SERVICE_ERROR where there is nothing to follow it by, and what the service's calls throw.
+ */
+export async function followAction(
+  service: Service,
+  clock: Clock,
+  { ids: { cluster_id }, what, signal, until }: ActionRequest,
+  dispatched: Action,
+  onStatus: (action: Action) => void,
+): Promise<Action> {
+  const { actionId } = dispatched;
+  let action = dispatched;
+  for (let looks = 0; ; looks++) {
+    onStatus(action);
+    const means = meaning(action.status);
+    if (means === 'success') return action;
+    if (means === 'lost') throw failed(action.status, what);
+    if (actionId === null) {
+      const sentence = `The service took ${what}, but its answer names no action to follow: look at the printer.`;
+      throw new PrintingError('SERVICE_ERROR', sentence, { fate: 'lost' });
+    }
+    await sleep(clock, waitBefore(looks, WORK_IN_PROGRESS), signal);
+    const call = { ids: { cluster_id, action_id: actionId }, what: 'the action', signal, until };
+    action = { ...read((await service.call('actionStatus', call)).data), actionId };
+  }
+}
+
+/** Why an action did not end in time: one whose last word is new to us counts as failed, else `reason` stands. */
+export function atLimit(reason: PrintingError, status: string | null, what: string): PrintingError {
+  return reason.code === 'TIMEOUT' && meaning(status) === 'new' ? failed(status, what) : reason;
+}
+
+function read(data: unknown): Action {
+  const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null);
+  return {
+    actionId: text(wire?.action_id),
+    status: text(wire?.status),
+    details: record(wire?.status_details),
+    raw: data,
+  };
+}
+
+const failed = (status: string | null, what: string): PrintingError =>
+  new PrintingError(
+    'ACTION_FAILED',
+    `The printer did not carry out ${what} (${status?.slice(0, 60) ?? 'no status'}): look at the printer and try again.`,
+  );

@@ -1,0 +1,117 @@
+import { deadline } from '../account/deadline';
+import type { Service } from '../account/service';
+import { atLimit, dispatchAction, followAction, type Action, type ActionRequest } from '../action/action';
+import { asPrintingError, PrintingError, withIds, type Ids } from '../service/errors';
+import { isKnownStatus, readPrintJob, type PrintJob } from '../service/print-job';
+import { flag, record, type Json } from '../service/wire';
+import type { Clock } from '../time/clock';
+import { ruleOf, type JobRule } from './job-rules';
+
+export interface JobActionRequest {
+  clusterId: string;
+  /** One printing, not the stored file (wire facts, trap 12). */
+  clusterJobId: string;
+  /** One of wire facts 13.1, or any other name. */
+  action: string;
+  data: Json;
+  /** Seconds, for all of it. */
+  timeout: number;
+  /** The node or runtime closes. */
+  signal: AbortSignal;
+  /** `sent`: the service has taken it, now it is the printer's turn. */
+  onStage: (stage: 'sending' | 'sent') => void;
+}
+
+/** An action that the printer carried out (contract 3.5). */
+export interface JobActionResult {
+  actionId: string | null;
+  action: string;
+  /** The service's word for the action. */
+  status: string | null;
+  clusterJobId: string;
+  /** What is known beside it. */
+  ids: Ids;
+  /** The action's `data`, untouched. */
+  raw: unknown;
+}
+
+/** Pauses, resumes, aborts … print jobs (wire facts 13.1). */
+export class JobControl {
+  readonly #deps: { service: Service; clock: Clock };
+
+  constructor(deps: { service: Service; clock: Clock }) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Resolves when the printer has done it. Throws NOT_ACCEPTED where the job's state doesn't allow it, NOT_FOUND,
+   * ACTION_FAILED, TIMEOUT, and what the service's calls throw; with the ids that were known. An action is sent once: when
+   * its answer is lost, a second one could do it twice.
+   */
+  async run(request: JobActionRequest): Promise<JobActionResult> {
+    const { clusterId, clusterJobId, action, data, onStage } = request;
+    const { service, clock } = this.#deps;
+    const ids: Ids = { clusterId, clusterJobId };
+    const limit = deadline(clock, request.timeout, request.signal);
+    const { signal, until } = limit;
+    const what = `the action "${action.slice(0, 60)}"`;
+    const wanted: ActionRequest = {
+      endpoint: 'jobAction',
+      ids: { cluster_id: clusterId, cluster_job_id: clusterJobId, action },
+      data,
+      what,
+      signal,
+      until,
+    };
+    let status: string | null = null;
+    try {
+      onStage('sending');
+      const rule = ruleOf(action);
+      if (rule?.from) {
+        const job = await this.#check(wanted, action, rule.from);
+        if (job.jobId) ids.jobId = job.jobId;
+        if (job.printerId) ids.printerId = job.printerId;
+      }
+      const dispatched = await dispatchAction(service, wanted).catch((error: unknown) => {
+        throw maybeDone(asPrintingError(error), action);
+      });
+      if (dispatched.actionId) ids.actionId = dispatched.actionId;
+      onStage('sent');
+      const done: Action = await followAction(service, clock, wanted, dispatched, (state) => {
+        status = state.status;
+      });
+      return { actionId: done.actionId, action, status: done.status, clusterJobId, ids, raw: done.raw };
+    } catch (thrown) {
+      throw withIds(atLimit(asPrintingError(thrown), status, what), ids);
+    } finally {
+      limit.clear();
+    }
+  }
+
+  /** Reads the job's own record (interface, endpoint 11). A state that the facts don't know is left to the service. */
+  async #check(
+    { ids: { cluster_id, cluster_job_id = '' }, signal, until }: ActionRequest,
+    action: string,
+    from: NonNullable<JobRule['from']>,
+  ): Promise<PrintJob> {
+    const call = { ids: { cluster_id, cluster_job_id }, what: 'the print job', signal, until };
+    const { data } = await this.#deps.service.call('printJob', call);
+    const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null) ?? {};
+    const job = readPrintJob(wire, cluster_id);
+    if (flag(wire.is_online) === false)
+      throw new PrintingError('NOT_ACCEPTED', 'The printer is offline: switch it on, or try again when it is online.');
+    const { status } = job;
+    if (status === null || !isKnownStatus(status) || from.includes(status)) return job;
+    const needs = from.join(', ').replace(/, ([^,]*)$/, ' or $1');
+    const sentence = `The action "${action}" needs a job that is ${needs}, but this one is ${status}: check the job.`;
+    throw new PrintingError('NOT_ACCEPTED', sentence);
+  }
+}
+
+/** A dispatch whose answer was lost can't just be tried again. */
+function maybeDone(error: PrintingError, action: string): PrintingError {
+  if (error.fate !== 'lost' || (error.code !== 'NETWORK' && error.code !== 'SERVICE_ERROR')) return error;
+  const sentence = `The answer to "${action.slice(0, 60)}" was lost: look at the job before you send it again.`;
+  const { statusCode, serviceCode, fate } = error;
+  return new PrintingError(error.code, sentence, { statusCode, serviceCode, fate, cause: error });
+}

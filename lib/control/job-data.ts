@@ -1,0 +1,41 @@
+import { inspect } from 'node:util';
+import { PrintingError } from '../service/errors';
+import type { Json } from '../service/wire';
+import { ruleOf } from './job-rules';
+
+const SHORT = { depth: 0, breakLength: Infinity, maxStringLength: 60 };
+
+/** What a message says about an action beside its name. */
+export interface JobInput {
+  /** How many copies: duplicate, abort. */
+  quantity?: unknown;
+  /** Place in the queue, 0 = first: move. */
+  position?: unknown;
+  /** For an action that the facts don't know all of it is sent; of the others' the fields that they have. */
+  data?: Json;
+}
+
+/** The `data` of a job action (wire facts 13.1). Throws INVALID_INPUT for a number that is missing or none of its kind. */
+export function jobData(action: string, { quantity, position, data = {} }: JobInput): Json {
+  const fields = ruleOf(action)?.fields;
+  if (!fields) return data;
+  const given = Object.fromEntries(
+    fields.filter((field) => data[field] !== undefined).map((field) => [field, data[field]]),
+  );
+  if (fields.includes('quantity')) {
+    const wanted = quantity ?? given.quantity ?? (action === 'duplicate' ? 1 : undefined);
+    return wanted === undefined ? {} : { quantity: whole(wanted, 'quantity', 1) };
+  }
+  if (action === 'move') {
+    const wanted = position ?? given.to_position;
+    return { list: 'queued', ...given, to_position: whole(wanted, 'position', 0) };
+  }
+  return given;
+}
+
+function whole(value: unknown, name: string, least: number): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
+  const found = value === undefined ? 'it is missing' : `it is ${inspect(value, SHORT).slice(0, 60)}`;
+  const sentence = `The ${name} must be a whole number from ${least}, but ${found}: set msg.${name}.`;
+  throw new PrintingError('INVALID_INPUT', sentence);
+}

@@ -1,0 +1,123 @@
+import { Transform, type Readable } from 'node:stream';
+import { PrintingError } from '../service/errors';
+import { isLoopback } from '../service/loopback';
+import type { Http, HttpAnswer } from './http';
+import { networkError } from './network-error';
+
+export interface DownloadOptions {
+  /** What is fetched, in the words of an error sentence: `the picture`. */
+  what: string;
+  /** Ends the download: its reason is thrown, by the stream as well. */
+  signal?: AbortSignal | undefined;
+  /** Bytes; more of them end in TOO_LARGE. No limit by default. */
+  maxBytes?: number | undefined;
+  /** The wanted kind, such as `image/*`; an answer that says another is refused, one that says none passes. */
+  accept?: string | undefined;
+}
+
+export interface Download {
+  /** Lower case, without parameters; null where the answer doesn't say. */
+  contentType: string | null;
+  /** Bytes as announced; null where they are not. */
+  size: number | null;
+  /** Read it to its end or destroy it. It fails with a PrintingError. */
+  stream: Readable;
+}
+
+const MOST_REDIRECTS = 5;
+/** What an object store says of a file whose type nobody told it. */
+const NO_TYPE = ['application/octet-stream', 'binary/octet-stream'];
+
+/**
+ * Fetches from a signed address that an answer of the service named (interface: image_url, download_url): a plain GET
+ * without a bearer (wire facts, trap 33), bytes as they are stored (trap 34).
+ * Throws SERVICE_ERROR for an address that is no https (or loopback http) one, a status that is not 2xx, or another kind;
+ * TOO_LARGE; NETWORK. The address stays out of every sentence.
+ */
+export async function download(
+  http: Http,
+  url: unknown,
+  { what, signal, maxBytes = Infinity, accept = '*/*' }: DownloadOptions,
+): Promise<Download> {
+  const { status, headers, body } = await get(http, url, { what, signal, accept });
+  const size = /^\d+$/.test(headers['content-length'] ?? '') ? Number(headers['content-length']) : null;
+  const contentType = headers['content-type']?.split(';')[0]?.trim().toLowerCase() || null;
+  const failure =
+    status < 200 || status > 299
+      ? refused(status, what)
+      : !fits(contentType, accept)
+        ? wrongKind(contentType, what)
+        : size !== null && size > maxBytes
+          ? tooLarge(maxBytes, what)
+          : null;
+  if (failure) {
+    body.on('error', () => undefined).destroy();
+    throw failure;
+  }
+  const stream = limited(maxBytes, what);
+  body.on('error', (error) => stream.destroy(networkError(error, signal, 'lost')));
+  stream.on('close', () => body.destroy());
+  // Who reads is told; before anybody does, it must not end the process.
+  stream.on('error', () => undefined);
+  body.pipe(stream);
+  return { contentType, size, stream };
+}
+
+async function get(
+  http: Http,
+  url: unknown,
+  { what, signal, accept }: DownloadOptions & { accept: string },
+): Promise<HttpAnswer> {
+  let at = safeAddress(url, what);
+  const headers = { accept, 'accept-encoding': 'identity' };
+  for (let redirects = 0; ; redirects++) {
+    const answer = await http.send({ method: 'GET', url: at, headers, signal });
+    const { location } = answer.headers;
+    if (answer.status < 300 || answer.status > 399 || location === undefined || redirects === MOST_REDIRECTS)
+      return answer;
+    await answer.body.dump().catch(() => undefined);
+    at = safeAddress(URL.canParse(location, at) ? new URL(location, at).href : location, what);
+  }
+}
+
+function safeAddress(url: unknown, what: string): string {
+  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
+  if (parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopback(parsed.href))) return parsed.href;
+  const sentence = `The service gave no usable address for ${what}: try again.`;
+  throw new PrintingError('SERVICE_ERROR', sentence, { fate: 'refused' });
+}
+
+function fits(contentType: string | null, accept: string): boolean {
+  if (accept === '*/*' || contentType === null || NO_TYPE.includes(contentType)) return true;
+  return accept.endsWith('/*') ? contentType.startsWith(accept.slice(0, -1)) : contentType === accept;
+}
+
+function limited(maxBytes: number, what: string): Transform {
+  let size = 0;
+  return new Transform({
+    transform(part: Buffer, _encoding, done) {
+      size += part.length;
+      if (size > maxBytes) done(tooLarge(maxBytes, what));
+      else done(null, part);
+    },
+  });
+}
+
+function refused(statusCode: number, what: string): PrintingError {
+  const passes = statusCode >= 500 || statusCode === 408 || statusCode === 429;
+  const sentence = passes
+    ? `The storage failed with status ${statusCode} on ${what}: try again later.`
+    : `The storage refused ${what} with status ${statusCode}, its address may have expired: try again.`;
+  return new PrintingError('SERVICE_ERROR', sentence, { statusCode, fate: passes ? 'lost' : 'refused' });
+}
+
+function wrongKind(contentType: string | null, what: string): PrintingError {
+  const sentence = `The storage sent ${contentType?.slice(0, 60) ?? 'nothing'} in place of ${what}: try again later.`;
+  return new PrintingError('SERVICE_ERROR', sentence, { fate: 'refused' });
+}
+
+const tooLarge = (maxBytes: number, what: string): PrintingError =>
+  new PrintingError(
+    'TOO_LARGE',
+    `The size of ${what} is over the limit of ${maxBytes} bytes: raise the limit of the node.`,
+  );

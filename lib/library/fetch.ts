@@ -1,0 +1,125 @@
+import type { Service } from '../account/service';
+import { saveFile } from '../files/save-file';
+import { download } from '../http/download';
+import type { Http } from '../http/http';
+import { asPrintingError, PrintingError } from '../service/errors';
+import { STORAGE, type StoredRef } from '../service/stored-file';
+import { number, text, type Json } from '../service/wire';
+import { waitBefore } from '../time/backoff';
+import { sleep, type Clock } from '../time/clock';
+import type { SendLimits } from '../upload/send';
+import { isUploaded, readStored } from '../upload/stored-job';
+
+/** What a message may hold; more goes to a file. */
+export const MOST_BYTES_IN_MEMORY = 256 * 1024 * 1024;
+
+const RETRIES = { first: 1_000, longest: 30_000, jitter: 0.2 };
+const MOST_TRIES = 5;
+/** What was refused will mostly be refused again; but the address may just have been too old. */
+const MOST_REFUSALS = 2;
+const MAY_PASS = ['NETWORK', 'SERVICE_ERROR', 'FILE_CHANGED'];
+
+export interface FetchDeps {
+  service: Service;
+  http: Http;
+  clock: Clock;
+}
+
+export interface FetchOptions extends SendLimits {
+  /** Where to save the content; null: into memory, up to `MOST_BYTES_IN_MEMORY`. */
+  path: string | null;
+  /** `total` in bytes; null where the service doesn't tell it. */
+  onProgress: (bytes: number, total: number | null) => void;
+}
+
+/**
+ * Downloads a stored file: with a fresh record, since its address expires (wire facts, trap 35), and with another one
+ * when that breaks off. Gives a Buffer, or the path. Nobody ever finds half a file.
+ * Throws NOT_FOUND for a file without content, TOO_LARGE, FILE_NOT_WRITABLE, FILE_CHANGED where what comes is not as
+ * long as the record says, NETWORK and SERVICE_ERROR after retries, and what the service's calls throw.
+ */
+export async function fetchStored(
+  deps: FetchDeps,
+  ref: StoredRef,
+  options: FetchOptions,
+): Promise<{ content: Buffer | string; raw: Json }> {
+  const { clock } = deps;
+  const { signal, until } = options;
+  let refusals = 0;
+  for (let tries = 1; ; tries++) {
+    const raw = await readStored(deps.service, ref, { signal, until });
+    const url = addressOf(raw, ref);
+    try {
+      return { content: await fetchOnce(deps.http, url, number(raw.file_size), ref, options), raw };
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const error = asPrintingError(thrown);
+      if (error.fate === 'refused') refusals++;
+      const wait = waitBefore(tries - 1, RETRIES);
+      const last = tries === MOST_TRIES || refusals === MOST_REFUSALS || clock.monotonic() + wait > until;
+      if (last || !MAY_PASS.includes(error.code)) throw error;
+      await sleep(clock, wait, signal);
+    }
+  }
+}
+
+function addressOf(raw: Json, { kind }: StoredRef): string {
+  const url = text(raw.download_url);
+  if (url !== null) return url;
+  const what = STORAGE[kind].inWords;
+  const status = text(raw.status);
+  if (status !== null && !isUploaded(raw)) {
+    const sentence = `There is nothing to download for ${what} yet (status ${status.slice(0, 60)}): upload it to its end first.`;
+    throw new PrintingError('NOT_FOUND', sentence);
+  }
+  throw new PrintingError(
+    'SERVICE_ERROR',
+    `The service's record of ${what} names no address to download from: try again later.`,
+  );
+}
+
+async function fetchOnce(
+  http: Http,
+  url: string,
+  announced: number | null,
+  { kind }: StoredRef,
+  { path, signal, onProgress }: FetchOptions,
+): Promise<Buffer | string> {
+  const what = STORAGE[kind].inWords;
+  const most = path === null ? MOST_BYTES_IN_MEMORY : Infinity;
+  if (announced !== null && announced > most) throw tooLarge();
+  const bytes = async function* () {
+    const { size, stream } = await download(http, url, { what, signal });
+    const total = announced ?? size;
+    let count = 0;
+    onProgress(count, total);
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      count += chunk.length;
+      if (count > most) throw tooLarge();
+      if (announced !== null && count > announced) throw changed(announced, 'more');
+      onProgress(count, total);
+      yield chunk;
+    }
+    if (announced !== null && count < announced) throw changed(announced, count);
+  };
+  if (path !== null) {
+    await saveFile(path, bytes());
+    return path;
+  }
+  const chunks: Buffer[] = [];
+  for await (const chunk of bytes()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+const tooLarge = (): PrintingError =>
+  new PrintingError(
+    'TOO_LARGE',
+    `The file has more than the ${MOST_BYTES_IN_MEMORY} bytes (256 MiB) that a message may hold: name a file to download it to.`,
+  );
+
+const changed = (announced: number, count: number | 'more'): PrintingError =>
+  new PrintingError(
+    'FILE_CHANGED',
+    `The service has a file of ${announced} bytes but sent ${count}: try again, or upload the file anew.`,
+    { fate: 'lost' },
+  );

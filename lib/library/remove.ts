@@ -1,0 +1,25 @@
+import type { Service } from '../account/service';
+import { asPrintingError, PrintingError } from '../service/errors';
+import { STORAGE, type StoredRef } from '../service/stored-file';
+import type { Limits } from '../upload/stored-job';
+
+/**
+ * Deletes a stored file. That it can be done stands in the interface (7), the call is not shown there (wire facts 4.4):
+ * an account's `paths` override it. Gives the answer's data, mostly none.
+ */
+export async function removeStored(service: Service, { kind, id }: StoredRef, limits: Limits): Promise<unknown> {
+  const { remove, idHole, inWords } = STORAGE[kind];
+  try {
+    return (await service.call(remove, { ids: { [idHole]: id }, what: inWords, ...limits })).data;
+  } catch (thrown) {
+    const error = asPrintingError(thrown);
+    const say = (sentence: string) => new PrintingError(error.code, sentence, { ...error, cause: error });
+    if (error.statusCode === 404)
+      throw say(`The service finds nothing to delete: ${inWords} is gone already, or its id is wrong.`);
+    if (error.statusCode === 405)
+      throw say(
+        `The service may not support deleting by this call: delete ${inWords} in its library, or set another path for ${remove} in the account.`,
+      );
+    throw error;
+  }
+}

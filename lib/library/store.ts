@@ -1,0 +1,73 @@
+import type { Service } from '../account/service';
+import type { Http } from '../http/http';
+import { asPrintingError, withIds } from '../service/errors';
+import { storedType } from '../service/file-types';
+import { checkFileName } from '../service/job-name';
+import { readStoredFile, storedIds, type StoredFile, type StoredKind, type StoredRef } from '../service/stored-file';
+import type { Json } from '../service/wire';
+import type { Clock } from '../time/clock';
+import { ProgressReports, type UploadProgress, type UploadStage } from '../upload/progress';
+import { send, type SendLimits } from '../upload/send';
+import { holdStream, nameOf, openContent, type Source } from '../upload/source';
+import { awaitUploaded } from '../upload/stored-job';
+import { checkSize } from '../upload/uploads';
+
+export interface StoreDeps {
+  service: Service;
+  http: Http;
+  clock: Clock;
+  /** Web origin to send with uploads (interface, Upload record). */
+  origin: string | undefined;
+}
+
+export type OnStage = (stage: UploadStage, progress: UploadProgress) => void;
+
+/**
+ * Stores a file under its own name and sees it confirmed (interface, endpoints 3 to 6).
+ * Throws INVALID_INPUT, UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED, UPLOAD_FAILED
+ * after retries, and what the service refuses. A stream is used up in any case.
+ */
+export async function store(
+  deps: StoreDeps,
+  source: Source,
+  kind: StoredKind,
+  { onStage, ...limits }: SendLimits & { onStage: OnStage },
+): Promise<{ ref: StoredRef; file: StoredFile; raw: Json }> {
+  const { signal } = limits;
+  signal.throwIfAborted();
+  const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
+  try {
+    const name = nameOf(source);
+    const { contentType } = storedType(kind, name);
+    checkFileName(name);
+    const content = await openContent(source);
+    const { size } = content;
+    checkSize(size);
+    const progress = new ProgressReports(deps.clock, onStage);
+    progress.preparing(size);
+    const announced = { kind, name, size, contentType, origin: deps.origin };
+    const sent = await send(deps, content, announced, { ...limits, hashing: false, progress });
+    progress.confirming();
+    const raw = await awaitUploaded(deps.service, deps.clock, sent, limits).catch((error: unknown) => {
+      throw withIds(asPrintingError(error), storedIds(sent));
+    });
+    const file = readStoredFile(sent, raw);
+    // What was announced and taken is known, whatever the record leaves out.
+    return {
+      ref: { kind, id: sent.id },
+      file: {
+        ...file,
+        name: file.name ?? name,
+        fileSize: file.fileSize ?? size,
+        contentType: file.contentType ?? sent.contentType,
+      },
+      raw,
+    };
+  } catch (error) {
+    // However the abort came out: its reason is what counts, with the ids that are known by then.
+    if (signal.aborted) throw withIds(asPrintingError(signal.reason), asPrintingError(error).ids);
+    throw error;
+  } finally {
+    release?.();
+  }
+}

@@ -1,0 +1,44 @@
+import { download } from '../http/download';
+import type { Http } from '../http/http';
+import { PrintingError } from '../service/errors';
+import { imageType } from './image-type';
+
+export interface Image {
+  bytes: Buffer;
+  /** Such as `image/jpeg`. */
+  contentType: string;
+}
+
+interface ImageOptions {
+  signal: AbortSignal;
+  /** Bytes. */
+  maxBytes: number;
+  /** Percent so far; null where the answer doesn't tell its size. */
+  onPercent: (percent: number | null) => void;
+}
+
+const WHAT = 'the picture';
+
+/** Fetches an image whole. Throws what a download throws, and SERVICE_ERROR for what is no image. */
+export async function fetchImage(
+  http: Http,
+  url: unknown,
+  { signal, maxBytes, onPercent }: ImageOptions,
+): Promise<Image> {
+  const { contentType, size, stream } = await download(http, url, { what: WHAT, signal, maxBytes, accept: 'image/*' });
+  const parts: Buffer[] = [];
+  let received = 0;
+  onPercent(size === null ? null : 0);
+  for await (const part of stream as AsyncIterable<Buffer>) {
+    parts.push(part);
+    received += part.length;
+    if (size !== null) onPercent(Math.floor((100 * received) / size));
+  }
+  const bytes = Buffer.concat(parts);
+  const type = contentType?.startsWith('image/') ? contentType : imageType(bytes);
+  if (bytes.length === 0 || type === null)
+    throw new PrintingError('SERVICE_ERROR', `What the storage sent is no picture: try again later.`, {
+      fate: 'refused',
+    });
+  return { bytes, contentType: type };
+}

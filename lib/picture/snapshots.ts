@@ -1,0 +1,132 @@
+import { deadline } from '../account/deadline';
+import type { Service } from '../account/service';
+import { atLimit, dispatchAction, followAction, type Action } from '../action/action';
+import type { Http } from '../http/http';
+import { asPrintingError, withIds, type Ids } from '../service/errors';
+import { record } from '../service/wire';
+import { isoTime, type Clock } from '../time/clock';
+import { fileName } from './file-name';
+import { findPrinter, type FoundPrinter } from './find-printer';
+import { fetchImage } from './image';
+import { repeated } from '../account/repeat';
+import { Shared } from './shared';
+
+export interface SnapshotRequest {
+  clusterId: string;
+  /** Null: the cluster's host printer. */
+  printerId: string | null;
+  /** Seconds, for all of it. */
+  timeout: number;
+  /** Of the image, bytes. */
+  maxBytes: number;
+  /** The node or runtime closes. */
+  signal: AbortSignal;
+  onProgress: (progress: SnapshotProgress) => void;
+}
+
+export interface SnapshotProgress {
+  stage: 'asking' | 'waiting' | 'loading';
+  /** Of the image; null where it isn't known. */
+  percent: number | null;
+}
+
+/** Contract 3.5. */
+export interface Snapshot {
+  clusterId: string;
+  printerId: string;
+  /** One's own copy. */
+  image: Buffer;
+  contentType: string;
+  filename: string;
+  actionId: string | null;
+  /** When the service told that the picture is there, ISO 8601 UTC. */
+  takenAt: string;
+  /** The action's `data`, untouched. It holds the signed address. */
+  raw: unknown;
+}
+
+interface Progress extends SnapshotProgress {
+  /** As last heard of. */
+  action: Action;
+}
+
+/** Wire facts 9; `{"data": {}}` goes with it. */
+const ACTION = 'get_webcam_snapshot';
+const WHAT = 'the picture';
+
+/** Takes pictures with the printers' cameras (interface, Printer action). */
+export class Snapshots {
+  readonly #deps: { service: Service; http: Http; clock: Clock };
+  readonly #printers = new Shared<FoundPrinter>();
+  readonly #pictures = new Shared<Snapshot, Progress>();
+
+  constructor(deps: { service: Service; http: Http; clock: Clock }) {
+    this.#deps = deps;
+  }
+
+  /**
+   * One picture; whoever wants one of the same printer at the same time shares it.
+   * Throws NOT_ACCEPTED for an offline printer, ACTION_FAILED, TIMEOUT, TOO_LARGE, SERVICE_ERROR where the image can't be
+   * had, and what the service's calls throw; with the ids that were known.
+   */
+  async take(request: SnapshotRequest): Promise<Snapshot> {
+    const { clusterId, printerId, maxBytes, onProgress } = request;
+    const ids: Ids = { clusterId, ...(printerId ? { printerId } : {}) };
+    const limit = deadline(this.#deps.clock, request.timeout, request.signal);
+    const { signal, until } = limit;
+    let status: string | null = null;
+    const tell = ({ stage, percent, action }: Progress) => {
+      status = action.status;
+      ids.actionId = action.actionId ?? undefined;
+      onProgress({ stage, percent });
+    };
+    try {
+      onProgress({ stage: 'asking', percent: null });
+      const find = (shared: AbortSignal) =>
+        findPrinter(this.#deps.service, clusterId, printerId, { signal: shared, until });
+      const printer = await this.#printers.join(JSON.stringify([clusterId, printerId]), find, { signal });
+      ids.printerId = printer.printerId;
+      const picture = await this.#pictures.join(
+        // Who takes smaller pictures only must not spoil those of others.
+        JSON.stringify([clusterId, printer.printerId, maxBytes]),
+        (shared, tellAll) => this.#picture(clusterId, printer, { maxBytes, signal: shared, until, tell: tellAll }),
+        { signal, onProgress: tell },
+      );
+      return { ...picture, image: Buffer.from(picture.image) };
+    } catch (thrown) {
+      throw withIds(atLimit(asPrintingError(thrown), status, WHAT), ids);
+    } finally {
+      limit.clear();
+    }
+  }
+
+  async #picture(
+    clusterId: string,
+    { printerId, name }: FoundPrinter,
+    work: { maxBytes: number; signal: AbortSignal; until: number; tell: (progress: Progress) => void },
+  ): Promise<Snapshot> {
+    const { service, http, clock } = this.#deps;
+    const { maxBytes, signal, until, tell } = work;
+    const limits = { signal, until };
+    const request = {
+      endpoint: 'printerAction' as const,
+      ids: { cluster_id: clusterId, printer_id: printerId, action: ACTION },
+      what: WHAT,
+      ...limits,
+    };
+    // One whose answer was lost may go out again: all that comes of it is another picture.
+    const dispatched = await repeated(clock, limits, () => dispatchAction(service, request));
+    const action = await followAction(service, clock, request, dispatched, (state) =>
+      tell({ stage: 'waiting', percent: null, action: state }),
+    );
+    const takenAt = isoTime(clock.now());
+    const onPercent = (percent: number | null) => tell({ stage: 'loading', percent, action });
+    const address = record(action.details?.value)?.image_url;
+    // At once, for the address expires.
+    const image = await repeated(clock, limits, () => fetchImage(http, address, { signal, maxBytes, onPercent }));
+    const { bytes, contentType } = image;
+    const filename = fileName([name, printerId], takenAt, contentType);
+    const { actionId, raw } = action;
+    return { clusterId, printerId, image: bytes, contentType, filename, actionId, takenAt, raw };
+  }
+}

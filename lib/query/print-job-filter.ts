@@ -1,0 +1,84 @@
+import { PrintingError } from '../service/errors';
+import { record, text, type Json } from '../service/wire';
+
+/** Which print jobs are wanted (wire facts 13.2); an empty list or text wants all. */
+export interface PrintJobFilter {
+  /** Coarse states, in the service's words (wire facts 12.3); the service calls this filter `status` (trap 26). */
+  status: string[];
+  sentFrom: string[];
+  clusterIds: string[];
+  /** In the name of the job, the printer or the owner. */
+  search: string;
+  /** The user's own jobs. */
+  privateOnly: boolean;
+}
+
+const NAMES = ['status', 'sentFrom', 'clusterIds', 'search', 'privateOnly'];
+
+/** A filter as a user gives it: an object or its JSON; undefined for none. Throws INVALID_INPUT that says what is wrong. */
+export function readPrintJobFilter(given: unknown): PrintJobFilter {
+  const filter = given === undefined ? {} : record(typeof given === 'string' ? parse(given) : given);
+  if (!filter || Buffer.isBuffer(filter)) throw refusal('must be an object such as {"status":"in_progress"}');
+  const unknown = Object.keys(filter).find((name) => !NAMES.includes(name));
+  if (unknown !== undefined) throw refusal(`has no "${unknown}", but ${NAMES.join(', ')}`);
+  const { search = '', privateOnly = false } = filter;
+  if (typeof search !== 'string') throw refusal('needs a text as its search');
+  if (typeof privateOnly !== 'boolean') throw refusal('needs true or false as its privateOnly');
+  return {
+    status: texts(filter, 'status'),
+    sentFrom: texts(filter, 'sentFrom'),
+    clusterIds: texts(filter, 'clusterIds'),
+    search: search.trim(),
+    privateOnly,
+  };
+}
+
+/** One text, or a list of them. */
+function texts(filter: Json, name: string): string[] {
+  const given = filter[name] ?? [];
+  const found = (Array.isArray(given) ? given : [given]).map(text);
+  if (found.includes(null)) throw refusal(`needs a text, or an array of texts, as its ${name}`);
+  return [...new Set(found as string[])];
+}
+
+/**
+ * The queries that together give all jobs of a filter: one for each status. How the service takes lists is not known, so
+ * it is told of the other two only where they name one thing; `fits` does the rest.
+ */
+export function filterQueries({
+  status,
+  sentFrom,
+  clusterIds,
+  search,
+  privateOnly,
+}: PrintJobFilter): Record<string, string>[] {
+  const only = (name: string, [first, ...more]: string[]) => (first && more.length === 0 ? { [name]: first } : {});
+  const query = {
+    ...only('sent_from', sentFrom),
+    ...only('cluster_ids', clusterIds),
+    ...(search && { search }),
+    ...(privateOnly && { private_only: 'true' }),
+  };
+  return status.length > 0 ? status.map((word) => ({ ...query, status: word })) : [query];
+}
+
+/** Whether a job of an answer is wanted, as far as its record tells. */
+export function fits({ status, sentFrom, clusterIds }: PrintJobFilter, wire: Json): boolean {
+  const within = (wanted: string[], value: string | null) =>
+    wanted.length === 0 || value === null || wanted.includes(value);
+  return (
+    within(status, text(wire.state)) &&
+    within(sentFrom, text(wire.sent_from)) &&
+    within(clusterIds, text(wire.cluster_id))
+  );
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return null;
+  }
+}
+
+const refusal = (rule: string) => new PrintingError('INVALID_INPUT', `The filter of the print jobs ${rule}.`);

@@ -1,0 +1,168 @@
+import { currentUser, readCurrentUser } from '../account/current-user';
+import { deadline } from '../account/deadline';
+import { readPages } from '../account/pages';
+import type { Service } from '../account/service';
+import { readFile } from '../library/library';
+import { readClusterStatus, statusRecord } from '../service/cluster-status';
+import { asPrintingError, PrintingError, withIds, type Ids } from '../service/errors';
+import { readMaintenanceTask } from '../service/maintenance';
+import type { PathOverrides } from '../service/paths';
+import { readPrintJob, type PrintJob } from '../service/print-job';
+import { storedIds, type StoredKind } from '../service/stored-file';
+import { records, type Json } from '../service/wire';
+import { isoTime, type Clock } from '../time/clock';
+import { readStored } from '../upload/stored-job';
+import { readAllPages } from '../watch/cluster-list';
+import { filterQueries, fits, type PrintJobFilter } from './print-job-filter';
+
+/** What can be asked (contract 3.5); each with what it needs to know. */
+export type Query =
+  | { query: 'clusters' | 'current-user' }
+  | { query: 'cluster-status' | 'maintenance'; clusterId: string }
+  | { query: 'print-jobs'; filter: PrintJobFilter }
+  | { query: 'print-job'; clusterId: string; clusterJobId: string }
+  | { query: 'stored-job' | 'library-file'; id: string };
+
+export interface QueryAnswer {
+  /** Normalised (contract 3). */
+  payload: unknown;
+  /** The service's own data, of all pages; untouched. */
+  raw: unknown;
+  ids: Ids;
+}
+
+/** Seconds; the node has no setting for it (contract 4, RATE_LIMITED). */
+const PATIENCE = 60;
+
+interface Limits {
+  signal: AbortSignal;
+  until: number;
+}
+
+/** Single questions to the service. */
+export class Queries {
+  readonly #deps: { service: Service; clock: Clock; overrides: PathOverrides };
+
+  constructor(deps: { service: Service; clock: Clock; overrides: PathOverrides }) {
+    this.#deps = deps;
+  }
+
+  /** Throws TIMEOUT after a minute, SERVICE_ERROR for an answer that is nothing of the kind, and what the service's calls throw. */
+  async ask(query: Query, signal: AbortSignal): Promise<QueryAnswer> {
+    const limit = deadline(this.#deps.clock, PATIENCE, signal, 'try again later');
+    try {
+      return await this.#answer(query, { signal: limit.signal, until: limit.until });
+    } catch (error) {
+      throw withIds(asPrintingError(error), idsOf(query));
+    } finally {
+      limit.clear();
+    }
+  }
+
+  #answer(query: Query, limits: Limits): Promise<QueryAnswer> {
+    switch (query.query) {
+      case 'clusters':
+        return this.#clusters(limits);
+      case 'cluster-status':
+        return this.#clusterStatus(query.clusterId, limits);
+      case 'print-jobs':
+        return this.#printJobs(query.filter, limits);
+      case 'print-job':
+        return this.#printJob(query.clusterId, query.clusterJobId, limits);
+      case 'stored-job':
+        return this.#stored('job', query.id, limits);
+      case 'library-file':
+        return this.#stored('file', query.id, limits);
+      case 'current-user':
+        return this.#currentUser(limits);
+      case 'maintenance':
+        return this.#maintenance(query.clusterId, limits);
+    }
+  }
+
+  async #clusters({ signal }: Limits): Promise<QueryAnswer> {
+    const listed = await readAllPages(this.#deps.service, signal);
+    return { payload: listed.map(({ cluster }) => cluster), raw: listed.map(({ raw }) => raw), ids: {} };
+  }
+
+  async #clusterStatus(clusterId: string, limits: Limits): Promise<QueryAnswer> {
+    const { service, clock } = this.#deps;
+    const { data } = await service.call('clusterStatus', {
+      ids: { cluster_id: clusterId },
+      what: 'the cluster',
+      ...limits,
+    });
+    const wire = statusRecord(data);
+    if (!wire) throw nothingOfTheKind('the cluster');
+    // Name and model are all that the list adds: without them the answer is still one.
+    const listed = await readAllPages(service, limits.signal).catch(() => []);
+    limits.signal.throwIfAborted();
+    const identity = listed.find(({ cluster }) => cluster.clusterId === clusterId)?.cluster ?? null;
+    const receivedAt = isoTime(clock.now());
+    return { payload: readClusterStatus(wire, { clusterId, receivedAt, identity }), raw: data, ids: { clusterId } };
+  }
+
+  async #printJobs(filter: PrintJobFilter, limits: Limits): Promise<QueryAnswer> {
+    const raw: Json[] = [];
+    for (const query of filterQueries(filter)) {
+      const entries = await readPages(this.#deps.service, 'printJobs', { query, what: 'the print jobs', ...limits });
+      for (const entry of entries) raw.push(entry);
+    }
+    const jobs = raw.filter((entry) => fits(filter, entry)).map((entry) => readPrintJob(entry));
+    return { payload: eachOnce(jobs), raw, ids: {} };
+  }
+
+  async #printJob(clusterId: string, clusterJobId: string, limits: Limits): Promise<QueryAnswer> {
+    const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
+    const { data } = await this.#deps.service.call('printJob', { ids, what: 'the print job', ...limits });
+    const [wire] = records(data);
+    if (!wire) throw nothingOfTheKind('the print job');
+    const job = readPrintJob(wire, clusterId);
+    const payload = { ...job, clusterJobId: job.clusterJobId ?? clusterJobId };
+    return { payload, raw: data, ids: { clusterId, clusterJobId, ...(job.jobId && { jobId: job.jobId }) } };
+  }
+
+  async #stored(kind: StoredKind, id: string, limits: Limits): Promise<QueryAnswer> {
+    const ref = { kind, id };
+    const { file, raw } = readFile(ref, await readStored(this.#deps.service, ref, limits));
+    return { payload: file, raw, ids: storedIds(ref) };
+  }
+
+  async #currentUser({ signal }: Limits): Promise<QueryAnswer> {
+    const { data } = await readCurrentUser(this.#deps.service, this.#deps.overrides, signal);
+    const [wire] = records(data);
+    if (!wire) throw nothingOfTheKind('the user');
+    return { payload: currentUser(wire), raw: data, ids: {} };
+  }
+
+  async #maintenance(clusterId: string, limits: Limits): Promise<QueryAnswer> {
+    const ids = { cluster_id: clusterId };
+    const raw = await readPages(this.#deps.service, 'maintenance', {
+      ids,
+      what: "the cluster's maintenance",
+      ...limits,
+    });
+    return { payload: raw.map(readMaintenanceTask), raw, ids: { clusterId } };
+  }
+}
+
+function idsOf(query: Query): Ids {
+  if ('id' in query) return storedIds({ kind: query.query === 'stored-job' ? 'job' : 'file', id: query.id });
+  const { clusterId, clusterJobId } = { clusterId: undefined, clusterJobId: undefined, ...query };
+  return { clusterId, clusterJobId };
+}
+
+/** A job that moves while the pages are read may stand on two of them. */
+function eachOnce(jobs: PrintJob[]): PrintJob[] {
+  const seen = new Set<string>();
+  return jobs.filter(({ clusterJobId }) => {
+    const again = clusterJobId !== null && seen.has(clusterJobId);
+    if (clusterJobId !== null) seen.add(clusterJobId);
+    return !again;
+  });
+}
+
+const nothingOfTheKind = (what: string) =>
+  new PrintingError('SERVICE_ERROR', `The service answered ${what} with something else: try again later.`, {
+    fate: 'lost',
+  });

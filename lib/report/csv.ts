@@ -1,0 +1,98 @@
+import { finished } from 'node:stream/promises';
+import { CsvError, parse, type Parser } from 'csv-parse';
+import { PrintingError } from '../service/errors';
+import { keyBeyond, keysOf, separatorOf } from './columns';
+
+/** Cells by column, as they stand in the table. */
+export type Row = Record<string, string>;
+
+/** Longer lines are no lines of a table: a quote was opened there and never closed. */
+const LONGEST_LINE = 1024 * 1024;
+
+/**
+ * Reads a CSV table part by part (interface, Report; what the table is like is unknown, wire facts 10): UTF-8 with or
+ * without a byte order mark, lines ended by LF or CR LF, cells kept apart by `,`, `;` or a tab. A cell that a line lacks
+ * is empty, one too many is keyed by its number. `read` and `end` give the rows that were completed, and throw
+ * SERVICE_ERROR for what is no table.
+ */
+export class CsvReader {
+  /** Keys of the rows; none before the header was read. */
+  columns: string[] = [];
+  #start: Buffer = Buffer.alloc(0);
+  #parser: Parser | undefined;
+  #ended: Promise<void> | undefined;
+  #rows: Row[] = [];
+  #toRow: ((cells: string[]) => Row) | undefined;
+
+  async read(part: Buffer): Promise<Row[]> {
+    let parser = this.#parser;
+    if (!parser) {
+      part = this.#start = Buffer.concat([this.#start, part]);
+      const separator = separatorOf(part) ?? (part.length > LONGEST_LINE ? ',' : null);
+      if (separator === null) return [];
+      parser = this.#begin(separator);
+    }
+    await new Promise<void>((resolve, reject) => {
+      parser.write(part, (error) => (error ? reject(noTable(error)) : resolve()));
+    });
+    return this.#take();
+  }
+
+  async end(): Promise<Row[]> {
+    // A header line alone, without its end.
+    if (!this.#parser) await this.read(Buffer.from('\n'));
+    this.#parser?.end();
+    await this.#ended?.catch((error: unknown) => {
+      throw noTable(error);
+    });
+    return this.#take();
+  }
+
+  #begin(delimiter: string): Parser {
+    const parser = parse({
+      delimiter,
+      bom: true,
+      record_delimiter: ['\r\n', '\n'],
+      relax_column_count: true,
+      relax_quotes: true,
+      skip_empty_lines: true,
+      max_record_size: LONGEST_LINE,
+    });
+    parser.on('data', (cells: string[]) => {
+      if (this.#toRow) this.#rows.push(this.#toRow(cells));
+      else {
+        this.columns = keysOf(cells);
+        this.#toRow = rowMaker(this.columns);
+      }
+    });
+    this.#ended = finished(parser);
+    // Told by `read` and `end`.
+    this.#ended.catch(() => undefined);
+    this.#parser = parser;
+    this.#start = Buffer.alloc(0);
+    return parser;
+  }
+
+  #take(): Row[] {
+    const rows = this.#rows;
+    this.#rows = [];
+    return rows;
+  }
+}
+
+/** Rows are plain objects of one shape; as a copy of its own, even a column called `__proto__` can be set. */
+function rowMaker(columns: readonly string[]): (cells: string[]) => Row {
+  const blank = Object.fromEntries(columns.map((column) => [column, '']));
+  return (cells) => {
+    const row: Row = { ...blank };
+    for (let index = 0; index < cells.length; index++)
+      row[columns[index] ?? keyBeyond(index, columns)] = cells[index] as string;
+    return row;
+  };
+}
+
+function noTable(thrown: unknown): PrintingError {
+  const code = thrown instanceof CsvError ? thrown.code : 'unknown';
+  const sentence = `The report can't be read as a CSV table (${code}): ask for it as csv or file.`;
+  return new PrintingError('SERVICE_ERROR', sentence, { cause: new Error(code), fate: 'refused' });
+}

@@ -1,0 +1,95 @@
+import type { Row } from './csv';
+import { FileTarget } from './file-target';
+import type { Memory } from './given-rows';
+
+/** How a report is handed over (contract 3.5). */
+export type Format = 'rows' | 'csv' | 'file' | 'stream';
+
+/** Where a report's bytes or rows go while they arrive. One of them serves one download. */
+export interface Output {
+  /** Most bytes of the download, for what is held in memory. */
+  most: number;
+  /** Gets the download as it is; an output of bytes takes whatever they are. */
+  bytes?(part: Buffer): Promise<void> | void;
+  rows?(rows: Row[], columns: string[]): Promise<void> | void;
+  /** All has arrived. Gives the payload, if it is still to be handed over. `count` is that of the rows in it. */
+  end(): Promise<{ payload: Row[] | string | null; count: number | null }>;
+  /** Nothing of it may stay behind. */
+  drop?(): Promise<void>;
+}
+
+/** Some of the rows of a report. */
+export interface Slice {
+  rows: Row[];
+  columns: string[];
+  /** Index of the first of them in the whole report. */
+  first: number;
+  /** How many the whole report has, in its last slice; null in those before. */
+  count: number | null;
+}
+
+const MIB = 1024 * 1024;
+/** A report read into objects takes four times its size. */
+const MOST_FOR_ROWS = 64 * MIB;
+const MOST_FOR_TEXT = 256 * MIB;
+
+export function asRows(memory: Memory | null): Output {
+  const all: Row[] = [];
+  return {
+    most: MOST_FOR_ROWS,
+    rows(rows) {
+      for (const row of rows) if (memory?.isNew(row) ?? true) all.push(row);
+    },
+    end: async () => ({ payload: all, count: all.length }),
+  };
+}
+
+/** The text without the byte order mark. */
+export function asText(): Output {
+  const decoder = new TextDecoder();
+  let text = '';
+  return {
+    most: MOST_FOR_TEXT,
+    bytes: (part) => void (text += decoder.decode(part, { stream: true })),
+    end: async () => ({ payload: text + decoder.decode(), count: null }),
+  };
+}
+
+export function asFile(path: string): Output {
+  const file = new FileTarget(path);
+  return {
+    most: Infinity,
+    bytes: file.write,
+    end: async () => {
+      await file.finish();
+      return { payload: path, count: null };
+    },
+    drop: () => file.drop(),
+  };
+}
+
+/** Hands rows over in slices as they arrive. Each waits for the next: the last one is to say how many there were. */
+export function asStream(memory: Memory | null, hand: (slice: Slice) => Promise<void>): Output {
+  let waiting: Row[] = [];
+  let columns: string[] = [];
+  let given = 0;
+  const pass = async (count: number | null) => {
+    await hand({ rows: waiting, columns, first: given, count });
+    memory?.add(waiting);
+    given += waiting.length;
+  };
+  return {
+    most: Infinity,
+    async rows(rows, keys) {
+      columns = keys;
+      const fresh = memory ? rows.filter((row) => memory.isNew(row)) : rows;
+      if (fresh.length === 0) return;
+      if (waiting.length > 0) await pass(null);
+      waiting = fresh;
+    },
+    async end() {
+      if (waiting.length > 0) await pass(given + waiting.length);
+      return { payload: given === 0 ? [] : null, count: given };
+    },
+  };
+}

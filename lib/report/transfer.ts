@@ -1,0 +1,64 @@
+import { download } from '../http/download';
+import type { Http } from '../http/http';
+import { PrintingError } from '../service/errors';
+import { CsvReader, type Row } from './csv';
+import type { Output } from './outputs';
+
+export interface Transferred {
+  columns: string[];
+  /** Rows in the table; null where it is none that can be read. */
+  rows: number | null;
+}
+
+/**
+ * Fetches a report's table (interface, Upload to the storage location: downloads) into an output, part by part: nothing
+ * more of it is held than the output holds. An output of bytes takes whatever they are, one of rows needs a table.
+ * Throws what a download and the output throw, TOO_LARGE, and SERVICE_ERROR for what is no table.
+ */
+export async function transfer(
+  http: Http,
+  url: string,
+  output: Output,
+  { signal, onRows }: { signal: AbortSignal; onRows: (rows: number) => void },
+): Promise<Transferred> {
+  const { contentType, stream } = await download(http, url, { what: 'the report', signal });
+  const table = new CsvReader();
+  const read = { rows: 0, isTable: true };
+  let size = 0;
+  const take = async (completed: Promise<Row[]>) => {
+    try {
+      const rows = await completed;
+      read.rows += rows.length;
+      await output.rows?.(rows, table.columns);
+      onRows(read.rows);
+    } catch (error) {
+      if (output.rows) throw error;
+      read.isTable = false;
+    }
+  };
+  try {
+    if (contentType === 'text/html') throw notReport();
+    for await (const part of stream as AsyncIterable<Buffer>) {
+      size += part.length;
+      if (size > output.most) throw tooLarge(output.most);
+      await output.bytes?.(part);
+      if (read.isTable) await take(table.read(part));
+      signal.throwIfAborted();
+    }
+    if (read.isTable) await take(table.end());
+  } finally {
+    stream.destroy();
+  }
+  return { columns: table.columns, rows: read.isTable ? read.rows : null };
+}
+
+const notReport = (): PrintingError =>
+  new PrintingError('SERVICE_ERROR', 'The storage sent a web page in place of the report: try again later.', {
+    fate: 'lost',
+  });
+
+const tooLarge = (most: number): PrintingError =>
+  new PrintingError(
+    'TOO_LARGE',
+    `The report has more than ${most / 1024 / 1024} MiB: ask for a file or a stream, or for a shorter range.`,
+  );

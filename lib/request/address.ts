@@ -1,0 +1,55 @@
+import { PrintingError } from '../service/errors';
+import { unsafePart } from '../service/path-rules';
+import type { Target } from '../service/paths';
+
+/** The two hosts of an account, without a slash at the end; `authUrl` may be blank (a static token needs none). */
+export interface Hosts {
+  apiUrl: string;
+  authUrl: string;
+}
+
+const ON_ACCOUNT_HOST = '{auth_url}';
+
+/**
+ * Where a request of the user's own goes (contract 3.5, request): a path under the API host, `{auth_url}/…` under the
+ * account host, or an absolute address on one of the two. The bearer travels there, so anything else is INVALID_INPUT,
+ * as is whatever two readers of addresses could take for two different places.
+ */
+export function readAddress(given: string, hosts: Hosts): Omit<Target, 'method'> {
+  if (given.startsWith(ON_ACCOUNT_HOST)) return { host: 'auth', path: safe(given.slice(ON_ACCOUNT_HOST.length)) };
+  const [, start, rest = ''] = /^(https?:\/\/[^/?#]*)(.*)$/is.exec(given) ?? [];
+  if (start !== undefined) return onOwnHost(start, rest, hosts);
+  if (/^[a-z][a-z\d+.-]*:/i.test(given)) throw refused('it is no path and no address of the service');
+  return { host: 'api', path: safe(given.startsWith('/') ? given : `/${given}`) };
+}
+
+/** An absolute address, cut behind its host. It must be under a host of the account: same origin, and same path so far. */
+function onOwnHost(start: string, rest: string, { apiUrl, authUrl }: Hosts): Omit<Target, 'method'> {
+  // A user name, or what an address parser would silently mend, is no part of a host that anybody means.
+  const origin = /[@\\%]|[^\x21-\x7e]/.test(start) || !URL.canParse(start) ? null : new URL(start).origin;
+  for (const [host, url] of [
+    ['api', apiUrl],
+    ['auth', authUrl],
+  ] as const) {
+    if (!url || new URL(url).origin !== origin) continue;
+    const prefix = new URL(url).pathname.replace(/\/+$/, '');
+    const path = rest.slice(prefix.length);
+    if (rest.startsWith(prefix) && /^([/?]|$)/.test(path))
+      return { host, path: safe(path.startsWith('/') ? path : `/${path}`) };
+  }
+  throw refused('it is not on a host of the account');
+}
+
+function safe(path: string): string {
+  if (!path.startsWith('/')) throw refused(`${ON_ACCOUNT_HOST} must be followed by a slash`);
+  const unsafe = unsafePart(path);
+  if (unsafe) throw refused(`it holds ${unsafe}`);
+  return path;
+}
+
+const refused = (reason: string): PrintingError =>
+  new PrintingError(
+    'INVALID_INPUT',
+    `The request was not sent because of its path: ${reason}; write it like /connect/v1/clusters.`,
+    { fate: 'unsent' },
+  );

@@ -1,0 +1,25 @@
+import { Readable } from 'node:stream';
+import { PrintingError } from '../service/errors';
+import { record } from '../service/wire';
+
+/**
+ * The JSON body of a PUT or POST: inside the `data` envelope (interface, Upload record) unless it brings that itself.
+ * Nothing given is an empty envelope. Throws INVALID_INPUT for what JSON can't carry.
+ */
+export function readBody(payload: unknown): string {
+  if (payload === undefined || payload === null || payload === '') return '{"data":{}}';
+  if (ArrayBuffer.isView(payload) || payload instanceof Readable) throw unusable('it holds bytes');
+  if (typeof payload === 'function' || typeof payload === 'symbol') throw unusable(`it is a ${typeof payload}`);
+  const given = record(payload);
+  try {
+    return JSON.stringify(given && Object.hasOwn(given, 'data') ? given : { data: payload });
+  } catch (cause) {
+    throw unusable('it holds what JSON can not', cause);
+  }
+}
+
+const unusable = (reason: string, cause?: unknown): PrintingError =>
+  new PrintingError('INVALID_INPUT', `The payload can't be the body of the request: ${reason}; set it to an object.`, {
+    fate: 'unsent',
+    cause,
+  });

@@ -1,0 +1,56 @@
+import type { Sender } from '../account/service';
+import { PrintingError } from '../service/errors';
+import type { Method } from '../service/paths';
+import { readAddress, type Hosts } from './address';
+import { readBody } from './body';
+
+export interface OwnRequest {
+  /** GET, PUT, POST or DELETE, in any case. */
+  method: string;
+  /** See `readAddress`. */
+  path: string;
+  /** The body of PUT and POST; see `readBody`. */
+  payload?: unknown;
+  signal?: AbortSignal;
+}
+
+export interface OwnAnswer {
+  statusCode: number;
+  /** Lower-case names, without those that carry secrets. */
+  headers: Record<string, string>;
+  /** The answer's `data`, else its whole body: text where it is no JSON, null where it is empty. */
+  data: unknown;
+}
+
+const METHODS: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE'] satisfies Method[];
+/** A message travels anywhere: what signs somebody in must not travel with it. */
+const SECRET_HEADERS = ['set-cookie', 'set-cookie2', 'authorization', 'proxy-authorization', 'authentication-info'];
+
+/** Requests of the user's own making, for what nothing else here wraps (contract 3.5, request). */
+export class Requests {
+  readonly #service: Sender;
+  readonly #hosts: Hosts;
+
+  constructor(service: Sender, { apiUrl, authUrl }: Hosts) {
+    this.#service = service;
+    this.#hosts = { apiUrl, authUrl };
+  }
+
+  /** Throws INVALID_INPUT before anything is sent, and what the service's calls throw. */
+  async run({ method, path, payload, signal }: OwnRequest): Promise<OwnAnswer> {
+    const to = { method: readMethod(method), ...readAddress(path, this.#hosts) };
+    const body = to.method === 'PUT' || to.method === 'POST' ? readBody(payload) : undefined;
+    const { status, headers, data } = await this.#service.send(to, { body, what: 'the request', signal });
+    const open = Object.entries(headers).filter(([name]) => !SECRET_HEADERS.includes(name));
+    return { statusCode: status, headers: Object.fromEntries(open), data };
+  }
+}
+
+function readMethod(given: string): Method {
+  const method = given.trim().toUpperCase();
+  if (!METHODS.includes(method))
+    throw new PrintingError('INVALID_INPUT', 'The method must be GET, PUT, POST or DELETE: correct it and try again.', {
+      fate: 'unsent',
+    });
+  return method as Method;
+}

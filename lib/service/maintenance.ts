@@ -1,0 +1,25 @@
+import { flag, number, record, text, time, type Json } from './wire';
+
+/** A task that a printer's upkeep asks for (contract 3.5, query `maintenance`). */
+export interface MaintenanceTask {
+  isDue: boolean | null;
+  /** When it is due, as the service predicts it. */
+  dueDate: string | null;
+  code: string | null;
+  type: string | null;
+  /** Seconds from one time to the next. */
+  interval: number | null;
+}
+
+/** Reads a pending task (wire facts 13.2). */
+export function readMaintenanceTask(wire: Json): MaintenanceTask {
+  const rule = record(wire.task_rule);
+  const details = record(rule?.task_details);
+  return {
+    isDue: flag(wire.is_due),
+    dueDate: time(wire.due_date),
+    code: text(rule?.code),
+    type: text(details?.type),
+    interval: number(record(details?.value)?.interval),
+  };
+}

@@ -1,0 +1,98 @@
+import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import { PrintingError } from '../lib/service/errors';
+import { storedIds, type StoredKind, type StoredRef } from '../lib/service/stored-file';
+import type { UploadProgress, UploadStage } from '../lib/upload/progress';
+import { amount, isBlank, readText } from './shared/inputs';
+import { readSource } from './shared/print-inputs';
+import { left, percent, rate, type Look } from './shared/status';
+import { workNode, type Workplace } from './shared/work-node';
+
+interface Definition extends NodeDef {
+  account?: string;
+  operation?: string;
+  kind?: string;
+  source?: string;
+  file?: string;
+  fileType?: string;
+  fileId?: string;
+  fileIdType?: string;
+  timeout?: number | string;
+}
+
+/** Seconds. */
+const DEFAULT_TIMEOUT = 600;
+/** A setting that leaves it to the message. */
+const BLANK = { value: '', type: 'str' };
+
+module.exports = (RED: NodeAPI): void => {
+  function LibraryFileNode(this: Node, definition: Definition): void {
+    RED.nodes.createNode(this, definition);
+    const kind: StoredKind = definition.kind === 'job' ? 'job' : 'file';
+    const file = { value: definition.file, type: definition.fileType };
+    const fileId = { value: definition.fileId, type: definition.fileIdType };
+    const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
+
+    /** What is asked for, deleted or downloaded. */
+    const readRef = async (msg: NodeMessage): Promise<StoredRef> => {
+      // The id of a stored job travels as msg.jobId.
+      const ofJob = kind === 'job' && isBlank(fileId.value) && !isBlank(msg.jobId);
+      const id = await readText(RED, this, ofJob ? BLANK : fileId, msg, ofJob ? 'jobId' : 'fileId');
+      if (id !== undefined) return { kind, id };
+      const property = kind === 'job' ? 'msg.jobId' : 'msg.fileId';
+      throw new PrintingError('INVALID_INPUT', `No file is named: set its id in the node or in ${property}.`);
+    };
+
+    const upload = async (msg: NodeMessage, { client, signal, show }: Workplace): Promise<NodeMessage> => {
+      const name = (await readText(RED, this, BLANK, msg, 'jobName')) ?? '';
+      const source = await readSource(RED, this, { kind: definition.source, file }, msg, name);
+      const onStage = (stage: UploadStage, progress: UploadProgress) => show(stageLook(stage, progress));
+      const { ref, file: payload, raw } = await client.library.upload(source, kind, { timeout, signal, onStage });
+      return { ...storedIds(ref), payload, raw };
+    };
+
+    const info = async (msg: NodeMessage, { client, signal, show }: Workplace): Promise<NodeMessage> => {
+      const ref = await readRef(msg);
+      show({ fill: 'blue', shape: 'dot', key: 'asking' });
+      const { file: payload, raw } = await client.library.info(ref, { timeout, signal });
+      return { ...storedIds(ref), payload, raw };
+    };
+
+    const download = async (msg: NodeMessage, { client, signal, show }: Workplace): Promise<NodeMessage> => {
+      const ref = await readRef(msg);
+      // msg.filename is where things come from; nothing is written there unless the setting says so.
+      const path = isBlank(file.value) ? null : ((await readText(RED, this, file, msg, 'filename')) ?? null);
+      const onProgress = (bytes: number, total: number | null) => show(downloadLook(bytes, total));
+      const { content, raw } = await client.library.download(ref, { path, timeout, signal, onProgress });
+      return { ...storedIds(ref), payload: content, raw };
+    };
+
+    const remove = async (msg: NodeMessage, { client, signal, show }: Workplace): Promise<NodeMessage> => {
+      const ref = await readRef(msg);
+      show({ fill: 'blue', shape: 'dot', key: 'deleting' });
+      const raw = await client.library.remove(ref, { timeout, signal });
+      return { ...storedIds(ref), payload: { deleted: true }, raw };
+    };
+
+    const operations: Partial<Record<string, typeof info>> = { upload, info, download, delete: remove };
+    const { operation = 'upload' } = definition;
+    workNode(RED, this, definition.account, async (msg, send, place) => {
+      const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
+      if (!work) throw new PrintingError('NOT_CONFIGURED', 'The node has no such operation: open it and choose one.');
+      const result = await work(msg, place);
+      place.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
+      send(Object.assign(msg, result, place.client.simulated && { simulated: true }));
+    });
+  }
+
+  RED.nodes.registerType('remote-printing-library-file', LibraryFileNode);
+};
+
+function stageLook(stage: UploadStage, progress: UploadProgress): Look {
+  const values = { percent: percent(progress.percent), rate: rate(progress.rate), left: left(progress.secondsLeft) };
+  return { fill: 'blue', shape: 'dot', key: stage, values };
+}
+
+function downloadLook(bytes: number, total: number | null): Look {
+  const values = { percent: percent(total ? (bytes / total) * 100 : null) };
+  return { fill: 'blue', shape: 'dot', key: 'downloading', values };
+}

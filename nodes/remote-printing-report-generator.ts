@@ -1,0 +1,180 @@
+import { setMaxListeners } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import { closed } from '../lib/account/deadline';
+import type { Client } from '../lib/client';
+import type { Format } from '../lib/report/outputs';
+import { readRange } from '../lib/report/ranges';
+import type { Report, ReportProgress } from '../lib/report/reports';
+import { asPrintingError, PrintingError } from '../lib/service/errors';
+import { clientOf } from './shared/account-link';
+import { copierOf } from './shared/copies';
+import { amount, isBlank, read, readText } from './shared/inputs';
+import { onInput, type Send } from './shared/on-input';
+import { readReportClusters } from './shared/report-inputs';
+import { failureLook, IDLE, signInLook, StatusLine, type Look } from './shared/status';
+
+interface Definition extends NodeDef {
+  account?: string;
+  clusters?: string;
+  clustersType?: string;
+  reportType?: string;
+  from?: string;
+  fromType?: string;
+  to?: string;
+  toType?: string;
+  format?: string;
+  file?: string;
+  fileType?: string;
+  onlyNew?: boolean;
+  timeout?: number | string;
+}
+
+const DEFAULT_TIMEOUT = 300;
+const DEFAULT_TYPE = 'print_jobs';
+const FORMATS: readonly string[] = ['rows', 'csv', 'file', 'stream'] satisfies Format[];
+/** Rows sent in one turn of the event loop, so that nothing else in Node-RED waits for long. */
+const ROWS_PER_TURN = 250;
+
+module.exports = (RED: NodeAPI): void => {
+  function ReportGeneratorNode(this: Node, definition: Definition): void {
+    RED.nodes.createNode(this, definition);
+    const status = new StatusLine(RED, this);
+    const closing = new AbortController();
+    // Every message under way listens to it.
+    setMaxListeners(0, closing.signal);
+    // A range word is read like any text.
+    const range = (value: unknown, type: string | undefined) => ({ value, type: type === 'relative' ? 'str' : type });
+    const settings = {
+      clusters: { value: definition.clusters, type: definition.clustersType },
+      reportType: { value: definition.reportType, type: 'str' },
+      from: range(definition.from, definition.fromType),
+      to: range(definition.to, definition.toType),
+      file: { value: definition.file, type: definition.fileType },
+    };
+    let running = 0;
+    let stopListening: (() => void) | undefined;
+
+    const show = (look: Look) => {
+      if (!closing.signal.aborted) status.show(look);
+    };
+    const showIdle = (client: Client) => {
+      if (running === 0) show(signInLook(client.credentials.state) ?? IDLE);
+    };
+    clientOf(RED, definition.account).then(
+      (client) => {
+        if (closing.signal.aborted) return;
+        status.simulated = client.simulated;
+        stopListening = client.credentials.onChange(() => showIdle(client));
+        showIdle(client);
+      },
+      (error: unknown) => show(failureLook(asPrintingError(error))),
+    );
+
+    const work = async (msg: NodeMessage, send: Send): Promise<void> => {
+      const client = await clientOf(RED, definition.account);
+      const format = readFormat(definition.format);
+      // Where the setting is blank, msg.filename is not meant: it may name another file (contract 2.2).
+      if (format === 'file' && isBlank(settings.file.value))
+        throw new PrintingError('INVALID_INPUT', 'No file is named to write the report to: set it in the node.');
+      const path = format === 'file' ? await readText(RED, this, settings.file, msg, 'file') : '';
+      if (path === undefined)
+        throw new PrintingError('INVALID_INPUT', "The node's setting for the file gives none: check it.");
+      const from = await read(RED, this, settings.from, msg, 'from');
+      const to = await read(RED, this, settings.to, msg, 'to');
+      const marks = client.simulated ? { simulated: true } : {};
+      let copies: (() => RowMessage) | undefined;
+
+      await client.reports.run({
+        clusterIds: readReportClusters(await read(RED, this, settings.clusters, msg, 'clusterId')),
+        reportType: (await readText(RED, this, settings.reportType, msg, 'reportType')) ?? DEFAULT_TYPE,
+        range: readRange(from, to, client.clock.now()),
+        format,
+        path,
+        onlyNew: definition.onlyNew === true ? this.id : null,
+        timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
+        signal: closing.signal,
+        onProgress: (progress) => show(progressLook(progress)),
+        onResult: (report, payload) => {
+          if (closing.signal.aborted) return;
+          show(doneLook(report.rowCount));
+          send(Object.assign(msg, about(report), marks, { payload }));
+        },
+        onRows: async (report, { rows, first, count }) => {
+          copies ??= rowMessages(RED, { ...msg, ...about(report), ...marks });
+          for (let at = 0; at < rows.length; at += ROWS_PER_TURN) {
+            if (closing.signal.aborted) return;
+            const end = Math.min(at + ROWS_PER_TURN, rows.length);
+            for (let row = at; row < end; row++) {
+              const message = copies();
+              message.payload = rows[row];
+              message.parts.index = first + row;
+              if (message.parts.index + 1 === count) message.rowCount = message.parts.count = count;
+              send(message);
+            }
+            await nextTurn();
+          }
+          if (count !== null) show(doneLook(count));
+        },
+      });
+    };
+
+    onInput(
+      this,
+      async (msg, send) => {
+        running++;
+        try {
+          await work(msg, send);
+        } finally {
+          running--;
+        }
+      },
+      (error) => show(failureLook(error)),
+    );
+
+    this.on('close', () => {
+      closing.abort(closed());
+      stopListening?.();
+      status.clear();
+    });
+  }
+
+  RED.nodes.registerType('remote-printing-report-generator', ReportGeneratorNode);
+};
+
+/** A message of a stream. */
+type RowMessage = NodeMessage & { parts: { id: string; type: 'array'; index: number; count?: number } };
+
+/** A maker of messages for rows. Copying their `parts` too, in place of building each anew, keeps them out of V8's old space. */
+function rowMessages(RED: NodeAPI, base: NodeMessage): () => RowMessage {
+  const parts = { id: RED.util.generateId(), type: 'array', index: 0 } as const;
+  return copierOf<RowMessage>(RED, { ...base, payload: undefined, parts });
+}
+
+function readFormat(value: unknown): Format {
+  const format = typeof value === 'string' && value !== '' ? value : 'rows';
+  if (!FORMATS.includes(format))
+    throw new PrintingError('NOT_CONFIGURED', `The node knows no format ${format}: choose one in the node.`);
+  return format as Format;
+}
+
+/** What a message says of the report. */
+function about({ reportId, clusterId, columns, from, to, rowCount, raw }: Report): NodeMessage {
+  return {
+    reportId,
+    ...(clusterId !== null && { clusterId }),
+    columns,
+    from,
+    to,
+    ...(rowCount !== null && { rowCount }),
+    raw,
+  };
+}
+
+function progressLook({ stage, rows }: ReportProgress): Look {
+  return { fill: 'blue', shape: 'dot', key: stage, values: { rows: String(rows) } };
+}
+
+function doneLook(rows: number | null): Look {
+  return { fill: 'green', shape: 'dot', key: rows === null ? 'done' : 'doneRows', values: { rows: String(rows) } };
+}

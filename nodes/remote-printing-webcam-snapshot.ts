@@ -1,0 +1,52 @@
+import type { Node, NodeAPI, NodeDef } from 'node-red';
+import type { SnapshotProgress } from '../lib/picture/snapshots';
+import { PrintingError } from '../lib/service/errors';
+import { amount, readText } from './shared/inputs';
+import { clockTime, percent, type Look } from './shared/status';
+import { workNode } from './shared/work-node';
+
+interface Definition extends NodeDef {
+  account?: string;
+  cluster?: string;
+  clusterType?: string;
+  printer?: string;
+  printerType?: string;
+  timeout?: number | string;
+  maxBytes?: number | string;
+}
+
+/** Seconds. */
+const DEFAULT_TIMEOUT = 60;
+/** Bytes. */
+const DEFAULT_LIMIT = 20 * 1024 * 1024;
+
+module.exports = (RED: NodeAPI): void => {
+  function WebcamSnapshotNode(this: Node, definition: Definition): void {
+    RED.nodes.createNode(this, definition);
+    const cluster = { value: definition.cluster, type: definition.clusterType };
+    const printer = { value: definition.printer, type: definition.printerType };
+
+    workNode(RED, this, definition.account, async (msg, send, { client, signal, show }) => {
+      const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
+      if (clusterId === undefined)
+        throw new PrintingError('INVALID_INPUT', 'No cluster is named: choose one in the node or set msg.clusterId.');
+      const { image, ...picture } = await client.snapshots.take({
+        clusterId,
+        printerId: (await readText(RED, this, printer, msg, 'printerId')) ?? null,
+        timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
+        maxBytes: amount(definition.maxBytes, DEFAULT_LIMIT),
+        signal,
+        onProgress: (progress) => show(progressLook(progress)),
+      });
+      const at = clockTime(Date.parse(picture.takenAt));
+      show({ fill: 'green', shape: 'dot', key: 'taken', values: { at } });
+      send(Object.assign(msg, picture, { payload: image }, client.simulated && { simulated: true }));
+    });
+  }
+
+  RED.nodes.registerType('remote-printing-webcam-snapshot', WebcamSnapshotNode);
+};
+
+function progressLook({ stage, percent: done }: SnapshotProgress): Look {
+  return { fill: 'blue', shape: 'dot', key: stage, values: { percent: percent(done) } };
+}

@@ -1,0 +1,22 @@
+import { PrintingError } from '../../lib/service/errors';
+import { isBlank, kindOf } from './inputs';
+
+/**
+ * The clusters of a report: an array of ids, or a text with one or more of them between commas; null, all clusters, where
+ * nothing is named (contract 2.2). Throws INVALID_INPUT.
+ */
+export function readReportClusters(value: unknown): string[] | null {
+  if (value === undefined) return null;
+  const ids: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [value];
+  const named = ids.map((id) => {
+    if (typeof id !== 'string') {
+      const sentence = `The clusters must be a text or an array of texts, but there is ${kindOf(id)}.`;
+      throw new PrintingError('INVALID_INPUT', sentence);
+    }
+    return id.trim();
+  });
+  const wanted = [...new Set(named.filter((id) => !isBlank(id)))];
+  if (wanted.length === 0)
+    throw new PrintingError('INVALID_INPUT', 'The list of clusters is empty: name at least one, or leave it out.');
+  return wanted;
+}

@@ -1,0 +1,121 @@
+import type { Ids } from '../ids';
+import type { Cluster, PrintJob } from '../state';
+import { end, enter, isActive } from '../virtual-printer';
+import { field, isWhole, type ActionRule } from './rule';
+
+interface JobAction extends ActionRule {
+  /** The states in which it is valid. */
+  from: PrintJob['status'][];
+  /** What else must hold; a sentence, where it does not. */
+  refuse?: (job: PrintJob) => string | undefined;
+  take: (job: PrintJob, about: { cluster: Cluster; at: number; now: number; ids: Ids }, data: Data) => void;
+}
+
+type Data = Record<string, unknown>;
+
+const quantity = field(
+  'quantity',
+  'must be a whole number from 1 to 100',
+  (value) => isWhole(value) && Number(value) >= 1 && Number(value) <= 100,
+  true,
+);
+const message = field(
+  'message',
+  'must be a text of at most 1000 characters',
+  (value) => typeof value === 'string' && value.length <= 1000,
+  true,
+);
+
+/** What clients can do to a printing, and when (wire facts 13.1). */
+export const JOB_ACTIONS: Record<string, JobAction> = {
+  pause: {
+    ...rule(['printing']),
+    take: (job, { at }) => enter(job, 'pausing', at),
+  },
+  resume: {
+    ...rule(['paused']),
+    take: (job, { at }) => enter(job, 'resuming', at),
+  },
+  abort: {
+    ...rule(['pre_print', 'printing', 'pausing', 'paused', 'resuming'], ['quantity']),
+    check: quantity,
+    take: (job, { at }) => enter(job, 'aborting', at),
+  },
+  remove: {
+    ...rule(['queued', 'sent_to_printer']),
+    take(job, { cluster, at, now }) {
+      end(cluster, job, 'aborted', at);
+      job.deletedAt = now;
+    },
+  },
+  force: {
+    ...rule(['queued']),
+    refuse: ({ changes }) =>
+      changes.every((change) => change.is_overridable) ? undefined : 'A change that is required can not be overridden.',
+    take(job, { at }) {
+      job.force = true;
+      job.held = false;
+      enter(job, 'queued', at);
+    },
+  },
+  move: {
+    ...rule(['queued', 'wait_approval'], ['list', 'to_position']),
+    check(data) {
+      field('list', 'must be queued', (value) => value === 'queued', true)(data);
+      field('to_position', 'must be a whole number from 0', isWhole)(data);
+    },
+    take(job, { cluster }, { to_position: position }) {
+      const waiting = cluster.queue.filter((other) => !isActive(other) && other !== job);
+      waiting.splice(Number(position), 0, job);
+      cluster.queue = [...cluster.queue.filter(isActive), ...waiting];
+    },
+  },
+  duplicate: {
+    fields: ['quantity'],
+    capability: 'print_job_action_duplicate',
+    from: ['queued', 'sent_to_printer', 'pre_print', 'printing', 'pausing', 'paused', 'resuming', 'post_print'],
+    check: quantity,
+    take(job, { cluster, at, now, ids }, { quantity: count = 1 }) {
+      for (let copy = 0; copy < Number(count); copy++)
+        cluster.queue.push({
+          ...structuredClone(job),
+          uuid: ids.uuid(),
+          status: 'queued',
+          since: at,
+          startedAt: null,
+          printed: 0,
+          createdAt: now,
+          visibleAt: at,
+          printerUuid: null,
+          force: false,
+        });
+    },
+  },
+  approve: {
+    ...rule(['wait_approval'], ['message']),
+    check: message,
+    take(job, { at }, { message: text }) {
+      if (typeof text === 'string') job.message = text;
+      enter(job, 'queued', at);
+    },
+  },
+  reject: {
+    ...rule(['wait_approval'], ['message']),
+    check: message,
+    take(job, { cluster, at }, { message: text }) {
+      job.message = typeof text === 'string' ? text : 'Rejected.';
+      end(cluster, job, 'failed', at);
+    },
+  },
+};
+
+function rule(from: PrintJob['status'][], fields: string[] = []): Pick<JobAction, 'from' | 'fields' | 'capability'> {
+  return { from, fields, capability: 'print_job_action' };
+}
+
+/** Why the action is not possible in the state that the job is in; `undefined` where it is. */
+export function refuseJobAction(job: PrintJob, name: string): string | undefined {
+  const { from, refuse } = JOB_ACTIONS[name]!;
+  if (!from.includes(job.status)) return `The print job is ${job.status}, not ${from.join(' or ')}.`;
+  return refuse?.(job);
+}

@@ -1,0 +1,307 @@
+// @ts-nocheck: this runs in a browser; the project's types are those of Node.js.
+/* global document, fetch, setTimeout, FormData */
+'use strict';
+
+const PERIOD = 2000;
+
+const RUNNING = ['sent_to_printer', 'pre_print', 'printing', 'pausing', 'paused', 'resuming'];
+
+/** What can be done to a print job: label, world action, and when. */
+const JOB_BUTTONS = [
+  ['Pause', 'pause', (job) => job.status === 'printing'],
+  ['Resume', 'resume', (job) => job.status === 'paused'],
+  ['Abort', 'abort', (job) => RUNNING.includes(job.status)],
+  ['Fail', 'fail', (job) => RUNNING.includes(job.status) || ['aborting', 'post_print'].includes(job.status)],
+  ['Clear the plate', 'clean', (job) => job.status === 'wait_cleanup'],
+  ['Approve', 'approve', (job) => job.status === 'wait_approval'],
+  ['Reject', 'reject', (job) => job.status === 'wait_approval'],
+  [
+    'Release',
+    'release',
+    (job) => job.status === 'queued' && (job.held || job.configuration_changes_required.length > 0),
+  ],
+  ['Vanish', 'vanish', () => true],
+];
+
+/** What can go wrong on the wire: label and fault. */
+const EFFECTS = [
+  ['401', { status: 401 }],
+  ['403', { status: 403 }],
+  ['404', { status: 404 }],
+  ['409', { status: 409 }],
+  ['429, try again in 5 s', { status: 429, retryAfter: 5 }],
+  ['500', { status: 500 }],
+  ['503', { status: 503 }],
+  ["a proxy's page", { html: true }],
+  ['breaks before the work is done', { reset: true }],
+  ['breaks after the work is done', { reset: true, when: 'after' }],
+  ['half an answer', { cut: 'body' }],
+  ['5 s late', { delay: 5000 }],
+  ['never answers', { hang: true }],
+];
+
+/** World actions that a control of a printer's card stands for, by its `data-set`. */
+const SETTINGS = {
+  online: (on) => [on ? 'online' : 'offline', {}],
+  enabled: (on) => ['enabled', { value: on }],
+  authorized: (on) => ['authorized', { value: on }],
+  trouble: (value) => ['trouble', { value: value || null }],
+  cleaning: (value) => ['cleaning', { value }],
+  dispatch: (value) => ['dispatch', { value }],
+  actions: (value) => ['actions', value === 'success' ? {} : { outcome: value }],
+  changes: (on) => ['required-changes', on ? {} : { value: [] }],
+};
+
+const byId = (id) => document.getElementById(id);
+const words = (text) => text.replaceAll('_', ' ');
+
+function say(text, problem = false) {
+  const message = byId('message');
+  message.classList.toggle('problem', problem);
+  // The same text again is no news.
+  if (message.textContent !== text) message.textContent = text;
+}
+
+async function send(method, path, body) {
+  const answer = await fetch(path, {
+    method,
+    ...(body ? { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {}),
+  });
+  const json = await answer.json();
+  if (!answer.ok) throw new Error(json.errors[0].title);
+  return json;
+}
+
+/** Does something, says how it went, and shows the world as it is then. */
+async function carryOut(what, method, path, body) {
+  try {
+    await send(method, path, body);
+    say(`Done: ${what}.`);
+  } catch (error) {
+    say(`${what}: ${error.message}`, true);
+  }
+  await show();
+}
+
+const act = (what, name, body) => carryOut(what, 'POST', `/world/${name}`, body);
+
+// Showing
+
+/** Makes the children of `list` be those of `entries`, keeping the elements that are there (and the focus in them). */
+function keep(list, entries, key, make, update) {
+  const old = new Map([...list.children].map((element) => [element.dataset.key, element]));
+  entries.forEach((entry, index) => {
+    const name = key(entry, index);
+    let element = old.get(name);
+    old.delete(name);
+    if (!element) {
+      element = make(entry);
+      element.dataset.key = name;
+    }
+    if (list.children[index] !== element) list.insertBefore(element, list.children[index] ?? null);
+    update(element, entry);
+  });
+  for (const element of old.values()) element.remove();
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const lines = (list, texts) =>
+  keep(
+    list,
+    texts,
+    (text, index) => `${index} ${text}`,
+    () => document.createElement('li'),
+    setText,
+  );
+
+const fromTemplate = (id) => byId(id).content.firstElementChild.cloneNode(true);
+
+const duration = (seconds) =>
+  [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
+    .map((part) => String(part).padStart(2, '0'))
+    .join(':');
+
+const percent = (job) => (job.time_total > 0 ? Math.floor((100 * job.time_elapsed) / job.time_total) : 0);
+
+function showJob(element, job, cluster) {
+  setText(element.querySelector('.name'), job.name);
+  setText(element.querySelector('.status'), words(job.status));
+  const progress = element.querySelector('progress');
+  progress.value = percent(job);
+  progress.setAttribute('aria-label', `Progress of ${job.name}`);
+  setText(element.querySelector('.times'), `${duration(job.time_elapsed)} of ${duration(job.time_total)}`);
+  const buttons = JOB_BUTTONS.filter(([, , possible]) => possible(job));
+  keep(
+    element.querySelector('.buttons'),
+    buttons,
+    ([label]) => label,
+    ([label, name]) => {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.textContent = label;
+      button.setAttribute('aria-label', `${label}: ${job.name}`);
+      button.addEventListener('click', () =>
+        act(`${label}: ${job.name}`, name, { cluster: cluster.cluster_id, job: job.uuid }),
+      );
+      return button;
+    },
+    () => undefined,
+  );
+}
+
+function showPicture(figure, printer, cluster) {
+  const image = figure.firstElementChild;
+  const [job] = cluster.jobs;
+  const doing = job ? `, ${job.name} ${percent(job)} %` : '';
+  image.alt = `${printer.name}: ${words(printer.status)}${doing}`;
+  image.src = `${printer.picture}?${Date.now()}`;
+}
+
+function makePicture() {
+  const figure = document.createElement('figure');
+  const image = document.createElement('img');
+  // Of many printers, only those in sight are looked at.
+  image.loading = 'lazy';
+  figure.append(image);
+  return figure;
+}
+
+function makeCluster(cluster) {
+  const card = fromTemplate('cluster-template');
+  card.addEventListener('change', ({ target }) => {
+    const setting = SETTINGS[target.dataset.set];
+    if (!setting) return;
+    const [name, body] = setting(target.type === 'checkbox' ? target.checked : target.value);
+    act(`${card.querySelector('h3').textContent}: ${words(name)}`, name, { cluster: cluster.cluster_id, ...body });
+  });
+  return card;
+}
+
+function showCluster(card, cluster) {
+  card.dataset.cluster = cluster.cluster_id;
+  setText(card.querySelector('h3'), cluster.name);
+  const faults = cluster.printers.flatMap((printer) => printer.faults);
+  const about = [cluster.model, ...cluster.printers.map(({ status }) => words(status)), ...faults];
+  setText(card.querySelector('.about'), about.join(' · '));
+  keep(
+    card.querySelector('.pictures'),
+    cluster.printers,
+    ({ picture }) => picture,
+    makePicture,
+    (figure, printer) => showPicture(figure, printer, cluster),
+  );
+  keep(
+    card.querySelector('.jobs'),
+    cluster.jobs,
+    (job) => job.uuid,
+    () => fromTemplate('job-template'),
+    (element, job) => showJob(element, job, cluster),
+  );
+  card.querySelector('.none').hidden = cluster.jobs.length > 0;
+  card.querySelector('.ended').hidden = cluster.history.length === 0;
+  lines(
+    card.querySelector('.history'),
+    cluster.history.map((job) => `${job.name}: ${words(job.status)}`),
+  );
+  for (const control of card.querySelectorAll('[data-set]')) {
+    // Somebody may be choosing.
+    if (control === document.activeElement && control.type !== 'checkbox') continue;
+    const value = cluster[control.dataset.set];
+    if (control.type === 'checkbox') control.checked = value;
+    else control.value = value;
+  }
+}
+
+function showAll(world) {
+  keep(byId('clusters'), world.clusters, ({ cluster_id: id }) => id, makeCluster, showCluster);
+  setText(byId('exchanges'), String(world.tokens.exchanges));
+  setText(byId('refreshes'), String(world.tokens.refreshes));
+  setText(byId('reuses'), String(world.tokens.reuse_detections));
+  const expired = byId('expired-status');
+  if (expired !== document.activeElement) expired.value = String(world.tokens.expired_status);
+  if (byId('fault-endpoint').length === 0) byId('fault-endpoint').append(...world.endpoints.map(option));
+  lines(
+    byId('faults'),
+    world.faults.map(({ endpoint, times, ...effect }) => `${endpoint}: ${JSON.stringify(effect)}, ${times} to go`),
+  );
+  setText(byId('request-count'), String(world.requests.count));
+  lines(
+    byId('requests'),
+    world.requests.last.map(({ method, endpoint, status }) => `${status || 'no answer'} ${method} ${endpoint}`),
+  );
+  if (byId('addresses').children.length === 0)
+    for (const [name, address] of Object.entries(world.addresses)) {
+      const [term, value] = ['dt', 'dd'].map((tag) => document.createElement(tag));
+      term.textContent = name;
+      value.textContent = address;
+      byId('addresses').append(term, value);
+    }
+}
+
+function option(value) {
+  const element = document.createElement('option');
+  element.textContent = value;
+  return element;
+}
+
+async function show() {
+  try {
+    showAll(await send('GET', '/overview'));
+    if (byId('message').classList.contains('lost')) say('');
+    byId('message').classList.remove('lost');
+  } catch (error) {
+    say(`The simulator does not answer: ${error.message}`, true);
+    byId('message').classList.add('lost');
+  }
+}
+
+async function goOn() {
+  if (!document.hidden) await show();
+  setTimeout(goOn, PERIOD);
+}
+
+// Acting
+
+document.addEventListener('click', ({ target }) => {
+  const button = target.closest('button');
+  if (!button) return;
+  const { act: name, post, body = '{}' } = button.dataset;
+  const what = button.textContent.trim();
+  if (post) carryOut(what, 'POST', post);
+  const cluster = button.closest('[data-cluster]')?.dataset.cluster;
+  if (name) act(what, name, { ...(cluster ? { cluster } : {}), ...JSON.parse(body) });
+});
+
+byId('expired-status').addEventListener('change', ({ target }) =>
+  carryOut('expired tokens', 'POST', '/tokens/expired-status', { status: Number(target.value) }),
+);
+
+byId('fault-effect').append(...EFFECTS.map(([label]) => option(label)));
+byId('fault-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const [label, effect] = EFFECTS[byId('fault-effect').selectedIndex];
+  const times = byId('fault-times').value;
+  carryOut(`fault ordered, ${label}`, 'POST', '/faults', {
+    endpoint: byId('fault-endpoint').value,
+    times: times === 'always' ? times : Number(times),
+    ...effect,
+  });
+});
+byId('fault-clear').addEventListener('click', () => carryOut('faults taken back', 'DELETE', '/faults'));
+
+byId('report-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const given = Object.fromEntries(new FormData(event.target));
+  const { outcome, separator, rows, ...marks } = given;
+  act('reports', 'reports', {
+    outcome,
+    separator: separator === 'tab' ? '\t' : separator,
+    ...(rows === '' ? {} : { rows: Number(rows) }),
+    ...Object.fromEntries(Object.keys(marks).map((name) => [name, true])),
+  });
+});
+
+goOn();

@@ -1,0 +1,59 @@
+import { settle } from '../actions/settle';
+import type { SimulatorClock } from '../clock';
+import type { Ids } from '../ids';
+import type { Cluster, EndedPrint, PrintJob } from '../state';
+import { advance } from '../virtual-printer';
+
+/** More ended prints than this are not remembered, so that world.json stays small. */
+const LOG_KEPT = 10_000;
+
+/** Brings a cluster to now: its prints, the actions that end meanwhile, and the log; whether anything must be kept. */
+export function catchUp(cluster: Cluster, { clock, ids }: { clock: SimulatorClock; ids: Ids }): boolean {
+  const at = clock.virtual();
+  let kept = false;
+  for (;;) {
+    const next = cluster.actions
+      .filter((action) => !action.ended && action.endsAt !== null && action.endsAt <= at)
+      .reduce<number | undefined>((first, { endsAt }) => Math.min(first ?? Infinity, endsAt ?? Infinity), undefined);
+    if (next === undefined) break;
+    advance(cluster, next);
+    settle(cluster, next, { clock, ids });
+    kept = true;
+  }
+  advance(cluster, at);
+  return log(cluster, clock) || kept;
+}
+
+/** Whether it grew. */
+function log(cluster: Cluster, clock: SimulatorClock): boolean {
+  // Both are in the order of the ends, so what history still holds is at the end of the log.
+  const known = new Set(cluster.log.slice(-cluster.history.length).map(({ uuid }) => uuid));
+  const fresh = cluster.history.filter((job) => !known.has(job.uuid) && job.deletedAt === null);
+  if (fresh.length === 0) return false;
+  const ended = fresh.reverse().map((job) => endedPrint(cluster, job, clock));
+  cluster.log = [...cluster.log, ...ended].slice(-LOG_KEPT);
+  return true;
+}
+
+function endedPrint(cluster: Cluster, job: PrintJob, clock: SimulatorClock): EndedPrint {
+  const { uuid, jobId, name, sentFrom, createdAt, timeTotal } = job;
+  const startedAt = job.startedAt === null ? null : Math.max(createdAt, clock.real(job.startedAt));
+  const printer = cluster.printers.find((other) => other.uuid === job.printerUuid);
+  return {
+    uuid,
+    jobId,
+    name,
+    status: job.status as EndedPrint['status'],
+    printerUuid: job.printerUuid,
+    user: job.owner?.name ?? null,
+    sentFrom,
+    materials: (printer ?? cluster.printers[0]!).extruders.map(({ material }) =>
+      material === null ? null : `${material.brand} ${material.material} ${material.color}`,
+    ),
+    createdAt,
+    startedAt,
+    endedAt: Math.max(startedAt ?? createdAt, clock.real(job.since)),
+    timeTotal,
+    timeElapsed: Math.floor(job.printed),
+  };
+}

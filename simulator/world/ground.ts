@@ -1,0 +1,79 @@
+import type { SimulatorClock } from '../clock';
+import { Ids } from '../ids';
+import type { Moment } from '../records';
+import { recordNotFound } from '../refusals';
+import type { Cluster, PrintJob, State } from '../state';
+import { catchUp } from './catch-up';
+
+/** A cluster by its id, or by its number in the list, from 1. */
+export type ClusterRef = string | number;
+
+export interface WorldOptions {
+  clock: SimulatorClock;
+  /** Virtual ms until lists show a new print (wire facts 7). */
+  printVisibleAfter: number;
+  /** Real ms until the record of a stored file says `uploaded`. */
+  uploadConfirmDelay: number;
+  /** Real ms. */
+  actionDelay: number;
+  /** Real ms. */
+  reportDelay: number;
+  changed: () => void;
+  /** The bytes of a removed file can go. */
+  dropBytes: (key: string) => void;
+}
+
+/** What the parts of the world stand on: state, time, and the clusters as of now. */
+export class Ground {
+  protected readonly clock: SimulatorClock;
+  protected readonly ids: Ids;
+
+  constructor(
+    protected readonly state: State,
+    protected readonly options: WorldOptions,
+  ) {
+    this.clock = options.clock;
+    this.ids = new Ids(state.seed, state);
+  }
+
+  /** Now, for the records. */
+  moment(): Moment {
+    return { at: this.clock.virtual(), now: this.clock.now(), ids: this.ids };
+  }
+
+  /** The clusters of all workspaces (or one), as of now. Live objects: to look at, not to change. */
+  clusters(organizationId?: string): Cluster[] {
+    for (const cluster of this.state.clusters)
+      if (catchUp(cluster, { clock: this.clock, ids: this.ids })) this.options.changed();
+    return this.state.clusters.filter(
+      (cluster) => organizationId === undefined || cluster.organizationId === organizationId,
+    );
+  }
+
+  /** One cluster as of now; throws recordNotFound. */
+  cluster(ref: ClusterRef, organizationId?: string): Cluster {
+    const clusters = this.clusters(organizationId);
+    const found = typeof ref === 'number' ? clusters[ref - 1] : clusters.find(({ clusterId }) => clusterId === ref);
+    if (!found) throw recordNotFound('Cluster');
+    return found;
+  }
+
+  /** A printing that is waiting, running or in history; throws recordNotFound. */
+  printJob(uuid: string, ref?: ClusterRef): PrintJob {
+    const clusters = ref === undefined ? this.clusters() : [this.cluster(ref)];
+    const found = clusters.flatMap(({ queue, history }) => [...queue, ...history]).find((job) => job.uuid === uuid);
+    if (!found) throw recordNotFound('PrintJob');
+    return found;
+  }
+
+  /** Skips virtual seconds. */
+  advance(seconds: number): void {
+    this.clock.skip(seconds);
+    this.options.changed();
+  }
+
+  protected update(ref: ClusterRef, values: Partial<Cluster>): void {
+    Object.assign(this.cluster(ref), values);
+    this.options.changed();
+  }
+}

@@ -1,0 +1,107 @@
+import { recordNotFound } from '../refusals';
+import type { LibraryFile, LibraryProject, StoredFile, StoredJob } from '../state';
+import type { Arrived } from '../stored-bytes';
+import { Ground } from './ground';
+
+type Announced = Pick<
+  StoredFile,
+  'organizationId' | 'userId' | 'fileSize' | 'contentType' | 'origin' | 'libraryProjectId'
+>;
+
+/** Stored jobs (toolpaths) and library files (all the rest). */
+export class Library extends Ground {
+  storedJobs(organizationId?: string): StoredJob[] {
+    return within(this.state.storedJobs, organizationId);
+  }
+
+  /** Throws recordNotFound. */
+  storedJob(jobId: string, organizationId?: string): StoredJob {
+    return found(
+      this.storedJobs(organizationId).find((job) => job.jobId === jobId),
+      'PrintJob',
+    );
+  }
+
+  libraryFiles(organizationId?: string): LibraryFile[] {
+    return within(this.state.libraryFiles, organizationId);
+  }
+
+  /** Throws recordNotFound. */
+  libraryFile(fileId: string, organizationId?: string): LibraryFile {
+    return found(
+      this.libraryFiles(organizationId).find((file) => file.fileId === fileId),
+      'File',
+    );
+  }
+
+  libraryProjects(organizationId: string): LibraryProject[] {
+    return within(this.state.projects, organizationId);
+  }
+
+  /** Throws recordNotFound for a project that is not in this workspace. */
+  checkProject(id: string, organizationId: string): void {
+    found(
+      this.libraryProjects(organizationId).find(({ libraryProjectId }) => libraryProjectId === id),
+      'LibraryProject',
+    );
+  }
+
+  isUploaded(file: StoredFile): boolean {
+    return file.uploadedAt !== null && file.uploadedAt <= this.clock.now();
+  }
+
+  register(about: Announced & Pick<StoredJob, 'jobName' | 'sourceFileId'>): StoredJob {
+    const job: StoredJob = { ...about, jobId: this.ids.cloudId(), ...this.announced(), printSeconds: 0, parsed: false };
+    this.state.storedJobs.push(job);
+    this.options.changed();
+    return job;
+  }
+
+  registerFile(about: Announced & Pick<LibraryFile, 'fileName'>): LibraryFile {
+    const file: LibraryFile = { ...about, fileId: this.ids.cloudId(), ...this.announced() };
+    this.state.libraryFiles.push(file);
+    this.options.changed();
+    return file;
+  }
+
+  private announced(): Pick<StoredFile, 'key' | 'createdAt' | 'arrivedAt' | 'uploadedAt' | 'sha256'> {
+    return { key: this.ids.uuid(), createdAt: this.clock.now(), arrivedAt: null, uploadedAt: null, sha256: null };
+  }
+
+  /** What lies, or will lie, under a key of the object store. */
+  fileOfKey(key: string): StoredFile | undefined {
+    return [...this.state.storedJobs, ...this.state.libraryFiles].find((file) => file.key === key);
+  }
+
+  /** The bytes are all there. */
+  arrived(file: StoredFile, { sha256, printSeconds, parsed }: Arrived): void {
+    const now = this.clock.now();
+    Object.assign(file, { sha256, arrivedAt: now, uploadedAt: now + this.options.uploadConfirmDelay });
+    if ('printSeconds' in file) Object.assign(file, { printSeconds, parsed });
+    this.options.changed();
+  }
+
+  /** Also what a person does in the library of the service. Throws recordNotFound. */
+  removeStoredJob(jobId: string): void {
+    const job = this.storedJob(jobId);
+    this.state.storedJobs = this.state.storedJobs.filter((other) => other !== job);
+    this.options.dropBytes(job.key);
+    this.options.changed();
+  }
+
+  /** Throws recordNotFound. */
+  removeLibraryFile(fileId: string): void {
+    const file = this.libraryFile(fileId);
+    this.state.libraryFiles = this.state.libraryFiles.filter((other) => other !== file);
+    this.options.dropBytes(file.key);
+    this.options.changed();
+  }
+}
+
+const within = <T extends { organizationId: string }>(entries: T[], organizationId: string | undefined): T[] =>
+  entries.filter((entry) => organizationId === undefined || entry.organizationId === organizationId);
+
+function found<T>(entry: T | undefined, record: string): T {
+  if (entry === undefined) throw recordNotFound(record);
+  return entry;
+}

@@ -1,0 +1,132 @@
+import { newCluster } from '../models';
+import { heardNow } from '../records';
+import type { ActionSwitch, Cluster, Dispatch, PictureSwitch, PrinterFault, RequiredChange } from '../state';
+import type { ClusterRef } from './ground';
+import { Library } from './library';
+
+/** What happens to printers, and how they behave from now on. */
+export class Printers extends Library {
+  setOnline(ref: ClusterRef, online: boolean): void {
+    const cluster = this.cluster(ref);
+    if (cluster.online === online) return;
+    cluster.lastHeard = online ? null : heardNow(cluster, this.moment());
+    cluster.online = online;
+    this.options.changed();
+  }
+
+  /** Whether the cluster takes part in the account (`status` active or inactive, wire facts 5). */
+  setAuthorized(ref: ClusterRef, authorized: boolean): void {
+    this.update(ref, { authorized });
+  }
+
+  /** Whether its printers take new jobs. */
+  setEnabled(ref: ClusterRef, enabled: boolean): void {
+    const cluster = this.cluster(ref);
+    for (const printer of cluster.printers) Object.assign(printer, { enabled, freeSince: this.clock.virtual() });
+    this.options.changed();
+  }
+
+  /** Another printer status than the job's (`error`, `unreachable`, `maintenance`, …); null: none. Running jobs go on. */
+  setTrouble(ref: ClusterRef, trouble: string | null): void {
+    const cluster = this.cluster(ref);
+    for (const printer of cluster.printers) Object.assign(printer, { trouble, freeSince: this.clock.virtual() });
+    this.options.changed();
+  }
+
+  addFault(ref: ClusterRef, about: { code: string; message?: string; severity?: string }): PrinterFault {
+    const fault: PrinterFault = {
+      uuid: this.ids.uuid(),
+      code: about.code,
+      message: about.message ?? about.code.toLowerCase().replaceAll('_', ' '),
+      severity: about.severity ?? 'warning',
+      at: this.clock.now(),
+    };
+    this.cluster(ref).printers[0]!.faults.push(fault);
+    this.options.changed();
+    return fault;
+  }
+
+  clearFaults(ref: ClusterRef): void {
+    for (const printer of this.cluster(ref).printers) printer.faults = [];
+    this.options.changed();
+  }
+
+  setFirmware(ref: ClusterRef, firmware: Partial<Cluster['firmware']>): void {
+    const cluster = this.cluster(ref);
+    this.update(ref, { firmware: { ...cluster.firmware, ...firmware } });
+  }
+
+  setCleaning(ref: ClusterRef, cleaning: Cluster['cleaning']): void {
+    this.update(ref, { cleaning });
+  }
+
+  setRecentHistory(ref: ClusterRef, recentHistory: boolean): void {
+    this.update(ref, { recentHistory });
+  }
+
+  setCapabilities(ref: ClusterRef, capabilities: string[]): void {
+    this.update(ref, { capabilities });
+  }
+
+  /** What becomes of prints from now on: queued, awaiting approval, or failed at once. */
+  setDispatch(ref: ClusterRef, dispatch: Dispatch): void {
+    this.update(ref, { dispatch });
+  }
+
+  /** What a person must change before prints sent from now on can start; an empty list: nothing. */
+  setRequiredChanges(ref: ClusterRef, requiredChanges: RequiredChange[] = [MATERIAL_CHANGE]): void {
+    this.update(ref, { requiredChanges });
+  }
+
+  /** What becomes of actions dispatched from now on (wire facts 9, 13.1); without a switch: all as usual. */
+  setActions(ref: ClusterRef, actionSwitch: ActionSwitch = {}): void {
+    this.update(ref, { actionSwitch });
+  }
+
+  /** How camera pictures look on the wire from now on; without a switch: as usual. */
+  setPicture(ref: ClusterRef, pictureSwitch: PictureSwitch = {}): void {
+    this.update(ref, { pictureSwitch });
+  }
+
+  setName(ref: ClusterRef, friendlyName: string | null): void {
+    this.update(ref, { friendlyName });
+  }
+
+  /** A new printer in the account; its id. Without a workspace: the first one. */
+  addCluster(options: { name?: string; model?: string; printers?: number; organizationId?: string } = {}): string {
+    const owner = {
+      organizationId: options.organizationId ?? this.state.organizations[0]!.organizationId,
+      userId: this.state.users[0]!.userId,
+    };
+    const cluster = newCluster(this.ids, owner, this.state.clusters.length + 1, options, {
+      now: this.clock.now(),
+      virtual: this.clock.virtual(),
+    });
+    this.state.clusters.push(cluster);
+    this.options.changed();
+    return cluster.clusterId;
+  }
+
+  removeCluster(ref: ClusterRef): void {
+    const cluster = this.cluster(ref);
+    this.state.clusters = this.state.clusters.filter((other) => other !== cluster);
+    this.options.changed();
+  }
+
+  /** Disconnected from the account and connected again: another cluster_id, the same host_guid. Gives the new id. */
+  rebind(ref: ClusterRef): string {
+    const clusterId = this.ids.cloudId();
+    this.update(ref, { clusterId });
+    return clusterId;
+  }
+}
+
+const MATERIAL_CHANGE: RequiredChange = {
+  type_of_change: 'material_change',
+  index: 0,
+  origin_id: '00000000-0000-4000-a000-000000000001',
+  origin_name: 'Generic PLA',
+  target_id: '00000000-0000-4000-a000-000000000002',
+  target_name: 'Generic ABS',
+  is_overridable: true,
+};

@@ -1,0 +1,164 @@
+import { recordNotFound, Refusal } from '../refusals';
+import type { Cluster, PrintJob, StoredJob } from '../state';
+import { cleanedStatus, end, enter, isActive } from '../virtual-printer';
+import type { ClusterRef } from './ground';
+import { Printers } from './printers';
+
+/** More jobs than this can't wait on one cluster. */
+export const QUEUE_LENGTH = 10;
+
+/** What happens to print jobs, besides the actions of the service. */
+export class Prints extends Printers {
+  /** Call 10: sends a stored job to a cluster. */
+  print(cluster: Cluster, stored: StoredJob, userId: string, startNow: boolean): PrintJob {
+    if (!this.isUploaded(stored))
+      throw new Refusal(409, 'jobNotUploaded', 'The file of this job was not uploaded yet.');
+    if (!cluster.online || !cluster.authorized)
+      throw new Refusal(409, 'printerInactive', 'The printer is offline or inactive.');
+    const waiting = cluster.queue.filter((job) => !isActive(job)).length;
+    const queues = cluster.capabilities.includes('queue') || cluster.capabilities.length === 0;
+    if (!queues && cluster.queue.length > 0)
+      throw new Refusal(409, 'printerNotAcceptingJobs', 'The printer takes one job at a time and is busy.');
+    if (!cluster.printers.some(({ enabled }) => enabled))
+      throw new Refusal(409, 'printerNotAcceptingJobs', 'The printer takes no jobs now.');
+    if (waiting >= QUEUE_LENGTH) throw new Refusal(409, 'printerQueueFull', 'The queue of the printer is full.');
+    const owner = this.state.users.find((user) => user.userId === userId);
+    return this.enqueue(cluster, {
+      jobId: stored.jobId,
+      name: stored.jobName,
+      timeTotal: stored.printSeconds,
+      sentFrom: 'cloud',
+      held: !startNow,
+      owner: owner ? { userId, name: owner.name } : null,
+      visibleAt: this.clock.virtual() + this.options.printVisibleAfter,
+    });
+  }
+
+  /** Someone starts a print at the printer itself. */
+  printLocally(ref: ClusterRef, about: { name: string; seconds: number; from?: 'usb' | 'network' }): PrintJob {
+    return this.enqueue(this.cluster(ref), {
+      jobId: null,
+      name: about.name,
+      timeTotal: about.seconds,
+      sentFrom: about.from ?? 'usb',
+      held: false,
+      owner: null,
+      visibleAt: this.clock.virtual(),
+    });
+  }
+
+  private enqueue(
+    cluster: Cluster,
+    about: Pick<PrintJob, 'jobId' | 'name' | 'timeTotal' | 'sentFrom' | 'held' | 'owner' | 'visibleAt'>,
+  ): PrintJob {
+    const at = this.clock.virtual();
+    const dispatch = about.jobId === null ? 'queued' : cluster.dispatch;
+    const job: PrintJob = {
+      ...about,
+      uuid: this.ids.uuid(),
+      status: dispatch === 'wait_approval' ? 'wait_approval' : 'queued',
+      since: at,
+      startedAt: null,
+      printed: 0,
+      createdAt: this.clock.now(),
+      printerUuid: null,
+      force: false,
+      changes: about.jobId === null ? [] : structuredClone(cluster.requiredChanges),
+      message: null,
+      deletedAt: null,
+    };
+    cluster.queue.push(job);
+    if (dispatch === 'failed') end(cluster, job, 'failed', at);
+    this.options.changed();
+    return job;
+  }
+
+  // What people do to print jobs. Without `uuid`: to the job that the cluster's printers are busy with.
+
+  pause(ref: ClusterRef, uuid?: string): void {
+    this.change(ref, uuid, ['printing'], (job, at) => enter(job, 'pausing', at));
+  }
+
+  resume(ref: ClusterRef, uuid?: string): void {
+    this.change(ref, uuid, ['paused'], (job, at) => enter(job, 'resuming', at));
+  }
+
+  abort(ref: ClusterRef, uuid?: string): void {
+    const running = ['sent_to_printer', 'pre_print', 'printing', 'pausing', 'paused', 'resuming'];
+    this.change(ref, uuid, running, (job, at) => enter(job, 'aborting', at));
+  }
+
+  /** The print fails; with a code, the printer shows that fault too. */
+  fail(ref: ClusterRef, uuid?: string, code?: string): void {
+    const running = [
+      'sent_to_printer',
+      'pre_print',
+      'printing',
+      'pausing',
+      'paused',
+      'resuming',
+      'aborting',
+      'post_print',
+    ];
+    this.change(ref, uuid, running, (job, at, cluster) => {
+      if (code !== undefined) this.addFault(ref, { code });
+      end(cluster, job, 'failed', at);
+    });
+  }
+
+  /** Someone clears the build plate. */
+  clean(ref: ClusterRef, uuid?: string): void {
+    this.change(ref, uuid, ['wait_cleanup'], (job, at, cluster) => end(cluster, job, cleanedStatus(job), at));
+  }
+
+  approve(ref: ClusterRef, uuid?: string): void {
+    this.change(ref, uuid, ['wait_approval'], (job, at) => enter(job, 'queued', at));
+  }
+
+  reject(ref: ClusterRef, uuid?: string, message = 'Rejected.'): void {
+    this.change(ref, uuid, ['wait_approval'], (job, at, cluster) => {
+      job.message = message;
+      end(cluster, job, 'failed', at);
+    });
+  }
+
+  /** A person makes the changes that a waiting job requires, or forces it, or lets a held one go. */
+  release(ref: ClusterRef, uuid?: string): void {
+    this.change(ref, uuid, ['queued'], (job, at) => {
+      job.changes = [];
+      job.held = false;
+      enter(job, 'queued', at);
+    });
+  }
+
+  /** The job is gone without a trace: no list, no history, no record. */
+  vanish(ref: ClusterRef, uuid?: string): void {
+    const cluster = this.cluster(ref);
+    const job = uuid === undefined ? this.busyJob(cluster) : this.printJob(uuid, ref);
+    if (isActive(job)) end(cluster, job, 'aborted', this.clock.virtual());
+    cluster.queue = cluster.queue.filter((other) => other !== job);
+    cluster.history = cluster.history.filter((other) => other !== job);
+    cluster.log = cluster.log.filter((ended) => ended.uuid !== job.uuid);
+    this.options.changed();
+  }
+
+  private change(
+    ref: ClusterRef,
+    uuid: string | undefined,
+    from: string[],
+    take: (job: PrintJob, at: number, cluster: Cluster) => void,
+  ): void {
+    const cluster = this.cluster(ref);
+    const candidates = uuid === undefined ? cluster.queue : [this.printJob(uuid, ref)];
+    const job = candidates.find(({ status }) => from.includes(status));
+    if (!job) throw new Refusal(409, 'conflict', `No print job is in a state for this: ${from.join(', ')}.`);
+    take(job, this.clock.virtual(), cluster);
+    this.options.changed();
+  }
+
+  private busyJob(cluster: Cluster): PrintJob {
+    const job = cluster.queue[0];
+    if (!job) throw recordNotFound('PrintJob');
+    return job;
+  }
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+
+import { Editor, editors, unnamed } from './editor';
+
+for (const runtime of editors) {
+  describe(`forms of webcam snapshot and job control in ${runtime.name}`, function () {
+    this.timeout(30_000);
+    let editor: Editor;
+    let account: string;
+
+    before(async () => {
+      editor = await Editor.start(runtime);
+    });
+    after(() => editor.close());
+    afterEach(() => assert.deepEqual(editor.problems.splice(0), []));
+
+    it('webcam snapshot saves what was filled in', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-webcam-snapshot');
+      assert.deepEqual(await unnamed(editor.form), []);
+      account = await editor.addAccount();
+      await page.selectOption('#node-config-input-service', 'simulator');
+      await editor.saveAccount();
+      await editor.fillTyped('cluster', 'flow', 'printer');
+      await editor.fillTyped('printer', 'msg', 'payload.printerId');
+      await page.fill('#node-input-timeout', '30');
+      await page.fill('#node-input-maxBytes', '1000000');
+      await editor.done();
+      await editor.deploy();
+      assert.deepEqual(await editor.saved(id), {
+        id,
+        type: 'remote-printing-webcam-snapshot',
+        name: '',
+        account,
+        cluster: 'printer',
+        clusterType: 'flow',
+        printer: 'payload.printerId',
+        printerType: 'msg',
+        timeout: '30',
+        maxBytes: '1000000',
+      });
+    });
+
+    it('job control saves what was filled in, and offers every action', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-job-control');
+      assert.deepEqual(await unnamed(editor.form), []);
+      await page.selectOption('#node-input-account', account);
+      const offered = await page
+        .locator('#node-input-action option')
+        .evaluateAll((options) => options.map((option) => (option as unknown as { value: string }).value));
+      assert.deepEqual(offered, [
+        ...['pause', 'resume', 'abort', 'remove', 'force', 'move', 'duplicate'],
+        'msg.action',
+      ]);
+      await page.selectOption('#node-input-action', 'msg.action');
+      await editor.fillTyped('job', 'jsonata', 'payload.job.clusterJobId');
+      await page.fill('#node-input-timeout', '90');
+      await editor.done();
+      await editor.deploy();
+      assert.deepEqual(await editor.saved(id), {
+        id,
+        type: 'remote-printing-job-control',
+        name: '',
+        account,
+        cluster: '',
+        clusterType: 'str',
+        job: 'payload.job.clusterJobId',
+        jobType: 'jsonata',
+        action: 'msg.action',
+        timeout: '90',
+      });
+    });
+
+    it('new nodes have the defaults that the pack promises', async () => {
+      const camera = await editor.add('remote-printing-webcam-snapshot');
+      await editor.page.selectOption('#node-input-account', account);
+      await editor.done();
+      const control = await editor.add('remote-printing-job-control');
+      await editor.page.selectOption('#node-input-account', account);
+      await editor.done();
+      await editor.deploy();
+      const { timeout, maxBytes, printer, printerType } = await editor.saved(camera);
+      assert.deepEqual([timeout, maxBytes, printer, printerType], [60, 20971520, '', 'str']);
+      const { action, job, jobType, timeout: limit } = await editor.saved(control);
+      assert.deepEqual([action, job, jobType, limit], ['pause', 'clusterJobId', 'msg', 60]);
+    });
+  });
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+
+import { Editor, editors, unnamed } from './editor';
+
+for (const runtime of editors) {
+  describe(`forms of library file and printing query in ${runtime.name}`, function () {
+    this.timeout(30_000);
+    let editor: Editor;
+    let account: string;
+
+    before(async () => {
+      editor = await Editor.start(runtime);
+    });
+    after(() => editor.close());
+    afterEach(() => assert.deepEqual(editor.problems.splice(0), []));
+
+    const offered = (select: string) =>
+      editor.page
+        .locator(`${select} option`)
+        .evaluateAll((options) => options.map((option) => (option as unknown as { value: string }).value));
+    /** Which of the fields and hints the form shows. */
+    const shown = async (...selectors: string[]) => {
+      const visible = await Promise.all(selectors.map((selector) => editor.page.isVisible(selector)));
+      return selectors.filter((_, index) => visible[index]);
+    };
+
+    it('library file shows what its operation needs, and saves what was filled in', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-library-file');
+      account = await editor.addAccount();
+      await page.selectOption('#node-config-input-service', 'simulator');
+      await editor.saveAccount();
+      assert.deepEqual(await offered('#node-input-operation'), ['upload', 'info', 'download', 'delete']);
+      assert.deepEqual(await offered('#node-input-kind'), ['file', 'job']);
+      const fields = ['#node-input-source', '#node-input-fileId-shown', '#node-input-file-shown'];
+      const tips = ['#remote-printing-upload-tip', '#remote-printing-download-tip'];
+      const needed: Record<string, string[]> = {
+        upload: ['#node-input-source', '#node-input-file-shown', '#remote-printing-upload-tip'],
+        info: ['#node-input-fileId-shown'],
+        download: ['#node-input-fileId-shown', '#node-input-file-shown', '#remote-printing-download-tip'],
+        delete: ['#node-input-fileId-shown'],
+      };
+      for (const [operation, wanted] of Object.entries(needed)) {
+        await page.selectOption('#node-input-operation', operation);
+        assert.deepEqual(await shown(...fields, ...tips), wanted, operation);
+        assert.deepEqual(await unnamed(editor.form), []);
+      }
+      await page.selectOption('#node-input-operation', 'upload');
+      await page.selectOption('#node-input-source', 'payload');
+      assert.deepEqual(await shown(...fields, ...tips), ['#node-input-source']);
+
+      await page.selectOption('#node-input-operation', 'download');
+      await page.selectOption('#node-input-kind', 'job');
+      await editor.fillTyped('fileId', 'flow', 'wanted');
+      await editor.fillTyped('file', 'msg', 'target');
+      await page.fill('#node-input-timeout', '120');
+      await editor.done();
+      await editor.deploy();
+      assert.deepEqual(await editor.saved(id), {
+        id,
+        type: 'remote-printing-library-file',
+        name: '',
+        account,
+        operation: 'download',
+        kind: 'job',
+        source: 'payload',
+        file: 'target',
+        fileType: 'msg',
+        fileId: 'wanted',
+        fileIdType: 'flow',
+        timeout: '120',
+      });
+    });
+
+    it('printing query shows what its query needs, and saves what was filled in', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-query');
+      await page.selectOption('#node-input-account', account);
+      const needed: Record<string, string[]> = {
+        clusters: [],
+        'cluster-status': ['#node-input-cluster-shown'],
+        'print-jobs': ['#node-input-cluster-shown', '#node-input-item-shown'],
+        'print-job': ['#node-input-cluster-shown', '#node-input-item-shown'],
+        'stored-job': ['#node-input-item-shown'],
+        'library-file': ['#node-input-item-shown'],
+        maintenance: ['#node-input-cluster-shown'],
+        'current-user': [],
+      };
+      assert.deepEqual(await offered('#node-input-query'), Object.keys(needed));
+      for (const [query, wanted] of Object.entries(needed)) {
+        await page.selectOption('#node-input-query', query);
+        assert.deepEqual(await shown('#node-input-cluster-shown', '#node-input-item-shown'), wanted, query);
+        assert.deepEqual(await unnamed(editor.form), []);
+        const item = page.locator('#remote-printing-item-row [data-query]:visible');
+        const words = await item.evaluateAll((spans) =>
+          spans.map((span) => (span as unknown as { dataset: { query: string } }).dataset.query),
+        );
+        assert.deepEqual(words, wanted.includes('#node-input-item-shown') ? [query, query] : [], 'label and tip');
+      }
+      await page.selectOption('#node-input-query', 'print-job');
+      await editor.fillTyped('cluster', 'env', 'PRINTER');
+      await editor.fillTyped('item', 'msg', 'payload.job.clusterJobId');
+      await editor.done();
+      await editor.deploy();
+      assert.deepEqual(await editor.saved(id), {
+        id,
+        type: 'remote-printing-query',
+        name: '',
+        account,
+        query: 'print-job',
+        cluster: 'PRINTER',
+        clusterType: 'env',
+        item: 'payload.job.clusterJobId',
+        itemType: 'msg',
+      });
+    });
+
+    it('new nodes have the defaults that the pack promises', async () => {
+      const file = await editor.add('remote-printing-library-file');
+      await editor.page.selectOption('#node-input-account', account);
+      await editor.done();
+      const query = await editor.add('remote-printing-query');
+      await editor.page.selectOption('#node-input-account', account);
+      await editor.done();
+      await editor.deploy();
+      const { operation, kind, source, file: path, fileType, fileId, fileIdType, timeout } = await editor.saved(file);
+      assert.deepEqual(
+        [operation, kind, source, path, fileType, fileId, fileIdType, timeout],
+        ['upload', 'file', 'file', '', 'str', '', 'str', 600],
+      );
+      const { query: asked, cluster, clusterType, item, itemType } = await editor.saved(query);
+      assert.deepEqual([asked, cluster, clusterType, item, itemType], ['clusters', '', 'str', '', 'str']);
+    });
+  });
+}

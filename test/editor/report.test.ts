@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+
+import { Editor, editors, unnamed } from './editor';
+
+for (const runtime of editors) {
+  describe(`form of the report generator in ${runtime.name}`, function () {
+    this.timeout(30_000);
+    let editor: Editor;
+    let account: string;
+
+    before(async () => {
+      editor = await Editor.start(runtime);
+    });
+    after(() => editor.close());
+    afterEach(() => assert.deepEqual(editor.problems.splice(0), []));
+
+    it('has the defaults that the pack promises, and saves what was filled in', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-report-generator');
+      assert.deepEqual(await unnamed(editor.form), []);
+      account = await editor.addAccount();
+      await page.selectOption('#node-config-input-service', 'simulator');
+      await editor.saveAccount();
+      await editor.done();
+      await editor.deploy();
+      const defaults = {
+        id,
+        type: 'remote-printing-report-generator',
+        name: '',
+        account,
+        clusters: '',
+        clustersType: 'str',
+        reportType: 'print_jobs',
+        from: 'last 7 days',
+        fromType: 'relative',
+        to: '',
+        toType: 'relative',
+        format: 'rows',
+        file: '',
+        fileType: 'str',
+        onlyNew: false,
+        timeout: 300,
+      };
+      assert.deepEqual(await editor.saved(id), defaults);
+
+      await editor.open(id);
+      await page.locator('#node-input-cluster-choice option').nth(2).waitFor({ state: 'attached' });
+      const [, first = ''] = await page
+        .locator('#node-input-cluster-choice option')
+        .evaluateAll((options) => options.map((option) => (option as unknown as { value: string }).value));
+      await page.selectOption('#node-input-cluster-choice', first);
+      await editor.fillTyped('from', 'relative', 'last 30 days');
+      await editor.fillTyped('to', 'msg', 'until');
+      await page.selectOption('#node-input-format', 'stream');
+      await page.check('#node-input-onlyNew');
+      await page.fill('#node-input-timeout', '900');
+      await editor.done();
+      await editor.deploy();
+      const { clusters, clustersType, ...rest } = await editor.saved(id);
+      assert.deepEqual([clusters, clustersType], [first, 'str']);
+      assert.deepEqual(rest, {
+        ...Object.fromEntries(Object.entries(defaults).filter(([name]) => !name.startsWith('clusters'))),
+        from: 'last 30 days',
+        to: 'until',
+        toType: 'msg',
+        format: 'stream',
+        onlyNew: true,
+        timeout: '900',
+      });
+    });
+
+    it('shows the file for a file alone, and offers only new rows for rows alone', async () => {
+      const { page } = editor;
+      await editor.add('remote-printing-report-generator');
+      for (const [format, file, onlyNew] of [
+        ['file', true, false],
+        ['csv', false, false],
+        ['stream', false, true],
+        ['rows', false, true],
+      ] as const) {
+        await page.selectOption('#node-input-format', format);
+        assert.equal(await page.isVisible('#node-input-file-shown'), file, format);
+        assert.equal(await page.isVisible('#node-input-onlyNew'), onlyNew, format);
+      }
+      await editor.done();
+    });
+
+    it('offers range words, and marks what is none', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-report-generator');
+      await page.selectOption('#node-input-account', account);
+      await page.fill('#node-input-from-shown', '');
+      await page.locator('#node-input-from-shown').pressSequentially('last w');
+      await page.locator('.red-ui-autoComplete-container a', { hasText: 'last week' }).click();
+      assert.equal(await page.inputValue('#node-input-from-shown'), 'last week');
+      const valid = () => page.evaluate<boolean>(`RED.nodes.node('${id}').valid`);
+      await editor.done();
+      assert.equal(await valid(), true);
+      for (const [type, value, wanted] of [
+        ['relative', 'last 3 weeks', true],
+        ['relative', 'This Month', true],
+        ['relative', '', true],
+        ['relative', 'next week', false],
+        ['relative', 'last 0 days', false],
+        ['jsonata', '(', false],
+        ['str', '2026-01-31', true],
+      ] as const) {
+        await editor.open(id);
+        await editor.fillTyped('from', type, value);
+        await editor.done();
+        assert.equal(await valid(), wanted, value);
+      }
+    });
+  });
+}

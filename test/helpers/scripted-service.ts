@@ -1,0 +1,28 @@
+import type { Answer, CallOptions, Service } from '../../lib/account/service';
+import type { EndpointName } from '../../lib/service/paths';
+
+/** What a call gives: its `data`, or an error to throw, or what a function of the call makes. */
+type Step = unknown;
+
+/** A Service that answers from a script, per endpoint in turn; the last step of each goes on for ever. */
+export class ScriptedService implements Service {
+  readonly calls: ({ endpoint: EndpointName } & CallOptions)[] = [];
+
+  constructor(private readonly script: Partial<Record<EndpointName, Step[]>>) {}
+
+  async call(endpoint: EndpointName, options: CallOptions): Promise<Answer> {
+    options.signal?.throwIfAborted();
+    this.calls.push({ endpoint, ...options });
+    const steps = this.script[endpoint];
+    if (!steps?.length) throw new Error(`${endpoint} was not expected.`);
+    const step: unknown = steps.length > 1 ? steps.shift() : steps[0];
+    const data: unknown =
+      typeof step === 'function' ? await (step as (options: CallOptions) => unknown)(options) : step;
+    if (data instanceof Error) throw data;
+    return { status: 200, data, body: { data } };
+  }
+
+  count(endpoint: EndpointName): number {
+    return this.calls.filter((call) => call.endpoint === endpoint).length;
+  }
+}

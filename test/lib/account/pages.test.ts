@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { readPages } from '../../../lib/account/pages';
+import type { CallOptions, Service } from '../../../lib/account/service';
+import { PrintingError } from '../../../lib/service/errors';
+
+/** Answers bodies in turn, and keeps what was asked. */
+class Script implements Service {
+  readonly queries: CallOptions['query'][] = [];
+  constructor(readonly bodies: unknown[]) {}
+  async call(_endpoint: string, { query }: CallOptions) {
+    this.queries.push(query);
+    const body = this.bodies[this.queries.length - 1] ?? assert.fail('asked too often');
+    return { status: 200, data: (body as { data: unknown }).data, body };
+  }
+}
+const read = (service: Service, query?: Record<string, string>) =>
+  readPages(service, 'printJobs', { what: 'the print jobs', ...(query && { query }) });
+const page = (data: unknown, total: number) => ({ data, meta: { page: { total_pages: total } } });
+
+describe('account/pages', () => {
+  it('reads one page where no more are told of, and asks nothing special', async () => {
+    for (const more of [
+      {},
+      { meta: {} },
+      { meta: { limit_reached: true } },
+      { links: { next: 'https://x/?limit=5' } },
+    ]) {
+      const script = new Script([{ data: [{ n: 1 }], ...more }]);
+      assert.deepEqual(await read(script), [{ n: 1 }]);
+      assert.deepEqual(script.queries, [undefined]);
+    }
+  });
+
+  it('reads as many as are told of, with the query of the first', async () => {
+    const script = new Script([page([{ n: 1 }], 3), page([{ n: 2 }], 3), page([], 3)]);
+    assert.deepEqual(await read(script, { status: 'waiting' }), [{ n: 1 }, { n: 2 }]);
+    assert.deepEqual(script.queries, [
+      { status: 'waiting' },
+      { status: 'waiting', page: '2' },
+      { status: 'waiting', page: '3' },
+    ]);
+  });
+
+  it('reads the page numbers of links, and goes nowhere else', async () => {
+    const next = (url: string) => ({ data: [{ n: 1 }], links: { next: url } });
+    const script = new Script([next('https://elsewhere.example/steal?page=2'), next('https://x/?page=1')]);
+    assert.equal((await read(script)).length, 2);
+    assert.deepEqual(script.queries, [undefined, { page: '2' }]);
+  });
+
+  it('takes a single object as a list of one, and leaves out what is no record (trap 29)', async () => {
+    assert.deepEqual(await read(new Script([{ data: { n: 1 } }])), [{ n: 1 }]);
+    assert.deepEqual(await read(new Script([{ data: [null, { n: 1 }, 'x', []] }])), [{ n: 1 }]);
+  });
+
+  it('refuses what is no list', async () => {
+    for (const data of ['x', 5, null, true])
+      await assert.rejects(read(new Script([{ data }])), (error) => {
+        assert.ok(error instanceof PrintingError);
+        assert.equal(error.code, 'SERVICE_ERROR');
+        assert.match(error.message, /the print jobs/);
+        return true;
+      });
+  });
+
+  it('ends, whatever the answers say', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.anything(), fc.anything(), async (meta, links) => {
+        let asked = 0;
+        const service: Service = {
+          call: async () => {
+            asked++;
+            const body = { data: [], ...(asked < 5 ? { meta, links } : {}) };
+            return { status: 200, data: [], body };
+          },
+        };
+        await read(service);
+        assert.ok(asked <= 5);
+      }),
+    );
+    let asked = 0;
+    const endless: Service = {
+      call: async () => ({ status: 200, data: [], body: { links: { next: `?page=${++asked + 1}` } } }),
+    };
+    await read(endless);
+    assert.equal(asked, 1000);
+  });
+});

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { JobControl } from '../../../lib/control/job-control';
+import { PrintingError } from '../../../lib/service/errors';
+import { ManualClock } from '../../helpers/manual-clock';
+import { ScriptedService } from '../../helpers/scripted-service';
+
+const ALLOWED: Record<string, string[]> = {
+  pause: ['printing'],
+  resume: ['paused'],
+  abort: ['pre_print', 'printing', 'pausing', 'paused', 'resuming'],
+  remove: ['queued', 'error', 'sent_to_printer'],
+};
+const STATUSES = [
+  ...['queued', 'wait_approval', 'wait_user_action', 'wait_for_configuration', 'sent_to_printer', 'pre_print'],
+  ...['printing', 'pausing', 'paused', 'resuming', 'post_print', 'wait_cleanup', 'aborting', 'aborted', 'finished'],
+  ...['failed', 'error'],
+];
+
+describe('control/job-control', () => {
+  const success = { action_id: 'a', status: 'success' };
+  async function run(action: string, script: ConstructorParameters<typeof ScriptedService>[0], timeout = 60) {
+    const clock = new ManualClock();
+    const service = new ScriptedService({ jobAction: [success], ...script });
+    const stages: string[] = [];
+    const closing = new AbortController();
+    const work = new JobControl({ service, clock })
+      .run({
+        clusterId: 'c',
+        clusterJobId: 'j',
+        action,
+        data: {},
+        timeout,
+        signal: closing.signal,
+        onStage: (stage) => stages.push(stage),
+      })
+      .then(
+        (result) => ({ result, error: undefined }),
+        (error: unknown) => ({ result: undefined, error: error as PrintingError }),
+      );
+    await clock.advance(120_000);
+    const outcome = await work;
+    assert.equal(clock.waiting, 0, 'a timer was left behind');
+    return { ...outcome, service, stages };
+  }
+
+  for (const [action, from] of Object.entries(ALLOWED))
+    it(`does ${action} only where the job's status allows it`, async () => {
+      for (const status of STATUSES) {
+        const { result, error, service } = await run(action, { printJob: [{ status }] });
+        if (from.includes(status)) assert.equal(result?.status, 'success');
+        else {
+          assert.equal(error?.code, 'NOT_ACCEPTED', `${action} in ${status}`);
+          assert.match(error?.message ?? '', new RegExp(`"${action}".* is ${status}:`));
+          assert.equal(service.count('jobAction'), 0);
+        }
+      }
+    });
+
+  it('leaves states that it does not know to the service', async () => {
+    for (const wire of [{ status: 'brand_new' }, {}, null, [], [{ status: 'printing' }], { status: 5 }])
+      assert.equal((await run('pause', { printJob: [wire] })).result?.status, 'success');
+  });
+
+  it('asks nothing before actions that have no rule', async () => {
+    for (const action of ['force', 'move', 'duplicate', 'approve', 'constructor']) {
+      const { result, service } = await run(action, {});
+      assert.equal(result?.action, action);
+      assert.deepEqual(
+        service.calls.map(({ ids }) => ids),
+        [{ cluster_id: 'c', cluster_job_id: 'j', action }],
+      );
+    }
+  });
+
+  it('tells how it goes, and gives what is known', async () => {
+    const { result, stages } = await run('pause', {
+      printJob: [{ status: 'printing', cloud_job_id: 'stored', printer_uuid: 'p', is_online: true }],
+      jobAction: [{ action_id: 'a', status: 'pending' }],
+      actionStatus: [{ status: 'sent' }, { action_id: 'a', status: 'success', extra: 1 }],
+    });
+    assert.deepEqual(stages, ['sending', 'sent']);
+    assert.deepEqual(result, {
+      actionId: 'a',
+      action: 'pause',
+      status: 'success',
+      clusterJobId: 'j',
+      ids: { clusterId: 'c', clusterJobId: 'j', jobId: 'stored', printerId: 'p', actionId: 'a' },
+      raw: { action_id: 'a', status: 'success', extra: 1 },
+    });
+  });
+
+  it('refuses where the printer is offline', async () => {
+    const { error } = await run('pause', { printJob: [{ status: 'printing', is_online: false }] });
+    assert.equal(error?.code, 'NOT_ACCEPTED');
+    assert.match(error?.message ?? '', /offline/);
+  });
+
+  it('ends in TIMEOUT where nothing is ever heard, and in ACTION_FAILED after a word that is new', async () => {
+    const pending = { action_id: 'a', status: 'pending' };
+    const script = { printJob: [{ status: 'printing' }], jobAction: [pending] };
+    const never = await run('pause', { ...script, actionStatus: [{ status: 'sent' }] }, 7);
+    assert.equal(never.error?.code, 'TIMEOUT');
+    assert.deepEqual(never.error?.ids, { clusterId: 'c', clusterJobId: 'j', actionId: 'a' });
+    const odd = await run('pause', { ...script, actionStatus: [{ status: 'odd' }] }, 7);
+    assert.equal(odd.error?.code, 'ACTION_FAILED');
+    assert.match(odd.error?.message ?? '', /"pause".*odd/);
+  });
+
+  it('says so where the action may have been carried out, and sends it no second time', async () => {
+    for (const error of [
+      new PrintingError('NETWORK', 'Broken.', { fate: 'lost' }),
+      new PrintingError('SERVICE_ERROR', 'Broken.', { fate: 'lost', statusCode: 502, serviceCode: 'x' }),
+    ]) {
+      const got = await run('duplicate', { jobAction: [error] });
+      assert.equal(got.error?.code, error.code);
+      assert.match(got.error?.message ?? '', /look at the job/);
+      assert.deepEqual(
+        [got.error?.cause, got.error?.statusCode, got.error?.serviceCode],
+        [error, error.statusCode, error.serviceCode],
+      );
+      assert.equal(got.service.calls.length, 1);
+    }
+    const unsent = new PrintingError('NETWORK', 'No connection.', { fate: 'unsent' });
+    assert.equal((await run('duplicate', { jobAction: [unsent] })).error?.message, 'No connection.');
+  });
+
+  it('survives any answer', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), async (job, first, next) => {
+        const { result, error } = await run('abort', { printJob: [job], jobAction: [first], actionStatus: [next] }, 3);
+        assert.ok(result ?? error instanceof PrintingError);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Agent } from 'undici';
+import { download, type DownloadOptions } from '../../../lib/http/download';
+import { Http } from '../../../lib/http/http';
+import { PrintingError } from '../../../lib/service/errors';
+
+describe('http/download', () => {
+  let server: Server;
+  let base: string;
+  let http: Http;
+  let seen: IncomingMessage[];
+  let respond: (request: IncomingMessage, response: ServerResponse) => void;
+
+  const get = (options: Partial<DownloadOptions> = {}, path = '/file?signature=secret') =>
+    download(http, base + path, { what: 'the file', ...options });
+  const all = async (options: Partial<DownloadOptions> = {}) => {
+    const { stream, ...about } = await get(options);
+    const parts: Buffer[] = [];
+    for await (const part of stream as AsyncIterable<Buffer>) parts.push(part);
+    return { ...about, bytes: Buffer.concat(parts).toString() };
+  };
+  const fails = (work: Promise<unknown>, code: string, fate?: string) =>
+    assert.rejects(work, (error: unknown) => {
+      assert.ok(error instanceof PrintingError, String(error));
+      assert.equal(error.code, code, error.message);
+      if (fate) assert.equal(error.fate, fate);
+      assert.doesNotMatch(error.message, /secret|127\.0\.0\.1|example/);
+      assert.match(error.message, /^[A-Z].*[^.]\.$/);
+      return true;
+    });
+  /** Whether every connection of the client came free or was closed. */
+  const idle = async () => {
+    for (let turn = 0; turn < 200; turn++) {
+      const open = await new Promise<number>((resolve, reject) =>
+        server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+      );
+      if (open === 0) return true;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return false;
+  };
+
+  beforeEach(async () => {
+    seen = [];
+    server = createServer((request, response) => {
+      seen.push(request);
+      respond(request, response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    http = new Http(new Agent());
+  });
+  afterEach(async () => {
+    await http.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('gives type, size and bytes, without a bearer', async () => {
+    respond = (_, response) =>
+      response.writeHead(200, { 'content-type': 'Image/PNG; charset=x', 'content-length': '5' }).end('bytes');
+    assert.deepEqual(await all(), { contentType: 'image/png', size: 5, bytes: 'bytes' });
+    const [request] = seen;
+    assert.deepEqual([request?.method, request?.headers.authorization], ['GET', undefined]);
+    assert.equal(request?.headers['accept-encoding'], 'identity');
+  });
+
+  it('gives what it can of an answer without type and size', async () => {
+    respond = (_, response) => void response.write('by', () => response.end('tes'));
+    assert.deepEqual(await all(), { contentType: null, size: null, bytes: 'bytes' });
+    respond = (_, response) => response.writeHead(204).end();
+    assert.deepEqual(await all(), { contentType: null, size: null, bytes: '' });
+  });
+
+  for (const [name, url] of [
+    ['a relative address', '/image.png'],
+    ['another scheme', 'ftp://files.example/secret'],
+    ['a script', 'javascript:alert("secret")'],
+    ['a file', 'file:///etc/passwd?secret'],
+    ['plain http elsewhere', 'http://files.example/secret'],
+    ['plain http to a name that looks like this machine', 'http://127.0.0.1.example/secret'],
+    ['nothing', undefined],
+    ['null', null],
+    ['a number', 5],
+    ['an object', { url: 'https://files.example/secret' }],
+  ] as const)
+    it(`refuses ${name} without asking anybody`, async () => {
+      await fails(download(http, url, { what: 'the file' }), 'SERVICE_ERROR', 'refused');
+      assert.equal(seen.length, 0);
+    });
+
+  for (const [status, fate] of [
+    [403, 'refused'],
+    [404, 'refused'],
+    [410, 'refused'],
+    [304, 'refused'],
+    [429, 'lost'],
+    [500, 'lost'],
+    [503, 'lost'],
+  ] as const)
+    it(`tells status ${status} as SERVICE_ERROR`, async () => {
+      respond = (_, response) => response.writeHead(status).end('<Error>secret</Error>');
+      await fails(all(), 'SERVICE_ERROR', fate);
+      await assert.rejects(all(), { statusCode: status });
+    });
+
+  describe('kinds', () => {
+    const answer = (contentType: string | undefined) => {
+      respond = (_, response) => response.writeHead(200, contentType ? { 'content-type': contentType } : {}).end('x');
+    };
+    for (const contentType of ['image/png', 'IMAGE/JPEG', 'application/octet-stream', 'binary/octet-stream', undefined])
+      it(`takes ${contentType} for an image`, async () => {
+        answer(contentType);
+        assert.equal((await all({ accept: 'image/*' })).bytes, 'x');
+        assert.equal(seen[0]?.headers.accept, 'image/*');
+      });
+    for (const contentType of ['text/html', 'application/json', 'application/xml; charset=utf-8', 'imagex/png', 'text'])
+      it(`refuses ${contentType} for an image`, async () => {
+        answer(contentType);
+        await fails(all({ accept: 'image/*' }), 'SERVICE_ERROR', 'refused');
+      });
+    it('takes one kind only where one is named', async () => {
+      answer('text/csv; header=present');
+      assert.equal((await all({ accept: 'text/csv' })).contentType, 'text/csv');
+      await fails(all({ accept: 'text/plain' }), 'SERVICE_ERROR');
+    });
+  });
+
+  describe('limits', () => {
+    it('does not begin with a body that is announced too large', async () => {
+      respond = (_, response) => void response.writeHead(200, { 'content-length': '1000000' }).write('x');
+      await fails(get({ maxBytes: 999_999 }), 'TOO_LARGE');
+      assert.ok(await idle(), 'the connection was left open');
+    });
+
+    it('breaks off one that grows too large', async () => {
+      respond = (_, response) => {
+        const more = (): unknown => response.write(Buffer.alloc(10_000), (error) => (error ? undefined : more()));
+        more();
+      };
+      await fails(all({ maxBytes: 100_000 }), 'TOO_LARGE');
+      assert.ok(await idle(), 'the connection was left open');
+    });
+
+    it('takes one that is just as large as allowed', async () => {
+      respond = (_, response) => response.end(Buffer.alloc(100_000, 'x'));
+      assert.equal((await all({ maxBytes: 100_000 })).bytes.length, 100_000);
+    });
+  });
+
+  describe('redirects', () => {
+    const to = (location: string, status = 302) => {
+      respond = ({ url }, response) =>
+        url === '/end' ? response.end('there') : response.writeHead(status, { location }).end();
+    };
+    for (const status of [301, 302, 303, 307, 308])
+      it(`follows ${status}`, async () => {
+        to('/end', status);
+        assert.equal((await all()).bytes, 'there');
+        assert.equal(seen.length, 2);
+      });
+    it('does not follow to where a signed address may not go', async () => {
+      to('http://files.example/secret');
+      await fails(all(), 'SERVICE_ERROR');
+      to('file:///etc/passwd');
+      await fails(all(), 'SERVICE_ERROR');
+      assert.equal(seen.length, 2);
+    });
+    it('ends after five', async () => {
+      to('/again');
+      await fails(all(), 'SERVICE_ERROR');
+      assert.equal(seen.length, 6);
+    });
+  });
+
+  it('fails with NETWORK where nobody listens, and where the answer breaks off', async () => {
+    respond = (_, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('half', () => response.destroy());
+    };
+    await fails(all(), 'NETWORK', 'lost');
+    respond = (request) => request.socket.destroy();
+    await fails(all(), 'NETWORK');
+    await fails(download(http, 'http://127.0.0.1:1/secret', { what: 'the file' }), 'NETWORK', 'unsent');
+  });
+
+  it('ends with the reason of its signal, before and in the middle', async () => {
+    const early = new AbortController();
+    respond = () => early.abort(new PrintingError('TIMEOUT', 'Too late.'));
+    await fails(all({ signal: early.signal }), 'TIMEOUT');
+    const late = new AbortController();
+    respond = (_, response) =>
+      response.write('some', () => setImmediate(() => late.abort(new PrintingError('TIMEOUT', 'Too late.'))));
+    await fails(all({ signal: late.signal }), 'TIMEOUT');
+    assert.ok(await idle());
+  });
+
+  it('lets go of the connection when its stream is destroyed, read or not', async () => {
+    respond = (_, response) => void response.write('some');
+    (await get()).stream.destroy();
+    const { stream } = await get();
+    for await (const _ of stream) break;
+    assert.ok(await idle());
+  });
+
+  it('tells who reads late that it broke off meanwhile', async () => {
+    respond = (_, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('half', () => response.destroy());
+    };
+    const { stream } = await get();
+    assert.ok(await idle());
+    await fails(stream.toArray(), 'NETWORK');
+  });
+});

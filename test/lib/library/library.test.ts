@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { getEventListeners } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { AccountConfig } from '../../../lib/account/settings';
+import type { Client } from '../../../lib/client';
+import { PrintingError, type ErrorCode } from '../../../lib/service/errors';
+import { PROJECT_FILES, TOOLPATHS } from '../../../lib/service/file-types';
+import type { StoredKind, StoredRef } from '../../../lib/service/stored-file';
+import type { Source } from '../../../lib/upload/source';
+import { startSimulator, type Simulator } from '../../../simulator';
+import { FastClock } from '../../helpers/fast-clock';
+import { MemoryStore } from '../../helpers/memory-store';
+import { signedInClient } from '../../helpers/simulated-client';
+
+const MIB = 1024 * 1024;
+const MESH = Buffer.from('solid cube\nendsolid cube\n');
+
+describe('library/library', () => {
+  let simulator: Simulator;
+  let client: Client;
+  let folder: string;
+  let closing: AbortController;
+
+  async function open(config: AccountConfig = {}): Promise<void> {
+    // Waits between tries take no time, timeouts do.
+    client = await signedInClient(simulator, { store: new MemoryStore(), clock: new FastClock(50), config });
+  }
+  beforeEach(async () => {
+    simulator = await startSimulator();
+    folder = await mkdtemp(join(tmpdir(), 'library-'));
+    closing = new AbortController();
+    await open();
+  });
+  afterEach(async () => {
+    await client.close();
+    await simulator.close();
+    await rm(folder, { recursive: true });
+    assert.equal(getEventListeners(closing.signal, 'abort').length, 0, 'lets go of its node');
+  });
+
+  const limits = (timeout = 600) => ({ timeout, signal: closing.signal });
+  const bytes = (content: Buffer, name: string): Source => ({ kind: 'bytes', bytes: content, name });
+  const store = (source: Source, kind: StoredKind = 'file', timeout = 600) =>
+    client.library.upload(source, kind, { ...limits(timeout), onStage: () => undefined });
+  async function stored(content = MESH): Promise<StoredRef & { kind: 'file' }> {
+    const { file } = await store(bytes(content, 'cube.stl'));
+    simulator.requests.clear();
+    return { kind: 'file', id: file.fileId ?? '' };
+  }
+  const fetched = async (ref: StoredRef, path: string | null = null, timeout = 600) =>
+    (await client.library.download(ref, { ...limits(timeout), path, onProgress: () => undefined })).content;
+  const fails = async (work: Promise<unknown>, code: ErrorCode, words = /./): Promise<PrintingError> => {
+    const error = await work.then(
+      () => assert.fail(`${code} was expected`),
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof PrintingError, String(error));
+    assert.equal(error.code, code, error.message);
+    assert.match(error.message, words);
+    assert.doesNotMatch(`${error.message} ${String(error.cause)}`, /signature|127\.0\.0\.1/, 'no address in errors');
+    return error;
+  };
+  const count = (endpoint: string) => simulator.requests.count(endpoint);
+
+  describe('upload', () => {
+    for (const [kind, types] of [
+      ['file', PROJECT_FILES],
+      ['job', TOOLPATHS],
+    ] as const)
+      for (const { extension, contentType } of types)
+        it(`${extension} goes up as ${contentType}, as a ${kind}`, async () => {
+          const content = randomBytes(5000);
+          const { file, raw } = await store(bytes(content, `Part${extension}`), kind);
+          assert.deepEqual(
+            [file.name, file.fileSize, file.contentType, file.status],
+            [`Part${extension}`, 5000, contentType, 'uploaded'],
+          );
+          const id = kind === 'job' ? file.jobId : file.fileId;
+          assert.equal(raw[`${kind}_id`], id);
+          assert.deepEqual(await fetched({ kind, id: id ?? '' }), content);
+          const [register, other] =
+            kind === 'job' ? ['registerUpload', 'registerFile'] : ['registerFile', 'registerUpload'];
+          assert.deepEqual([count(register), count(other)], [1, 0]);
+        });
+
+    it('sends the origin of the account', async () => {
+      await client.close();
+      await open({ origin: 'https://flows.example.org' });
+      const { raw } = await store(bytes(MESH, 'cube.stl'));
+      assert.equal(raw.origin, 'https://flows.example.org');
+    });
+
+    it('sends again, to a fresh address, what broke off on the way', async () => {
+      simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 10_000 });
+      const content = randomBytes(200_000);
+      const { file } = await store(bytes(content, 'cube.stl'));
+      assert.equal(count('registerFile'), 2);
+      assert.deepEqual(await fetched({ kind: 'file', id: file.fileId ?? '' }), content);
+    });
+
+    it('waits until it is confirmed, and fills in what the record leaves out', async () => {
+      simulator.faults.add({ endpoint: 'getFile', times: 3, set: { 'data.status': 'uploading' } });
+      simulator.faults.add({ endpoint: 'getFile', remove: ['data.file_name', 'data.file_size', 'data.content_type'] });
+      const { file } = await store(bytes(MESH, 'cube.stl'));
+      assert.deepEqual([file.name, file.fileSize, file.contentType], ['cube.stl', MESH.length, 'model/stl']);
+      assert.equal(count('getFile'), 4);
+    });
+
+    it('tells what the service could not take, with the id', async () => {
+      const fault = { 'data.status': 'failed', 'data.status_description': 'no mesh in it' };
+      simulator.faults.add({ endpoint: 'getFile', set: fault });
+      const error = await fails(store(bytes(MESH, 'cube.stl')), 'UPLOAD_FAILED', /no mesh in it/);
+      assert.equal(error.ids.fileId, simulator.world.libraryFiles()[0]?.fileId);
+    });
+
+    it('refuses before anything is sent', async () => {
+      await fails(store(bytes(MESH, 'cube.gcode')), 'UNSUPPORTED_FILE_TYPE', /choose the kind "print job"/);
+      await fails(store(bytes(MESH, 'cube.stl'), 'job'), 'UNSUPPORTED_FILE_TYPE', /choose the kind "project file"/);
+      await fails(store(bytes(MESH, 'nul.stl')), 'INVALID_INPUT', /file name .* reserved/);
+      await fails(store(bytes(Buffer.alloc(0), 'cube.stl')), 'FILE_NOT_READABLE');
+      const big: Source = { kind: 'stream', stream: Readable.from([MESH]), size: 1024 ** 3 + 1, name: 'cube.stl' };
+      await fails(store(big), 'INVALID_INPUT', /1 GiB/);
+      assert.equal(count('registerFile') + count('registerUpload'), 0);
+    });
+
+    it('uses up a stream in any case, and says when it has another size', async () => {
+      const good = Readable.from([MESH]);
+      await store({ kind: 'stream', stream: good, size: MESH.length, name: 'cube.stl' });
+      const short = Readable.from([MESH]);
+      await fails(store({ kind: 'stream', stream: short, size: 1000, name: 'cube.stl' }), 'FILE_CHANGED');
+      const unwanted = Readable.from([MESH]);
+      await fails(store({ kind: 'stream', stream: unwanted, size: 5, name: 'cube.exe' }), 'UNSUPPORTED_FILE_TYPE');
+      assert.deepEqual([good.destroyed, short.destroyed, unwanted.destroyed], [true, true, true]);
+    });
+
+    it('ends in its timeout, or with its node', async () => {
+      simulator.faults.add({ endpoint: 'storagePut', hang: true, times: 'always' });
+      await fails(store(bytes(MESH, 'cube.stl'), 'file', 10), 'TIMEOUT', /within 10 s/);
+      const work = store(bytes(MESH, 'cube.stl'));
+      setTimeout(() => closing.abort(new PrintingError('TIMEOUT', 'The node was closed.')), 50);
+      await fails(work, 'TIMEOUT', /closed/);
+      await fails(store(bytes(MESH, 'cube.stl')), 'TIMEOUT', /closed/);
+    });
+  });
+
+  describe('download', () => {
+    it('into memory and into a file, with progress', async () => {
+      const content = randomBytes(3 * MIB);
+      const ref = await stored(content);
+      const told: [number, number | null][] = [];
+      const path = join(folder, 'saved.stl');
+      const { content: where, raw } = await client.library.download(ref, {
+        ...limits(),
+        path,
+        onProgress: (...progress) => told.push(progress),
+      });
+      assert.equal(where, path);
+      assert.equal(raw.file_id, ref.id);
+      assert.deepEqual(await readFile(path), content);
+      assert.deepEqual(await fetched(ref), content);
+      assert.deepEqual(told[0], [0, content.length]);
+      assert.deepEqual(told.at(-1), [content.length, content.length]);
+      assert.ok(told.every(([bytes], index) => bytes >= (told[index - 1]?.[0] ?? 0)));
+    });
+
+    it('of a big file stays small in memory', async () => {
+      const path = join(folder, 'big.stl');
+      const size = 64 * MIB;
+      const block = randomBytes(MIB);
+      await writeFile(path, Buffer.concat(Array.from({ length: 64 }, () => block)));
+      const { file } = await store({ kind: 'file', path });
+      const before = process.memoryUsage();
+      let most = 0;
+      await client.library.download(
+        { kind: 'file', id: file.fileId ?? '' },
+        {
+          ...limits(60_000),
+          path: join(folder, 'copy.stl'),
+          onProgress: () => {
+            const { arrayBuffers } = process.memoryUsage();
+            most = Math.max(most, arrayBuffers - before.arrayBuffers);
+          },
+        },
+      );
+      const hash = async (name: string) => {
+        const sum = createHash('sha256');
+        await pipeline(createReadStream(join(folder, name)), sum);
+        return sum.digest('hex');
+      };
+      assert.equal(await hash('copy.stl'), await hash('big.stl'));
+      assert.ok(most < size / 2, `${Math.round(most / MIB)} MiB`);
+    }).timeout(20_000);
+
+    for (const cut of ['connection', 'body'] as const)
+      it(`with a ${cut} cut off goes on with a fresh address, and nobody sees half a file`, async () => {
+        const content = randomBytes(MIB);
+        const ref = await stored(content);
+        const path = join(folder, 'saved.stl');
+        await writeFile(path, 'earlier');
+        simulator.faults.add({ endpoint: 'storageGet', times: 2, cut });
+        assert.equal(await fetched(ref, path), path);
+        assert.deepEqual(await readFile(path), content);
+        assert.deepEqual([count('getFile'), count('storageGet')], [3, 3]);
+        assert.deepEqual(await readdir(folder), ['saved.stl']);
+      });
+
+    it('takes a fresh address where one is too old, once', async () => {
+      const ref = await stored();
+      simulator.faults.add({ endpoint: 'storageGet', status: 403 });
+      assert.deepEqual(await fetched(ref), MESH);
+      simulator.faults.add({ endpoint: 'storageGet', status: 403, times: 'always' });
+      const error = await fails(fetched(ref), 'SERVICE_ERROR', /refused the library file with status 403/);
+      assert.deepEqual([error.statusCode, error.ids.fileId], [403, ref.id]);
+      assert.equal(count('storageGet'), 4);
+    });
+
+    it('gives up after five tries, and leaves the earlier file', async () => {
+      const ref = await stored();
+      const path = join(folder, 'saved.stl');
+      await writeFile(path, 'earlier');
+      simulator.faults.add({ endpoint: 'storageGet', reset: true, times: 'always' });
+      const error = await fails(fetched(ref, path), 'NETWORK');
+      assert.equal(error.ids.fileId, ref.id);
+      assert.equal(count('storageGet'), 5);
+      assert.deepEqual(await readdir(folder), ['saved.stl']);
+      assert.equal(await readFile(path, 'utf8'), 'earlier');
+    });
+
+    it('begins no wait that passes its timeout', async () => {
+      const ref = await stored();
+      simulator.faults.add({ endpoint: 'storageGet', status: 503, times: 'always' });
+      await fails(fetched(ref, null, 6), 'SERVICE_ERROR', /failed with status 503/);
+      assert.ok(count('storageGet') < 5);
+    });
+
+    it('tells what is longer or shorter than the record says', async () => {
+      const ref = await stored();
+      for (const size of [5, 5000]) {
+        const fault = simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.file_size': size } });
+        const sent = size === 5 ? 'more' : String(MESH.length);
+        await fails(fetched(ref), 'FILE_CHANGED', new RegExp(`${size} bytes but sent ${sent}`));
+        fault.remove();
+      }
+    });
+
+    it('takes a record without a size by what comes', async () => {
+      const ref = await stored();
+      simulator.faults.add({ endpoint: 'getFile', remove: ['data.file_size'] });
+      assert.deepEqual(await fetched(ref), MESH);
+    });
+
+    it('refuses what a message can not hold, a file can', async () => {
+      const ref = await stored();
+      const size = 256 * MIB + 1;
+      simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.file_size': size } });
+      await fails(fetched(ref), 'TOO_LARGE', /256 MiB/);
+      assert.equal(count('storageGet'), 0);
+      await fails(fetched(ref, join(folder, 'saved.stl')), 'FILE_CHANGED');
+    });
+
+    it('needs an address to download from', async () => {
+      const ref = await stored();
+      const remove = ['data.download_url'];
+      simulator.faults.add({ endpoint: 'getFile', set: { 'data.status': 'uploading' }, remove });
+      await fails(fetched(ref), 'NOT_FOUND', /nothing to download .*status uploading/);
+      simulator.faults.add({ endpoint: 'getFile', remove });
+      await fails(fetched(ref), 'SERVICE_ERROR', /no address/);
+      simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.download_url': 'ftp://elsewhere/' } });
+      await fails(fetched(ref), 'SERVICE_ERROR', /no usable address/);
+    });
+
+    it('sends no bearer to the store', async () => {
+      // The simulator's store refuses requests that bear one.
+      assert.deepEqual(await fetched(await stored()), MESH);
+    });
+
+    it('ends in its timeout, or with its node, without a trace', async () => {
+      const ref = await stored();
+      const path = join(folder, 'saved.stl');
+      simulator.faults.add({ endpoint: 'storageGet', hang: true, times: 'always' });
+      const error = await fails(fetched(ref, path, 10), 'TIMEOUT', /within 10 s/);
+      assert.equal(error.ids.fileId, ref.id);
+      const work = fetched(ref, path);
+      setTimeout(() => closing.abort(new PrintingError('TIMEOUT', 'The node was closed.')), 50);
+      await fails(work, 'TIMEOUT', /closed/);
+      assert.deepEqual(await readdir(folder), []);
+    });
+  });
+
+  describe('info and delete', () => {
+    it('tell of an answer that says nothing', async () => {
+      const ref = await stored();
+      simulator.faults.add({ endpoint: 'getFile', transform: () => ({ data: [] }) });
+      await fails(client.library.info(ref, limits()), 'SERVICE_ERROR', /is empty/);
+      assert.equal((await client.library.info(ref, limits())).file.name, 'cube.stl');
+    });
+
+    for (const status of [200, 202, 204])
+      it(`take ${status} as deleted`, async () => {
+        const ref = await stored();
+        // 204 is what the simulator answers by itself.
+        if (status !== 204) simulator.faults.add({ endpoint: 'deleteFile', when: 'after', status });
+        await client.library.remove(ref, limits());
+        assert.equal(simulator.world.libraryFiles().length, 0);
+      });
+
+    it('say what a refusal to delete may mean', async () => {
+      const ref = await stored();
+      simulator.faults.add({ endpoint: 'deleteFile', status: 405 });
+      const error = await fails(client.library.remove(ref, limits()), 'SERVICE_ERROR', /may not support deleting/);
+      assert.deepEqual([error.statusCode, error.ids.fileId], [405, ref.id]);
+      await client.library.remove(ref, limits());
+      const gone = await fails(client.library.remove(ref, limits()), 'NOT_FOUND', /gone already/);
+      assert.deepEqual([gone.statusCode, gone.serviceCode], [404, 'recordNotFound']);
+      await fails(client.library.remove({ kind: 'job', id: 'x'.repeat(44) }, limits()), 'NOT_FOUND', /the stored job/);
+    });
+
+    it('send a deletion once', async () => {
+      const ref = await stored();
+      simulator.faults.add({ endpoint: 'deleteFile', when: 'after', reset: true });
+      await fails(client.library.remove(ref, limits()), 'NETWORK');
+      assert.equal(count('deleteFile'), 1);
+    });
+  });
+});

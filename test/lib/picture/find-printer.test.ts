@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { findPrinter } from '../../../lib/picture/find-printer';
+import { PrintingError } from '../../../lib/service/errors';
+import { ScriptedService } from '../../helpers/scripted-service';
+
+const NIL = '00000000-0000-0000-0000-000000000000';
+const UUID = '6b9b5f3e-7a5c-4e0b-8f3e-1d2c3b4a5f60';
+
+describe('picture/find-printer', () => {
+  const cluster = (changes: object = {}) => ({
+    cluster_id: 'c',
+    host_guid: UUID,
+    friendly_name: 'Workbench',
+    is_online: true,
+    ...changes,
+  });
+  const host = { uuid: 'host', friendly_name: 'Left one' };
+  const { signal } = new AbortController();
+  const find = async (clusters: unknown, status?: unknown, printerId: string | null = null) => {
+    const service = new ScriptedService({
+      clusters: [clusters],
+      ...(status === undefined ? {} : { clusterStatus: [status] }),
+    });
+    const found = await findPrinter(service, 'c', printerId, { signal, until: 1e9 });
+    return { ...found, calls: service.calls.length };
+  };
+  const refused = (work: Promise<unknown>, code: string) => assert.rejects(work, { name: 'PrintingError', code });
+
+  it('takes the host printer of the list, by one call', async () => {
+    const found = await find([cluster({ cluster_id: 'other' }), cluster({ host_printer: host })]);
+    assert.deepEqual(found, { printerId: 'host', name: 'Left one', calls: 1 });
+    const nil = await find([cluster({ host_printer: { uuid: NIL } })]);
+    assert.deepEqual(nil, { printerId: NIL, name: 'Workbench', calls: 1 });
+  });
+
+  it('takes the first printer of the status where the list has none', async () => {
+    const found = await find([cluster()], { is_online: true, printers: [{ uuid: 'p1' }, { uuid: 'p2' }] });
+    assert.deepEqual(found, { printerId: 'p1', name: 'Workbench', calls: 2 });
+    const unlisted = await find([], [{ printers: [{ uuid: 'p1', friendly_name: 'One' }] }]);
+    assert.deepEqual(unlisted, { printerId: 'p1', name: 'One', calls: 2 });
+  });
+
+  it('takes the host guid as a last resort, if it is one that a printer could have', async () => {
+    assert.equal((await find([cluster()], { printers: [] })).printerId, UUID);
+    await refused(find([cluster({ host_guid: '0123456789ABCDEF0123' })], {}), 'NOT_FOUND');
+    await refused(find([], null), 'NOT_FOUND');
+  });
+
+  it('takes the printer that is named, and its name where it is told', async () => {
+    assert.deepEqual(await find([cluster({ host_printer: host })], undefined, 'host'), {
+      printerId: 'host',
+      name: 'Left one',
+      calls: 1,
+    });
+    assert.equal((await find([cluster({ host_printer: host })], undefined, 'second')).name, null);
+    const unlisted = await find([], { printers: [{ uuid: 'p1' }, { uuid: 'p2', friendly_name: 'Two' }] }, 'p2');
+    assert.deepEqual(unlisted, { printerId: 'p2', name: 'Two', calls: 2 });
+  });
+
+  it('finds out first that a printer is offline', async () => {
+    await refused(find([cluster({ is_online: false, host_printer: host })]), 'NOT_ACCEPTED');
+    await refused(find([cluster({ is_online: false })], undefined, 'named'), 'NOT_ACCEPTED');
+    await refused(find([cluster({ is_online: null })], { is_online: false, printers: [host] }), 'NOT_ACCEPTED');
+    await refused(find([], { is_online: false }, 'named'), 'NOT_ACCEPTED');
+  });
+
+  it('tells an unknown cluster as what the service says', async () => {
+    await refused(find([], new PrintingError('NOT_FOUND', 'No such cluster.')), 'NOT_FOUND');
+  });
+
+  it('survives any answer', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), async (listed, status) => {
+        await find([cluster({ host_printer: listed, is_online: listed })], status).then(
+          ({ printerId }) => assert.ok(printerId),
+          (error: unknown) => assert.ok(error instanceof PrintingError, String(error)),
+        );
+      }),
+    );
+  });
+});

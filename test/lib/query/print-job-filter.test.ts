@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { filterQueries, fits, readPrintJobFilter } from '../../../lib/query/print-job-filter';
+import { PrintingError } from '../../../lib/service/errors';
+
+const ALL = { status: [], sentFrom: [], clusterIds: [], search: '', privateOnly: false };
+const refused = (given: unknown, words: RegExp) =>
+  assert.throws(
+    () => readPrintJobFilter(given),
+    (error) => error instanceof PrintingError && error.code === 'INVALID_INPUT' && words.test(error.message),
+  );
+
+describe('query/print-job-filter', () => {
+  it('reads an object or its JSON', () => {
+    const filter = {
+      status: 'waiting',
+      sentFrom: ['usb', 'usb'],
+      clusterIds: ['a', 'b'],
+      search: ' cube ',
+      privateOnly: true,
+    };
+    const read = { status: ['waiting'], sentFrom: ['usb'], clusterIds: ['a', 'b'], search: 'cube', privateOnly: true };
+    assert.deepEqual(readPrintJobFilter(filter), read);
+    assert.deepEqual(readPrintJobFilter(JSON.stringify(filter)), read);
+    assert.deepEqual(readPrintJobFilter(undefined), ALL);
+    assert.deepEqual(readPrintJobFilter({ status: null }), ALL);
+  });
+
+  it('says what is wrong', () => {
+    for (const given of ['waiting', '[]', 5, ['waiting'], null, Buffer.from('{}')]) refused(given, /must be an object/);
+    refused({ state: 'waiting' }, /has no "state", but status, sentFrom, clusterIds, search, privateOnly/);
+    refused({ search: 5 }, /search/);
+    refused({ privateOnly: 'yes' }, /privateOnly/);
+    refused({ status: ['waiting', 5] }, /status/);
+    refused({ clusterIds: '' }, /clusterIds/);
+  });
+
+  it('never fails otherwise', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), fc.json()), (given) => {
+        try {
+          readPrintJobFilter(given);
+        } catch (error) {
+          assert.ok(error instanceof PrintingError);
+        }
+      }),
+    );
+  });
+
+  it('asks the service for one thing at a time, and for each status', () => {
+    assert.deepEqual(filterQueries(ALL), [{}]);
+    assert.deepEqual(filterQueries({ ...ALL, sentFrom: ['usb'], clusterIds: ['a'], search: 'x', privateOnly: true }), [
+      { sent_from: 'usb', cluster_ids: 'a', search: 'x', private_only: 'true' },
+    ]);
+    assert.deepEqual(filterQueries({ ...ALL, status: ['waiting', 'deleted'], clusterIds: ['a', 'b'] }), [
+      { status: 'waiting' },
+      { status: 'deleted' },
+    ]);
+  });
+
+  it('leaves out what an answer has too much, as far as it tells', () => {
+    const filter = { ...ALL, status: ['waiting'], clusterIds: ['a', 'b'], sentFrom: ['usb'] };
+    assert.equal(fits(filter, { state: 'waiting', cluster_id: 'b', sent_from: 'usb' }), true);
+    assert.equal(fits(filter, {}), true);
+    for (const wire of [{ state: 'history' }, { cluster_id: 'c' }, { sent_from: 'cloud' }])
+      assert.equal(fits(filter, wire), false);
+    assert.equal(fits(ALL, { state: 'new', cluster_id: 'c' }), true);
+  });
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import { Queries, type Query } from '../../../lib/query/queries';
+import { PrintingError } from '../../../lib/service/errors';
+import type { EndpointName } from '../../../lib/service/paths';
+import { ManualClock } from '../../helpers/manual-clock';
+
+type Reply = (endpoint: EndpointName, options: CallOptions) => unknown;
+
+describe('query/queries', () => {
+  let clock: ManualClock;
+  beforeEach(() => {
+    clock = new ManualClock();
+  });
+  afterEach(() => assert.equal(clock.waiting, 0, 'no timer is left'));
+
+  function open(reply: Reply, overrides = {}) {
+    const calls: { endpoint: EndpointName; options: CallOptions }[] = [];
+    const service: Service = {
+      async call(endpoint, options): Promise<Answer> {
+        calls.push({ endpoint, options });
+        const data = await reply(endpoint, options);
+        if (data instanceof Error) throw data;
+        return { status: 200, data, body: { data } };
+      },
+    };
+    return { queries: new Queries({ service, clock, overrides }), calls };
+  }
+  const signal = () => new AbortController().signal;
+  /** Waits until the call is called off. */
+  const hang: Reply = (_, { signal: given }) =>
+    new Promise((_resolve, reject) => given?.addEventListener('abort', () => reject(given.reason as Error)));
+  const fails = async (work: Promise<unknown>): Promise<PrintingError> => {
+    const error = await work.then(
+      () => assert.fail('it should fail'),
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof PrintingError, String(error));
+    return error;
+  };
+
+  const all: Query[] = [
+    { query: 'clusters' },
+    { query: 'cluster-status', clusterId: 'c' },
+    { query: 'print-jobs', filter: { status: [], sentFrom: [], clusterIds: [], search: '', privateOnly: false } },
+    { query: 'print-job', clusterId: 'c', clusterJobId: 'p' },
+    { query: 'stored-job', id: 'j' },
+    { query: 'library-file', id: 'f' },
+    { query: 'current-user' },
+    { query: 'maintenance', clusterId: 'c' },
+  ];
+  for (const query of all) {
+    it(`${query.query} gives up after a minute`, async () => {
+      const { queries } = open(hang);
+      const work = fails(queries.ask(query, signal()));
+      await clock.advance(59_999);
+      await clock.advance(1);
+      const error = await work;
+      assert.equal(error.code, 'TIMEOUT');
+      assert.match(error.message, /within 60 s: try again later\.$/);
+      const { clusterId, clusterJobId, jobId, fileId } = error.ids;
+      const ids = [clusterId, clusterJobId, jobId, fileId].filter((id) => id !== undefined);
+      const { query: _, filter: __, ...given } = { filter: null, ...query };
+      assert.deepEqual(ids, Object.values(given));
+    });
+
+    it(`${query.query} ends with its node, and lets go of it`, async () => {
+      const { queries } = open(hang);
+      const closing = new AbortController();
+      const work = fails(queries.ask(query, closing.signal));
+      await clock.advance(1);
+      const reason = new PrintingError('TIMEOUT', 'The node was closed.');
+      closing.abort(reason);
+      assert.equal((await work).message, reason.message);
+      assert.equal(getEventListeners(closing.signal, 'abort').length, 0);
+    });
+  }
+
+  it('asks for each status, and gives a job that moved meanwhile once', async () => {
+    const { queries, calls } = open((_, { query }) =>
+      query?.status === 'waiting'
+        ? [{ uuid: 'a', state: 'waiting' }, { uuid: 'b', state: 'waiting' }, { name: 'no id' }, { name: 'none either' }]
+        : [
+            { uuid: 'b', state: 'in_progress' },
+            { uuid: 'c', state: 'history' },
+          ],
+    );
+    const filter = { status: ['waiting', 'in_progress'], sentFrom: [], clusterIds: [], search: '', privateOnly: false };
+    const { payload, raw } = await queries.ask({ query: 'print-jobs', filter }, signal());
+    assert.deepEqual(
+      (payload as { clusterJobId: string | null }[]).map(({ clusterJobId }) => clusterJobId),
+      ['a', 'b', null, null],
+    );
+    assert.equal((raw as unknown[]).length, 6);
+    assert.deepEqual(
+      calls.map(({ options }) => options.query),
+      [{ status: 'waiting' }, { status: 'in_progress' }],
+    );
+  });
+
+  it('takes an array where an object is meant (trap 29)', async () => {
+    const ask = async (query: Query, data: unknown) => (await open(() => data).queries.ask(query, signal())).payload;
+    const job = await ask({ query: 'print-job', clusterId: 'c', clusterJobId: 'p' }, [{ name: 'cube' }]);
+    assert.deepEqual([(job as { name: string }).name, (job as { clusterJobId: string }).clusterJobId], ['cube', 'p']);
+    assert.equal(((await ask({ query: 'stored-job', id: 'j' }, [{ job_name: 'a' }])) as { name: string }).name, 'a');
+    assert.equal(((await ask({ query: 'current-user' }, [{ user_id: 'u' }])) as { userId: string }).userId, 'u');
+    assert.equal(((await ask({ query: 'maintenance', clusterId: 'c' }, { is_due: true })) as unknown[]).length, 1);
+  });
+
+  it('looks for the user at the other address where the first is unknown, unless it was set', async () => {
+    const unknown = new PrintingError('NOT_FOUND', 'Unknown.', { fate: 'refused' });
+    const reply: Reply = (endpoint) => (endpoint === 'currentUser' ? unknown : { user_id: 'u' });
+    const { payload } = await open(reply).queries.ask({ query: 'current-user' }, signal());
+    assert.equal((payload as { userId: string }).userId, 'u');
+    const set = open(reply, { currentUser: 'GET /mine' });
+    assert.equal((await fails(set.queries.ask({ query: 'current-user' }, signal()))).code, 'NOT_FOUND');
+    assert.equal(set.calls.length, 1);
+  });
+});

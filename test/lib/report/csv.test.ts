@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { keysOf } from '../../../lib/report/columns';
+import { CsvReader, type Row } from '../../../lib/report/csv';
+import type { PrintingError } from '../../../lib/service/errors';
+
+/** Reads a table that arrives in parts of the given sizes, the last of them again and again. */
+async function read(table: string | Buffer, ...sizes: number[]): Promise<{ columns: string[]; rows: Row[] }> {
+  const bytes = Buffer.from(table as string);
+  const reader = new CsvReader();
+  const rows: Row[] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    const size = sizes.length > 1 ? (sizes.shift() ?? 1) : (sizes[0] ?? bytes.length);
+    rows.push(...(await reader.read(bytes.subarray(at, at + size))));
+    at += size;
+  }
+  rows.push(...(await reader.end()));
+  return { columns: reader.columns, rows };
+}
+
+const fails = (table: string) =>
+  assert.rejects(read(table), (error: PrintingError) => {
+    assert.equal(error.code, 'SERVICE_ERROR');
+    assert.match(error.message, /^The report can't be read as a CSV table \(CSV_\w+\): .*\.$/);
+    return true;
+  });
+
+describe('report/csv', () => {
+  it('reads cells as they stand, by column', async () => {
+    assert.deepEqual(await read('job,status,n\n a ,finished,007\n"b, ""c""\nd",,1e3\n'), {
+      columns: ['job', 'status', 'n'],
+      rows: [
+        { job: ' a ', status: 'finished', n: '007' },
+        { job: 'b, "c"\nd', status: '', n: '1e3' },
+      ],
+    });
+  });
+
+  for (const [name, separator] of [
+    ['commas', ','],
+    ['semicolons', ';'],
+    ['tabs', '\t'],
+  ] as const)
+    it(`finds out that ${name} separate`, async () => {
+      const others = [',', ';', '\t'].filter((other) => other !== separator).join('');
+      const table =
+        [`"a${others.repeat(4)}"`, 'b', 'c'].join(separator) + '\n' + ['1', `2${others}`, '3'].join(separator);
+      assert.deepEqual(await read(table), {
+        columns: [`a${others.repeat(4)}`, 'b', 'c'],
+        rows: [{ [`a${others.repeat(4)}`]: '1', b: `2${others}`, c: '3' }],
+      });
+    });
+
+  it('takes a byte order mark, CR LF, blank lines and a last line without end', async () => {
+    const wanted = { columns: ['a', 'b'], rows: [{ a: '1', b: 'ä' }, { a: '2', b: '' }] }; // prettier-ignore
+    assert.deepEqual(await read('\uFEFFa,b\r\n1,ä\r\n\r\n2,\r\n'), wanted);
+    assert.deepEqual(await read('\uFEFF"a","b"\r\n1,ä\r\n2,'), wanted);
+    assert.deepEqual(await read('a,b\n1,ä\r\n2,'), wanted, 'both ends of lines in one table');
+  });
+
+  it('reads tables without rows, without a header and without anything', async () => {
+    assert.deepEqual(await read('a;b'), { columns: ['a', 'b'], rows: [] });
+    assert.deepEqual(await read('a;b\r\n'), { columns: ['a', 'b'], rows: [] });
+    assert.deepEqual(await read('one'), { columns: ['one'], rows: [] });
+    for (const empty of ['', '\n', '\r\n\r\n', '\uFEFF']) assert.deepEqual((await read(empty)).rows, []);
+  });
+
+  it('fills up short lines, and keys what is too much by its number', async () => {
+    const { rows } = await read('a,b,column_5\n1\n1,2,3,4,5\n');
+    assert.deepEqual(rows, [
+      { a: '1', b: '', column_5: '' },
+      { a: '1', b: '2', column_5: '3', column_4: '4', column_5_2: '5' },
+    ]);
+  });
+
+  it('numbers repeated names, and names the nameless', () => {
+    assert.deepEqual(keysOf(['a', 'a', 'a']), ['a', 'a_2', 'a_3']);
+    assert.deepEqual(keysOf(['a', 'a', 'a_2', 'a_2']), ['a', 'a_3', 'a_2', 'a_2_2']);
+    assert.deepEqual(keysOf(['', 'a', ' ']), ['column_1', 'a', 'column_3']);
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom('a', 'a_2', 'a_3', '', 'column_2', '__proto__')), (names) => {
+        const keys = keysOf(names);
+        assert.equal(new Set(keys).size, names.length);
+        names.forEach((name, index) => {
+          if (name && names.indexOf(name) === index) assert.equal(keys[index], name);
+        });
+      }),
+    );
+  });
+
+  it('takes names that objects have already', async () => {
+    const { columns, rows } = await read('__proto__,constructor,toString,__proto__\nx,y,z,w\n,,,\n');
+    assert.deepEqual(columns, ['__proto__', 'constructor', 'toString', '__proto___2']);
+    const [first] = rows;
+    assert.deepEqual(Object.entries(first ?? {}), [
+      ['__proto__', 'x'],
+      ['constructor', 'y'],
+      ['toString', 'z'],
+      ['__proto___2', 'w'],
+    ]);
+    assert.equal(Object.getPrototypeOf(first), Object.prototype);
+    assert.equal(({} as Row).x, undefined);
+  });
+
+  it('lets stray quotes pass, and refuses a quote that is never closed', async () => {
+    assert.deepEqual((await read('a,b\n5" nozzle,x\n')).rows, [{ a: '5" nozzle', b: 'x' }]);
+    await fails('a,b\n"never closed,x\n1,2\n');
+    await fails(`a,b\n"${'never closed\n'.repeat(200_000)}`);
+  });
+
+  it('takes a header far too long for a line as one, and does not wait for its end for ever', async () => {
+    await fails(`"${'x'.repeat(3 * 1024 * 1024)}`);
+  });
+
+  it('reads any table the same in whatever parts it arrives', async () => {
+    const cell = fc.string({
+      unit: fc.constantFrom('a', 'ü', '🖨', ',', ';', '\t', '"', '\n', '\r', ' '),
+      maxLength: 8,
+    });
+    const tables = fc.tuple(
+      fc.constantFrom(',', ';', '\t'),
+      fc.constantFrom('\n', '\r\n'),
+      fc.boolean(),
+      fc.array(fc.array(cell, { minLength: 3, maxLength: 3 }), { maxLength: 6 }),
+    );
+    const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 20 });
+    await fc.assert(
+      fc.asyncProperty(tables, sizes, async ([separator, end, bom, cells], parts) => {
+        const quoted = (text: string) =>
+          new RegExp(`["\r\n${separator}]`).test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+        const lines = [['first', 'second', 'third'], ...cells].map((line) => line.map(quoted).join(separator));
+        const table = (bom ? '\uFEFF' : '') + lines.map((line) => line + end).join('');
+        const { columns, rows } = await read(table, ...parts);
+        assert.deepEqual(columns, ['first', 'second', 'third']);
+        assert.deepEqual(
+          rows,
+          cells.map(([first, second, third]) => ({ first, second, third })),
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

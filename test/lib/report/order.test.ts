@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import { orderReport, readReport } from '../../../lib/report/order';
+import { PrintingError } from '../../../lib/service/errors';
+import { ManualClock } from '../../helpers/manual-clock';
+
+const URL = 'https://storage.example/report';
+const range = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-02T00:00:00.5Z') };
+
+/** A service that gives these answers, one after the other, and the last one for ever. */
+class Scripted implements Service {
+  readonly calls: [endpoint: string, options: CallOptions][] = [];
+  #answers: (object | PrintingError)[];
+
+  constructor(...answers: (object | PrintingError)[]) {
+    this.#answers = answers;
+  }
+
+  async call(endpoint: string, options: CallOptions): Promise<Answer> {
+    this.calls.push([endpoint, options]);
+    const [answer = {}] = this.#answers;
+    if (this.#answers.length > 1) this.#answers.shift();
+    if (answer instanceof PrintingError) throw answer;
+    return { status: 200, data: answer, body: { data: answer } };
+  }
+}
+
+describe('report/order', () => {
+  let clock: ManualClock;
+  let known: string[];
+  const { signal } = new AbortController();
+  beforeEach(() => {
+    clock = new ManualClock();
+    known = [];
+  });
+  const limits = (until = Infinity) => ({ signal, until });
+  const order = (service: Service) =>
+    orderReport(service, clock, {
+      clusterIds: ['a', 'b'],
+      reportType: 'print_jobs',
+      range,
+      ...limits(),
+      onOrdered: (id) => known.push(id),
+    });
+  /** What came of it, after so much time. */
+  async function after<T>(seconds: number, work: Promise<T>): Promise<T | 'still waiting'> {
+    const ended = work.catch((error: unknown) => Promise.reject(error as Error));
+    ended.catch(() => undefined);
+    await clock.advance(seconds * 1000);
+    return Promise.race([ended, Promise.resolve('still waiting' as const)]);
+  }
+  const told = (status: unknown, changes = {}) => ({ report_id: 'r', status, ...changes });
+  const done = told('success', { download_url: URL });
+
+  it('asks for the clusters, the type and the range', async () => {
+    const service = new Scripted(done);
+    assert.deepEqual(await order(service), { reportId: 'r', url: URL, raw: done });
+    assert.equal(service.calls.length, 1);
+    assert.deepEqual(service.calls[0]?.[1].data, {
+      cluster_ids: ['a', 'b'],
+      start_date: '2026-01-01T00:00:00.000Z',
+      end_date: '2026-01-02T00:00:00.500Z',
+      report_type: 'print_jobs',
+    });
+    assert.deepEqual(known, ['r']);
+  });
+
+  it('asks how far it is, again and again, more and more rarely', async () => {
+    const service = new Scripted(told('pending'), told('processing'), told(null), told('Processing'));
+    const work = order(service);
+    assert.equal(await after(600, work), 'still waiting');
+    assert.ok(service.calls.length > 110 && service.calls.length < 135, String(service.calls.length));
+    assert.deepEqual(service.calls.at(-1)?.[1].ids, { report_id: 'r' });
+    assert.deepEqual(known, ['r']);
+  });
+
+  it('ends in REPORT_FAILED at once where it failed', async () => {
+    await assert.rejects(after(1, order(new Scripted(told('failed')))), {
+      code: 'REPORT_FAILED',
+      message: /\(failed\)/,
+    });
+  });
+
+  for (const [name, answer, said] of [
+    ['unknown', told('unknown'), /\(unknown\)/],
+    ['a word that is new', told('expired'), /\(expired\)/],
+    ['a success without an address', told('success'), /\(no address\)/],
+  ] as const)
+    it(`waits a minute with ${name}, then ends in REPORT_FAILED`, async () => {
+      assert.equal(await after(59, order(new Scripted(answer))), 'still waiting');
+      await assert.rejects(after(66, order(new Scripted(answer))), { code: 'REPORT_FAILED', message: said });
+      const recovering = new Scripted(answer, told('processing'), answer, done);
+      assert.deepEqual(await after(30, order(recovering)), { reportId: 'r', url: URL, raw: done });
+    });
+
+  it('orders again what may have been lost, a few times', async () => {
+    const lost = new PrintingError('NETWORK', 'No.', { fate: 'lost' });
+    const service = new Scripted(lost, lost, done);
+    assert.deepEqual(await after(30, order(service)), { reportId: 'r', url: URL, raw: done });
+    assert.equal(service.calls.length, 3);
+    await assert.rejects(after(60, order(new Scripted(lost))), { code: 'NETWORK' });
+    const refused = new Scripted(new PrintingError('FORBIDDEN', 'No.', { fate: 'refused' }));
+    await assert.rejects(after(60, order(refused)), { code: 'FORBIDDEN' });
+    assert.equal(refused.calls.length, 1);
+  });
+
+  it('needs an id to go on with', async () => {
+    for (const answer of [{ status: 'pending' }, { report_id: 7 }, [], 'yes'] as object[])
+      await assert.rejects(after(1, order(new Scripted(answer))), {
+        code: 'SERVICE_ERROR',
+        message: /named no report/,
+      });
+    assert.equal(clock.waiting, 0);
+  });
+
+  it('takes a list of one for the report, and reads its address anew', async () => {
+    const service = new Scripted([told('processing')], [done]);
+    const found = await after(5, readReport(service, clock, 'r', limits()));
+    assert.deepEqual(found, { reportId: 'r', url: URL, raw: [done] });
+    assert.deepEqual(
+      service.calls.map(([endpoint]) => endpoint),
+      ['getReport', 'getReport'],
+    );
+  });
+});

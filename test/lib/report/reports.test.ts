@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from '../../../lib/client';
+import type { Slice } from '../../../lib/report/outputs';
+import type { Report, ReportProgress, ReportRequest } from '../../../lib/report/reports';
+import type { PrintingError } from '../../../lib/service/errors';
+import { startSimulator, type Simulator } from '../../../simulator';
+import { FastClock } from '../../helpers/fast-clock';
+import { MemoryStore } from '../../helpers/memory-store';
+import { signedInClient } from '../../helpers/simulated-client';
+
+describe('report/reports', () => {
+  let simulator: Simulator;
+  let client: Client;
+  let folder: string;
+  let results: { report: Report; payload: unknown }[];
+  let slices: Slice[];
+  let progress: ReportProgress[];
+
+  beforeEach(async () => {
+    simulator = await startSimulator({ reportDelay: 0 });
+    // Waits between tries count in seconds.
+    client = await signedInClient(simulator, { store: new MemoryStore(), clock: new FastClock(100) });
+    folder = await mkdtemp(join(tmpdir(), 'reports-'));
+    [results, slices, progress] = [[], [], []];
+  });
+  afterEach(async () => {
+    await client.close();
+    await simulator.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const run = (changes: Partial<ReportRequest> = {}) =>
+    client.reports.run({
+      clusterIds: null,
+      reportType: 'print_jobs',
+      range: { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-08T00:00:00Z') },
+      format: 'rows',
+      path: '',
+      onlyNew: null,
+      timeout: 3000,
+      signal: new AbortController().signal,
+      onProgress: (step) => progress.push(step),
+      onResult: (report, payload) => results.push({ report, payload }),
+      onRows: async (_report, slice) => void slices.push(slice),
+      ...changes,
+    });
+  const rows = () => results.map(({ payload }) => (payload as object[]).length);
+  const downloads = () => simulator.requests.count('reportGet');
+
+  for (const [name, fault] of [
+    ['a connection that breaks', { cut: 'connection' }],
+    ['an address that has expired', { status: 403 }],
+    ['a storage that fails', { status: 503 }],
+  ] as const)
+    it(`downloads again, with a fresh address, after ${name}`, async () => {
+      simulator.world.setReports({ rows: 100 });
+      simulator.faults.add({ endpoint: 'reportGet', ...fault, times: 3 });
+      await run();
+      assert.deepEqual(rows(), [100]);
+      assert.equal(downloads(), 4);
+      assert.equal(simulator.requests.count('getReport'), 3);
+    });
+
+  it('gives up after three more tries, and leaves the old file as it was', async () => {
+    const path = join(folder, 'weekly.csv');
+    await writeFile(path, 'the old one');
+    simulator.world.setReports({ rows: 5_000, cutAfter: 500_000 });
+    await assert.rejects(run({ format: 'file', path }), (error: PrintingError) => {
+      assert.equal(error.code, 'NETWORK');
+      assert.equal(typeof error.ids.reportId, 'string');
+      return true;
+    });
+    assert.equal(downloads(), 4);
+    assert.deepEqual(await readdir(folder), ['weekly.csv']);
+    assert.equal(await readFile(path, 'utf8'), 'the old one');
+    assert.deepEqual(results, []);
+  });
+
+  it('does not try again what the storage refuses for good', async () => {
+    simulator.faults.add({ endpoint: 'reportGet', status: 418 });
+    await assert.rejects(run(), { code: 'SERVICE_ERROR' });
+    assert.equal(downloads(), 1);
+  });
+
+  it('hands a stream over slice by slice, and reads on when each was taken', async () => {
+    simulator.world.setReports({ rows: 5_000 });
+    let taking = 0;
+    await run({
+      format: 'stream',
+      onRows: async (report, slice) => {
+        assert.equal(++taking, 1, 'one at a time');
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        taking--;
+        assert.equal(report.columns.length, 16);
+        slices.push(slice);
+      },
+    });
+    assert.equal(slices.flatMap((slice) => slice.rows).length, 5_000);
+    slices.reduce((first, slice) => {
+      assert.equal(slice.first, first);
+      return first + slice.rows.length;
+    }, 0);
+    assert.deepEqual(
+      slices.map(({ count }) => count),
+      [...slices.slice(1).map(() => null), 5_000],
+    );
+    assert.ok(slices.length > 10);
+    assert.deepEqual(results, []);
+  });
+
+  it('ends a stream when its taker fails, and does not begin it again', async () => {
+    simulator.world.setReports({ rows: 5_000 });
+    await assert.rejects(run({ format: 'stream', onRows: () => Promise.reject(new Error('full')) }), /full/);
+    assert.equal(downloads(), 1);
+  });
+
+  describe('whatever a storage sends', () => {
+    const broken = 'a,b\n1,2\n3,"never closed\n4,5\n';
+    let storage: Server;
+    let answer: { type: string; body: string };
+    let headers: IncomingHttpHeaders[];
+    beforeEach(async () => {
+      headers = [];
+      storage = createServer((request, response) => {
+        headers.push(request.headers);
+        response.setHeader('content-type', answer.type);
+        response.end(answer.body);
+      });
+      await new Promise<void>((resolve) => storage.listen(0, '127.0.0.1', resolve));
+      const { port } = storage.address() as AddressInfo;
+      const set = { 'data.download_url': `http://127.0.0.1:${port}/report` };
+      for (const endpoint of ['createReport', 'getReport'] as const)
+        simulator.faults.add({ endpoint, set, times: 'always' });
+    });
+    afterEach(() => new Promise((resolve) => storage.close(resolve)));
+
+    it('is passed on as it is where text or a file is wanted, also what is no table', async () => {
+      answer = { type: 'application/octet-stream', body: `\uFEFF${broken}` };
+      const path = join(folder, 'broken.csv');
+      await run({ format: 'csv' });
+      await run({ format: 'file', path });
+      assert.deepEqual(results.map(({ payload }) => payload), [broken, path]); // prettier-ignore
+      for (const { report } of results) assert.deepEqual([report.columns, report.rowCount], [['a', 'b'], null]);
+      assert.equal(await readFile(path, 'utf8'), `\uFEFF${broken}`);
+      assert.equal(headers[0]?.authorization, undefined, 'without a bearer');
+    });
+
+    it('must be a table where rows are wanted', async () => {
+      answer = { type: 'text/csv', body: broken };
+      await assert.rejects(run(), { code: 'SERVICE_ERROR', message: /CSV_QUOTE_NOT_CLOSED/ });
+      await assert.rejects(run({ format: 'stream' }), { code: 'SERVICE_ERROR', message: /CSV_QUOTE_NOT_CLOSED/ });
+      assert.equal(headers.length, 2, 'not asked for again');
+      answer = { type: 'text/csv', body: '' };
+      await run();
+      await run({ format: 'stream' });
+      for (const { report, payload } of results) assert.deepEqual([report.columns, payload], [[], []]);
+    });
+
+    it('is no report if it is a web page', async () => {
+      answer = { type: 'text/html; charset=utf-8', body: '<h1>a,b' };
+      await assert.rejects(run({ format: 'csv' }), { code: 'SERVICE_ERROR', message: /web page/ });
+      assert.equal(headers.length, 4);
+    });
+  });
+
+  it('tells how far it is', async () => {
+    simulator.world.setReports({ rows: 3, seconds: 0.2 });
+    await run({ clusterIds: [simulator.world.clusters()[0]?.clusterId ?? ''] });
+    assert.deepEqual(progress[0], { stage: 'creating', rows: 0 });
+    assert.deepEqual(progress[1], { stage: 'waiting', rows: 0 });
+    assert.deepEqual(progress[2], { stage: 'downloading', rows: 0 });
+    const [{ report } = assert.fail()] = results;
+    assert.deepEqual([report.from, report.to], ['2026-01-01T00:00:00.000Z', '2026-01-08T00:00:00.000Z']);
+    assert.equal(report.clusterId, simulator.world.clusters()[0]?.clusterId);
+  });
+
+  it('ends with TIMEOUT in the middle of a download, and leaves nothing behind', async () => {
+    simulator.faults.add({ endpoint: 'reportGet', hang: true });
+    await assert.rejects(run({ format: 'file', path: join(folder, 'x.csv'), timeout: 50 }), { code: 'TIMEOUT' });
+    assert.deepEqual(await readdir(folder), []);
+  });
+
+  it('ends when it is closed, and is settled when its files are gone', async () => {
+    const closing = new AbortController();
+    simulator.world.setReports({ rows: 300_000 });
+    const path = join(folder, 'x.csv');
+    const running = run({ format: 'file', path, timeout: 30_000, signal: closing.signal });
+    while ((await readdir(folder)).length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    closing.abort(new Error('closed'));
+    const ended = assert.rejects(running);
+    await client.reports.settled();
+    assert.deepEqual(await readdir(folder), []);
+    await ended;
+  });
+});

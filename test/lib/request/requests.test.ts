@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { MockAgent } from 'undici';
+import { readSettings } from '../../../lib/account/settings';
+import { SignedInService } from '../../../lib/account/signed-in-service';
+import { Http } from '../../../lib/http/http';
+import { Requests, type OwnRequest } from '../../../lib/request/requests';
+import { PrintingError } from '../../../lib/service/errors';
+import type { Credentials } from '../../../lib/sign-in/credentials';
+import { ManualClock } from '../../helpers/manual-clock';
+
+const API = 'https://api.example';
+const AUTH = 'https://account.example';
+
+describe('request/requests', () => {
+  let agent: MockAgent;
+  let clock: ManualClock;
+  let bearer: string;
+  let requests: Requests;
+  let seen: { body: unknown; headers: Record<string, string> }[];
+
+  const credentials = {
+    bearer: () => Promise.resolve(bearer),
+    renew: (refused: string) => Promise.resolve((bearer = `${refused}+`)),
+    taken: () => undefined,
+  } as unknown as Credentials;
+  /** One answer; what was asked goes to `seen`. */
+  const answer = (status: number, body: string, { method = 'GET', path = '/x', headers = {}, host = API } = {}) =>
+    agent
+      .get(host)
+      .intercept({ method, path })
+      .reply((asked) => {
+        seen.push({ body: asked.body, headers: asked.headers as Record<string, string> });
+        return { statusCode: status, data: body, responseOptions: { headers } };
+      })
+      .times(1);
+  const run = (request: Partial<OwnRequest> = {}) => requests.run({ method: 'GET', path: '/x', ...request });
+  const fails = async (work: Promise<unknown>, code: string, statusCode?: number) => {
+    await assert.rejects(work, (error: unknown) => {
+      assert.ok(error instanceof PrintingError);
+      assert.deepEqual([error.code, error.statusCode], [code, statusCode]);
+      return true;
+    });
+  };
+  const later = async <T>(work: Promise<T>, ms: number): Promise<T> => {
+    work.catch(() => undefined);
+    await clock.advance(ms);
+    return work;
+  };
+
+  beforeEach(() => {
+    agent = new MockAgent();
+    agent.disableNetConnect();
+    clock = new ManualClock();
+    bearer = 'token';
+    seen = [];
+    const settings = readSettings({ apiUrl: API, authUrl: AUTH, clientId: 'id', clientSecret: 's' });
+    const service = new SignedInService({ settings, http: new Http(agent), clock, credentials });
+    requests = new Requests(service, settings);
+  });
+  afterEach(() => agent.close());
+
+  for (const method of ['GET', 'DELETE', 'PUT', 'POST'])
+    it(`sends ${method} with the bearer, and a body only where there is one`, async () => {
+      answer(200, '{"data":{"a":1},"meta":{}}', {
+        method,
+        headers: { 'content-type': 'application/json', 'x-own': '1' },
+      });
+      assert.deepEqual(await run({ method: method.toLowerCase(), payload: { b: 2 } }), {
+        statusCode: 200,
+        headers: { 'content-type': 'application/json', 'x-own': '1' },
+        data: { a: 1 },
+      });
+      assert.equal(seen[0]?.headers.authorization, 'Bearer token');
+      const takes = method === 'PUT' || method === 'POST';
+      assert.equal(seen[0]?.body ?? null, takes ? '{"data":{"b":2}}' : null);
+      assert.equal(seen[0]?.headers['content-type'], takes ? 'application/json' : undefined);
+    });
+
+  it('reaches the account host, with a query', async () => {
+    answer(200, '{"data":[]}', { host: AUTH, path: '/users?page=2' });
+    assert.deepEqual((await run({ path: '{auth_url}/users?page=2' })).data, []);
+  });
+
+  it('gives the whole body where it has no data, text where it is no JSON, and null where it is empty', async () => {
+    const json = { 'content-type': 'application/json' };
+    const csv = { 'content-type': 'text/csv' };
+    const expected: [string, Record<string, string>, unknown][] = [
+      ['{"ok":true}', json, { ok: true }],
+      ['[1]', json, [1]],
+      ['true', json, true],
+      ['{"data":null}', json, null],
+      ['a;b\n1;2\n', csv, 'a;b\n1;2\n'],
+      ['<p>x', { 'content-type': 'text/html' }, '<p>x'],
+      ['', csv, null],
+      ['', json, null],
+      ['{"data":1}', {}, 1],
+    ];
+    for (const [body, headers, data] of expected) {
+      answer(200, body, { headers });
+      assert.deepEqual((await run()).data, data, body);
+    }
+  });
+
+  it('reads once more what calls itself JSON and is cut off', async () => {
+    answer(200, '{"data":{"a"', { headers: { 'content-type': 'application/json' } });
+    answer(200, '{"data":{"a":1}}', { headers: { 'content-type': 'application/json' } });
+    assert.deepEqual((await later(run(), 5000)).data, { a: 1 });
+    answer(200, '{"data":{"a"', { method: 'POST', headers: { 'content-type': 'application/vnd.api+json' } });
+    await fails(run({ method: 'POST' }), 'SERVICE_ERROR', 200);
+  });
+
+  it('gives no headers that sign somebody in', async () => {
+    const headers = { 'Set-Cookie': 'session=secret', Authorization: 'Bearer secret', 'X-Page': '1' };
+    answer(200, '{}', { headers });
+    assert.deepEqual((await run()).headers, { 'x-page': '1' });
+  });
+
+  it('repeats a read, and nothing else', async () => {
+    answer(503, '');
+    answer(200, '{"data":1}');
+    assert.equal((await later(run(), 5000)).data, 1);
+    for (const method of ['PUT', 'POST', 'DELETE']) {
+      answer(503, '', { method });
+      await fails(later(run({ method }), 60_000), 'SERVICE_ERROR', 503);
+    }
+    assert.equal(seen.length, 5);
+  });
+
+  it('renews an expired token once, also for what changes things', async () => {
+    answer(401, '', { method: 'POST' });
+    answer(201, '{"data":{"id":"1"}}', { method: 'POST' });
+    assert.equal((await run({ method: 'POST', payload: { a: 1 } })).statusCode, 201);
+    assert.deepEqual(
+      seen.map(({ headers, body }) => [headers.authorization, body]),
+      [
+        ['Bearer token', '{"data":{"a":1}}'],
+        ['Bearer token+', '{"data":{"a":1}}'],
+      ],
+    );
+  });
+
+  it('waits for a 429, up to a minute', async () => {
+    answer(429, '', { method: 'DELETE', headers: { 'retry-after': '50' } });
+    answer(204, '', { method: 'DELETE' });
+    assert.equal((await later(run({ method: 'DELETE' }), 50_000)).statusCode, 204);
+    answer(429, '', { headers: { 'retry-after': '61' } });
+    await fails(run(), 'RATE_LIMITED', 429);
+  });
+
+  for (const [status, code] of [
+    [400, 'SERVICE_ERROR'],
+    [302, 'SERVICE_ERROR'],
+    [403, 'FORBIDDEN'],
+    [404, 'NOT_FOUND'],
+    [409, 'NOT_ACCEPTED'],
+  ] as const)
+    it(`tells ${status} as ${code}, with the service's own word`, async () => {
+      answer(status, '{"errors":[{"code":"theirWord"}]}', { headers: { location: 'https://evil.example/' } });
+      await assert.rejects(run(), { code, statusCode: status, serviceCode: 'theirWord' });
+    });
+
+  it('sends nothing for a method that is none, an address elsewhere, or a payload that is no JSON', async () => {
+    await fails(run({ method: 'PATCH' }), 'INVALID_INPUT');
+    await fails(run({ method: 'GET /x HTTP/1.1\r\nx:' }), 'INVALID_INPUT');
+    await fails(run({ path: 'https://evil.example/' }), 'INVALID_INPUT');
+    await fails(run({ method: 'POST', payload: Buffer.from('x') }), 'INVALID_INPUT');
+    assert.deepEqual(seen, []);
+  });
+
+  it('ends with the reason of its signal', async () => {
+    agent.get(API).intercept({ path: '/x' }).reply(200, '{}').delay(1000);
+    const ending = new AbortController();
+    const running = run({ signal: ending.signal });
+    ending.abort(new PrintingError('TIMEOUT', 'The node was closed.'));
+    await fails(running, 'TIMEOUT');
+  });
+});

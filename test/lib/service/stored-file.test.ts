@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { readStoredFile, storedId, storedIds } from '../../../lib/service/stored-file';
+
+describe('service/stored-file', () => {
+  it('reads a library file and a stored job', () => {
+    const common = { file_size: 12, content_type: 'x/y', status: 'uploaded', uploaded_at: '2024-03-01T07:15:00.250Z' };
+    const read = {
+      fileSize: 12,
+      contentType: 'x/y',
+      status: 'uploaded',
+      uploadedAt: '2024-03-01T07:15:00.250Z',
+    };
+    assert.deepEqual(readStoredFile({ kind: 'file', id: 'f' }, { file_name: 'a.stl', ...common }), {
+      fileId: 'f',
+      name: 'a.stl',
+      ...read,
+    });
+    assert.deepEqual(readStoredFile({ kind: 'job', id: 'j' }, { job_name: 'a.gcode', ...common }), {
+      jobId: 'j',
+      name: 'a.gcode',
+      ...read,
+    });
+  });
+
+  it('takes the id and the name under either of their names, its own first (wire facts 4.3)', () => {
+    const both = { job_id: 'j', file_id: 'f', job_name: 'j.gcode', file_name: 'f.stl' };
+    assert.deepEqual([storedId('job', both), storedId('file', both)], ['j', 'f']);
+    assert.deepEqual([storedId('file', { job_id: 'j' }), storedId('job', { file_id: 'f' })], ['j', 'f']);
+    assert.equal(storedId('job', null), null);
+    assert.equal(readStoredFile({ kind: 'file', id: 'f' }, { job_name: 'a.stl' }).name, 'a.stl');
+    assert.equal(readStoredFile({ kind: 'job', id: 'f' }, both).name, 'j.gcode');
+    assert.deepEqual(
+      [storedIds({ kind: 'job', id: 'j' }), storedIds({ kind: 'file', id: 'f' })],
+      [{ jobId: 'j' }, { fileId: 'f' }],
+    );
+  });
+
+  it('reads anything, and invents nothing', () => {
+    assert.deepEqual(readStoredFile({ kind: 'file', id: 'f' }, {}), {
+      fileId: 'f',
+      name: null,
+      fileSize: null,
+      contentType: null,
+      status: null,
+      uploadedAt: null,
+    });
+    const field = fc.constantFrom('file_name', 'job_name', 'file_size', 'content_type', 'status', 'uploaded_at');
+    fc.assert(
+      fc.property(
+        fc.dictionary(field, fc.anything()),
+        fc.constantFrom('job' as const, 'file' as const),
+        (wire, kind) => {
+          const { jobId, fileId, fileSize, ...texts } = readStoredFile({ kind, id: 'i' }, wire);
+          assert.equal(jobId ?? fileId, 'i');
+          assert.ok(fileSize === null || Number.isFinite(fileSize));
+          for (const value of Object.values(texts)) assert.ok(value === null || typeof value === 'string');
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,303 @@
+import assert from 'node:assert/strict';
+import type { NodeMessage } from 'node-red';
+import { startSimulator, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
+
+describe('nodes/job-control', () => {
+  let simulator: Simulator;
+  let flow: Flow;
+  let done: Inbox;
+  let caught: Inbox;
+  let completed: Inbox;
+
+  const node = (changes = {}): Definition => ({
+    id: 'control',
+    type: 'remote-printing-job-control',
+    account: 'account',
+    cluster: '',
+    clusterType: 'str',
+    job: 'clusterJobId',
+    jobType: 'msg',
+    action: 'pause',
+    timeout: 10,
+    wires: [['done']],
+    ...changes,
+  });
+  async function deploy(changes = {}, options = {}): Promise<void> {
+    const inboxes = ['done', 'caught', 'completed'].map(helperNode);
+    const complete = { id: 'complete', type: 'complete', scope: ['control'], uncaught: false, wires: [['completed']] };
+    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
+    [done, caught, completed] = ['done', 'caught', 'completed'].map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox];
+  }
+  async function run(msg: NodeMessage): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
+    const before = [done.all.length, caught.all.length, completed.all.length] as const;
+    flow.send('control', msg);
+    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
+    return { sent: done.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
+  }
+  async function carriedOut(msg: NodeMessage): Promise<NodeMessage> {
+    const { sent, error } = await run(msg);
+    assert.equal(error?.error, undefined);
+    assert.ok(sent[0] && sent.length === 1);
+    return sent[0];
+  }
+  async function failed(msg: NodeMessage, code: string): Promise<NodeMessage> {
+    const { sent, error } = await run(msg);
+    assert.ok(error, `no ${code}`);
+    const { message } = error.error as Error;
+    assert.equal(codeOf(error), code, message);
+    assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
+    assert.equal(sent.length, 0);
+    assert.match(String(flow.looks('control').at(-1)?.text), new RegExp(code));
+    return error;
+  }
+  const clusterId = () => simulator.world.cluster(1).clusterId;
+  const statusOf = (uuid: string) => simulator.world.printJob(uuid).status;
+  const queued = () => simulator.world.cluster(1).queue.map(({ uuid }) => uuid);
+  /** A print that has come so far. */
+  function job(seconds = 0, length = 3600): NodeMessage {
+    const { uuid } = simulator.world.printLocally(1, { name: 'part.gcode', seconds: length });
+    simulator.world.advance(seconds);
+    return { clusterId: clusterId(), clusterJobId: uuid };
+  }
+  const printing = () => job(120);
+  const id = (msg: NodeMessage) => String(msg.clusterJobId);
+  const sentActions = () => simulator.requests.count('jobAction');
+
+  beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true, timeFactor: 1, actionDelay: 50 });
+    flow = await Flow.start(simulator);
+  });
+  afterEach(async () => {
+    await flow.stop();
+    await simulator.close();
+  });
+
+  describe('the actions', () => {
+    it('pause, resume and abort a print, and the message is passed on with its other properties', async () => {
+      await deploy({ action: 'msg.action' });
+      const msg = printing();
+      const req = { socket: {} };
+      const paused = await carriedOut({ ...msg, action: 'pause', payload: { id: 'an event' }, topic: 'mine', req });
+      assert.deepEqual(Object.keys(paused.payload as object).sort(), ['action', 'actionId', 'clusterJobId', 'status']);
+      const { actionId, ...rest } = paused.payload as Record<string, string>;
+      assert.deepEqual(rest, { action: 'pause', status: 'success', clusterJobId: id(msg) });
+      assert.match(String(actionId), UUID);
+      assert.deepEqual([paused.topic, paused.clusterId, paused.action], ['mine', clusterId(), 'pause']);
+      assert.equal(paused.req, req);
+      assert.equal((paused.raw as { action_id: string }).action_id, actionId);
+      assert.equal(paused.printerId, simulator.world.cluster(1).printers[0]?.uuid);
+      assert.equal(statusOf(id(msg)), 'pausing');
+      simulator.world.advance(10);
+      await carriedOut({ ...msg, action: 'resume' });
+      assert.equal(statusOf(id(msg)), 'resuming');
+      simulator.world.advance(10);
+      await carriedOut({ ...msg, action: 'abort' });
+      assert.equal(statusOf(id(msg)), 'aborting');
+    });
+
+    it('is chosen in the node, whatever the message says', async () => {
+      await deploy({ action: 'abort' });
+      const msg = printing();
+      const { payload } = await carriedOut({ ...msg, action: 'pause' });
+      assert.equal((payload as { action: string }).action, 'abort');
+    });
+
+    it('remove takes a job from the queue, move puts it elsewhere', async () => {
+      await deploy({ action: 'msg.action' });
+      const [first, second, third] = [printing(), job(), job()];
+      await carriedOut({ ...third, action: 'move', position: 0 });
+      assert.deepEqual(queued(), [id(first), id(third), id(second)]);
+      await carriedOut({ ...third, action: 'remove' });
+      assert.deepEqual(queued(), [id(first), id(second)]);
+    });
+
+    it('duplicate makes copies', async () => {
+      await deploy({ action: 'duplicate' });
+      const msg = printing();
+      await carriedOut({ ...msg, quantity: 2 });
+      assert.equal(queued().length, 3);
+      await carriedOut(msg);
+      assert.equal(queued().length, 4);
+    });
+
+    it('force has a waiting job start in spite of differences', async () => {
+      await deploy({ action: 'force' });
+      printing();
+      const msg = job();
+      await carriedOut(msg);
+      assert.equal(simulator.world.printJob(id(msg)).force, true);
+    });
+
+    it('that the pack does not know goes out as it is, with an object in the payload as its data', async () => {
+      await deploy({ action: 'msg.action' });
+      const msg = job();
+      Object.assign(simulator.world.printJob(id(msg)), { status: 'wait_approval' });
+      await carriedOut({ ...msg, action: 'approve', payload: { message: 'Go ahead.' } });
+      assert.equal(simulator.world.printJob(id(msg)).message, 'Go ahead.');
+      await failed({ ...msg, action: 'dance', payload: Buffer.from('no object') }, 'SERVICE_ERROR');
+    });
+  });
+
+  it('reads cluster and job from its settings, which win', async () => {
+    const msg = printing();
+    await deploy({ cluster: msg.clusterId, job: 'which.job', jobType: 'msg' });
+    await carriedOut({ clusterId: 'other', clusterJobId: 'other', which: { job: msg.clusterJobId } });
+    assert.equal(statusOf(id(msg)), 'pausing');
+  });
+
+  it('reads msg.clusterJobId where the job is blank', async () => {
+    await deploy({ job: '', jobType: 'str' });
+    await carriedOut(printing());
+  });
+
+  it('shows how it goes', async () => {
+    await deploy();
+    await carriedOut(printing());
+    const shown = flow.looks('control').map(({ text }) => String(text));
+    const stages = ['idle', 'sending', 'sent', 'done'].map((stage) => shown.indexOf(`status.${stage}`));
+    assert.ok(
+      stages.every((at, index) => at >= 0 && at > (stages[index - 1] ?? -1)),
+      shown.join(', '),
+    );
+  });
+
+  it('does several at once', async () => {
+    await deploy({ action: 'duplicate' });
+    const msg = printing();
+    simulator.tokens.expireAccessTokens();
+    for (let n = 0; n < 10; n++) flow.send('control', { ...msg, n });
+    await completed.at(9);
+    assert.equal(queued().length, 11);
+    assert.equal(simulator.tokens.refreshes, 1);
+  });
+
+  describe('what can go wrong', () => {
+    it('names bad input, and sends nothing', async () => {
+      await deploy({ action: 'msg.action' });
+      const msg = { ...printing(), action: 'duplicate' };
+      await failed({ ...msg, clusterId: undefined }, 'INVALID_INPUT');
+      await failed({ ...msg, clusterJobId: undefined }, 'INVALID_INPUT');
+      await failed({ ...msg, action: undefined }, 'INVALID_INPUT');
+      await failed({ ...msg, action: ' ' }, 'INVALID_INPUT');
+      await failed({ ...msg, action: { pause: true } }, 'INVALID_INPUT');
+      for (const action of ['a/b', '../abort', '..', '.', 'a\\b']) await failed({ ...msg, action }, 'INVALID_INPUT');
+      await failed({ ...msg, clusterJobId: ['a'] }, 'INVALID_INPUT');
+      await failed({ ...msg, clusterJobId: 'a/b' }, 'INVALID_INPUT');
+      await failed({ ...msg, action: 'pause', clusterJobId: '../x' }, 'INVALID_INPUT');
+      for (const quantity of [0, -1, 1.5, '2', true, {}]) await failed({ ...msg, quantity }, 'INVALID_INPUT');
+      for (const position of [undefined, -1, 0.5, '0'])
+        await failed({ ...msg, action: 'move', position }, 'INVALID_INPUT');
+      assert.equal(sentActions(), 0);
+    });
+
+    it('refuses what the state of the job does not allow, in words', async () => {
+      await deploy({ action: 'msg.action' });
+      const running = printing();
+      const error = await failed({ ...running, action: 'resume' }, 'NOT_ACCEPTED');
+      assert.match((error.error as Error).message, /paused.*printing/);
+      assert.deepEqual([error.clusterId, error.clusterJobId], [clusterId(), id(running)]);
+      await failed({ ...running, action: 'remove' }, 'NOT_ACCEPTED');
+      const waiting = job();
+      await failed({ ...waiting, action: 'pause' }, 'NOT_ACCEPTED');
+      await failed({ ...waiting, action: 'abort' }, 'NOT_ACCEPTED');
+      assert.equal(sentActions(), 0);
+      await failed({ ...running, action: 'force' }, 'NOT_ACCEPTED');
+      assert.equal(sentActions(), 1);
+    });
+
+    it('passes a state on that it does not know', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'printJob', set: { 'data.status': 'brand_new' } });
+      await carriedOut(printing());
+    });
+
+    it('tells an offline printer, an unknown job and an unknown cluster', async () => {
+      await deploy();
+      const msg = printing();
+      await failed({ ...msg, clusterJobId: '12345678-1234-1234-1234-123456789012' }, 'NOT_FOUND');
+      await failed({ ...msg, clusterId: 'no-such-cluster' }, 'NOT_FOUND');
+      simulator.world.setOnline(1, false);
+      const error = await failed(msg, 'NOT_ACCEPTED');
+      assert.match((error.error as Error).message, /offline/);
+    });
+
+    for (const [status, code, serviceCode] of [
+      [409, 'NOT_ACCEPTED', 'actionNotPossible'],
+      [403, 'FORBIDDEN', 'insufficientScope'],
+      [404, 'NOT_FOUND', 'recordNotFound'],
+      [400, 'SERVICE_ERROR', 'invalidValue'],
+    ] as const)
+      it(`tells a refusal (${status}) as ${code}, with what is known`, async () => {
+        await deploy();
+        const msg = printing();
+        simulator.faults.add({ endpoint: 'jobAction', status, code: serviceCode });
+        const error = await failed(msg, code);
+        assert.deepEqual(
+          [error.statusCode, error.serviceCode, error.clusterId, error.clusterJobId],
+          [status, serviceCode, clusterId(), id(msg)],
+        );
+      });
+
+    it('sends an action once, and says so when its answer is lost', async () => {
+      await deploy({ action: 'duplicate' });
+      const msg = printing();
+      simulator.faults.add({ endpoint: 'jobAction', reset: true, when: 'after' });
+      const reset = await failed(msg, 'NETWORK');
+      assert.match((reset.error as Error).message, /look at the job/);
+      simulator.faults.add({ endpoint: 'jobAction', status: 502, html: true, when: 'after' });
+      const broken = await failed(msg, 'SERVICE_ERROR');
+      assert.match((broken.error as Error).message, /look at the job/);
+      assert.equal(broken.statusCode, 502);
+      assert.equal(sentActions(), 2);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      assert.equal(queued().length, 3);
+    });
+
+    it('tells a printer that fails, or never answers', async () => {
+      await deploy({ timeout: 1 });
+      const msg = printing();
+      for (const outcome of ['failed', 'unknown'] as const) {
+        simulator.world.setActions(1, { outcome });
+        const error = await failed(msg, 'ACTION_FAILED');
+        assert.match(String(error.actionId), UUID);
+      }
+      simulator.world.setActions(1, { outcome: 'stuck' });
+      await failed(msg, 'TIMEOUT');
+    });
+
+    it('does not wait for a 429 that passes its timeout', async () => {
+      await deploy({ timeout: 5 });
+      simulator.faults.add({ endpoint: 'jobAction', status: 429, retryAfter: 30 });
+      assert.equal((await failed(printing(), 'RATE_LIMITED')).statusCode, 429);
+    });
+
+    it('needs an account, and a sign-in', async () => {
+      await deploy({ account: 'none' });
+      await failed(printing(), 'NOT_CONFIGURED');
+      await deploy();
+      await flow.post('accounts/account/sign-out');
+      await failed(printing(), 'NOT_SIGNED_IN');
+    });
+  });
+
+  it('is redeployed in the middle of the work without leaving anything behind', async () => {
+    simulator.world.setActions(1, { outcome: 'stuck' });
+    await deploy();
+    const msg = printing();
+    flow.send('control', msg);
+    while (sentActions() === 0) await new Promise((resolve) => setImmediate(resolve));
+    const before = performance.now();
+    await deploy();
+    assert.ok(performance.now() - before < 3000, 'closes at once');
+    simulator.world.setActions(1, {});
+    await carriedOut(msg);
+    assert.equal(statusOf(id(msg)), 'pausing');
+    assert.equal(done.all.length, 1);
+  });
+});

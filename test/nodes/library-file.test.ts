@@ -1,0 +1,414 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import type { NodeMessage } from 'node-red';
+import type { StoredFile } from '../../lib/service/stored-file';
+import { startSimulator, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+
+const MESH = 'solid cube\nendsolid cube\n';
+const GCODE = ';TIME:60\nG28\n';
+const stored = (msg: NodeMessage) => msg.payload as StoredFile;
+const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
+
+describe('nodes/library-file', () => {
+  let simulator: Simulator;
+  let flow: Flow;
+  let folder: string;
+  let results: Inbox;
+  let caught: Inbox;
+  let completed: Inbox;
+
+  const node = (changes = {}): Definition => ({
+    id: 'library',
+    type: 'remote-printing-library-file',
+    account: 'account',
+    operation: 'upload',
+    kind: 'file',
+    source: 'payload',
+    timeout: 20,
+    wires: [['results']],
+    ...changes,
+  });
+  async function deploy(changes = {}, options = {}): Promise<void> {
+    const inboxes = ['results', 'caught', 'completed'].map(helperNode);
+    const complete = { id: 'complete', type: 'complete', scope: ['library'], uncaught: false, wires: [['completed']] };
+    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
+    [results, caught, completed] = ['results', 'caught', 'completed'].map((id) => flow.listen(id)) as [
+      Inbox,
+      Inbox,
+      Inbox,
+    ];
+  }
+  /** Sends a message and gives what came of it; `done` was called then, once. */
+  async function run(msg: NodeMessage): Promise<{ results: NodeMessage[]; error: NodeMessage | undefined }> {
+    const before = [results.all.length, caught.all.length, completed.all.length] as const;
+    flow.send('library', msg);
+    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
+    return { results: results.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
+  }
+  async function done(msg: NodeMessage): Promise<NodeMessage> {
+    const {
+      results: [first, ...more],
+      error,
+    } = await run(msg);
+    assert.equal(error?.error, undefined);
+    assert.ok(first && more.length === 0);
+    return first;
+  }
+  async function failed(msg: NodeMessage, code: string, words = /./): Promise<NodeMessage> {
+    const { results: sent, error } = await run(msg);
+    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
+    const { message } = error.error as Error;
+    assert.equal(codeOf(error), code, message);
+    assert.match(message, /^[^\s].*[^.]\.$/, 'one sentence');
+    assert.match(message, words);
+    assert.doesNotMatch(JSON.stringify(error.error), /signature|127\.0\.0\.1/, 'no signed address');
+    assert.equal(sent.length, 0);
+    assert.match(String(flow.looks('library').at(-1)?.text), new RegExp(code));
+    return error;
+  }
+  const payload = (changes: NodeMessage = {}): NodeMessage => ({ payload: MESH, filename: 'cube.stl', ...changes });
+  /** Uploads by the node, and leaves another operation deployed. */
+  async function uploaded(operation: string, changes = {}, msg: NodeMessage = payload()): Promise<NodeMessage> {
+    await deploy({ ...changes, operation: 'upload', file: '' });
+    const { fileId, jobId } = await done(msg);
+    await deploy({ ...changes, operation });
+    return fileId ? { fileId } : { jobId };
+  }
+
+  beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true });
+    flow = await Flow.start(simulator);
+    folder = await mkdtemp(join(tmpdir(), 'library-'));
+  });
+  afterEach(async () => {
+    await flow.stop();
+    await simulator.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  describe('upload', () => {
+    it('stores a project file, and passes the message on with its other properties', async () => {
+      await deploy();
+      const req = { socket: {} };
+      const message = await done(payload({ req, topic: 'mine', other: { deep: 1 } }));
+      const { fileId, uploadedAt, ...rest } = stored(message);
+      assert.deepEqual(rest, { name: 'cube.stl', fileSize: MESH.length, contentType: 'model/stl', status: 'uploaded' });
+      assert.match(uploadedAt ?? '', /^\d{4}-.*Z$/);
+      assert.equal(message.fileId, fileId);
+      assert.equal('jobId' in message, false);
+      assert.equal((message.raw as { file_id: string }).file_id, fileId);
+      assert.equal(message.req, req);
+      assert.deepEqual([message.topic, message.other, message.filename], ['mine', { deep: 1 }, 'cube.stl']);
+      const [file] = simulator.world.libraryFiles();
+      assert.deepEqual([file?.fileId, file?.fileName], [fileId, 'cube.stl']);
+      assert.ok(flow.looks('library').some(({ text }) => String(text).includes('uploading')));
+      assert.match(String(flow.looks('library').at(-1)?.text), /done\.upload/);
+    });
+
+    it('stores a toolpath as a print job', async () => {
+      await deploy({ kind: 'job' });
+      const message = await done({ payload: Buffer.from(GCODE), filename: 'part.gcode' });
+      assert.deepEqual([stored(message).name, stored(message).contentType], ['part.gcode', 'text/plain']);
+      assert.equal(message.jobId, stored(message).jobId);
+      assert.equal('fileId' in message, false);
+      assert.equal(simulator.world.storedJobs()[0]?.jobId, message.jobId);
+      assert.equal(simulator.world.libraryFiles().length, 0);
+    });
+
+    it('takes a file from disk, by msg.filename or by the setting', async () => {
+      const path = join(folder, 'disk.pdf');
+      await writeFile(path, 'a document');
+      await deploy({ source: 'file' });
+      assert.equal(stored(await done({ filename: path })).name, 'disk.pdf');
+      await deploy({ source: 'file', file: 'where.it.is', fileType: 'msg' });
+      const message = await done({ where: { it: { is: path } }, filename: 'ignored.stl' });
+      assert.equal(stored(message).contentType, 'application/pdf');
+    });
+
+    it('takes a stream, and a name from msg.jobName', async () => {
+      await deploy();
+      const message = await done({
+        payload: Readable.from([Buffer.from(MESH)]),
+        fileSize: MESH.length,
+        jobName: 'b.stl',
+      });
+      assert.equal(stored(message).name, 'b.stl');
+    });
+
+    it('says which kind takes a file', async () => {
+      await deploy();
+      await failed(payload({ filename: 'part.gcode' }), 'UNSUPPORTED_FILE_TYPE', /choose the kind "print job"/);
+      await failed(payload({ filename: 'part.exe' }), 'UNSUPPORTED_FILE_TYPE');
+      await deploy({ kind: 'job' });
+      await failed(payload(), 'UNSUPPORTED_FILE_TYPE', /choose the kind "project file"/);
+    });
+
+    it('refuses what can not be uploaded, before anything is sent', async () => {
+      await deploy();
+      await failed({ payload: MESH }, 'INVALID_INPUT');
+      await failed(payload({ payload: { an: 'object' } }), 'INVALID_INPUT');
+      await failed(payload({ filename: 'con.stl' }), 'INVALID_INPUT', /reserved device name/);
+      await failed(payload({ payload: '' }), 'FILE_NOT_READABLE');
+      await deploy({ source: 'file', file: join(folder, 'none.stl'), fileType: 'str' });
+      await failed({}, 'FILE_NOT_READABLE');
+      assert.equal(simulator.requests.count('registerFile'), 0);
+    });
+
+    it('tells a stream of another size as FILE_CHANGED', async () => {
+      await deploy();
+      await failed(payload({ payload: Readable.from([Buffer.from(MESH)]), fileSize: 1000 }), 'FILE_CHANGED');
+    });
+
+    it('tells a storage that refuses as UPLOAD_FAILED, with the id to look for', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'storagePut', times: 'always', status: 403 });
+      const error = await failed(payload(), 'UPLOAD_FAILED');
+      assert.ok(simulator.world.libraryFiles().some(({ fileId }) => fileId === error.fileId));
+    });
+
+    it('ends in TIMEOUT where the upload is never confirmed, with the id to look for', async () => {
+      await deploy({ timeout: 1 });
+      simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.status': 'uploading' } });
+      const error = await failed(payload(), 'TIMEOUT');
+      assert.equal(error.fileId, simulator.world.libraryFiles()[0]?.fileId);
+    });
+  });
+
+  describe('info', () => {
+    for (const [kind, name, content] of [
+      ['file', 'cube.stl', MESH],
+      ['job', 'part.gcode', GCODE],
+    ] as const)
+      it(`tells of a stored ${kind}`, async () => {
+        const ids = await uploaded('info', { kind }, { payload: content, filename: name });
+        const message = await done({ ...ids, payload: 'old', other: 1 });
+        const { uploadedAt: _, contentType: __, ...rest } = stored(message);
+        assert.deepEqual(rest, { ...ids, name, fileSize: content.length, status: 'uploaded' });
+        assert.equal((message.raw as { file_size: number }).file_size, content.length);
+        assert.equal(message.other, 1);
+      });
+
+    it('takes the id from the setting, and for a job from msg.fileId where there is no msg.jobId', async () => {
+      const { jobId } = await uploaded('info', { kind: 'job' }, { payload: GCODE, filename: 'part.gcode' });
+      assert.equal(stored(await done({ fileId: jobId })).jobId, jobId);
+      await deploy({ operation: 'info', kind: 'job', fileId: String(jobId), fileIdType: 'str' });
+      assert.equal((await done({ jobId: 'ignored' })).jobId, jobId);
+    });
+
+    it('needs an id, of a file that is there', async () => {
+      await deploy({ operation: 'info' });
+      await failed({}, 'INVALID_INPUT', /msg\.fileId/);
+      await failed({ fileId: { no: 'text' } }, 'INVALID_INPUT');
+      await failed({ fileId: '../secrets' }, 'INVALID_INPUT');
+      const error = await failed({ fileId: 'x'.repeat(44) }, 'NOT_FOUND');
+      assert.deepEqual([error.fileId, error.statusCode, error.serviceCode], ['x'.repeat(44), 404, 'recordNotFound']);
+      await deploy({ operation: 'info', kind: 'job' });
+      await failed({}, 'INVALID_INPUT', /msg\.jobId/);
+    });
+  });
+
+  describe('download', () => {
+    it('gives the content, and leaves msg.filename alone', async () => {
+      const ids = await uploaded('download');
+      const trap = join(folder, 'trap.stl');
+      const message = await done({ ...ids, filename: trap });
+      assert.deepEqual(message.payload, Buffer.from(MESH));
+      assert.deepEqual([message.fileId, message.filename], [ids.fileId, trap]);
+      assert.equal((message.raw as { file_id: string }).file_id, ids.fileId);
+      assert.deepEqual(await readdir(folder), []);
+      assert.ok(flow.looks('library').some(({ text }) => String(text).includes('downloading')));
+    });
+
+    it('saves to the file of the setting', async () => {
+      const path = join(folder, 'saved.gcode');
+      const kind = { kind: 'job', file: path, fileType: 'str' };
+      const ids = await uploaded('download', kind, { payload: GCODE, filename: 'part.gcode' });
+      const message = await done(ids);
+      assert.equal(message.payload, path);
+      assert.equal(await readFile(path, 'utf8'), GCODE);
+      assert.deepEqual(await readdir(folder), ['saved.gcode']);
+    });
+
+    it('saves to msg.filename where the setting says so', async () => {
+      const ids = await uploaded('download', { file: 'filename', fileType: 'msg' }, payload());
+      const path = join(folder, 'wanted.stl');
+      assert.equal((await done({ ...ids, filename: path })).payload, path);
+      assert.equal(await readFile(path, 'utf8'), MESH);
+    });
+
+    it('tells where it can not be saved, and leaves nothing there', async () => {
+      const ids = await uploaded('download', { file: 'to', fileType: 'msg' });
+      await failed({ ...ids, to: folder }, 'FILE_NOT_WRITABLE');
+      await failed({ ...ids, to: join(folder, 'no-such-folder', 'a.stl') }, 'FILE_NOT_WRITABLE');
+      assert.deepEqual(await readdir(folder), []);
+    });
+
+    it('goes on with a fresh address when it breaks off', async () => {
+      const ids = await uploaded('download');
+      simulator.faults.add({ endpoint: 'storageGet', cut: 'connection' });
+      assert.deepEqual((await done(ids)).payload, Buffer.from(MESH));
+      assert.equal(simulator.requests.count('getFile'), 3, 'upload, first and second try');
+    });
+
+    it('comes through a token that expires in the middle', async () => {
+      const ids = await uploaded('download');
+      const refreshes = simulator.tokens.refreshes;
+      // The first look at the file is made with a good token; the download breaks off, and by the second look it is old.
+      const expire = (body: unknown) => {
+        simulator.tokens.expireAccessTokens();
+        return body;
+      };
+      simulator.faults.add({ endpoint: 'getFile', transform: expire });
+      simulator.faults.add({ endpoint: 'storageGet', cut: 'connection' });
+      assert.deepEqual((await done(ids)).payload, Buffer.from(MESH));
+      assert.deepEqual([simulator.tokens.refreshes - refreshes, simulator.tokens.reuseDetections], [1, 0]);
+    });
+
+    it('refuses what a message can not hold', async () => {
+      const ids = await uploaded('download');
+      simulator.faults.add({ endpoint: 'getFile', set: { 'data.file_size': 256 * 1024 * 1024 + 1 } });
+      await failed(ids, 'TOO_LARGE');
+      assert.equal(simulator.requests.count('storageGet'), 0);
+    });
+
+    it('tells a content of another length as FILE_CHANGED, and an unfinished upload as NOT_FOUND', async () => {
+      const ids = await uploaded('download', { timeout: 2 });
+      simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.file_size': 5 } });
+      await failed(ids, 'FILE_CHANGED');
+      simulator.faults.clear();
+      simulator.faults.add({ endpoint: 'getFile', set: { 'data.status': 'uploading' }, remove: ['data.download_url'] });
+      await failed(ids, 'NOT_FOUND', /status uploading/);
+    });
+  });
+
+  describe('delete', () => {
+    for (const [kind, name, content] of [
+      ['file', 'cube.stl', MESH],
+      ['job', 'part.gcode', GCODE],
+    ] as const)
+      it(`deletes a stored ${kind}, once`, async () => {
+        const ids = await uploaded('delete', { kind }, { payload: content, filename: name });
+        const message = await done({ ...ids, other: 1 });
+        assert.deepEqual([message.payload, message.other], [{ deleted: true }, 1]);
+        assert.deepEqual({ ...ids, ...message }, message);
+        assert.equal(simulator.world.libraryFiles().length + simulator.world.storedJobs().length, 0);
+        await failed(ids, 'NOT_FOUND', /gone already/);
+      });
+
+    it('says that the service may not support it', async () => {
+      const ids = await uploaded('delete');
+      simulator.faults.add({ endpoint: 'deleteFile', status: 405 });
+      const error = await failed(ids, 'SERVICE_ERROR', /set another path for deleteFile in the account/);
+      assert.equal(error.statusCode, 405);
+    });
+
+    it('takes the path of the account', async () => {
+      const paths = JSON.stringify({ deleteFile: 'DELETE {storage}/jobs/{file_id}' });
+      await deploy({ kind: 'job' });
+      const { jobId } = await done({ payload: GCODE, filename: 'part.gcode' });
+      await deploy({ operation: 'delete' }, { account: { ...flow.account, paths } });
+      assert.deepEqual((await done({ fileId: jobId })).payload, { deleted: true });
+      assert.equal(simulator.world.storedJobs().length, 0);
+    });
+  });
+
+  describe('whatever the operation', () => {
+    const faults: [string, object, number?][] = [
+      ['FORBIDDEN', { status: 403 }, 403],
+      ['NOT_ACCEPTED', { status: 409 }, 409],
+      ['RATE_LIMITED', { status: 429, retryAfter: 30 }, 429],
+      ['SERVICE_ERROR', { status: 418 }, 418],
+    ];
+    for (const [code, fault, statusCode] of faults)
+      it(`tells ${code}`, async () => {
+        for (const [operation, endpoint] of [
+          ['upload', 'registerFile'],
+          ['info', 'getFile'],
+          ['download', 'getFile'],
+          ['delete', 'deleteFile'],
+        ] as const) {
+          await deploy({ operation, timeout: 5 });
+          simulator.faults.add({ endpoint, ...fault });
+          const error = await failed(payload({ fileId: 'some-id' }), code);
+          assert.equal(error.statusCode, statusCode);
+          assert.equal(error.fileId, 'some-id');
+        }
+      });
+
+    it('tells no connection as NETWORK', async () => {
+      await deploy({ operation: 'delete' });
+      simulator.faults.add({ endpoint: 'deleteFile', reset: true });
+      await failed({ fileId: 'some-id' }, 'NETWORK');
+    });
+
+    it('gives up in time', async () => {
+      await deploy({ operation: 'info', timeout: 1 });
+      simulator.faults.add({ endpoint: 'getFile', hang: true });
+      const error = await failed({ fileId: 'some-id' }, 'TIMEOUT');
+      assert.equal(error.fileId, 'some-id');
+    });
+
+    it('needs an account, a sign-in and an operation', async () => {
+      await deploy({ account: 'none' });
+      await failed(payload(), 'NOT_CONFIGURED');
+      await deploy({ operation: 'toString' });
+      await failed(payload(), 'NOT_CONFIGURED');
+      await flow.post('accounts/account/sign-out');
+      await deploy({}, { signIn: false });
+      assert.match(String(flow.looks('library').at(-1)?.text), /signIn/);
+      await failed(payload(), 'NOT_SIGNED_IN');
+    });
+
+    it('marks what comes from the simulator', async () => {
+      const account = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
+      await deploy({}, { account });
+      const message = await done(payload());
+      assert.equal(message.simulated, true);
+      assert.match(String(flow.looks('library').at(-1)?.text), /simulated/);
+    });
+  });
+
+  it('uploads, downloads and deletes in its example', async () => {
+    const path = join(__dirname, '../../examples/06-library-files.json');
+    const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
+    const account = example.find(({ type }) => type === 'remote-printing-account')!;
+    const nodes = example.filter(({ type }) => type === 'remote-printing-library-file');
+    const shown = ['stored file', 'content', 'deleted', 'errors'].map((name) => {
+      const { id } = example.find((node) => node.type === 'debug' && node.name === name)!;
+      return { ...helperNode(id), z: 'tab' };
+    });
+    await flow.deploy([...nodes.map((node) => ({ ...node, z: 'tab' })), ...shown], { account, credentials: {} });
+    const [file, content, gone] = shown.map(({ id }) => flow.listen(id)) as [Inbox, Inbox, Inbox];
+    flow.send(nodes[0]!.id, payload());
+    assert.equal(stored(await file.at(0)).name, 'cube.stl');
+    assert.deepEqual((await content.at(0)).payload, Buffer.from(MESH));
+    assert.deepEqual((await gone.at(0)).payload, { deleted: true });
+  });
+
+  describe('a redeploy in the middle', () => {
+    for (const [operation, endpoint] of [
+      ['upload', 'storagePut'],
+      ['download', 'storageGet'],
+    ] as const)
+      it(`of ${operation} leaves nothing behind`, async () => {
+        const path = join(folder, 'saved.stl');
+        const ids = await uploaded(operation, operation === 'download' ? { file: path, fileType: 'str' } : {});
+        const hanging = simulator.faults.add({ endpoint, hang: true });
+        flow.send('library', payload(ids));
+        while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+        const before = performance.now();
+        await deploy();
+        assert.ok(performance.now() - before < 3000, 'closes at once');
+        for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve));
+        assert.deepEqual(await readdir(folder), []);
+        assert.equal(results.all.length, 0);
+        assert.equal(stored(await done(payload({ filename: 'next.stl' }))).name, 'next.stl');
+      });
+  });
+});

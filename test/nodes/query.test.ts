@@ -1,0 +1,393 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { NodeMessage } from 'node-red';
+import type { CurrentUser } from '../../lib/account/current-user';
+import type { Cluster } from '../../lib/service/cluster';
+import type { ClusterStatus } from '../../lib/service/cluster-status';
+import type { MaintenanceTask } from '../../lib/service/maintenance';
+import type { PrintJob } from '../../lib/service/print-job';
+import { startSimulator, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+
+const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
+const GCODE = ';TIME:600\nG28\n';
+const NOWHERE = 'x'.repeat(44);
+
+describe('nodes/query', () => {
+  let simulator: Simulator;
+  let flow: Flow;
+  let results: Inbox;
+  let caught: Inbox;
+  let completed: Inbox;
+  let stored: Inbox;
+
+  async function deploy(changes = {}, options = {}): Promise<void> {
+    const node = { id: 'query', type: 'remote-printing-query', account: 'account', wires: [['results']], ...changes };
+    const inboxes = ['results', 'caught', 'completed', 'stored'].map(helperNode);
+    const complete = { id: 'complete', type: 'complete', scope: ['query'], uncaught: false, wires: [['completed']] };
+    // Brings things to ask about.
+    const print = {
+      id: 'print',
+      type: 'remote-printing-upload-and-print',
+      account: 'account',
+      source: 'payload',
+      reuseUpload: false,
+      wires: [['stored'], []],
+    };
+    const store = {
+      id: 'store',
+      type: 'remote-printing-library-file',
+      account: 'account',
+      source: 'payload',
+      wires: [['stored']],
+    };
+    await flow.deploy([node, print, store, ...inboxes, catchNode(['caught']), complete], options);
+    [results, caught, completed, stored] = ['results', 'caught', 'completed', 'stored'].map((id) =>
+      flow.listen(id),
+    ) as [Inbox, Inbox, Inbox, Inbox];
+  }
+  async function run(msg: NodeMessage): Promise<{ results: NodeMessage[]; error: NodeMessage | undefined }> {
+    const before = [results.all.length, caught.all.length, completed.all.length] as const;
+    flow.send('query', msg);
+    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
+    return { results: results.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
+  }
+  /** The one answer, with the rest of the message as it was. */
+  async function ask<T>(msg: NodeMessage = {}): Promise<{ payload: T; raw: unknown; message: NodeMessage }> {
+    const req = { socket: {} };
+    const {
+      results: [message, ...more],
+      error,
+    } = await run({ topic: 'mine', req, other: { deep: 1 }, ...msg });
+    assert.equal(error?.error, undefined);
+    assert.ok(message && more.length === 0);
+    assert.equal(message.req, req);
+    assert.deepEqual([message.topic, message.other], ['mine', { deep: 1 }]);
+    return { payload: message.payload as T, raw: message.raw, message };
+  }
+  async function failed(msg: NodeMessage, code: string, words = /./): Promise<NodeMessage> {
+    const { results: sent, error } = await run(msg);
+    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
+    const { message } = error.error as Error;
+    assert.equal(codeOf(error), code, message);
+    assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
+    assert.match(message, words);
+    assert.equal(sent.length, 0);
+    assert.match(String(flow.looks('query').at(-1)?.text), new RegExp(code));
+    return error;
+  }
+  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const clusterId = (number = 0) => clusters()[number]?.clusterId ?? '';
+  /** Prints on a cluster, and gives the ids. */
+  async function printed(number = 0, name = 'cube.gcode'): Promise<{ jobId: string; clusterJobId: string }> {
+    const at = stored.all.length;
+    flow.send('print', { payload: GCODE, filename: name, clusterId: clusterId(number) });
+    const { jobId, clusterJobId } = (await stored.at(at)) as { jobId?: string; clusterJobId?: string };
+    simulator.world.advance(5);
+    return { jobId: jobId ?? '', clusterJobId: clusterJobId ?? '' };
+  }
+
+  beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true });
+    flow = await Flow.start(simulator);
+  });
+  afterEach(async () => {
+    await flow.stop();
+    await simulator.close();
+  });
+
+  describe('answers', () => {
+    it('clusters', async () => {
+      await deploy();
+      const { jobId } = await printed();
+      const { payload, raw } = await ask<Cluster[]>();
+      assert.deepEqual(
+        payload.map((cluster) => cluster.clusterId).sort(),
+        clusters()
+          .map((cluster) => cluster.clusterId)
+          .sort(),
+      );
+      const first = payload.find((cluster) => cluster.clusterId === clusterId());
+      assert.deepEqual(
+        [first?.online, first?.authorized, first?.printers.length, first?.current?.jobId],
+        [true, true, 1, jobId],
+      );
+      assert.deepEqual(Object.keys(payload[0] ?? {}).sort(), [
+        'authorized',
+        'clusterId',
+        'current',
+        'hostGuid',
+        'model',
+        'name',
+        'online',
+        'printerCount',
+        'printers',
+      ]);
+      assert.deepEqual(
+        (raw as { cluster_id: string }[]).map(({ cluster_id }) => cluster_id),
+        payload.map((cluster) => cluster.clusterId),
+      );
+      assert.match(String(flow.looks('query').at(-1)?.text), /found/);
+    });
+
+    it('cluster-status', async () => {
+      await deploy({ query: 'cluster-status' });
+      const { clusterJobId } = await printed();
+      const { payload, raw, message } = await ask<ClusterStatus>({ clusterId: clusterId() });
+      const [cluster] = clusters();
+      assert.deepEqual(
+        [payload.clusterId, payload.name, payload.hostGuid, payload.online, payload.stale],
+        [clusterId(), cluster?.friendlyName, cluster?.hostGuid, true, false],
+      );
+      assert.equal(payload.current?.clusterJobId, clusterJobId);
+      assert.equal(message.clusterId, clusterId());
+      assert.ok(Array.isArray((raw as { print_jobs: unknown }).print_jobs));
+    });
+
+    it('cluster-status without the list that names it', async () => {
+      await deploy({ query: 'cluster-status', cluster: clusterId(), clusterType: 'str' });
+      simulator.faults.add({ endpoint: 'clusters', status: 403, times: 'always' });
+      const { payload } = await ask<ClusterStatus>();
+      assert.deepEqual([payload.name, payload.printers.length], [null, 1]);
+    });
+
+    it('print-jobs, of all clusters and pages', async () => {
+      await deploy({ query: 'print-jobs' });
+      const jobs = [await printed(0), await printed(1), await printed(1, 'second.gcode')];
+      // Pages of one: the client goes on by what an answer says.
+      simulator.faults.add({
+        endpoint: 'printJobs',
+        transform: (body) => {
+          const { data, meta } = body as { data: unknown[]; meta: { page: object } };
+          return { data: data.slice(0, 1), meta: { page: { ...meta.page, total_pages: 2 } } };
+        },
+      });
+      simulator.faults.add({
+        endpoint: 'printJobs',
+        transform: (body) => ({ ...(body as object), data: (body as { data: unknown[] }).data.slice(0, 1) }),
+      });
+      assert.equal((await ask<PrintJob[]>()).payload.length, 1, 'the same on two pages counts once');
+      simulator.faults.clear();
+      const { payload, raw } = await ask<PrintJob[]>();
+      assert.deepEqual(payload.map((job) => job.clusterJobId).sort(), jobs.map((job) => job.clusterJobId).sort());
+      assert.equal((raw as unknown[]).length, 3);
+      assert.deepEqual(
+        (await ask<PrintJob[]>({ clusterId: clusterId(0) })).payload[0]?.clusterJobId,
+        jobs[0]?.clusterJobId,
+      );
+      assert.equal((await ask<PrintJob[]>({ clusterId: [clusterId(0), clusterId(1)] })).payload.length, 3);
+    });
+
+    it('print-jobs by a filter', async () => {
+      await deploy({ query: 'print-jobs', item: 'filter', itemType: 'msg' });
+      const [first, second, third] = [await printed(0), await printed(1), await printed(1, 'second.gcode')];
+      const found = async (filter: unknown, msg = {}) =>
+        (await ask<PrintJob[]>({ filter, ...msg })).payload.map((job) => job.clusterJobId).sort();
+      const ids = (...jobs: (typeof first)[]) => jobs.map((job) => job.clusterJobId).sort();
+      assert.deepEqual(await found({ status: 'waiting' }), ids(third));
+      assert.deepEqual(await found('{"status":["waiting","in_progress","sending"]}'), ids(first, second, third));
+      assert.deepEqual(await found({ clusterIds: [clusterId(1)] }, { clusterId: clusterId(0) }), ids(second, third));
+      assert.deepEqual(await found({ clusterIds: [clusterId(1), clusterId(2)] }), ids(second, third));
+      assert.deepEqual(await found({ search: 'SECOND' }), ids(third));
+      assert.deepEqual(await found({ sentFrom: ['usb', 'network'] }), []);
+      assert.deepEqual(await found({ privateOnly: true, sentFrom: 'cloud' }), ids(first, second, third));
+      assert.deepEqual(await found(undefined), ids(first, second, third));
+      await failed({ filter: { state: 'printing' } }, 'INVALID_INPUT', /no "state", but status, sentFrom/);
+      await failed({ filter: 'in_progress' }, 'INVALID_INPUT');
+    });
+
+    it('print-job', async () => {
+      await deploy({ query: 'print-job' });
+      const { jobId, clusterJobId } = await printed();
+      const { payload, raw, message } = await ask<PrintJob>({ clusterId: clusterId(), clusterJobId, jobId: 'old' });
+      assert.deepEqual([payload.clusterJobId, payload.jobId, payload.name], [clusterJobId, jobId, 'cube.gcode']);
+      assert.deepEqual([message.clusterId, message.clusterJobId, message.jobId], [clusterId(), clusterJobId, jobId]);
+      assert.equal((raw as { uuid: string }).uuid, clusterJobId);
+    });
+
+    it('stored-job', async () => {
+      await deploy({ query: 'stored-job' });
+      const { jobId } = await printed();
+      const { payload, message } = await ask<Record<string, unknown>>({ jobId });
+      const { uploadedAt, ...rest } = payload;
+      assert.deepEqual(rest, {
+        jobId,
+        name: 'cube.gcode',
+        fileSize: GCODE.length,
+        contentType: 'text/plain',
+        status: 'uploaded',
+      });
+      assert.match(String(uploadedAt), /Z$/);
+      assert.equal(message.jobId, jobId);
+    });
+
+    it('library-file', async () => {
+      await deploy({ query: 'library-file', item: 'wanted', itemType: 'msg' });
+      flow.send('store', { payload: 'solid\n', filename: 'cube.stl' });
+      const { fileId } = (await stored.at(0)) as { fileId?: string };
+      const { payload, message } = await ask<Record<string, unknown>>({ wanted: fileId });
+      assert.deepEqual([payload.fileId, payload.name, message.fileId], [fileId, 'cube.stl', fileId]);
+    });
+
+    it('maintenance', async () => {
+      await deploy({ query: 'maintenance' });
+      const { payload, raw, message } = await ask<MaintenanceTask[]>({ clusterId: clusterId() });
+      assert.ok(payload.length > 0);
+      for (const task of payload) {
+        assert.equal(typeof task.isDue, 'boolean');
+        assert.match(task.dueDate ?? '', /^\d{4}-.*Z$/);
+        assert.match(task.code ?? '', /_clean_|_lubricate_/);
+        assert.equal(task.type, 'time_based');
+        assert.ok(Number(task.interval) > 0);
+      }
+      assert.equal((raw as unknown[]).length, payload.length);
+      assert.equal(message.clusterId, clusterId());
+    });
+
+    it('current-user', async () => {
+      await deploy({ query: 'current-user' });
+      const { payload, raw } = await ask<CurrentUser>();
+      const [user] = simulator.users;
+      assert.deepEqual([payload.userId, payload.name], [user?.userId, user?.name]);
+      assert.deepEqual(
+        payload.organizations.map(({ id }) => id),
+        user?.organizations.map(({ organizationId }) => organizationId),
+      );
+      assert.equal((raw as { user_id: string }).user_id, user?.userId);
+    });
+  });
+
+  describe('failures', () => {
+    it('name what is missing', async () => {
+      for (const [query, words] of [
+        ['cluster-status', /msg\.clusterId/],
+        ['maintenance', /msg\.clusterId/],
+        ['print-job', /msg\.clusterId/],
+        ['stored-job', /msg\.jobId/],
+        ['library-file', /msg\.fileId/],
+      ] as const) {
+        await deploy({ query });
+        await failed({}, 'INVALID_INPUT', words);
+      }
+      await deploy({ query: 'print-job' });
+      await failed({ clusterId: clusterId() }, 'INVALID_INPUT', /msg\.clusterJobId/);
+      await failed({ clusterId: ['a'], clusterJobId: 'b' }, 'INVALID_INPUT');
+    });
+
+    it('carry the ids and what the service answered', async () => {
+      for (const [query, ids] of [
+        ['cluster-status', { clusterId: NOWHERE }],
+        ['maintenance', { clusterId: NOWHERE }],
+        ['print-job', { clusterId: NOWHERE, clusterJobId: 'no-such-job' }],
+        ['stored-job', { jobId: NOWHERE }],
+        ['library-file', { fileId: NOWHERE }],
+      ] as const) {
+        await deploy({ query });
+        const error = await failed({ ...ids }, 'NOT_FOUND');
+        assert.deepEqual({ ...ids, ...error }, error);
+        assert.deepEqual([error.statusCode, error.serviceCode], [404, 'recordNotFound']);
+      }
+    });
+
+    for (const [code, fault] of [
+      ['FORBIDDEN', { status: 403 }],
+      ['NOT_ACCEPTED', { status: 409 }],
+      ['RATE_LIMITED', { status: 429, retryAfter: 61 }],
+      ['SERVICE_ERROR', { status: 418 }],
+    ] as const)
+      it(`${code} of every query`, async () => {
+        for (const [query, endpoint] of [
+          ['clusters', 'clusters'],
+          ['cluster-status', 'clusterStatus'],
+          ['print-jobs', 'printJobs'],
+          ['print-job', 'printJob'],
+          ['stored-job', 'getJob'],
+          ['library-file', 'getFile'],
+          ['maintenance', 'pendingMaintenance'],
+          ['current-user', 'currentUser'],
+        ] as const) {
+          await deploy({ query });
+          simulator.faults.add({ endpoint, ...fault });
+          await failed({ clusterId: clusterId(), clusterJobId: 'c', jobId: 'j', fileId: 'f' }, code);
+        }
+      });
+
+    it('SERVICE_ERROR for an answer of another kind', async () => {
+      for (const [query, endpoint] of [
+        ['clusters', 'clusters'],
+        ['cluster-status', 'clusterStatus'],
+        ['print-jobs', 'printJobs'],
+        ['print-job', 'printJob'],
+        ['stored-job', 'getJob'],
+        ['maintenance', 'pendingMaintenance'],
+        ['current-user', 'currentUser'],
+      ] as const) {
+        await deploy({ query });
+        const { clusterJobId, jobId } = await printed();
+        simulator.faults.add({ endpoint, transform: () => ({ data: 'nothing of the kind' }) });
+        await failed({ clusterId: clusterId(), clusterJobId, jobId }, 'SERVICE_ERROR');
+        simulator.faults.clear();
+      }
+    });
+
+    it('NETWORK, after trying again', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'clusters', reset: true });
+      assert.equal((await ask<Cluster[]>()).payload.length, 3);
+      assert.equal(simulator.requests.count('clusters'), 2);
+    });
+
+    it('NOT_CONFIGURED and NOT_SIGNED_IN', async () => {
+      await deploy({ account: 'none' });
+      await failed({}, 'NOT_CONFIGURED');
+      await deploy({ query: 'what-is-new' });
+      await failed({}, 'NOT_CONFIGURED');
+      await flow.post('accounts/account/sign-out');
+      await deploy({}, { signIn: false });
+      assert.match(String(flow.looks('query').at(-1)?.text), /signIn/);
+      await failed({}, 'NOT_SIGNED_IN');
+    });
+  });
+
+  it('marks what comes from the simulator', async () => {
+    await deploy({}, { account: { id: 'account', type: 'remote-printing-account', service: 'simulator' } });
+    assert.equal((await ask<Cluster[]>()).message.simulated, true);
+  });
+
+  it('answers in its example', async () => {
+    const path = join(__dirname, '../../examples/07-printing-queries.json');
+    const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
+    const account = example.find(({ type }) => type === 'remote-printing-account')!;
+    const queries = example.filter(({ type }) => type === 'remote-printing-query');
+    const debugs = example.filter(({ type }) => type === 'debug');
+    const placed = [...queries, ...debugs.map(({ id }) => helperNode(id))].map((node) => ({ ...node, z: 'tab' }));
+    await flow.deploy(placed, { account, credentials: {} });
+    const shown = (name: string) => flow.listen(debugs.find((debug) => debug.name === name)!.id);
+    const inboxes = ['clusters', 'to do', 'print jobs', 'user and workspaces'].map(shown);
+    const [list, tasks, jobs, user] = inboxes as [Inbox, Inbox, Inbox, Inbox];
+    const send = (query: string, msg = {}) => flow.send(queries.find((node) => node.query === query)!.id, msg);
+    send('clusters');
+    const [first] = (await list.at(0)).payload as Cluster[];
+    send('maintenance', { clusterId: first?.clusterId });
+    assert.ok(((await tasks.at(0)).payload as unknown[]).length > 0);
+    send('print-jobs');
+    assert.deepEqual((await jobs.at(0)).payload, []);
+    send('current-user');
+    assert.equal(((await user.at(0)).payload as CurrentUser).organizations.length > 0, true);
+  });
+
+  it('is redeployed in the middle of a query without leaving anything behind', async () => {
+    await deploy();
+    const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
+    flow.send('query', {});
+    while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+    const before = performance.now();
+    await deploy();
+    assert.ok(performance.now() - before < 3000, 'closes at once');
+    assert.equal((await ask<Cluster[]>()).payload.length, 3);
+    assert.equal(results.all.length, 1);
+  });
+});

@@ -1,0 +1,460 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { NodeMessage } from 'node-red';
+import type { Row } from '../../lib/report/csv';
+import { startSimulator, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+
+/** The clusters that rows tell of, in the order of the account. */
+const clustersOf = (msg: NodeMessage) => [...new Set((msg.payload as Row[]).map((row) => row.cluster_id))];
+const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
+const rowsOf = (msg: NodeMessage) => msg.payload as Row[];
+const partsOf = (msg: NodeMessage) =>
+  (msg as { parts?: { id: string; type: string; index: number; count?: number } }).parts;
+
+describe('nodes/report-generator', () => {
+  let simulator: Simulator;
+  let flow: Flow;
+  let folder: string;
+  let reports: Inbox;
+  let caught: Inbox;
+  let completed: Inbox;
+
+  const node = (changes = {}): Definition => ({
+    id: 'report',
+    type: 'remote-printing-report-generator',
+    account: 'account',
+    timeout: 20,
+    wires: [['reports']],
+    ...changes,
+  });
+  async function deploy(changes = {}, options = {}): Promise<void> {
+    const inboxes = ['reports', 'caught', 'completed'].map(helperNode);
+    const complete = { id: 'complete', type: 'complete', scope: ['report'], uncaught: false, wires: [['completed']] };
+    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
+    [reports, caught, completed] = ['reports', 'caught', 'completed'].map((id) => flow.listen(id)) as [
+      Inbox,
+      Inbox,
+      Inbox,
+    ];
+  }
+  /** Sends a message and gives what came of it; `done` was called then, once. */
+  async function run(msg: NodeMessage = {}): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
+    const before = [reports.all.length, caught.all.length, completed.all.length] as const;
+    flow.send('report', msg);
+    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
+    return { sent: reports.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
+  }
+  async function all(msg?: NodeMessage): Promise<NodeMessage[]> {
+    const { sent, error } = await run(msg);
+    assert.equal(error?.error, undefined);
+    return sent;
+  }
+  async function one(msg?: NodeMessage): Promise<NodeMessage> {
+    const [first, ...more] = await all(msg);
+    assert.ok(first && more.length === 0);
+    return first;
+  }
+  async function failed(code: string, msg?: NodeMessage): Promise<NodeMessage> {
+    const { sent, error } = await run(msg);
+    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
+    assert.equal(codeOf(error), code, (error.error as Error).message);
+    assert.match((error.error as Error).message, /^[A-Z“/].*[^.]\.$/, 'one sentence');
+    assert.equal(sent.length, 0);
+    return error;
+  }
+  const clusterId = (number = 0) =>
+    simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId)[number]?.clusterId ?? '';
+  const ordered = () => simulator.requests.count('createReport');
+  const lookOf = () => flow.looks('report').at(-1);
+
+  beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true, reportDelay: 0 });
+    flow = await Flow.start(simulator);
+    folder = await mkdtemp(join(tmpdir(), 'report-'));
+  });
+  afterEach(async () => {
+    await flow.stop();
+    await simulator.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  describe('rows', () => {
+    it('gives an array of objects, and passes the message on with its other properties', async () => {
+      await deploy();
+      simulator.world.setReports({ rows: 3 });
+      const req = { socket: {} };
+      const message = await one({ req, other: { deep: 1 }, topic: 'mine', filename: '/never/here.csv' });
+      const [row] = rowsOf(message);
+      assert.equal(rowsOf(message).length, 3);
+      assert.deepEqual(Object.keys(row ?? {}), message.columns);
+      assert.equal(row?.job_name, 'bracket.gcode');
+      assert.equal(row.time_total, '600');
+      assert.equal(row.user, '');
+      assert.equal(message.rowCount, 3);
+      assert.equal(message.req, req);
+      assert.deepEqual([message.other, message.topic, message.filename], [{ deep: 1 }, 'mine', '/never/here.csv']);
+      assert.equal(typeof message.reportId, 'string');
+      assert.equal((message.raw as { report_id: string }).report_id, message.reportId);
+      assert.equal(message.clusterId, undefined);
+      assert.equal(message.simulated, undefined);
+      assert.match(lookOf()?.text as string, /doneRows/);
+    });
+
+    it('reports on all clusters of the last 7 days, where nothing else is said', async () => {
+      await deploy();
+      const before = Date.now();
+      const message = await one();
+      const [from, to] = [Date.parse(message.from as string), Date.parse(message.to as string)];
+      assert.ok(to >= before && to <= Date.now());
+      assert.ok(Math.abs(to - from - 7 * 24 * 3600_000) <= 3600_000);
+      assert.deepEqual([message.payload, message.rowCount], [[], 0]);
+      simulator.world.setReports({ rows: 9 });
+      assert.deepEqual(clustersOf(await one()), [0, 1, 2].map(clusterId));
+    });
+
+    it('reads a blank setting from the message', async () => {
+      await deploy();
+      simulator.world.setReports({ rows: 9 });
+      const message = await one({ clusterId: [clusterId(1)], from: '2026-01-01', to: new Date('2026-02-01T00:00Z') });
+      assert.deepEqual(clustersOf(message), [clusterId(1)]);
+      assert.equal(message.clusterId, clusterId(1));
+      assert.equal(message.from, new Date(2026, 0, 1).toISOString());
+      assert.equal(message.to, '2026-02-01T00:00:00.000Z');
+      assert.match(
+        ((await failed('SERVICE_ERROR', { reportType: 'other' })).error as Error).message,
+        /report_type|400/,
+      );
+    });
+
+    it('lets a setting that is not blank win', async () => {
+      await deploy({
+        clusters: `${clusterId(0)}, ${clusterId(2)}`,
+        reportType: 'print_jobs',
+        from: '1767225600000',
+        fromType: 'jsonata',
+        to: 'yesterday',
+        toType: 'relative',
+      });
+      simulator.world.setReports({ rows: 9 });
+      const message = await one({ clusterId: clusterId(1), reportType: 'other', from: 'today', to: 'today' });
+      assert.deepEqual(clustersOf(message), [clusterId(0), clusterId(2)]);
+      assert.equal(message.from, '2026-01-01T00:00:00.000Z');
+      assert.equal(message.to, new Date(new Date().setHours(0, 0, 0, 0)).toISOString());
+      assert.equal(message.clusterId, clusterId(1), 'what came in stays');
+    });
+
+    for (const made of [
+      { separator: ';', bom: true, crlf: true },
+      { separator: '\t', hardNames: true },
+    ] as const)
+      it(`reads tables as ${JSON.stringify(made)}`, async () => {
+        await deploy();
+        simulator.world.setReports({ rows: 5, repeatedColumns: true, ...made });
+        const { columns, payload } = await one();
+        assert.deepEqual((columns as string[]).slice(-2), ['material', 'material_2']);
+        const names = (payload as Row[]).map((row) => row.job_name);
+        assert.equal(names.length, 5);
+        assert.equal(names[0], 'hardNames' in made ? `"bracket.gcode"\t part 1\n of "2"` : 'bracket.gcode');
+      });
+
+    it('comes through a token that expires in the middle', async () => {
+      await deploy();
+      simulator.world.setReports({ seconds: 0.2, rows: 2 });
+      const expire = (body: unknown) => {
+        simulator.tokens.expireAccessTokens();
+        return body;
+      };
+      // Once after the order, and once more between two looks at the report.
+      simulator.faults.add({ endpoint: 'createReport', transform: expire });
+      simulator.faults.add({ endpoint: 'getReport', transform: expire });
+      assert.equal(rowsOf(await one()).length, 2);
+      assert.ok(simulator.tokens.refreshes >= 1);
+      assert.equal(simulator.tokens.reuseDetections, 0);
+    });
+
+    it('waits for a report that takes its time', async () => {
+      await deploy();
+      await one();
+      const before = flow.looks('report').length;
+      simulator.world.setReports({ seconds: 0.8, rows: 1 });
+      assert.equal(rowsOf(await one()).length, 1);
+      assert.deepEqual(
+        flow
+          .looks('report')
+          .slice(before)
+          .map(({ text }) => text?.replace(/.*status\./, '')),
+        ['creating', 'waiting', 'downloading', 'doneRows'],
+      );
+    });
+  });
+
+  describe('csv and file', () => {
+    it('gives the text as it stands', async () => {
+      await deploy({ format: 'csv' });
+      simulator.world.setReports({ rows: 2, bom: true, separator: ';' });
+      const message = await one();
+      const lines = (message.payload as string).split('\n');
+      assert.equal(lines.length, 4);
+      assert.equal(lines[0], (message.columns as string[]).join(';'));
+      assert.equal(message.rowCount, 2);
+    });
+
+    it('writes a file, whole or not at all', async () => {
+      const path = join(folder, 'weekly.csv');
+      await writeFile(path, 'the old one');
+      await deploy({ format: 'file', file: 'target', fileType: 'msg' });
+      simulator.world.setReports({ rows: 500 });
+      const message = await one({ target: path, filename: join(folder, 'another.csv') });
+      assert.equal(message.payload, path);
+      assert.equal(message.rowCount, 500);
+      assert.equal((await readFile(path, 'utf8')).split('\n').length, 502);
+      assert.deepEqual(await readdir(folder), ['weekly.csv']);
+    });
+
+    it('never takes msg.filename for its target by itself', async () => {
+      await deploy({ format: 'file' });
+      const error = await failed('INVALID_INPUT', { filename: join(folder, 'x.csv') });
+      assert.match((error.error as Error).message, /No file is named/);
+      assert.deepEqual(await readdir(folder), []);
+      assert.equal(ordered(), 0);
+    });
+
+    it('says why a file can not be written, before anything is ordered', async () => {
+      await mkdir(join(folder, 'taken'));
+      await writeFile(join(folder, 'file'), '');
+      await deploy({ format: 'file', file: 'target', fileType: 'msg' });
+      for (const [path, reason] of [
+        [join(folder, 'missing', 'x.csv'), /its folder does not exist/],
+        [join(folder, 'taken'), /it is a folder/],
+        [join(folder, 'file', 'x.csv'), /its folder is a file/],
+      ] as const)
+        assert.match(((await failed('FILE_NOT_WRITABLE', { target: path })).error as Error).message, reason);
+      await failed('INVALID_INPUT', {});
+      assert.equal(ordered(), 0);
+    });
+  });
+
+  describe('stream', () => {
+    it('sends each row as a message of its own, the last one with the count', async () => {
+      await deploy({ format: 'stream' });
+      simulator.world.setReports({ rows: 1234 });
+      const res = { app: {} };
+      const sent = await all({ topic: 'mine', res, deep: { list: [{ a: 1 }] }, flat: { a: 1 }, list: [1, 2] });
+      assert.equal(sent.length, 1234);
+      const [first, second] = sent as [NodeMessage, NodeMessage];
+      assert.deepEqual(Object.keys(first.payload as Row), first.columns);
+      sent.forEach((message, index) => {
+        assert.equal(partsOf(message)?.index, index);
+        assert.equal(partsOf(message)?.id, partsOf(first)?.id);
+        assert.equal(partsOf(message)?.type, 'array');
+        assert.equal(partsOf(message)?.count, index === 1233 ? 1234 : undefined);
+        assert.deepEqual([message.topic, message.reportId], ['mine', first.reportId]);
+        assert.equal(message.res, res);
+        assert.equal((message.payload as Row).cluster_job_id?.slice(0, 8), index.toString(16).padStart(8, '0'));
+      });
+      assert.equal(sent.at(-1)?.rowCount, 1234);
+      for (const name of ['deep', 'flat', 'list', 'columns', 'raw']) {
+        assert.deepEqual(second[name], first[name]);
+        assert.notEqual(second[name], first[name], `${name} is a copy of its own`);
+      }
+      assert.notEqual((second.deep as { list: object[] }).list[0], (first.deep as { list: object[] }).list[0]);
+    });
+
+    it('sends one message with an empty array where there are no rows', async () => {
+      await deploy({ format: 'stream' });
+      const message = await one({ parts: { id: 'x', index: 0 } });
+      assert.deepEqual([message.payload, message.rowCount], [[], 0]);
+      assert.equal((message.columns as string[]).length, 16);
+    });
+
+    it('is an error when it breaks off in the middle; begun again it would give rows twice', async () => {
+      await deploy({ format: 'stream' });
+      simulator.world.setReports({ rows: 20_000, cutAfter: 2_000_000 });
+      const { sent, error } = await run();
+      assert.equal(error && codeOf(error), 'NETWORK');
+      assert.ok(sent.length > 100 && sent.length < 20_000);
+      assert.deepEqual(new Set(sent.map((message) => partsOf(message)?.index)).size, sent.length);
+      assert.equal(simulator.requests.count('reportGet'), 1);
+      assert.equal(typeof error?.reportId, 'string');
+    });
+
+    it('ends with the node', async () => {
+      await deploy({ format: 'stream' });
+      simulator.world.setReports({ rows: 200_000 });
+      flow.send('report', {});
+      await reports.at(500);
+      const inbox = reports;
+      await deploy({ format: 'stream' });
+      const sent = inbox.all.length;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      assert.equal(inbox.all.length, sent);
+      assert.ok(sent < 200_000);
+    });
+  });
+
+  describe('only new rows', () => {
+    for (const format of ['rows', 'stream']) {
+      it(`leaves out of ${format} what was given before, also after a redeploy`, async () => {
+        await deploy({ format, onlyNew: true });
+        simulator.world.setReports({ rows: 3 });
+        const rows = (sent: NodeMessage[]) => sent.flatMap(({ payload }) => payload) as Row[];
+        assert.equal(rows(await all()).length, 3);
+        assert.deepEqual(rows(await all()), []);
+        simulator.world.setReports({ rows: 5 });
+        await deploy({ format, onlyNew: true });
+        const fresh = await all();
+        assert.deepEqual(
+          rows(fresh).map((row) => row.cluster_job_id?.slice(0, 8)),
+          ['00000003', '00000004'],
+        );
+        if (format === 'stream') assert.deepEqual(fresh.map((message) => partsOf(message)?.index), [0, 1]); // prettier-ignore
+        assert.equal(fresh.at(-1)?.rowCount, 2);
+        await deploy({ format, onlyNew: false });
+        assert.equal(rows(await all()).length, 5);
+      });
+    }
+
+    it('remembers the rows that a broken stream has given', async () => {
+      await deploy({ format: 'stream', onlyNew: true });
+      simulator.world.setReports({ rows: 20_000, cutAfter: 2_000_000 });
+      const first = (await run()).sent.length;
+      assert.ok(first > 100);
+      simulator.world.setReports({ rows: 20_000 });
+      const rest = await all();
+      assert.equal(first + rest.length, 20_000);
+      assert.equal(partsOf(rest[0] ?? {})?.index, 0);
+    });
+
+    it('is for rows alone', async () => {
+      await deploy({ format: 'csv', onlyNew: true });
+      await failed('INVALID_INPUT');
+    });
+  });
+
+  describe('what goes wrong', () => {
+    it('INVALID_INPUT names what is wrong', async () => {
+      await deploy();
+      for (const [msg, pattern] of [
+        [{ clusterId: 7 }, /clusters must be/],
+        [{ clusterId: [clusterId(), null] }, /clusters must be/],
+        [{ clusterId: [] }, /list of clusters is empty/],
+        [{ from: 'soon' }, /from must be/],
+        [{ from: '2026-01-02', to: '2026-01-01' }, /range is empty/],
+        [{ reportType: {} }, /reportType must be/],
+      ] as const)
+        assert.match(((await failed('INVALID_INPUT', { ...msg })).error as Error).message, pattern);
+      assert.equal(ordered(), 0);
+    });
+
+    it('NOT_FOUND for a cluster that is not of the account, or where it has none', async () => {
+      await deploy();
+      const error = await failed('NOT_FOUND', { clusterId: 'A'.repeat(44) });
+      assert.deepEqual([error.clusterId, error.statusCode], ['A'.repeat(44), 404]);
+      for (const { clusterId: id } of simulator.world.clusters()) simulator.world.removeCluster(id);
+      assert.match(((await failed('NOT_FOUND')).error as Error).message, /has no clusters/);
+    });
+
+    it('REPORT_FAILED when it ends otherwise than in success', async () => {
+      await deploy();
+      simulator.world.setReports({ outcome: 'failed' });
+      const error = await failed('REPORT_FAILED', { clusterId: clusterId() });
+      assert.equal(typeof error.reportId, 'string');
+      assert.equal(error.clusterId, clusterId());
+      assert.match(lookOf()?.text as string, /error\.REPORT_FAILED/);
+    });
+
+    it('TIMEOUT when it takes too long', async () => {
+      await deploy({ timeout: 0.7 });
+      simulator.world.setReports({ outcome: 'stuck' });
+      await failed('TIMEOUT');
+    });
+
+    it('NOT_CONFIGURED without an account, or with a format that is none', async () => {
+      await deploy({ account: '' });
+      await failed('NOT_CONFIGURED');
+      await deploy({ format: 'xml' });
+      await failed('NOT_CONFIGURED');
+    });
+
+    it('NOT_SIGNED_IN', async () => {
+      await deploy({}, { signIn: false });
+      await failed('NOT_SIGNED_IN');
+    });
+
+    for (const [status, code] of [
+      [403, 'FORBIDDEN'],
+      [409, 'NOT_ACCEPTED'],
+      [429, 'RATE_LIMITED'],
+      [418, 'SERVICE_ERROR'],
+    ] as const)
+      it(`${code} for an order that is answered with ${status}`, async () => {
+        await deploy();
+        simulator.faults.add({ endpoint: 'createReport', status, retryAfter: 1000 });
+        assert.equal((await failed(code)).statusCode, status);
+      });
+
+    it('TOO_LARGE for rows that would fill the memory', async () => {
+      await deploy();
+      simulator.world.setReports({ rows: 400_000 });
+      assert.match(((await failed('TOO_LARGE')).error as Error).message, /64 MiB/);
+    }).timeout(60_000);
+
+    it('SERVICE_ERROR for an order without an id, and for a download that is no report', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'createReport', remove: ['data.report_id'] });
+      await failed('SERVICE_ERROR');
+      simulator.faults.add({
+        endpoint: 'getReport',
+        set: { 'data.download_url': 'ftp://example.org/x' },
+        times: 'always',
+      });
+      simulator.faults.add({ endpoint: 'createReport', set: { 'data.download_url': 'ftp://example.org/x' } });
+      await failed('SERVICE_ERROR');
+    });
+
+    it('NETWORK when the service is gone', async () => {
+      await deploy({ timeout: 2 });
+      simulator.faults.add({ endpoint: 'createReport', reset: true, times: 'always' });
+      await failed('NETWORK');
+    });
+
+    it('asks again when the answer to an order is lost', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'createReport', reset: true, when: 'after' });
+      await one();
+      assert.equal(ordered(), 2);
+    });
+
+    it('ends with the node, once', async () => {
+      await deploy();
+      simulator.world.setReports({ outcome: 'stuck' });
+      flow.send('report', {});
+      while (ordered() === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      const [sent, errors] = [reports, caught];
+      await deploy();
+      assert.equal(sent.all.length, 0);
+      assert.ok(errors.all.length <= 1);
+    });
+  });
+
+  it('reports on last week in its example', async () => {
+    const path = join(__dirname, '../../examples/05-weekly-report.json');
+    const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
+    const account = example.find(({ type }) => type === 'remote-printing-account')!;
+    const report = example.find(({ type }) => type === 'remote-printing-report-generator')!;
+    const inbox = helperNode((report.wires as string[][])[0]?.[0] ?? '');
+    await flow.deploy([{ ...report, z: 'tab' }, inbox], { account, credentials: {} });
+    const mail = flow.listen(inbox.id);
+    flow.send(report.id, {});
+    const message = await mail.at(0);
+    assert.equal(message.simulated, true);
+    assert.equal(message.payload, `${(message.columns as string[]).join(',')}\n`);
+    assert.equal(new Date(message.from as string).getDay(), 1);
+    assert.equal(message.rowCount, 0);
+  }).timeout(20_000);
+});

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { NodeMessage } from 'node-red';
+import { startSimulator, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+
+const CLUSTERS = '/connect/v1/clusters';
+
+describe('nodes/request', () => {
+  let simulator: Simulator;
+  let flow: Flow;
+  let answers: Inbox;
+  let caught: Inbox;
+  let completed: Inbox;
+
+  const node = (changes = {}): Definition => ({
+    id: 'request',
+    type: 'remote-printing-request',
+    account: 'account',
+    method: 'GET',
+    path: '',
+    pathType: 'str',
+    wires: [['answers']],
+    ...changes,
+  });
+  async function deploy(changes = {}, options: Parameters<Flow['deploy']>[1] = {}): Promise<void> {
+    const inboxes = ['answers', 'caught', 'completed'].map(helperNode);
+    const complete = { id: 'complete', type: 'complete', scope: ['request'], uncaught: false, wires: [['completed']] };
+    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
+    [answers, caught, completed] = ['answers', 'caught', 'completed'].map((id) => flow.listen(id)) as [
+      Inbox,
+      Inbox,
+      Inbox,
+    ];
+  }
+  /** Sends a message and gives what came of it; `done` was called then, once. */
+  async function run(msg: NodeMessage): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
+    const [sent, failures, ends] = [answers.all.length, caught.all.length, completed.all.length];
+    flow.send('request', msg);
+    const ended = await Promise.race([completed.at(ends), caught.at(failures)]);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(caught.all.length - failures + completed.all.length - ends, 1, 'done exactly once');
+    return { sent: answers.all.slice(sent), error: 'error' in ended ? ended : undefined };
+  }
+  async function answered(msg: NodeMessage): Promise<NodeMessage> {
+    const { sent, error } = await run(msg);
+    assert.equal(error?.error, undefined);
+    assert.equal(sent.length, 1);
+    return sent[0]!;
+  }
+  async function failed(msg: NodeMessage, code: string): Promise<NodeMessage> {
+    const { sent, error } = await run(msg);
+    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
+    const { code: got, message } = error.error as { code: string; message: string };
+    assert.equal(got, code, message);
+    assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
+    assert.equal(sent.length, 0);
+    assert.match(String(flow.looks('request').at(-1)?.text), new RegExp(code));
+    return error;
+  }
+  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const clusterId = () => clusters()[0]?.clusterId ?? '';
+  const asked = () => simulator.requests.list().map(({ method, path }) => `${method} ${path}`);
+
+  beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true });
+    flow = await Flow.start(simulator);
+  });
+  afterEach(async () => {
+    await flow.stop();
+    await simulator.close();
+  });
+
+  describe('what comes back', () => {
+    it('is the data, with status, headers and raw, on the message that came', async () => {
+      await deploy({ path: CLUSTERS });
+      const req = { socket: {} };
+      const message = await answered({ _msgid: 'mine', req, topic: 'mine', payload: 'old' });
+      const payload = message.payload as { cluster_id: string }[];
+      assert.deepEqual(
+        payload.map(({ cluster_id }) => cluster_id),
+        clusters().map(({ clusterId }) => clusterId),
+      );
+      assert.deepEqual([message._msgid, message.topic, message.statusCode], ['mine', 'mine', 200]);
+      assert.equal(message.req, req);
+      assert.match((message.headers as Record<string, string>)['content-type'] ?? '', /json/);
+      assert.deepEqual(message.raw, payload);
+      assert.notEqual(message.raw, payload);
+      assert.ok(!('simulated' in message));
+    });
+
+    it('is a text where the answer is no JSON', async () => {
+      await deploy({ path: CLUSTERS });
+      simulator.faults.add({ endpoint: 'clusters', status: 200, html: true });
+      const { payload, raw, headers } = await answered({});
+      assert.match(payload as string, /^<!doctype html>|<html/i);
+      assert.equal(raw, payload);
+      assert.match((headers as Record<string, string>)['content-type'] ?? '', /html/);
+    });
+
+    it('tells what it does under the node', async () => {
+      await deploy({ path: CLUSTERS });
+      await answered({});
+      const texts = flow.looks('request').map(({ text }) => text);
+      assert.deepEqual(texts.slice(-2), ['status.requesting', 'status.done']);
+    });
+
+    it('says that it is simulated where it is', async () => {
+      const account = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
+      await deploy({ path: CLUSTERS }, { account, credentials: {} });
+      const message = await answered({});
+      assert.equal(message.simulated, true);
+      assert.equal((message.payload as unknown[]).length, 3);
+    });
+  });
+
+  describe('what is sent', () => {
+    it('goes to the API host, with a query and a first slash that was missing', async () => {
+      await deploy({ path: 'connect/v1/clusters?page=2&limit=2' });
+      assert.equal(((await answered({})).payload as unknown[]).length, 1);
+    });
+
+    it('goes to the account host', async () => {
+      await deploy({ path: '{auth_url}/users/current' });
+      const { payload } = await answered({});
+      assert.equal((payload as { username: string }).username, simulator.users[0]?.username);
+    });
+
+    it('goes to an absolute address on either host', async () => {
+      await deploy();
+      for (const path of [`${simulator.apiUrl}${CLUSTERS}`, `${simulator.authUrl}/users/current`])
+        assert.equal((await answered({ path })).statusCode, 200);
+    });
+
+    it('is read from the message, from flow context, or from an expression', async () => {
+      await deploy({ path: '"/connect/v1/clusters/" & id & "/status"', pathType: 'jsonata' });
+      assert.ok((await answered({ id: clusterId() })).payload);
+      await deploy({ path: 'where.to', pathType: 'msg', method: 'msg.method' });
+      assert.equal((await answered({ where: { to: CLUSTERS }, method: 'get' })).statusCode, 200);
+    });
+
+    it('is the payload inside the data envelope, or as it is where it brings that itself', async () => {
+      const data = { job_name: 'cube.gcode', file_size: 10, content_type: 'text/plain' };
+      await deploy({ method: 'PUT', path: '/slicer/v1/jobs/upload' });
+      for (const payload of [data, { data }]) {
+        const { payload: stored } = await answered({ payload });
+        assert.equal((stored as { job_name: string }).job_name, 'cube.gcode');
+      }
+      assert.equal(simulator.world.storedJobs().length, 2);
+    });
+
+    it('is no body for GET and DELETE, whatever the payload holds', async () => {
+      await deploy({ method: 'DELETE', path: `${CLUSTERS}/none` });
+      const error = await failed({ payload: Buffer.from('x') }, 'SERVICE_ERROR');
+      assert.equal(error.statusCode, 405);
+      assert.deepEqual(asked().at(-1), `DELETE ${CLUSTERS}/none`);
+    });
+  });
+
+  describe('refusals and failures', () => {
+    it('sends nothing elsewhere, and nothing that could be read as elsewhere', async () => {
+      await deploy();
+      const before = simulator.requests.count();
+      const { host } = new URL(simulator.apiUrl);
+      const paths = [
+        ...[`${simulator.storageUrl}/x`, simulator.controlUrl, 'https://evil.example/', '//evil.example/x'],
+        ...[`http://user@${host}/x`, `http://${host}@evil.example/`, `https://${host}/x`, '/a/../b', '/a/%2e%2e/b'],
+        ...['/a%2fb', '/a\\b', '/a\r\nX-Evil: 1', '/é', '/a#b', 'file:///etc/passwd', '{auth_url}//evil.example'],
+      ];
+      for (const path of paths) assert.equal((await failed({ path }, 'INVALID_INPUT')).statusCode, undefined);
+      assert.equal(simulator.requests.count(), before);
+    });
+
+    it('names what is missing or of the wrong kind', async () => {
+      await deploy({ method: 'msg.method' });
+      const before = simulator.requests.count();
+      await failed({ method: 'GET' }, 'INVALID_INPUT');
+      await failed({ method: 'GET', path: { a: 1 } }, 'INVALID_INPUT');
+      await failed({ path: CLUSTERS }, 'INVALID_INPUT');
+      await failed({ path: CLUSTERS, method: 'PATCH' }, 'INVALID_INPUT');
+      await failed({ path: CLUSTERS, method: 'PUT', payload: Buffer.from('x') }, 'INVALID_INPUT');
+      assert.equal(simulator.requests.count(), before);
+    });
+
+    it('gives the service the last word, with its status and its code', async () => {
+      await deploy({ path: CLUSTERS });
+      for (const [status, serviceCode, code] of [
+        [400, 'requiredField', 'SERVICE_ERROR'],
+        [403, 'insufficientScope', 'FORBIDDEN'],
+        [404, 'recordNotFound', 'NOT_FOUND'],
+        [409, 'printerInactive', 'NOT_ACCEPTED'],
+      ] as const) {
+        simulator.faults.add({ endpoint: 'clusters', status, code: serviceCode });
+        const error = await failed({}, code);
+        assert.deepEqual([error.statusCode, error.serviceCode], [status, serviceCode]);
+      }
+      simulator.faults.add({ endpoint: 'clusters', status: 429, retryAfter: 61 });
+      assert.equal((await failed({}, 'RATE_LIMITED')).statusCode, 429);
+    });
+
+    it('repeats a read, and sends once what changes something', async () => {
+      await deploy({ method: 'msg.method' });
+      simulator.faults.add({ endpoint: 'clusters', status: 503 });
+      assert.equal((await answered({ method: 'GET', path: CLUSTERS })).statusCode, 200);
+      assert.equal(simulator.requests.count('clusters'), 2);
+      const path = `${CLUSTERS}/${clusterId()}/print/x`;
+      simulator.faults.add({ endpoint: 'print', status: 503 });
+      await failed({ method: 'POST', path }, 'SERVICE_ERROR');
+      simulator.faults.add({ endpoint: 'print', reset: true });
+      await failed({ method: 'POST', path }, 'NETWORK');
+      assert.equal(simulator.requests.count('print'), 2);
+    });
+
+    it('renews an expired token once, for all messages on the way', async () => {
+      await deploy({ path: CLUSTERS });
+      simulator.tokens.expireAccessTokens();
+      for (let n = 0; n < 20; n++) flow.send('request', {});
+      await completed.at(19);
+      assert.deepEqual([answers.all.length, caught.all.length, simulator.tokens.refreshes], [20, 0, 1]);
+    });
+
+    it('needs an account, and a sign-in', async () => {
+      await deploy({ account: 'none', path: CLUSTERS });
+      await failed({}, 'NOT_CONFIGURED');
+      await flow.post('accounts/account/sign-out');
+      await deploy({ path: CLUSTERS }, { signIn: false });
+      await failed({}, 'NOT_SIGNED_IN');
+      assert.equal(simulator.requests.count('clusters'), 0);
+    });
+
+    it('needs an account host for what goes there', async () => {
+      const account = { ...flow.account, authUrl: '', signIn: 'token' };
+      const apiToken = simulator.users[0]?.apiToken;
+      await deploy({}, { account, credentials: { account: { apiToken } } });
+      assert.equal((await answered({ path: CLUSTERS })).statusCode, 200);
+      await failed({ path: '{auth_url}/users/current' }, 'NOT_CONFIGURED');
+      await failed({ path: `${simulator.authUrl}/users/current` }, 'INVALID_INPUT');
+    });
+  });
+
+  it('answers in its example', async () => {
+    const path = join(__dirname, '../../examples/08-any-request.json');
+    const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
+    const account = example.find(({ type }) => type === 'remote-printing-account')!;
+    const requests = example.filter(({ type }) => type === 'remote-printing-request');
+    const debugs = example.filter(({ type }) => type === 'debug');
+    const shown = debugs.map(({ id }) => ({ ...helperNode(id), z: 'tab' }));
+    await flow.deploy([...requests.map((request) => ({ ...request, z: 'tab' })), ...shown], {
+      account,
+      credentials: {},
+    });
+    const [jobs, token, printer] = debugs.map(({ id }) => flow.listen(id)) as [Inbox, Inbox, Inbox];
+    for (const { id, pathType } of requests) if (pathType === 'str') flow.send(id, {});
+    assert.deepEqual((await jobs.at(0)).payload, []);
+    assert.equal(((await token.at(0)).payload as { username: string }).username, 'maker');
+    assert.ok(((await printer.at(0)).payload as { host_printer: object }).host_printer);
+  });
+
+  it('is redeployed in the middle of a request without leaving anything behind', async () => {
+    await deploy({ path: CLUSTERS });
+    const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
+    flow.send('request', {});
+    while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+    const [before, old] = [performance.now(), answers];
+    await deploy({ path: CLUSTERS });
+    assert.ok(performance.now() - before < 3000, 'closes at once');
+    assert.deepEqual(flow.looks('request').at(-1)?.text, 'status.idle');
+    assert.equal((await answered({})).statusCode, 200);
+    assert.deepEqual([old.all.length, answers.all.length], [0, 1]);
+    assert.equal(simulator.requests.count('clusters'), 2, 'the request that was broken off is not repeated');
+  });
+});

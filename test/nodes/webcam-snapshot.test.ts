@@ -1,0 +1,365 @@
+import assert from 'node:assert/strict';
+import type { NodeMessage } from 'node-red';
+import { startSimulator, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+
+const PNG = '89504e470d0a1a0a';
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
+const bytesOf = (msg: NodeMessage) => msg.payload as Buffer;
+
+describe('nodes/webcam-snapshot', () => {
+  let simulator: Simulator;
+  let flow: Flow;
+  let pictures: Inbox;
+  let caught: Inbox;
+  let completed: Inbox;
+
+  const node = (changes = {}): Definition => ({
+    id: 'camera',
+    type: 'remote-printing-webcam-snapshot',
+    account: 'account',
+    cluster: '',
+    clusterType: 'str',
+    printer: '',
+    printerType: 'str',
+    timeout: 10,
+    maxBytes: 20971520,
+    wires: [['pictures']],
+    ...changes,
+  });
+  async function deploy(changes = {}, options = {}): Promise<void> {
+    const inboxes = ['pictures', 'caught', 'completed'].map(helperNode);
+    const complete = { id: 'complete', type: 'complete', scope: ['camera'], uncaught: false, wires: [['completed']] };
+    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
+    [pictures, caught, completed] = ['pictures', 'caught', 'completed'].map((id) => flow.listen(id)) as [
+      Inbox,
+      Inbox,
+      Inbox,
+    ];
+  }
+  async function run(msg: NodeMessage): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
+    const before = [pictures.all.length, caught.all.length, completed.all.length] as const;
+    flow.send('camera', msg);
+    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
+    return { sent: pictures.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
+  }
+  async function taken(msg: NodeMessage): Promise<NodeMessage> {
+    const { sent, error } = await run(msg);
+    assert.equal(error?.error, undefined);
+    assert.ok(sent[0] && sent.length === 1);
+    return sent[0];
+  }
+  async function failed(msg: NodeMessage, code: string): Promise<NodeMessage> {
+    const { sent, error } = await run(msg);
+    assert.ok(error, `no ${code}`);
+    const { message } = error.error as Error;
+    assert.equal(codeOf(error), code, message);
+    assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
+    assert.ok(!message.includes(simulator.storageUrl) && !message.includes('signature'), message);
+    assert.equal(sent.length, 0);
+    assert.match(String(flow.looks('camera').at(-1)?.text), new RegExp(code));
+    return error;
+  }
+  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const cluster = (number = 1) => clusters()[number - 1]!;
+  const here = (changes: NodeMessage = {}): NodeMessage => ({ clusterId: cluster().clusterId, ...changes });
+  const asked = () => simulator.requests.count('printerAction');
+
+  beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true, timeFactor: 60, actionDelay: 100 });
+    flow = await Flow.start(simulator);
+  });
+  afterEach(async () => {
+    await flow.stop();
+    await simulator.close();
+  });
+
+  describe('a picture', () => {
+    beforeEach(() => deploy());
+
+    it('is taken of the host printer, and the message passed on with its other properties', async () => {
+      const req = { socket: {} };
+      const before = Date.now();
+      const msg = await taken(here({ payload: { an: 'event' }, topic: 'job.finished', req, _msgid: 'm' }));
+      assert.ok(Buffer.isBuffer(msg.payload));
+      assert.equal(bytesOf(msg).subarray(0, 8).toString('hex'), PNG);
+      assert.equal(msg.contentType, 'image/png');
+      assert.deepEqual([msg.clusterId, msg.printerId], [cluster().clusterId, cluster().printers[0]?.uuid]);
+      assert.match(String(msg.actionId), UUID);
+      assert.equal((msg.raw as { action_id: string; status: string }).action_id, msg.actionId);
+      assert.equal((msg.raw as { status: string }).status, 'success');
+      const takenAt = Date.parse(String(msg.takenAt));
+      assert.ok(takenAt >= before && takenAt <= Date.now() && String(msg.takenAt).endsWith('Z'));
+      const stamp = String(msg.takenAt).replace(/[:.]/g, '-');
+      assert.equal(msg.filename, `${cluster().friendlyName?.replaceAll(' ', '-')}-${stamp}.png`);
+      assert.deepEqual([msg.topic, msg._msgid, msg.simulated], ['job.finished', 'm', undefined]);
+      assert.equal(msg.req, req);
+    });
+
+    it('is fetched without a bearer, at once', async () => {
+      await taken(here());
+      const fetched = simulator.requests.list().find(({ endpoint }) => endpoint === 'imageGet');
+      // The simulator refuses an address that comes with a bearer.
+      assert.equal(fetched?.status, 200);
+    });
+
+    it('is taken of the nil printer of the second brand', async () => {
+      const msg = await taken({ clusterId: cluster(3).clusterId });
+      assert.equal(msg.printerId, '00000000-0000-0000-0000-000000000000');
+    });
+
+    it('is taken of the printer that the message names', async () => {
+      const clusterId = simulator.world.addCluster({ printers: 2 });
+      const second = simulator.world.cluster(clusterId).printers[1]?.uuid;
+      const msg = await taken({ clusterId, printerId: second });
+      assert.equal(msg.printerId, second);
+      assert.ok(String(msg.filename).startsWith(`${second}-`));
+    });
+
+    it('shows what it waits for, and then the time', async () => {
+      await taken(here());
+      const shown = flow.looks('camera').map(({ text }) => String(text));
+      const stages = ['idle', 'asking', 'waiting', 'loading', 'taken'].map((stage) =>
+        shown.findIndex((text) => text.includes(`status.${stage}`)),
+      );
+      assert.ok(
+        stages.every((at, index) => at >= 0 && at > (stages[index - 1] ?? -1)),
+        shown.join(', '),
+      );
+      assert.deepEqual([flow.looks('camera').at(-1)?.fill, flow.looks('camera').at(-1)?.shape], ['green', 'dot']);
+    });
+
+    it('is shared by all who want it at the same time, each with its own bytes', async () => {
+      for (let n = 0; n < 20; n++) flow.send('camera', here({ n }));
+      await completed.at(19);
+      assert.equal(asked(), 1);
+      assert.equal(simulator.requests.count('imageGet'), 1);
+      assert.deepEqual(
+        pictures.all.map(({ n }) => n).sort((a, b) => Number(a) - Number(b)),
+        [...Array(20).keys()],
+      );
+      const [one, other] = pictures.all as [NodeMessage, NodeMessage];
+      bytesOf(one).fill(0);
+      assert.equal(bytesOf(other).subarray(0, 8).toString('hex'), PNG);
+      assert.equal(caught.all.length, 0);
+      await taken(here());
+      assert.equal(asked(), 2);
+    });
+
+    it('of one printer is not that of another', async () => {
+      flow.send('camera', here());
+      flow.send('camera', { clusterId: cluster(2).clusterId });
+      await completed.at(1);
+      assert.equal(asked(), 2);
+      assert.equal(new Set(pictures.all.map(({ printerId }) => printerId)).size, 2);
+    });
+
+    it('comes through an expired token at each step', async () => {
+      for (const expired of [401, 403] as const)
+        for (const endpoint of ['clusters', 'printerAction', 'actionStatus'] as const) {
+          simulator.faults.add({ endpoint, status: expired, code: 'tokenExpired' });
+          await taken(here());
+        }
+      const expire = (body: unknown) => {
+        simulator.tokens.expireAccessTokens();
+        return body;
+      };
+      simulator.faults.add({ endpoint: 'printerAction', transform: expire });
+      await taken(here());
+      assert.equal(simulator.tokens.reuseDetections, 0);
+    });
+
+    it('comes through what breaks on the way', async () => {
+      simulator.faults.add({ endpoint: 'printerAction', reset: true, when: 'after' });
+      await taken(here());
+      assert.equal(asked(), 2);
+      simulator.faults.add({ endpoint: 'imageGet', status: 503 });
+      simulator.faults.add({ endpoint: 'actionStatus', status: 502, html: true });
+      await taken(here());
+      assert.equal(asked(), 3);
+    }).timeout(15_000);
+
+    it('has the extension of its type, and is known by its bytes where none is told', async () => {
+      simulator.world.setPicture(1, { contentType: 'image/jpeg; q=1' });
+      const jpeg = await taken(here());
+      assert.deepEqual([jpeg.contentType, String(jpeg.filename).slice(-4)], ['image/jpeg', '.jpg']);
+      simulator.world.setPicture(1, { contentType: 'application/octet-stream', chunked: true });
+      const unnamed = await taken(here());
+      assert.deepEqual([unnamed.contentType, String(unnamed.filename).slice(-4)], ['image/png', '.png']);
+    });
+  });
+
+  describe('settings', () => {
+    it('win over the message', async () => {
+      const { clusterId, printers } = cluster(2);
+      await deploy({ cluster: clusterId, printer: 'a.printer', printerType: 'msg' });
+      const msg = await taken({ clusterId: 'other', printerId: 'other', a: { printer: printers[0]?.uuid } });
+      assert.deepEqual([msg.clusterId, msg.printerId], [clusterId, printers[0]?.uuid]);
+    });
+
+    it('as saved by the editor: numbers as text', async () => {
+      await deploy({ timeout: '10', maxBytes: '10' });
+      await failed(here(), 'TOO_LARGE');
+    });
+  });
+
+  describe('what can go wrong', () => {
+    it('names bad input, and asks no printer', async () => {
+      await deploy();
+      await failed({}, 'INVALID_INPUT');
+      await failed(here({ clusterId: ['a'] }), 'INVALID_INPUT');
+      await failed(here({ clusterId: 'a/b' }), 'INVALID_INPUT');
+      await failed(here({ printerId: { no: 'text' } }), 'INVALID_INPUT');
+      await failed(here({ printerId: '../x' }), 'INVALID_INPUT');
+      assert.equal(asked(), 0);
+    });
+
+    it('tells an unknown cluster or printer, with the ids', async () => {
+      await deploy();
+      const error = await failed(here({ clusterId: 'no-such-cluster' }), 'NOT_FOUND');
+      assert.deepEqual([error.statusCode, error.serviceCode], [404, 'recordNotFound']);
+      await failed(here({ printerId: '12345678-1234-1234-1234-123456789012' }), 'NOT_FOUND');
+    });
+
+    it('finds out first that the printer is offline', async () => {
+      await deploy();
+      simulator.world.setOnline(1, false);
+      const error = await failed(here(), 'NOT_ACCEPTED');
+      assert.match((error.error as Error).message, /offline/);
+      assert.equal(asked(), 0);
+    });
+
+    it('passes on that the printer does not accept it', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'printerAction', status: 409, code: 'printerInactive' });
+      const error = await failed(here(), 'NOT_ACCEPTED');
+      assert.deepEqual(
+        [error.statusCode, error.serviceCode, error.clusterId, error.printerId],
+        [409, 'printerInactive', cluster().clusterId, cluster().printers[0]?.uuid],
+      );
+      simulator.faults.add({ endpoint: 'printerAction', status: 403, code: 'insufficientScope' });
+      await failed(here(), 'FORBIDDEN');
+    });
+
+    it('tells a printer that fails', async () => {
+      await deploy();
+      for (const outcome of ['failed', 'unknown'] as const) {
+        simulator.world.setActions(1, { outcome });
+        const error = await failed(here(), 'ACTION_FAILED');
+        assert.match(String(error.actionId), UUID);
+      }
+    });
+
+    it('gives up in time on a printer that never answers, or goes away', async () => {
+      await deploy({ timeout: 1 });
+      simulator.world.setActions(1, { outcome: 'stuck' });
+      const error = await failed(here(), 'TIMEOUT');
+      assert.match(String(error.actionId), UUID);
+      simulator.world.setActions(1, { seconds: 0.8 });
+      flow.send('camera', here());
+      while (asked() < 2) await new Promise((resolve) => setImmediate(resolve));
+      simulator.world.setOnline(1, false);
+      assert.equal(codeOf(await caught.at(1)), 'TIMEOUT');
+    });
+
+    it('counts a word that nobody knows as failed in the end', async () => {
+      await deploy({ timeout: 1 });
+      simulator.faults.add({ endpoint: 'actionStatus', times: 'always', set: { 'data.status': 'thinking' } });
+      const error = await failed(here(), 'ACTION_FAILED');
+      assert.match((error.error as Error).message, /thinking/);
+    });
+
+    it('refuses a picture that is too large, announced or not', async () => {
+      await deploy({ maxBytes: 50_000 });
+      simulator.world.setPicture(1, { bytes: 1_000_000 });
+      await failed(here(), 'TOO_LARGE');
+      simulator.world.setPicture(1, { bytes: 1_000_000, chunked: true });
+      await failed(here(), 'TOO_LARGE');
+    });
+
+    for (const [name, change] of [
+      ['a relative one', '/image.png'],
+      ['another scheme', 'file:///etc/passwd'],
+      ['plain http to elsewhere', 'http://pictures.example/image.png'],
+      ['none', null],
+    ] as const)
+      it(`does not follow an address that is ${name}`, async () => {
+        await deploy();
+        simulator.faults.add({
+          endpoint: 'actionStatus',
+          times: 'always',
+          transform: (body) => {
+            const { data } = body as { data: { status_details?: { value: { image_url: unknown } } } };
+            if (data.status_details) data.status_details.value.image_url = change;
+            return body;
+          },
+        });
+        await failed(here(), 'SERVICE_ERROR');
+        assert.equal(simulator.requests.count('imageGet'), 0);
+      });
+
+    it('tells a page in place of a picture, and an address that has expired', async () => {
+      await deploy();
+      simulator.world.setPicture(1, { contentType: 'text/html' });
+      await failed(here(), 'SERVICE_ERROR');
+      simulator.world.setPicture(1, {});
+      for (const status of [403, 404]) {
+        simulator.faults.add({ endpoint: 'imageGet', status });
+        const error = await failed(here(), 'SERVICE_ERROR');
+        assert.equal(error.statusCode, status);
+      }
+      assert.equal(asked(), 3);
+    });
+
+    it('does not wait for a 429 that passes its timeout', async () => {
+      await deploy({ timeout: 5 });
+      for (const endpoint of ['clusters', 'printerAction', 'actionStatus'] as const) {
+        simulator.faults.add({ endpoint, status: 429, retryAfter: 30 });
+        assert.equal((await failed(here(), 'RATE_LIMITED')).statusCode, 429);
+      }
+    });
+
+    it('tells no connection as NETWORK, after trying again', async () => {
+      await deploy({ timeout: 3 });
+      simulator.faults.add({ endpoint: 'printerAction', reset: true, times: 'always' });
+      await failed(here(), 'NETWORK');
+      assert.equal(asked(), 2);
+    });
+
+    it('needs an account, and a sign-in', async () => {
+      await deploy({ account: 'none' });
+      await failed(here(), 'NOT_CONFIGURED');
+      await deploy();
+      await flow.post('accounts/account/sign-out');
+      await failed(here(), 'NOT_SIGNED_IN');
+    });
+  });
+
+  it('is redeployed in the middle of the work without leaving anything behind', async () => {
+    simulator.world.setActions(1, { outcome: 'stuck' });
+    await deploy();
+    flow.send('camera', here());
+    while (asked() === 0) await new Promise((resolve) => setImmediate(resolve));
+    const before = performance.now();
+    await deploy();
+    assert.ok(performance.now() - before < 3000, 'closes at once');
+    const polls = simulator.requests.count('actionStatus');
+    simulator.world.setActions(1, {});
+    await taken(here());
+    assert.ok(simulator.requests.count('actionStatus') > polls);
+    assert.equal(pictures.all.length, 1);
+  });
+
+  it('is closed in the middle of a download', async () => {
+    await deploy();
+    const hanging = simulator.faults.add({ endpoint: 'imageGet', hang: true });
+    flow.send('camera', here());
+    while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+    const before = performance.now();
+    await flow.deploy([]);
+    assert.ok(performance.now() - before < 3000, 'closes at once');
+  });
+});

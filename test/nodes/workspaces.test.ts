@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { startSimulator, type Simulator } from '../../simulator';
+import { followTo } from '../helpers/browser';
+import { Flow, helperNode, type Definition } from '../helpers/flow';
+
+const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
+
+describe('nodes/workspaces', () => {
+  let simulator: Simulator;
+  let flow: Flow;
+
+  beforeEach(async () => {
+    simulator = await startSimulator({ autoApprove: true });
+    flow = await Flow.start(simulator);
+  });
+  afterEach(async () => {
+    await flow.stop();
+    await simulator.close();
+  });
+
+  const workspaces = () => simulator.users[0]?.organizations ?? [];
+  const workspaceId = (index: number) => workspaces()[index]?.organizationId ?? '';
+  const clusterIds = (index: number) => simulator.world.clusters(workspaceId(index)).map(({ clusterId }) => clusterId);
+  const account = (id: string, changes = {}): Definition => ({ ...flow.account, id, ...changes });
+  const credentials = (...ids: string[]) => Object.fromEntries(ids.map((id) => [id, flow.credentials.account]));
+  async function signIn(id: string, typed = {}): Promise<void> {
+    const { body } = await flow.post(`accounts/${id}/sign-in`, { redirectUri: REDIRECT, ...typed }).expect(200);
+    const back = await followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT);
+    await flow.get(`callback${back.search}`).expect(200);
+  }
+  const state = async (id: string) => (await flow.get(`accounts/${id}`).expect(200)).body as Record<string, unknown>;
+  const listed = async (id: string) =>
+    ((await flow.get(`accounts/${id}/clusters`).expect(200)).body as { clusterId: string }[]).map(
+      ({ clusterId }) => clusterId,
+    );
+
+  it('are listed for the user who is signed in, the own one by its name', async () => {
+    await flow.deploy([]);
+    const { body } = await flow.get('accounts/account/workspaces').expect(200);
+    assert.deepEqual(body, [
+      { id: workspaceId(0), name: workspaces()[0]?.organizationName },
+      { id: workspaceId(1), name: null },
+    ]);
+    assert.equal((await state('account')).organizationId, workspaceId(0));
+  });
+
+  it('are listed by their names where the service gives objects', async () => {
+    await flow.deploy([]);
+    simulator.faults.add({
+      endpoint: 'currentUser',
+      set: {
+        'data.organization_memberships': workspaces().map(({ organizationId, organizationName }) => ({
+          id: organizationId,
+          name: organizationName,
+          role: 'admin',
+        })),
+      },
+    });
+    const { body } = await flow.get('accounts/account/workspaces').expect(200);
+    const named = workspaces().map(({ organizationId, organizationName }) => ({
+      id: organizationId,
+      name: organizationName,
+    }));
+    assert.deepEqual(body, named);
+  });
+
+  it('are changed by a new sign-in that names the other one', async () => {
+    await flow.deploy([]);
+    assert.deepEqual(await listed('account'), clusterIds(0));
+    await signIn('account', { organizationId: workspaceId(1) });
+    assert.equal((await state('account')).organizationId, workspaceId(1));
+    assert.deepEqual(await listed('account'), clusterIds(1));
+    // The workspace lives in the sign-in: a redeploy of the same account stays there.
+    await flow.deploy([], { signIn: false });
+    assert.deepEqual(await listed('account'), clusterIds(1));
+  });
+
+  it('stay the old one where the service does not let the user into the other', async () => {
+    await flow.deploy([]);
+    const { body } = await flow.post('accounts/account/sign-in', { redirectUri: REDIRECT, organizationId: 'none' });
+    await assert.rejects(followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT), /403/);
+    assert.equal((await state('account')).organizationId, workspaceId(0));
+    assert.deepEqual(await listed('account'), clusterIds(0));
+  });
+
+  describe('two side by side', () => {
+    const accounts = () => ({
+      account: account('account', { organizationId: workspaceId(0) }),
+      more: [account('school', { organizationId: workspaceId(1) })],
+      credentials: credentials('account', 'school'),
+      signIn: false,
+    });
+    const flowNodes = () => [
+      ...['account', 'school'].map((id) => ({
+        id: `clusters-of-${id}`,
+        type: 'remote-printing-cluster-status',
+        account: id,
+        cluster: '',
+        interval: 60,
+        wires: [[`seen-by-${id}`], []],
+      })),
+      ...['account', 'school'].map((id) => helperNode(`seen-by-${id}`)),
+    ];
+    const deploy = () => flow.deploy(flowNodes(), accounts());
+    /** What a message of one round tells of. */
+    const seen = async (id: string, count: number) => {
+      const inbox = flow.listen(`seen-by-${id}`);
+      flow.send(`clusters-of-${id}`, {});
+      await inbox.at(count - 1);
+      return inbox.all.map(({ clusterId }) => clusterId);
+    };
+
+    beforeEach(async () => {
+      await deploy();
+      await signIn('account');
+      await signIn('school');
+    });
+
+    it('are two accounts, each with its own user, clusters and messages', async () => {
+      assert.equal((await state('account')).organizationId, workspaceId(0));
+      assert.equal((await state('school')).organizationId, workspaceId(1));
+      assert.deepEqual(await listed('account'), clusterIds(0));
+      assert.deepEqual(await listed('school'), clusterIds(1));
+      assert.deepEqual(await seen('account', 3), clusterIds(0));
+      assert.deepEqual(await seen('school', 1), clusterIds(1));
+    });
+
+    it('do not see each other: a cluster of the other one is unknown', async () => {
+      const foreign = clusterIds(1)[0];
+      const request = { id: 'request', type: 'remote-printing-request', method: 'GET', account: 'account' };
+      const catching = { id: 'catch', type: 'catch', scope: ['request'], wires: [['caught']] };
+      const path = `/connect/v1/clusters/${foreign}/status`;
+      await flow.deploy([{ ...request, path, pathType: 'str' }, catching, helperNode('caught')], accounts());
+      const caught = flow.listen('caught');
+      flow.send('request', {});
+      assert.equal(((await caught.at(0)).error as { code: string }).code, 'NOT_FOUND');
+    });
+
+    it('renew their tokens apart', async () => {
+      simulator.tokens.expireAccessTokens();
+      await Promise.all([listed('account'), listed('school'), listed('account'), listed('school')]);
+      assert.equal(simulator.tokens.refreshes, 2);
+      assert.equal(simulator.tokens.reuseDetections, 0);
+    });
+
+    it('are signed out one by one, and for good', async () => {
+      await flow.post('accounts/school/sign-out').expect(200);
+      assert.equal((await state('school')).state, 'signed-out');
+      const { body } = await flow.get('accounts/school/clusters').expect(400);
+      assert.equal(body.code, 'NOT_SIGNED_IN');
+      assert.deepEqual(await listed('account'), clusterIds(0));
+      await deploy();
+      assert.equal((await state('school')).state, 'signed-out');
+      assert.equal((await state('account')).state, 'signed-in');
+      await signIn('school');
+      assert.deepEqual(await listed('school'), clusterIds(1));
+    });
+
+    it('have diagnostics of their own, with ids shortened and secrets left out', async () => {
+      await listed('school');
+      const { body } = await flow.get('accounts/school/diagnostics').expect(200);
+      assert.equal(body.state, 'signed-in');
+      assert.ok(body.counters.requests >= 1);
+      assert.equal(body.settings.organizationId, `${workspaceId(1).slice(0, 6)}…`);
+      const text = JSON.stringify(body);
+      const { secret } = simulator.client;
+      for (const hidden of [secret, workspaceId(1), ...clusterIds(1)]) assert.ok(!text.includes(hidden));
+      assert.doesNotMatch(text, /eyJ|refresh_token|access_token/);
+    });
+  });
+
+  describe('paths of one’s own', () => {
+    const paths = {
+      currentUser: 'GET {auth_url}/check-token',
+      printJobs: 'GET /connect/v1/clusters',
+    };
+
+    it('are what the service is asked by', async () => {
+      const query = { id: 'query', type: 'remote-printing-query', account: 'account', query: 'print-jobs' };
+      await flow.deploy([{ ...query, wires: [['found']] }, helperNode('found')], {
+        account: account('account', { paths: JSON.stringify(paths) }),
+      });
+      simulator.requests.clear();
+      await flow.get('accounts/account/workspaces').expect(200);
+      const found = flow.listen('found');
+      flow.send('query', {});
+      await found.at(0);
+      assert.deepEqual(
+        simulator.requests.list().map(({ origin, method, path }) => `${origin}: ${method} ${path}`),
+        ['auth: GET /check-token', 'api: GET /connect/v1/clusters'],
+      );
+    });
+
+    it('are named in the diagnostics', async () => {
+      await flow.deploy([], { account: account('account', { paths: JSON.stringify(paths) }) });
+      const { body } = await flow.get('accounts/account/diagnostics').expect(200);
+      assert.deepEqual(body.settings.overriddenPaths, ['currentUser', 'printJobs']);
+    });
+
+    it('with a mistake keep the account from starting, and say which', async () => {
+      const wrong: [string, RegExp][] = [
+        ['{', /not JSON/],
+        ['[]', /JSON object/],
+        ['{"clusters":"GET /x"}', /"clusters" is not a name/],
+        ['{"currentUser":"PATCH /x"}', /"currentUser" must be like/],
+        ['{"currentUser":"GET users"}', /"currentUser" must be like/],
+        ['{"currentUser":"GET https://evil.example/"}', /"currentUser" must be like/],
+        ['{"currentUser":"GET //evil.example/"}', /"currentUser" holds/],
+        ['{"currentUser":"GET /a/../b"}', /"currentUser" holds/],
+        ['{"jobAction":"POST /x/{job}"}', /unknown hole \{job\}/],
+      ];
+      for (const [text, says] of wrong) {
+        await flow.deploy([], { account: account('account', { paths: text }), signIn: false });
+        const { error, state: shown } = await state('account');
+        assert.match(String(error), says, text);
+        assert.equal(shown, 'signed-out');
+        const { body } = await flow.get('accounts/account/clusters').expect(400);
+        assert.equal(body.code, 'NOT_CONFIGURED', text);
+      }
+    });
+  });
+});

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
+import { ensureChromium } from '../../scripts/chromium.mjs';
+import { startSimulator, type Simulator } from '../../simulator';
+
+describe('simulator: the page of the control host', function () {
+  this.timeout(60_000);
+  let browser: Browser;
+  let simulator: Simulator;
+  let page: Page;
+  let problems: string[];
+  let elsewhere: string[];
+
+  before(async () => {
+    browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
+  });
+  after(() => browser.close());
+  beforeEach(async () => {
+    simulator = await startSimulator({ actionDelay: 0 });
+    page = await browser.newPage();
+    page.setDefaultTimeout(10_000);
+    [problems, elsewhere] = [[], []];
+    page.on('pageerror', (error) => problems.push(String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error') problems.push(message.text());
+    });
+    page.on('request', (request) => {
+      const url = request.url();
+      if (!url.startsWith(simulator.controlUrl) && !url.startsWith('data:')) elsewhere.push(url);
+    });
+  });
+  afterEach(async () => {
+    await page.close();
+    await simulator.close();
+    assert.deepEqual([problems, elsewhere], [[], []]);
+  });
+
+  const open = async (): Promise<Locator> => {
+    await page.goto(simulator.controlUrl);
+    return page.getByRole('article').filter({ hasText: 'Workbench printer' });
+  };
+  const said = (text: string): Promise<void> => page.getByRole('status').filter({ hasText: text }).waitFor();
+  const startPrint = (): string => {
+    const { uuid } = simulator.world.printLocally(1, { name: 'vase.gcode', seconds: 600 });
+    simulator.world.advance(395);
+    return uuid;
+  };
+
+  it('shows printers, their pictures and what they print', async () => {
+    startPrint();
+    const card = await open();
+    assert.equal(await page.getByRole('article').count(), 4);
+    await card.getByRole('listitem').filter({ hasText: 'vase.gcode' }).waitFor();
+    const progress = card.getByRole('progressbar', { name: 'Progress of vase.gcode' });
+    assert.equal(await progress.getAttribute('value'), '50');
+    const picture = card.getByRole('img', { name: /^Workbench printer: printing, vase\.gcode 50 %$/ });
+    const size = await picture.evaluate(async (element: unknown) => {
+      const image = element as { decode(): Promise<void>; naturalWidth: number };
+      await image.decode();
+      return image.naturalWidth;
+    });
+    assert.equal(size, 640);
+
+    const before = await picture.getAttribute('src');
+    simulator.world.advance(60);
+    const later = card.getByRole('img', { name: /vase\.gcode 60 %$/ });
+    await later.waitFor();
+    assert.notEqual(await later.getAttribute('src'), before);
+  });
+
+  it('does to print jobs what a person would', async () => {
+    const uuid = startPrint();
+    const card = await open();
+    await card.getByRole('button', { name: 'Pause: vase.gcode' }).click();
+    await said('Done: Pause: vase.gcode.');
+    assert.equal(simulator.world.printJob(uuid).status, 'pausing');
+    simulator.world.advance(5);
+    await card.getByRole('button', { name: 'Resume: vase.gcode' }).click();
+    await said('Done: Resume: vase.gcode.');
+    await card.getByRole('button', { name: 'Abort: vase.gcode' }).click();
+    await said('Done: Abort: vase.gcode.');
+    await page.getByRole('button', { name: '1 minute' }).click();
+    await card.getByRole('button', { name: 'Clear the plate: vase.gcode' }).click();
+    await card.getByText('vase.gcode: aborted').waitFor();
+    await card.getByText('Nothing to print.').waitFor();
+    assert.equal(simulator.world.printJob(uuid).status, 'aborted');
+
+    const next = startPrint();
+    await card.getByRole('button', { name: 'Vanish: vase.gcode' }).click();
+    await said('Done: Vanish: vase.gcode.');
+    assert.throws(() => simulator.world.printJob(next));
+  });
+
+  it('changes printers', async () => {
+    const card = await open();
+    await card.getByText('Change this printer').click();
+    await card.getByLabel('Online').uncheck();
+    await card.getByRole('img', { name: 'Workbench printer: offline' }).waitFor();
+    assert.equal(simulator.world.cluster(1).online, false);
+    await card.getByLabel('Online').check();
+    await said('online');
+    assert.equal(simulator.world.cluster(1).online, true);
+    await card.getByLabel('Trouble').selectOption('error');
+    await said('trouble');
+    await card.getByRole('combobox', { name: 'New prints' }).selectOption('wait_approval');
+    await said('dispatch');
+    await card.getByLabel('Actions').selectOption('stuck');
+    await said('actions');
+    await card.getByLabel('New prints need another material').check();
+    await said('required-changes');
+    const cluster = simulator.world.cluster(1);
+    assert.deepEqual(
+      [cluster.printers[0]!.trouble, cluster.dispatch, cluster.actionSwitch, cluster.requiredChanges.length],
+      ['error', 'wait_approval', { outcome: 'stuck' }, 1],
+    );
+    await card.getByRole('button', { name: 'Add a fault' }).click();
+    await card.getByText('material low').waitFor();
+    await card.getByRole('button', { name: 'Remove' }).click();
+    await card.waitFor({ state: 'detached' });
+    assert.equal(simulator.world.clusters().length, 3);
+    await page.getByRole('button', { name: 'Add a printer' }).click();
+    await said('Add a printer');
+    assert.equal(simulator.world.clusters().length, 4);
+  });
+
+  it('orders faults, expires tokens, and makes reports', async () => {
+    await open();
+    await page.getByLabel('Call').selectOption('print');
+    await page.getByLabel('Effect').selectOption('breaks after the work is done');
+    await page.getByLabel('Times').selectOption('always');
+    await page.getByRole('button', { name: 'Order it' }).click();
+    await page.getByRole('list', { name: 'Faults on order' }).getByText('print: {').waitFor();
+    assert.deepEqual(simulator.faults.list(), [
+      { endpoint: 'print', times: 'always', after: 0, reset: true, when: 'after' },
+    ]);
+    await page.getByRole('button', { name: 'Take all back' }).click();
+    await said('faults taken back');
+    assert.deepEqual(simulator.faults.list(), []);
+
+    await page.getByLabel('An expired token answers').selectOption('403');
+    await said('expired tokens');
+    await page.getByRole('button', { name: 'End all sign-ins' }).click();
+    await said('End all sign-ins');
+    assert.equal(simulator.tokens.expiredStatus, 403);
+
+    await page.getByLabel('Separator').selectOption('tab');
+    await page.getByLabel('Invented lines').fill('7');
+    await page.getByLabel('Byte order mark').check();
+    await page.getByRole('button', { name: 'Use' }).click();
+    await said('reports');
+    const { clusterId, organizationId } = simulator.world.cluster(1);
+    const { made } = simulator.world.order({ organizationId, clusterIds: [clusterId], from: 0, to: 1 });
+    assert.deepEqual(made, { outcome: 'success', separator: '\t', rows: 7, bom: true });
+  });
+
+  it('says so when something is refused', async () => {
+    startPrint();
+    const card = await open();
+    const button = card.getByRole('button', { name: 'Pause: vase.gcode' });
+    await button.waitFor();
+    problems = [];
+    simulator.world.pause(1);
+    await button.click();
+    await said('No print job is in a state for this');
+    // The browser's own line about an answer that is no 200.
+    assert.match(problems.join(), /^Failed to load resource[^,]*409[^,]*$/);
+    problems = [];
+  });
+
+  it('can be used by keyboard and screen reader, in the dark as in the light', async () => {
+    startPrint();
+    const card = await open();
+    const pause = card.getByRole('button', { name: 'Pause: vase.gcode' });
+    await pause.focus();
+    // The focus outlives the refreshing of what is around it.
+    await page.waitForResponse((response) => response.url().endsWith('/overview'));
+    await page.waitForResponse((response) => response.url().endsWith('/overview'));
+    const focused = await pause.evaluate((button: unknown) => {
+      const { ownerDocument } = button as { ownerDocument: { activeElement: unknown } };
+      return ownerDocument.activeElement === button;
+    });
+    assert.ok(focused);
+    await page.keyboard.press('Enter');
+    await said('Done: Pause: vase.gcode.');
+
+    await card.getByText('Change this printer').click();
+    const names = (await page.locator('body').ariaSnapshot()).split('\n');
+    const unnamed = names.filter((line) =>
+      /^\s*- (textbox|combobox|checkbox|spinbutton|button|img|progressbar)(?! ")/.test(line),
+    );
+    assert.deepEqual(unnamed, []);
+
+    const colors = async (scheme: 'dark' | 'light'): Promise<string> => {
+      await page.emulateMedia({ colorScheme: scheme });
+      return page.evaluate(
+        "getComputedStyle(document.body).color + ' on ' + getComputedStyle(document.body).backgroundColor",
+      );
+    };
+    assert.deepEqual(
+      [await colors('light'), await colors('dark')],
+      ['rgb(29, 34, 41) on rgb(244, 245, 247)', 'rgb(230, 233, 237) on rgb(21, 24, 29)'],
+    );
+  });
+});

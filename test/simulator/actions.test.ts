@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { Bench, type Wire } from './support';
+
+describe('simulator: actions', () => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.start();
+  });
+  afterEach(() => bench.simulator.close());
+
+  const ten = ';TIME:600\n';
+  /** Seconds after which a print is at work. */
+  const STARTED = 95;
+
+  const jobAction = (uuid: string, name: string, data?: unknown) =>
+    bench.action(`print_jobs/${uuid}/action/${name}`, data);
+  /** Dispatches it, lets it take its second, and gives how it ended. */
+  const done = async (uuid: string, name: string, data?: unknown): Promise<string> => {
+    const reply = await jobAction(uuid, name, data);
+    assert.equal(reply.status, 201, `${name}: ${reply.text}`);
+    bench.pass(1);
+    return (await bench.actionStatus(reply.json.data.action_id)).status;
+  };
+  const statuses = async (): Promise<string[]> => (await bench.status()).print_jobs.map((job: Wire) => job.status);
+  const printerPath = (number = 1): string =>
+    `printers/${bench.simulator.world.cluster(number).printers[0]!.uuid}/action`;
+
+  it('are pending, then sent, then done, and only then have their effect', async () => {
+    const uuid = await bench.print(await bench.upload(ten));
+    bench.pass(STARTED + 10);
+    const { data } = (await jobAction(uuid, 'pause')).json;
+    assert.deepEqual(data, { action_id: data.action_id, status: 'pending' });
+    bench.pass(0.6);
+    assert.equal((await bench.actionStatus(data.action_id)).status, 'sent');
+    assert.deepEqual(await statuses(), ['printing']);
+    bench.pass(0.4);
+    assert.equal((await bench.actionStatus(data.action_id)).status, 'success');
+    assert.deepEqual(await statuses(), ['pausing']);
+    bench.pass(3);
+    const [job] = (await bench.status()).print_jobs;
+    assert.deepEqual([job.status, job.time_elapsed], ['paused', 11]);
+    assert.equal(await done(uuid, 'resume'), 'success');
+    assert.deepEqual(await statuses(), ['resuming']);
+    bench.pass(3);
+    assert.deepEqual(await statuses(), ['printing']);
+    assert.equal(await done(uuid, 'abort'), 'success');
+    assert.deepEqual(await statuses(), ['aborting']);
+    bench.pass(10);
+    assert.deepEqual(await statuses(), ['wait_cleanup']);
+  });
+
+  it('had their effect at their time, however late somebody looks', async () => {
+    const uuid = await bench.print(await bench.upload(ten));
+    bench.pass(STARTED + 10);
+    await jobAction(uuid, 'pause');
+    bench.pass(3600);
+    assert.equal((await bench.status()).print_jobs[0].time_elapsed, 11);
+  });
+
+  it('find the printer as it is when they arrive', async () => {
+    const uuid = await bench.print(await bench.upload(ten));
+    bench.pass(10);
+    bench.simulator.world.setActions(1, { seconds: STARTED });
+    await jobAction(uuid, 'abort');
+    bench.pass(3600);
+    const [job] = (await bench.status()).recently_completed;
+    assert.deepEqual([job.status, job.time_elapsed], ['aborted', 10]);
+  });
+
+  it('take real time, however fast the printers are', async () => {
+    const fast = await Bench.start({ timeFactor: 60, actionDelay: 2000 });
+    try {
+      const uuid = fast.simulator.world.cluster(1).printers[0]!.uuid;
+      const { action_id: id } = (await fast.action(`printers/${uuid}/action/identify`)).json.data;
+      fast.pass(1.9);
+      assert.equal((await fast.actionStatus(id)).status, 'sent');
+      fast.pass(0.2);
+      assert.equal((await fast.actionStatus(id)).status, 'success');
+    } finally {
+      await fast.simulator.close();
+    }
+  });
+
+  it('remove, move and duplicate waiting jobs', async () => {
+    const jobId = await bench.upload(ten);
+    const [running, first, second, third] = [
+      await bench.print(jobId),
+      await bench.print(jobId),
+      await bench.print(jobId),
+      await bench.print(jobId),
+    ];
+    bench.pass(STARTED);
+    const queue = async (): Promise<string[]> => (await bench.status()).print_jobs.map((job: Wire) => job.uuid);
+
+    assert.equal(await done(third, 'move', { list: 'queued', to_position: 0 }), 'success');
+    assert.deepEqual(await queue(), [running, third, first, second]);
+    assert.equal(await done(first, 'remove'), 'success');
+    assert.deepEqual(await queue(), [running, third, second]);
+    assert.deepEqual((await bench.status()).recently_completed, []);
+    const path = `/connect/v1/clusters/${bench.clusterId()}/print_jobs/${first}`;
+    const removed = (await bench.api('GET', path)).json.data;
+    assert.deepEqual([removed.state, removed.deleted_at], ['deleted', '2030-01-01T00:01:37.000Z']);
+    assert.equal((await bench.api('GET', '/connect/v1/print_jobs?status=deleted')).json.data[0].uuid, first);
+
+    assert.equal(await done(second, 'duplicate', { quantity: 2 }), 'success');
+    const jobs = (await bench.status()).print_jobs;
+    assert.deepEqual(
+      jobs.map((job: Wire) => [job.status, job.cloud_job_id]),
+      [['printing', jobId], ...Array.from({ length: 4 }, () => ['queued', jobId])],
+    );
+    assert.equal(new Set(jobs.map((job: Wire) => job.uuid)).size, 5);
+  });
+
+  it('force a job in spite of changes that may be overridden', async () => {
+    const { world } = bench.simulator;
+    const jobId = await bench.upload(ten);
+    world.setRequiredChanges(1);
+    const uuid = await bench.print(jobId);
+    assert.equal(await done(uuid, 'force'), 'success');
+    bench.pass(10);
+    const [job] = (await bench.status()).print_jobs;
+    assert.deepEqual([job.status, job.force], ['pre_print', true]);
+    const hard = { ...world.cluster(1).requiredChanges[0]!, is_overridable: false };
+    world.setRequiredChanges(1, [hard]);
+    assert.equal((await jobAction(await bench.print(jobId), 'force')).status, 409);
+  });
+
+  it('approve and reject', async () => {
+    bench.simulator.world.setDispatch(1, 'wait_approval');
+    const jobId = await bench.upload(ten);
+    const [yes, no] = [await bench.print(jobId), await bench.print(jobId)];
+    assert.equal(await done(yes, 'approve'), 'success');
+    assert.equal(await done(no, 'reject', { message: 'Too long.' }), 'success');
+    bench.pass(10);
+    const { print_jobs: jobs, recently_completed: history } = await bench.status();
+    assert.deepEqual([jobs[0].uuid, jobs[0].status], [yes, 'pre_print']);
+    assert.deepEqual([history[0].uuid, history[0].status_message.body], [no, 'Too long.']);
+  });
+
+  it('are refused in states that they are not for', async () => {
+    const jobId = await bench.upload(ten);
+    const [running, waiting] = [await bench.print(jobId), await bench.print(jobId)];
+    bench.pass(STARTED);
+    for (const [uuid, name] of [
+      [running, 'resume'],
+      [running, 'remove'],
+      [running, 'force'],
+      [running, 'move'],
+      [running, 'approve'],
+      [waiting, 'pause'],
+      [waiting, 'abort'],
+      [waiting, 'reject'],
+    ] as const) {
+      const reply = await jobAction(uuid, name, name === 'move' ? { to_position: 0 } : undefined);
+      assert.deepEqual([reply.status, reply.json.errors[0].code], [409, 'actionNotPossible'], name);
+    }
+  });
+
+  it('fail where the state has changed before they arrive', async () => {
+    const uuid = await bench.print(await bench.upload(ten));
+    bench.pass(STARTED);
+    const { action_id: id } = (await jobAction(uuid, 'pause')).json.data;
+    bench.simulator.world.abort(1);
+    bench.pass(1);
+    assert.equal((await bench.actionStatus(id)).status, 'failed');
+  });
+
+  it('rename printers and make them unavailable', async () => {
+    await bench.action(`${printerPath()}/rename`, { name: 'Corner printer' });
+    await bench.action(`${printerPath()}/set_availability`, { enabled: false });
+    bench.pass(1);
+    const [first] = (await bench.api('GET', '/connect/v1/clusters')).json.data;
+    assert.deepEqual(
+      [first.friendly_name, first.host_printer.friendly_name, first.host_printer.enabled],
+      ['Corner printer', 'Corner printer', false],
+    );
+    for (const [name, data] of [
+      ['identify', undefined],
+      ['update_firmware', { schedule_update: true }],
+      ['import_material', { material_profile_id: 'x' }],
+    ] as const) {
+      const { json } = await bench.action(`${printerPath()}/${name}`, data);
+      bench.pass(1);
+      assert.equal((await bench.actionStatus(json.data.action_id)).status, 'success', name);
+    }
+  });
+
+  it('rename one printer of a group, not the group', async () => {
+    const clusterId = bench.simulator.world.addCluster({ name: 'Pair', printers: 2 });
+    const { uuid } = bench.simulator.world.cluster(clusterId).printers[1]!;
+    const path = `/connect/v1/clusters/${clusterId}/printers/${uuid}/action/rename`;
+    await bench.api('POST', path, { data: { name: 'Right one' } });
+    bench.pass(1);
+    const cluster = bench.simulator.world.cluster(clusterId);
+    assert.deepEqual(
+      [cluster.friendlyName, ...cluster.printers.map(({ name }) => name)],
+      ['Pair', 'Pair', 'Right one'],
+    );
+  });
+
+  it('refuse names, fields and ids that there are not', async () => {
+    const uuid = await bench.print(await bench.upload(ten));
+    for (const [path, data, status] of [
+      [`print_jobs/${uuid}/action/explode`, undefined, 400],
+      [`print_jobs/${uuid}/action/toString`, undefined, 400],
+      [`print_jobs/${uuid}/action/get_webcam_snapshot`, undefined, 400],
+      [`${printerPath()}/pause`, undefined, 400],
+      [`${printerPath()}/rename`, undefined, 400],
+      [`${printerPath()}/rename`, { name: 'a', title: 'b' }, 400],
+      [`${printerPath()}/set_availability`, { enabled: 'no' }, 400],
+      [`print_jobs/${uuid}/action/duplicate`, { quantity: 0 }, 400],
+      [`print_jobs/${uuid}/action/move`, { list: 'printing', to_position: 0 }, 400],
+      [`print_jobs/${uuid}/action/reject`, { message: 'x'.repeat(1001) }, 400],
+      ['print_jobs/00000000-0000-4000-a000-000000000000/action/pause', undefined, 404],
+      ['printers/00000000-0000-4000-a000-000000000000/action/get_webcam_snapshot', undefined, 404],
+    ] as const)
+      assert.equal((await bench.action(path, data)).status, status, path);
+    const noCluster = `/connect/v1/clusters/${'x'.repeat(44)}`;
+    assert.equal((await bench.api('POST', `${noCluster}/print_jobs/${uuid}/action/pause`)).status, 404);
+    assert.equal((await bench.api('GET', `${noCluster}/action_status/x`)).status, 404);
+    assert.equal((await bench.api('GET', `/connect/v1/clusters/${bench.clusterId()}/action_status/x`)).status, 404);
+  });
+
+  it('are refused by printers that are offline or can not do it', async () => {
+    const { world } = bench.simulator;
+    const uuid = await bench.print(await bench.upload(ten));
+    world.setCapabilities(1, ['status']);
+    assert.equal((await jobAction(uuid, 'pause')).json.errors[0].code, 'actionNotSupported');
+    world.setCapabilities(1, []);
+    assert.equal((await bench.action(`${printerPath()}/identify`)).status, 201);
+    world.setOnline(1, false);
+    for (const path of [`${printerPath()}/get_webcam_snapshot`, `print_jobs/${uuid}/action/remove`]) {
+      const reply = await bench.action(path);
+      assert.deepEqual([reply.status, reply.json.errors[0].code], [409, 'printerInactive']);
+    }
+  });
+
+  it('never end where the printer goes away or does not answer', async () => {
+    const { world } = bench.simulator;
+    const path = `${printerPath()}/rename`;
+    const first = (await bench.action(path, { name: 'One' })).json.data.action_id;
+    world.setOnline(1, false);
+    bench.pass(3600);
+    assert.equal((await bench.actionStatus(first)).status, 'sent');
+    world.setOnline(1, true);
+    world.setCapabilities(1, ['printer_action', 'rename']);
+    const second = (await bench.action(path, { name: 'Two' })).json.data.action_id;
+    bench.pass(3600);
+    assert.equal((await bench.actionStatus(second)).status, 'sent');
+  });
+
+  it('end as the switch of the cluster says', async () => {
+    const { world } = bench.simulator;
+    const uuid = await bench.print(await bench.upload(ten));
+    bench.pass(STARTED);
+    const after = async (seconds: number): Promise<string> => {
+      const { action_id: id } = (await jobAction(uuid, 'pause')).json.data;
+      bench.pass(seconds);
+      return (await bench.actionStatus(id)).status;
+    };
+    for (const outcome of ['failed', 'unknown'] as const) {
+      world.setActions(1, { outcome });
+      assert.equal(await after(1), outcome);
+    }
+    world.setActions(1, { outcome: 'stuck' });
+    assert.equal(await after(60), 'sent');
+    assert.deepEqual(await statuses(), ['printing']);
+    world.setActions(1, { seconds: 20 });
+    assert.equal(await after(19), 'sent');
+    world.setActions(1);
+    bench.pass(1);
+    assert.deepEqual(await statuses(), ['pausing']);
+  });
+
+  it('survive a restart of the connection: another cluster id, the same actions', async () => {
+    const { action_id: id } = (await bench.action(`${printerPath()}/identify`)).json.data;
+    bench.simulator.world.rebind(1);
+    bench.pass(1);
+    assert.equal((await bench.actionStatus(id)).status, 'success');
+  });
+});

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import { Bench, call, type Reply, type Wire } from './support';
+
+describe('simulator: reports', () => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.start();
+  });
+  afterEach(() => bench.simulator.close());
+
+  const order = (values: Record<string, unknown> = {}): Promise<Reply> => {
+    const data = {
+      cluster_ids: [bench.clusterId(1), bench.clusterId(2)],
+      start_date: '2030-01-01T00:00:00.000Z',
+      end_date: '2030-01-31T00:00:00.000Z',
+      report_type: 'print_jobs',
+    };
+    return bench.api('PUT', '/report/v1/reports', { data: { ...data, ...values } });
+  };
+  const read = async (id: string): Promise<Wire> => (await bench.api('GET', `/report/v1/reports/${id}`)).json.data;
+  /** Orders one and waits; its address. */
+  const address = async (values?: Record<string, unknown>): Promise<string> => {
+    const { report_id: id } = (await order(values)).json.data;
+    bench.pass(1);
+    return (await read(id)).download_url;
+  };
+  /** Cells of a plain CSV. */
+  const table = (text: string, separator = ','): Record<string, string>[] => {
+    const [header, ...lines] = text.trimEnd().split('\n');
+    const names = header!.split(separator);
+    return lines.map((line) => Object.fromEntries(line.split(separator).map((cell, at) => [names[at]!, cell])));
+  };
+  /** Prints to the end. */
+  const finish = async (name = 'part.gcode', number = 1): Promise<string> => {
+    const uuid = await bench.print(await bench.upload(';TIME:60\n', { job_name: name }), number);
+    bench.pass(600);
+    return uuid;
+  };
+
+  it('are pending, processing, then a success with a CSV', async () => {
+    const uuid = await finish();
+    const { data } = (await order()).json;
+    assert.deepEqual(data, { report_id: data.report_id, status: 'pending' });
+    bench.pass(0.6);
+    assert.deepEqual(await read(data.report_id), { report_id: data.report_id, status: 'processing' });
+    bench.pass(0.4);
+    const { status, download_url: url } = await read(data.report_id);
+    assert.equal(status, 'success');
+    const download = await call(url);
+    assert.equal(download.headers['content-type'], 'text/csv; charset=utf-8');
+    assert.deepEqual(table(download.text), [
+      {
+        cluster_id: bench.clusterId(),
+        cluster_name: 'Workbench printer',
+        printer_name: 'Workbench printer',
+        job_id: bench.simulator.world.storedJobs()[0]!.jobId,
+        cluster_job_id: uuid,
+        job_name: 'part.gcode',
+        status: 'finished',
+        sent_from: 'cloud',
+        created_at: '2030-01-01T00:00:00.000Z',
+        started_at: '2030-01-01T00:01:35.000Z',
+        ended_at: '2030-01-01T00:08:35.000Z',
+        time_total: '60',
+        time_elapsed: '60',
+        user: 'Mona Maker',
+        material_1: 'Generic PLA Black',
+        material_2: 'Generic PLA Red',
+      },
+    ]);
+    assert.equal((await call(url, { headers: { authorization: `Bearer ${bench.token}` } })).status, 400);
+    bench.pass(16 * 60);
+    assert.equal((await call(url)).status, 403);
+    assert.equal((await call((await read(data.report_id)).download_url)).status, 200);
+  });
+
+  it('may be done when they are ordered', async () => {
+    const quick = await Bench.start({ reportDelay: 0 });
+    try {
+      const { json } = await quick.api('PUT', '/report/v1/reports', {
+        data: {
+          cluster_ids: [quick.clusterId()],
+          start_date: '2029-12-31T00:00:00Z',
+          end_date: '2030-01-01T00:00:00+01:00',
+          report_type: 'print_jobs',
+        },
+      });
+      assert.equal(json.data.status, 'success');
+      assert.equal(table((await call(json.data.download_url)).text).length, 0);
+    } finally {
+      await quick.simulator.close();
+    }
+  });
+
+  it('tell of all that ever ended in the range, on these clusters, whatever way it ended', async () => {
+    const { world } = bench.simulator;
+    for (let count = 0; count < 12; count++) await finish(`part ${count}.gcode`);
+    await finish('other printer.gcode', 2);
+    await bench.print(await bench.upload(';TIME:600\n', { job_name: 'broken.gcode' }));
+    bench.pass(195);
+    world.fail(1);
+    world.printLocally(1, { name: 'by hand.ufp', seconds: 60 });
+    bench.pass(600);
+    await bench.print(await bench.upload(';TIME:60\n', { job_name: 'vanished.gcode' }));
+    bench.pass(600);
+    world.clusters();
+    world.vanish(1, world.cluster(1).history[0]!.uuid);
+    await bench.print(await bench.upload(';TIME:6000\n', { job_name: 'still at it.gcode' }));
+    const rows = table((await call(await address())).text);
+    assert.deepEqual(
+      rows.map((row) => row.job_name),
+      [
+        ...Array.from({ length: 12 }, (_, count) => `part ${count}.gcode`),
+        'other printer.gcode',
+        'broken.gcode',
+        'by hand.ufp',
+      ],
+    );
+    const [, broken, byHand] = rows.slice(-3);
+    assert.deepEqual([broken!.status, broken!.time_elapsed], ['failed', '100']);
+    assert.deepEqual([byHand!.user, byHand!.job_id, byHand!.sent_from], ['', '', 'usb']);
+
+    assert.equal(table((await call(await address({ cluster_ids: [bench.clusterId(2)] }))).text).length, 1);
+    const range = { start_date: '2030-01-01T00:10:00Z', end_date: '2030-01-01T00:30:00.000Z' };
+    assert.equal(table((await call(await address(range))).text).length, 2);
+    const after = bench.simulator.world.rebind(1);
+    assert.equal(table((await call(await address({ cluster_ids: [after] }))).text).length, 14);
+  });
+
+  for (const [what, values, status] of [
+    ['no clusters', { cluster_ids: [] }, 400],
+    ['one cluster that is no list', { cluster_ids: 'x' }, 400],
+    ['an unknown cluster', { cluster_ids: ['x'] }, 404],
+    ['another type', { report_type: 'materials' }, 400],
+    ['a date without a time', { start_date: '2030-01-01' }, 400],
+    ['a time without a zone', { start_date: '2030-01-01T00:00:00' }, 400],
+    ['a date that is none', { start_date: '2030-13-01T00:00:00Z' }, 400],
+    ['an end before the start', { end_date: '2029-01-01T00:00:00Z' }, 400],
+    ['no end', { end_date: undefined }, 400],
+    ['a field too many', { format: 'csv' }, 400],
+  ] as const)
+    it(`refuse ${what}`, async () => {
+      assert.equal((await order(values)).status, status);
+    });
+
+  it('are not to be had of other workspaces', async () => {
+    const { report_id: id } = (await order()).json.data;
+    const { apiUrl, users } = bench.simulator;
+    const headers = { authorization: `Bearer ${users[1]!.apiToken}` };
+    assert.equal((await call(`${apiUrl}/report/v1/reports/${id}`, { headers })).status, 404);
+    const foreign = bench.simulator.world.cluster(4).clusterId;
+    assert.equal((await order({ cluster_ids: [foreign] })).status, 404);
+  });
+
+  it('end as the switch says', async () => {
+    const { world } = bench.simulator;
+    const after = async (seconds: number): Promise<Wire> => {
+      const { report_id: id } = (await order()).json.data;
+      bench.pass(seconds);
+      return read(id);
+    };
+    for (const outcome of ['failed', 'unknown'] as const) {
+      world.setReports({ outcome });
+      const report = await after(1);
+      assert.deepEqual([report.status, report.download_url], [outcome, undefined]);
+    }
+    world.setReports({ outcome: 'stuck' });
+    assert.equal((await after(3600)).status, 'processing');
+    world.setReports({ seconds: 20 });
+    assert.equal((await after(19)).status, 'processing');
+    world.setReports();
+    assert.equal((await after(1)).status, 'success');
+  });
+
+  it('come in all the ways that CSV comes in', async () => {
+    const { world } = bench.simulator;
+    await finish();
+    const text = async (made: Parameters<typeof world.setReports>[0]): Promise<string> => {
+      world.setReports(made);
+      return (await call(await address())).text;
+    };
+    assert.match(await text({ separator: ';' }), /^cluster_id;cluster_name;/);
+    assert.equal(table(await text({ separator: '\t' }), '\t')[0]!.job_name, 'part.gcode');
+    assert.match(await text({ bom: true }), /^\uFEFFcluster_id,/);
+    const crlf = await text({ crlf: true });
+    assert.deepEqual([crlf.split('\r\n').length, crlf.split('\n').length], [3, 3]);
+    assert.match(await text({ repeatedColumns: true }), /,user,material,material\n/);
+    assert.match(await text({ hardNames: true }), /,"""part\.gcode"", part 1\n of ""2""",finished,/);
+    assert.match(await text({ hardNames: true, separator: ';' }), /;"""part\.gcode""; part 1\n of ""2""";finished;/);
+    assert.equal((await text({ rows: 0 })).split('\n').length, 2);
+    const invented = table(await text({ rows: 1000 }));
+    assert.equal(invented.length, 1000);
+    assert.equal(new Set(invented.map((row) => row.cluster_job_id)).size, 1000);
+    assert.deepEqual(new Set(invented.map((row) => row.cluster_id)).size, 2);
+  });
+
+  it('break off on demand', async () => {
+    const { world } = bench.simulator;
+    world.setReports({ rows: 10_000, cutAfter: 100_000 });
+    const url = await address();
+    let received = 0;
+    await assert.rejects(
+      new Promise((resolve, reject) => {
+        get(url, (response) => {
+          response.on('data', (chunk: Buffer) => (received += chunk.length));
+          response.on('end', resolve).on('error', reject);
+        }).on('error', reject);
+      }),
+    );
+    assert.equal(received, 100_000);
+  });
+
+  it('of a hundred thousand lines need little memory', async function () {
+    this.timeout(20_000);
+    bench.simulator.world.setReports({ rows: 100_000 });
+    const url = await address();
+    const before = process.memoryUsage().rss;
+    let [most, lines] = [0, 0];
+    await new Promise((resolve, reject) => {
+      get(url, (response) => {
+        response.on('data', (chunk: Buffer) => {
+          for (const byte of chunk) if (byte === 10) lines++;
+          most = Math.max(most, process.memoryUsage().rss);
+        });
+        response.on('end', resolve).on('error', reject);
+      }).on('error', reject);
+    });
+    assert.equal(lines, 100_001);
+    assert.ok(most - before < 64 * 1024 * 1024, `${Math.round((most - before) / 1024 / 1024)} MiB more`);
+  });
+});
