@@ -6,7 +6,7 @@ import { parseMilestones } from '../lib/watch/milestones';
 import type { Round, Watch } from '../lib/watch/watch-types';
 import { clientOf } from './shared/account-link';
 import { statusLook } from './shared/cluster-look';
-import { amount, needsMessage, readText } from './shared/inputs';
+import { amount, isBlank, needsMessage, readText } from './shared/inputs';
 import { onInput, type Send } from './shared/on-input';
 import { failureLook, signInLook, StatusLine } from './shared/status';
 
@@ -28,11 +28,9 @@ module.exports = (RED: NodeAPI): void => {
     const status = new StatusLine(RED, this);
     const setting = { value: definition.cluster, type: definition.clusterType };
     const onlyChanges = definition.send === 'changes';
-    let interval = amount(definition.interval, DEFAULT_INTERVAL);
-    if (interval < SHORTEST_INTERVAL) {
-      this.warn(RED._('warning.interval'));
-      interval = SHORTEST_INTERVAL;
-    }
+    const tooShort = !isBlank(definition.interval) && Number(definition.interval) < SHORTEST_INTERVAL;
+    if (tooShort) this.warn(RED._('warning.interval'));
+    const interval = tooShort ? SHORTEST_INTERVAL : amount(definition.interval, DEFAULT_INTERVAL);
     let closed = false;
     const isClosed = () => closed;
     let watch: Watch | undefined;

@@ -1,15 +1,10 @@
-import { setMaxListeners } from 'node:events';
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
-import { closed } from '../lib/account/deadline';
-import type { Client } from '../lib/client';
 import type { PrintResult, Progress } from '../lib/print/prints';
-import { asPrintingError } from '../lib/service/errors';
-import { clientOf } from './shared/account-link';
 import { amount, read, readText } from './shared/inputs';
-import { onInput, type Send } from './shared/on-input';
 import { readClusterIds, readSource } from './shared/print-inputs';
 import { printingLook } from './shared/printing-look';
-import { failureLook, IDLE, left, percent, rate, signInLook, StatusLine, type Look } from './shared/status';
+import { failureLook, left, percent, rate, type Look } from './shared/status';
+import { workNode } from './shared/work-node';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -36,34 +31,14 @@ const DEFAULT_TIMEOUT = 600;
 module.exports = (RED: NodeAPI): void => {
   function UploadAndPrintNode(this: Node, definition: Definition): void {
     RED.nodes.createNode(this, definition);
-    const status = new StatusLine(RED, this);
-    const closing = new AbortController();
-    // Every message under way listens to it.
-    setMaxListeners(0, closing.signal);
     const settings = {
       cluster: { value: definition.cluster, type: definition.clusterType },
       file: { value: definition.file, type: definition.fileType },
       jobName: { value: definition.jobName, type: definition.jobNameType },
       printKey: { value: definition.printKey, type: definition.printKeyType },
     };
-    let running = 0;
-    let stopListening: (() => void) | undefined;
 
-    const showIdle = (client: Client) => {
-      if (!closing.signal.aborted && running === 0) status.show(signInLook(client.credentials.state) ?? IDLE);
-    };
-    clientOf(RED, definition.account).then(
-      (client) => {
-        if (closing.signal.aborted) return;
-        status.simulated = client.simulated;
-        stopListening = client.credentials.onChange(() => showIdle(client));
-        showIdle(client);
-      },
-      (error: unknown) => status.show(failureLook(asPrintingError(error))),
-    );
-
-    const work = async (msg: NodeMessage, send: Send): Promise<void> => {
-      const client = await clientOf(RED, definition.account);
+    workNode(RED, this, definition.account, async (msg, send, { client, signal, show }) => {
       const print = definition.print !== false;
       const { clusterIds, many } = print
         ? readClusterIds(await read(RED, this, settings.cluster, msg, 'clusterId'))
@@ -86,10 +61,10 @@ module.exports = (RED: NodeAPI): void => {
         reuseUpload: definition.reuseUpload !== false,
         dryRun: definition.dryRun === true || msg.dryRun === true,
         timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
-        signal: closing.signal,
+        signal,
         onProgress: (progress) => {
-          if (closing.signal.aborted) return;
-          status.show(progressLook(progress));
+          if (signal.aborted) return;
+          show(progressLook(progress));
           const { rate: _rate, secondsLeft: _left, ...payload } = progress;
           const { jobId, clusterJobId, clusterId } = progress;
           const message = {
@@ -100,10 +75,10 @@ module.exports = (RED: NodeAPI): void => {
           send([null, { ...message, payload, topic: progress.stage }]);
         },
         onResult: (result, index) => {
-          if (closing.signal.aborted) return;
+          if (signal.aborted) return;
           const { error, raw, ...payload } = result;
           if (error && !many) return;
-          status.show(error ? failureLook(error) : resultLook(result));
+          show(error ? failureLook(error) : resultLook(result));
           const message = many ? RED.util.cloneMessage(passedOn) : msg;
           Object.assign(message, known(result), marks, {
             raw,
@@ -113,27 +88,6 @@ module.exports = (RED: NodeAPI): void => {
           send([message, null]);
         },
       });
-    };
-
-    onInput(
-      this,
-      async (msg, send) => {
-        running++;
-        try {
-          await work(msg, send);
-        } finally {
-          running--;
-        }
-      },
-      (error) => {
-        if (!closing.signal.aborted) status.show(failureLook(error));
-      },
-    );
-
-    this.on('close', () => {
-      closing.abort(closed());
-      stopListening?.();
-      status.clear();
     });
   }
 

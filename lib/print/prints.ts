@@ -1,6 +1,6 @@
 import { deadline } from '../account/deadline';
 import type { Service } from '../account/service';
-import { asPrintingError, PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
 import { flag, record } from '../service/wire';
 import type { Clock } from '../time/clock';
@@ -297,9 +297,6 @@ const EMPTY: PrintResult = {
   job: null,
   raw: null,
 };
-
-const withIds = (error: PrintingError, ids: PrintingError['ids']): PrintingError =>
-  new PrintingError(error.code, error.message, { ...error, cause: error.cause, ids: { ...ids, ...error.ids } });
 
 /** Holds all `names`, in their order, while `work` runs. */
 function holdAll<T>(

@@ -26,7 +26,7 @@ export const withoutAddresses = (words: string): string => words.replace(/\b[a-z
 export function refusalError(status: number, body: unknown, what: string, retryAfter?: number): PrintingError {
   const { serviceCode, says } = readRefusal(body);
   const [code, sentence] = explain(status, what);
-  const own = [serviceCode, says].filter(Boolean).join(': ');
+  const own = [serviceCode, says?.replace(/\.+$/, '')].filter(Boolean).join(': ');
   return new PrintingError(code, own ? `${sentence.replace(/\.$/, '')} (${own}).` : sentence, {
     statusCode: status,
     serviceCode,
@@ -46,7 +46,7 @@ function explain(status: number, what: string): [ErrorCode, string] {
     case 409:
       return [
         'NOT_ACCEPTED',
-        `The service did not accept ${what} now: the printer is busy, full or inactive; try later.`,
+        `The service did not accept ${what} now: it is busy, full, switched off, or its state forbids it; try later.`,
       ];
     case 429:
       return ['RATE_LIMITED', `The service asks to slow down before ${what}: try later or ask less often.`];

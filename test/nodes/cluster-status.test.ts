@@ -146,16 +146,17 @@ describe('nodes/cluster-status', () => {
       assert.equal(new Set(status.all.map(({ _msgid }) => _msgid)).size, 4);
     });
 
-    it('no more often than every ten seconds, with a warning', async () => {
-      await watchFirst({ interval: 2 });
-      const warned = flow.node('watch').warn as unknown as { args: [string][] };
-      assert.deepEqual(warned.args.flat(), ['warning.interval']);
-      const first = simulator.requests.count('clusterStatus');
-      await time.pass(9);
-      assert.equal(simulator.requests.count('clusterStatus'), first);
-      await time.pass(3);
-      assert.equal(simulator.requests.count('clusterStatus'), first + 1);
-    });
+    for (const interval of [2, 0, -5, '9'])
+      it(`no more often than every ten seconds, with a warning, where ${JSON.stringify(interval)} is set`, async () => {
+        await watchFirst({ interval });
+        const warned = flow.node('watch').warn as unknown as { args: [string][] };
+        assert.deepEqual(warned.args.flat(), ['warning.interval']);
+        const first = simulator.requests.count('clusterStatus');
+        await time.pass(9);
+        assert.equal(simulator.requests.count('clusterStatus'), first);
+        await time.pass(3);
+        assert.equal(simulator.requests.count('clusterStatus'), first + 1);
+      });
 
     it('with changes alone where that is wanted', async () => {
       await watchFirst({ interval: 10, send: 'changes' });

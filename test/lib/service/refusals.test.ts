@@ -28,7 +28,7 @@ describe('service/refusals', () => {
       assert.equal(error.statusCode, status);
       assert.equal(error.serviceCode, 'someCode');
       assert.equal(error.retryAfter, 5_000);
-      assert.match(error.message, /\(someCode: In detail\.\)\.$/);
+      assert.match(error.message, /\(someCode: In detail\)\.$/);
     }
   });
 
