@@ -443,7 +443,7 @@ describe('nodes/report-generator', () => {
   });
 
   it('reports on last week in its example', async () => {
-    const path = join(__dirname, '../../examples/05-weekly-report.json');
+    const path = join(__dirname, '../../examples/04-weekly-report.json');
     const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
     const account = example.find(({ type }) => type === 'remote-printing-account')!;
     const report = example.find(({ type }) => type === 'remote-printing-report-generator')!;
