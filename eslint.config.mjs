@@ -4,8 +4,8 @@ import tseslint from 'typescript-eslint';
 
 /** lib/ from the bottom up: a folder imports itself and what stands before it, never what stands after it. */
 const layers = [
-  ['time'],
   ['service'],
+  ['time'],
   ['http'],
   ['files', 'state'],
   ['sign-in'],

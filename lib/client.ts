@@ -1,5 +1,5 @@
 import { currentUser, readCurrentUser, type CurrentUser } from './account/current-user';
-import { closed } from './account/deadline';
+import { closed } from './time/deadline';
 import type { Answer, Service } from './account/service';
 import type { AccountSettings } from './account/settings';
 import { SignedInService } from './account/signed-in-service';

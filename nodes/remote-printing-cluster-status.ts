@@ -5,10 +5,10 @@ import type { PrintEvent } from '../lib/watch/events';
 import { parseMilestones } from '../lib/watch/milestones';
 import type { Round, Watch } from '../lib/watch/watch-types';
 import { clientOf } from './shared/account-link';
-import { statusLook } from './shared/cluster-look';
+import { clusterStatusText } from './shared/cluster-status-text';
 import { amount, isBlank, needsMessage, readText } from './shared/inputs';
 import { onInput, type Send } from './shared/on-input';
-import { failureLook, signInLook, StatusLine } from './shared/status';
+import { failureText, signInText, StatusLine } from './shared/status';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -90,20 +90,20 @@ module.exports = (RED: NodeAPI): void => {
       watch = client.watcher.watch({ clusterId: watched, ...options });
     };
     const showSignIn = (client: Client) => {
-      const look = signInLook(client.credentials.state);
+      const look = signInText(client.credentials.state);
       if (look) status.show(look);
       else if (!watch?.state.lastSuccess)
         status.show({ fill: 'grey', shape: 'ring', key: needsMessage(setting) ? 'idle' : 'polling' });
     };
     const show = (client: Client, round: Round | null, all = watched === null) => {
-      const signIn = signInLook(client.credentials.state);
-      status.show(signIn ?? statusLook(watch?.state, round, all));
+      const signIn = signInText(client.credentials.state);
+      status.show(signIn ?? clusterStatusText(watch?.state, round, all));
     };
 
     const ready = start();
     ready.catch((thrown: unknown) => {
       const error = asPrintingError(thrown);
-      status.show(failureLook(error));
+      status.show(failureText(error));
       this.warn(error.message);
     });
 
@@ -156,7 +156,7 @@ module.exports = (RED: NodeAPI): void => {
 
     onInput(this, work, (error) => {
       // A poll that failed shows already, with the time since when.
-      if (!watch?.state.trouble) status.show(failureLook(error));
+      if (!watch?.state.trouble) status.show(failureText(error));
     });
 
     this.on('close', () => {
@@ -171,7 +171,7 @@ module.exports = (RED: NodeAPI): void => {
   RED.nodes.registerType('remote-printing-cluster-status', ClusterStatusNode);
 };
 
-/** Output 2: a fresh message for each event (contract 3.3). */
+/** Output 2: a fresh message for each event (reference 3.3). */
 function eventMessage(client: Client, event: PrintEvent): NodeMessage {
   const { clusterId, printerId, job } = event;
   return {

@@ -4,8 +4,8 @@ import { storedIds, type StoredKind, type StoredRef } from '../lib/service/store
 import type { UploadProgress, UploadStage } from '../lib/upload/progress';
 import { amount, isBlank, readText } from './shared/inputs';
 import { readSource } from './shared/print-inputs';
-import { left, percent, rate, type Look } from './shared/status';
-import { workNode, type Workplace } from './shared/work-node';
+import { left, percent, rate, type StatusText } from './shared/status';
+import { workNode, type WorkContext } from './shared/work-node';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -42,31 +42,31 @@ module.exports = (RED: NodeAPI): void => {
       throw new PrintingError('INVALID_INPUT', `No file is named: set its id in the node or in ${property}.`);
     };
 
-    const upload = async (msg: NodeMessage, { client, signal, show }: Workplace): Promise<NodeMessage> => {
+    const upload = async (msg: NodeMessage, { client, signal, show }: WorkContext): Promise<NodeMessage> => {
       const name = (await readText(RED, this, BLANK, msg, 'jobName')) ?? '';
       const source = await readSource(RED, this, { kind: definition.source, file }, msg, name);
-      const onStage = (stage: UploadStage, progress: UploadProgress) => show(stageLook(stage, progress));
+      const onStage = (stage: UploadStage, progress: UploadProgress) => show(stageText(stage, progress));
       const { ref, file: payload, raw } = await client.library.upload(source, kind, { timeout, signal, onStage });
       return { ...storedIds(ref), payload, raw };
     };
 
-    const info = async (msg: NodeMessage, { client, signal, show }: Workplace): Promise<NodeMessage> => {
+    const info = async (msg: NodeMessage, { client, signal, show }: WorkContext): Promise<NodeMessage> => {
       const ref = await readRef(msg);
       show({ fill: 'blue', shape: 'dot', key: 'asking' });
       const { file: payload, raw } = await client.library.info(ref, { timeout, signal });
       return { ...storedIds(ref), payload, raw };
     };
 
-    const download = async (msg: NodeMessage, { client, signal, show }: Workplace): Promise<NodeMessage> => {
+    const download = async (msg: NodeMessage, { client, signal, show }: WorkContext): Promise<NodeMessage> => {
       const ref = await readRef(msg);
       // msg.filename is where things come from; nothing is written there unless the setting says so.
       const path = isBlank(file.value) ? null : ((await readText(RED, this, file, msg, 'filename')) ?? null);
-      const onProgress = (bytes: number, total: number | null) => show(downloadLook(bytes, total));
+      const onProgress = (bytes: number, total: number | null) => show(downloadText(bytes, total));
       const { content, raw } = await client.library.download(ref, { path, timeout, signal, onProgress });
       return { ...storedIds(ref), payload: content, raw };
     };
 
-    const remove = async (msg: NodeMessage, { client, signal, show }: Workplace): Promise<NodeMessage> => {
+    const remove = async (msg: NodeMessage, { client, signal, show }: WorkContext): Promise<NodeMessage> => {
       const ref = await readRef(msg);
       show({ fill: 'blue', shape: 'dot', key: 'deleting' });
       const raw = await client.library.remove(ref, { timeout, signal });
@@ -87,12 +87,12 @@ module.exports = (RED: NodeAPI): void => {
   RED.nodes.registerType('remote-printing-library-file', LibraryFileNode);
 };
 
-function stageLook(stage: UploadStage, progress: UploadProgress): Look {
+function stageText(stage: UploadStage, progress: UploadProgress): StatusText {
   const values = { percent: percent(progress.percent), rate: rate(progress.rate), left: left(progress.secondsLeft) };
   return { fill: 'blue', shape: 'dot', key: stage, values };
 }
 
-function downloadLook(bytes: number, total: number | null): Look {
+function downloadText(bytes: number, total: number | null): StatusText {
   const values = { percent: percent(total ? (bytes / total) * 100 : null) };
   return { fill: 'blue', shape: 'dot', key: 'downloading', values };
 }

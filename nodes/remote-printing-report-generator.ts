@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
-import { closed } from '../lib/account/deadline';
+import { closed } from '../lib/time/deadline';
 import type { Client } from '../lib/client';
 import type { Format } from '../lib/report/outputs';
 import { readRange } from '../lib/report/ranges';
@@ -12,7 +12,7 @@ import { copierOf } from './shared/copies';
 import { amount, isBlank, read, readText } from './shared/inputs';
 import { onInput, type Send } from './shared/on-input';
 import { readReportClusters } from './shared/report-inputs';
-import { failureLook, IDLE, signInLook, StatusLine, type Look } from './shared/status';
+import { failureText, IDLE, signInText, StatusLine, type StatusText } from './shared/status';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -55,11 +55,11 @@ module.exports = (RED: NodeAPI): void => {
     let running = 0;
     let stopListening: (() => void) | undefined;
 
-    const show = (look: Look) => {
+    const show = (look: StatusText) => {
       if (!closing.signal.aborted) status.show(look);
     };
     const showIdle = (client: Client) => {
-      if (running === 0) show(signInLook(client.credentials.state) ?? IDLE);
+      if (running === 0) show(signInText(client.credentials.state) ?? IDLE);
     };
     clientOf(RED, definition.account).then(
       (client) => {
@@ -68,13 +68,13 @@ module.exports = (RED: NodeAPI): void => {
         stopListening = client.credentials.onChange(() => showIdle(client));
         showIdle(client);
       },
-      (error: unknown) => show(failureLook(asPrintingError(error))),
+      (error: unknown) => show(failureText(asPrintingError(error))),
     );
 
     const work = async (msg: NodeMessage, send: Send): Promise<void> => {
       const client = await clientOf(RED, definition.account);
       const format = readFormat(definition.format);
-      // Where the setting is blank, msg.filename is not meant: it may name another file (contract 2.2).
+      // Where the setting is blank, msg.filename is not meant: it may name another file (reference 2.2).
       if (format === 'file' && isBlank(settings.file.value))
         throw new PrintingError('INVALID_INPUT', 'No file is named to write the report to: set it in the node.');
       const path = format === 'file' ? await readText(RED, this, settings.file, msg, 'file') : '';
@@ -94,10 +94,10 @@ module.exports = (RED: NodeAPI): void => {
         onlyNew: definition.onlyNew === true ? this.id : null,
         timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
         signal: closing.signal,
-        onProgress: (progress) => show(progressLook(progress)),
+        onProgress: (progress) => show(progressText(progress)),
         onResult: (report, payload) => {
           if (closing.signal.aborted) return;
-          show(doneLook(report.rowCount));
+          show(doneText(report.rowCount));
           send(Object.assign(msg, about(report), marks, { payload }));
         },
         onRows: async (report, { rows, first, count }) => {
@@ -114,7 +114,7 @@ module.exports = (RED: NodeAPI): void => {
             }
             await nextTurn();
           }
-          if (count !== null) show(doneLook(count));
+          if (count !== null) show(doneText(count));
         },
       });
     };
@@ -129,7 +129,7 @@ module.exports = (RED: NodeAPI): void => {
           running--;
         }
       },
-      (error) => show(failureLook(error)),
+      (error) => show(failureText(error)),
     );
 
     this.on('close', () => {
@@ -171,10 +171,10 @@ function about({ reportId, clusterId, columns, from, to, rowCount, raw }: Report
   };
 }
 
-function progressLook({ stage, rows }: ReportProgress): Look {
+function progressText({ stage, rows }: ReportProgress): StatusText {
   return { fill: 'blue', shape: 'dot', key: stage, values: { rows: String(rows) } };
 }
 
-function doneLook(rows: number | null): Look {
+function doneText(rows: number | null): StatusText {
   return { fill: 'green', shape: 'dot', key: rows === null ? 'done' : 'doneRows', values: { rows: String(rows) } };
 }

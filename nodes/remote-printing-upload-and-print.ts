@@ -2,8 +2,8 @@ import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
 import type { PrintResult, Progress } from '../lib/print/prints';
 import { amount, read, readText } from './shared/inputs';
 import { readClusterIds, readSource } from './shared/print-inputs';
-import { printingLook } from './shared/printing-look';
-import { failureLook, left, percent, rate, type Look } from './shared/status';
+import { printingText } from './shared/printing-text';
+import { failureText, left, percent, rate, type StatusText } from './shared/status';
 import { workNode } from './shared/work-node';
 
 interface Definition extends NodeDef {
@@ -64,7 +64,7 @@ module.exports = (RED: NodeAPI): void => {
         signal,
         onProgress: (progress) => {
           if (signal.aborted) return;
-          show(progressLook(progress));
+          show(progressText(progress));
           const { rate: _rate, secondsLeft: _left, ...payload } = progress;
           const { jobId, clusterJobId, clusterId } = progress;
           const message = {
@@ -78,7 +78,7 @@ module.exports = (RED: NodeAPI): void => {
           if (signal.aborted) return;
           const { error, raw, ...payload } = result;
           if (error && !many) return;
-          show(error ? failureLook(error) : resultLook(result));
+          show(error ? failureText(error) : resultText(result));
           const message = many ? RED.util.cloneMessage(passedOn) : msg;
           Object.assign(message, known(result), marks, {
             raw,
@@ -100,15 +100,15 @@ function known(ids: { jobId: string | null; clusterJobId: string | null; cluster
   return { ...(jobId && { jobId }), ...(clusterJobId && { clusterJobId }), ...(clusterId && { clusterId }) };
 }
 
-function progressLook({ stage, percent: done, rate: speed, secondsLeft, job }: Progress): Look {
-  if (stage === 'printing' && job) return printingLook(job);
+function progressText({ stage, percent: done, rate: speed, secondsLeft, job }: Progress): StatusText {
+  if (stage === 'printing' && job) return printingText(job);
   if (stage === 'finished') return { fill: 'green', shape: 'dot', key: 'finished' };
   const values = { percent: percent(done), rate: rate(speed), left: left(secondsLeft) };
   return { fill: 'blue', shape: 'dot', key: stage, values };
 }
 
-function resultLook({ job, printed, status, dryRun }: PrintResult): Look {
-  const green = (key: string): Look => ({ fill: 'green', shape: 'dot', key });
+function resultText({ job, printed, status, dryRun }: PrintResult): StatusText {
+  const green = (key: string): StatusText => ({ fill: 'green', shape: 'dot', key });
   if (dryRun) return green('checked');
   if (!printed) return green('done');
   if (status === 'wait_approval') return { fill: 'yellow', shape: 'ring', key: 'attention' };

@@ -2,7 +2,7 @@ import type { Node, NodeAPI, NodeDef } from 'node-red';
 import type { SnapshotProgress } from '../lib/picture/snapshots';
 import { PrintingError } from '../lib/service/errors';
 import { amount, readText } from './shared/inputs';
-import { clockTime, percent, type Look } from './shared/status';
+import { clockTime, percent, type StatusText } from './shared/status';
 import { workNode } from './shared/work-node';
 
 interface Definition extends NodeDef {
@@ -36,7 +36,7 @@ module.exports = (RED: NodeAPI): void => {
         timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
         maxBytes: amount(definition.maxBytes, DEFAULT_LIMIT),
         signal,
-        onProgress: (progress) => show(progressLook(progress)),
+        onProgress: (progress) => show(progressText(progress)),
       });
       const at = clockTime(Date.parse(picture.takenAt));
       show({ fill: 'green', shape: 'dot', key: 'taken', values: { at } });
@@ -47,6 +47,6 @@ module.exports = (RED: NodeAPI): void => {
   RED.nodes.registerType('remote-printing-webcam-snapshot', WebcamSnapshotNode);
 };
 
-function progressLook({ stage, percent: done }: SnapshotProgress): Look {
+function progressText({ stage, percent: done }: SnapshotProgress): StatusText {
   return { fill: 'blue', shape: 'dot', key: stage, values: { percent: percent(done) } };
 }

@@ -27,7 +27,7 @@
     return RED._(catalogue + key, values);
   }
 
-  // ---- talking to the runtime (contract 5): relative addresses, so that admin root and sign-in of the editor hold ----
+  // ---- talking to the runtime (reference 5): relative addresses, so that admin root and sign-in of the editor hold ----
 
   function request(method, account, path, body) {
     return $.ajax({
@@ -92,7 +92,7 @@
       };
     },
 
-    /** An end of a report's range (contract 3.5). */
+    /** An end of a report's range (reference 3.5). */
     range(name) {
       const typed = validators.typed(name);
       return function (value, opt) {
@@ -183,7 +183,7 @@
   const pathHoles =
     /\{(auth_url|storage|cluster_id|printer_id|action|action_id|cluster_job_id|report_id|job_id|file_id)\}/g;
 
-  /** Whether it is `METHOD /path/{hole}`, with nothing in the path that could lead elsewhere. */
+  /** Whether it is `METHOD /path/{parameter}`, with nothing in the path that could lead elsewhere. */
   function isCall(value) {
     const [, path = ''] = /^(?:GET|PUT|POST|DELETE) (?:\{auth_url\}|\{storage\})?(\/\S*)$/.exec(value) ?? [];
     const filled = path.replace(pathHoles, '-');

@@ -24,12 +24,12 @@ export function actionRoutes(parts: ApiParts): Route[] {
   });
 
   const dispatch =
-    (kind: Action['kind'], hole: string) =>
+    (kind: Action['kind'], parameter: string) =>
     async ({ request, params }: Call, { organizationId }: { organizationId: string }): Promise<unknown> => {
       const cluster = world.cluster(params.cluster_id!, organizationId);
       const name = params.action!;
       const data = (await readData(request, 'Action', actionRule(kind, name).fields)) ?? {};
-      return record(world.dispatch(cluster, { kind, target: params[hole]!, name, data }));
+      return record(world.dispatch(cluster, { kind, target: params[parameter]!, name, data }));
     };
 
   return [

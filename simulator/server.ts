@@ -11,7 +11,7 @@ import type { RequestLog } from './request-log';
 export interface Call {
   request: IncomingMessage;
   query: URLSearchParams;
-  /** What stands in the holes of the path, percent signs decoded. */
+  /** What stands in the path parameters of the path, percent signs decoded. */
   params: Record<string, string>;
   /** A fault wants the connection to break when so many bytes of the body have arrived. */
   resetAtByte: number | undefined;

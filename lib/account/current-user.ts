@@ -3,7 +3,7 @@ import type { PathOverrides } from '../service/paths';
 import { list, record, text } from '../service/wire';
 import type { Answer, Service } from './service';
 
-/** The signed-in user and the workspaces open to them (contract 3.5; `organization` is the API's word for workspace). */
+/** The signed-in user and the workspaces open to them (reference 3.5; `organization` is the API's word for workspace). */
 export interface CurrentUser {
   userId: string | null;
   name: string | null;

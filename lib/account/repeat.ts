@@ -2,7 +2,7 @@ import { asPrintingError } from '../service/errors';
 import { waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
 
-/** As reads of the service: three repeats, within 30 s (contract 4, SERVICE_ERROR). */
+/** As reads of the service: three repeats, within 30 s (reference 4, SERVICE_ERROR). */
 const REPEATS = { first: 1_000, longest: 15_000, factor: 3, jitter: 0.2 };
 const MOST_REPEATS = 3;
 const REPEATS_WITHIN = 30_000;
@@ -19,7 +19,7 @@ export async function repeated<T>(
       return await work();
     } catch (thrown) {
       const error = asPrintingError(thrown);
-      const passes = error.code === 'NETWORK' || (error.code === 'SERVICE_ERROR' && error.fate === 'lost');
+      const passes = error.code === 'NETWORK' || (error.code === 'SERVICE_ERROR' && error.outcome === 'unknown');
       const wait = waitBefore(repeats, REPEATS);
       if (!passes || repeats === MOST_REPEATS || clock.monotonic() + wait > last) throw error;
       await sleep(clock, wait, signal);

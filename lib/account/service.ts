@@ -1,8 +1,8 @@
-import type { EndpointName, Hole, Target } from '../service/paths';
+import type { EndpointName, PathParameter, Target } from '../service/paths';
 
 /** How long a call may take in all, retries and waits included. */
 export interface CallOptions {
-  ids?: Partial<Record<Hole, string>>;
+  ids?: Partial<Record<PathParameter, string>>;
   query?: Record<string, string>;
   /** Goes out as JSON inside the `data` envelope (interface, Upload record). */
   data?: unknown;
@@ -26,7 +26,7 @@ export interface Answer {
  * The signed-in service as everything above it sees it: bearer, refresh, retries of reads and Retry-After are done here.
  * GET is retried on 5xx and network faults (3 times, within 30 s); any other method goes out once, but for a repeat
  * after a token refresh or a 429, both of which mean that nothing was done.
- * Throws PrintingError; its `fate` tells what became of the request.
+ * Throws PrintingError; its `outcome` tells what became of the request.
  */
 export interface Service {
   call(endpoint: EndpointName, options: CallOptions): Promise<Answer>;

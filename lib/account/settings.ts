@@ -8,7 +8,7 @@ export const DEFAULT_SCOPE =
   'account.user.read connect.cluster.read connect.cluster.write library.project.read library.project.write ' +
   'slicer.printjob.read slicer.printjob.write report.read report.write';
 
-/** An account's properties and credentials as a user typed them (contract 2.1); each may be missing. */
+/** An account's properties and credentials as a user typed them (reference 2.1); each may be missing. */
 export interface AccountConfig {
   authUrl?: string;
   apiUrl?: string;

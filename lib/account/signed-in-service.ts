@@ -9,11 +9,11 @@ import { isoTime, sleep, type Clock } from '../time/clock';
 import type { Answer, Sender, SendOptions, SentAnswer, Service } from './service';
 import type { AccountSettings } from './settings';
 
-/** Reads get three repeats, within 30 s (contract 4, SERVICE_ERROR). */
+/** Reads get three repeats, within 30 s (reference 4, SERVICE_ERROR). */
 const REPEATS = { first: 1_000, longest: 15_000, factor: 3, jitter: 0.2 };
 const MOST_REPEATS = 3;
 const REPEATS_WITHIN = 30_000;
-/** How long a 429 may be waited for where the work has no limit of its own (contract 4, RATE_LIMITED). */
+/** How long a 429 may be waited for where the work has no limit of its own (reference 4, RATE_LIMITED). */
 const PATIENCE = 60_000;
 /** Where a 429 doesn't say how long (wire facts 1). */
 const SLOW_DOWN = 30_000;
@@ -89,7 +89,7 @@ export class SignedInService implements Service, Sender {
       const wait = error.retryAfter ?? SLOW_DOWN;
       return now + wait > (until ?? began + PATIENCE) ? null : wait;
     }
-    const passes = error.code === 'NETWORK' || (error.code === 'SERVICE_ERROR' && error.fate !== 'refused');
+    const passes = error.code === 'NETWORK' || (error.code === 'SERVICE_ERROR' && error.outcome !== 'refused');
     if (!isRead || !passes || repeats >= MOST_REPEATS) return null;
     const wait = Math.max(waitBefore(repeats, REPEATS), error.retryAfter ?? 0);
     return now + wait > Math.min(until ?? Infinity, began + REPEATS_WITHIN) ? null : wait;
@@ -150,7 +150,7 @@ export class SignedInService implements Service, Sender {
     this.#failures++;
     return new PrintingError('SERVICE_ERROR', `The service's answer about ${what} is not what the interface says.`, {
       statusCode: status,
-      fate: 'lost',
+      outcome: 'unknown',
     });
   }
 }

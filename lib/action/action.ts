@@ -1,6 +1,6 @@
 import type { Service } from '../account/service';
 import { PrintingError } from '../service/errors';
-import type { Hole } from '../service/paths';
+import type { PathParameter } from '../service/paths';
 import { record, text, type Json } from '../service/wire';
 import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
@@ -10,7 +10,7 @@ export interface ActionRequest {
   /** Interface, endpoint 12; or the action of a print job (wire facts 13.1). */
   endpoint: 'printerAction' | 'jobAction';
   /** Of the printer or the print job, and the action's name. */
-  ids: Partial<Record<Hole, string>> & { cluster_id: string; action: string };
+  ids: Partial<Record<PathParameter, string>> & { cluster_id: string; action: string };
   data?: Json;
   /** The action, in the words of an error sentence: `the picture`. */
   what: string;
@@ -56,10 +56,10 @@ export async function followAction(
     onStatus(action);
     const means = meaning(action.status);
     if (means === 'success') return action;
-    if (means === 'lost') throw failed(action.status, what);
+    if (means === 'failed') throw failed(action.status, what);
     if (actionId === null) {
       const sentence = `The service took ${what}, but its answer names no action to follow: look at the printer.`;
-      throw new PrintingError('SERVICE_ERROR', sentence, { fate: 'lost' });
+      throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
     }
     await sleep(clock, waitBefore(looks, WORK_IN_PROGRESS), signal);
     const call = { ids: { cluster_id, action_id: actionId }, what: 'the action', signal, until };

@@ -1,4 +1,4 @@
-import { deadline } from '../account/deadline';
+import { deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { atLimit, dispatchAction, followAction, type Action, type ActionRequest } from '../action/action';
 import { asPrintingError, PrintingError, withIds, type Ids } from '../service/errors';
@@ -22,7 +22,7 @@ export interface JobActionRequest {
   onStage: (stage: 'sending' | 'sent') => void;
 }
 
-/** An action that the printer carried out (contract 3.5). */
+/** An action that the printer carried out (reference 3.5). */
 export interface JobActionResult {
   actionId: string | null;
   action: string;
@@ -110,8 +110,8 @@ export class JobControl {
 
 /** A dispatch whose answer was lost can't just be tried again. */
 function maybeDone(error: PrintingError, action: string): PrintingError {
-  if (error.fate !== 'lost' || (error.code !== 'NETWORK' && error.code !== 'SERVICE_ERROR')) return error;
+  if (error.outcome !== 'unknown' || (error.code !== 'NETWORK' && error.code !== 'SERVICE_ERROR')) return error;
   const sentence = `The answer to "${action.slice(0, 60)}" was lost: look at the job before you send it again.`;
-  const { statusCode, serviceCode, fate } = error;
-  return new PrintingError(error.code, sentence, { statusCode, serviceCode, fate, cause: error });
+  const { statusCode, serviceCode, outcome } = error;
+  return new PrintingError(error.code, sentence, { statusCode, serviceCode, outcome, cause: error });
 }

@@ -9,7 +9,7 @@ const SHORT = { depth: 0, breakLength: Infinity, maxStringLength: 60 };
 export interface JobInput {
   /** How many copies: duplicate, abort. */
   quantity?: unknown;
-  /** Place in the queue, 0 = first: move. */
+  /** UploadTarget in the queue, 0 = first: move. */
   position?: unknown;
   /** For an action that the facts don't know all of it is sent; of the others' the fields that they have. */
   data?: Json;

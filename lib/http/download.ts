@@ -55,7 +55,7 @@ export async function download(
     throw failure;
   }
   const stream = limited(maxBytes, what);
-  body.on('error', (error) => stream.destroy(networkError(error, signal, 'lost')));
+  body.on('error', (error) => stream.destroy(networkError(error, signal, 'unknown')));
   stream.on('close', () => body.destroy());
   // Who reads is told; before anybody does, it must not end the process.
   stream.on('error', () => undefined);
@@ -84,7 +84,7 @@ function safeAddress(url: unknown, what: string): string {
   const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopback(parsed.href))) return parsed.href;
   const sentence = `The service gave no usable address for ${what}: try again.`;
-  throw new PrintingError('SERVICE_ERROR', sentence, { fate: 'refused' });
+  throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
 
 function fits(contentType: string | null, accept: string): boolean {
@@ -108,12 +108,12 @@ function refused(statusCode: number, what: string): PrintingError {
   const sentence = passes
     ? `The storage failed with status ${statusCode} on ${what}: try again later.`
     : `The storage refused ${what} with status ${statusCode}, its address may have expired: try again.`;
-  return new PrintingError('SERVICE_ERROR', sentence, { statusCode, fate: passes ? 'lost' : 'refused' });
+  return new PrintingError('SERVICE_ERROR', sentence, { statusCode, outcome: passes ? 'unknown' : 'refused' });
 }
 
 function wrongKind(contentType: string | null, what: string): PrintingError {
   const sentence = `The storage sent ${contentType?.slice(0, 60) ?? 'nothing'} in place of ${what}: try again later.`;
-  return new PrintingError('SERVICE_ERROR', sentence, { fate: 'refused' });
+  return new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
 
 const tooLarge = (maxBytes: number, what: string): PrintingError =>

@@ -29,7 +29,7 @@ const LONGEST_TEXT = 64 * 1024 * 1024;
 
 /**
  * Plain HTTP over undici: nothing is retried, no redirect is followed (so no header ever reaches another host).
- * Failures are PrintingErrors of code NETWORK with their `fate`.
+ * Failures are PrintingErrors of code NETWORK with their `outcome`.
  */
 export class Http {
   readonly #dispatcher: Dispatcher;
@@ -68,7 +68,7 @@ export class Http {
       }
     } catch (error) {
       // The head has arrived, so the request was carried out; only what it says is lost.
-      throw networkError(error, wanted.signal, 'lost');
+      throw networkError(error, wanted.signal, 'unknown');
     }
     return { status, headers, text: Buffer.concat(parts).toString('utf8') };
   }

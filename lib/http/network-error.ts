@@ -1,4 +1,4 @@
-import { PrintingError, type Fate } from '../service/errors';
+import { PrintingError, type RequestOutcome } from '../service/errors';
 
 /** Failures in which the connection never stood, so that the request can't have reached anybody. */
 const UNSENT = new Set([
@@ -18,7 +18,7 @@ const UNSENT = new Set([
 ]);
 
 /** A failed exchange as NETWORK; an abort's own reason passes through. Addresses stay out of the text: they may be signed. */
-export function networkError(thrown: unknown, signal?: AbortSignal, fate?: Fate): PrintingError {
+export function networkError(thrown: unknown, signal?: AbortSignal, outcome?: RequestOutcome): PrintingError {
   if (signal?.aborted && signal.reason instanceof PrintingError) return signal.reason;
   if (thrown instanceof PrintingError) return thrown;
   const code = codeOf(thrown);
@@ -27,7 +27,7 @@ export function networkError(thrown: unknown, signal?: AbortSignal, fate?: Fate)
     `The connection to the service failed (${code}): check the network and try again.`,
     {
       cause: new Error(code),
-      fate: fate ?? (UNSENT.has(code) ? 'unsent' : 'lost'),
+      outcome: outcome ?? (UNSENT.has(code) ? 'not-sent' : 'unknown'),
     },
   );
 }

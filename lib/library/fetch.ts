@@ -54,7 +54,7 @@ export async function fetchStored(
     } catch (thrown) {
       signal.throwIfAborted();
       const error = asPrintingError(thrown);
-      if (error.fate === 'refused') refusals++;
+      if (error.outcome === 'refused') refusals++;
       const wait = waitBefore(tries - 1, RETRIES);
       const last = tries === MOST_TRIES || refusals === MOST_REFUSALS || clock.monotonic() + wait > until;
       if (last || !MAY_PASS.includes(error.code)) throw error;
@@ -121,5 +121,5 @@ const changed = (announced: number, count: number | 'more'): PrintingError =>
   new PrintingError(
     'FILE_CHANGED',
     `The service has a file of ${announced} bytes but sent ${count}: try again, or upload the file anew.`,
-    { fate: 'lost' },
+    { outcome: 'unknown' },
   );

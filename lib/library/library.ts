@@ -1,4 +1,4 @@
-import { deadline } from '../account/deadline';
+import { deadline } from '../time/deadline';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import {
   readStoredFile,
@@ -85,5 +85,5 @@ export class Library {
 export function readFile(ref: StoredRef, raw: Json): Stored {
   if (Object.keys(raw).length > 0) return { ref, file: readStoredFile(ref, raw), raw };
   const sentence = `The service's answer about ${STORAGE[ref.kind].inWords} is empty: try again later.`;
-  throw new PrintingError('SERVICE_ERROR', sentence, { fate: 'lost' });
+  throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
 }

@@ -8,9 +8,9 @@ import type { Limits } from '../upload/stored-job';
  * an account's `paths` override it. Gives the answer's data, mostly none.
  */
 export async function removeStored(service: Service, { kind, id }: StoredRef, limits: Limits): Promise<unknown> {
-  const { remove, idHole, inWords } = STORAGE[kind];
+  const { remove, idParameter, inWords } = STORAGE[kind];
   try {
-    return (await service.call(remove, { ids: { [idHole]: id }, what: inWords, ...limits })).data;
+    return (await service.call(remove, { ids: { [idParameter]: id }, what: inWords, ...limits })).data;
   } catch (thrown) {
     const error = asPrintingError(thrown);
     const say = (sentence: string) => new PrintingError(error.code, sentence, { ...error, cause: error });

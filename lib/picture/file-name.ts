@@ -3,7 +3,7 @@ import { extensionOf } from './image-type';
 const LONGEST = 60;
 
 /**
- * `<printer>-<time>.<ext>` (contract 3.5), of letters, digits, `-` and `_` that every file system, mail and header takes.
+ * `<printer>-<time>.<ext>` (reference 3.5), of letters, digits, `-` and `_` that every file system, mail and header takes.
  * `names` of the printer, best first: the first of which something is left is used. `takenAt` is ISO 8601.
  */
 export function fileName(names: (string | null)[], takenAt: string, contentType: string): string {

@@ -38,7 +38,7 @@ export async function fetchImage(
   const type = contentType?.startsWith('image/') ? contentType : imageType(bytes);
   if (bytes.length === 0 || type === null)
     throw new PrintingError('SERVICE_ERROR', `What the storage sent is no picture: try again later.`, {
-      fate: 'refused',
+      outcome: 'refused',
     });
   return { bytes, contentType: type };
 }

@@ -1,4 +1,4 @@
-import { deadline } from '../account/deadline';
+import { deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { atLimit, dispatchAction, followAction, type Action } from '../action/action';
 import type { Http } from '../http/http';

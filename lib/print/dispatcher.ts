@@ -1,4 +1,4 @@
-import { deadline } from '../account/deadline';
+import { deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
@@ -27,7 +27,7 @@ export interface Answered extends Dispatched {
   raw?: unknown;
 }
 
-/** How long a print whose answer was lost is looked for (contract 3.4). */
+/** How long a print whose answer was lost is looked for (reference 3.4). */
 const LOOK_FOR = 30_000;
 
 /**
@@ -114,7 +114,7 @@ export class Dispatcher {
       });
     } catch (thrown) {
       const error = asPrintingError(thrown);
-      if (error.fate !== 'lost') throw error;
+      if (error.outcome !== 'unknown') throw error;
       const found = await this.#look({ clusterId, jobId, known, signal, until });
       if (found) return found;
       throw new PrintingError(

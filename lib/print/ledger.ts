@@ -21,7 +21,7 @@ export interface Entry {
   done?: Dispatched;
 }
 
-/** Keys are kept for at least 90 days (contract 3.4). */
+/** Keys are kept for at least 90 days (reference 3.4). */
 const KEEP = 100 * 24 * 60 * 60 * 1000;
 /** Printings of one job that are remembered; lists hold far fewer. */
 const MOST_CLAIMS = 200;
@@ -65,7 +65,7 @@ export class Ledger {
       throw new PrintingError(
         'FILE_NOT_WRITABLE',
         'The print key could not be saved, so nothing was printed: make the state folder writable.',
-        { cause, fate: 'unsent' },
+        { cause, outcome: 'not-sent' },
       );
     }
   }

@@ -1,4 +1,4 @@
-import { deadline } from '../account/deadline';
+import { deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
@@ -34,7 +34,7 @@ export interface PrintRequest {
   onResult: (result: PrintResult, index: number) => void;
 }
 
-/** Output 1 of upload and print (contract 3.4). */
+/** Output 1 of upload and print (reference 3.4). */
 export interface PrintResult {
   jobId: string | null;
   clusterJobId: string | null;
@@ -57,7 +57,7 @@ export interface PrintResult {
 export type Stage =
   'preparing' | 'registering' | 'uploading' | 'confirming' | 'dispatching' | 'dispatched' | 'printing' | 'finished';
 
-/** Output 2 of upload and print (contract 3.4); `rate` in bytes per second and `secondsLeft` are for the node's status. */
+/** Output 2 of upload and print (reference 3.4); `rate` in bytes per second and `secondsLeft` are for the node's status. */
 export interface Progress {
   stage: Stage;
   percent: number | null;

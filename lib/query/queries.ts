@@ -1,5 +1,5 @@
 import { currentUser, readCurrentUser } from '../account/current-user';
-import { deadline } from '../account/deadline';
+import { deadline } from '../time/deadline';
 import { readPages } from '../account/pages';
 import type { Service } from '../account/service';
 import { readFile } from '../library/library';
@@ -15,7 +15,7 @@ import { readStored } from '../upload/stored-job';
 import { readAllPages } from '../watch/cluster-list';
 import { filterQueries, fits, type PrintJobFilter } from './print-job-filter';
 
-/** What can be asked (contract 3.5); each with what it needs to know. */
+/** What can be asked (reference 3.5); each with what it needs to know. */
 export type Query =
   | { query: 'clusters' | 'current-user' }
   | { query: 'cluster-status' | 'maintenance'; clusterId: string }
@@ -24,14 +24,14 @@ export type Query =
   | { query: 'stored-job' | 'library-file'; id: string };
 
 export interface QueryAnswer {
-  /** Normalised (contract 3). */
+  /** Normalised (reference 3). */
   payload: unknown;
   /** The service's own data, of all pages; untouched. */
   raw: unknown;
   ids: Ids;
 }
 
-/** Seconds; the node has no setting for it (contract 4, RATE_LIMITED). */
+/** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
 const PATIENCE = 60;
 
 interface Limits {
@@ -164,5 +164,5 @@ function eachOnce(jobs: PrintJob[]): PrintJob[] {
 
 const nothingOfTheKind = (what: string) =>
   new PrintingError('SERVICE_ERROR', `The service answered ${what} with something else: try again later.`, {
-    fate: 'lost',
+    outcome: 'unknown',
   });

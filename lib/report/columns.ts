@@ -22,7 +22,7 @@ export function separatorOf(start: Buffer): Separator | null {
 const most = (counts: { separator: Separator; count: number }[]): Separator =>
   counts.reduce((best, entry) => (entry.count > best.count ? entry : best), { separator: ',', count: 0 }).separator;
 
-/** The header's names as keys (contract 3.5): a repeated one gets `_2`, `_3`, one that is blank `column_` and its number. */
+/** The header's names as keys (reference 3.5): a repeated one gets `_2`, `_3`, one that is blank `column_` and its number. */
 export function keysOf(names: readonly string[]): string[] {
   const taken = new Set(names.filter((name) => !isBlank(name)));
   const seen = new Set<string>();

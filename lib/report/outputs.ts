@@ -2,7 +2,7 @@ import type { Row } from './csv';
 import { FileTarget } from './file-target';
 import type { Memory } from './given-rows';
 
-/** How a report is handed over (contract 3.5). */
+/** How a report is handed over (reference 3.5). */
 export type Format = 'rows' | 'csv' | 'file' | 'stream';
 
 /** Where a report's bytes or rows go while they arrive. One of them serves one download. */

@@ -24,7 +24,7 @@ const DATE_TIME = /^([1-9]\d{3})-(\d\d)-(\d\d)[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+
 export const LAST_7_DAYS = 'last 7 days';
 
 /**
- * The range of a report (contract 3.5). Days, weeks (from Monday) and months are those of the runtime's time zone, whole,
+ * The range of a report (reference 3.5). Days, weeks (from Monday) and months are those of the runtime's time zone, whole,
  * so they may end after `now`; `last N …` ends now, and goes back by the calendar: the same time of day N days ago.
  * A range word as `from` sets both ends unless `to` is set; any other `from` without `to` reaches until now; blank are the
  * last 7 days. As an end, a range word or a date means its own end.

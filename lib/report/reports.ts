@@ -1,4 +1,4 @@
-import { deadline } from '../account/deadline';
+import { deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import type { Http } from '../http/http';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
@@ -35,7 +35,7 @@ export interface ReportRequest {
   onRows: (report: Report, slice: Slice) => Promise<void>;
 }
 
-/** What a message says of its report beside the payload (contract 3.5). */
+/** What a message says of its report beside the payload (reference 3.5). */
 export interface Report {
   reportId: string;
   /** Where the report is about one cluster alone. */
@@ -195,8 +195,8 @@ function outputOf(
 }
 
 /** Whether the same download may well work the next time, with a fresh address. */
-const passes = ({ code, fate, statusCode }: PrintingError): boolean =>
-  code === 'NETWORK' || (code === 'SERVICE_ERROR' && (fate === 'lost' || EXPIRED.includes(statusCode ?? 0)));
+const passes = ({ code, outcome, statusCode }: PrintingError): boolean =>
+  code === 'NETWORK' || (code === 'SERVICE_ERROR' && (outcome === 'unknown' || EXPIRED.includes(statusCode ?? 0)));
 
 /** Tells a number now, and then not more often than twice a second. */
 function paced(clock: Clock, tell: (rows: number) => void): (rows: number) => void {

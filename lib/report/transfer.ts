@@ -54,7 +54,7 @@ export async function transfer(
 
 const notReport = (): PrintingError =>
   new PrintingError('SERVICE_ERROR', 'The storage sent a web page in place of the report: try again later.', {
-    fate: 'lost',
+    outcome: 'unknown',
   });
 
 const tooLarge = (most: number): PrintingError =>

@@ -11,7 +11,7 @@ export interface Hosts {
 const ON_ACCOUNT_HOST = '{auth_url}';
 
 /**
- * Where a request of the user's own goes (contract 3.5, request): a path under the API host, `{auth_url}/…` under the
+ * Where a request of the user's own goes (reference 3.5, request): a path under the API host, `{auth_url}/…` under the
  * account host, or an absolute address on one of the two. The bearer travels there, so anything else is INVALID_INPUT,
  * as is whatever two readers of addresses could take for two different places.
  */
@@ -51,5 +51,5 @@ const refused = (reason: string): PrintingError =>
   new PrintingError(
     'INVALID_INPUT',
     `The request was not sent because of its path: ${reason}; write it like /connect/v1/clusters.`,
-    { fate: 'unsent' },
+    { outcome: 'not-sent' },
   );

@@ -20,6 +20,6 @@ export function readBody(payload: unknown): string {
 
 const unusable = (reason: string, cause?: unknown): PrintingError =>
   new PrintingError('INVALID_INPUT', `The payload can't be the body of the request: ${reason}; set it to an object.`, {
-    fate: 'unsent',
+    outcome: 'not-sent',
     cause,
   });

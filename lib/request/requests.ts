@@ -26,7 +26,7 @@ const METHODS: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE'] satisfies Me
 /** A message travels anywhere: what signs somebody in must not travel with it. */
 const SECRET_HEADERS = ['set-cookie', 'set-cookie2', 'authorization', 'proxy-authorization', 'authentication-info'];
 
-/** Requests of the user's own making, for what nothing else here wraps (contract 3.5, request). */
+/** Requests of the user's own making, for what nothing else here wraps (reference 3.5, request). */
 export class Requests {
   readonly #service: Sender;
   readonly #hosts: Hosts;
@@ -50,7 +50,7 @@ function readMethod(given: string): Method {
   const method = given.trim().toUpperCase();
   if (!METHODS.includes(method))
     throw new PrintingError('INVALID_INPUT', 'The method must be GET, PUT, POST or DELETE: correct it and try again.', {
-      fate: 'unsent',
+      outcome: 'not-sent',
     });
   return method as Method;
 }

@@ -11,7 +11,7 @@ export interface ClusterIdentity {
   authorized: boolean | null;
 }
 
-/** A cluster as the list gives it (contract 3.5, query `clusters`). */
+/** A cluster as the list gives it (reference 3.5, query `clusters`). */
 export interface Cluster extends ClusterIdentity {
   clusterId: string;
   online: boolean | null;

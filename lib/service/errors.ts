@@ -1,4 +1,4 @@
-/** The codes that flows see as `error.code` (contract 4). */
+/** The codes that flows see as `error.code` (reference 4). */
 export const ERROR_CODES = [
   'NOT_CONFIGURED',
   'NOT_SIGNED_IN',
@@ -26,11 +26,11 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /**
  * What is known of a request that failed:
- * `unsent` it never left, `refused` the service answered no, `lost` it may have been carried out.
+ * `not-sent` it never left, `refused` the service answered no, `unknown` it may have been carried out.
  */
-export type Fate = 'unsent' | 'refused' | 'lost';
+export type RequestOutcome = 'not-sent' | 'refused' | 'unknown';
 
-/** The ids that an error or a message carries (contract 3). */
+/** The ids that an error or a message carries (reference 3). */
 export interface Ids {
   clusterId?: string | undefined;
   printerId?: string | undefined;
@@ -47,7 +47,7 @@ export interface ErrorDetails {
   statusCode?: number | undefined;
   /** The service's own error code (wire facts 1.1), where it gave one. */
   serviceCode?: string | undefined;
-  fate?: Fate | undefined;
+  outcome?: RequestOutcome | undefined;
   /** Milliseconds that the service asked to wait (Retry-After). */
   retryAfter?: number | undefined;
   ids?: Ids | undefined;
@@ -59,7 +59,7 @@ export class PrintingError extends Error {
   readonly code: ErrorCode;
   readonly statusCode: number | undefined;
   readonly serviceCode: string | undefined;
-  readonly fate: Fate | undefined;
+  readonly outcome: RequestOutcome | undefined;
   readonly retryAfter: number | undefined;
   readonly ids: Ids;
 
@@ -68,7 +68,7 @@ export class PrintingError extends Error {
     this.code = code;
     this.statusCode = details.statusCode;
     this.serviceCode = details.serviceCode;
-    this.fate = details.fate;
+    this.outcome = details.outcome;
     this.retryAfter = details.retryAfter;
     this.ids = details.ids ?? {};
   }

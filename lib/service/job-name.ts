@@ -11,7 +11,7 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /**
  * The name under which a toolpath is stored: `wanted`, or the file's own where that is blank; always with the extension
- * of what is sent (contract 3.4). Throws INVALID_INPUT for a name that the service would refuse (wire facts 4.1) and
+ * of what is sent (reference 3.4). Throws INVALID_INPUT for a name that the service would refuse (wire facts 4.1) and
  * for one whose extension says something else than the file's, UNSUPPORTED_FILE_TYPE for a file that is no toolpath.
  */
 export function jobName(wanted: string | undefined, fileName: string, compress: boolean): string {

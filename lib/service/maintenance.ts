@@ -1,6 +1,6 @@
 import { flag, number, record, text, time, type Json } from './wire';
 
-/** A task that a printer's upkeep asks for (contract 3.5, query `maintenance`). */
+/** A task that a printer's upkeep asks for (reference 3.5, query `maintenance`). */
 export interface MaintenanceTask {
   isDue: boolean | null;
   /** When it is due, as the service predicts it. */

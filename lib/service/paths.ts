@@ -6,7 +6,7 @@ import { record } from './wire';
  * The one table of the service's calls. `sure` says how well each is known:
  * `interface` stands in the interface, the others fill what it marks "not shown" (wire facts 2, 9 to 13):
  * `documented` in public pages of the service, `sample` in public sample code, `inferred` from neighbouring facts.
- * Where `override` is set, a user can put another method and path in its place (contract 7).
+ * Where `override` is set, a user can put another method and path in its place (reference 7).
  */
 interface Endpoint {
   call: string;
@@ -55,7 +55,7 @@ export const ENDPOINTS = {
 export type EndpointName = keyof typeof ENDPOINTS;
 export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
 
-const HOLES = [
+const PATH_PARAMETERS = [
   'cluster_id',
   'printer_id',
   'action',
@@ -65,7 +65,7 @@ const HOLES = [
   'job_id',
   'file_id',
 ] as const;
-export type Hole = (typeof HOLES)[number];
+export type PathParameter = (typeof PATH_PARAMETERS)[number];
 
 /** A call ready to send: `host` says which of the account's two hosts `path` is under. */
 export interface Target {
@@ -74,7 +74,7 @@ export interface Target {
   path: string;
 }
 
-/** Overrides as a user writes them: endpoint name to `"METHOD /path/{hole}"`. */
+/** Overrides as a user writes them: endpoint name to `"METHOD /path/{parameter}"`. */
 export type PathOverrides = Partial<Record<EndpointName, string>>;
 
 const CALL = /^(GET|PUT|POST|DELETE) (\{auth_url\}|\{storage\})?(\/[^\s?#]*)$/;
@@ -98,9 +98,9 @@ export function readOverrides(paths: unknown): PathOverrides {
     const endpoint: Endpoint | undefined = Object.hasOwn(ENDPOINTS, name) ? ENDPOINTS[name as EndpointName] : undefined;
     if (!endpoint?.override) refuse(`"${name}" is not a name that can be overridden`);
     if (typeof call !== 'string' || !CALL.test(call)) refuse(`"${name}" must be like "GET /path/{cluster_id}"`);
-    for (const [, hole] of (call as string).matchAll(/\{([^}]*)\}/g))
-      if (!['auth_url', 'storage', ...HOLES].includes(hole as string))
-        refuse(`"${name}" has the unknown hole {${hole}}`);
+    for (const [, parameter] of (call as string).matchAll(/\{([^}]*)\}/g))
+      if (!['auth_url', 'storage', ...PATH_PARAMETERS].includes(parameter as string))
+        refuse(`"${name}" has the unknown path parameter {${parameter}}`);
     const unsafe = unsafePart((call as string).replace(/^\w+ (\{auth_url\})?/, '').replace(/\{[^}]*\}/g, '-'));
     if (unsafe) refuse(`"${name}" holds ${unsafe}`);
   }
@@ -113,20 +113,24 @@ export interface PathSettings {
   overrides: PathOverrides;
 }
 
-/** Fills the holes of an endpoint. Throws INVALID_INPUT for an id that is missing or would change the path's shape. */
-export function target(name: EndpointName, ids: Partial<Record<Hole, string>>, settings: PathSettings): Target {
+/** Fills the path parameters of an endpoint. Throws INVALID_INPUT for an id that is missing or would change the path's shape. */
+export function target(
+  name: EndpointName,
+  ids: Partial<Record<PathParameter, string>>,
+  settings: PathSettings,
+): Target {
   const [method = '', pattern = ''] = (settings.overrides[name] ?? ENDPOINTS[name].call).split(' ');
   const host = pattern.startsWith('{auth_url}') ? 'auth' : 'api';
   const path = pattern
     .replace('{auth_url}', '')
     .replace('{storage}', settings.storagePath.replace(/\/+$/, ''))
-    .replace(/\{([a-z_]+)\}/g, (_, hole: Hole) => segment(hole, ids[hole]));
+    .replace(/\{([a-z_]+)\}/g, (_, parameter: PathParameter) => segment(parameter, ids[parameter]));
   return { method: method as Method, host, path };
 }
 
 /** One path segment from an id: only what is illegal in a path is encoded, `=` stays (wire facts, trap 44). */
-function segment(hole: Hole, id: string | undefined): string {
-  const name = hole.replaceAll('_', ' ');
+function segment(parameter: PathParameter, id: string | undefined): string {
+  const name = parameter.replaceAll('_', ' ');
   if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', `The ${name} is missing.`);
   if (/[/\\]|\.\./.test(id) || id === '.')
     throw new PrintingError('INVALID_INPUT', `The ${name} must not hold a slash or "..".`);

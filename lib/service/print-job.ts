@@ -1,6 +1,6 @@
 import { flag, number, record, records, text, time, type Json } from './wire';
 
-/** Our word for where a job stands (contract 3.2); `status` beside it stays the service's. */
+/** Our word for where a job stands (reference 3.2); `status` beside it stays the service's. */
 export type JobState =
   | 'waiting'
   | 'approval'
@@ -26,7 +26,7 @@ export interface ChangeRequired {
   overridable: boolean | null;
 }
 
-/** One printing of a stored file (contract 3.2). Times in seconds, `progress` in percent with one decimal. */
+/** One printing of a stored file (reference 3.2). Times in seconds, `progress` in percent with one decimal. */
 export interface PrintJob {
   clusterJobId: string | null;
   jobId: string | null;
@@ -73,7 +73,7 @@ const BY_COARSE_STATE: Record<string, JobState> = {
   waiting: 'waiting',
 };
 
-/** A job that stopped before this share of its time was aborted (contract 3.3). */
+/** A job that stopped before this share of its time was aborted (reference 3.3). */
 const FINISHED_FROM = 0.95;
 
 /** Reads a print job instance (wire facts 8). `clusterId` is the cluster it was read from, for a record that doesn't say. */

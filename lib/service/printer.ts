@@ -23,7 +23,7 @@ export interface Fault {
   at: string | null;
 }
 
-/** A printer as in ClusterStatus (contract 3.1). */
+/** A printer as in ClusterStatus (reference 3.1). */
 export interface Printer {
   printerId: string | null;
   name: string | null;

@@ -1,5 +1,5 @@
 import type { Ids } from './errors';
-import type { EndpointName, Hole } from './paths';
+import type { EndpointName, PathParameter } from './paths';
 import { number, text, time, type Json } from './wire';
 
 /** What the storage keeps: `job` a toolpath that can be printed, `file` any other file (interface, What the service does 2). */
@@ -11,7 +11,7 @@ export const STORAGE: Record<StoredKind, StorageWords> = {
     register: 'registerUpload',
     read: 'storedJob',
     remove: 'deleteJob',
-    idHole: 'job_id',
+    idParameter: 'job_id',
     nameField: 'job_name',
     inWords: 'the stored job',
   },
@@ -19,7 +19,7 @@ export const STORAGE: Record<StoredKind, StorageWords> = {
     register: 'registerFile',
     read: 'libraryFile',
     remove: 'deleteFile',
-    idHole: 'file_id',
+    idParameter: 'file_id',
     nameField: 'file_name',
     inWords: 'the library file',
   },
@@ -29,7 +29,7 @@ interface StorageWords {
   register: EndpointName;
   read: EndpointName;
   remove: EndpointName;
-  idHole: Hole;
+  idParameter: PathParameter;
   nameField: 'job_name' | 'file_name';
   inWords: string;
 }
@@ -44,7 +44,7 @@ export const storedIds = ({ kind, id }: StoredRef): Ids => (kind === 'job' ? { j
 
 /** The id that a record bears: under its kind's own name, else under the other's (wire facts 4.3). */
 export const storedId = (kind: StoredKind, wire: Json | null): string | null =>
-  text(wire?.[STORAGE[kind].idHole]) ?? text(wire?.file_id) ?? text(wire?.job_id);
+  text(wire?.[STORAGE[kind].idParameter]) ?? text(wire?.file_id) ?? text(wire?.job_id);
 
 /** Contract 3.5: with `jobId` or `fileId`, by its kind. */
 export interface StoredFile {

@@ -1,6 +1,6 @@
 import type { SignInState, SignInWatch } from './sign-in-state';
 
-/** Who is signed in, as the editor shows it (contract 5). */
+/** Who is signed in, as the editor shows it (reference 5). */
 export interface SignInInfo {
   state: SignInState;
   user: string | null;

@@ -3,7 +3,7 @@ import { isLoopback } from '../service/loopback';
 
 /**
  * A host of the service without a slash at its end. Tokens travel to it, so it must be `https://…`; plain `http:` is for
- * loopback addresses only (contract 2.1). Throws NOT_CONFIGURED.
+ * loopback addresses only (reference 2.1). Throws NOT_CONFIGURED.
  */
 export function readHost(value: unknown, name: string): string {
   const given = typeof value === 'string' ? value.trim() : '';

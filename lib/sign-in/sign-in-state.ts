@@ -1,4 +1,4 @@
-/** `unchecked`: a static token that the service has not taken yet (contract 5). */
+/** `unchecked`: a static token that the service has not taken yet (reference 5). */
 export type SignInState = 'signed-out' | 'signed-in' | 'sign-in-needed' | 'unchecked';
 
 /** Whether calls have a chance, and word when that changes: what polls, sleeps while they have none. */

@@ -79,11 +79,11 @@ export class StaticToken implements Credentials {
           'The service refused the API token: make a new one and put it into the account.',
           {
             statusCode: 401,
-            fate: 'refused',
+            outcome: 'refused',
           },
         )
       : new PrintingError('NOT_SIGNED_IN', 'The account has no API token: open the account and put one in.', {
-          fate: 'unsent',
+          outcome: 'not-sent',
         });
   }
 }

@@ -64,7 +64,7 @@ export class TokenEndpoint {
       options: {
         [oauth.customFetch]: (_: string, init: { headers: Record<string, string>; body?: unknown }) =>
           this.#post(endpoint, init.headers, String(init.body)),
-        // eslint-disable-next-line @typescript-eslint/no-deprecated -- only for this machine itself, as the contract allows
+        // eslint-disable-next-line @typescript-eslint/no-deprecated -- only for this machine itself, as the reference allows
         [oauth.allowInsecureRequests]: isLoopback(settings.authUrl),
       },
     };
@@ -133,6 +133,6 @@ function parse(body: string): Json | null {
 /** The cause is named, not carried: it may hold the answer, and so the tokens. */
 const unexpected = (cause?: unknown): PrintingError =>
   new PrintingError('SERVICE_ERROR', 'The account host gave a token answer that is not what the interface says.', {
-    fate: 'lost',
+    outcome: 'unknown',
     cause: cause instanceof Error ? new Error(cause.name) : undefined,
   });

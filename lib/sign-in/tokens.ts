@@ -224,14 +224,14 @@ export class Tokens implements Credentials {
   }
 }
 
-const UNSENT = { fate: 'unsent' } as const;
+const UNSENT = { outcome: 'not-sent' } as const;
 
 /** What is left of a grant whose tokens are worth nothing any more. */
 const spent = (reason: string) => ({ ended: reason, accessToken: '', refreshToken: null, expiresAt: 0, lifetime: 0 });
 
 /** An answer in the token endpoint's own words, as against a fault on the way that passes. */
-const isRefusal = ({ fate, statusCode, serviceCode }: PrintingError): boolean =>
-  fate === 'refused' && serviceCode !== undefined && [400, 401, 403].includes(statusCode ?? 0);
+const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): boolean =>
+  outcome === 'refused' && serviceCode !== undefined && [400, 401, 403].includes(statusCode ?? 0);
 
 /** The call that needed the refresh was never made. */
 const unsent = (error: PrintingError): PrintingError =>
@@ -240,5 +240,5 @@ const unsent = (error: PrintingError): PrintingError =>
     statusCode: error.statusCode,
     serviceCode: error.serviceCode,
     retryAfter: error.retryAfter,
-    fate: 'unsent',
+    outcome: 'not-sent',
   });

@@ -1,5 +1,5 @@
 /**
- * Where everything durable lives: grants, print keys, uploads, event positions (contract 6).
+ * Where everything durable lives: grants, print keys, uploads, event positions (reference 6).
  * Values are plain JSON. A key is a list of words, the first of which is the kind, such as
  * `['grant', accountId]`; words may hold any character.
  *

@@ -16,5 +16,5 @@ export function waitBefore(attempt: number, backoff: Backoff, random: () => numb
   return plain * (1 + (backoff.jitter ?? 0) * random());
 }
 
-/** Polling of work in progress starts at 0.5 s and widens to 5 s (contract 7). */
+/** Polling of work in progress starts at 0.5 s and widens to 5 s (reference 7). */
 export const WORK_IN_PROGRESS: Backoff = { first: 500, longest: 5_000, factor: 1.5 };

@@ -38,5 +38,5 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   });
 }
 
-/** ISO 8601 UTC with milliseconds, as in every message (contract 3). */
+/** ISO 8601 UTC with milliseconds, as in every message (reference 3). */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();

@@ -15,14 +15,14 @@ export interface Announcement {
 }
 
 /** Where the bytes go. The address is signed and good for one sending: it is a secret and never stored. */
-export interface Place extends StoredRef {
+export interface UploadTarget extends StoredRef {
   url: string;
   /** As the service has it, for that is what the address was signed with (wire facts 4.2). */
   contentType: string;
 }
 
 /** Announces a file and gets a place for it. Throws SERVICE_ERROR for an answer without one. */
-export async function register(service: Service, announced: Announcement, limits: Limits): Promise<Place> {
+export async function register(service: Service, announced: Announcement, limits: Limits): Promise<UploadTarget> {
   const { kind, name, size, contentType, origin } = announced;
   const { register: endpoint, nameField } = STORAGE[kind];
   const data = { [nameField]: name, file_size: size, content_type: contentType, ...(origin ? { origin } : {}) };
@@ -31,7 +31,7 @@ export async function register(service: Service, announced: Announcement, limits
   const url = text(answer?.upload_url);
   if (id === null || url === null || !/^https?:/i.test(url) || !URL.canParse(url)) {
     const sentence = "The service's answer names no place to upload to: try again later.";
-    throw new PrintingError('SERVICE_ERROR', sentence, { fate: 'lost' });
+    throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
   }
   return { kind, id, url, contentType: text(answer?.content_type) ?? contentType };
 }

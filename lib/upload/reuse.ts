@@ -24,7 +24,7 @@ interface Stored {
 /** Ids of stored files don't expire (interface, Limits); the memory of them may. */
 const KEEP = { keepFor: 365 * 24 * 3600 * 1000 };
 
-/** Remembers what was uploaded, so that the same bytes need not go up twice (contract 3.4, `reuseUpload`). */
+/** Remembers what was uploaded, so that the same bytes need not go up twice (reference 3.4, `reuseUpload`). */
 export class ReusableUploads {
   readonly #store: StateStore;
   readonly #service: Service;
@@ -69,6 +69,6 @@ export class ReusableUploads {
 
 /** A file that the service refuses to show is as good as deleted. */
 function gone(error: unknown): undefined {
-  if (error instanceof PrintingError && error.fate === 'refused' && error.code !== 'NOT_SIGNED_IN') return undefined;
+  if (error instanceof PrintingError && error.outcome === 'refused' && error.code !== 'NOT_SIGNED_IN') return undefined;
   throw error;
 }

@@ -6,7 +6,7 @@ import { storedIds, type StoredRef } from '../service/stored-file';
 import { waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
 import type { ProgressReports } from './progress';
-import { register, type Announcement, type Place } from './register';
+import { register, type Announcement, type UploadTarget } from './register';
 import type { Content } from './source';
 import { isUploaded, readStored } from './stored-job';
 import { transfer, type Transfer } from './transfer';
@@ -74,18 +74,18 @@ export async function send(
 /** Announcing a file twice does no harm, so what may pass is tried again. */
 function passing(error: unknown): PrintingError {
   if (!(error instanceof PrintingError)) throw error;
-  const passes = error.code === 'NETWORK' || (error.code === 'SERVICE_ERROR' && error.fate !== 'refused');
+  const passes = error.code === 'NETWORK' || (error.code === 'SERVICE_ERROR' && error.outcome !== 'refused');
   if (!passes) throw error;
   return error;
 }
 
 /** Whether the bytes are there although the store's answer was lost. */
-async function arrived(service: Service, place: Place, result: Transfer, limits: SendLimits): Promise<boolean> {
+async function arrived(service: Service, place: UploadTarget, result: Transfer, limits: SendLimits): Promise<boolean> {
   if (result.end !== 'broken' || !result.complete) return false;
   return readStored(service, place, limits).then(isUploaded, () => false);
 }
 
-function failed(result: Exclude<Transfer, { end: 'taken' }>, place: Place, tries: number): PrintingError {
+function failed(result: Exclude<Transfer, { end: 'taken' }>, place: UploadTarget, tries: number): PrintingError {
   const ids = storedIds(place);
   if (result.end === 'refused') {
     const sentence = `The storage location refused the file with status ${result.status}: try again, or with another file.`;

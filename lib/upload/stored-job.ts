@@ -10,8 +10,8 @@ export type Limits = Pick<CallOptions, 'signal' | 'until'>;
 
 /** The record of a stored file, as the service has it now. */
 export async function readStored(service: Service, { kind, id }: StoredRef, limits: Limits): Promise<Json> {
-  const { read, idHole, inWords } = STORAGE[kind];
-  const answer = await service.call(read, { ids: { [idHole]: id }, what: inWords, ...limits });
+  const { read, idParameter, inWords } = STORAGE[kind];
+  const answer = await service.call(read, { ids: { [idParameter]: id }, what: inWords, ...limits });
   return records(answer.data)[0] ?? {};
 }
 

@@ -33,7 +33,7 @@ export interface UploadOptions {
   onStage: (stage: UploadStage, progress: UploadProgress) => void;
 }
 
-/** A stored file (contract 3.4). */
+/** A stored file (reference 3.4). */
 export interface Uploaded {
   /** Null after a dry run, unless an upload would be reused. */
   jobId: string | null;

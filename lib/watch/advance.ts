@@ -18,7 +18,7 @@ export interface AdvanceOptions {
   random?: () => number;
 }
 
-/** The events between a position and an observation (contract 3.3), and the position after it. Pure but for `random`. */
+/** The events between a position and an observation (reference 3.3), and the position after it. Pure but for `random`. */
 export function advance(
   before: Position | null,
   seen: Observation,

@@ -1,4 +1,4 @@
-/** What moves all the time and is no news by itself (contract 3.1, `send`). */
+/** What moves all the time and is no news by itself (reference 3.1, `send`). */
 const FLEETING = new Set(['timeElapsed', 'timeTotal', 'timeRemaining', 'temperature', 'generatedAt', 'receivedAt']);
 
 /** Whether two plain values differ in more than times, temperatures and less than a whole percent of progress. */

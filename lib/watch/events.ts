@@ -1,6 +1,6 @@
 import type { PrintJob } from '../service/print-job';
 
-/** How a printing can end: `job.ended` where nothing says how (contract 3.3). */
+/** How a printing can end: `job.ended` where nothing says how (reference 3.3). */
 export type EndType = 'job.finished' | 'job.failed' | 'job.aborted' | 'job.ended';
 
 export type EventType =
@@ -20,7 +20,7 @@ export type EventType =
   | 'cluster.removed'
   | 'cluster.rebound';
 
-/** The payload of an event (contract 3.3). */
+/** The payload of an event (reference 3.3). */
 export interface PrintEvent {
   /** The same if one event is ever produced twice, never the same for two. */
   id: string;

@@ -6,7 +6,7 @@ import { ofJob, type Teller } from './teller';
 const UNDER_WAY: readonly JobState[] = ['printing', 'paused', 'finishing'];
 const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
 
-/** Takes a job of the queue that has not ended to its new place, and tells the edges it crossed (contract 3.3). */
+/** Takes a job of the queue that has not ended to its new place, and tells the edges it crossed (reference 3.3). */
 export function followJob(id: string, before: KnownJob | undefined, job: PrintJob, teller: Teller | null): KnownJob {
   const figures = complete(job, before?.job) ?? job;
   // Neither makes an edge; `aborting` bears the state of an end that is yet to come.
@@ -64,7 +64,7 @@ export function endJob(
   teller.once(type, id, job ? ofJob(job) : {});
 }
 
-/** The record of an end with what only the last observation knew (contract 3.3: "the whole job"). */
+/** The record of an end with what only the last observation knew (reference 3.3: "the whole job"). */
 export function complete(record: PrintJob | null, known: PrintJob | undefined): PrintJob | null {
   if (!record || !known) return record ?? known ?? null;
   const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null)) as Partial<PrintJob>;

@@ -35,7 +35,7 @@ const settles = (job: PrintJob): boolean =>
 
 const endAs = (job: PrintJob): Verdict => ({ type: END_TYPES[job.state] ?? 'job.ended', job });
 
-/** Whether and how a job that was not told as ended yet has ended (contract 3.3). */
+/** Whether and how a job that was not told as ended yet has ended (reference 3.3). */
 export function judge({ active, past, known, absenceCounts }: Traces, answer: JobAnswer | undefined): Verdict {
   if (past && settles(past)) return endAs(past);
   if (active && settles(active)) return endAs(active);

@@ -3,7 +3,7 @@ import type { PrintEvent } from './events';
 import { newEpoch } from './position';
 import { makeEvent, Teller } from './teller';
 
-/** The clusters of an account as last listed: plain JSON (contract 6). */
+/** The clusters of an account as last listed: plain JSON (reference 6). */
 export interface ListPosition {
   version: 1;
   epoch: string;
@@ -27,7 +27,7 @@ export function readListPosition(stored: unknown): ListPosition | null {
   return position?.version === 1 ? (position as ListPosition) : null;
 }
 
-/** What a complete cluster list brings after the one before it (contract 3.3); nothing at first sight. */
+/** What a complete cluster list brings after the one before it (reference 3.3); nothing at first sight. */
 export function advanceList(
   before: ListPosition | null,
   clusters: readonly Cluster[],

@@ -10,7 +10,7 @@ const MARGIN = 5_000;
 /** Predictions further away than this many intervals are too vague to plan by. */
 const AHEAD = 10;
 
-/** An interval in seconds as ms; too short ones are lengthened (contract 2.2). */
+/** An interval in seconds as ms; too short ones are lengthened (reference 2.2). */
 export const intervalOf = (seconds: number): number =>
   Math.max(SHORTEST, Number.isFinite(seconds) ? seconds * 1000 : 0);
 

@@ -36,7 +36,7 @@ export interface PrinterPosition {
   firmware: string[];
 }
 
-/** All that is known of a cluster between two observations: plain JSON (contract 6). */
+/** All that is known of a cluster between two observations: plain JSON (reference 6). */
 export interface Position {
   version: 1;
   /** Sets the ids of repeatable events apart from those of a position that got lost. */

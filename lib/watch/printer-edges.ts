@@ -2,13 +2,13 @@ import type { Observation } from './observation';
 import type { Position, PrinterPosition } from './position';
 import type { Teller } from './teller';
 
-type Place = Pick<Position, 'online' | 'onlineDoubted' | 'hostPrinterId' | 'printers'>;
+type UploadTarget = Pick<Position, 'online' | 'onlineDoubted' | 'hostPrinterId' | 'printers'>;
 
 /** Versions remembered per printer, so that each is told once. */
 const LONGEST_MEMORY = 20;
 
-/** Takes a cluster and its printers to their new place, and tells the edges they crossed (contract 3.3). */
-export function followPrinters(before: Position | null, seen: Observation, teller: Teller | null): Place {
+/** Takes a cluster and its printers to their new place, and tells the edges they crossed (reference 3.3). */
+export function followPrinters(before: Position | null, seen: Observation, teller: Teller | null): UploadTarget {
   const hostPrinterId = seen.hostPrinterId ?? before?.hostPrinterId ?? null;
   const names = [...seen.status.printers, ...(before?.status.printers ?? [])];
   const hostName = names.find(({ printerId }) => printerId !== null && printerId === hostPrinterId)?.name ?? null;

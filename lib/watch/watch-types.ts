@@ -44,7 +44,7 @@ export interface PollOutcome {
   listError: PrintingError | null;
 }
 
-/** A poll as one watch sees it. `changed` leaves out what is no news (contract 3.1, `send`). */
+/** A poll as one watch sees it. `changed` leaves out what is no news (reference 3.1, `send`). */
 export interface Round {
   results: (ClusterResult & { changed: boolean })[];
   /** The first failure in it. */

@@ -17,7 +17,7 @@ export type ObservationListener = (clusterId: string, status: ClusterStatus) => 
 
 /**
  * All watching of one account: however many nodes look at a cluster, one request per poll serves them, and its events
- * are drawn once, from a position that outlives restarts (contract 3.1, 3.3, 6).
+ * are drawn once, from a position that outlives restarts (reference 3.1, 3.3, 6).
  */
 export class Watcher {
   readonly #options: WatcherOptions;

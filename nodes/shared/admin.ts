@@ -15,7 +15,7 @@ const ROOT = '/remote-printing';
 /** What the editor may leave in place of a stored credential. */
 const UNTOUCHED = '__PWRD__';
 
-/** The endpoints of contract 5, under the editor's admin root. Registered once, whatever accounts there are. */
+/** The endpoints of reference 5, under the editor's admin root. Registered once, whatever accounts there are. */
 export function addAdminEndpoints(RED: NodeAPI): void {
   const runtime = () => runtimeOf(RED);
   const canRead = RED.auth.needsPermission('remote-printing.read');

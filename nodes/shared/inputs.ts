@@ -15,7 +15,7 @@ export const needsMessage = ({ value, type }: Setting): boolean => !isBlank(valu
 
 /**
  * What a setting says for a message: a setting that isn't blank wins, a blank one reads the message property of its
- * name (contract 2.2). Undefined where both are missing.
+ * name (reference 2.2). Undefined where both are missing.
  */
 export async function read(
   RED: NodeAPI,

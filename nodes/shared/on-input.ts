@@ -5,7 +5,7 @@ export type Send = (msg: NodeMessage | (NodeMessage | NodeMessage[] | null)[]) =
 
 /**
  * Answers each message with exactly one `done`, after what it sends; a failure goes to Catch nodes by `done(error)`, on a
- * message that carries the ids known so far (contract 4). Nothing that `work` throws reaches the runtime.
+ * message that carries the ids known so far (reference 4). Nothing that `work` throws reaches the runtime.
  */
 export function onInput(
   node: Node,

@@ -5,7 +5,7 @@ import { PrintingError } from '../../lib/service/errors';
 import type { Source } from '../../lib/upload/source';
 import { isBlank, kindOf, readText, type Setting } from './inputs';
 
-/** The clusters to print on: one id, or an array of ids (contract 3.4). Throws INVALID_INPUT. */
+/** The clusters to print on: one id, or an array of ids (reference 3.4). Throws INVALID_INPUT. */
 export function readClusterIds(value: unknown): { clusterIds: string[]; many: boolean } {
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   for (const id of ids) {
@@ -18,7 +18,7 @@ export function readClusterIds(value: unknown): { clusterIds: string[]; many: bo
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
 }
 
-/** What is to be printed: a file's path, or a Buffer, a string or a Readable in the payload (contract 3.4). */
+/** What is to be printed: a file's path, or a Buffer, a string or a Readable in the payload (reference 3.4). */
 export async function readSource(
   RED: NodeAPI,
   node: Node,

@@ -3,7 +3,7 @@ import { isBlank, kindOf } from './inputs';
 
 /**
  * The clusters of a report: an array of ids, or a text with one or more of them between commas; null, all clusters, where
- * nothing is named (contract 2.2). Throws INVALID_INPUT.
+ * nothing is named (reference 2.2). Throws INVALID_INPUT.
  */
 export function readReportClusters(value: unknown): string[] | null {
   if (value === undefined) return null;

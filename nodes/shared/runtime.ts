@@ -33,7 +33,7 @@ export function runtimeOf(RED: NodeAPI): Runtime {
   return runtime;
 }
 
-/** The folder is that of contract 6. */
+/** The folder is that of reference 6. */
 function make(RED: NodeAPI, userDir: string): Runtime {
   const folder = join(userDir, 'remote-printing');
   const clock = systemClock;

@@ -3,7 +3,7 @@ import type { PrintingError } from '../../lib/service/errors';
 import type { SignInState } from '../../lib/sign-in/sign-in-state';
 
 /** One look of a node: colour, shape, and a key of the node's own catalogue with its values. */
-export interface Look {
+export interface StatusText {
   fill: NodeStatusFill;
   shape: NodeStatusShape;
   key: string;
@@ -23,7 +23,7 @@ export class StatusLine {
     this.#node = node;
   }
 
-  show({ fill, shape, key, values }: Look): void {
+  show({ fill, shape, key, values }: StatusText): void {
     const words = this.#RED._(`status.${key}`, values ?? {});
     const text = this.simulated ? `${words} ${this.#RED._('status.simulated')}` : words;
     const shown = JSON.stringify([fill, shape, text]);
@@ -39,13 +39,17 @@ export class StatusLine {
   }
 }
 
-export const IDLE: Look = { fill: 'grey', shape: 'ring', key: 'idle' };
+export const IDLE: StatusText = { fill: 'grey', shape: 'ring', key: 'idle' };
 
 /** Red ring with the failure in a few words. */
-export const failureLook = ({ code }: PrintingError): Look => ({ fill: 'red', shape: 'ring', key: `error.${code}` });
+export const failureText = ({ code }: PrintingError): StatusText => ({
+  fill: 'red',
+  shape: 'ring',
+  key: `error.${code}`,
+});
 
 /** What a node shows while its account can't be used; null while it can. */
-export function signInLook(state: SignInState): Look | null {
+export function signInText(state: SignInState): StatusText | null {
   const usable = state === 'signed-in' || state === 'unchecked';
   return usable ? null : { fill: 'red', shape: 'ring', key: 'signIn' };
 }

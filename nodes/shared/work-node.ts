@@ -1,18 +1,18 @@
 import { setMaxListeners } from 'node:events';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { closed } from '../../lib/account/deadline';
+import { closed } from '../../lib/time/deadline';
 import type { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
 import { clientOf } from './account-link';
 import { onInput, type Send } from './on-input';
-import { failureLook, IDLE, signInLook, StatusLine, type Look } from './status';
+import { failureText, IDLE, signInText, StatusLine, type StatusText } from './status';
 
 /** What one piece of work is done with. */
-export interface Workplace {
+export interface WorkContext {
   client: Client;
   /** Aborts when the node closes. */
   signal: AbortSignal;
-  show: (look: Look) => void;
+  show: (look: StatusText) => void;
 }
 
 /**
@@ -23,7 +23,7 @@ export function workNode(
   RED: NodeAPI,
   node: Node,
   accountId: string | undefined,
-  work: (msg: NodeMessage, send: Send, place: Workplace) => Promise<void>,
+  work: (msg: NodeMessage, send: Send, place: WorkContext) => Promise<void>,
 ): void {
   const status = new StatusLine(RED, node);
   const closing = new AbortController();
@@ -33,11 +33,11 @@ export function workNode(
   let running = 0;
   let stopListening: (() => void) | undefined;
 
-  const show = (look: Look) => {
+  const show = (look: StatusText) => {
     if (!signal.aborted) status.show(look);
   };
   const showIdle = (client: Client) => {
-    if (running === 0) show(signInLook(client.credentials.state) ?? IDLE);
+    if (running === 0) show(signInText(client.credentials.state) ?? IDLE);
   };
   clientOf(RED, accountId).then(
     (client) => {
@@ -46,7 +46,7 @@ export function workNode(
       stopListening = client.credentials.onChange(() => showIdle(client));
       showIdle(client);
     },
-    (error: unknown) => show(failureLook(asPrintingError(error))),
+    (error: unknown) => show(failureText(asPrintingError(error))),
   );
 
   onInput(
@@ -59,7 +59,7 @@ export function workNode(
         running--;
       }
     },
-    (error) => show(failureLook(error)),
+    (error) => show(failureText(error)),
   );
 
   node.on('close', () => {

@@ -92,7 +92,7 @@ describe('locales', () => {
       for (const text of textsOf(status)) {
         const shown = text.replace(
           /__(\w+)__/g,
-          (hole, name) => (values as Partial<Record<string, string>>)[name] ?? hole,
+          (placeholder, name) => (values as Partial<Record<string, string>>)[name] ?? placeholder,
         );
         assert.doesNotMatch(shown, /__/);
         assert.ok(shown.length <= 32, `'${shown}' has ${shown.length} characters`);

@@ -118,7 +118,7 @@ describe('nodes/cluster-status', () => {
       assert.ok(!looks().includes('status.signIn'), 'It asks nobody to sign in who is signed in.');
     });
 
-    it('of one cluster without parts, with the fields of the contract', async () => {
+    it('of one cluster without parts, with the fields of the reference', async () => {
       await watchFirst();
       const [msg] = status.all;
       assert.ok(msg);

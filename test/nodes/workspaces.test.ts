@@ -207,7 +207,7 @@ describe('nodes/workspaces', () => {
         ['{"currentUser":"GET https://evil.example/"}', /"currentUser" must be like/],
         ['{"currentUser":"GET //evil.example/"}', /"currentUser" holds/],
         ['{"currentUser":"GET /a/../b"}', /"currentUser" holds/],
-        ['{"jobAction":"POST /x/{job}"}', /unknown hole \{job\}/],
+        ['{"jobAction":"POST /x/{job}"}', /unknown path parameter \{job\}/],
       ];
       for (const [text, says] of wrong) {
         await flow.deploy([], { account: account('account', { paths: text }), signIn: false });

@@ -4,7 +4,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 
 describe('account/repeat', () => {
-  const lost = () => new PrintingError('NETWORK', 'Broken.', { fate: 'lost' });
+  const lost = () => new PrintingError('NETWORK', 'Broken.', { outcome: 'unknown' });
   const failing = (errors: Error[]) => {
     const at: number[] = [];
     const clock = new ManualClock();
@@ -25,7 +25,11 @@ describe('account/repeat', () => {
   };
 
   it('tries up to three more times, with growing waits', async () => {
-    const { run, at } = failing([lost(), new PrintingError('SERVICE_ERROR', 'Broken.', { fate: 'lost' }), lost()]);
+    const { run, at } = failing([
+      lost(),
+      new PrintingError('SERVICE_ERROR', 'Broken.', { outcome: 'unknown' }),
+      lost(),
+    ]);
     assert.equal(await run(), 'done');
     const gaps = at.slice(1).map((ms, index) => ms - (at[index] ?? 0));
     assert.ok(gaps.length === 3 && (gaps[0] ?? 0) >= 1000 && (gaps[1] ?? 0) >= 3000 && (gaps[2] ?? 0) >= 9000);
@@ -36,9 +40,9 @@ describe('account/repeat', () => {
 
   it('does not try again what was refused, nor past its limit', async () => {
     for (const error of [
-      new PrintingError('SERVICE_ERROR', 'No.', { fate: 'refused' }),
+      new PrintingError('SERVICE_ERROR', 'No.', { outcome: 'refused' }),
       new PrintingError('NOT_ACCEPTED', 'No.'),
-      new PrintingError('TIMEOUT', 'No.', { fate: 'lost' }),
+      new PrintingError('TIMEOUT', 'No.', { outcome: 'unknown' }),
     ]) {
       const { run, at } = failing([error]);
       assert.equal(await run(), error);

@@ -77,7 +77,7 @@ describe('account/settings', () => {
     ['paths that are a list', { paths: '[]' }, /paths/],
     ['a path of an unknown name', { paths: '{"clusters":"GET /x"}' }, /"clusters"/],
     ['a path without its method', { paths: '{"getReport":"/x"}' }, /"getReport"/],
-    ['a path with an unknown hole', { paths: '{"getReport":"GET /x/{user}"}' }, /\{user\}/],
+    ['a path with an unknown path parameter', { paths: '{"getReport":"GET /x/{user}"}' }, /\{user\}/],
   ];
   for (const [what, changes, names] of BAD)
     it(`refuses ${what}`, () => refused(() => readSettings({ ...GOOD, ...changes }), names));

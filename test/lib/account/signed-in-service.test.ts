@@ -133,7 +133,7 @@ describe('account/signed-in-service', () => {
   ] as const)
     it(`tells ${status} as ${code}, at once`, async () => {
       answer(status, refusal('x'), { headers: { location: 'https://elsewhere.example/' } });
-      await assert.rejects(clusters(), { code, statusCode: status, fate: 'refused' });
+      await assert.rejects(clusters(), { code, statusCode: status, outcome: 'refused' });
     });
 
   for (const [name, fail] of [
@@ -163,13 +163,13 @@ describe('account/signed-in-service', () => {
 
   it('sends nothing again that changes things', async () => {
     answer(503, '', PRINT);
-    await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', fate: 'lost' });
+    await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', outcome: 'unknown' });
     break_('ECONNRESET', 'POST', PRINT.path);
-    await assert.rejects(later(print(), 60_000), { code: 'NETWORK', fate: 'lost' });
+    await assert.rejects(later(print(), 60_000), { code: 'NETWORK', outcome: 'unknown' });
     break_('ECONNREFUSED', 'POST', PRINT.path);
-    await assert.rejects(later(print(), 60_000), { code: 'NETWORK', fate: 'unsent' });
+    await assert.rejects(later(print(), 60_000), { code: 'NETWORK', outcome: 'not-sent' });
     answer(200, '<html>', PRINT);
-    await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', fate: 'lost' });
+    await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', outcome: 'unknown' });
   });
 
   it('waits as a 429 says, also with what changes things', async () => {

@@ -116,13 +116,13 @@ describe('action', () => {
     for (const data of [{}, null, [], 'text', { status: 'pending' }, { action_id: 7, status: 'pending' }]) {
       const { error } = await run({ printerAction: [data] });
       assert.equal(error?.code, 'SERVICE_ERROR');
-      assert.equal(error?.fate, 'lost');
+      assert.equal(error?.outcome, 'unknown');
     }
   });
 
   it('sends the action once, whatever becomes of it', async () => {
     const { error, service } = await run({
-      printerAction: [new PrintingError('NETWORK', 'Broken.', { fate: 'lost' })],
+      printerAction: [new PrintingError('NETWORK', 'Broken.', { outcome: 'unknown' })],
     });
     assert.equal(error?.code, 'NETWORK');
     assert.equal(service.calls.length, 1);
@@ -147,8 +147,8 @@ describe('action', () => {
       'open',
       'open',
       'success',
-      'lost',
-      'lost',
+      'failed',
+      'failed',
       'open',
     ]);
   });

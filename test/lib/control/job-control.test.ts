@@ -109,8 +109,8 @@ describe('control/job-control', () => {
 
   it('says so where the action may have been carried out, and sends it no second time', async () => {
     for (const error of [
-      new PrintingError('NETWORK', 'Broken.', { fate: 'lost' }),
-      new PrintingError('SERVICE_ERROR', 'Broken.', { fate: 'lost', statusCode: 502, serviceCode: 'x' }),
+      new PrintingError('NETWORK', 'Broken.', { outcome: 'unknown' }),
+      new PrintingError('SERVICE_ERROR', 'Broken.', { outcome: 'unknown', statusCode: 502, serviceCode: 'x' }),
     ]) {
       const got = await run('duplicate', { jobAction: [error] });
       assert.equal(got.error?.code, error.code);
@@ -121,7 +121,7 @@ describe('control/job-control', () => {
       );
       assert.equal(got.service.calls.length, 1);
     }
-    const unsent = new PrintingError('NETWORK', 'No connection.', { fate: 'unsent' });
+    const unsent = new PrintingError('NETWORK', 'No connection.', { outcome: 'not-sent' });
     assert.equal((await run('duplicate', { jobAction: [unsent] })).error?.message, 'No connection.');
   });
 

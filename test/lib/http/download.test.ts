@@ -21,11 +21,11 @@ describe('http/download', () => {
     for await (const part of stream as AsyncIterable<Buffer>) parts.push(part);
     return { ...about, bytes: Buffer.concat(parts).toString() };
   };
-  const fails = (work: Promise<unknown>, code: string, fate?: string) =>
+  const fails = (work: Promise<unknown>, code: string, outcome?: string) =>
     assert.rejects(work, (error: unknown) => {
       assert.ok(error instanceof PrintingError, String(error));
       assert.equal(error.code, code, error.message);
-      if (fate) assert.equal(error.fate, fate);
+      if (outcome) assert.equal(error.outcome, outcome);
       assert.doesNotMatch(error.message, /secret|127\.0\.0\.1|example/);
       assert.match(error.message, /^[A-Z].*[^.]\.$/);
       return true;
@@ -91,18 +91,18 @@ describe('http/download', () => {
       assert.equal(seen.length, 0);
     });
 
-  for (const [status, fate] of [
+  for (const [status, outcome] of [
     [403, 'refused'],
     [404, 'refused'],
     [410, 'refused'],
     [304, 'refused'],
-    [429, 'lost'],
-    [500, 'lost'],
-    [503, 'lost'],
+    [429, 'unknown'],
+    [500, 'unknown'],
+    [503, 'unknown'],
   ] as const)
     it(`tells status ${status} as SERVICE_ERROR`, async () => {
       respond = (_, response) => response.writeHead(status).end('<Error>secret</Error>');
-      await fails(all(), 'SERVICE_ERROR', fate);
+      await fails(all(), 'SERVICE_ERROR', outcome);
       await assert.rejects(all(), { statusCode: status });
     });
 
@@ -180,10 +180,10 @@ describe('http/download', () => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('half', () => response.destroy());
     };
-    await fails(all(), 'NETWORK', 'lost');
+    await fails(all(), 'NETWORK', 'unknown');
     respond = (request) => request.socket.destroy();
     await fails(all(), 'NETWORK');
-    await fails(download(http, 'http://127.0.0.1:1/secret', { what: 'the file' }), 'NETWORK', 'unsent');
+    await fails(download(http, 'http://127.0.0.1:1/secret', { what: 'the file' }), 'NETWORK', 'not-sent');
   });
 
   it('ends with the reason of its signal, before and in the middle', async () => {

@@ -6,10 +6,10 @@ import { Agent, MockAgent } from 'undici';
 import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
 
-const network = (fate: string, words: RegExp) => (error: unknown) => {
+const network = (outcome: string, words: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PrintingError, String(error));
   assert.equal(error.code, 'NETWORK');
-  assert.equal(error.fate, fate);
+  assert.equal(error.outcome, outcome);
   assert.match(error.message, words);
   assert.doesNotMatch(error.message, /127\.0\.0\.1|secret/);
   return true;
@@ -77,7 +77,7 @@ describe('http/http', () => {
     for (const size of [9, 11]) {
       const body = Readable.from([Buffer.alloc(size)]);
       const sent = http.text({ method: 'PUT', url, headers: { 'content-length': '10' }, body });
-      await assert.rejects(sent, network('lost', /UND_ERR_REQ_CONTENT_LENGTH_MISMATCH/));
+      await assert.rejects(sent, network('unknown', /UND_ERR_REQ_CONTENT_LENGTH_MISMATCH/));
     }
   });
 
@@ -100,10 +100,10 @@ describe('http/http', () => {
 
   it('tells what never left from what may have been carried out', async () => {
     respond = (request) => request.socket.destroy();
-    await assert.rejects(http.text({ method: 'GET', url }), network('lost', /UND_ERR_SOCKET|ECONNRESET/));
+    await assert.rejects(http.text({ method: 'GET', url }), network('unknown', /UND_ERR_SOCKET|ECONNRESET/));
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-    await assert.rejects(http.text({ method: 'GET', url }), network('unsent', /ECONNREFUSED/));
+    await assert.rejects(http.text({ method: 'GET', url }), network('not-sent', /ECONNREFUSED/));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });
 
@@ -112,14 +112,14 @@ describe('http/http', () => {
       response.writeHead(200, { 'content-length': '100' }).write('half');
       setImmediate(() => response.destroy());
     };
-    await assert.rejects(http.text({ method: 'GET', url }), network('lost', /the service failed/));
+    await assert.rejects(http.text({ method: 'GET', url }), network('unknown', /the service failed/));
   });
 
   it('gives up on silence, before the head and within the body', async () => {
     respond = () => undefined;
-    await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('lost', /UND_ERR_HEADERS_TIMEOUT/));
+    await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('unknown', /UND_ERR_HEADERS_TIMEOUT/));
     respond = (_, response) => response.writeHead(200).write('half');
-    await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('lost', /UND_ERR_BODY_TIMEOUT/));
+    await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('unknown', /UND_ERR_BODY_TIMEOUT/));
   }).timeout(10_000);
 
   it('ends with the reason of its signal', async () => {
@@ -158,7 +158,7 @@ describe('http/http', () => {
     const under = new Promise<void>((resolve) => (arrived = resolve));
     respond = () => arrived();
     const asked = http.text({ method: 'GET', url });
-    const rejected = assert.rejects(asked, network('lost', /UND_ERR_DESTROYED|UND_ERR_SOCKET|UND_ERR_ABORTED/));
+    const rejected = assert.rejects(asked, network('unknown', /UND_ERR_DESTROYED|UND_ERR_SOCKET|UND_ERR_ABORTED/));
     await under;
     await http.close();
     await rejected;
@@ -194,7 +194,7 @@ describe('http/http', () => {
     process.env.http_proxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     const proxied = new Http();
     try {
-      await assert.rejects(proxied.text({ method: 'GET', url: 'http://api.example/x' }), network('lost', /./));
+      await assert.rejects(proxied.text({ method: 'GET', url: 'http://api.example/x' }), network('unknown', /./));
       assert.deepEqual(asked, ['api.example:80']);
     } finally {
       if (before === undefined) delete process.env.http_proxy;

@@ -15,10 +15,10 @@ describe('http/network-error', () => {
 
   it('knows what can’t have reached anybody', () => {
     for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED'])
-      assert.equal(networkError(coded(code)).fate, 'unsent');
+      assert.equal(networkError(coded(code)).outcome, 'not-sent');
     for (const code of ['ECONNRESET', 'EPIPE', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_SOCKET', 'anything'])
-      assert.equal(networkError(coded(code)).fate, 'lost');
-    assert.equal(networkError(coded('ECONNREFUSED'), undefined, 'lost').fate, 'lost');
+      assert.equal(networkError(coded(code)).outcome, 'unknown');
+    assert.equal(networkError(coded('ECONNREFUSED'), undefined, 'unknown').outcome, 'unknown');
   });
 
   it('says the code and no address, in its cause neither', () => {

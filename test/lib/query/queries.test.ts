@@ -109,7 +109,7 @@ describe('query/queries', () => {
   });
 
   it('looks for the user at the other address where the first is unknown, unless it was set', async () => {
-    const unknown = new PrintingError('NOT_FOUND', 'Unknown.', { fate: 'refused' });
+    const unknown = new PrintingError('NOT_FOUND', 'Unknown.', { outcome: 'refused' });
     const reply: Reply = (endpoint) => (endpoint === 'currentUser' ? unknown : { user_id: 'u' });
     const { payload } = await open(reply).queries.ask({ query: 'current-user' }, signal());
     assert.equal((payload as { userId: string }).userId, 'u');

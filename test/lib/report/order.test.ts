@@ -94,12 +94,12 @@ describe('report/order', () => {
     });
 
   it('orders again what may have been lost, a few times', async () => {
-    const lost = new PrintingError('NETWORK', 'No.', { fate: 'lost' });
+    const lost = new PrintingError('NETWORK', 'No.', { outcome: 'unknown' });
     const service = new Scripted(lost, lost, done);
     assert.deepEqual(await after(30, order(service)), { reportId: 'r', url: URL, raw: done });
     assert.equal(service.calls.length, 3);
     await assert.rejects(after(60, order(new Scripted(lost))), { code: 'NETWORK' });
-    const refused = new Scripted(new PrintingError('FORBIDDEN', 'No.', { fate: 'refused' }));
+    const refused = new Scripted(new PrintingError('FORBIDDEN', 'No.', { outcome: 'refused' }));
     await assert.rejects(after(60, order(refused)), { code: 'FORBIDDEN' });
     assert.equal(refused.calls.length, 1);
   });

@@ -17,7 +17,8 @@ const resolved = (given: string, hosts: Hosts) => {
 const refuses = (given: string, hosts = HOSTS) =>
   assert.throws(
     () => readAddress(given, hosts),
-    (error: unknown) => error instanceof PrintingError && error.code === 'INVALID_INPUT' && error.fate === 'unsent',
+    (error: unknown) =>
+      error instanceof PrintingError && error.code === 'INVALID_INPUT' && error.outcome === 'not-sent',
     JSON.stringify(given),
   );
 
@@ -130,7 +131,7 @@ describe('request/address', () => {
     ],
     fragments: ['/a#b', '#', 'https://api.example/#x', 'https://api.example#x', '/x?y#z'],
     'percent signs that encode nothing': ['/100%', '/%zz', '/x?y=%', '/%2'],
-    'holes that nobody filled': [
+    'path parameters that nobody filled': [
       '/clusters/{cluster_id}',
       '{api_url}/x',
       '{storage}/jobs',

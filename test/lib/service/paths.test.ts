@@ -12,7 +12,7 @@ const is = (code: ErrorCode, words: RegExp) => (error: unknown) => {
 };
 
 describe('service/paths', () => {
-  it('fill the holes of every call', () => {
+  it('fill the path parameters of every call', () => {
     const ids = {
       cluster_id: 'C',
       printer_id: 'P',
@@ -127,7 +127,7 @@ describe('service/paths', () => {
         [{ printJobs: 'GET https://elsewhere.example/x' }, /must be like/],
         [{ printJobs: 'GET /x?y' }, /must be like/],
         [{ printJobs: 7 }, /must be like/],
-        [{ printJobs: 'GET /x/{what}' }, /unknown hole \{what\}/],
+        [{ printJobs: 'GET /x/{what}' }, /unknown path parameter \{what\}/],
       ];
       for (const [paths, words] of wrong) assert.throws(() => readOverrides(paths), is('NOT_CONFIGURED', words));
     });

@@ -8,7 +8,7 @@ const body = (code: string, more = {}) => ({
 });
 
 describe('service/refusals', () => {
-  it('become the codes of the contract, with the service’s own', () => {
+  it('become the codes of the reference, with the service’s own', () => {
     const codes: [number, string, string][] = [
       [401, 'NOT_SIGNED_IN', 'refused'],
       [403, 'FORBIDDEN', 'refused'],
@@ -18,13 +18,13 @@ describe('service/refusals', () => {
       [400, 'SERVICE_ERROR', 'refused'],
       [418, 'SERVICE_ERROR', 'refused'],
       [302, 'SERVICE_ERROR', 'refused'],
-      [500, 'SERVICE_ERROR', 'lost'],
-      [503, 'SERVICE_ERROR', 'lost'],
+      [500, 'SERVICE_ERROR', 'unknown'],
+      [503, 'SERVICE_ERROR', 'unknown'],
     ];
-    for (const [status, code, fate] of codes) {
+    for (const [status, code, outcome] of codes) {
       const error = refusalError(status, body('someCode', { detail: 'In detail.' }), 'the cluster', 5_000);
       assert.equal(error.code, code);
-      assert.equal(error.fate, fate);
+      assert.equal(error.outcome, outcome);
       assert.equal(error.statusCode, status);
       assert.equal(error.serviceCode, 'someCode');
       assert.equal(error.retryAfter, 5_000);

@@ -44,7 +44,7 @@ describe('sign-in/static-token', () => {
   it('is signed out where there is none', async () => {
     const token = new StaticToken('');
     assert.equal(token.state, 'signed-out');
-    await assert.rejects(token.bearer(), { code: 'NOT_SIGNED_IN', fate: 'unsent' });
+    await assert.rejects(token.bearer(), { code: 'NOT_SIGNED_IN', outcome: 'not-sent' });
     await token.reload();
     assert.equal(token.state, 'signed-out');
   });

@@ -172,22 +172,22 @@ describe('sign-in/token-endpoint', () => {
       answer(200, body);
       const error = await failure(refresh());
       assert.equal(error.code, 'SERVICE_ERROR');
-      assert.equal(error.fate, 'lost');
+      assert.equal(error.outcome, 'unknown');
     });
 
-  for (const [status, code, fate] of [
+  for (const [status, code, outcome] of [
     [400, 'SERVICE_ERROR', 'refused'],
     [401, 'NOT_SIGNED_IN', 'refused'],
     [403, 'FORBIDDEN', 'refused'],
     [429, 'RATE_LIMITED', 'refused'],
-    [500, 'SERVICE_ERROR', 'lost'],
-    [503, 'SERVICE_ERROR', 'lost'],
+    [500, 'SERVICE_ERROR', 'unknown'],
+    [503, 'SERVICE_ERROR', 'unknown'],
   ] as const)
     it(`tells a ${status} in its own words`, async () => {
       answer(status, { error: 'invalid_thing', error_description: 'See https://host.example/?secret=1.' });
       const error = await failure(refresh());
       assert.equal(error.code, code);
-      assert.equal(error.fate, fate);
+      assert.equal(error.outcome, outcome);
       assert.equal(error.statusCode, status);
       assert.equal(error.serviceCode, 'invalid_thing');
       assert.doesNotMatch(error.message, /secret=1/);
@@ -214,7 +214,7 @@ describe('sign-in/token-endpoint', () => {
       .replyWithError(Object.assign(new Error('broken'), { code: 'ECONNRESET' }));
     const error = await failure(refresh());
     assert.equal(error.code, 'NETWORK');
-    assert.equal(error.fate, 'lost');
+    assert.equal(error.outcome, 'unknown');
   });
 
   it('lets no token and no secret into an error, however deep', async () => {

@@ -41,11 +41,11 @@ describe('sign-in/tokens', () => {
   const fails =
     (code: 'NETWORK' | 'SERVICE_ERROR' | 'RATE_LIMITED', details = {}) =>
     () =>
-      Promise.reject(new PrintingError(code, 'It failed.', { fate: 'lost', ...details }));
+      Promise.reject(new PrintingError(code, 'It failed.', { outcome: 'unknown', ...details }));
   const refuses =
     (serviceCode: string | undefined, statusCode = 400) =>
     () =>
-      Promise.reject(new PrintingError('SERVICE_ERROR', 'No.', { fate: 'refused', statusCode, serviceCode }));
+      Promise.reject(new PrintingError('SERVICE_ERROR', 'No.', { outcome: 'refused', statusCode, serviceCode }));
 
   beforeEach(async () => {
     clock = new ManualClock();
@@ -170,7 +170,7 @@ describe('sign-in/tokens', () => {
   it('gives up after three tries, keeps the sign-in, and answers everybody the same for a while', async () => {
     script = [fails('NETWORK'), fails('NETWORK'), fails('NETWORK')];
     const tokens = open();
-    const renewing = assert.rejects(tokens.renew('access-1'), { code: 'NETWORK', fate: 'unsent' });
+    const renewing = assert.rejects(tokens.renew('access-1'), { code: 'NETWORK', outcome: 'not-sent' });
     await clock.advance(4_000);
     await renewing;
     await assert.rejects(tokens.renew('access-1'), { code: 'NETWORK' });
@@ -182,7 +182,7 @@ describe('sign-in/tokens', () => {
   });
 
   it('waits as long as a 429 says before the next refresh', async () => {
-    script = [fails('RATE_LIMITED', { fate: 'refused', statusCode: 429, retryAfter: 30_000 })];
+    script = [fails('RATE_LIMITED', { outcome: 'refused', statusCode: 429, retryAfter: 30_000 })];
     const tokens = open();
     await assert.rejects(tokens.renew('access-1'), { code: 'RATE_LIMITED' });
     await clock.advance(29_000);

@@ -404,7 +404,7 @@ describe('upload/uploads', () => {
   describe('registering', () => {
     it('is tried again after a network failure or a 5xx', async () => {
       service.turns.push(
-        () => new PrintingError('NETWORK', 'gone', { fate: 'lost' }),
+        () => new PrintingError('NETWORK', 'gone', { outcome: 'unknown' }),
         () => refusalError(503, null, 'the upload'),
         () => answer({ job_id: 'x', status: 'uploading' }),
       );

@@ -8,7 +8,7 @@ import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { answer, short, type Wire } from './observations';
 
-export const notFound = () => new PrintingError('NOT_FOUND', 'Not there.', { statusCode: 404, fate: 'refused' });
+export const notFound = () => new PrintingError('NOT_FOUND', 'Not there.', { statusCode: 404, outcome: 'refused' });
 export const broken = (retryAfter?: number) =>
   new PrintingError('SERVICE_ERROR', 'Broken.', { statusCode: 500, retryAfter });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Node, NodeAPI, NodeStatus } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
-import { failureLook, IDLE, left, percent, rate, signInLook, StatusLine } from '../../../nodes/shared/status';
+import { failureText, IDLE, left, percent, rate, signInText, StatusLine } from '../../../nodes/shared/status';
 
 describe('nodes/shared/status', () => {
   let shown: NodeStatus[];
@@ -34,7 +34,7 @@ describe('nodes/shared/status', () => {
   it('shows nothing any more once it was cleared', () => {
     line.show(IDLE);
     line.clear();
-    line.show(failureLook(new PrintingError('NETWORK', 'No.')));
+    line.show(failureText(new PrintingError('NETWORK', 'No.')));
     assert.deepEqual(shown.slice(1), [{}]);
   });
 
@@ -44,8 +44,8 @@ describe('nodes/shared/status', () => {
   });
 
   it('asks to sign in only where calls have no chance', () => {
-    for (const state of ['signed-in', 'unchecked'] as const) assert.equal(signInLook(state), null);
-    for (const state of ['signed-out', 'sign-in-needed'] as const) assert.equal(signInLook(state)?.key, 'signIn');
+    for (const state of ['signed-in', 'unchecked'] as const) assert.equal(signInText(state), null);
+    for (const state of ['signed-out', 'sign-in-needed'] as const) assert.equal(signInText(state)?.key, 'signIn');
   });
 
   it('tells seconds in the units that matter', () => {

@@ -1,5 +1,5 @@
 import { PrintingError } from '../service/errors';
-import type { Clock } from '../time/clock';
+import type { Clock } from './clock';
 
 /** A limit on a piece of work: aborts with TIMEOUT, or with the reason of `parent` if that ends first. */
 export interface Deadline {
@@ -21,7 +21,7 @@ export function deadline(
   const cancel = clock.after(seconds * 1000, () => {
     // A request broken off by it may have been carried out.
     const reason = `The work was not done within ${seconds} s: ${cure}.`;
-    controller.abort(new PrintingError('TIMEOUT', reason, { fate: 'lost' }));
+    controller.abort(new PrintingError('TIMEOUT', reason, { outcome: 'unknown' }));
   });
   const follow = () => controller.abort(parent?.reason);
   if (parent?.aborted) follow();
@@ -39,5 +39,5 @@ export function deadline(
 /** The reason with which work is ended when its node or runtime closes. */
 export const closed = (): PrintingError =>
   new PrintingError('TIMEOUT', 'The node was closed before the work was done: send the message again.', {
-    fate: 'lost',
+    outcome: 'unknown',
   });

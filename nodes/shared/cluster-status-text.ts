@@ -1,29 +1,29 @@
 import type { ClusterStatus } from '../../lib/service/cluster-status';
 import type { Round, WatchState } from '../../lib/watch/watch-types';
-import { printingLook } from './printing-look';
-import { clockTime, failureLook, type Look } from './status';
+import { printingText } from './printing-text';
+import { clockTime, failureText, type StatusText } from './status';
 
 /** What a cluster status node shows after a poll: stale beats all, then the one cluster, or how many are online. */
-export function statusLook(state: WatchState | undefined, round: Round | null, all: boolean): Look {
+export function clusterStatusText(state: WatchState | undefined, round: Round | null, all: boolean): StatusText {
   if (state?.paused) return { fill: 'grey', shape: 'ring', key: 'paused-polling' };
   const error = state?.trouble?.error ?? round?.error;
   if (error) {
     const since = state?.lastSuccess;
     return since
       ? { fill: 'red', shape: 'ring', key: 'stale', values: { since: clockTime(since) } }
-      : failureLook(error);
+      : failureText(error);
   }
   if (!round) return { fill: 'grey', shape: 'ring', key: 'polling' };
   const clusters = round.results.flatMap(({ status }) => status ?? []);
-  if (!all && clusters[0]) return clusterLook(clusters[0]);
+  if (!all && clusters[0]) return oneClusterText(clusters[0]);
   const online = clusters.filter((cluster) => cluster.online !== false).length;
   const values = { online: String(online), total: String(clusters.length) };
   return { fill: online ? 'green' : 'grey', shape: online ? 'dot' : 'ring', key: 'clusters', values };
 }
 
-function clusterLook({ online, current, jobs }: ClusterStatus): Look {
+function oneClusterText({ online, current, jobs }: ClusterStatus): StatusText {
   if (online === false) return { fill: 'grey', shape: 'ring', key: 'offline' };
-  if (current) return printingLook(current);
+  if (current) return printingText(current);
   const waiting = jobs.some(({ state }) => state === 'attention' || state === 'approval');
   return waiting ? { fill: 'yellow', shape: 'ring', key: 'attention' } : { fill: 'green', shape: 'dot', key: 'idle' };
 }

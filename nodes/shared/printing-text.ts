@@ -1,8 +1,8 @@
 import type { PrintJob } from '../../lib/service/print-job';
-import { left, percent, type Look } from './status';
+import { left, percent, type StatusText } from './status';
 
 /** How a print under way looks under a node. */
-export function printingLook(job: PrintJob): Look {
+export function printingText(job: PrintJob): StatusText {
   const values = { percent: percent(job.progress), left: left(job.timeRemaining) };
   if (job.state === 'paused') return { fill: 'yellow', shape: 'dot', key: 'paused', values };
   if (job.state === 'attention' || job.state === 'approval') return { fill: 'yellow', shape: 'ring', key: 'attention' };

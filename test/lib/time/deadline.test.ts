@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
-import { closed, deadline } from '../../../lib/account/deadline';
+import { closed, deadline } from '../../../lib/time/deadline';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 
-describe('account/deadline', () => {
+describe('time/deadline', () => {
   let clock: ManualClock;
   beforeEach(() => {
     clock = new ManualClock();
@@ -20,7 +20,7 @@ describe('account/deadline', () => {
     const reason = signal.reason as PrintingError;
     assert.ok(reason instanceof PrintingError);
     assert.equal(reason.code, 'TIMEOUT');
-    assert.equal(reason.fate, 'lost');
+    assert.equal(reason.outcome, 'unknown');
     assert.match(reason.message, /60 s/);
   });
 
