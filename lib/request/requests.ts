@@ -3,6 +3,7 @@ import { PrintingError } from '../service/errors';
 import type { Method } from '../service/paths';
 import { readAddress, type Hosts } from './address';
 import { readBody } from './body';
+import { headersForFlow } from './headers';
 
 export interface OwnRequest {
   /** GET, PUT, POST or DELETE, in any case. */
@@ -16,15 +17,13 @@ export interface OwnRequest {
 
 export interface OwnAnswer {
   statusCode: number;
-  /** Lower-case names, without those that carry secrets. */
+  /** See `headersForFlow`. */
   headers: Record<string, string>;
   /** The answer's `data`, else its whole body: text where it is no JSON, null where it is empty. */
   data: unknown;
 }
 
 const METHODS: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE'] satisfies Method[];
-/** A message travels anywhere: what signs somebody in must not travel with it. */
-const SECRET_HEADERS = ['set-cookie', 'set-cookie2', 'authorization', 'proxy-authorization', 'authentication-info'];
 
 /** Requests of the user's own making, for what nothing else here wraps (reference 3.5, request). */
 export class Requests {
@@ -41,8 +40,7 @@ export class Requests {
     const to = { method: readMethod(method), ...readAddress(path, this.#hosts) };
     const body = to.method === 'PUT' || to.method === 'POST' ? readBody(payload) : undefined;
     const { status, headers, data } = await this.#service.send(to, { body, what: 'the request', signal });
-    const open = Object.entries(headers).filter(([name]) => !SECRET_HEADERS.includes(name));
-    return { statusCode: status, headers: Object.fromEntries(open), data };
+    return { statusCode: status, headers: headersForFlow(headers), data };
   }
 }
 
