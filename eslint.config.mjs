@@ -2,35 +2,50 @@ import js from '@eslint/js';
 import html from 'eslint-plugin-html';
 import tseslint from 'typescript-eslint';
 
-/** lib/ from the bottom up: a folder imports itself and what stands before it, never what stands after it. */
-const layers = [
-  ['service'],
-  ['time'],
-  ['http'],
-  ['files', 'state'],
-  ['sign-in'],
-  ['account'],
-  ['action', 'request', 'upload', 'watch'],
-  ['control', 'library', 'picture', 'print', 'report'],
-  ['query'],
-];
-
-const outside = {
-  regex: '^(\\.\\./)+(nodes|simulator)(/|$)|^node-red(/|$)',
-  message: 'lib/ knows nothing of Node-RED and of the simulator.',
+/** From the bottom up: a folder imports itself and what stands before it, never what stands after it. */
+const layers = {
+  lib: [
+    ['service'],
+    ['time'],
+    ['http'],
+    ['files', 'state'],
+    ['sign-in'],
+    ['account'],
+    ['action', 'request', 'upload', 'watch'],
+    ['control', 'library', 'picture', 'print', 'report'],
+    ['query'],
+  ],
+  simulator: [['http'], ['world'], ['wire'], ['auth', 'storage'], ['api'], ['control']],
 };
 
-const arrows = layers.flatMap((folders, at) => {
-  const above = layers.slice(at + 1).flat();
-  const upward = {
-    regex: `^(\\.\\./)+(lib/)?(${above.join('|')})(/|$)`,
-    message: 'Inside lib/ imports go down the layers of ARCHITECTURE.md.',
-  };
-  return folders.map((folder) => ({
-    files: [`lib/${folder}/**/*.ts`],
-    rules: { 'no-restricted-imports': ['error', { patterns: above.length > 0 ? [outside, upward] : [outside] }] },
-  }));
-});
+const outside = {
+  lib: {
+    regex: '^(\\.\\./)+(nodes|simulator)(/|$)|^node-red(/|$)',
+    message: 'lib/ knows nothing of Node-RED and of the simulator.',
+  },
+  simulator: {
+    regex: '^(\\.\\./)+(lib|nodes)(/|$)|^node-red(/|$)',
+    message: 'The simulator stands alone, so that it can prove the pack wrong.',
+  },
+};
+
+/** What each folder of lib/ and of simulator/ may not import. */
+const arrows = (/** @type {keyof typeof layers} */ part) => [
+  { files: [`${part}/**/*.ts`], rules: { 'no-restricted-imports': ['error', { patterns: [outside[part]] }] } },
+  ...layers[part].flatMap((folders, at) => {
+    const above = layers[part].slice(at + 1).flat();
+    const upward = {
+      regex: `^(\\.\\./)+(${part}/)?(${above.join('|')})(/|$)`,
+      message: `Inside ${part}/ imports go down the layers of ARCHITECTURE.md.`,
+    };
+    return folders.map((folder) => ({
+      files: [`${part}/${folder}/**/*.ts`],
+      rules: {
+        'no-restricted-imports': ['error', { patterns: above.length > 0 ? [outside[part], upward] : [outside[part]] }],
+      },
+    }));
+  }),
+];
 
 /** What the editor page gives to a node's script. */
 const browser = [
@@ -94,11 +109,8 @@ export default tseslint.config(
       '@typescript-eslint/no-require-imports': ['error', { allowAsImport: true }],
     },
   },
-  {
-    files: ['lib/**/*.ts'],
-    rules: { 'no-restricted-imports': ['error', { patterns: [outside] }] },
-  },
-  ...arrows,
+  ...arrows('lib'),
+  ...arrows('simulator'),
   {
     files: ['lib/**/*.ts'],
     ignores: ['lib/time/**'],
@@ -118,22 +130,6 @@ export default tseslint.config(
       'no-restricted-imports': [
         'error',
         { patterns: [{ regex: '^(\\.\\./)+simulator/(?!index$).', message: 'Only simulator/index is public.' }] },
-      ],
-    },
-  },
-  {
-    files: ['simulator/**/*.ts'],
-    rules: {
-      'no-restricted-imports': [
-        'error',
-        {
-          patterns: [
-            {
-              regex: '^(\\.\\./)+(lib|nodes)(/|$)|^node-red(/|$)',
-              message: 'The simulator stands alone, so that it can prove the pack wrong.',
-            },
-          ],
-        },
       ],
     },
   },

@@ -23,7 +23,7 @@ export function copyAssets() {
     filter: (source) => !source.endsWith('.ts'),
   });
   cpSync(join(root, 'icons'), join(root, 'dist/nodes/icons'), { recursive: true });
-  cpSync(join(root, 'simulator/page'), join(root, 'dist/simulator/page'), { recursive: true });
+  cpSync(join(root, 'simulator/control/page'), join(root, 'dist/simulator/control/page'), { recursive: true });
 }
 
 function checkRegistered() {

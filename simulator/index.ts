@@ -1,26 +1,26 @@
 import { join } from 'node:path';
-import { apiRoutes } from './api-origin';
-import { authRoutes } from './auth-origin';
-import { SimulatorClock } from './clock';
-import { controlRoutes } from './control-origin';
-import { Faults } from './faults';
-import { newState } from './new-state';
+import { apiRoutes } from './api/routes';
+import { authRoutes } from './auth/routes';
+import { SimulatorClock } from './world/clock';
+import { controlRoutes } from './control/routes';
+import { Faults } from './http/faults';
+import { newState } from './world/new-state';
 import { isLoopback, type SimulatorOptions } from './options';
-import { RequestLog } from './request-log';
-import { startOrigin, type Origin, type Route } from './server';
-import { SignedUrls } from './signed-urls';
-import { Store } from './store';
-import { StoredBytes } from './stored-bytes';
-import { storageRoutes } from './storage-origin';
-import type { ErrorStyle } from './refusals';
-import type { Organization } from './state';
-import { Tokens, type Client } from './tokens';
+import { RequestLog } from './http/request-log';
+import { startOrigin, type Origin, type Route } from './http/server';
+import { SignedUrls } from './storage/signed-urls';
+import { Store } from './world/store';
+import { StoredBytes } from './storage/stored-bytes';
+import { storageRoutes } from './storage/routes';
+import type { ErrorStyle } from './http/refusals';
+import type { Organization } from './world/state';
+import { Tokens, type Client } from './auth/tokens';
 import { World } from './world/world';
 
 export type { SimulatorOptions } from './options';
-export type { AddedFault, Endpoint, Fault, Faults } from './faults';
-export type { LoggedRequest, RequestLog } from './request-log';
-export type { Client, GrantRequest, TokenResponse, Tokens } from './tokens';
+export type { AddedFault, Endpoint, Fault, Faults } from './http/faults';
+export type { LoggedRequest, RequestLog } from './http/request-log';
+export type { Client, GrantRequest, TokenResponse, Tokens } from './auth/tokens';
 export type {
   Action,
   ActionSwitch,
@@ -36,7 +36,7 @@ export type {
   ReportSwitch,
   RequiredChange,
   StoredJob,
-} from './state';
+} from './world/state';
 export type { ClusterRef } from './world/ground';
 export type { World } from './world/world';
 

@@ -1,4 +1,4 @@
-import type { Client } from './tokens';
+import type { Client } from './auth/tokens';
 
 export interface SimulatorOptions {
   /** The control page's port; the account, API and storage hosts take the next three. Default 0: any free ports. */

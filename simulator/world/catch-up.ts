@@ -1,8 +1,8 @@
-import { settle } from '../actions/settle';
-import type { SimulatorClock } from '../clock';
-import type { Ids } from '../ids';
-import type { Cluster, EndedPrint, PrintJob } from '../state';
-import { advance } from '../virtual-printer';
+import { settle } from './actions/settle';
+import type { SimulatorClock } from './clock';
+import type { Ids } from './ids';
+import type { Cluster, EndedPrint, PrintJob } from './state';
+import { advance } from './virtual-printer';
 
 /** More ended prints than this are not remembered, so that world.json stays small. */
 const LOG_KEPT = 10_000;

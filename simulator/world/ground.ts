@@ -1,8 +1,8 @@
-import type { SimulatorClock } from '../clock';
-import { Ids } from '../ids';
-import type { Moment } from '../records';
-import { recordNotFound } from '../refusals';
-import type { Cluster, PrintJob, State } from '../state';
+import type { SimulatorClock } from './clock';
+import { Ids } from './ids';
+import type { Moment } from './moment';
+import { recordNotFound } from '../http/refusals';
+import type { Cluster, PrintJob, State } from './state';
 import { catchUp } from './catch-up';
 
 /** A cluster by its id, or by its number in the list, from 1. */

@@ -1,12 +1,20 @@
-import { recordNotFound } from '../refusals';
-import type { LibraryFile, LibraryProject, StoredFile, StoredJob } from '../state';
-import type { Arrived } from '../stored-bytes';
+import { recordNotFound } from '../http/refusals';
+import type { LibraryFile, LibraryProject, StoredFile, StoredJob } from './state';
 import { Ground } from './ground';
 
 type Announced = Pick<
   StoredFile,
   'organizationId' | 'userId' | 'fileSize' | 'contentType' | 'origin' | 'libraryProjectId'
 >;
+
+/** What was learnt of a file while its bytes passed. */
+export interface Arrived {
+  size: number;
+  sha256: string;
+  printSeconds: number;
+  /** Whether `printSeconds` stood in the file. */
+  parsed: boolean;
+}
 
 /** Stored jobs (toolpaths) and library files (all the rest). */
 export class Library extends Ground {

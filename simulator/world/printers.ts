@@ -1,6 +1,5 @@
-import { newCluster } from '../models';
-import { heardNow } from '../records';
-import type { ActionSwitch, Cluster, Dispatch, PictureSwitch, PrinterFault, RequiredChange } from '../state';
+import { newCluster } from './models';
+import type { ActionSwitch, Cluster, Dispatch, PictureSwitch, PrinterFault, RequiredChange } from './state';
 import type { ClusterRef } from './ground';
 import { Library } from './library';
 
@@ -9,7 +8,9 @@ export class Printers extends Library {
   setOnline(ref: ClusterRef, online: boolean): void {
     const cluster = this.cluster(ref);
     if (cluster.online === online) return;
-    cluster.lastHeard = online ? null : heardNow(cluster, this.moment());
+    const { queue, history } = cluster;
+    const { at, now } = this.moment();
+    cluster.lastHeard = online ? null : structuredClone({ at, now, queue, history });
     cluster.online = online;
     this.options.changed();
   }

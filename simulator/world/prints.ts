@@ -1,6 +1,6 @@
-import { recordNotFound, Refusal } from '../refusals';
-import type { Cluster, PrintJob, StoredJob } from '../state';
-import { cleanedStatus, end, enter, isActive } from '../virtual-printer';
+import { recordNotFound, Refusal } from '../http/refusals';
+import type { Cluster, PrintJob, StoredJob } from './state';
+import { cleanedStatus, end, enter, isActive } from './virtual-printer';
 import type { ClusterRef } from './ground';
 import { Printers } from './printers';
 

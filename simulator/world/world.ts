@@ -1,8 +1,8 @@
-import { dispatchAction, type ActionRequest } from '../actions/dispatch';
-import { checkTaskCodes } from '../maintenance';
-import { recordNotFound } from '../refusals';
-import { newReport, REPORTS_KEPT, type ReportRequest } from '../reports/report';
-import type { Action, Cluster, Report, ReportSwitch, State } from '../state';
+import { dispatchAction, type ActionRequest } from './actions/dispatch';
+import { checkTaskCodes } from './maintenance';
+import { recordNotFound } from '../http/refusals';
+import { newReport, REPORTS_KEPT, type ReportRequest } from './report';
+import type { Action, Cluster, Report, ReportSwitch, State } from './state';
 import type { ClusterRef } from './ground';
 import { Prints } from './prints';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { guessSeconds, printSeconds } from '../../simulator/gcode-time';
-import { StoredBytes } from '../../simulator/stored-bytes';
+import { guessSeconds, printSeconds } from '../../simulator/world/gcode-time';
+import { StoredBytes } from '../../simulator/storage/stored-bytes';
 import { Readable } from 'node:stream';
 
 const samples = process.env.REMOTE_PRINTING_SAMPLES ?? '';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { MODELS } from '../../simulator/models';
+import { MODELS } from '../../simulator/world/models';
 import { Bench, type Wire } from './support';
 
 describe('simulator: lists', () => {

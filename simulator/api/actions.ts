@@ -1,0 +1,54 @@
+import { actionRule, actionStatus } from '../world/actions/dispatch';
+import { readData } from '../http/bodies';
+import type { Call, Route } from '../http/server';
+import { signedInRoutes, type ApiParts } from './signed-in';
+import type { Action } from '../world/state';
+
+const PATH = '/connect/v1/clusters/{cluster_id}';
+
+/** Printer actions, print job actions and how they end: calls 12 and 13 (wire facts 9 and 13.1). */
+export function actionRoutes(parts: ApiParts): Route[] {
+  const { world, urls } = parts;
+  const signedIn = signedInRoutes(parts.tokens);
+
+  const record = (action: Action): unknown => ({
+    data: {
+      action_id: action.actionId,
+      status: actionStatus(action, world.moment().at),
+      ...(action.ended && action.scene ? { status_details: picture(action) } : {}),
+    },
+  });
+  const picture = ({ actionId }: Action): unknown => ({
+    type: 'webcam_snapshot',
+    value: { image_url: parts.storageUrl() + urls.sign('image', actionId) },
+  });
+
+  const dispatch =
+    (kind: Action['kind'], parameter: string) =>
+    async ({ request, params }: Call, { organizationId }: { organizationId: string }): Promise<unknown> => {
+      const cluster = world.cluster(params.cluster_id!, organizationId);
+      const name = params.action!;
+      const data = (await readData(request, 'Action', actionRule(kind, name).fields)) ?? {};
+      return record(world.dispatch(cluster, { kind, target: params[parameter]!, name, data }));
+    };
+
+  return [
+    signedIn(
+      'printerAction',
+      'POST',
+      `${PATH}/printers/{printer_id}/action/{action}`,
+      dispatch('printer', 'printer_id'),
+      201,
+    ),
+    signedIn(
+      'jobAction',
+      'POST',
+      `${PATH}/print_jobs/{cluster_job_id}/action/{action}`,
+      dispatch('print_job', 'cluster_job_id'),
+      201,
+    ),
+    signedIn('actionStatus', 'GET', `${PATH}/action_status/{action_id}`, ({ params }, { organizationId }) =>
+      record(world.action(world.cluster(params.cluster_id!, organizationId), params.action_id!)),
+    ),
+  ];
+}

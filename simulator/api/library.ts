@@ -1,0 +1,96 @@
+import { readData } from '../http/bodies';
+import { page } from '../wire/paging';
+import { libraryFileRecord, storedJobRecord } from '../wire/stored-records';
+import { requiredField } from '../http/refusals';
+import type { Route } from '../http/server';
+import { signedInRoutes, type ApiParts } from './signed-in';
+import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
+import { checkFileUpload, checkJobUpload, FILE_FIELDS, JOB_FIELDS } from './upload-rules';
+
+type Wire = Record<string, unknown>;
+
+/** The record of a stored job, with a fresh signed address. */
+export function storedJobWriter(parts: ApiParts): (job: StoredJob) => Wire {
+  return (job) => ({ ...storedJobRecord(job, about(parts, job)), ...address(parts, job) });
+}
+
+function about({ world, users }: ApiParts, file: StoredFile): { uploaded: boolean; username: string | undefined } {
+  const username = users.find(({ userId }) => userId === file.userId)?.username;
+  return { uploaded: world.isUploaded(file), username };
+}
+
+function address({ world, urls, storageUrl }: ApiParts, file: StoredFile): Wire {
+  const purpose = world.isUploaded(file) ? 'download' : 'upload';
+  return { [`${purpose}_url`]: storageUrl() + urls.sign(purpose, file.key) };
+}
+
+/** Stored jobs and library files: calls 3 to 7 (wire facts 4). */
+export function libraryRoutes(parts: ApiParts): Route[] {
+  const { world } = parts;
+  const signedIn = signedInRoutes(parts.tokens);
+  const storedJob = storedJobWriter(parts);
+  const libraryFile = (file: LibraryFile): Wire => ({
+    ...libraryFileRecord(file, about(parts, file)),
+    ...address(parts, file),
+  });
+
+  return [
+    signedIn('registerUpload', 'PUT', '/slicer/v1/jobs/upload', async ({ request }, { userId, organizationId }) => {
+      const data = await readData(request, 'UploadRequest', JOB_FIELDS);
+      if (!data) throw requiredField('UploadRequest', 'data');
+      const wanted = checkJobUpload(data);
+      if (wanted.libraryProjectId !== null) world.checkProject(wanted.libraryProjectId, organizationId);
+      if (wanted.sourceFileId !== null) world.libraryFile(wanted.sourceFileId, organizationId);
+      return { data: storedJob(world.register({ ...wanted, userId, organizationId })) };
+    }),
+    signedIn('getJob', 'GET', '/slicer/v1/jobs/{job_id}', ({ params }, { organizationId }) => ({
+      data: storedJob(world.storedJob(params.job_id!, organizationId)),
+    })),
+    signedIn('jobs', 'GET', '/slicer/v1/jobs', (call, { organizationId }) =>
+      page(world.storedJobs(organizationId).reverse().map(storedJob), call.query, parts.apiUrl() + call.request.url!),
+    ),
+    signedIn(
+      'deleteJob',
+      'DELETE',
+      '/slicer/v1/jobs/{job_id}',
+      ({ params }, { organizationId }) => {
+        const { jobId } = world.storedJob(params.job_id!, organizationId);
+        world.removeStoredJob(jobId);
+      },
+      204,
+    ),
+
+    signedIn('registerFile', 'PUT', '/slicer/v1/files/upload', async ({ request }, { userId, organizationId }) => {
+      const data = await readData(request, 'UploadRequest', FILE_FIELDS);
+      if (!data) throw requiredField('UploadRequest', 'data');
+      const wanted = checkFileUpload(data);
+      if (wanted.libraryProjectId !== null) world.checkProject(wanted.libraryProjectId, organizationId);
+      return { data: libraryFile(world.registerFile({ ...wanted, userId, organizationId })) };
+    }),
+    signedIn('getFile', 'GET', '/slicer/v1/files/{file_id}', ({ params }, { organizationId }) => ({
+      data: libraryFile(world.libraryFile(params.file_id!, organizationId)),
+    })),
+    signedIn(
+      'deleteFile',
+      'DELETE',
+      '/slicer/v1/files/{file_id}',
+      ({ params }, { organizationId }) => {
+        const { fileId } = world.libraryFile(params.file_id!, organizationId);
+        world.removeLibraryFile(fileId);
+      },
+      204,
+    ),
+    signedIn('projects', 'GET', '/slicer/v1/projects', (call, { organizationId }) =>
+      page(
+        world.libraryProjects(organizationId).map((project) => ({
+          library_project_id: project.libraryProjectId,
+          display_name: project.displayName,
+          organization_id: project.organizationId,
+          organization_shared: true,
+        })),
+        call.query,
+        parts.apiUrl() + call.request.url!,
+      ),
+    ),
+  ];
+}

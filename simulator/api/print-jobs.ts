@@ -1,0 +1,85 @@
+import { storedJobWriter } from './library';
+import { isObject, readData } from '../http/bodies';
+import { iso } from '../world/clock';
+import { page } from '../wire/paging';
+import { printJobRecord, stateOf } from '../wire/print-job-record';
+import { invalidValue } from '../http/refusals';
+import type { Route } from '../http/server';
+import { signedInRoutes, type ApiParts } from './signed-in';
+import type { PrintJob } from '../world/state';
+
+const PATH = '/connect/v1/clusters/{cluster_id}';
+
+/** Prints: calls 10 and 11, and the list of all (wire facts 7, 8 and 13.2). */
+export function printJobRoutes(parts: ApiParts): Route[] {
+  const { world } = parts;
+  const signedIn = signedInRoutes(parts.tokens);
+  const storedJob = storedJobWriter(parts);
+  return [
+    signedIn('print', 'POST', `${PATH}/print/{job_id}`, async ({ request, params }, { userId, organizationId }) => {
+      const startNow = (await readData(request, 'PrintRequest', ['start_now']))?.start_now ?? true;
+      if (typeof startNow !== 'boolean')
+        throw invalidValue('PrintRequest', 'start_now', 'must be true or false', startNow);
+      const cluster = world.cluster(params.cluster_id!, organizationId);
+      const stored = world.storedJob(params.job_id!, organizationId);
+      const { uuid, status } = world.print(cluster, stored, userId, startNow);
+      return {
+        data: { job_id: stored.jobId, job_instance_uuid: uuid, status, generated_time: iso(parts.now()) },
+      };
+    }),
+    signedIn('printJob', 'GET', `${PATH}/print_jobs/{cluster_job_id}`, ({ params }, { organizationId }) => {
+      const cluster = world.cluster(params.cluster_id!, organizationId);
+      const job = world.printJob(params.cluster_job_id!, cluster.clusterId);
+      const source = world.storedJobs(organizationId).find(({ jobId }) => jobId === job.jobId);
+      const record = printJobRecord(cluster, job, world.moment());
+      return { data: source ? { ...record, source: storedJob(source) } : record };
+    }),
+    signedIn('printJobs', 'GET', '/connect/v1/print_jobs', ({ query, request }, { userId, organizationId }) => {
+      const wanted = printJobFilter(query, userId);
+      const moment = world.moment();
+      const records = world
+        .clusters(organizationId)
+        .filter(({ clusterId }) => wanted.cluster(clusterId))
+        .flatMap((cluster) =>
+          [...cluster.queue, ...cluster.history]
+            .filter((job) => job.visibleAt <= moment.at && wanted.job(job))
+            .map((job) => printJobRecord(cluster, job, moment)),
+        );
+      return page(records.filter(wanted.record), query, parts.apiUrl() + request.url!);
+    }),
+  ];
+}
+
+/** Wire facts 13.2; the filter called `status` takes states (15.26). Deleted ones come only where they are asked for. */
+function printJobFilter(
+  query: URLSearchParams,
+  userId: string,
+): {
+  cluster: (id: string) => boolean;
+  job: (job: PrintJob) => boolean;
+  record: (record: unknown) => boolean;
+} {
+  const list = (name: string): string[] => query.getAll(name).flatMap((value) => value.split(','));
+  const [clusterIds, states, sentFroms] = [list('cluster_ids'), list('status'), list('sent_from')];
+  const search = query.get('search')?.toLowerCase() ?? '';
+  const own = flag(query, 'private_only');
+  const within = (values: string[], value: string): boolean => values.length === 0 || values.includes(value);
+  return {
+    cluster: (id) => within(clusterIds, id),
+    job: (job) =>
+      (states.length === 0 ? job.deletedAt === null : states.includes(stateOf(job))) &&
+      within(sentFroms, job.sentFrom) &&
+      (!own || job.owner?.userId === userId),
+    record: (record) =>
+      isObject(record) &&
+      [record.name, record.printer_name, record.owner].some((text) =>
+        (typeof text === 'string' ? text : '').toLowerCase().includes(search),
+      ),
+  };
+}
+
+function flag(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name) ?? 'false';
+  if (text !== 'true' && text !== 'false') throw invalidValue('Filter', name, 'must be true or false', text);
+  return text === 'true';
+}

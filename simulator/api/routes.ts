@@ -1,0 +1,22 @@
+import { actionRoutes } from './actions';
+import { clusterRoutes } from './clusters';
+import { libraryRoutes } from './library';
+import { maintenanceRoutes } from './maintenance';
+import { printJobRoutes } from './print-jobs';
+import { reportRoutes } from './reports';
+import type { Route } from '../http/server';
+import type { ApiParts } from './signed-in';
+import { uptimeRoute } from '../http/uptime';
+
+/** The API host. Every call but uptime needs a bearer token. */
+export function apiRoutes(parts: ApiParts): Route[] {
+  return [
+    ...['/slicer/v1', '/connect/v1', '/report/v1'].map((path) => uptimeRoute(path, parts.now)),
+    ...libraryRoutes(parts),
+    ...clusterRoutes(parts),
+    ...printJobRoutes(parts),
+    ...actionRoutes(parts),
+    ...maintenanceRoutes(parts),
+    ...reportRoutes(parts),
+  ];
+}

@@ -1,0 +1,34 @@
+import type { Answer, Call, Route } from '../http/server';
+import type { SignedUrls } from '../storage/signed-urls';
+import type { User } from '../world/state';
+import type { Caller, Tokens } from '../auth/tokens';
+import type { World } from '../world/world';
+
+export interface ApiParts {
+  world: World;
+  tokens: Tokens;
+  urls: SignedUrls;
+  users: User[];
+  apiUrl: () => string;
+  storageUrl: () => string;
+  now: () => number;
+}
+
+/** What a route of the API host does; `undefined` for an answer without body. */
+export type Handler = (call: Call, caller: Caller) => unknown;
+
+export type SignedIn = (endpoint: string, method: string, path: string, handle: Handler, status?: number) => Route;
+
+/** Makes routes that need a bearer token. */
+export function signedInRoutes(tokens: Tokens): SignedIn {
+  return (endpoint, method, path, handle, status = 200) => ({
+    endpoint,
+    method,
+    path,
+    async handle(call) {
+      const caller = tokens.caller(call.request.headers.authorization);
+      const json = await handle(call, caller);
+      return { status, ...(json === undefined ? {} : { json }) } satisfies Answer;
+    },
+  });
+}

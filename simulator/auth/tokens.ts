@@ -1,0 +1,277 @@
+import { signJwt, verifyJwt } from './jwt';
+import { fitsChallenge } from './pkce';
+import { Refusal } from '../http/refusals';
+import { same, secret } from '../world/secrets';
+import type { AccessState, Challenge, Grant, Organization, User } from '../world/state';
+
+export interface Client {
+  id: string;
+  secret: string;
+  /** Default: any. */
+  redirectUris?: string[];
+}
+
+/** What a user consents to. */
+export interface GrantRequest {
+  userId: string;
+  organizationId: string;
+  redirectUri: string;
+  scope: string;
+  challenge?: Challenge | null;
+}
+
+/** The body of a good answer of the token endpoint (interface, Token response). */
+export interface TokenResponse {
+  token_type: 'bearer';
+  access_token: string;
+  refresh_token: string;
+  expires_in: number;
+  scope: string;
+}
+
+/** Who calls: what a good bearer token says. */
+export interface Caller {
+  userId: string;
+  organizationId: string;
+  /** Content of the JWT; of a static token, as much of it as makes sense. */
+  claims: Record<string, unknown>;
+}
+
+const CODE_LIFETIME = 60_000;
+const SPENT_KEPT = 1000;
+const GRANTS_KEPT = 200;
+
+/** Codes, grants, access and refresh tokens: grants are one-use chains, reuse ends the whole sign-in (wire facts 3). */
+export class Tokens {
+  constructor(
+    private readonly state: AccessState,
+    private readonly people: { users: User[]; organizations: Organization[] },
+    private readonly client: Client,
+    private readonly lifetime: number,
+    private readonly now: () => number,
+    private readonly changed: () => void,
+  ) {}
+
+  /** Answers of the token endpoint to `grant_type=authorization_code`. */
+  get exchanges(): number {
+    return this.state.exchanges;
+  }
+
+  /** Refreshes that gave new tokens. */
+  get refreshes(): number {
+    return this.state.refreshes;
+  }
+
+  /** How often a spent refresh token or code came again. */
+  get reuseDetections(): number {
+    return this.state.reuseDetections;
+  }
+
+  /** The refresh tokens that would be taken now, the oldest sign-in first. */
+  get refreshTokens(): string[] {
+    return this.state.grants.flatMap(({ revoked, refreshToken }) =>
+      revoked || refreshToken === null ? [] : refreshToken,
+    );
+  }
+
+  /** ms since 1970 of the last answer with tokens, or null. */
+  get lastAnswerAt(): number | null {
+    return this.state.lastAnswerAt;
+  }
+
+  /** The status of an expired access token: 401 as the interface says, or 403 `tokenExpired` as seen (wire facts 15.1). */
+  get expiredStatus(): 401 | 403 {
+    return this.state.expiredStatus;
+  }
+
+  set expiredStatus(status: 401 | 403) {
+    this.state.expiredStatus = status;
+    this.changed();
+  }
+
+  /** All access tokens given out so far count as expired. */
+  expireAccessTokens(): void {
+    this.state.expiredBelow = this.state.nextToken;
+    this.changed();
+  }
+
+  /** Ends all sign-ins: no token of theirs is taken any more. Static API tokens stay. */
+  revokeGrants(): void {
+    for (const grant of this.state.grants) grant.revoked = true;
+    this.changed();
+  }
+
+  /** Signs in without the pages and gives tokens at once. */
+  signIn(request: GrantRequest): TokenResponse {
+    const code = this.grant(request);
+    return this.answer(this.useCode(this.grantOfCode(code)));
+  }
+
+  /** A user has consented: the code for the redirect. */
+  grant(request: GrantRequest): string {
+    const grant: Grant = {
+      grantId: secret(),
+      clientId: this.client.id,
+      redirectUri: request.redirectUri,
+      scope: request.scope,
+      userId: request.userId,
+      organizationId: request.organizationId,
+      code: secret(),
+      codeExpiresAt: this.now() + CODE_LIFETIME,
+      codeUsed: false,
+      challenge: request.challenge ?? null,
+      refreshToken: null,
+      spentRefreshTokens: [],
+      revoked: false,
+    };
+    const { state } = this;
+    state.grants.push(grant);
+    if (state.grants.length > GRANTS_KEPT) state.grants.splice(0, state.grants.length - GRANTS_KEPT);
+    this.changed();
+    return grant.code;
+  }
+
+  /** POST /token: takes the form, gives the tokens or throws what the endpoint answers. */
+  request(form: Record<string, string>): TokenResponse {
+    const field = (name: string): string => {
+      const value = form[name];
+      if (!value) throw new Refusal(400, 'invalid_request', `${name} is missing.`);
+      return value;
+    };
+    const clientId = field('client_id');
+    const clientSecret = field('client_secret');
+    if (clientId !== this.client.id || !same(clientSecret, this.client.secret))
+      throw new Refusal(401, 'invalid_client', 'The client is not known or its secret is wrong.');
+    const redirectUri = field('redirect_uri');
+    const scope = field('scope');
+    const type = field('grant_type');
+    const grant =
+      type === 'authorization_code'
+        ? this.grantOfCode(field('code'))
+        : type === 'refresh_token'
+          ? this.grantOfRefreshToken(field('refresh_token'))
+          : undefined;
+    if (!grant) throw new Refusal(400, 'unsupported_grant_type', 'The grant type is not supported.');
+    if (grant.redirectUri !== redirectUri) throw invalidGrant('redirect_uri is not the one of the authorization.');
+    const granted = words(grant.scope);
+    if (!words(scope).every((word) => granted.includes(word)))
+      throw new Refusal(400, 'invalid_scope', 'scope asks for more than was granted.');
+    if (type === 'refresh_token') {
+      this.state.refreshes++;
+      return this.answer(grant);
+    }
+    checkVerifier(grant, form.code_verifier);
+    this.state.exchanges++;
+    return this.answer(this.useCode(grant));
+  }
+
+  /** The caller behind an Authorization header; throws what the API answers otherwise. */
+  caller(authorization: string | undefined): Caller {
+    if (authorization === undefined) throw new Refusal(401, 'noBearerToken', 'The Authorization header is missing.');
+    const token = /^Bearer (\S+)$/.exec(authorization)?.[1];
+    const caller = token === undefined ? undefined : (this.staticCaller(token) ?? this.grantCaller(token));
+    if (!caller) throw new Refusal(401, 'invalidToken', 'The access token is not acceptable.');
+    return caller;
+  }
+
+  private staticCaller(token: string): Caller | undefined {
+    for (const { userId, apiTokens } of this.people.users)
+      for (const { token: own, organizationId } of apiTokens)
+        if (same(token, own)) return { userId, organizationId, claims: this.userClaims(userId, organizationId) };
+    return undefined;
+  }
+
+  private grantCaller(token: string): Caller | undefined {
+    const claims = verifyJwt(token, this.state.signingKey);
+    const grant = claims && this.state.grants.find(({ grantId }) => grantId === claims.grant);
+    if (!claims || !grant || grant.revoked) return undefined;
+    if (Number(claims.exp) * 1000 <= this.now() || Number(claims.serial) < this.state.expiredBelow)
+      throw new Refusal(this.state.expiredStatus, 'tokenExpired', 'The access token has expired.', {
+        detail: 'Signature has expired',
+      });
+    return { userId: grant.userId, organizationId: grant.organizationId, claims };
+  }
+
+  private grantOfCode(code: string): Grant {
+    const grant = this.state.grants.find((other) => same(other.code, code));
+    if (!grant || grant.revoked) throw invalidGrant('The code is not known.');
+    if (grant.codeUsed) {
+      this.reused(grant);
+      throw invalidGrant('The code was used before: the sign-in is ended.');
+    }
+    if (grant.codeExpiresAt <= this.now()) throw invalidGrant('The code has expired.');
+    return grant;
+  }
+
+  private grantOfRefreshToken(token: string): Grant {
+    for (const grant of this.state.grants) {
+      if (grant.revoked) continue;
+      if (grant.refreshToken !== null && same(grant.refreshToken, token)) return grant;
+      if (grant.spentRefreshTokens.includes(token)) {
+        this.reused(grant);
+        throw invalidGrant('The refresh token was used before: the sign-in is ended.');
+      }
+    }
+    throw invalidGrant('The refresh token is not known.');
+  }
+
+  private reused(grant: Grant): void {
+    grant.revoked = true;
+    this.state.reuseDetections++;
+    this.changed();
+  }
+
+  private useCode(grant: Grant): Grant {
+    grant.codeUsed = true;
+    return grant;
+  }
+
+  private answer(grant: Grant): TokenResponse {
+    if (grant.refreshToken !== null)
+      grant.spentRefreshTokens = [...grant.spentRefreshTokens, grant.refreshToken].slice(-SPENT_KEPT);
+    grant.refreshToken = secret();
+    const seconds = Math.floor(this.now() / 1000);
+    this.state.lastAnswerAt = this.now();
+    this.changed();
+    return {
+      token_type: 'bearer',
+      access_token: signJwt(
+        {
+          ...this.userClaims(grant.userId, grant.organizationId),
+          client_id: grant.clientId,
+          scopes: words(grant.scope),
+          iat: seconds,
+          exp: seconds + this.lifetime,
+          grant: grant.grantId,
+          serial: this.state.nextToken++,
+        },
+        this.state.signingKey,
+      ),
+      refresh_token: grant.refreshToken,
+      expires_in: this.lifetime,
+      scope: grant.scope,
+    };
+  }
+
+  private userClaims(userId: string, organizationId: string): Record<string, unknown> {
+    const user = this.people.users.find((other) => other.userId === userId);
+    const organization = this.people.organizations.find((other) => other.organizationId === organizationId);
+    return { user_id: userId, username: user?.username, organization: organization && wireOrganization(organization) };
+  }
+}
+
+export const wireOrganization = ({ organizationId, organizationName }: Organization): Record<string, string> => ({
+  organization_id: organizationId,
+  organization_name: organizationName,
+});
+
+const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
+
+const invalidGrant = (text: string): Refusal => new Refusal(400, 'invalid_grant', text);
+
+/** PKCE, where the authorization carried a challenge. */
+function checkVerifier({ challenge }: Grant, verifier: string | undefined): void {
+  if (!challenge) return;
+  if (!verifier) throw new Refusal(400, 'invalid_request', 'code_verifier is missing.');
+  if (!fitsChallenge(challenge, verifier)) throw invalidGrant('code_verifier does not fit the challenge.');
+}

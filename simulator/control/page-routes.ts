@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ENDPOINTS, type Faults } from '../http/faults';
+import { pictureAnswer } from '../storage/picture/picture';
+import { sceneOf } from '../world/scene';
+import { modelOf } from '../world/models';
+import { printJobRecord } from '../wire/print-job-record';
+import type { Moment } from '../world/moment';
+import { printerStatus } from '../world/printer';
+import { recordNotFound } from '../http/refusals';
+import type { RequestLog } from '../http/request-log';
+import type { Answer, Route } from '../http/server';
+import type { Cluster, Printer } from '../world/state';
+import type { Tokens } from '../auth/tokens';
+import { activeJob } from '../world/virtual-printer';
+import type { World } from '../world/world';
+
+const FOLDER = join(__dirname, 'page');
+const SHOWN = 5;
+
+/** The page may load from here alone, and nobody may frame it. */
+const POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+export async function pageFile(name: string, type: string): Promise<Answer> {
+  return {
+    status: 200,
+    headers: { 'content-type': `${type}; charset=utf-8`, 'content-security-policy': POLICY },
+    text: await readFile(join(FOLDER, name), 'utf8'),
+  };
+}
+
+/** What the page loads besides itself. */
+export function pageRoutes(world: World): Route[] {
+  const route = (path: string, handle: Route['handle']): Route => ({
+    endpoint: 'control',
+    method: 'GET',
+    path,
+    handle,
+  });
+  return [
+    route('/page.js', () => pageFile('page.js', 'text/javascript')),
+    route('/page.css', () => pageFile('page.css', 'text/css')),
+    route('/pictures/{cluster_id}/{printer}', ({ params }) => {
+      const cluster = world.cluster(params.cluster_id!);
+      const printer = cluster.printers[Number(params.printer)];
+      if (!printer) throw recordNotFound('Printer');
+      return pictureAnswer(sceneOf(cluster, printer, world.moment()));
+    }),
+  ];
+}
+
+/** All that the page shows, at one moment. */
+export function overview(parts: {
+  world: World;
+  tokens: Tokens;
+  faults: Faults;
+  log: RequestLog;
+  addresses: () => Record<string, unknown>;
+}): unknown {
+  const { world, tokens, faults, log } = parts;
+  const clusters = world.clusters();
+  const moment = world.moment();
+  return {
+    addresses: parts.addresses(),
+    clusters: clusters.map((cluster) => clusterView(cluster, moment)),
+    tokens: {
+      exchanges: tokens.exchanges,
+      refreshes: tokens.refreshes,
+      reuse_detections: tokens.reuseDetections,
+      expired_status: tokens.expiredStatus,
+    },
+    endpoints: ['*', ...ENDPOINTS],
+    faults: faults.list(),
+    requests: { count: log.count(), last: log.list().slice(-SHOWN).reverse() },
+  };
+}
+
+function clusterView(cluster: Cluster, moment: Moment): unknown {
+  return {
+    cluster_id: cluster.clusterId,
+    name: cluster.friendlyName ?? cluster.hostName,
+    model: modelOf(cluster).display,
+    online: cluster.online,
+    authorized: cluster.authorized,
+    enabled: cluster.printers.every(({ enabled }) => enabled),
+    trouble: cluster.printers[0]!.trouble ?? '',
+    cleaning: cluster.cleaning,
+    dispatch: cluster.dispatch,
+    actions: cluster.actionSwitch.outcome ?? 'success',
+    changes: cluster.requiredChanges.length > 0,
+    printers: cluster.printers.map((printer, index) => printerView(cluster, printer, index)),
+    jobs: cluster.queue.map((job) => ({ ...printJobRecord(cluster, job, moment), held: job.held })),
+    history: cluster.history.slice(0, SHOWN).map((job) => printJobRecord(cluster, job, moment)),
+  };
+}
+
+const printerView = (cluster: Cluster, printer: Printer, index: number): unknown => ({
+  name: printer.name,
+  status: cluster.online ? printerStatus(printer, activeJob(cluster, printer)) : 'offline',
+  faults: printer.faults.map(({ message }) => message),
+  picture: `/pictures/${cluster.clusterId}/${index}`,
+});

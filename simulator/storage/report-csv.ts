@@ -1,0 +1,80 @@
+import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { iso } from '../world/clock';
+import { BreakOff } from '../http/server';
+import type { ReportSwitch } from '../world/state';
+import type { Line } from '../world/report-lines';
+
+const BATCH = 64 * 1024;
+
+/** A column: its name, and its cell on a line. */
+type Column = [name: string, cell: (line: Line) => string | number | null];
+
+/** The CSV of a report, written while it is read. The switches say how (wire facts 10: all of it unknown). */
+export function csv(lines: Iterable<Line>, made: ReportSwitch): Readable {
+  return Readable.from(chunks(lines, made), { objectMode: false });
+}
+
+async function* chunks(lines: Iterable<Line>, made: ReportSwitch): AsyncGenerator<Buffer> {
+  let left = made.cutAfter ?? Infinity;
+  for await (const text of batches(lines, made)) {
+    const bytes = Buffer.from(text);
+    if (bytes.length > left) {
+      yield bytes.subarray(0, left);
+      // The bytes are to arrive before the connection breaks.
+      await nextTurn();
+      throw new BreakOff();
+    }
+    left -= bytes.length;
+    yield bytes;
+  }
+}
+
+async function* batches(lines: Iterable<Line>, made: ReportSwitch): AsyncGenerator<string> {
+  const columns = columnsOf(made);
+  const row = (cells: (string | number | null)[]): string =>
+    cells.map((cell) => quoted(cell, made)).join(made.separator ?? ',') + (made.crlf ? '\r\n' : '\n');
+  let text = (made.bom ? '\uFEFF' : '') + row(columns.map(([name]) => name));
+  for (const line of lines) {
+    text += row(columns.map(([, cell]) => cell(line)));
+    if (text.length < BATCH) continue;
+    yield text;
+    // A long report must not keep others waiting.
+    await nextTurn();
+    text = '';
+  }
+  yield text;
+}
+
+function columnsOf(made: ReportSwitch): Column[] {
+  const material = (index: number): string => (made.repeatedColumns ? 'material' : `material_${index + 1}`);
+  return [
+    ['cluster_id', ({ cluster }) => cluster.clusterId],
+    ['cluster_name', ({ cluster }) => cluster.friendlyName],
+    ['printer_name', ({ cluster, print }) => printerName(cluster, print.printerUuid)],
+    ['job_id', ({ print }) => print.jobId],
+    ['cluster_job_id', ({ print }) => print.uuid],
+    ['job_name', ({ print }) => (made.hardNames ? hardened(print.name, made) : print.name)],
+    ['status', ({ print }) => print.status],
+    ['sent_from', ({ print }) => print.sentFrom],
+    ['created_at', ({ print }) => iso(print.createdAt)],
+    ['started_at', ({ print }) => (print.startedAt === null ? null : iso(print.startedAt))],
+    ['ended_at', ({ print }) => iso(print.endedAt)],
+    ['time_total', ({ print }) => print.timeTotal],
+    ['time_elapsed', ({ print }) => print.timeElapsed],
+    ['user', ({ print }) => print.user],
+    [material(0), ({ print }) => print.materials[0] ?? null],
+    [material(1), ({ print }) => print.materials[1] ?? null],
+  ];
+}
+
+const printerName = (cluster: Line['cluster'], uuid: string | null): string | null =>
+  cluster.printers.find((printer) => printer.uuid === uuid)?.name ?? null;
+
+/** All that can go wrong with a cell. */
+const hardened = (name: string, { separator = ',' }: ReportSwitch): string => `"${name}"${separator} part 1\n of "2"`;
+
+function quoted(cell: string | number | null, { separator = ',' }: ReportSwitch): string {
+  const text = String(cell ?? '');
+  return text.includes(separator) || /["\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

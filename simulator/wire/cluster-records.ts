@@ -1,0 +1,88 @@
+import { iso } from '../world/clock';
+import { maintenanceTasks } from '../world/maintenance';
+import { modelOf } from '../world/models';
+import type { Moment } from '../world/moment';
+import { printerStatus, temperature } from '../world/printer';
+import type { Cluster, Printer, PrintJob } from '../world/state';
+import { activeJob } from '../world/virtual-printer';
+import { extruderRecord, printJobRecord, queuedSeconds } from './print-job-record';
+
+type Wire = Record<string, unknown>;
+
+/** Wire facts 5. */
+export function clusterRecord(cluster: Cluster, moment: Moment): Wire {
+  const { at } = moment;
+  const [host] = cluster.printers;
+  const current = cluster.printers.map((printer) => activeJob(cluster, printer)).find((job) => job !== undefined);
+  const waiting = cluster.queue.filter((job) => job.visibleAt <= at);
+  return {
+    cluster_id: cluster.clusterId,
+    host_guid: cluster.hostGuid,
+    host_name: cluster.hostName,
+    friendly_name: cluster.friendlyName,
+    status: cluster.authorized ? 'active' : 'inactive',
+    is_online: cluster.online,
+    printer_count: cluster.printers.length,
+    printer_type: modelOf(cluster).id,
+    capabilities: cluster.capabilities,
+    host_version: cluster.firmware.version,
+    host_internal_ip: '192.0.2.10',
+    ...(cluster.online && host ? { host_printer: printerRecord(cluster, host, moment) } : {}),
+    ...(cluster.online && current ? { host_current_print_job: printJobRecord(cluster, current, moment) } : {}),
+    host_print_job_count: waiting.length,
+    host_remaining_print_time: Math.round(waiting.reduce((sum, job) => sum + queuedSeconds(job, at), 0)),
+    maintenance_due: maintenanceTasks(cluster, moment.now).some(({ isDue }) => isDue),
+    organization_id: cluster.organizationId,
+    organization_shared: true,
+    team_ids: [],
+    user_id: cluster.userId,
+  };
+}
+
+/** Wire facts 6: of an offline cluster, no printers and the jobs that were heard of last (15.15). */
+export function statusRecord(cluster: Cluster, moment: Moment): Wire {
+  const { at, now, queue, history } = cluster.lastHeard ?? { ...moment, ...cluster };
+  const record = (job: PrintJob): Wire =>
+    printJobRecord({ ...cluster, online: true, queue, history }, job, { ...moment, at, now });
+  return {
+    generated_time: iso(moment.now),
+    is_online: cluster.online,
+    printers: cluster.online ? cluster.printers.map((printer) => printerRecord(cluster, printer, moment)) : [],
+    print_jobs: queue.filter((job) => job.visibleAt <= at).map(record),
+    ...(cluster.recentHistory
+      ? {
+          recently_completed: history
+            .filter((job) => job.deletedAt === null)
+            .slice(0, 10)
+            .map(record),
+        }
+      : {}),
+  };
+}
+
+/** Wire facts 6.1. */
+function printerRecord(cluster: Cluster, printer: Printer, moment: Moment): Wire {
+  const model = modelOf(cluster);
+  const job = activeJob(cluster, printer);
+  return {
+    uuid: printer.uuid,
+    unique_name: cluster.hostName,
+    friendly_name: printer.name,
+    machine_variant: model.display,
+    status: printerStatus(printer, job),
+    enabled: printer.enabled,
+    ...(job ? { reserved_by: job.uuid } : {}),
+    maintenance_required: printer.trouble === 'maintenance',
+    firmware_version: cluster.firmware.version,
+    ...(cluster.firmware.latest === null ? {} : { latest_available_firmware: cluster.firmware.latest }),
+    firmware_update_status: cluster.firmware.updateStatus,
+    ip_address: '192.0.2.10',
+    configuration: printer.extruders.map((extruder, index) => ({
+      ...extruderRecord(extruder, index),
+      temperature: temperature(printer, `extruder ${index}`, model.hot - 5 * index, moment),
+    })),
+    build_plate: { type: 'glass', temperature: temperature(printer, 'plate', model.plate, moment) },
+    errors: printer.trouble === 'error' ? printer.faults.map(({ code, uuid }) => ({ code, uuid })) : [],
+    faults: printer.faults.map(({ at, ...fault }) => ({ ...fault, timestamp: iso(at) })),
+  };
+}

@@ -1,0 +1,82 @@
+import { iso } from '../world/clock';
+import { modelOf } from '../world/models';
+import type { Moment } from '../world/moment';
+import type { Cluster, Extruder, PrintJob } from '../world/state';
+import { elapsed, isActive, isReady, PHASE_SECONDS } from '../world/virtual-printer';
+
+type Wire = Record<string, unknown>;
+
+export function extruderRecord(extruder: Extruder, index: number): Wire {
+  return {
+    extruder_index: index,
+    ...(extruder.printCore === null ? {} : { print_core_id: extruder.printCore }),
+    material: extruder.material ?? { material: 'empty' },
+  };
+}
+
+/** Wire facts 8. */
+export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Moment): Wire {
+  const model = modelOf(cluster);
+  const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
+  return {
+    uuid: job.uuid,
+    cloud_job_id: job.jobId ?? '',
+    cluster_id: cluster.clusterId,
+    name: job.name,
+    status: job.status,
+    state: stateOf(job),
+    ...(job.message === null ? {} : { status_message: { body: job.message, generated_time: iso(now) } }),
+    started: job.printed > 0 || (isActive(job) && job.status !== 'sent_to_printer'),
+    time_total: job.timeTotal,
+    time_elapsed: Math.floor(elapsed(job, at)),
+    time_remaining: Math.ceil(remaining(cluster, job, at)),
+    created_at: iso(job.createdAt),
+    ...(job.deletedAt === null ? {} : { deleted_at: iso(job.deletedAt) }),
+    ...(job.owner === null ? {} : { owner: job.owner.name, owner_id: job.owner.userId, owner_deleted: false }),
+    ...(printer && isActive(job) ? { printer_name: printer.name, printer_uuid: printer.uuid } : {}),
+    ...(printer && !isActive(job) ? { printed_on_uuid: printer.uuid } : {}),
+    sent_from: job.sentFrom,
+    force: job.force,
+    machine_variant: model.display,
+    compatible_machine_families: [model.display],
+    configuration: (cluster.printers[0]?.extruders ?? []).map(extruderRecord),
+    build_plate: { type: 'glass' },
+    configuration_changes_required: job.changes,
+    impediments_to_printing: job.changes.map((change) => ({
+      translation_key: change.type_of_change,
+      severity: change.is_overridable ? '1' : '2',
+    })),
+    constraints: {},
+    is_online: cluster.online,
+    last_seen: 0.5,
+    network_error_count: 0,
+  };
+}
+
+/** The coarse state (wire facts 12.3). */
+export function stateOf(job: PrintJob): string {
+  if (job.deletedAt !== null) return 'deleted';
+  if (job.status === 'wait_approval') return 'wait_approval';
+  if (job.status === 'queued') return 'waiting';
+  if (job.status === 'sent_to_printer') return 'sending';
+  return isActive(job) ? 'in_progress' : 'history';
+}
+
+/** Seconds of its own until it is printed. */
+export function queuedSeconds(job: PrintJob, at: number): number {
+  if (['history', 'deleted'].includes(stateOf(job))) return 0;
+  const heating = job.status === 'printing' || job.printed > 0 ? 0 : PHASE_SECONDS.pre_print;
+  return job.timeTotal - elapsed(job, at) + heating;
+}
+
+/** Of a waiting job, with the wait for the jobs before it. */
+function remaining(cluster: Cluster, job: PrintJob, at: number): number {
+  if (!isReady(job)) return queuedSeconds(job, at);
+  const before = cluster.queue
+    .slice(0, cluster.queue.indexOf(job))
+    .filter((other) => isActive(other) || isReady(other));
+  return (
+    queuedSeconds(job, at) +
+    before.reduce((sum, other) => sum + queuedSeconds(other, at), 0) / Math.max(1, cluster.printers.length)
+  );
+}

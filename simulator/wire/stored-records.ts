@@ -1,0 +1,41 @@
+import { iso } from '../world/clock';
+import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
+
+type Wire = Record<string, unknown>;
+
+/** What stored jobs and library files have in common, without the signed addresses. */
+function storedRecord(
+  file: StoredFile,
+  { uploaded, username }: { uploaded: boolean; username?: string | undefined },
+): Wire {
+  return {
+    file_size: file.fileSize,
+    content_type: file.contentType,
+    ...(file.origin === null ? {} : { origin: file.origin }),
+    ...(file.libraryProjectId === null ? {} : { library_project_id: file.libraryProjectId }),
+    status: uploaded ? 'uploaded' : 'uploading',
+    user_id: file.userId,
+    ...(username === undefined ? {} : { username }),
+    ...(uploaded && file.uploadedAt !== null ? { uploaded_at: iso(file.uploadedAt) } : {}),
+  };
+}
+
+/** Wire facts 4.1: the record of calls 3 and 4. */
+export function storedJobRecord(job: StoredJob, about: { uploaded: boolean; username?: string | undefined }): Wire {
+  return {
+    job_id: job.jobId,
+    job_name: job.jobName,
+    ...storedRecord(job, about),
+    ...(job.sourceFileId === null ? {} : { source_file_id: job.sourceFileId }),
+    ...(about.uploaded ? { parsing_status: 'success' } : {}),
+    ...(about.uploaded && job.parsed ? { metadata: { print: { estimated_time: job.printSeconds } } } : {}),
+  };
+}
+
+/** Wire facts 4.3: the record of calls 5 and 6. */
+export function libraryFileRecord(
+  file: LibraryFile,
+  about: { uploaded: boolean; username?: string | undefined },
+): Wire {
+  return { file_id: file.fileId, file_name: file.fileName, ...storedRecord(file, about) };
+}

@@ -1,0 +1,67 @@
+import { invalidValue, recordNotFound, Refusal } from '../../http/refusals';
+import type { Action, Cluster } from '../state';
+import { JOB_ACTIONS, refuseJobAction } from './job-actions';
+import { PRINTER_ACTIONS } from './printer-actions';
+import type { ActionRule } from './rule';
+
+const ACTIONS_KEPT = 100;
+
+/** What a client wants: `target` is the uuid of a printer or of a printing. */
+export type ActionRequest = Pick<Action, 'kind' | 'target' | 'name' | 'data'>;
+
+/** The rule of an action; throws invalidValue for one that there is not. */
+export function actionRule(kind: Action['kind'], name: string): ActionRule {
+  const rules: Record<string, ActionRule> = kind === 'printer' ? PRINTER_ACTIONS : JOB_ACTIONS;
+  const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
+  if (!rule) throw invalidValue('Action', 'action', `must be one of ${Object.keys(rules).join(', ')}`, name);
+  return rule;
+}
+
+/** Takes an action on its way to the printer, or refuses it. Times in virtual ms. */
+export function dispatchAction(
+  cluster: Cluster,
+  request: ActionRequest,
+  about: { actionId: string; at: number; duration: number },
+): Action {
+  const { kind, target, name, data } = request;
+  const { capability, check } = actionRule(kind, name);
+  const wholeQueue = [...cluster.queue, ...cluster.history];
+  const job = kind === 'print_job' ? wholeQueue.find(({ uuid }) => uuid === target) : undefined;
+  if (kind === 'print_job' && !job) throw recordNotFound('PrintJob');
+  if (kind === 'printer' && !cluster.printers.some(({ uuid }) => uuid === target)) throw recordNotFound('Printer');
+  check?.(data);
+  if (!cluster.online || !cluster.authorized)
+    throw new Refusal(409, 'printerInactive', 'The printer is offline or inactive.');
+  if (lacks(cluster, capability))
+    throw new Refusal(409, 'actionNotSupported', 'The printer does not know this action.');
+  const reason = job && refuseJobAction(job, name);
+  if (reason !== undefined) throw new Refusal(409, 'actionNotPossible', reason);
+
+  const { outcome = 'success' } = cluster.actionSwitch;
+  // Without this, a printer does as told but never says so (wire facts 12.6).
+  const silent = outcome === 'stuck' || lacks(cluster, `${kind}_action_response`);
+  const action: Action = {
+    actionId: about.actionId,
+    kind,
+    target,
+    name,
+    data,
+    sentAt: about.at + about.duration / 2,
+    endsAt: silent ? null : about.at + about.duration,
+    outcome: outcome === 'stuck' ? 'success' : outcome,
+    ended: false,
+    scene: null,
+  };
+  cluster.actions = [...cluster.actions, action].slice(-ACTIONS_KEPT);
+  return action;
+}
+
+/** A printer that names no capabilities at all is taken to have them (wire facts 12.6). */
+const lacks = (cluster: Cluster, capability: string): boolean =>
+  cluster.capabilities.length > 0 && !cluster.capabilities.includes(capability);
+
+/** Wire facts 9: pending, sent, then how it ended. */
+export function actionStatus(action: Action, at: number): string {
+  if (action.ended) return action.outcome;
+  return at <= action.sentAt ? 'pending' : 'sent';
+}

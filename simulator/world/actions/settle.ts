@@ -1,0 +1,46 @@
+import type { SimulatorClock } from '../clock';
+import type { Ids } from '../ids';
+import { sceneOf } from '../scene';
+import type { Action, Cluster } from '../state';
+import { JOB_ACTIONS, refuseJobAction } from './job-actions';
+import { PRINTER_ACTIONS } from './printer-actions';
+
+/** Ends the actions that are due at this virtual time: only now do they have their effect. */
+export function settle(cluster: Cluster, at: number, { clock, ids }: { clock: SimulatorClock; ids: Ids }): void {
+  for (const action of cluster.actions) {
+    if (action.ended || action.endsAt === null || action.endsAt > at) continue;
+    // The printer has gone away meanwhile: nobody will ever hear of it (wire facts 15.40).
+    if (!cluster.online) {
+      action.endsAt = null;
+      continue;
+    }
+    action.ended = true;
+    if (action.outcome !== 'success') continue;
+    const about = { cluster, at, now: clock.real(at), ids };
+    const possible = action.kind === 'printer' ? printerAction(action, about) : jobAction(action, about);
+    if (!possible) action.outcome = 'failed';
+  }
+}
+
+interface About {
+  cluster: Cluster;
+  at: number;
+  now: number;
+  ids: Ids;
+}
+
+function printerAction(action: Action, about: About): boolean {
+  const printer = about.cluster.printers.find(({ uuid }) => uuid === action.target);
+  if (!printer) return false;
+  PRINTER_ACTIONS[action.name]?.take?.(printer, about, action.data);
+  if (action.name === 'get_webcam_snapshot') action.scene = sceneOf(about.cluster, printer, about);
+  return true;
+}
+
+/** The job may be in another state by now than when the action was dispatched. */
+function jobAction(action: Action, about: About): boolean {
+  const job = about.cluster.queue.find(({ uuid }) => uuid === action.target);
+  if (!job || refuseJobAction(job, action.name) !== undefined) return false;
+  JOB_ACTIONS[action.name]!.take(job, about, action.data);
+  return true;
+}

@@ -1,0 +1,36 @@
+import { modelOf } from './models';
+import { invalidValue } from '../http/refusals';
+import type { Cluster } from './state';
+
+const HOUR = 3600;
+
+/** What has to be done how often, in seconds. The codes begin with the model (wire facts 13.2). */
+const TASKS = [
+  { code: 'clean_build_plate', interval: 7 * 24 * HOUR },
+  { code: 'clean_print_cores', interval: 30 * 24 * HOUR },
+  { code: 'lubricate_axles', interval: 90 * 24 * HOUR },
+  { code: 'clean_fans', interval: 365 * 24 * HOUR },
+];
+
+const tasksOf = (cluster: Cluster): typeof TASKS =>
+  TASKS.map(({ code, interval }) => ({ code: `${modelOf(cluster).id}_${code}`, interval }));
+
+/** Throws invalidValue for a task that this printer does not have. */
+export function checkTaskCodes(cluster: Cluster, codes: string[]): void {
+  const known = tasksOf(cluster).map(({ code }) => code);
+  const unknown = codes.find((code) => !known.includes(code));
+  if (unknown !== undefined) throw invalidValue('Maintenance', 'task_codes', `must be of ${known.join(', ')}`, unknown);
+}
+
+/** Every task, with when it is due; times in real ms, the interval in seconds. */
+export function maintenanceTasks(
+  cluster: Cluster,
+  now: number,
+): { code: string; interval: number; dueAt: number; isDue: boolean }[] {
+  const { since, done, due } = cluster.maintenance;
+  return tasksOf(cluster).map(({ code, interval }) => {
+    const last = done.find(({ codes }) => codes.includes(code))?.at ?? since;
+    const dueAt = due.includes(code) ? now : last + interval * 1000;
+    return { code, interval, dueAt, isDue: dueAt <= now };
+  });
+}

@@ -1,0 +1,23 @@
+import type { Moment } from './moment';
+import type { Printer, PrintJob } from './state';
+import { warmth } from './virtual-printer';
+
+/** Wire facts 12.1. */
+export function printerStatus(printer: Printer, job: PrintJob | undefined): string {
+  if (printer.trouble !== null) return printer.trouble;
+  if (!job) return 'idle';
+  // Also while paused, aborting, cooling and waiting to be cleaned (wire facts 15.19).
+  return job.status === 'sent_to_printer' || job.status === 'pre_print' ? 'pre_print' : 'printing';
+}
+
+/** °C, with a little noise that changes every ten virtual seconds. */
+export function temperature(
+  printer: Printer,
+  part: string,
+  hot: number,
+  { at, ids }: Pick<Moment, 'at' | 'ids'>,
+): number {
+  const room = 21;
+  const noise = 0.4 * ids.noise(`${printer.name} ${part} ${Math.floor(at / 10_000)}`);
+  return Math.round(10 * (room + (hot - room) * warmth(printer, at) + noise)) / 10;
+}

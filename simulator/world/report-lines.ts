@@ -1,0 +1,52 @@
+import type { Cluster, EndedPrint, Report } from './state';
+
+/** One line of a report. */
+export interface Line {
+  cluster: Cluster;
+  print: EndedPrint;
+}
+
+/** What ended in the range of the report, the oldest first; or as many invented lines as were asked for. */
+export function reportLines(report: Report, clusters: Cluster[]): Iterable<Line> {
+  const wanted = clusters.filter(({ clusterId }) => report.clusterIds.includes(clusterId));
+  const { rows } = report.made;
+  if (rows !== undefined) return inventedLines(report, wanted, rows);
+  const to = Math.min(report.to, report.endsAt ?? report.to);
+  return wanted
+    .flatMap((cluster) => cluster.log.map((print) => ({ cluster, print })))
+    .filter(({ print }) => print.endedAt >= report.from && print.endedAt <= to)
+    .sort((a, b) => a.print.endedAt - b.print.endedAt);
+}
+
+const NAMES = ['bracket.gcode', 'gear 24T.ufp', 'lamp shade.gcode.gz', 'hinge.gcode', 'vase.gcode'];
+const STATUSES = ['finished', 'finished', 'finished', 'aborted', 'failed'] as const;
+
+/** Spread evenly over the range, the same for the same report; one at a time, so that a million needs no memory. */
+function* inventedLines(report: Report, clusters: Cluster[], count: number): Generator<Line> {
+  const step = (report.to - report.from) / count;
+  for (let index = 0; index < count; index++) {
+    const cluster = clusters[index % clusters.length];
+    if (!cluster) return;
+    const endedAt = Math.floor(report.from + index * step);
+    const timeTotal = 600 + ((index * 7919) % 36_000);
+    const status = STATUSES[index % STATUSES.length]!;
+    const timeElapsed = status === 'finished' ? timeTotal : Math.floor(timeTotal / 3);
+    const startedAt = endedAt - 1000 * (timeElapsed + 60);
+    const print: EndedPrint = {
+      uuid: `${index.toString(16).padStart(8, '0')}-0000-4000-a000-000000000000`,
+      jobId: null,
+      name: NAMES[index % NAMES.length]!,
+      status,
+      printerUuid: cluster.printers[0]!.uuid,
+      user: index % 3 === 0 ? null : 'Mona Maker',
+      sentFrom: index % 3 === 0 ? 'usb' : 'cloud',
+      materials: ['Generic PLA Silver', null],
+      createdAt: startedAt - 120_000,
+      startedAt,
+      endedAt,
+      timeTotal,
+      timeElapsed,
+    };
+    yield { cluster, print };
+  }
+}

@@ -1,0 +1,44 @@
+import type { Moment } from './moment';
+import { printerStatus, temperature } from './printer';
+import { modelOf } from './models';
+import type { Cluster, Printer, PrintJob, Scene } from './state';
+import { activeJob, elapsed } from './virtual-printer';
+
+/** Seconds of printing that one layer takes. */
+const LAYER_SECONDS = 30;
+const MOST_LAYERS = 500;
+
+/** What the camera of a printer sees at this virtual time (`at`), which is `now` in real ms. */
+export function sceneOf(cluster: Cluster, printer: Printer, moment: Moment): Scene {
+  const job = activeJob(cluster, printer);
+  const model = modelOf(cluster);
+  const material = printer.extruders.find((extruder) => extruder.material !== null)?.material ?? null;
+  return {
+    printer: printer.name,
+    status: cluster.online ? printerStatus(printer, job) : 'offline',
+    takenAt: moment.now,
+    nozzle: temperature(printer, 'extruder 0', model.hot, moment),
+    plate: temperature(printer, 'plate', model.plate, moment),
+    head: job?.status === 'printing' ? swing(moment.at / 1000) : 0,
+    material: material?.material ?? null,
+    color: material?.color ?? null,
+    job: job ? progress(job, moment.at) : null,
+  };
+}
+
+function progress(job: PrintJob, at: number): NonNullable<Scene['job']> {
+  const done = elapsed(job, at);
+  const layers = Math.min(MOST_LAYERS, Math.max(5, Math.round(job.timeTotal / LAYER_SECONDS)));
+  const share = job.timeTotal > 0 ? done / job.timeTotal : 0;
+  return {
+    name: job.name,
+    status: job.status,
+    percent: Math.floor(100 * share),
+    layer: Math.min(layers, Math.floor(share * layers)),
+    layers,
+    left: Math.ceil(job.timeTotal - done),
+  };
+}
+
+/** To and fro once in eight seconds, between 0 and 1. */
+const swing = (seconds: number): number => Math.abs(((seconds / 4) % 2) - 1);
