@@ -1,5 +1,6 @@
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
 import type { Client } from '../lib/client';
+import { SHORTEST_INTERVAL } from '../lib/rules/amounts';
 import { asPrintingError, PrintingError } from '../lib/service/errors';
 import type { PrintEvent } from '../lib/watch/events';
 import { parseMilestones } from '../lib/watch/milestones';
@@ -20,7 +21,6 @@ interface Definition extends NodeDef {
 }
 
 const DEFAULT_INTERVAL = 60;
-const SHORTEST_INTERVAL = 10;
 
 module.exports = (RED: NodeAPI): void => {
   function ClusterStatusNode(this: Node, definition: Definition): void {

@@ -1,3 +1,7 @@
+import { isOrigin } from '../rules/origin';
+import { isRedirectUri } from '../rules/redirect-uri';
+import { readStoragePath } from '../rules/storage-path';
+import { trimmed } from '../rules/text';
 import { PrintingError } from '../service/errors';
 import { readOverrides, type PathSettings } from '../service/paths';
 import { readHost } from '../sign-in/hosts';
@@ -42,55 +46,50 @@ export function readSettings(config: AccountConfig): AccountSettings {
   const isStatic = config.signIn === 'token';
   return {
     apiUrl: readHost(config.apiUrl, 'API host'),
-    authUrl: isStatic && !words(config.authUrl) ? '' : readHost(config.authUrl, 'account host'),
+    authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, 'account host'),
     paths: { storagePath: readPrefix(config.storagePath), overrides: readOverrides(config.paths) },
     signIn: isStatic ? { apiToken: readToken(config.apiToken) } : readSignIn(config),
     origin: readOrigin(config.origin),
-    organizationId: words(config.organizationId),
+    organizationId: trimmed(config.organizationId),
   };
 }
 
 /** The part that a sign-in needs, also before anything is deployed. */
 export function readSignIn(config: AccountConfig): SignInSettings {
   const authUrl = readHost(config.authUrl, 'account host');
-  const clientId = words(config.clientId);
+  const clientId = trimmed(config.clientId);
   if (!clientId)
     throw new PrintingError('NOT_CONFIGURED', 'The account has no client id: open the account and fill it in.');
   const clientSecret = config.clientSecret ?? '';
-  if (!words(clientSecret))
+  if (!trimmed(clientSecret))
     throw new PrintingError('NOT_CONFIGURED', 'The account has no client secret: open the account and fill it in.');
-  return { authUrl, clientId, clientSecret, scope: words(config.scope) || DEFAULT_SCOPE };
+  return { authUrl, clientId, clientSecret, scope: trimmed(config.scope) || DEFAULT_SCOPE };
 }
-
-const words = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
 /** Sent as it is, whatever it is made of (wire facts 3.1); only what no header can carry is refused. */
 function readToken(value: unknown): string {
-  const token = words(value);
+  const token = trimmed(value);
   if (/[^\x21-\x7e]/.test(token))
     throw new PrintingError('NOT_CONFIGURED', 'The API token holds characters that no token has: paste it again.');
   return token;
 }
 
 function readPrefix(value: unknown): string {
-  const prefix = words(value) || '/slicer/v1';
-  if (!/^(\/[\w.~-]+)+\/?$/.test(prefix) || prefix.includes('..'))
-    throw new PrintingError('NOT_CONFIGURED', "The account's storage path must be like /slicer/v1.");
-  return prefix.replace(/\/$/, '');
+  const prefix = readStoragePath(value);
+  if (prefix === null) throw new PrintingError('NOT_CONFIGURED', "The account's storage path must be like /slicer/v1.");
+  return prefix;
 }
 
 function readOrigin(value: unknown): string {
-  const origin = words(value);
-  if (origin && (!URL.canParse(origin) || new URL(origin).origin !== origin))
+  const origin = trimmed(value);
+  if (origin && !isOrigin(origin))
     throw new PrintingError('NOT_CONFIGURED', "The account's origin must be a web origin like https://example.org.");
   return origin;
 }
 
-/** A redirect address as the service gets it. Throws NOT_CONFIGURED for what is no web address. */
+/** A redirect URI as the service gets it. Throws NOT_CONFIGURED for what can't be one. */
 export function readRedirect(value: unknown): string {
-  const given = words(value);
-  const url = URL.canParse(given) ? new URL(given) : null;
-  if (!url || !['http:', 'https:'].includes(url.protocol) || url.hash)
+  if (!isRedirectUri(value))
     throw new PrintingError('NOT_CONFIGURED', 'The redirect address must be a web address without a # part.');
-  return given;
+  return trimmed(value);
 }

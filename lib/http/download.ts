@@ -1,6 +1,6 @@
 import { Transform, type Readable } from 'node:stream';
 import { PrintingError } from '../service/errors';
-import { isLoopback } from '../service/loopback';
+import { isLoopback } from '../rules/loopback';
 import type { Http, HttpAnswer } from './http';
 import { networkError } from './network-error';
 

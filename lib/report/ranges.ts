@@ -1,3 +1,4 @@
+import { readRangeEnd, type RangeUnit } from '../rules/range-end';
 import { PrintingError } from '../service/errors';
 
 /** A piece of time from `from` up to, but not with, `to`; both milliseconds since 1970. */
@@ -5,21 +6,6 @@ export interface Range {
   from: number;
   to: number;
 }
-
-type Unit = 'hour' | 'day' | 'week' | 'month';
-
-const NAMED: Record<string, { unit: Unit; ago: number }> = {
-  today: { unit: 'day', ago: 0 },
-  yesterday: { unit: 'day', ago: 1 },
-  'this week': { unit: 'week', ago: 0 },
-  'last week': { unit: 'week', ago: 1 },
-  'this month': { unit: 'month', ago: 0 },
-  'last month': { unit: 'month', ago: 1 },
-};
-const LAST = /^last (\d{1,6}) (hour|day|week|month)s?$/;
-const DATE = /^([1-9]\d{3})-(\d\d)-(\d\d)$/;
-/** A time without zone is one of the runtime's time zone. */
-const DATE_TIME = /^([1-9]\d{3})-(\d\d)-(\d\d)[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/i;
 
 export const LAST_7_DAYS = 'last 7 days';
 
@@ -42,30 +28,48 @@ export function readRange(from: unknown, to: unknown, now: number): Range {
   return range;
 }
 
+interface End extends Range {
+  /** A range word: it sets both ends. */
+  relative: boolean;
+}
+
 /** What one of the two ends says, by itself: a moment is a range without length. */
-function rangeOf(value: unknown, end: 'from' | 'to', now: number): Range & { relative: boolean } {
-  const words = typeof value === 'string' ? value.trim().toLowerCase().replace(/\s+/g, ' ') : '';
-  const relative = relativeRange(words, now);
-  const range = relative ?? dayOf(words) ?? momentOf(value);
-  if (range && isTime(range.from) && isTime(range.to)) return { ...range, relative: relative !== null };
+function rangeOf(value: unknown, end: 'from' | 'to', now: number): End {
+  const range = typeof value === 'string' ? textRange(value, now) : momentOf(value);
+  if (range && isTime(range.from) && isTime(range.to)) return range;
   throw new PrintingError(
     'INVALID_INPUT',
     `The report's ${end} must be like "last 7 days", "this week", 2026-01-31 or 2026-01-31T12:00Z, or a number of milliseconds.`,
   );
 }
 
-function relativeRange(words: string, now: number): Range | null {
-  const named = Object.hasOwn(NAMED, words) ? NAMED[words] : undefined;
-  if (named) {
-    const { unit, ago } = named;
-    return { from: startOf(unit, now, -ago), to: startOf(unit, now, 1 - ago) };
+function textRange(text: string, now: number): End | null {
+  const end = readRangeEnd(text);
+  switch (end?.kind) {
+    case 'named':
+      return { from: startOf(end.unit, now, -end.ago), to: startOf(end.unit, now, 1 - end.ago), relative: true };
+    case 'last':
+      return { from: back(now, end.count, end.unit), to: now, relative: true };
+    case 'day':
+      return {
+        from: midnight(end.year, end.month, end.day),
+        to: midnight(end.year, end.month, end.day + 1),
+        relative: false,
+      };
+    case 'moment':
+      return { from: end.at, to: end.at, relative: false };
+    case undefined:
+      return null;
   }
-  const [, count = '', unit] = LAST.exec(words) ?? [];
-  return unit ? { from: back(now, Number(count), unit as Unit), to: now } : null;
+}
+
+function momentOf(value: unknown): End | null {
+  const at = value instanceof Date ? value.getTime() : value;
+  return typeof at === 'number' ? { from: at, to: at, relative: false } : null;
 }
 
 /** The start of the day, week or month that is `step` ones after that of `now`. */
-function startOf(unit: Unit, now: number, step: number): number {
+function startOf(unit: RangeUnit, now: number, step: number): number {
   const date = new Date(now);
   const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
   if (unit === 'month') return midnight(year, month + step, 1);
@@ -78,7 +82,7 @@ function startOf(unit: Unit, now: number, step: number): number {
 const midnight = (year: number, month: number, day: number): number => new Date(year, month, day).getTime();
 
 /** So many units before `now`; a month that has no such day gives its last. */
-function back(now: number, count: number, unit: Unit): number {
+function back(now: number, count: number, unit: RangeUnit): number {
   if (unit === 'hour') return now - count * 3_600_000;
   const date = new Date(now);
   if (unit === 'month') {
@@ -88,32 +92,6 @@ function back(now: number, count: number, unit: Unit): number {
     date.setDate(Math.min(day, new Date(date.getFullYear(), date.getMonth() + 1, 0).getDate()));
   } else date.setDate(date.getDate() - count * (unit === 'week' ? 7 : 1));
   return date.getTime();
-}
-
-function dayOf(words: string): Range | null {
-  const [year, month, day] = calendarDate(DATE.exec(words));
-  return year === undefined || month === undefined || day === undefined
-    ? null
-    : { from: midnight(year, month, day), to: midnight(year, month, day + 1) };
-}
-
-function momentOf(value: unknown): Range | null {
-  const at = value instanceof Date ? value.getTime() : typeof value === 'number' ? value : timeOf(value);
-  return at === null ? null : { from: at, to: at };
-}
-
-function timeOf(value: unknown): number | null {
-  if (typeof value !== 'string') return null;
-  const words = value.trim();
-  if (calendarDate(DATE_TIME.exec(words)).length === 0) return null;
-  return Date.parse(words.replace(' ', 'T').replace(/([+-]\d\d)(\d\d)$/, '$1:$2'));
-}
-
-/** Year, month from 0 and day of a match; nothing where there is no such day, which a Date would move to the next month. */
-function calendarDate(match: RegExpExecArray | null): number[] {
-  const [year = 0, month = 0, day = 0] = (match?.slice(1, 4) ?? []).map(Number);
-  const inMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
-  return month >= 1 && month <= 12 && day >= 1 && day <= inMonth ? [year, month - 1, day] : [];
 }
 
 /** From 1970 to 9999: what ISO 8601 writes with a year of four digits, and no NaN. */

@@ -1,5 +1,5 @@
 import { PrintingError } from '../service/errors';
-import { unsafePart } from '../service/path-rules';
+import { unsafePart } from '../rules/path';
 import type { Target } from '../service/paths';
 
 /** The two hosts of an account, without a slash at the end; `authUrl` may be blank (a static token needs none). */

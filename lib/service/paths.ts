@@ -1,17 +1,23 @@
 import { PrintingError } from './errors';
-import { unsafePart } from './path-rules';
-import { record } from './wire';
+import {
+  readPathOverrides,
+  type Overridable,
+  type PathFault,
+  type PathOverrides,
+  type PathParameter,
+} from '../rules/path-overrides';
+
+export type { PathOverrides, PathParameter };
 
 /**
  * The one table of the service's calls. `sure` says how well each is known:
  * `interface` stands in the interface, the others fill what it marks "not shown" (wire facts 2, 9 to 13):
  * `documented` in public pages of the service, `sample` in public sample code, `inferred` from neighbouring facts.
- * Where `override` is set, a user can put another method and path in its place (reference 7).
+ * Another method and path can be put in the place of those in `rules/path-overrides` (reference 7).
  */
 interface Endpoint {
   call: string;
   sure: 'interface' | 'documented' | 'sample' | 'inferred';
-  override?: true;
 }
 
 export const ENDPOINTS = {
@@ -23,49 +29,33 @@ export const ENDPOINTS = {
   clusterStatus: { call: 'GET /connect/v1/clusters/{cluster_id}/status', sure: 'interface' },
   print: { call: 'POST /connect/v1/clusters/{cluster_id}/print/{job_id}', sure: 'interface' },
   printJob: { call: 'GET /connect/v1/clusters/{cluster_id}/print_jobs/{cluster_job_id}', sure: 'interface' },
-  currentUser: { call: 'GET {auth_url}/users/current', sure: 'inferred', override: true },
+  currentUser: { call: 'GET {auth_url}/users/current', sure: 'inferred' },
   currentUserOnApi: { call: 'GET /connect/v1/users/current', sure: 'inferred' },
   printerAction: {
     call: 'POST /connect/v1/clusters/{cluster_id}/printers/{printer_id}/action/{action}',
     sure: 'documented',
-    override: true,
   },
   actionStatus: {
     call: 'GET /connect/v1/clusters/{cluster_id}/action_status/{action_id}',
     sure: 'documented',
-    override: true,
   },
   jobAction: {
     call: 'POST /connect/v1/clusters/{cluster_id}/print_jobs/{cluster_job_id}/action/{action}',
     sure: 'documented',
-    override: true,
   },
-  createReport: { call: 'PUT /report/v1/reports', sure: 'sample', override: true },
-  getReport: { call: 'GET /report/v1/reports/{report_id}', sure: 'sample', override: true },
-  deleteJob: { call: 'DELETE {storage}/jobs/{job_id}', sure: 'inferred', override: true },
-  deleteFile: { call: 'DELETE {storage}/files/{file_id}', sure: 'inferred', override: true },
-  printJobs: { call: 'GET /connect/v1/print_jobs', sure: 'documented', override: true },
+  createReport: { call: 'PUT /report/v1/reports', sure: 'sample' },
+  getReport: { call: 'GET /report/v1/reports/{report_id}', sure: 'sample' },
+  deleteJob: { call: 'DELETE {storage}/jobs/{job_id}', sure: 'inferred' },
+  deleteFile: { call: 'DELETE {storage}/files/{file_id}', sure: 'inferred' },
+  printJobs: { call: 'GET /connect/v1/print_jobs', sure: 'documented' },
   maintenance: {
     call: 'GET /connect/v1/clusters/{cluster_id}/maintenance/pending',
     sure: 'documented',
-    override: true,
   },
-} as const satisfies Record<string, Endpoint>;
+} as const satisfies Record<string, Endpoint> & Record<Overridable, Endpoint>;
 
 export type EndpointName = keyof typeof ENDPOINTS;
 export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
-
-const PATH_PARAMETERS = [
-  'cluster_id',
-  'printer_id',
-  'action',
-  'action_id',
-  'cluster_job_id',
-  'report_id',
-  'job_id',
-  'file_id',
-] as const;
-export type PathParameter = (typeof PATH_PARAMETERS)[number];
 
 /** A call ready to send: `host` says which of the account's two hosts `path` is under. */
 export interface Target {
@@ -74,37 +64,28 @@ export interface Target {
   path: string;
 }
 
-/** Overrides as a user writes them: endpoint name to `"METHOD /path/{parameter}"`. */
-export type PathOverrides = Partial<Record<EndpointName, string>>;
-
-const CALL = /^(GET|PUT|POST|DELETE) (\{auth_url\}|\{storage\})?(\/[^\s?#]*)$/;
-
-/** Checks overrides from an account's `paths` (an object, or JSON text). Throws NOT_CONFIGURED that names what is wrong. */
+/** The overrides in an account's `paths` (an object, or JSON text). Throws NOT_CONFIGURED that names what is wrong. */
 export function readOverrides(paths: unknown): PathOverrides {
-  if (paths === undefined || paths === null || paths === '') return {};
-  const refuse = (reason: string): never => {
-    throw new PrintingError('NOT_CONFIGURED', `The account's paths are not usable: ${reason}.`);
-  };
-  let parsed: unknown = paths;
-  if (typeof paths === 'string') {
-    try {
-      parsed = JSON.parse(paths);
-    } catch {
-      refuse('they are not JSON');
-    }
+  const read = readPathOverrides(paths);
+  if ('overrides' in read) return read.overrides;
+  throw new PrintingError('NOT_CONFIGURED', `The account's paths are not usable: ${reason(read.fault)}.`);
+}
+
+function reason(fault: PathFault): string {
+  switch (fault.kind) {
+    case 'json':
+      return 'they are not JSON';
+    case 'object':
+      return 'they must be a JSON object';
+    case 'name':
+      return `"${fault.name}" is not a name that can be overridden`;
+    case 'call':
+      return `"${fault.name}" must be like "GET /path/{cluster_id}"`;
+    case 'parameter':
+      return `"${fault.name}" has the unknown path parameter {${fault.words}}`;
+    case 'unsafe':
+      return `"${fault.name}" holds ${fault.words}`;
   }
-  const given = record(parsed) ?? refuse('they must be a JSON object');
-  for (const [name, call] of Object.entries(given)) {
-    const endpoint: Endpoint | undefined = Object.hasOwn(ENDPOINTS, name) ? ENDPOINTS[name as EndpointName] : undefined;
-    if (!endpoint?.override) refuse(`"${name}" is not a name that can be overridden`);
-    if (typeof call !== 'string' || !CALL.test(call)) refuse(`"${name}" must be like "GET /path/{cluster_id}"`);
-    for (const [, parameter] of (call as string).matchAll(/\{([^}]*)\}/g))
-      if (!['auth_url', 'storage', ...PATH_PARAMETERS].includes(parameter as string))
-        refuse(`"${name}" has the unknown path parameter {${parameter}}`);
-    const unsafe = unsafePart((call as string).replace(/^\w+ (\{auth_url\})?/, '').replace(/\{[^}]*\}/g, '-'));
-    if (unsafe) refuse(`"${name}" holds ${unsafe}`);
-  }
-  return given;
 }
 
 export interface PathSettings {
@@ -119,11 +100,13 @@ export function target(
   ids: Partial<Record<PathParameter, string>>,
   settings: PathSettings,
 ): Target {
-  const [method = '', pattern = ''] = (settings.overrides[name] ?? ENDPOINTS[name].call).split(' ');
+  const [method = '', pattern = ''] = (
+    (settings.overrides as Partial<Record<EndpointName, string>>)[name] ?? ENDPOINTS[name].call
+  ).split(' ');
   const host = pattern.startsWith('{auth_url}') ? 'auth' : 'api';
   const path = pattern
     .replace('{auth_url}', '')
-    .replace('{storage}', settings.storagePath.replace(/\/+$/, ''))
+    .replaceAll('{storage}', settings.storagePath.replace(/\/+$/, ''))
     .replace(/\{([a-z_]+)\}/g, (_, parameter: PathParameter) => segment(parameter, ids[parameter]));
   return { method: method as Method, host, path };
 }

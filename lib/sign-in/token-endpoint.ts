@@ -1,6 +1,6 @@
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
-import { isLoopback } from '../service/loopback';
+import { isLoopback } from '../rules/loopback';
 import { readRetryAfter, refusalError } from '../service/refusals';
 import { number, record, text, type Json } from '../service/wire';
 import type { Clock } from '../time/clock';

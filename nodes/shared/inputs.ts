@@ -1,4 +1,5 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { readAmount } from '../../lib/rules/amounts';
 import { PrintingError } from '../../lib/service/errors';
 
 /** A TypedInput as it stands in a node's settings. */
@@ -62,10 +63,7 @@ function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, ms
 }
 
 /** A setting in seconds or such, as the editor may have saved it: a number or its text; the default where it's neither. */
-export function amount(value: unknown, otherwise: number): number {
-  const given = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof given === 'number' && Number.isFinite(given) && given > 0 ? given : otherwise;
-}
+export const amount = (value: unknown, otherwise: number): number => readAmount(value) ?? otherwise;
 
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';

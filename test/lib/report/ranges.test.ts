@@ -133,7 +133,17 @@ describe('report/ranges', () => {
   });
 
   it('refuses what is no time, and says of which end', () => {
-    const nonsense = ['soon', 'last', 'last days', 'last -1 days', 'last 1.5 days', 'next week', '2026', '2026-13-01'];
+    const nonsense = [
+      'soon',
+      'last',
+      'last days',
+      'last 0 days',
+      'last -1 days',
+      'last 1.5 days',
+      'next week',
+      '2026',
+      '2026-13-01',
+    ];
     const wrong = ['2026-02-30', '2026-02-30T12:00', '2026-06-01T25:00', '12:00', 'constructor', '', true, {}, [], NaN];
     for (const value of [
       ...nonsense,
@@ -157,7 +167,6 @@ describe('report/ranges', () => {
       [noon, noon],
       ['2026-06-02', '2026-06-01'],
       ['2027-01-01', undefined],
-      ['last 0 days', undefined],
     ])
       refused(from, to, /^The report's range is empty: .* check from and to\.$/);
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { isLoopback } from '../../../lib/service/loopback';
+import { isLoopback } from '../../../lib/rules/loopback';
 import { readHost } from '../../../lib/sign-in/hosts';
 
 describe('sign-in/hosts', () => {

@@ -1,0 +1,10 @@
+import { trimmed } from './text';
+
+export const DEFAULT_STORAGE_PATH = '/slicer/v1';
+
+/** The prefix of the storage API without a slash at its end; blank is the default, null what can't be one. */
+export function readStoragePath(value: unknown): string | null {
+  const prefix = trimmed(value) || DEFAULT_STORAGE_PATH;
+  const good = /^(\/[\w.~-]+)+\/?$/.test(prefix) && !prefix.includes('..') && !/\/\.(\/|$)/.test(prefix);
+  return good ? prefix.replace(/\/$/, '') : null;
+}
