@@ -1,5 +1,5 @@
 import type { Service } from '../account/service';
-import { saveFile } from '../files/save-file';
+import { saveFile } from '../files/target-file';
 import { download } from '../http/download';
 import type { Http } from '../http/http';
 import { asPrintingError, PrintingError } from '../service/errors';

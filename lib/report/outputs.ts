@@ -1,5 +1,5 @@
+import { TargetFile } from '../files/target-file';
 import type { Row } from './csv';
-import { FileTarget } from './file-target';
 import type { Memory } from './given-rows';
 
 /** How a report is handed over (reference 3.5). */
@@ -56,15 +56,16 @@ export function asText(): Output {
 }
 
 export function asFile(path: string): Output {
-  const file = new FileTarget(path);
+  let file: TargetFile | undefined;
+  const opened = async () => (file ??= await TargetFile.open(path));
   return {
     most: Infinity,
-    bytes: file.write,
+    bytes: async (part) => (await opened()).write(part),
     end: async () => {
-      await file.finish();
+      await (await opened()).finish();
       return { payload: path, count: null };
     },
-    drop: () => file.drop(),
+    drop: async () => file?.drop(),
   };
 }
 

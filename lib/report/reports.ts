@@ -1,5 +1,6 @@
 import { deadline } from '../time/deadline';
 import type { Service } from '../account/service';
+import { checkTarget } from '../files/target-file';
 import type { Http } from '../http/http';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { StateStore } from '../state/store';
@@ -7,7 +8,6 @@ import { waitBefore } from '../time/backoff';
 import { isoTime, sleep, type Clock } from '../time/clock';
 import { readAllPages } from '../watch/cluster-list';
 import type { Row } from './csv';
-import { checkTarget } from './file-target';
 import { remembering, type Memory } from './given-rows';
 import { orderReport, readReport, type Made } from './order';
 import { asFile, asRows, asStream, asText, type Format, type Output, type Slice } from './outputs';

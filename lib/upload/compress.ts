@@ -1,9 +1,10 @@
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { scratchName, sweepScratch } from '../files/scratch';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import { tap } from './hash';
@@ -22,7 +23,9 @@ export async function compress(
   look: (chunk: Buffer) => void,
   signal: AbortSignal,
 ): Promise<Compressed> {
-  const folder = await mkdtemp(join(tmpdir(), 'remote-printing-')).catch(unwritable);
+  await sweepScratch();
+  const folder = join(tmpdir(), scratchName());
+  await mkdir(folder, { mode: 0o700 }).catch(unwritable);
   const remove = () => rm(folder, { recursive: true, force: true, maxRetries: 3 });
   const path = join(folder, 'compressed');
   try {

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeAPI } from 'node-red';
+import { sweepScratch } from '../../lib/files/scratch';
 import { Http } from '../../lib/http/http';
 import { Authorization } from '../../lib/sign-in/authorization';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
@@ -40,6 +41,8 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   const warn = (sentence: string) => RED.log.warn(`[remote-printing] ${sentence}`);
   const store = new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secretsOf(RED), warn });
   store.sweep().catch(() => warn('The state folder could not be tidied.'));
+  // Never fails.
+  void sweepScratch();
   const http = new Http();
   const endpoint = new TokenEndpoint(http, clock);
   return { clock, userDir, store, http, endpoint, authorization: new Authorization({ store, clock, endpoint }) };

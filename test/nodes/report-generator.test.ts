@@ -229,9 +229,9 @@ describe('nodes/report-generator', () => {
       await writeFile(join(folder, 'file'), '');
       await deploy({ format: 'file', file: 'target', fileType: 'msg' });
       for (const [path, reason] of [
-        [join(folder, 'missing', 'x.csv'), /its folder does not exist/],
-        [join(folder, 'taken'), /it is a folder/],
-        [join(folder, 'file', 'x.csv'), /its folder is a file/],
+        [join(folder, 'missing', 'x.csv'), /no folder for the file/],
+        [join(folder, 'taken'), /not a file but a folder/],
+        [join(folder, 'file', 'x.csv'), /no folder for the file/],
       ] as const)
         assert.match(((await failed('FILE_NOT_WRITABLE', { target: path })).error as Error).message, reason);
       await failed('INVALID_INPUT', {});
