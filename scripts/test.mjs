@@ -1,6 +1,6 @@
 // npm test: everything that must hold before a release, from a fresh clone on. The last line is the sum of all tests and checks.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -73,16 +73,6 @@ function setUp() {
   ensureInstalled(root);
   ensureInstalled(matrix);
   process.env['CHROMIUM_PATH'] = ensureChromium();
-  const samples = resolve(root, '../shared/samples');
-  if (existsSync(samples)) process.env['REMOTE_PRINTING_SAMPLES'] ??= samples;
-}
-
-/** The page that fixes the pack's names lies beside the checkout, where it is kept at all. @returns {Step[]} */
-function contract() {
-  const check = resolve(root, '../shared/check-contract.mjs');
-  if (!existsSync(check)) return [];
-  const registered = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))['node-red'].nodes);
-  return [{ name: 'contract', command: [process.execPath, check, root, '--only', registered.join(',')] }];
 }
 
 /** Sources that hold nothing but types: no test can run a line of them, so they are no part of the coverage. */
@@ -128,11 +118,15 @@ try {
   await all({ name: 'build', command: [node, 'scripts/build.mjs'] });
   await all(
     { name: 'pack', command: [node, 'scripts/check-pack.mjs'], tests: true },
-    ...contract(),
     unit(),
     {
       name: 'packed and in real processes',
       command: mocha({ timeout: 60_000, specs: 'test/runtime/**/*.test.ts' }),
+      tests: true,
+    },
+    {
+      name: 'repository',
+      command: mocha({ timeout: 20_000, specs: 'test/repository/**/*.test.ts' }),
       tests: true,
     },
     { name: 'editor', command: mocha({ timeout: 60_000, specs: 'test/editor/**/*.test.ts' }), tests: true },

@@ -4,8 +4,8 @@ import { STORAGE, type StoredRef } from '../service/stored-file';
 import type { Limits } from '../upload/stored-job';
 
 /**
- * Deletes a stored file. That it can be done stands in the interface (7), the call is not shown there (wire facts 4.4):
- * an account's `paths` override it. Gives the answer's data, mostly none.
+ * Deletes a stored file. The interface says that it can be done, not how (interface, endpoint 7; wire facts 4.4): an
+ * account's `paths` override the call. Gives the answer's data, mostly none.
  */
 export async function removeStored(service: Service, { kind, id }: StoredRef, limits: Limits): Promise<unknown> {
   const { remove, idParameter, inWords } = STORAGE[kind];

@@ -5,8 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { guessSeconds, printSeconds } from '../../simulator/world/gcode-time';
 import { StoredBytes } from '../../simulator/storage/stored-bytes';
 import { Readable } from 'node:stream';
-
-const samples = process.env.REMOTE_PRINTING_SAMPLES ?? '';
+import { samples } from '../helpers/samples';
 
 describe('simulator: how long a print takes', () => {
   const cases: [slicer: string, text: string, seconds: number][] = [

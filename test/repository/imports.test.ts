@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import ts from 'typescript';
+import { root, sources, textOf } from '../helpers/sources';
+
+const MODULE = /\.(ts|mts|mjs|cjs|js)$/;
+
+/** The file that a relative import names; undefined for packages. */
+function resolved(from: string, specifier: string): string | undefined {
+  if (!specifier.startsWith('.')) return undefined;
+  const path = join(dirname(from), specifier).replaceAll('\\', '/');
+  const candidates = [path, `${path}.ts`, `${path}/index.ts`, path.replace(/\.js$/, '.ts')];
+  return candidates.find((file) => existsSync(join(root, file)) && statSync(join(root, file)).isFile());
+}
+
+/** What a module imports: values and types, statically and by `import()`. */
+const importsOf = (path: string, text: string) =>
+  ts.preProcessFile(text, true, true).importedFiles.flatMap(({ fileName }) => resolved(path, fileName) ?? []);
+
+/** Rooms that are being taken apart; a circle that leaves them is one all the same. */
+const UNDER_WORK = /^(lib\/watch|simulator)\//;
+
+/** Each circle once, as the way around it. */
+function circles(imports: Map<string, string[]>): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const way: string[] = [];
+  const visit = (path: string) => {
+    const at = way.indexOf(path);
+    if (at >= 0) found.push([...way.slice(at), path].join(' > '));
+    if (at >= 0 || done.has(path)) return;
+    way.push(path);
+    for (const next of imports.get(path) ?? []) visit(next);
+    way.pop();
+    done.add(path);
+  };
+  for (const path of imports.keys()) visit(path);
+  return found;
+}
+
+describe('imports', () => {
+  it('are seen, types and dynamic ones included', () => {
+    const text = `import { a } from './deadline'; import type { B } from './clock'; type C = import('./backoff').C;
+      export * from '../state/store'; const d = import('../http/http');`;
+    assert.deepEqual(
+      importsOf('lib/time/clock.ts', text).sort(),
+      [
+        'lib/http/http.ts',
+        'lib/state/store.ts',
+        'lib/time/backoff.ts',
+        'lib/time/clock.ts',
+        'lib/time/deadline.ts',
+      ].sort(),
+    );
+    const ring = new Map([
+      ['a', ['b', 'c']],
+      ['b', ['c']],
+      ['c', ['a']],
+    ]);
+    assert.deepEqual(circles(ring), ['a > b > c > a']);
+  });
+
+  it('never go in a circle', () => {
+    const files = sources(MODULE);
+    const imports = new Map(files.map((path) => [path, importsOf(path, textOf(path))]));
+    assert.ok([...imports.values()].flat().length > 1000);
+    const known = (circle: string) => circle.split(' > ').every((path) => UNDER_WORK.test(path));
+    assert.deepEqual(
+      circles(imports).filter((circle) => !known(circle)),
+      [],
+    );
+  });
+});

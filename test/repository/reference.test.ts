@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
+import vm from 'node:vm';
+import { ERROR_CODES } from '../../lib/service/errors';
+import { ENDPOINTS } from '../../lib/service/paths';
+import type { JobState } from '../../lib/service/print-job';
+import type { EventType } from '../../lib/watch/events';
+import { addAdminEndpoints } from '../../nodes/shared/admin';
+import { sources, textOf } from '../helpers/sources';
+
+const page = textOf('docs/reference.md');
+const manifest = JSON.parse(textOf('package.json')) as { name: string; 'node-red': { nodes: Record<string, string> } };
+
+/** What stands under a heading that begins with `title`, up to the next heading of its depth or less. */
+function section(title: string): string {
+  const lines = page.split('\n');
+  const at = lines.findIndex((line) => /^#+ /.test(line) && line.replace(/^#+ /, '').startsWith(title));
+  assert.ok(at >= 0, `no heading ${title}`);
+  const depth = lines[at]!.indexOf(' ');
+  const end = lines.findIndex((line, next) => next > at && /^#+ /.test(line) && line.indexOf(' ') <= depth);
+  return lines.slice(at, end < 0 ? undefined : end).join('\n');
+}
+
+/** The rows of the tables in a part of the page, without their heads. */
+function rows(part: string): string[][] {
+  return part
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) => line.split(/(?<!\\)\|/).slice(1, -1))
+    .map((cells) => cells.map((cell) => cell.trim()))
+    .filter((_, at, lines) => !lines[at]![0]!.startsWith('-') && !lines[at + 1]?.[0]?.startsWith('-'));
+}
+
+const spans = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, span]) => span!);
+
+interface Registered {
+  category: string;
+  defaults: Record<string, { value: unknown }>;
+  credentials?: Record<string, { type: string }>;
+  inputs?: number;
+  outputs?: number;
+}
+
+/** Anything the editor's scripts may touch while they register. */
+const anything: unknown = new Proxy(() => undefined, {
+  get: (_, key) => (key === Symbol.toPrimitive ? () => '' : anything),
+  apply: () => anything,
+});
+
+/** What the forms register, by node type. */
+function registered(): Record<string, Registered> {
+  const found: Record<string, Registered> = {};
+  const RED = { nodes: { registerType: (type: string, definition: Registered) => (found[type] = definition) } };
+  for (const path of sources(/\.html$/, 'nodes').filter((file) => dirname(file) === 'nodes'))
+    for (const [, attributes = '', script = ''] of textOf(path).matchAll(/<script([^>]*)>([\s\S]*?)<\/script>/g))
+      if (!/text\/html|src=/.test(attributes)) vm.runInNewContext(script, { RED, RemotePrinting: anything });
+  return found;
+}
+
+/** What a type's part of the page says of its properties: their default as text. A pair is a value and its type. */
+function described(part: string): Record<string, string> {
+  const properties: Record<string, string> = {};
+  for (const [names = '', value = ''] of rows(part)) {
+    const [name = '', type] = spans(names);
+    const [first = '', second = 'str'] = value.startsWith(',') ? ['', ...spans(value)] : spans(value);
+    properties[name] = first;
+    if (type !== undefined) properties[type] = second;
+  }
+  return properties;
+}
+
+const forms = registered();
+const types = Object.keys(manifest['node-red'].nodes);
+const account = 'remote-printing-account';
+
+describe('docs/reference.md', () => {
+  it('names the package and its node types', () => {
+    assert.ok(spans(section('1. Package')).includes(manifest.name));
+    const named = [...section('2. Node types').matchAll(/^#{3,4} .*`(remote-printing-[\w-]+)`/gm)].map(
+      ([, type]) => type,
+    );
+    assert.deepEqual(named.sort(), [...types].sort());
+    assert.deepEqual(Object.keys(forms).sort(), [...types].sort());
+  });
+
+  for (const type of types) {
+    const heading = type === account ? '2.1' : `\`${type}\``;
+
+    it(`has each property of ${type} with its default`, () => {
+      const { defaults, category } = forms[type]!;
+      const { name, account: link, ...own } = defaults;
+      assert.equal(name?.value, '');
+      assert.equal(link?.value, type === account ? undefined : '');
+      assert.equal(category, type === account ? 'config' : /`([^`]+)`/.exec(section('2. Node types'))![1]);
+      const values = Object.entries(own).map(([property, { value }]) => [property, String(value)]);
+      assert.deepEqual(described(section(heading)), Object.fromEntries(values));
+    });
+
+    if (type === account) continue;
+    it(`counts the inputs and outputs of ${type}`, () => {
+      const [, inputs, outputs] = /\((\d) inputs?, (\d) outputs?/.exec(section(heading))!;
+      assert.deepEqual([forms[type]!.inputs, forms[type]!.outputs], [Number(inputs), Number(outputs)]);
+    });
+  }
+
+  it('has the credentials of the account', () => {
+    const [line = ''] = /Credentials: .*/.exec(section('2.1'))!;
+    const named = [...line.matchAll(/`(\w+)` \((\w+)\)/g)].map(([, name, kind]) => [name, kind]);
+    const { clientId, clientSecret, apiToken, ...more } = forms[account]!.credentials!;
+    const kinds = [clientId, clientSecret, apiToken].map((credential) => credential?.type);
+    assert.deepEqual(named, [
+      ['clientId', kinds[0]],
+      ['clientSecret', kinds[1]],
+      ['apiToken', kinds[2]],
+    ]);
+    assert.deepEqual(Object.keys(more), []);
+  });
+
+  it('has every error code', () => {
+    assert.deepEqual(
+      rows(section('4. Errors')).flatMap(([code = '']) => spans(code)),
+      [...ERROR_CODES],
+    );
+  });
+
+  it('has every event', () => {
+    // Complete by its type: TypeScript asks for each of them.
+    const events: Record<EventType, true> = {
+      'job.queued': true,
+      'job.started': true,
+      'job.paused': true,
+      'job.resumed': true,
+      'job.attention': true,
+      'job.progress': true,
+      'job.finished': true,
+      'job.failed': true,
+      'job.aborted': true,
+      'job.ended': true,
+      'printer.online': true,
+      'printer.offline': true,
+      'printer.status': true,
+      'printer.fault': true,
+      'firmware.available': true,
+      'cluster.added': true,
+      'cluster.removed': true,
+      'cluster.rebound': true,
+    };
+    const named = rows(section('3.3')).flatMap(([type = '']) => spans(type));
+    assert.deepEqual(named.sort(), Object.keys(events).sort());
+  });
+
+  it('has every state of a job', () => {
+    const states: Record<JobState, true> = {
+      waiting: true,
+      approval: true,
+      attention: true,
+      preparing: true,
+      printing: true,
+      paused: true,
+      finishing: true,
+      finished: true,
+      failed: true,
+      aborted: true,
+      unknown: true,
+    };
+    const [, list = ''] = /`state` ours: ([^.]+)\./.exec(section('3.2'))!;
+    assert.deepEqual(spans(list).sort(), Object.keys(states).sort());
+  });
+
+  it('has every admin endpoint with its permission', () => {
+    const found: string[] = [];
+    const add =
+      (method: string) =>
+      (path: string, ...handlers: unknown[]) =>
+        found.push([`${method} ${path.slice(1)}`, ...handlers.filter((one) => typeof one === 'string')].join(' '));
+    const RED = {
+      auth: { needsPermission: (permission: string) => permission },
+      httpAdmin: { get: add('GET'), post: add('POST') },
+    };
+    addAdminEndpoints(RED as never);
+    const named = rows(section('5. Admin endpoints')).map(([call = '', permission = '']) =>
+      [call.replaceAll('`', ''), ...spans(permission).filter((span) => span.startsWith('remote-printing.'))].join(' '),
+    );
+    assert.deepEqual(named.sort(), found.sort());
+  });
+
+  it('has every name that `paths` can override', () => {
+    const [first = ''] = section('7. Names for').split('Values are');
+    const named = spans(first.split('\n').slice(1).join('\n'));
+    const names = Object.entries(ENDPOINTS).flatMap(([name, endpoint]) => ('override' in endpoint ? [name] : []));
+    assert.deepEqual(named.sort(), names.sort());
+  });
+});
