@@ -16,6 +16,10 @@ export function imageType(image: Buffer): string | null {
   return BEGINNINGS.find(begins)?.[0] ?? null;
 }
 
+/** Whether bytes begin as a page or a message does (HTML, XML, JSON), whatever they were said to be. */
+export const isMarkup = (bytes: Buffer): boolean =>
+  /^(\xef\xbb\xbf)?\s*[<{[]/.test(bytes.subarray(0, 256).toString('latin1'));
+
 /** The extension that goes with an image type: `image/jpeg` is `jpg`, `image/x-thing+xml` is `thing`. */
 export function extensionOf(contentType: string): string {
   const name = /^image\/(?:x-)?([a-z\d]{1,10})/.exec(contentType)?.[1] ?? 'img';

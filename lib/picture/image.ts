@@ -1,7 +1,7 @@
 import { download } from '../http/download';
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
-import { imageType } from './image-type';
+import { imageType, isMarkup } from './image-type';
 
 export interface Image {
   bytes: Buffer;
@@ -36,7 +36,7 @@ export async function fetchImage(
   }
   const bytes = Buffer.concat(parts);
   const type = contentType?.startsWith('image/') ? contentType : imageType(bytes);
-  if (bytes.length === 0 || type === null)
+  if (bytes.length === 0 || type === null || isMarkup(bytes))
     throw new PrintingError('SERVICE_ERROR', `What the storage sent is no picture: try again later.`, {
       outcome: 'refused',
     });

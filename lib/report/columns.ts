@@ -1,20 +1,32 @@
 const SEPARATORS = [',', ';', '\t'] as const;
 export type Separator = (typeof SEPARATORS)[number];
 
+/** How a table is written. */
+export interface Shape {
+  separator: Separator;
+  /** What ends its lines. */
+  newlines: string[];
+}
+
 const QUOTE = 0x22;
-const NEWLINES = [0x0a, 0x0d];
+const LF = 0x0a;
+const CR = 0x0d;
+const BY_LF = ['\r\n', '\n'];
 
 /**
- * How the cells of a table are kept apart: by whichever of the three its header line holds most of, outside quotes.
- * Null while the header line isn't all there.
+ * Cells are kept apart by whichever of the three separators the header line holds most of, outside quotes; lines end as
+ * that one does. Null while the header line and what follows its end aren't there.
  */
-export function separatorOf(start: Buffer): Separator | null {
+export function shapeOf(start: Buffer): Shape | null {
   const counts = SEPARATORS.map((separator) => ({ separator, code: separator.charCodeAt(0), count: 0 }));
   let quoted = false;
-  for (const byte of start) {
+  for (const [at, byte] of start.entries()) {
     if (byte === QUOTE) quoted = !quoted;
-    else if (!quoted && NEWLINES.includes(byte)) return most(counts);
-    else if (!quoted) for (const entry of counts) if (entry.code === byte) entry.count++;
+    else if (!quoted && byte === LF) return { separator: most(counts), newlines: BY_LF };
+    else if (!quoted && byte === CR) {
+      if (at + 1 === start.length) return null;
+      return { separator: most(counts), newlines: start[at + 1] === LF ? BY_LF : ['\r'] };
+    } else if (!quoted) for (const entry of counts) if (entry.code === byte) entry.count++;
   }
   return null;
 }

@@ -1,17 +1,18 @@
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
 import { PrintingError } from '../service/errors';
-import { keyBeyond, keysOf, separatorOf } from './columns';
+import { keyBeyond, keysOf, shapeOf, type Shape } from './columns';
 
 /** Cells by column, as they stand in the table. */
 export type Row = Record<string, string>;
 
 /** Longer lines are no lines of a table: a quote was opened there and never closed. */
 const LONGEST_LINE = 1024 * 1024;
+const UNKNOWN: Shape = { separator: ',', newlines: ['\r\n', '\n'] };
 
 /**
  * Reads a CSV table part by part (interface, Report; what the table is like is unknown, wire facts 10): UTF-8 with or
- * without a byte order mark, lines ended by LF or CR LF, cells kept apart by `,`, `;` or a tab. A cell that a line lacks
+ * without a byte order mark, lines ended by LF, CR LF or CR, cells kept apart by `,`, `;` or a tab. A cell that a line lacks
  * is empty, one too many is keyed by its number. `read` and `end` give the rows that were completed, and throw
  * SERVICE_ERROR for what is no table.
  */
@@ -28,9 +29,9 @@ export class CsvReader {
     let parser = this.#parser;
     if (!parser) {
       part = this.#start = Buffer.concat([this.#start, part]);
-      const separator = separatorOf(part) ?? (part.length > LONGEST_LINE ? ',' : null);
-      if (separator === null) return [];
-      parser = this.#begin(separator);
+      const shape = shapeOf(part) ?? (part.length > LONGEST_LINE ? UNKNOWN : null);
+      if (shape === null) return [];
+      parser = this.#begin(shape);
     }
     await new Promise<void>((resolve, reject) => {
       parser.write(part, (error) => (error ? reject(noTable(error)) : resolve()));
@@ -48,11 +49,11 @@ export class CsvReader {
     return this.#take();
   }
 
-  #begin(delimiter: string): Parser {
+  #begin({ separator, newlines }: Shape): Parser {
     const parser = parse({
-      delimiter,
+      delimiter: separator,
       bom: true,
-      record_delimiter: ['\r\n', '\n'],
+      record_delimiter: newlines,
       relax_column_count: true,
       relax_quotes: true,
       skip_empty_lines: true,

@@ -1,4 +1,5 @@
 import type { Service } from '../account/service';
+import { storageAddress } from '../http/storage-address';
 import { PrintingError } from '../service/errors';
 import { STORAGE, storedId, type StoredKind, type StoredRef } from '../service/stored-file';
 import { record, text } from '../service/wire';
@@ -21,16 +22,16 @@ export interface UploadTarget extends StoredRef {
   contentType: string;
 }
 
-/** Announces a file and gets a place for it. Throws SERVICE_ERROR for an answer without one. */
+/** Announces a file and gets an address for it. Throws SERVICE_ERROR for an answer without a safe one. */
 export async function register(service: Service, announced: Announcement, limits: Limits): Promise<UploadTarget> {
   const { kind, name, size, contentType, origin } = announced;
   const { register: endpoint, nameField } = STORAGE[kind];
   const data = { [nameField]: name, file_size: size, content_type: contentType, ...(origin ? { origin } : {}) };
   const answer = record((await service.call(endpoint, { data, what: 'the upload', ...limits })).data);
   const id = storedId(kind, answer);
-  const url = text(answer?.upload_url);
-  if (id === null || url === null || !/^https?:/i.test(url) || !URL.canParse(url)) {
-    const sentence = "The service's answer names no place to upload to: try again later.";
+  const url = storageAddress(answer?.upload_url);
+  if (id === null || url === null) {
+    const sentence = "The service's answer names no usable address to upload to: try again later.";
     throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
   }
   return { kind, id, url, contentType: text(answer?.content_type) ?? contentType };

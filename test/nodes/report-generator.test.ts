@@ -6,6 +6,7 @@ import type { NodeMessage } from 'node-red';
 import type { Row } from '../../lib/report/csv';
 import { startSimulator, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import { OtherStorage } from '../helpers/other-storage';
 
 /** The clusters that rows tell of, in the order of the account. */
 const clustersOf = (msg: NodeMessage) => [...new Set((msg.payload as Row[]).map((row) => row.cluster_id))];
@@ -103,6 +104,23 @@ describe('nodes/report-generator', () => {
       assert.equal(message.clusterId, undefined);
       assert.equal(message.simulated, undefined);
       assert.match(lookOf()?.text as string, /doneRows/);
+    });
+
+    it('reads a table whose lines end by CR alone', async () => {
+      await deploy();
+      const storage = await OtherStorage.start((_request, response) => {
+        response.setHeader('content-type', 'text/csv');
+        response.end('job;status\rone;finished\rtwo;aborted\r');
+      });
+      const set = { 'data.download_url': `${storage.url}/report` };
+      for (const endpoint of ['createReport', 'getReport'] as const) simulator.faults.add({ endpoint, set });
+      const message = await one();
+      assert.deepEqual(rowsOf(message), [
+        { job: 'one', status: 'finished' },
+        { job: 'two', status: 'aborted' },
+      ]);
+      assert.equal(message.rowCount, 2);
+      await storage.stop();
     });
 
     it('reports on all clusters of the last 7 days, where nothing else is said', async () => {

@@ -464,6 +464,15 @@ describe('nodes/upload-and-print', () => {
       assert.ok(count('registerUpload') === 2);
     });
 
+    it('sends no byte to an address of plain http on another machine', async () => {
+      await deploy({ timeout: 1 });
+      const set = { 'data.upload_url': 'http://192.0.2.1/upload?signature=s' };
+      simulator.faults.add({ endpoint: 'registerUpload', times: 'always', set });
+      const { message } = (await failed(payload(), 'SERVICE_ERROR')).error as Error;
+      assert.match(message, /no usable address to upload to/);
+      assert.ok(!message.includes('192.0.2.1'));
+    });
+
     it('gives up in time', async () => {
       await deploy({ timeout: 1 });
       simulator.faults.add({ endpoint: 'storagePut', hang: true, times: 'always' });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
 import { startSimulator, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import { OtherStorage } from '../helpers/other-storage';
 
 const PNG = '89504e470d0a1a0a';
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -312,6 +313,20 @@ describe('nodes/webcam-snapshot', () => {
         assert.equal(error.statusCode, status);
       }
       assert.equal(asked(), 3);
+    });
+
+    it('takes no page for a picture that is only labelled as one', async () => {
+      await deploy();
+      const pages = ['<!doctype html><p>Sign in', '\n<?xml version="1.0"?><Error/>', '{"errors":[]}'];
+      const storage = await OtherStorage.start((_request, response) => {
+        response.setHeader('content-type', 'image/jpeg');
+        response.end(pages[0]);
+      });
+      const set = { 'data.status_details.value.image_url': `${storage.url}/picture` };
+      simulator.faults.add({ endpoint: 'actionStatus', times: 'always', set });
+      for (; pages.length > 0; pages.shift())
+        assert.match(((await failed(here(), 'SERVICE_ERROR')).error as Error).message, /no picture/);
+      await storage.stop();
     });
 
     it('does not wait for a 429 that passes its timeout', async () => {

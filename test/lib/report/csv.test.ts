@@ -59,6 +59,14 @@ describe('report/csv', () => {
     assert.deepEqual(await read('a,b\n1,ä\r\n2,'), wanted, 'both ends of lines in one table');
   });
 
+  it('takes lines that end by CR alone, and keeps a CR in a cell where they end otherwise', async () => {
+    const rows = [{ a: '1', b: 'x\ny' }, { a: '2', b: '' }]; // prettier-ignore
+    assert.deepEqual(await read('a;b\r1;"x\ny"\r\r2;'), { columns: ['a', 'b'], rows });
+    assert.deepEqual(await read('a;b\r1;"x\ny"\r2;\r', 4, 1), { columns: ['a', 'b'], rows });
+    assert.deepEqual(await read('a;b\r'), { columns: ['a', 'b'], rows: [] });
+    assert.deepEqual((await read('a,b\n1,x\ry\n')).rows, [{ a: '1', b: 'x\ry' }]);
+  });
+
   it('reads tables without rows, without a header and without anything', async () => {
     assert.deepEqual(await read('a;b'), { columns: ['a', 'b'], rows: [] });
     assert.deepEqual(await read('a;b\r\n'), { columns: ['a', 'b'], rows: [] });
@@ -120,7 +128,7 @@ describe('report/csv', () => {
     });
     const tables = fc.tuple(
       fc.constantFrom(',', ';', '\t'),
-      fc.constantFrom('\n', '\r\n'),
+      fc.constantFrom('\n', '\r\n', '\r'),
       fc.boolean(),
       fc.array(fc.array(cell, { minLength: 3, maxLength: 3 }), { maxLength: 6 }),
     );

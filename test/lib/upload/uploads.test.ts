@@ -418,17 +418,18 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 1);
     });
 
-    it('ends in SERVICE_ERROR without a place to upload to', async () => {
-      for (const place of [
+    it('ends in SERVICE_ERROR without an address to upload to that is safe', async () => {
+      for (const target of [
         null,
         {},
         [],
         { job_id: 'x' },
         { job_id: 'x', upload_url: 'ftp://host/' },
         { job_id: 'x', upload_url: 'http://' },
+        { job_id: 'x', upload_url: 'http://storage.example/file' },
       ]) {
-        service.turns.push(...Array.from({ length: 5 }, () => () => answer(place)));
-        await fails(send(await file('part.gcode', text(10)), {}), 'SERVICE_ERROR', /no place/);
+        service.turns.push(...Array.from({ length: 5 }, () => () => answer(target)));
+        await fails(send(await file('part.gcode', text(10)), {}), 'SERVICE_ERROR', /no usable address/);
       }
     });
   });

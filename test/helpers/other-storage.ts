@@ -1,0 +1,24 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A storage that is none of the simulator's, and does with each request what the test says. */
+export class OtherStorage {
+  readonly #server: Server;
+  url = '';
+
+  private constructor(listener: RequestListener) {
+    this.#server = createServer(listener);
+  }
+
+  static async start(listener: RequestListener): Promise<OtherStorage> {
+    const storage = new OtherStorage(listener);
+    await new Promise<void>((resolve) => storage.#server.listen(0, '127.0.0.1', resolve));
+    storage.url = `http://127.0.0.1:${(storage.#server.address() as AddressInfo).port}`;
+    return storage;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
