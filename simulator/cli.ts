@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
 import { startSimulator, type SimulatorOptions } from './index';
+import { isUploadMode } from './world/state';
 
 const HELP = `Simulates the remote printing service on four ports of this machine. Open the control host in a browser to watch
 the printers and to change them.
@@ -14,6 +15,7 @@ Usage: remote-printing-simulator [options]
   --printers N               printers in the first workspace (default 3)
   --auto-approve             sign in as the first user at once, without the pages
   --access-token-lifetime S  seconds (default 600)
+  --upload-mode MODE         how files are uploaded: one-time (default), session (goes on where it broke) or plain
   --upload-confirm-delay MS  from the last byte until a stored file says uploaded (default 0)
   --action-delay MS          how long a printer or print job action takes (default 1000)
   --report-delay MS          how long a report takes (default 1000)
@@ -33,6 +35,7 @@ const OPTIONS = {
   printers: { type: 'string' },
   'auto-approve': { type: 'boolean' },
   'access-token-lifetime': { type: 'string' },
+  'upload-mode': { type: 'string' },
   'upload-confirm-delay': { type: 'string' },
   'action-delay': { type: 'string' },
   'report-delay': { type: 'string' },
@@ -82,6 +85,11 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
   number('action-delay', (value) => (options.actionDelay = value), whole);
   number('report-delay', (value) => (options.reportDelay = value), whole);
   number('print-visible-after', (value) => (options.printVisibleAfter = value), whole);
+  const { 'upload-mode': mode } = values;
+  if (mode !== undefined) {
+    if (!isUploadMode(mode)) throw new Error(`--upload-mode can't be ${mode}.`);
+    options.uploadMode = mode;
+  }
   if (values.host !== undefined) options.host = values.host;
   if (values['auto-approve']) options.autoApprove = true;
   if (values['data-dir'] !== undefined) options.dataDir = values['data-dir'];

@@ -10,6 +10,7 @@ import { RequestLog } from './http/request-log';
 import { startOrigin, type Origin, type Route } from './http/server';
 import { SignedUrls } from './storage/signed-urls';
 import { Store } from './world/store';
+import { Sessions } from './storage/sessions';
 import { StoredBytes } from './storage/stored-bytes';
 import { storageRoutes } from './storage/routes';
 import type { ErrorStyle } from './http/refusals';
@@ -36,6 +37,7 @@ export type {
   ReportSwitch,
   RequiredChange,
   StoredJob,
+  UploadMode,
 } from './world/state';
 export type { ClusterRef } from './world/ground';
 export type { World } from './world/world';
@@ -86,7 +88,9 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       clock.anchor();
       store.changed(state);
     };
-    const bytes = new StoredBytes(join(store.folder, 'files'), options.storage !== 'discard');
+    const files = join(store.folder, 'files');
+    const bytes = new StoredBytes(files, options.storage !== 'discard');
+    const sessions = new Sessions(files);
     await bytes.removeParts();
     const world = new World(state, {
       clock,
@@ -96,8 +100,9 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       reportDelay: options.reportDelay ?? 1000,
       changed,
       // A file that can't be removed is in nobody's way.
-      dropBytes: (key) => void bytes.remove(key).catch(() => undefined),
+      dropBytes: (key) => void Promise.allSettled([bytes.remove(key), sessions.remove(key)]),
     });
+    if (options.uploadMode !== undefined) world.setUploadMode(options.uploadMode);
     changed();
     const tokens = new Tokens(state.access, state, client, options.accessTokenLifetime ?? 600, now, changed);
     const faults = new Faults();
@@ -135,7 +140,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
         storageUrl: () => addresses.storageUrl,
       }),
     );
-    addresses.storageUrl = await start('storage', 3, 'xml', storageRoutes({ world, urls, bytes }));
+    addresses.storageUrl = await start('storage', 3, 'xml', storageRoutes({ world, urls, bytes, sessions }));
     addresses.controlUrl = await start(
       'control',
       0,

@@ -1,4 +1,5 @@
 import type { Client } from './auth/tokens';
+import type { UploadMode } from './world/state';
 
 export interface SimulatorOptions {
   /** The control page's port; the account, API and storage hosts take the next three. Default 0: any free ports. */
@@ -15,6 +16,8 @@ export interface SimulatorOptions {
   autoApprove?: boolean;
   /** Real seconds. Default 600. */
   accessTokenLifetime?: number;
+  /** How files are uploaded from now on; see the README. Default `one-time`; a stored world keeps its own. */
+  uploadMode?: UploadMode;
   /** Real ms from the last byte until the record says `uploaded`. Default 0. */
   uploadConfirmDelay?: number;
   /** Real ms that a printer or print job action takes. Default 1000. */

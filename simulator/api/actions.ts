@@ -25,10 +25,11 @@ export function actionRoutes(parts: ApiParts): Route[] {
 
   const dispatch =
     (kind: Action['kind'], parameter: string) =>
-    async ({ request, params }: Call, { organizationId }: { organizationId: string }): Promise<unknown> => {
+    async (call: Call, { organizationId }: { organizationId: string }): Promise<unknown> => {
+      const { params } = call;
       const cluster = world.cluster(params.cluster_id!, organizationId);
       const name = params.action!;
-      const data = (await readData(request, 'Action', actionRule(kind, name).fields)) ?? {};
+      const data = (await readData(call, 'Action', actionRule(kind, name).fields)) ?? {};
       return record(world.dispatch(cluster, { kind, target: params[parameter]!, name, data }));
     };
 

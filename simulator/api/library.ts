@@ -7,6 +7,9 @@ import { signedInRoutes, type ApiParts } from './signed-in';
 import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
 import { checkFileUpload, checkJobUpload, FILE_FIELDS, JOB_FIELDS } from './upload-rules';
 
+/** A session lives for days (wire facts 4.2). */
+const SESSION_LIFETIME = 7 * 24 * 3600_000;
+
 type Wire = Record<string, unknown>;
 
 /** The record of a stored job, with a fresh signed address. */
@@ -20,8 +23,9 @@ function about({ world, users }: ApiParts, file: StoredFile): { uploaded: boolea
 }
 
 function address({ world, urls, storageUrl }: ApiParts, file: StoredFile): Wire {
-  const purpose = world.isUploaded(file) ? 'download' : 'upload';
-  return { [`${purpose}_url`]: storageUrl() + urls.sign(purpose, file.key) };
+  if (world.isUploaded(file)) return { download_url: storageUrl() + urls.sign('download', file.key) };
+  const lifetime = file.uploadMode === 'session' ? SESSION_LIFETIME : undefined;
+  return { upload_url: storageUrl() + urls.sign('upload', file.key, lifetime) };
 }
 
 /** Stored jobs and library files: calls 3 to 7 (wire facts 4). */
@@ -35,8 +39,8 @@ export function libraryRoutes(parts: ApiParts): Route[] {
   });
 
   return [
-    signedIn('registerUpload', 'PUT', '/slicer/v1/jobs/upload', async ({ request }, { userId, organizationId }) => {
-      const data = await readData(request, 'UploadRequest', JOB_FIELDS);
+    signedIn('registerUpload', 'PUT', '/slicer/v1/jobs/upload', async (call, { userId, organizationId }) => {
+      const data = await readData(call, 'UploadRequest', JOB_FIELDS);
       if (!data) throw requiredField('UploadRequest', 'data');
       const wanted = checkJobUpload(data);
       if (wanted.libraryProjectId !== null) world.checkProject(wanted.libraryProjectId, organizationId);
@@ -60,8 +64,8 @@ export function libraryRoutes(parts: ApiParts): Route[] {
       204,
     ),
 
-    signedIn('registerFile', 'PUT', '/slicer/v1/files/upload', async ({ request }, { userId, organizationId }) => {
-      const data = await readData(request, 'UploadRequest', FILE_FIELDS);
+    signedIn('registerFile', 'PUT', '/slicer/v1/files/upload', async (call, { userId, organizationId }) => {
+      const data = await readData(call, 'UploadRequest', FILE_FIELDS);
       if (!data) throw requiredField('UploadRequest', 'data');
       const wanted = checkFileUpload(data);
       if (wanted.libraryProjectId !== null) world.checkProject(wanted.libraryProjectId, organizationId);

@@ -26,11 +26,11 @@ export function maintenanceRoutes(parts: ApiParts): Route[] {
       'maintain',
       'PUT',
       PATH,
-      async ({ request, params }, { userId, organizationId }) => {
-        const codes = (await readData(request, 'Maintenance', ['task_codes']))?.task_codes;
+      async (call, { userId, organizationId }) => {
+        const codes = (await readData(call, 'Maintenance', ['task_codes']))?.task_codes;
         if (codes === undefined) throw requiredField('Maintenance', 'task_codes');
         if (!isList(codes)) throw invalidValue('Maintenance', 'task_codes', 'must be a list of codes', codes);
-        world.maintain(world.cluster(params.cluster_id!, organizationId), codes, userId);
+        world.maintain(world.cluster(call.params.cluster_id!, organizationId), codes, userId);
       },
       204,
     ),

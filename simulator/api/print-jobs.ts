@@ -16,8 +16,9 @@ export function printJobRoutes(parts: ApiParts): Route[] {
   const signedIn = signedInRoutes(parts.tokens);
   const storedJob = storedJobWriter(parts);
   return [
-    signedIn('print', 'POST', `${PATH}/print/{job_id}`, async ({ request, params }, { userId, organizationId }) => {
-      const startNow = (await readData(request, 'PrintRequest', ['start_now']))?.start_now ?? true;
+    signedIn('print', 'POST', `${PATH}/print/{job_id}`, async (call, { userId, organizationId }) => {
+      const { params } = call;
+      const startNow = (await readData(call, 'PrintRequest', ['start_now']))?.start_now ?? true;
       if (typeof startNow !== 'boolean')
         throw invalidValue('PrintRequest', 'start_now', 'must be true or false', startNow);
       const cluster = world.cluster(params.cluster_id!, organizationId);

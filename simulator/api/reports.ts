@@ -15,8 +15,8 @@ export function reportRoutes(parts: ApiParts): Route[] {
     return { data: { report_id: report.reportId, status, ...(status === 'success' ? { download_url: url() } : {}) } };
   };
   return [
-    signedIn('createReport', 'PUT', '/report/v1/reports', async ({ request }, { organizationId }) => {
-      const data = await readData(request, 'ReportRequest', REPORT_FIELDS);
+    signedIn('createReport', 'PUT', '/report/v1/reports', async (call, { organizationId }) => {
+      const data = await readData(call, 'ReportRequest', REPORT_FIELDS);
       if (!data) throw requiredField('ReportRequest', 'data');
       const wanted = checkReport(data);
       for (const id of wanted.clusterIds) world.cluster(id, organizationId);

@@ -29,8 +29,8 @@ export function authRoutes(parts: AuthParts): Route[] {
     method: 'POST',
     path: `/authorize/${path}`,
     errors: 'html',
-    async handle({ request }) {
-      const form = await readForm(request);
+    async handle(call) {
+      const form = await readForm(call);
       return handle(flows.get(form.flow ?? ''), form);
     },
   });
@@ -106,7 +106,7 @@ export function authRoutes(parts: AuthParts): Route[] {
       method: 'POST',
       path: '/token',
       errors: 'oauth',
-      handle: async ({ request }) => ({ status: 200, json: tokens.request(await readForm(request)) }),
+      handle: async (call) => ({ status: 200, json: tokens.request(await readForm(call)) }),
     },
     signedIn('currentUser', '/users/current', ({ request }) => {
       const caller = tokens.caller(request.headers.authorization);

@@ -69,6 +69,7 @@ export function overview(parts: {
       reuse_detections: tokens.reuseDetections,
       expired_status: tokens.expiredStatus,
     },
+    upload_mode: world.uploadMode,
     endpoints: ['*', ...ENDPOINTS],
     faults: faults.list(),
     requests: { count: log.count(), last: log.list().slice(-SHOWN).reverse() },

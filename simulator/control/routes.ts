@@ -29,7 +29,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
     method,
     path,
     async handle(call) {
-      const body = (await readJson(call.request)) ?? {};
+      const body = (await readJson(call)) ?? {};
       if (!isObject(body)) throw bad('The body must be an object.');
       const json = handle(body, call);
       return { status: 200, json: json ?? { ok: true } } satisfies Answer;

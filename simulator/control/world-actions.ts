@@ -1,5 +1,6 @@
 import { MODELS } from '../world/models';
 import { Refusal } from '../http/refusals';
+import { UPLOAD_MODES } from '../world/state';
 import type { ActionSwitch, Cluster, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
 import type { ClusterRef } from '../world/ground';
 import type { World } from '../world/world';
@@ -58,6 +59,7 @@ export function worldActions(world: World): Record<string, Action> {
     actions: (body) => world.setActions(cluster(body), switches<ActionSwitch>(body, ACTION_SWITCH)),
     picture: (body) => world.setPicture(cluster(body), switches<PictureSwitch>(body, PICTURE_SWITCH)),
     reports: (body) => world.setReports(switches<ReportSwitch>(body, REPORT_SWITCH)),
+    'upload-mode': (body) => world.setUploadMode(choice(body, 'value', UPLOAD_MODES)),
     'maintenance-due': (body) => world.setMaintenanceDue(cluster(body), texts(body, 'value')),
     memberships: (body) => world.setMemberships(choice(body, 'value', ['ids', 'objects'])),
     name: (body) => world.setName(cluster(body), body.value === null ? null : text(body, 'value')),

@@ -1,12 +1,14 @@
-import type { IncomingMessage } from 'node:http';
+import type { Call } from './server';
 import { invalidValue, Refusal, requiredField } from './refusals';
 
 const MOST_BYTES = 1024 * 1024;
 
-async function readText(request: IncomingMessage): Promise<string> {
+type Body = Pick<Call, 'request' | 'body'>;
+
+async function readText({ body }: Body): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     size += chunk.length;
     if (size > MOST_BYTES) throw new Refusal(413, 'bodyTooLarge', 'The body is too large.');
     chunks.push(chunk);
@@ -14,15 +16,15 @@ async function readText(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function mediaType(request: IncomingMessage): string {
+function mediaType({ request }: Body): string {
   return (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
 /** The JSON value of a body, `undefined` for an empty one. */
-export async function readJson(request: IncomingMessage): Promise<unknown> {
-  const text = await readText(request);
+export async function readJson(call: Body): Promise<unknown> {
+  const text = await readText(call);
   if (text === '') return undefined;
-  if (mediaType(request) !== 'application/json')
+  if (mediaType(call) !== 'application/json')
     throw new Refusal(415, 'unsupportedMediaType', 'The body must be application/json.');
   try {
     return JSON.parse(text) as unknown;
@@ -33,11 +35,11 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
 
 /** The object in the `data` envelope; `undefined` for an empty body. */
 export async function readData(
-  request: IncomingMessage,
+  call: Body,
   model: string,
   fields: string[],
 ): Promise<Record<string, unknown> | undefined> {
-  const body = await readJson(request);
+  const body = await readJson(call);
   if (body === undefined) return undefined;
   if (!isObject(body) || body.data === undefined) throw requiredField(model, 'data');
   for (const name of Object.keys(body)) if (name !== 'data') throw unexpectedField(model, name);
@@ -48,11 +50,11 @@ export async function readData(
 }
 
 /** A url-encoded form; a field that comes twice is refused (`oauth` and `html` endpoints). */
-export async function readForm(request: IncomingMessage): Promise<Record<string, string>> {
-  if (mediaType(request) !== 'application/x-www-form-urlencoded')
+export async function readForm(call: Body): Promise<Record<string, string>> {
+  if (mediaType(call) !== 'application/x-www-form-urlencoded')
     throw new Refusal(400, 'invalid_request', 'The body must be application/x-www-form-urlencoded.');
   const form: Record<string, string> = {};
-  for (const [name, value] of new URLSearchParams(await readText(request))) {
+  for (const [name, value] of new URLSearchParams(await readText(call))) {
     if (Object.hasOwn(form, name)) throw new Refusal(400, 'invalid_request', `${name} was sent twice.`);
     form[name] = value;
   }

@@ -48,12 +48,14 @@ export interface Fault {
   delay?: number;
   /** Never answers; the connection stays open. */
   hang?: boolean;
-  /** `reset` and `status` strike `before` the work is done (default), or `after` it: the work is done, its answer lost. */
+  /** `hang`, `reset` and `status` strike `before` the work is done (default), or `after` it: only its answer is lost. */
   when?: 'before' | 'after';
   /** Breaks the connection off. */
   reset?: boolean;
-  /** storagePut: breaks the connection off when so many bytes have arrived. */
+  /** Breaks the connection off when so many bytes of the request's body have arrived; a shorter one passes. */
   resetAtByte?: number;
+  /** Reads no further then, and never answers; the connection stays open. */
+  hangAtByte?: number;
   /** Answers this status, with errors in the endpoint's own shape. */
   status?: number;
   /** With `status`: another error code. */
@@ -63,8 +65,15 @@ export interface Fault {
   retryAfter?: number | string;
   /** With `status` (default 502): the page of a proxy instead of JSON. */
   html?: boolean;
-  /** `body`: the answer, a download too, ends in the middle, yet looks complete; `connection`: it is broken off in the middle. */
-  cut?: 'body' | 'connection';
+  /**
+   * The answer, a download too, ends early. `body`: yet it looks complete; `connection`: it is broken off; `hang`: the
+   * rest never comes, the connection stays open.
+   */
+  cut?: 'body' | 'connection' | 'hang';
+  /** With `cut`: so many bytes of the body are sent. Default half of them. */
+  cutAtByte?: number;
+  /** The answer's body comes a byte every so many ms, then blanks: for ever. */
+  trickle?: number;
   /** Sets values in the answer: path (`data.0.name`, `*` for all entries) to value. */
   set?: Record<string, unknown>;
   /** Leaves paths out of the answer. */
@@ -91,12 +100,15 @@ const EFFECTS = [
   'hang',
   'reset',
   'resetAtByte',
+  'hangAtByte',
   'status',
   'code',
   'detail',
   'retryAfter',
   'html',
   'cut',
+  'cutAtByte',
+  'trickle',
   'set',
   'remove',
   'transform',
@@ -167,8 +179,11 @@ function checkFault(fault: Fault): void {
     ['delay', wholeFrom(0), 'a whole number of ms'],
     ['when', oneOf(['before', 'after']), 'before or after'],
     ['resetAtByte', wholeFrom(0), 'a whole number of bytes'],
+    ['hangAtByte', wholeFrom(0), 'a whole number of bytes'],
+    ['cutAtByte', wholeFrom(0), 'a whole number of bytes'],
+    ['trickle', wholeFrom(1), 'a whole number of ms'],
     ['status', (value) => wholeFrom(200)(value) && Number(value) <= 599, 'an HTTP status from 200 to 599'],
-    ['cut', oneOf(['body', 'connection']), 'body or connection'],
+    ['cut', oneOf(['body', 'connection', 'hang']), 'body, connection or hang'],
     ['remove', Array.isArray, 'a list of paths'],
   ];
   for (const [field, fits, rule] of rules)
@@ -177,6 +192,7 @@ function checkFault(fault: Fault): void {
   const effects = Object.keys(given).filter((field) => !['endpoint', 'path', 'after', 'times', 'when'].includes(field));
   const unknown = effects.filter((field) => !EFFECTS.includes(field));
   if (unknown.length > 0) throw new TypeError(`Fault: there is no ${unknown.join(', ')}.`);
+  if (fault.cutAtByte !== undefined && fault.cut === undefined) throw new TypeError('Fault: cutAtByte needs cut.');
   if (effects.length === 0) throw new TypeError(`Fault: it needs one of ${EFFECTS.join(', ')}.`);
 }
 

@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { changeBody, type Fault, type Faults } from './faults';
-import { JSON_TYPE, Refusal, refusalBody, refusalOf, type ErrorStyle } from './refusals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Fault, Faults } from './faults';
+import { Refusal, refusalBody, refusalOf, type ErrorStyle } from './refusals';
+import { BreakOff, FallSilent, receive } from './receive';
 import type { RequestLog } from './request-log';
+import { send, type Answer } from './send';
+
+export type { Answer } from './send';
 
 /** A request as a route sees it. */
 export interface Call {
@@ -13,17 +15,8 @@ export interface Call {
   query: URLSearchParams;
   /** What stands in the path parameters of the path, percent signs decoded. */
   params: Record<string, string>;
-  /** A fault wants the connection to break when so many bytes of the body have arrived. */
-  resetAtByte: number | undefined;
-}
-
-/** One of `json`, `text` and `stream`, or none for an answer without body. */
-export interface Answer {
-  status: number;
-  headers?: Record<string, string>;
-  json?: unknown;
-  text?: string;
-  stream?: Readable;
+  /** The body, as far as a fault lets it arrive. */
+  body: AsyncIterable<Buffer>;
 }
 
 export interface Route {
@@ -54,9 +47,6 @@ export interface Origin {
   url: string;
   close(): Promise<void>;
 }
-
-/** Thrown by a route to break the connection off without an answer. */
-export class BreakOff extends Error {}
 
 /** One listener, that is one host of the service. */
 export async function startOrigin(options: OriginOptions): Promise<Origin> {
@@ -114,6 +104,7 @@ async function serve(
   const style = route?.errors ?? options.errors;
   const log = (status: number): void =>
     options.wire?.log.add({ origin: options.name, endpoint, method, path, status, at: options.now() });
+  const fallSilent = (): void => log(0);
   const breakOff = (): void => {
     log(0);
     request.socket.resetAndDestroy();
@@ -121,23 +112,24 @@ async function serve(
 
   const fault = route === undefined ? undefined : options.wire?.faults.take(endpoint, path);
   if (fault?.delay !== undefined) await sleep(fault.delay, undefined, { signal: closing, ref: false });
-  if (fault?.hang) {
-    log(0);
-    request.resume();
-    return;
-  }
   const strikesFirst = fault !== undefined && fault.when !== 'after';
-  if (strikesFirst && fault.reset) return breakOff();
+  if (strikesFirst && fault.hang) {
+    request.resume();
+    return fallSilent();
+  }
+  if (fault?.resetAtByte === 0 || (strikesFirst && fault.reset)) return breakOff();
+  if (fault?.hangAtByte === 0) return fallSilent();
 
   let answer: Answer;
   try {
     const planned = strikesFirst ? faultAnswer(fault, style) : undefined;
     if (planned) answer = planned;
     else if (route) {
-      const resetAtByte = fault?.resetAtByte;
-      answer = await route.handle({ request, query: url?.searchParams ?? new URLSearchParams(), params, resetAtByte });
+      const body = receive(request, fault);
+      answer = await route.handle({ request, query: url?.searchParams ?? new URLSearchParams(), params, body });
     } else answer = refused(noSuchRoute(allowed), style);
   } catch (error) {
+    if (error instanceof FallSilent) return fallSilent();
     if (error instanceof BreakOff || (request.destroyed && !request.complete)) return breakOff();
     answer = refused(error instanceof Refusal ? error : unexpected(error), style);
   }
@@ -145,14 +137,15 @@ async function serve(
 
   if (fault?.when === 'after') {
     const instead = faultAnswer(fault, style);
-    if (fault.reset || instead) answer.stream?.destroy();
+    if (fault.reset || fault.hang || instead) answer.stream?.destroy();
     if (fault.reset) return breakOff();
+    if (fault.hang) return fallSilent();
     answer = instead ?? answer;
   }
   log(answer.status);
   // Whatever of the body was not asked for is read and dropped, so that the client gets to see the answer.
   request.resume();
-  await send(response, answer, fault);
+  await send(response, answer, fault, closing);
 }
 
 function parseUrl(target: string | undefined): URL | undefined {
@@ -219,47 +212,4 @@ function faultAnswer(fault: Fault, style: ErrorStyle): Answer | undefined {
   const refusal = refusalOf(fault.status ?? 502, fault.code, fault.detail);
   if (fault.retryAfter !== undefined) refusal.headers['retry-after'] = String(fault.retryAfter);
   return refused(refusal, fault.html ? 'html' : style);
-}
-
-async function send(response: ServerResponse, answer: Answer, fault: Fault | undefined): Promise<void> {
-  const headers: Record<string, string> = { 'cache-control': 'no-store', ...answer.headers };
-  if (answer.stream) {
-    const stream = fault?.cut ? cutOff(answer.stream, headers, fault.cut) : answer.stream;
-    response.writeHead(answer.status, headers);
-    await pipeline(stream, response);
-    return;
-  }
-  let body = Buffer.from(answer.text ?? '');
-  if (answer.json !== undefined) {
-    headers['content-type'] ??= JSON_TYPE;
-    body = Buffer.from(JSON.stringify(fault ? changeBody(answer.json, fault) : answer.json));
-  }
-  const half = body.subarray(0, Math.floor(body.length / 2));
-  if (fault?.cut === 'body') body = half;
-  response.writeHead(answer.status, { ...headers, 'content-length': String(body.length) });
-  if (fault?.cut !== 'connection') {
-    response.end(body);
-    return;
-  }
-  response.write(half, () => response.socket?.destroy());
-}
-
-/** Half of a download whose size is known, else its first half KiB. */
-function cutOff(stream: Readable, headers: Record<string, string>, cut: 'body' | 'connection'): Readable {
-  const half = Math.floor(Number(headers['content-length'] ?? 1024) / 2);
-  // The end is to look like one.
-  if (cut === 'body' && headers['content-length'] !== undefined) headers['content-length'] = String(half);
-  async function* firstHalf(): AsyncGenerator<Buffer> {
-    let left = half;
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      yield chunk.subarray(0, left);
-      left -= chunk.length;
-      if (left <= 0) break;
-    }
-    if (cut === 'body') return;
-    // What was sent is to arrive before the connection breaks.
-    await nextTurn();
-    throw new BreakOff();
-  }
-  return Readable.from(firstHalf(), { objectMode: false });
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { iso } from '../world/clock';
-import { BreakOff } from '../http/server';
+import { BreakOff } from '../http/receive';
 import type { ReportSwitch } from '../world/state';
 import type { Line } from '../world/report-lines';
 

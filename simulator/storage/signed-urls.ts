@@ -6,7 +6,7 @@ const LIFETIME = 15 * 60_000;
 
 type Purpose = 'upload' | 'download' | 'image' | 'report';
 
-/** Addresses at the storage host that open without a token, for a quarter of an hour (wire facts 4.2). */
+/** Addresses at the storage host that open without a token, for a quarter of an hour by default (wire facts 4.2). */
 export class SignedUrls {
   constructor(
     private readonly key: string,
@@ -14,8 +14,8 @@ export class SignedUrls {
   ) {}
 
   /** Path and query. */
-  sign(purpose: Purpose, key: string): string {
-    const expires = this.now() + LIFETIME;
+  sign(purpose: Purpose, key: string, lifetime = LIFETIME): string {
+    const expires = this.now() + lifetime;
     return `/${purpose}/${key}?expires=${expires}&signature=${this.signature(purpose, key, String(expires))}`;
   }
 

@@ -1,5 +1,5 @@
 import { recordNotFound } from '../http/refusals';
-import type { LibraryFile, LibraryProject, StoredFile, StoredJob } from './state';
+import type { LibraryFile, LibraryProject, StoredFile, StoredJob, UploadMode } from './state';
 import { Ground } from './ground';
 
 type Announced = Pick<
@@ -72,8 +72,10 @@ export class Library extends Ground {
     return file;
   }
 
-  private announced(): Pick<StoredFile, 'key' | 'createdAt' | 'arrivedAt' | 'uploadedAt' | 'sha256'> {
-    return { key: this.ids.uuid(), createdAt: this.clock.now(), arrivedAt: null, uploadedAt: null, sha256: null };
+  private announced(): Pick<StoredFile, 'key' | 'createdAt' | 'uploadMode' | 'usedAt' | 'uploadedAt' | 'sha256'> {
+    const { uploadMode } = this.state;
+    const createdAt = this.clock.now();
+    return { key: this.ids.uuid(), createdAt, uploadMode, usedAt: null, uploadedAt: null, sha256: null };
   }
 
   /** What lies, or will lie, under a key of the object store. */
@@ -81,11 +83,23 @@ export class Library extends Ground {
     return [...this.state.storedJobs, ...this.state.libraryFiles].find((file) => file.key === key);
   }
 
-  /** The bytes are all there. */
-  arrived(file: StoredFile, { sha256, printSeconds, parsed }: Arrived): void {
-    const now = this.clock.now();
-    Object.assign(file, { sha256, arrivedAt: now, uploadedAt: now + this.options.uploadConfirmDelay });
-    if ('printSeconds' in file) Object.assign(file, { printSeconds, parsed });
+  /** How the files to come are uploaded. */
+  get uploadMode(): UploadMode {
+    return this.state.uploadMode;
+  }
+
+  setUploadMode(uploadMode: UploadMode): void {
+    this.state.uploadMode = uploadMode;
+    this.options.changed();
+  }
+
+  /** Something lies at its upload address. If that is not the whole file, the record says `uploading` for ever. */
+  stored(file: StoredFile, { size, sha256, printSeconds, parsed }: Arrived): void {
+    file.usedAt = this.clock.now();
+    if (size === file.fileSize) {
+      Object.assign(file, { sha256, uploadedAt: file.usedAt + this.options.uploadConfirmDelay });
+      if ('printSeconds' in file) Object.assign(file, { printSeconds, parsed });
+    }
     this.options.changed();
   }
 

@@ -16,6 +16,7 @@ export function newState(seed: number, printers: number, now: number): State {
     projects: [],
     storedJobs: [],
     libraryFiles: [],
+    uploadMode: 'one-time',
     reports: [],
     reportSwitch: {},
     memberships: 'ids',

@@ -12,6 +12,8 @@ export interface State {
   projects: LibraryProject[];
   storedJobs: StoredJob[];
   libraryFiles: LibraryFile[];
+  /** Of the files to come. */
+  uploadMode: UploadMode;
   reports: Report[];
   /** How the reports to come are made. */
   reportSwitch: ReportSwitch;
@@ -74,6 +76,11 @@ export interface Grant {
   revoked: boolean;
 }
 
+/** What kind of address a file is sent to; wire facts 4.2 leave it open. */
+export const UPLOAD_MODES = ['one-time', 'session', 'plain'] as const;
+export type UploadMode = (typeof UPLOAD_MODES)[number];
+export const isUploadMode = (text: string): text is UploadMode => (UPLOAD_MODES as readonly string[]).includes(text);
+
 /** What an uploaded (or announced) file is, whatever is in it. Its bytes lie in `files/<key>`. */
 export interface StoredFile {
   key: string;
@@ -84,8 +91,9 @@ export interface StoredFile {
   origin: string | null;
   libraryProjectId: string | null;
   createdAt: number;
-  /** Real ms since 1970 when all the bytes were there. */
-  arrivedAt: number | null;
+  uploadMode: UploadMode;
+  /** Real ms since 1970 when its upload address was used up: something was stored, the whole file or not. */
+  usedAt: number | null;
   /** Real ms since 1970 from when on the record says `uploaded`. */
   uploadedAt: number | null;
   sha256: string | null;

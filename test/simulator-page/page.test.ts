@@ -123,8 +123,11 @@ describe('simulator: the page of the control host', function () {
     assert.equal(simulator.world.clusters().length, 4);
   });
 
-  it('orders faults, expires tokens, and makes reports', async () => {
+  it('orders faults, expires tokens, switches uploads, and makes reports', async () => {
     await open();
+    await page.getByLabel('The storage host is').selectOption('plain');
+    await said('uploads');
+    assert.equal(simulator.world.uploadMode, 'plain');
     await page.getByLabel('Call').selectOption('print');
     await page.getByLabel('Effect').selectOption('breaks after the work is done');
     await page.getByLabel('Times').selectOption('always');

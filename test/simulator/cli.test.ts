@@ -31,7 +31,13 @@ describe('simulator: command line', function () {
   });
 
   it('ends with 2 and one sentence for arguments that make no sense', async () => {
-    const bad = [['--port', '70000'], ['--nothing'], ['--time-factor', '0'], ['--host', '0.0.0.0']];
+    const bad = [
+      ['--port', '70000'],
+      ['--nothing'],
+      ['--time-factor', '0'],
+      ['--host', '0.0.0.0'],
+      ['--upload-mode', 'cloud'],
+    ];
     for (const { code, out, err } of await Promise.all(bad.map((args) => result(...args)))) {
       assert.equal(code, 2);
       assert.equal(out, '');
@@ -40,7 +46,7 @@ describe('simulator: command line', function () {
   });
 
   it('prints its addresses and closes cleanly on SIGTERM', async () => {
-    const child = run('--printers', '2', '--auto-approve');
+    const child = run('--printers', '2', '--auto-approve', '--upload-mode', 'session');
     const exit = once(child, 'exit');
     const facts: Record<string, string> = {};
     for await (const line of createInterface({ input: child.stdout })) {
@@ -50,6 +56,8 @@ describe('simulator: command line', function () {
     }
     const headers = { authorization: `Bearer ${facts.apiToken!}` };
     assert.equal((await call(`${facts.apiUrl!}/connect/v1/clusters`, { headers })).json.data.length, 2);
+    const state = (await call(`${facts.controlUrl!}/overview`)).json;
+    assert.equal(state.upload_mode, 'session');
     for (const name of ['authUrl', 'storageUrl', 'controlUrl', 'clientId', 'clientSecret', 'username', 'password'])
       assert.ok(facts[name], name);
     child.kill('SIGTERM');

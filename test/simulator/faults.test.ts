@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import type { Fault } from '../../simulator/index';
-import { Bench, call, form, REDIRECT, SCOPE } from './support';
+import { Bench, call, form, REDIRECT, SCOPE, type Reply } from './support';
 
 describe('simulator: faults', () => {
   let bench: Bench;
@@ -107,6 +109,122 @@ describe('simulator: faults', () => {
     await assert.rejects(bench.api('GET', '/connect/v1/clusters'), broken);
   });
 
+  /** A GET that is read as far as it comes. */
+  const open = async (url: string, headers: OutgoingHttpHeaders = {}): Promise<IncomingMessage> => {
+    const [response] = await once(httpRequest(url, { headers, agent: false }).end(), 'response');
+    return response;
+  };
+  const list = (): Promise<IncomingMessage> =>
+    open(`${bench.simulator.apiUrl}/connect/v1/clusters`, { authorization: `Bearer ${bench.token}` });
+  const bytesOf = async (response: IncomingMessage, most: number): Promise<Buffer> => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of response.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      if ((size += chunk.length) >= most) break;
+    }
+    return Buffer.concat(chunks);
+  };
+
+  it('breaks an answer off at any byte', async () => {
+    const whole = (await bench.api('GET', '/connect/v1/clusters')).bytes;
+    for (const at of [0, 1, 1000, whole.length - 1]) {
+      bench.simulator.faults.add({ endpoint: 'clusters', cut: 'connection', cutAtByte: at });
+      const response = await list();
+      assert.equal(response.headers['content-length'], String(whole.length));
+      let size = 0;
+      response.on('data', (chunk: Buffer) => (size += chunk.length));
+      await assert.rejects(once(response, 'end'), broken);
+      assert.equal(size, at);
+    }
+    bench.simulator.faults.add({ endpoint: 'clusters', cut: 'body', cutAtByte: 10 });
+    assert.equal((await bench.api('GET', '/connect/v1/clusters')).text, whole.toString().slice(0, 10));
+  });
+
+  it('breaks a download off at any byte, and ends it early', async () => {
+    const body = Buffer.alloc(300_000, 'G1 X1\n');
+    const id = await bench.upload(body);
+    const { download_url: url } = (await bench.api('GET', `/slicer/v1/jobs/${id}`)).json.data;
+    bench.simulator.faults.add({ endpoint: 'storageGet', cut: 'connection', cutAtByte: 200_001 });
+    const response = await open(url);
+    let size = 0;
+    response.on('data', (chunk: Buffer) => (size += chunk.length));
+    await assert.rejects(once(response, 'end'), broken);
+    assert.equal(size, 200_001);
+    bench.simulator.faults.add({ endpoint: 'storageGet', cut: 'body', cutAtByte: 0 });
+    assert.equal((await call(url)).bytes.length, 0);
+    assert.equal((await call(url)).bytes.length, body.length);
+  });
+
+  it('falls silent in the middle of an answer: the rest never comes', async () => {
+    bench.simulator.faults.add({ endpoint: 'clusters', cut: 'hang', cutAtByte: 7 });
+    const response = await list();
+    assert.equal((await bytesOf(response, 7)).length, 7);
+    // Others are served meanwhile.
+    assert.equal((await bench.api('GET', '/connect/v1/clusters')).status, 200);
+    assert.equal(response.readableLength, 0);
+    assert.equal(response.complete, false);
+    response.destroy();
+  });
+
+  it('trickles an answer, a byte at a time and then blanks, on every host', async () => {
+    const { simulator } = bench;
+    const whole = (await bench.api('GET', '/connect/v1/clusters')).text;
+    simulator.faults.add({ endpoint: '*', trickle: 1, times: 3 });
+    const answers = [
+      await list(),
+      await open(`${simulator.authUrl}/users/current`, { authorization: `Bearer ${bench.token}` }),
+      await open(`${simulator.storageUrl}/download/none`),
+    ];
+    assert.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [200, 200, 403],
+    );
+    for (const answer of answers) assert.equal(answer.headers['content-length'], undefined);
+    assert.equal((await bytesOf(answers[0]!, 20)).toString(), whole.slice(0, 20));
+    const xml = (await bytesOf(answers[2]!, 200)).toString();
+    assert.match(xml, /^<\?xml[^]*<\/Error> +$/);
+    for (const answer of answers) {
+      assert.equal(answer.complete, false);
+      answer.destroy();
+    }
+  });
+
+  it('breaks any request off at a byte, or falls silent there: the work is not done', async () => {
+    const { faults, requests, authUrl } = bench.simulator;
+    const jobId = await bench.upload('G28');
+    const print = (): Promise<Reply> => bench.api('POST', printPath(jobId), { data: { start_now: true } });
+    for (const at of [0, 1, 5]) {
+      faults.add({ endpoint: 'print', resetAtByte: at });
+      await assert.rejects(print(), broken);
+    }
+    faults.add({ endpoint: 'token', resetAtByte: 3 });
+    await assert.rejects(call(`${authUrl}/token`, form({ grant_type: 'refresh_token' })), broken);
+    faults.add({ endpoint: 'clusters', resetAtByte: 0 });
+    await assert.rejects(bench.api('GET', '/connect/v1/clusters'), broken);
+
+    faults.add({ endpoint: 'print', hangAtByte: 5 });
+    const silent = assert.rejects(print(), broken);
+    while (requests.count('print') < 4) await new Promise(setImmediate);
+    assert.deepEqual((await bench.status()).print_jobs, []);
+    // A shorter body passes.
+    faults.add({ endpoint: 'print', resetAtByte: 1000 });
+    assert.equal((await print()).status, 200);
+    await bench.simulator.close();
+    await silent;
+  });
+
+  it('does the work and never answers', async () => {
+    const { faults, requests } = bench.simulator;
+    const jobId = await bench.upload('G28');
+    faults.add({ endpoint: 'print', hang: true, when: 'after' });
+    const silent = assert.rejects(bench.api('POST', printPath(jobId)), broken);
+    while (requests.count('print') < 1) await new Promise(setImmediate);
+    assert.equal((await bench.status()).print_jobs.length, 1);
+    await bench.simulator.close();
+    await silent;
+  });
+
   it('changes answers: nulls, missing fields, anything', async () => {
     const { faults } = bench.simulator;
     faults.add({
@@ -170,6 +288,9 @@ describe('simulator: faults', () => {
       { endpoint: 'print', reset: true, after: -1 },
       { endpoint: 'print', reset: true, when: 'later' },
       { endpoint: 'print', cut: 'half' },
+      { endpoint: 'print', cutAtByte: 5 },
+      { endpoint: 'print', trickle: 0 },
+      { endpoint: 'print', hangAtByte: -1 },
       { endpoint: 'print', statusCode: 500 },
     ];
     for (const fault of bad)

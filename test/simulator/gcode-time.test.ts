@@ -51,7 +51,7 @@ describe('simulator: how long a print takes', () => {
   describe('from bytes that stream by', () => {
     const bytes = new StoredBytes('', false);
     const read = (source: Readable, size: number, contentType = 'text/plain') =>
-      bytes.store('key', source, { contentType, size }, () => undefined);
+      bytes.store('key', source, { contentType, size });
     const filler = Buffer.alloc(3_000_000, 'G1 X1 Y1\n');
 
     it('finds it in the head and in the tail of a long file', async () => {

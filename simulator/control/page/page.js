@@ -36,6 +36,8 @@ const EFFECTS = [
   ['breaks before the work is done', { reset: true }],
   ['breaks after the work is done', { reset: true, when: 'after' }],
   ['half an answer', { cut: 'body' }],
+  ['breaks in the middle of the answer', { cut: 'connection' }],
+  ['a byte a second, for ever', { trickle: 1000 }],
   ['5 s late', { delay: 5000 }],
   ['never answers', { hang: true }],
 ];
@@ -220,8 +222,8 @@ function showAll(world) {
   setText(byId('exchanges'), String(world.tokens.exchanges));
   setText(byId('refreshes'), String(world.tokens.refreshes));
   setText(byId('reuses'), String(world.tokens.reuse_detections));
-  const expired = byId('expired-status');
-  if (expired !== document.activeElement) expired.value = String(world.tokens.expired_status);
+  choose(byId('expired-status'), String(world.tokens.expired_status));
+  choose(byId('upload-mode'), world.upload_mode);
   if (byId('fault-endpoint').length === 0) byId('fault-endpoint').append(...world.endpoints.map(option));
   lines(
     byId('faults'),
@@ -239,6 +241,11 @@ function showAll(world) {
       value.textContent = address;
       byId('addresses').append(term, value);
     }
+}
+
+/** Shows the value, unless somebody may be choosing. */
+function choose(select, value) {
+  if (select !== document.activeElement) select.value = value;
 }
 
 function option(value) {
@@ -278,6 +285,8 @@ document.addEventListener('click', ({ target }) => {
 byId('expired-status').addEventListener('change', ({ target }) =>
   carryOut('expired tokens', 'POST', '/tokens/expired-status', { status: Number(target.value) }),
 );
+
+byId('upload-mode').addEventListener('change', ({ target }) => act('uploads', 'upload-mode', { value: target.value }));
 
 byId('fault-effect').append(...EFFECTS.map(([label]) => option(label)));
 byId('fault-form').addEventListener('submit', (event) => {

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createGunzip, type Gunzip } from 'node:zlib';
+import { guessSeconds, printSeconds } from '../world/gcode-time';
+import type { Arrived } from '../world/library';
+
+const END_BYTES = 64 * 1024;
+/** Bigger packed files are not unpacked: their time is guessed. */
+const UNPACKED_UP_TO = 64 * 1024 * 1024;
+
+/** What is learnt of a file while its bytes pass, without keeping them. */
+export class Digest {
+  private readonly hash = createHash('sha256');
+  private readonly ends = new FileEnds();
+  private readonly packed: Unpacking | undefined;
+  private size = 0;
+
+  constructor(private readonly about: { contentType: string; size: number }) {
+    if (about.contentType === 'application/gzip' && about.size <= UNPACKED_UP_TO) this.packed = unpackInto(this.ends);
+  }
+
+  async add(chunk: Buffer): Promise<void> {
+    this.size += chunk.length;
+    this.hash.update(chunk);
+    if (this.packed) await this.packed.write(chunk);
+    else this.ends.add(chunk);
+  }
+
+  async end(): Promise<Arrived> {
+    await this.packed?.end();
+    const stated = printSeconds(this.ends.text());
+    return {
+      size: this.size,
+      sha256: this.hash.digest('hex'),
+      printSeconds: stated ?? guessSeconds(this.size, this.about.contentType !== 'text/plain'),
+      parsed: stated !== undefined,
+    };
+  }
+
+  /** To be called whether or not it came to its end. */
+  drop(): void {
+    this.packed?.drop();
+  }
+}
+
+/** Remembers the first and the last 64 KiB of what passes: there the slicers write. */
+class FileEnds {
+  private head: Buffer[] = [];
+  private headSize = 0;
+  private tail: Buffer[] = [];
+  private tailSize = 0;
+
+  add(chunk: Buffer): void {
+    if (this.headSize < END_BYTES) {
+      this.head.push(chunk);
+      this.headSize += chunk.length;
+      return;
+    }
+    this.tail.push(chunk);
+    this.tailSize += chunk.length;
+    while (this.tailSize - this.tail[0]!.length >= END_BYTES) this.tailSize -= this.tail.shift()!.length;
+  }
+
+  text(): string {
+    return Buffer.concat([...this.head, ...this.tail]).toString('latin1');
+  }
+}
+
+/** Unpacks while the bytes pass. A file that is no gzip has no ends: that is the file's affair, not an error. */
+interface Unpacking {
+  write(chunk: Buffer): Promise<void>;
+  end(): Promise<void>;
+  drop(): void;
+}
+
+function unpackInto(ends: FileEnds): Unpacking {
+  const gunzip: Gunzip = createGunzip();
+  const closed = once(gunzip, 'close').catch(() => undefined);
+  let broken = false;
+  gunzip.on('error', () => {
+    broken = true;
+  });
+  gunzip.on('data', (chunk: Buffer) => ends.add(chunk));
+  return {
+    async write(chunk) {
+      if (broken || gunzip.write(chunk)) return;
+      await Promise.race([once(gunzip, 'drain').catch(() => undefined), closed]);
+    },
+    async end() {
+      if (!broken) gunzip.end();
+      await closed;
+    },
+    drop: () => void gunzip.destroy(),
+  };
+}
