@@ -1,9 +1,10 @@
-// Holds the README's table of what is covered to the tests: each row has a node and a test, and each test passed.
+// Holds docs/coverage.md to the tests: each row says who feels it and names a test, and each test that is named passed.
 // Usage: node scripts/check-coverage-table.mjs TITLES   TITLES: what test/reporter.cjs wrote to REPORT_TITLES.
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-const HEADING = '## What is covered';
+const INTERFACE = 'The interface';
+const FAULTS = 'Faults that were found';
 /** The interface numbers its endpoints, here #1 to #16: none may be missing from the table. */
 const ENDPOINTS = 16;
 
@@ -22,23 +23,29 @@ for (const line of readFileSync(titles, 'utf8').split('\n')) {
   passed.add(`${file} › ${title}`);
 }
 
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const [, section = ''] = readme.split(`\n${HEADING}\n`);
-const [table = ''] = section.split(/\n## /);
-const rows = table
-  .split('\n')
-  .filter((line) => line.startsWith('|'))
-  .map((line) =>
-    line
-      .split(/(?<!\\)\|/)
-      .slice(1, -1)
-      .map((cell) => cell.trim().replaceAll('\\|', '|')),
-  )
-  // Without the table's own head and the titles of its parts.
-  .filter(([item = '']) => !/^(-+|interface|\*\*.*\*\*)$/.test(item));
+const page = readFileSync(join(root, 'docs/coverage.md'), 'utf8');
+
+/** The rows of the table under a heading, without its head and the titles of its parts. @param {string} heading */
+function rowsOf(heading) {
+  const [, section = ''] = page.split(`\n## ${heading}\n`);
+  const [table = ''] = section.split(/\n## /);
+  return table
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim().replaceAll('\\|', '|')),
+    )
+    .slice(2)
+    .filter(([item = '']) => !/^\*\*.*\*\*$/.test(item));
+}
 
 const problems = [];
 let checked = 0;
+const interfaceRows = rowsOf(INTERFACE);
+const rows = [...interfaceRows, ...rowsOf(FAULTS)];
 for (const [item = '', node = '', tests = ''] of rows) {
   // A title may hold backticks of its own: the code span then has two around it.
   const named = [...tests.matchAll(/(`+) ?(.+?) ?\1(?!`)/g)].map(([, , test = '']) => test);
@@ -50,7 +57,8 @@ for (const [item = '', node = '', tests = ''] of rows) {
   }
 }
 for (let number = 1; number <= ENDPOINTS; number += 1) {
-  if (!rows.some(([item = '']) => item.startsWith(`#${number} `))) problems.push(`endpoint #${number} has no row`);
+  if (!interfaceRows.some(([item = '']) => item.startsWith(`#${number} `)))
+    problems.push(`endpoint #${number} has no row`);
 }
 
 for (const problem of problems) console.log(problem);

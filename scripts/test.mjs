@@ -1,78 +1,45 @@
 // npm test: everything that must hold before a release, from a fresh clone on. The last line is the sum of all tests and checks.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { ensureChromium } from './chromium.mjs';
 import { ensureInstalled } from './install.mjs';
+import { LAYERS, mocha, parts, runtimesOf } from './layers.mjs';
+import { Steps } from './steps.mjs';
 
 const root = resolve(import.meta.dirname, '..');
-const matrix = join(root, 'matrix');
+const scratch = mkdtempSync(join(tmpdir(), 'npm-test-'));
+/** Every test that passed in any of the runs, for docs/coverage.md. */
+const titles = join(scratch, 'passed.jsonl');
+/** What V8 counted. */
+const counts = join(scratch, 'coverage');
+
+const node = process.execPath;
 const bin = (/** @type {string} */ file) => join(root, 'node_modules', file);
-const matrixNode = (/** @type {string} */ name) => join(matrix, 'node_modules', name, 'bin', 'node');
-
-const began = performance.now();
-const sum = { passed: 0, failed: 0 };
-/** Every test that passed in any of the runs, for the README's table of what is covered. */
-const titles = join(mkdtempSync(join(tmpdir(), 'titles-')), 'passed.jsonl');
-
-/**
- * A command that holds or does not. One that runs tests says how many in its output ('N passed, N failed'); else it counts as one.
- * @typedef {{ name: string, command: string[], tests?: boolean, env?: Record<string, string> }} Step
- */
-
-/** @param {Step} step @returns {Promise<boolean>} */
-async function run({ name, command: [program = '', ...args], tests = false, env }) {
-  const start = performance.now();
-  const child = spawn(program, args, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  const read = (/** @type {Buffer} */ chunk) => {
-    output += chunk;
-  };
-  child.stdout.on('data', read);
-  child.stderr.on('data', read);
-  const code = await new Promise((ended) => {
-    child.on('error', (error) => {
-      output += error.message;
-      ended(1);
-    });
-    child.on('close', ended);
-  });
-
-  const [, passed = '0', failed = '0'] = [...output.matchAll(/^(\d+) passed, (\d+) failed/gm)].at(-1) ?? [];
-  const good = code === 0 && (!tests || (Number(passed) > 0 && failed === '0'));
-  sum.passed += tests ? Number(passed) : Number(good);
-  // A run that breaks without naming a failed test (too little coverage, a crash) is one failure.
-  sum.failed += good ? 0 : Math.max(1, Number(failed));
-  const seconds = ((performance.now() - start) / 1000).toFixed(1);
-  console.log(`\n=== ${name}: ${good ? 'good' : 'FAILED'} in ${seconds} s ===\n${output.trim()}`);
-  return good;
-}
-
-/** Runs the steps two at a time; throws once those under way have ended, if any of them is not good. @param {Step[]} steps */
-async function all(...steps) {
-  const waiting = [...steps];
-  let good = true;
-  const worker = async () => {
-    for (let step = waiting.shift(); step && good; step = waiting.shift()) good = (await run(step)) && good;
-  };
-  await Promise.all([worker(), worker()]);
-  if (!good) throw new Error('a step failed');
-}
-
-/** @param {{ node?: string, timeout: number, specs: string }} options */
-const mocha = ({ node = process.execPath, timeout, specs }) => [
-  ...[node, bin('mocha/bin/mocha.js'), '--no-config', '--node-option', 'import=tsx', '--forbid-only'],
-  ...['--reporter', './test/reporter.cjs', '--timeout', String(timeout), specs],
-];
+const steps = new Steps(root);
 
 function setUp() {
   writeFileSync(titles, '');
+  mkdirSync(counts);
   process.env['REPORT_TITLES'] = titles;
+  process.env['REPORT_LINES'] = 'yes';
   ensureInstalled(root);
-  ensureInstalled(matrix);
+  ensureInstalled(join(root, 'matrix'));
   process.env['CHROMIUM_PATH'] = ensureChromium();
+}
+
+/** A step for each runtime of a layer; none where its folder is missing. @param {string} name @returns {import('./steps.mjs').Step[]} */
+function layer(name) {
+  const wanted = LAYERS[name];
+  if (!wanted || !existsSync(join(root, wanted.folder))) return [];
+  const coverage = wanted.covers ? { NODE_V8_COVERAGE: counts } : {};
+  return runtimesOf(wanted).map(({ name: runtime, node: on, env }) => ({
+    name: runtime === '' ? name : `${name}, ${runtime}`,
+    commands: parts(wanted).map((files) => mocha(wanted, on, files)),
+    tests: true,
+    env: { ...env, ...coverage },
+  }));
 }
 
 /** Sources that hold nothing but types: no test can run a line of them, so they are no part of the coverage. */
@@ -89,62 +56,47 @@ function typesOnly() {
   });
 }
 
-function unit() {
+/** @returns {import('./steps.mjs').Step} */
+function coverage() {
   const excluded = typesOnly().flatMap((file) => ['--exclude', file]);
-  const command = [process.execPath, bin('c8/bin/c8.js'), ...excluded, process.execPath, bin('mocha/bin/mocha.js')];
-  return { name: 'unit and nodes, with coverage', command, tests: true };
-}
-
-/** @returns {Step[]} */
-function nodeRed5() {
-  const env = { NODE_RED_PATH: join(matrix, 'node_modules/node-red/lib/red.js') };
-  const specs = 'test/nodes/**/*.test.ts';
-  return ['22', '24'].map((version) => ({
-    name: `nodes on Node-RED 5 and Node ${version}`,
-    command: mocha({ node: matrixNode(`node${version}`), timeout: 5000, specs }),
-    tests: true,
-    env,
-  }));
+  return {
+    name: 'coverage',
+    commands: [[node, bin('c8/bin/c8.js'), 'report', '--temp-directory', counts, ...excluded]],
+  };
 }
 
 try {
   setUp();
-  const node = process.execPath;
-  await all(
-    { name: 'lint', command: [node, bin('eslint/bin/eslint.js'), '.', '--max-warnings', '0'] },
-    { name: 'types', command: [node, bin('typescript/bin/tsc'), '-p', 'tsconfig.json'] },
-    { name: 'format', command: [node, bin('prettier/bin/prettier.cjs'), '--check', '.'] },
+  const sound = await steps.all(
+    { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
+    { name: 'types', commands: [[node, bin('typescript/bin/tsc'), '-p', 'tsconfig.json']] },
+    { name: 'format', commands: [[node, bin('prettier/bin/prettier.cjs'), '--check', '.']] },
+    { name: 'build', commands: [[node, 'scripts/build.mjs']] },
   );
-  await all({ name: 'build', command: [node, 'scripts/build.mjs'] });
-  await all(
-    { name: 'pack', command: [node, 'scripts/check-pack.mjs'], tests: true },
-    unit(),
-    {
-      name: 'packed and in real processes',
-      command: mocha({ timeout: 60_000, specs: 'test/runtime/**/*.test.ts' }),
-      tests: true,
-    },
-    {
-      name: 'repository',
-      command: mocha({ timeout: 20_000, specs: 'test/repository/**/*.test.ts' }),
-      tests: true,
-    },
-    { name: 'editor', command: mocha({ timeout: 60_000, specs: 'test/editor/**/*.test.ts' }), tests: true },
-    {
-      name: "the simulator's page",
-      command: mocha({ timeout: 60_000, specs: 'test/simulator-page/**/*.test.ts' }),
-      tests: true,
-    },
-    ...nodeRed5(),
-  );
-  await all({ name: 'what is covered', command: [node, 'scripts/check-coverage-table.mjs', titles] });
+  // The longest first, so that nothing long is left alone at the end.
+  const good =
+    sound &&
+    (await steps.all(
+      ...layer('runtime'),
+      ...layer('nodes'),
+      ...layer('editor'),
+      ...layer('node-red-5'),
+      ...layer('unit'),
+      ...layer('simulator'),
+      ...layer('faults'),
+      ...layer('page'),
+      ...layer('repository'),
+      { name: 'pack', commands: [[node, 'scripts/check-pack.mjs']], tests: true },
+    ));
+  // With a test that failed, both would complain of it once more.
+  if (good)
+    await steps.all(coverage(), {
+      name: 'what is covered',
+      commands: [[node, 'scripts/check-coverage-table.mjs', titles]],
+    });
 } catch (error) {
-  if (sum.failed === 0) {
-    console.error(String(error));
-    sum.failed = 1;
-  }
-  process.exitCode = 1;
+  steps.fail('npm test', String(error));
 }
-rmSync(resolve(titles, '..'), { recursive: true, force: true });
-console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s in all`);
-console.log(`${sum.passed} passed, ${sum.failed} failed`);
+rmSync(scratch, { recursive: true, force: true });
+if (steps.failed > 0) process.exitCode = 1;
+steps.summary();

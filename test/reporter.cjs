@@ -2,21 +2,55 @@ const { appendFileSync } = require('node:fs');
 const { relative } = require('node:path');
 const { reporters, Runner } = require('mocha');
 
-const { EVENT_TEST_PASS } = Runner.constants;
+const { EVENT_RUN_END, EVENT_TEST_FAIL, EVENT_TEST_PASS } = Runner.constants;
+
+/** With REPORT_LINES a line for each file, when it is done, and one for each failure at once; else mocha's own report. */
+const Base = process.env['REPORT_LINES'] ? reporters.Base : reporters.Spec;
+
+const fileOf = (/** @type {import('mocha').Runnable} */ test) =>
+  relative(process.cwd(), test.file ?? '').replaceAll('\\', '/');
 
 /**
- * Mocha's own report, closed by the one line that CI reads. Where REPORT_TITLES names a file, each test that passed adds
- * a line to it, `{"file": "test/…", "title": "…"}`: scripts/check-coverage-table.mjs holds the README to them.
+ * A report that the one line closes which CI reads. Where REPORT_TITLES names a file, each test that passed adds a line
+ * to it, `{"file": "test/…", "title": "…"}`: scripts/check-coverage-table.mjs holds docs/coverage.md to them.
  */
-module.exports = class Reporter extends reporters.Spec {
+module.exports = class Reporter extends Base {
   /** @param {import('mocha').Runner} runner @param {import('mocha').MochaOptions} options */
   constructor(runner, options) {
     super(runner, options);
     const titles = process.env['REPORT_TITLES'];
-    if (!titles) return;
+    if (titles)
+      runner.on(EVENT_TEST_PASS, (/** @type {import('mocha').Test} */ test) => {
+        appendFileSync(titles, `${JSON.stringify({ file: fileOf(test), title: test.fullTitle() })}\n`);
+      });
+    if (process.env['REPORT_LINES']) this.#lines(runner);
+  }
+
+  /** @param {import('mocha').Runner} runner */
+  #lines(runner) {
+    let file = '';
+    let passed = 0;
+    let began = Date.now();
+    const done = () => {
+      if (passed > 0) console.log(`${file}: ${passed} passed in ${((Date.now() - began) / 1000).toFixed(1)} s`);
+    };
+    const enter = (/** @type {import('mocha').Runnable} */ test) => {
+      const next = fileOf(test);
+      if (next === file) return;
+      done();
+      [file, passed, began] = [next, 0, Date.now() - (test.duration ?? 0)];
+    };
     runner.on(EVENT_TEST_PASS, (/** @type {import('mocha').Test} */ test) => {
-      const file = relative(process.cwd(), test.file ?? '').replaceAll('\\', '/');
-      appendFileSync(titles, `${JSON.stringify({ file, title: test.fullTitle() })}\n`);
+      enter(test);
+      passed += 1;
+    });
+    runner.on(EVENT_TEST_FAIL, (/** @type {import('mocha').Test} */ test, /** @type {Error} */ error) => {
+      enter(test);
+      console.log(`FAILED ${file} › ${test.fullTitle()}: ${error.message.split('\n')[0]}`);
+    });
+    runner.once(EVENT_RUN_END, () => {
+      done();
+      this.epilogue();
     });
   }
 

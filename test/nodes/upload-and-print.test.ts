@@ -493,7 +493,7 @@ describe('nodes/upload-and-print', () => {
       simulator.faults.add({ endpoint: 'print', when: 'before', reset: true });
       const error = await failed(payload({ printKey: 'k' }), 'PRINT_OUTCOME_UNKNOWN');
       assert.equal(error.jobId, simulator.world.storedJobs()[0]?.jobId);
-    }).timeout(10_000);
+    }).timeout(60_000);
 
     it('finds a print whose answer was lost', async () => {
       await deploy();
@@ -534,7 +534,7 @@ describe('nodes/upload-and-print', () => {
     assert.equal(results.all.length, 100);
     assert.equal(simulator.tokens.refreshes, 1);
     assert.equal(simulator.tokens.reuseDetections, 0);
-  }).timeout(20_000);
+  }).timeout(60_000);
 
   it('is redeployed in the middle of an upload without leaving anything behind', async () => {
     await deploy();

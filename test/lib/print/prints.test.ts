@@ -14,7 +14,7 @@ interface Told {
 }
 
 describe('print/prints', function () {
-  this.timeout(15_000);
+  this.timeout(60_000);
   let clock: FastClock;
   let simulator: Simulator;
   let client: Client;

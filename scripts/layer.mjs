@@ -1,0 +1,30 @@
+// npm run test:LAYER [-- FILE … -g TEXT]: one layer of the tests, with whatever it needs; files and mocha's options pick some.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+import { build } from './build.mjs';
+import { ensureChromium } from './chromium.mjs';
+import { ensureInstalled } from './install.mjs';
+import { LAYERS, mocha, runtimesOf } from './layers.mjs';
+
+const root = resolve(import.meta.dirname, '..');
+const [name = '', ...args] = process.argv.slice(2);
+const layer = LAYERS[name];
+if (!layer) {
+  console.error(`Usage: node scripts/layer.mjs ${Object.keys(LAYERS).join('|')} [FILE …] [-g TEXT]`);
+  process.exit(1);
+}
+
+ensureInstalled(root);
+if (layer.needs?.includes('matrix')) ensureInstalled(join(root, 'matrix'));
+if (layer.needs?.includes('build')) build();
+if (layer.needs?.includes('browser')) process.env['CHROMIUM_PATH'] = ensureChromium();
+
+const files = args.some((arg) => existsSync(resolve(root, arg))) ? [] : [`${layer.folder}/**/*.test.ts`];
+for (const { name: runtime, node, env } of runtimesOf(layer)) {
+  if (runtime !== '') console.log(`\n${name} on ${runtime}`);
+  const [program = '', ...rest] = mocha(layer, node, [...files, ...args]);
+  const { status } = spawnSync(program, rest, { cwd: root, env: { ...process.env, ...env }, stdio: 'inherit' });
+  if (status !== 0) process.exitCode = 1;
+}

@@ -1,0 +1,63 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const root = resolve(import.meta.dirname, '..');
+const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules', path);
+
+/**
+ * A layer of tests, in a folder of its own.
+ * @typedef {object} Layer
+ * @property {string} folder
+ * @property {number} [processes] how many share its files in `npm test`; default 1. They wait more than they reckon
+ * @property {number} [timeout] milliseconds for a test that sets none itself; .mocharc.json has the default
+ * @property {boolean} [covers] its runs count for the coverage of the sources
+ * @property {('build' | 'browser' | 'matrix')[]} [needs] what it can't do without
+ * @property {{ name: string, node: string, env: NodeJS.ProcessEnv }[]} [runtimes] where it runs besides, or instead, of this Node.js
+ */
+
+/** @type {Record<string, Layer>} */
+export const LAYERS = {
+  unit: { folder: 'test/lib', processes: 2, covers: true },
+  simulator: { folder: 'test/simulator', processes: 2 },
+  nodes: { folder: 'test/nodes', processes: 3, covers: true },
+  repository: { folder: 'test/repository' },
+  faults: { folder: 'test/faults', processes: 2 },
+  runtime: { folder: 'test/runtime', timeout: 120_000, needs: ['build'] },
+  editor: { folder: 'test/editor', timeout: 120_000, needs: ['build', 'browser'] },
+  page: { folder: 'test/simulator-page', timeout: 120_000, needs: ['browser'] },
+  'node-red-5': {
+    folder: 'test/nodes',
+    processes: 3,
+    needs: ['matrix'],
+    runtimes: ['22', '24'].map((version) => ({
+      name: `Node.js ${version}`,
+      node: matrix(`node${version}/bin/node`),
+      env: { NODE_RED_PATH: matrix('node-red/lib/red.js') },
+    })),
+  },
+};
+
+/** A layer's runs: one on each of its runtimes. @param {Layer} layer */
+export const runtimesOf = (layer) => layer.runtimes ?? [{ name: '', node: process.execPath, env: {} }];
+
+/** The command for some of a layer. @param {Layer} layer @param {string} node @param {string[]} args files and options */
+export const mocha = ({ timeout }, node, args) => [
+  ...[node, join(root, 'node_modules/mocha/bin/mocha.js')],
+  ...(timeout ? ['--timeout', String(timeout)] : []),
+  ...args,
+];
+
+/** The files of a layer, dealt out so that the parts are of about one size. @param {Layer} layer @returns {string[][]} */
+export function parts({ folder, processes = 1 }) {
+  const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => ({ path: join(folder, file), size: statSync(join(root, folder, file)).size }))
+    .sort((one, other) => other.size - one.size);
+  const dealt = Array.from({ length: Math.min(processes, files.length) }, () => ({ paths: [''].slice(1), size: 0 }));
+  for (const { path, size } of files) {
+    const least = dealt.reduce((one, other) => (other.size < one.size ? other : one));
+    least.paths.push(path);
+    least.size += size;
+  }
+  return dealt.map(({ paths }) => paths);
+}

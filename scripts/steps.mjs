@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+/**
+ * Something that must hold: commands that run side by side and all end well. With `tests`, each says how many passed in
+ * its output ('N passed, N failed'); else each counts as one.
+ * @typedef {{ name: string, commands: string[][], tests?: boolean, env?: NodeJS.ProcessEnv }} Step
+ */
+
+/** What a failing run has to say for itself, at most. */
+const LINES = 200;
+
+/** Runs steps two at a time, shows each line as it comes, and tells at the end what failed and why. */
+export class Steps {
+  passed = 0;
+  failed = 0;
+  /** @type {{ name: string, why: string[] }[]} */
+  failures = [];
+  #began = performance.now();
+
+  /** @param {string} cwd */
+  constructor(cwd) {
+    this.cwd = cwd;
+  }
+
+  /** Whether all of them are good. @param {Step[]} steps @returns {Promise<boolean>} */
+  async all(...steps) {
+    const waiting = [...steps];
+    let good = true;
+    const worker = async () => {
+      for (let step = waiting.shift(); step; step = waiting.shift()) good = (await this.#run(step)) && good;
+    };
+    await Promise.all([worker(), worker()]);
+    return good;
+  }
+
+  /** A failure that no command had. @param {string} name @param {string} why */
+  fail(name, why) {
+    this.failed += 1;
+    this.failures.push({ name, why: [why] });
+  }
+
+  summary() {
+    for (const { name, why } of this.failures) console.log(`\n=== FAILED: ${name} ===\n${why.join('\n')}`);
+    console.log(`\n${this.#seconds()} s in all`);
+    console.log(`${this.passed} passed, ${this.failed} failed`);
+  }
+
+  /** @param {Step} step */
+  async #run(step) {
+    const start = performance.now();
+    this.#say(step.name, 'begins');
+    const runs = await Promise.all(step.commands.map((command) => this.#command(step, command)));
+    const good = runs.every((run) => run.good);
+    const passed = runs.reduce((sum, run) => sum + run.passed, 0);
+    const failed = runs.reduce((sum, run) => sum + run.failed, 0);
+    this.passed += passed;
+    this.failed += failed;
+    const tests = step.tests ? `, ${passed} passed, ${failed} failed` : '';
+    const seconds = ((performance.now() - start) / 1000).toFixed(0);
+    this.#say(step.name, `${good ? 'good' : 'FAILED'} after ${seconds} s${tests}`);
+    if (!good) this.failures.push({ name: step.name, why: runs.flatMap((run) => run.why) });
+    return good;
+  }
+
+  /** @param {Step} step @param {string[]} command */
+  async #command({ name, tests = false, env }, [program = '', ...args]) {
+    const child = spawn(program, args, {
+      cwd: this.cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    /** @type {string[]} */
+    const lines = [];
+    let summing = false;
+    const read = (/** @type {string} */ line) => {
+      lines.push(line);
+      // What failed is told in full at the end of all.
+      summing ||= tests && /^ {2}\d+ passing/.test(line);
+      if (!summing && line.trim() !== '') this.#say(name, line);
+    };
+    createInterface({ input: child.stdout }).on('line', read);
+    createInterface({ input: child.stderr }).on('line', read);
+    const code = await new Promise((ended) => {
+      child.on('error', (error) => {
+        read(error.message);
+        ended(1);
+      });
+      child.on('close', ended);
+    });
+
+    const counts = lines.map((line) => /^(\d+) passed, (\d+) failed/.exec(line)).filter((found) => found !== null);
+    const [, passed = '0', failed = '0'] = counts.at(-1) ?? [];
+    const good = code === 0 && (!tests || (Number(passed) > 0 && failed === '0'));
+    const from = lines.findIndex((line) => /^ {2}\d+ failing$/.test(line));
+    return {
+      good,
+      passed: tests ? Number(passed) : Number(good),
+      // A run that breaks without naming a failed test (too little coverage, a crash) is one failure.
+      failed: good ? 0 : Math.max(1, Number(failed)),
+      why: good ? [] : from >= 0 ? lines.slice(from) : lines.slice(-LINES),
+    };
+  }
+
+  #seconds() {
+    return ((performance.now() - this.#began) / 1000).toFixed(0);
+  }
+
+  /** @param {string} name @param {string} line */
+  #say(name, line) {
+    console.log(`${this.#seconds().padStart(4)} s  ${name.padEnd(16)}  ${line}`);
+  }
+}
