@@ -32,7 +32,7 @@ const say = (text) => console.log(text);
 
 /**
  * The simulated service in a process of its own, as `npx remote-printing-simulator` starts it.
- * @returns {Promise<{ authUrl: string, apiUrl: string, clientId: string, clientSecret: string }>}
+ * @returns {Promise<{ authUrl: string, apiUrl: string, controlUrl: string, clientId: string, clientSecret: string }>}
  */
 async function startSimulator() {
   const child = spawn(
@@ -53,8 +53,9 @@ async function startSimulator() {
   for await (const line of createInterface({ input: child.stdout })) {
     const [, name, value] = /^(\w+): +(\S+)$/.exec(line) ?? [];
     if (name && value) facts[name] = value;
-    const { authUrl, apiUrl, clientId, clientSecret } = facts;
-    if (authUrl && apiUrl && clientId && clientSecret) return { authUrl, apiUrl, clientId, clientSecret };
+    const { authUrl, apiUrl, controlUrl, clientId, clientSecret } = facts;
+    if (authUrl && apiUrl && controlUrl && clientId && clientSecret)
+      return { authUrl, apiUrl, controlUrl, clientId, clientSecret };
   }
   throw new Error('the simulator ended before it said where it is');
 }
@@ -138,6 +139,7 @@ async function main() {
   ends.push(() => nodeRed.stop());
   void nodeRed.exited.then(() => end(1));
   say(`Editor: ${nodeRed.url}`);
+  say(`Printers: ${service.controlUrl} (the simulator's page)`);
 
   await signIn(nodeRed.url, account);
   say('Signed in to the simulated service; waiting for its printers.');
