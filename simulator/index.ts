@@ -39,7 +39,7 @@ export type {
   StoredJob,
   UploadMode,
 } from './world/state';
-export type { ClusterRef } from './world/ground';
+export type { ClusterRef } from './world/world-base';
 export type { World } from './world/world';
 
 export interface SimulatedUser {

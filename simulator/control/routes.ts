@@ -16,7 +16,7 @@ export interface ControlParts {
   addresses: () => Record<string, unknown>;
 }
 
-/** The control host, which the real service lacks: a page and an API to look at the world, change it, order faults. */
+/** The control host, which the real service lacks: a page and an API to read the world, change it, add faults. */
 export function controlRoutes(parts: ControlParts): Route[] {
   const { world, tokens, faults, log } = parts;
   const actions = worldActions(world);

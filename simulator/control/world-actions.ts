@@ -2,7 +2,7 @@ import { MODELS } from '../world/models';
 import { Refusal } from '../http/refusals';
 import { UPLOAD_MODES } from '../world/state';
 import type { ActionSwitch, Cluster, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
-import type { ClusterRef } from '../world/ground';
+import type { ClusterRef } from '../world/world-base';
 import type { World } from '../world/world';
 
 type Body = Record<string, unknown>;
@@ -115,7 +115,7 @@ function cluster(body: Body): ClusterRef {
 
 function text(body: Body, name: string): string {
   const value = body[name];
-  if (typeof value !== 'string' || value === '') throw wrong(name, 'a text');
+  if (typeof value !== 'string' || value === '') throw wrong(name, 'a string');
   return value;
 }
 
@@ -148,7 +148,8 @@ function choice<T extends string>(body: Body, name: string, values: readonly T[]
 
 function texts(body: Body, name: string): string[] {
   const value = body[name];
-  if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) throw wrong(name, 'a list of texts');
+  if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string'))
+    throw wrong(name, 'a list of strings');
   return value;
 }
 

@@ -37,7 +37,7 @@ export type Endpoint = (typeof ENDPOINTS)[number];
 /** One thing that goes wrong on the wire. Without any of the effects below, the answer is as always. */
 export interface Fault {
   endpoint: Endpoint | '*';
-  /** Only requests whose path contains this text, an id for example. */
+  /** Only requests whose path contains this string, an id for example. */
   path?: string;
   /** So many matching requests pass unharmed first. Default 0. */
   after?: number;
@@ -48,7 +48,7 @@ export interface Fault {
   delay?: number;
   /** Never answers; the connection stays open. */
   hang?: boolean;
-  /** `hang`, `reset` and `status` strike `before` the work is done (default), or `after` it: only its answer is lost. */
+  /** `hang`, `reset` and `status` happen `before` the work is done (default), or `after` it: only its answer is lost. */
   when?: 'before' | 'after';
   /** Breaks the connection off. */
   reset?: boolean;
@@ -114,7 +114,7 @@ const EFFECTS = [
   'transform',
 ];
 
-/** The faults on order, first come first served; a request is hit by one at most. */
+/** The active faults, first come first served; a request is hit by one at most. */
 export class Faults {
   private active: Active[] = [];
 

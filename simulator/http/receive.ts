@@ -2,16 +2,16 @@ import type { IncomingMessage } from 'node:http';
 import type { Fault } from './faults';
 
 /** Thrown to break the connection off without an answer. */
-export class BreakOff extends Error {}
+export class ResetConnection extends Error {}
 
 /** Thrown to leave the connection open and never answer. */
-export class FallSilent extends Error {}
+export class HangConnection extends Error {}
 
 /** The body of a request, as far as a fault lets it arrive. */
 export function receive(request: IncomingMessage, fault: Fault | undefined): AsyncIterable<Buffer> {
   const { resetAtByte, hangAtByte } = fault ?? {};
-  if (resetAtByte !== undefined) return upTo(resetAtByte, request, BreakOff);
-  if (hangAtByte !== undefined) return upTo(hangAtByte, request, FallSilent);
+  if (resetAtByte !== undefined) return upTo(resetAtByte, request, ResetConnection);
+  if (hangAtByte !== undefined) return upTo(hangAtByte, request, HangConnection);
   return request;
 }
 

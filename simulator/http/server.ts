@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault, Faults } from './faults';
 import { Refusal, refusalBody, refusalOf, type ErrorStyle } from './refusals';
-import { BreakOff, FallSilent, receive } from './receive';
+import { ResetConnection, HangConnection, receive } from './receive';
 import type { RequestLog } from './request-log';
 import { send, type Answer } from './send';
 
@@ -39,7 +39,7 @@ export interface OriginOptions {
   /** Without them, nothing goes wrong here and nothing is noted: the control host. */
   wire?: { faults: Faults; log: RequestLog };
   now: () => number;
-  /** Awaited before each answer: what it tells must be on disk. */
+  /** Awaited before each answer: what it says must be on disk. */
   saved: () => Promise<void>;
 }
 
@@ -104,33 +104,33 @@ async function serve(
   const style = route?.errors ?? options.errors;
   const log = (status: number): void =>
     options.wire?.log.add({ origin: options.name, endpoint, method, path, status, at: options.now() });
-  const fallSilent = (): void => log(0);
-  const breakOff = (): void => {
+  const hangConnection = (): void => log(0);
+  const resetConnection = (): void => {
     log(0);
     request.socket.resetAndDestroy();
   };
 
   const fault = route === undefined ? undefined : options.wire?.faults.take(endpoint, path);
   if (fault?.delay !== undefined) await sleep(fault.delay, undefined, { signal: closing, ref: false });
-  const strikesFirst = fault !== undefined && fault.when !== 'after';
-  if (strikesFirst && fault.hang) {
+  const beforeWork = fault !== undefined && fault.when !== 'after';
+  if (beforeWork && fault.hang) {
     request.resume();
-    return fallSilent();
+    return hangConnection();
   }
-  if (fault?.resetAtByte === 0 || (strikesFirst && fault.reset)) return breakOff();
-  if (fault?.hangAtByte === 0) return fallSilent();
+  if (fault?.resetAtByte === 0 || (beforeWork && fault.reset)) return resetConnection();
+  if (fault?.hangAtByte === 0) return hangConnection();
 
   let answer: Answer;
   try {
-    const planned = strikesFirst ? faultAnswer(fault, style) : undefined;
+    const planned = beforeWork ? faultAnswer(fault, style) : undefined;
     if (planned) answer = planned;
     else if (route) {
       const body = receive(request, fault);
       answer = await route.handle({ request, query: url?.searchParams ?? new URLSearchParams(), params, body });
     } else answer = refused(noSuchRoute(allowed), style);
   } catch (error) {
-    if (error instanceof FallSilent) return fallSilent();
-    if (error instanceof BreakOff || (request.destroyed && !request.complete)) return breakOff();
+    if (error instanceof HangConnection) return hangConnection();
+    if (error instanceof ResetConnection || (request.destroyed && !request.complete)) return resetConnection();
     answer = refused(error instanceof Refusal ? error : unexpected(error), style);
   }
   await options.saved();
@@ -138,8 +138,8 @@ async function serve(
   if (fault?.when === 'after') {
     const instead = faultAnswer(fault, style);
     if (fault.reset || fault.hang || instead) answer.stream?.destroy();
-    if (fault.reset) return breakOff();
-    if (fault.hang) return fallSilent();
+    if (fault.reset) return resetConnection();
+    if (fault.hang) return hangConnection();
     answer = instead ?? answer;
   }
   log(answer.status);

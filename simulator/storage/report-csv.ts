@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { iso } from '../world/clock';
-import { BreakOff } from '../http/receive';
+import { ResetConnection } from '../http/receive';
 import type { ReportSwitch } from '../world/state';
 import type { Line } from '../world/report-lines';
 
@@ -23,7 +23,7 @@ async function* chunks(lines: Iterable<Line>, made: ReportSwitch): AsyncGenerato
       yield bytes.subarray(0, left);
       // The bytes are to arrive before the connection breaks.
       await nextTurn();
-      throw new BreakOff();
+      throw new ResetConnection();
     }
     left -= bytes.length;
     yield bytes;

@@ -39,9 +39,9 @@ export function clusterRecord(cluster: Cluster, moment: Moment): Wire {
   };
 }
 
-/** Wire facts 6: of an offline cluster, no printers and the jobs that were heard of last (15.15). */
+/** Wire facts 6: of an offline cluster, no printers and the jobs that it last reported (15.15). */
 export function statusRecord(cluster: Cluster, moment: Moment): Wire {
-  const { at, now, queue, history } = cluster.lastHeard ?? { ...moment, ...cluster };
+  const { at, now, queue, history } = cluster.lastReport ?? { ...moment, ...cluster };
   const record = (job: PrintJob): Wire =>
     printJobRecord({ ...cluster, online: true, queue, history }, job, { ...moment, at, now });
   return {

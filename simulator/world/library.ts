@@ -1,6 +1,6 @@
 import { recordNotFound } from '../http/refusals';
 import type { LibraryFile, LibraryProject, StoredFile, StoredJob, UploadMode } from './state';
-import { Ground } from './ground';
+import { WorldBase } from './world-base';
 
 type Announced = Pick<
   StoredFile,
@@ -17,7 +17,7 @@ export interface Arrived {
 }
 
 /** Stored jobs (toolpaths) and library files (all the rest). */
-export class Library extends Ground {
+export class Library extends WorldBase {
   storedJobs(organizationId?: string): StoredJob[] {
     return within(this.state.storedJobs, organizationId);
   }

@@ -96,7 +96,7 @@ export function newCluster(
     log: [],
     actions: [],
     maintenance: { since: since.now, done: [], due: [] },
-    lastHeard: null,
+    lastReport: null,
   };
 }
 

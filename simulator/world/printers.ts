@@ -1,6 +1,6 @@
 import { newCluster } from './models';
 import type { ActionSwitch, Cluster, Dispatch, PictureSwitch, PrinterFault, RequiredChange } from './state';
-import type { ClusterRef } from './ground';
+import type { ClusterRef } from './world-base';
 import { Library } from './library';
 
 /** What happens to printers, and how they behave from now on. */
@@ -10,7 +10,7 @@ export class Printers extends Library {
     if (cluster.online === online) return;
     const { queue, history } = cluster;
     const { at, now } = this.moment();
-    cluster.lastHeard = online ? null : structuredClone({ at, now, queue, history });
+    cluster.lastReport = online ? null : structuredClone({ at, now, queue, history });
     cluster.online = online;
     this.options.changed();
   }

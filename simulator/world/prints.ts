@@ -1,7 +1,7 @@
 import { recordNotFound, Refusal } from '../http/refusals';
 import type { Cluster, PrintJob, StoredJob } from './state';
 import { cleanedStatus, end, enter, isActive } from './virtual-printer';
-import type { ClusterRef } from './ground';
+import type { ClusterRef } from './world-base';
 import { Printers } from './printers';
 
 /** More jobs than this can't wait on one cluster. */

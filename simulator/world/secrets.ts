@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** A random URL-safe text, 43 characters. */
+/** A random URL-safe string, 43 characters. */
 export const secret = (): string => randomBytes(32).toString('base64url');
 
 /** Equal texts, in a time that does not tell where they differ. */

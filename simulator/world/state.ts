@@ -17,7 +17,7 @@ export interface State {
   reports: Report[];
   /** How the reports to come are made. */
   reportSwitch: ReportSwitch;
-  /** How `organization_memberships` of the current user looks (wire facts 11). */
+  /** Of what `organization_memberships` of the current user consists (wire facts 11). */
   memberships: 'ids' | 'objects';
   access: AccessState;
 }
@@ -154,8 +154,8 @@ export interface Cluster {
   /** Actions of the last time, the oldest first. */
   actions: Action[];
   maintenance: Maintenance;
-  /** The jobs as the service last heard of them, while the cluster is offline: at virtual `at`, which was `now`. */
-  lastHeard: { at: number; now: number; queue: PrintJob[]; history: PrintJob[] } | null;
+  /** While the cluster is offline: the jobs as it last reported them, at virtual `at`, which was `now`. */
+  lastReport: { at: number; now: number; queue: PrintJob[]; history: PrintJob[] } | null;
 }
 
 export interface Printer {
@@ -233,7 +233,7 @@ export interface PrintJob {
   held: boolean;
   force: boolean;
   changes: RequiredChange[];
-  /** Text of an approver. */
+  /** What the approver wrote. */
   message: string | null;
   /** Real ms since 1970 when it was taken from the queue. */
   deletedAt: number | null;

@@ -46,7 +46,7 @@ export class Store {
     if (!this.lasting) return;
     this.dirty = true;
     this.writing ??= this.writeAll(state);
-    // Whoever awaits `saved` is told of a failure; it must not end the process besides.
+    // Whoever awaits `saved` gets the failure; it must not end the process besides.
     this.writing.catch(() => undefined);
   }
 
@@ -71,7 +71,7 @@ export class Store {
         await rename(`${file}.new`, file);
       }
     } finally {
-      // In the same turn as the last look at `dirty`: no change can slip between.
+      // In the same turn as the last read of `dirty`: no change can slip between.
       this.writing = undefined;
     }
   }

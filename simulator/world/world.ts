@@ -3,7 +3,7 @@ import { checkTaskCodes } from './maintenance';
 import { recordNotFound } from '../http/refusals';
 import { newReport, REPORTS_KEPT, type ReportRequest } from './report';
 import type { Action, Cluster, Report, ReportSwitch, State } from './state';
-import type { ClusterRef } from './ground';
+import type { ClusterRef } from './world-base';
 import { Prints } from './prints';
 
 /**

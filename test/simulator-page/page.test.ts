@@ -123,7 +123,7 @@ describe('simulator: the page of the control host', function () {
     assert.equal(simulator.world.clusters().length, 4);
   });
 
-  it('orders faults, expires tokens, switches uploads, and makes reports', async () => {
+  it('adds faults, expires tokens, switches uploads, and makes reports', async () => {
     await open();
     await page.getByLabel('The storage host is').selectOption('plain');
     await said('uploads');
@@ -131,13 +131,13 @@ describe('simulator: the page of the control host', function () {
     await page.getByLabel('Call').selectOption('print');
     await page.getByLabel('Effect').selectOption('breaks after the work is done');
     await page.getByLabel('Times').selectOption('always');
-    await page.getByRole('button', { name: 'Order it' }).click();
-    await page.getByRole('list', { name: 'Faults on order' }).getByText('print: {').waitFor();
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('list', { name: 'Active faults' }).getByText('print: {').waitFor();
     assert.deepEqual(simulator.faults.list(), [
       { endpoint: 'print', times: 'always', after: 0, reset: true, when: 'after' },
     ]);
-    await page.getByRole('button', { name: 'Take all back' }).click();
-    await said('faults taken back');
+    await page.getByRole('button', { name: 'Remove all' }).click();
+    await said('faults removed');
     assert.deepEqual(simulator.faults.list(), []);
 
     await page.getByLabel('An expired token answers').selectOption('403');

@@ -25,7 +25,7 @@ describe('simulator: control host', () => {
     assert.equal(state.tokens.refreshes, 0);
   });
 
-  it('orders and takes back faults', async () => {
+  it('adds and removes faults', async () => {
     assert.equal(
       (await control('POST', '/faults', { endpoint: 'clusters', status: 500, times: 'always' })).status,
       200,

@@ -15,7 +15,7 @@ describe('simulator: faults', () => {
   const statusPath = (): string => `/connect/v1/clusters/${bench.clusterId()}/status`;
   const printPath = (jobId: string): string => `/connect/v1/clusters/${bench.clusterId()}/print/${jobId}`;
 
-  it('strikes the wanted endpoint so many times, after so many requests', async () => {
+  it('hits the wanted endpoint so many times, after so many requests', async () => {
     const fault = bench.simulator.faults.add({ endpoint: 'clusterStatus', status: 503, after: 1, times: 2 });
     const seen: number[] = [];
     for (let count = 0; count < 4; count++) seen.push((await bench.api('GET', statusPath())).status);
@@ -24,7 +24,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.api('GET', '/connect/v1/clusters')).status, 200);
   });
 
-  it('strikes one cluster alone, always, until it is removed', async () => {
+  it('hits one cluster alone, always, until it is removed', async () => {
     const fault = bench.simulator.faults.add({ endpoint: '*', path: bench.clusterId(1), times: 'always', status: 500 });
     for (let count = 0; count < 3; count++) assert.equal((await bench.api('GET', statusPath())).status, 500);
     assert.equal((await bench.api('GET', `/connect/v1/clusters/${bench.clusterId(2)}/status`)).status, 200);

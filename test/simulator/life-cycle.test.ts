@@ -179,7 +179,7 @@ describe('simulator: the life of a print', () => {
     assert.deepEqual((await bench.status()).printers[0].faults, []);
   });
 
-  it('of an offline cluster tells what was heard last, and goes on unseen', async () => {
+  it('of an offline cluster shows what was reported last, and goes on unseen', async () => {
     const { world } = bench.simulator;
     await bench.print(await bench.upload(ten));
     bench.pass(195);

@@ -165,7 +165,7 @@ describe('simulator: kinds of upload addresses', () => {
       await isWhole(record);
     });
 
-    it('has the file said as uploaded once all bytes came, even if nobody heard of it', async () => {
+    it('says uploaded once all bytes came, even if the answer was lost', async () => {
       const record = await bench.register(body);
       bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: total });
       await assert.rejects(bench.put(record, body));

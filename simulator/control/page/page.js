@@ -60,7 +60,7 @@ const words = (text) => text.replaceAll('_', ' ');
 function say(text, problem = false) {
   const message = byId('message');
   message.classList.toggle('problem', problem);
-  // The same text again is no news.
+  // The same message again is not announced.
   if (message.textContent !== text) message.textContent = text;
 }
 
@@ -165,7 +165,7 @@ function showPicture(figure, printer, cluster) {
 function makePicture() {
   const figure = document.createElement('figure');
   const image = document.createElement('img');
-  // Of many printers, only those in sight are looked at.
+  // Of many printers, only those in sight are loaded.
   image.loading = 'lazy';
   figure.append(image);
   return figure;
@@ -227,7 +227,7 @@ function showAll(world) {
   if (byId('fault-endpoint').length === 0) byId('fault-endpoint').append(...world.endpoints.map(option));
   lines(
     byId('faults'),
-    world.faults.map(({ endpoint, times, ...effect }) => `${endpoint}: ${JSON.stringify(effect)}, ${times} to go`),
+    world.faults.map(({ endpoint, times, ...effect }) => `${endpoint}: ${JSON.stringify(effect)}, ${times} left`),
   );
   setText(byId('request-count'), String(world.requests.count));
   lines(
@@ -293,13 +293,13 @@ byId('fault-form').addEventListener('submit', (event) => {
   event.preventDefault();
   const [label, effect] = EFFECTS[byId('fault-effect').selectedIndex];
   const times = byId('fault-times').value;
-  carryOut(`fault ordered, ${label}`, 'POST', '/faults', {
+  carryOut(`fault added, ${label}`, 'POST', '/faults', {
     endpoint: byId('fault-endpoint').value,
     times: times === 'always' ? times : Number(times),
     ...effect,
   });
 });
-byId('fault-clear').addEventListener('click', () => carryOut('faults taken back', 'DELETE', '/faults'));
+byId('fault-clear').addEventListener('click', () => carryOut('faults removed', 'DELETE', '/faults'));
 
 byId('report-form').addEventListener('submit', (event) => {
   event.preventDefault();

@@ -38,7 +38,7 @@ export function dispatchAction(
   if (reason !== undefined) throw new Refusal(409, 'actionNotPossible', reason);
 
   const { outcome = 'success' } = cluster.actionSwitch;
-  // Without this, a printer does as told but never says so (wire facts 12.6).
+  // Without this, a printer carries out the action but never reports it (wire facts 12.6).
   const silent = outcome === 'stuck' || lacks(cluster, `${kind}_action_response`);
   const action: Action = {
     actionId: about.actionId,

@@ -21,7 +21,7 @@ const quantity = field(
 );
 const message = field(
   'message',
-  'must be a text of at most 1000 characters',
+  'must be a string of at most 1000 characters',
   (value) => typeof value === 'string' && value.length <= 1000,
   true,
 );

@@ -14,7 +14,7 @@ export const PRINTER_ACTIONS: Record<string, PrinterAction> = {
   rename: {
     fields: ['name'],
     capability: 'rename',
-    check: field('name', 'must be a text', isText),
+    check: field('name', 'must be a string', isText),
     take(printer, { cluster }, { name }) {
       printer.name = String(name);
       if (printer === cluster.printers[0]) cluster.friendlyName = String(name);

@@ -24,7 +24,7 @@ export interface WorldOptions {
 }
 
 /** What the parts of the world stand on: state, time, and the clusters as of now. */
-export class Ground {
+export class WorldBase {
   protected readonly clock: SimulatorClock;
   protected readonly ids: Ids;
 
@@ -41,7 +41,7 @@ export class Ground {
     return { at: this.clock.virtual(), now: this.clock.now(), ids: this.ids };
   }
 
-  /** The clusters of all workspaces (or one), as of now. Live objects: to look at, not to change. */
+  /** The clusters of all workspaces (or one), as of now. Live objects: to read, not to change. */
   clusters(organizationId?: string): Cluster[] {
     for (const cluster of this.state.clusters)
       if (catchUp(cluster, { clock: this.clock, ids: this.ids })) this.options.changed();
