@@ -106,6 +106,16 @@ describe('what the repository says of itself', () => {
     assert.deepEqual(lost, []);
   });
 
+  it('says of each decision whether it still holds', () => {
+    const states = sources(/\.md$/, 'docs/adr').map((path) => {
+      const [title = '', , status = ''] = textOf(path).split('\n');
+      const [, by] = /^Status: (?:Accepted|Superseded by ADR (\d+))$/.exec(status) ?? assert.fail(`${path}: ${status}`);
+      const number = Number(/(\d+)-/.exec(path)?.[1]);
+      return title.startsWith(`# ${number}. `) && (by === undefined || adrs.has(Number(by)));
+    });
+    assert.ok(states.length > 0 && states.every(Boolean));
+  });
+
   it('has no link that leads nowhere', () => {
     const lost = sources(/\.md$/).flatMap((path) =>
       all(textOf(path), /\]\(([^)\s]+)\)/g)
