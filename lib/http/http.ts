@@ -43,7 +43,7 @@ export class Http {
     const attempt: Attempt = { begun: false, signal };
     try {
       const options = {
-        method: method as Dispatcher.HttpMethod,
+        method,
         headers: headers ?? {},
         body: body ?? null,
         signal: signal ?? null,
@@ -102,7 +102,7 @@ const markBegun: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (option
 function onBegin(handler: Dispatcher.DispatchHandler, begun: () => void): void {
   // The older and the newer name of the same call; a handler has one of them.
   for (const name of ['onConnect', 'onRequestStart'] as const) {
-    const original = handler[name] as ((...args: unknown[]) => void) | undefined;
+    const original = Reflect.get(handler, name) as ((...args: unknown[]) => void) | undefined;
     if (!original) continue;
     handler[name] = (...args: unknown[]) => {
       begun();

@@ -259,13 +259,13 @@ export class Tokens implements Credentials {
     const { store, accountId, endpoint, settings, clock } = this.#options;
     let renewed: { grant: Grant; at: number } | undefined;
     let refusal: PrintingError | undefined;
-    let ended = false;
+    const now = { ended: false };
     const refresh = async (stored: Grants | undefined): Promise<Grants | undefined> => {
       const current = grantFor(stored, settings);
       // Another instance that shares the store may have been faster.
       if (!current || current.ended || current.accessToken !== refused) return stored;
       const end = (reason: string) => {
-        ended = true;
+        now.ended = true;
         return withGrant(stored, settings, { ...current, ...spent(reason) });
       };
       if (!current.refreshToken) return end('The sign-in has run out and can’t be renewed: sign in again.');
@@ -285,7 +285,7 @@ export class Tokens implements Credentials {
       const stored = await store.update<Grants>(grantKey(accountId), refresh, { insist: true, deadline });
       if (renewed) this.#saved(renewed.at);
       this.#failure = undefined;
-      if (refusal && !ended) this.#block(refusal);
+      if (refusal && !now.ended) this.#block(refusal);
       this.#take(grantFor(stored, settings));
       if (this.#blocked) this.#changes.tell();
       return this.#usable().accessToken;

@@ -74,7 +74,7 @@ export class Deadline {
   /** Waits for something that others wait for too, and that goes on when this wait ends early. */
   wait<T>(shared: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const abort = () => reject(notSent(this.signal.reason) as Error);
+      const abort = () => reject(notSent(this.signal.reason));
       if (this.signal.aborted) return abort();
       this.signal.addEventListener('abort', abort, { once: true });
       shared.then(resolve, reject).finally(() => this.signal.removeEventListener('abort', abort));

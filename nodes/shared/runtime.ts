@@ -44,7 +44,9 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   const warn = (sentence: string) => RED.log.warn(`[remote-printing] ${sentence}`);
   const files = new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secretsOf(RED), warn });
   const store = new InsistentStore(files, clock);
-  const sweep = async () => void (await Promise.all([files.sweep(), sweepScratch()]));
+  const sweep = async () => {
+    await Promise.all([files.sweep(), sweepScratch()]);
+  };
   const upkeep = new Upkeep({ clock, sweep, ended: () => store.close(), warn });
   // What a crash left of big files goes at once; it names the processes that it belongs to, and no time. Never fails.
   void sweepScratch();

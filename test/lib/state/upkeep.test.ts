@@ -13,7 +13,9 @@ describe('state/upkeep', () => {
       sweep: async () => {
         if (++sweeps === 2) throw new Error('unreadable');
       },
-      ended: async () => void ended++,
+      ended: async () => {
+        ended++;
+      },
       warn: (sentence) => warnings.push(sentence),
     });
     const [one, two] = [upkeep.use(), upkeep.use()];
