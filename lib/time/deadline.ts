@@ -114,5 +114,5 @@ export const closed = (): PrintingError =>
 const timeout = (ms: number, cure = "try again or raise the node's timeout"): PrintingError =>
   new PrintingError('TIMEOUT', `The work was not done within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
 
-const notSent = (reason: unknown): unknown =>
-  reason instanceof PrintingError ? withOutcome(reason, 'not-sent') : reason;
+const notSent = (reason: unknown): Error =>
+  reason instanceof PrintingError ? withOutcome(reason, 'not-sent') : (reason as Error);
