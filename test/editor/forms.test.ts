@@ -145,7 +145,7 @@ for (const runtime of editors) {
       await editor.open(id);
       await list.locator('option').nth(3).waitFor({ state: 'attached' });
       const [blank, first = ''] = await list.locator('option').allTextContents();
-      assert.equal(blank, 'all clusters, or msg.clusterId');
+      assert.equal(blank, 'all printers, or msg.clusterId');
       assert.match(first, /^.+ \(.+, (online|offline)\)$/);
       await list.selectOption({ index: 1 });
       const chosen = await list.inputValue();
