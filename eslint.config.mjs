@@ -84,7 +84,7 @@ const node = [
 const globals = (/** @type {string[]} */ names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', 'matrix/', '.demo/', '.dev/', '.cache/'] },
+  { ignores: ['dist/', 'resources/', 'coverage/', 'matrix/', '.demo/', '.dev/', '.cache/'] },
   js.configs.recommended,
   {
     rules: { eqeqeq: 'error', 'no-console': 'error', 'no-unused-vars': ['error', { argsIgnorePattern: '^_' }] },
@@ -165,9 +165,5 @@ export default tseslint.config(
     files: ['nodes/**/*.html'],
     plugins: { html },
     languageOptions: { sourceType: 'script', ecmaVersion: 2022, globals: globals([...browser, 'RemotePrinting']) },
-  },
-  {
-    files: ['resources/**/*.js'],
-    languageOptions: { sourceType: 'script', ecmaVersion: 2022, globals: globals(browser) },
   },
 );

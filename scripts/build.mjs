@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '..');
@@ -11,9 +12,38 @@ export function build() {
     cwd: root,
     stdio: 'inherit',
   });
+  buildEditor();
   copyAssets();
   chmodSync(join(root, 'dist/simulator/cli.js'), 0o755);
   checkRegistered();
+}
+
+/** The script of the forms, and its source map, which stays out of the package: it is for the coverage of its tests. */
+export const editorScript = join(root, 'resources', 'remote-printing-editor.js');
+export const editorSourceMap = join(root, '.cache', 'remote-printing-editor.js.map');
+
+/** Node-RED serves resources/ of the package itself; everything in one classic script, as its html files ask for it. */
+export function buildEditor() {
+  // Not imported above: on a fresh clone it is installed after this file is loaded.
+  /** @type {typeof import('esbuild')} */
+  const { buildSync } = createRequire(import.meta.url)('esbuild');
+  const { outputFiles } = buildSync({
+    entryPoints: [join(root, 'editor/index.ts')],
+    outfile: editorScript,
+    absWorkingDir: root,
+    bundle: true,
+    format: 'iife',
+    target: 'es2020',
+    charset: 'utf8',
+    legalComments: 'none',
+    sourcemap: 'external',
+    write: false,
+  });
+  for (const { path, contents } of outputFiles) {
+    const target = path.endsWith('.map') ? editorSourceMap : editorScript;
+    mkdirSync(resolve(target, '..'), { recursive: true });
+    writeFileSync(target, contents);
+  }
 }
 
 /** Node-RED looks for a node's html, locales and icons beside its registered js. */

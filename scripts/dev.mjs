@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { build } from './build.mjs';
 import { root, startNodeRed } from './node-red.mjs';
 
-const watched = ['nodes', 'lib', 'simulator', 'resources', 'icons', 'examples'];
+const watched = ['nodes', 'editor', 'lib', 'simulator', 'icons', 'examples'];
 
 /** @type {import('./node-red.mjs').RunningNodeRed | undefined} */
 let running;

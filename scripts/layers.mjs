@@ -10,20 +10,21 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @property {string} folder
  * @property {number} [processes] how many share its files in `npm test`; default 1. They wait more than they reckon
  * @property {number} [timeout] milliseconds for a test that sets none itself; .mocharc.json has the default
- * @property {boolean} [covers] its runs count for the coverage of the sources
+ * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] its runs count for the coverage of the sources: the variable
+ *   that says where to put what ran, in Node.js itself or in the browser
  * @property {('build' | 'browser' | 'matrix')[]} [needs] what it can't do without
  * @property {{ name: string, node: string, env: NodeJS.ProcessEnv }[]} [runtimes] where it runs besides, or instead, of this Node.js
  */
 
 /** @type {Record<string, Layer>} */
 export const LAYERS = {
-  unit: { folder: 'test/lib', processes: 2, covers: true },
+  unit: { folder: 'test/lib', processes: 2, covers: 'NODE_V8_COVERAGE' },
   simulator: { folder: 'test/simulator', processes: 2 },
-  nodes: { folder: 'test/nodes', processes: 3, covers: true },
+  nodes: { folder: 'test/nodes', processes: 3, covers: 'NODE_V8_COVERAGE' },
   repository: { folder: 'test/repository' },
   faults: { folder: 'test/faults', processes: 2 },
   runtime: { folder: 'test/runtime', timeout: 120_000, needs: ['build'] },
-  editor: { folder: 'test/editor', timeout: 120_000, needs: ['build', 'browser'] },
+  editor: { folder: 'test/editor', timeout: 120_000, covers: 'EDITOR_COVERAGE', needs: ['build', 'browser'] },
   page: { folder: 'test/simulator-page', timeout: 120_000, needs: ['browser'] },
   'node-red-5': {
     folder: 'test/nodes',

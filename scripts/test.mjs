@@ -1,5 +1,6 @@
 // npm test: everything that must hold before a release, from a fresh clone on. The last line is the sum of all tests and checks.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -33,7 +34,7 @@ function setUp() {
 function layer(name) {
   const wanted = LAYERS[name];
   if (!wanted || !existsSync(join(root, wanted.folder))) return [];
-  const coverage = wanted.covers ? { NODE_V8_COVERAGE: counts } : {};
+  const coverage = wanted.covers ? { [wanted.covers]: counts } : {};
   return runtimesOf(wanted).map(({ name: runtime, node: on, env }) => ({
     name: runtime === '' ? name : `${name}, ${runtime}`,
     commands: parts(wanted).map((files) => mocha(wanted, on, files)),
@@ -44,16 +45,16 @@ function layer(name) {
 
 /** Sources that hold nothing but types: no test can run a line of them, so they are no part of the coverage. */
 function typesOnly() {
-  const boilerplate =
-    /"use strict";|Object\.defineProperty\(exports, "__esModule", \{ value: true \}\);|\/\*[\s\S]*?\*\/|\/\/.*/g;
-  const sources = ['lib', 'nodes'].flatMap((folder) =>
+  /** @type {typeof import('esbuild')} */
+  const { transformSync } = createRequire(import.meta.url)('esbuild');
+  const sources = ['lib', 'nodes', 'editor'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
   );
-  return sources.filter((file) => {
-    if (!file.endsWith('.ts')) return false;
-    const built = readFileSync(join(root, 'dist', file.replace(/\.ts$/, '.js')), 'utf8');
-    return built.replace(boilerplate, '').trim() === '';
-  });
+  return sources.filter(
+    (file) =>
+      file.endsWith('.ts') &&
+      transformSync(readFileSync(join(root, file), 'utf8'), { loader: 'ts' }).code.trim() === '',
+  );
 }
 
 /** @returns {import('./steps.mjs').Step} */

@@ -42,15 +42,13 @@ export interface AccountSettings {
 }
 
 /** Throws NOT_CONFIGURED with a sentence that names the first thing missing or malformed. */
-export function readSettings(config: AccountConfig, { simulated = false } = {}): AccountSettings {
+export function readSettings(config: AccountConfig): AccountSettings {
   const isStatic = config.signIn === 'token';
   return {
     apiUrl: readHost(config.apiUrl, 'API host'),
     authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, 'account host'),
     paths: { storagePath: readPrefix(config.storagePath), overrides: readOverrides(config.paths) },
-    signIn: isStatic
-      ? { apiToken: readToken(config.apiToken) }
-      : { ...readSignIn(config), ...(simulated && { simulated }) },
+    signIn: isStatic ? { apiToken: readToken(config.apiToken) } : readSignIn(config),
     origin: readOrigin(config.origin),
     organizationId: trimmed(config.organizationId),
   };

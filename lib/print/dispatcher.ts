@@ -1,10 +1,10 @@
-import { Deadline } from '../time/deadline';
+import { deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { record, text } from '../service/wire';
 import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
-import type { Clock } from '../time/clock';
+import { sleep, type Clock } from '../time/clock';
 import type { Dispatched, Entry, Ledger } from './ledger';
 
 export interface DispatchRequest {
@@ -16,8 +16,10 @@ export interface DispatchRequest {
   printKey: string;
   /** Kept with the print key, for repeats. */
   note: unknown;
-  /** Ends the work before the call is made; a call under way is never broken off by the node's close. */
-  deadline: Deadline;
+  /** Ends the work before the call is made; a call under way is never broken off by it. */
+  signal: AbortSignal;
+  /** Monotonic time by which the outcome must be told. */
+  until: number;
 }
 
 /** A dispatch with the service's own answer, where there was one. */
@@ -51,7 +53,7 @@ export class Dispatcher {
     const { clusterId, jobId, printKey } = request;
     return this.#ledger.holdJob(clusterId, jobId, async () => {
       const known = await this.#known(request);
-      request.deadline.throwIfOver();
+      request.signal.throwIfAborted();
       const entry: Entry = { jobId, begunAt: this.#clock.now(), known, note: request.note };
       if (!printKey) return this.#send(request, known);
       await this.#ledger.begin(clusterId, printKey, entry);
@@ -69,12 +71,12 @@ export class Dispatcher {
   }
 
   /** Looks for the print of an earlier attempt whose outcome is not known. Null: nothing is there. */
-  lookAgain(request: { clusterId: string; printKey: string; entry: Entry; deadline: Deadline }) {
-    const { clusterId, printKey, entry, deadline } = request;
+  lookAgain(request: { clusterId: string; printKey: string; entry: Entry; signal: AbortSignal; until: number }) {
+    const { clusterId, printKey, entry, signal, until } = request;
     return this.#ledger.holdJob(clusterId, entry.jobId, async () => {
       const settled = async () => (await this.#ledger.find(clusterId, printKey))?.done;
-      const found = await this.#look({ clusterId, jobId: entry.jobId, known: entry.known, deadline, settled });
-      deadline.throwIfOver();
+      const found = await this.#look({ clusterId, jobId: entry.jobId, known: entry.known, signal, until, settled });
+      signal.throwIfAborted();
       if (found) await this.#ledger.settle(clusterId, printKey, found);
       return found;
     });
@@ -91,28 +93,29 @@ export class Dispatcher {
   }
 
   /** Printings of the job that are there before the call; the cluster must answer, or nothing is sent. */
-  async #known({ clusterId, jobId, deadline }: DispatchRequest): Promise<string[]> {
-    const printings = await this.#printings(clusterId, deadline);
+  async #known({ clusterId, jobId, signal, until }: DispatchRequest): Promise<string[]> {
+    const printings = await this.#printings(clusterId, { signal, until });
     const seen = printings
       .filter((printing) => printing.jobId === jobId)
       .flatMap(({ clusterJobId }) => clusterJobId ?? []);
     return [...new Set([...seen, ...(await this.#ledger.claims(clusterId, jobId))])];
   }
 
-  async #send({ clusterId, jobId, startNow, deadline }: DispatchRequest, known: string[]): Promise<Answered> {
+  async #send({ clusterId, jobId, startNow, signal, until }: DispatchRequest, known: string[]): Promise<Answered> {
     let answer;
-    const limit = new Deadline(this.#clock, { ms: deadline.remaining() });
+    const limit = deadline(this.#clock, Math.max(0, until - this.#clock.monotonic()) / 1000);
     try {
       answer = await this.#service.call('print', {
         ids: { cluster_id: clusterId, job_id: jobId },
         data: startNow ? {} : { start_now: false },
         what: 'the print',
-        deadline: limit,
+        signal: limit.signal,
+        until,
       });
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (error.outcome !== 'unknown') throw error;
-      const found = await this.#look({ clusterId, jobId, known, deadline });
+      const found = await this.#look({ clusterId, jobId, known, signal, until });
       if (found) return found;
       throw new PrintingError(
         'PRINT_OUTCOME_UNKNOWN',
@@ -120,13 +123,13 @@ export class Dispatcher {
         { cause: error, statusCode: error.statusCode, serviceCode: error.serviceCode, ids: { clusterId, jobId } },
       );
     } finally {
-      limit.end();
+      limit.clear();
     }
-    return this.#accepted({ clusterId, jobId, known, deadline }, answer.data);
+    return this.#accepted({ clusterId, jobId, known, signal, until }, answer.data);
   }
 
   async #accepted(
-    look: { clusterId: string; jobId: string; known: string[]; deadline: Deadline },
+    look: { clusterId: string; jobId: string; known: string[]; signal: AbortSignal; until: number },
     data: unknown,
   ): Promise<Answered> {
     const { clusterId, jobId } = look;
@@ -154,23 +157,20 @@ export class Dispatcher {
     clusterId: string;
     jobId: string;
     known: string[];
-    deadline: Deadline;
+    signal: AbortSignal;
+    until: number;
     settled?: () => Promise<Dispatched | undefined>;
   }): Promise<Dispatched | null> {
-    const limit = look.deadline.within(LOOK_FOR);
-    try {
-      for (let turn = 0; ; turn++) {
-        const settled = await look.settled?.();
-        if (settled) return settled;
-        const printings = await this.#printings(look.clusterId, limit).catch(() => []);
-        const found = await this.#pick(look.clusterId, look.jobId, look.known, printings);
-        if (found) return found;
-        const wait = waitBefore(turn, WORK_IN_PROGRESS);
-        if (!limit.allows(wait)) return null;
-        await limit.sleep(wait).catch(() => undefined);
-      }
-    } finally {
-      limit.end();
+    const until = Math.min(look.until, this.#clock.monotonic() + LOOK_FOR);
+    for (let turn = 0; ; turn++) {
+      const settled = await look.settled?.();
+      if (settled) return settled;
+      const printings = await this.#printings(look.clusterId, { signal: look.signal, until }).catch(() => []);
+      const found = await this.#pick(look.clusterId, look.jobId, look.known, printings);
+      if (found) return found;
+      const wait = waitBefore(turn, WORK_IN_PROGRESS);
+      if (look.signal.aborted || this.#clock.monotonic() + wait > until) return null;
+      await sleep(this.#clock, wait, look.signal).catch(() => undefined);
     }
   }
 
@@ -191,11 +191,11 @@ export class Dispatcher {
     return this.#ledger.claim(clusterId, jobId, candidates).catch(() => candidates[0] ?? null);
   }
 
-  async #printings(clusterId: string, deadline: Deadline): Promise<PrintJob[]> {
+  async #printings(clusterId: string, limits: { signal: AbortSignal; until: number }): Promise<PrintJob[]> {
     const { data } = await this.#service.call('clusterStatus', {
       ids: { cluster_id: clusterId },
       what: 'the cluster',
-      deadline,
+      ...limits,
     });
     const status = record(data);
     return [...readPrintJobs(status?.print_jobs, clusterId), ...readPrintJobs(status?.recently_completed, clusterId)];

@@ -1,5 +1,5 @@
 import { currentUser, readCurrentUser } from '../account/current-user';
-import type { Deadline } from '../time/deadline';
+import { deadline } from '../time/deadline';
 import { readPages } from '../account/pages';
 import type { Service } from '../account/service';
 import { readFile } from '../library/library';
@@ -31,8 +31,12 @@ export interface QueryAnswer {
   ids: Ids;
 }
 
+/** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
+const PATIENCE = 60;
+
 interface Limits {
-  deadline: Deadline;
+  signal: AbortSignal;
+  until: number;
 }
 
 /** Single questions to the service. */
@@ -43,12 +47,15 @@ export class Queries {
     this.#deps = deps;
   }
 
-  /** Throws SERVICE_ERROR for an answer that is nothing of the kind, and what the service's calls throw. */
-  async ask(query: Query, limits: Limits): Promise<QueryAnswer> {
+  /** Throws TIMEOUT after a minute, SERVICE_ERROR for an answer that is nothing of the kind, and what the service's calls throw. */
+  async ask(query: Query, signal: AbortSignal): Promise<QueryAnswer> {
+    const limit = deadline(this.#deps.clock, PATIENCE, signal, 'try again later');
     try {
-      return await this.#answer(query, limits);
+      return await this.#answer(query, { signal: limit.signal, until: limit.until });
     } catch (error) {
       throw withIds(asPrintingError(error), idsOf(query));
+    } finally {
+      limit.clear();
     }
   }
 
@@ -73,8 +80,8 @@ export class Queries {
     }
   }
 
-  async #clusters({ deadline }: Limits): Promise<QueryAnswer> {
-    const listed = await readAllPages(this.#deps.service, deadline);
+  async #clusters({ signal }: Limits): Promise<QueryAnswer> {
+    const listed = await readAllPages(this.#deps.service, signal);
     return { payload: listed.map(({ cluster }) => cluster), raw: listed.map(({ raw }) => raw), ids: {} };
   }
 
@@ -88,8 +95,8 @@ export class Queries {
     const wire = statusRecord(data);
     if (!wire) throw nothingOfTheKind('the cluster');
     // Name and model are all that the list adds: without them the answer is still one.
-    const listed = await readAllPages(service, limits.deadline).catch(() => []);
-    limits.deadline.throwIfOver();
+    const listed = await readAllPages(service, limits.signal).catch(() => []);
+    limits.signal.throwIfAborted();
     const identity = listed.find(({ cluster }) => cluster.clusterId === clusterId)?.cluster ?? null;
     const receivedAt = isoTime(clock.now());
     return { payload: readClusterStatus(wire, { clusterId, receivedAt, identity }), raw: data, ids: { clusterId } };
@@ -121,8 +128,8 @@ export class Queries {
     return { payload: file, raw, ids: storedIds(ref) };
   }
 
-  async #currentUser({ deadline }: Limits): Promise<QueryAnswer> {
-    const { data } = await readCurrentUser(this.#deps.service, this.#deps.overrides, deadline);
+  async #currentUser({ signal }: Limits): Promise<QueryAnswer> {
+    const { data } = await readCurrentUser(this.#deps.service, this.#deps.overrides, signal);
     const [wire] = records(data);
     if (!wire) throw nothingOfTheKind('the user');
     return { payload: currentUser(wire), raw: data, ids: {} };

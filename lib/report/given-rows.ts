@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Scope } from '../state/scope';
 import type { Key, StateStore } from '../state/store';
 import type { Row } from './csv';
 
@@ -28,10 +27,10 @@ export interface Memory {
  */
 export async function remembering<T>(
   store: StateStore,
-  { scope, name }: { scope: Scope; name: string },
+  { accountId, name }: { accountId: string; name: string },
   work: (memory: Memory) => Promise<T>,
 ): Promise<T> {
-  const key: Key = ['report-rows', ...scope, name];
+  const key: Key = ['report-rows', accountId, name];
   let outcome: Promise<T> | undefined;
   await store.update<string[]>(
     key,

@@ -1,10 +1,9 @@
 import type { Service } from '../account/service';
-import { READS, retry } from '../http/retry';
+import { repeated } from '../account/repeat';
 import { PrintingError } from '../service/errors';
 import { record, text } from '../service/wire';
 import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
-import { isoTime } from '../time/clock';
-import type { Deadline } from '../time/deadline';
+import { isoTime, sleep, type Clock } from '../time/clock';
 import type { Range } from './ranges';
 
 export interface Order {
@@ -31,7 +30,9 @@ interface Told {
 }
 
 interface Limits {
-  deadline: Deadline;
+  signal: AbortSignal;
+  /** Monotonic clock time (ms). */
+  until: number;
 }
 
 const WHAT = 'the report';
@@ -46,7 +47,8 @@ const PATIENCE = 60_000;
  */
 export async function orderReport(
   service: Service,
-  { clusterIds, reportType, range, deadline, onOrdered }: Order & Limits & { onOrdered: (reportId: string) => void },
+  clock: Clock,
+  { clusterIds, reportType, range, ...limits }: Order & Limits & { onOrdered: (reportId: string) => void },
 ): Promise<Made> {
   const data = {
     cluster_ids: clusterIds,
@@ -54,26 +56,26 @@ export async function orderReport(
     end_date: isoTime(range.to),
     report_type: reportType,
   };
-  const ordered = await retry(deadline, READS, async () =>
-    read((await service.call('createReport', { data, what: WHAT, deadline })).data),
+  const { signal, until } = limits;
+  const ordered = await repeated(clock, limits, async () =>
+    read((await service.call('createReport', { data, what: WHAT, signal, until })).data),
   );
   const { reportId } = ordered;
   if (reportId === null)
     throw new PrintingError('SERVICE_ERROR', 'The service took the order, but named no report: try again.');
-  onOrdered(reportId);
-  return follow(service, reportId, ordered, { deadline });
+  limits.onOrdered(reportId);
+  return follow(service, clock, reportId, ordered, limits);
 }
 
 /** The report's address anew: signed addresses expire (wire facts, trap 35). */
-export async function readReport(service: Service, reportId: string, limits: Limits): Promise<Made> {
-  return follow(service, reportId, await ask(service, reportId, limits), limits);
+export async function readReport(service: Service, clock: Clock, reportId: string, limits: Limits): Promise<Made> {
+  return follow(service, clock, reportId, await ask(service, reportId, limits), limits);
 }
 
-async function follow(service: Service, reportId: string, first: Told, { deadline }: Limits): Promise<Made> {
+async function follow(service: Service, clock: Clock, reportId: string, first: Told, limits: Limits): Promise<Made> {
   let doubtfulSince: number | null = null;
   let told = first;
-  const { clock } = deadline;
-  for (let polls = 0; ; polls++) {
+  for (let looks = 0; ; looks++) {
     const status = told.status?.toLowerCase();
     if (status === 'success' && told.url !== null) return { reportId, url: told.url, raw: told.raw };
     if (status === 'failed') throw failed(told.status);
@@ -82,13 +84,13 @@ async function follow(service: Service, reportId: string, first: Told, { deadlin
       doubtfulSince ??= clock.monotonic();
       if (clock.monotonic() - doubtfulSince >= PATIENCE) throw failed(told.status);
     }
-    await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
-    told = await ask(service, reportId, { deadline });
+    await sleep(clock, waitBefore(looks, WORK_IN_PROGRESS), limits.signal);
+    told = await ask(service, reportId, limits);
   }
 }
 
-async function ask(service: Service, reportId: string, { deadline }: Limits): Promise<Told> {
-  return read((await service.call('getReport', { ids: { report_id: reportId }, what: WHAT, deadline })).data);
+async function ask(service: Service, reportId: string, { signal, until }: Limits): Promise<Told> {
+  return read((await service.call('getReport', { ids: { report_id: reportId }, what: WHAT, signal, until })).data);
 }
 
 function read(data: unknown): Told {

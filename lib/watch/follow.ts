@@ -1,5 +1,4 @@
 import type { PrintJob } from '../service/print-job';
-import { underDeadline } from '../time/deadline';
 import type { AccountContext, Rider } from './account-context';
 import type { ClusterPoll } from './cluster-poll';
 import { judge } from './job-ends';
@@ -95,10 +94,8 @@ export class Follow implements Rider {
     if (this.#asking) return;
     this.#asking = true;
     try {
-      const { service, signal, clock } = this.account;
-      const answer = await underDeadline(clock, { ms: 60_000, parent: signal }, (deadline) =>
-        readOwnRecord(service, this.#poll.clusterId, this.target.clusterJobId, deadline),
-      );
+      const { service, signal } = this.account;
+      const answer = await readOwnRecord(service, this.#poll.clusterId, this.target.clusterJobId, signal);
       const verdict = judge({ active: undefined, past: undefined, known: undefined, absenceCounts: true }, answer);
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);
       else if (typeof answer === 'object') this.#progress(answer.job);

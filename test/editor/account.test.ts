@@ -1,25 +1,40 @@
 import assert from 'node:assert/strict';
+import type { Request } from 'playwright-core';
 
 import { startSimulator, type Simulator } from '../../simulator';
-import { Editor, editors, lockedBelowPath, unnamed } from './editor';
+import { Editor, editors, lockedBelowPath, TEST_LIMIT, unnamed } from './editor';
 
 for (const runtime of editors) {
   describe(`account dialog in ${runtime.name}, below a path and behind a password`, function () {
-    this.timeout(30_000);
+    this.timeout(TEST_LIMIT);
     let editor: Editor;
     let simulator: Simulator;
-    let account: string;
-    let flowNode: string;
 
     before(async () => {
       simulator = await startSimulator();
-      editor = await Editor.start(runtime, lockedBelowPath);
+      const { authUrl, apiUrl, client } = simulator;
+      editor = await Editor.start(runtime, {
+        settings: lockedBelowPath,
+        flows: [
+          { id: 'tab', type: 'tab', label: 'test' },
+          { id: 'account', type: 'remote-printing-account', service: 'remote', signIn: 'oauth', authUrl, apiUrl },
+          {
+            id: 'watch',
+            type: 'remote-printing-cluster-status',
+            z: 'tab',
+            x: 100,
+            y: 40,
+            account: 'account',
+            wires: [[], []],
+          },
+        ],
+        credentials: { account: { clientId: client.id, clientSecret: client.secret } },
+      });
     });
-    after(async () => {
-      await editor.close();
-      await simulator.close();
+    after(() => editor.close().finally(() => simulator.close()));
+    afterEach(function () {
+      return editor.settle(this.currentTest);
     });
-    afterEach(() => assert.deepEqual(editor.problems.splice(0), []));
 
     const state = (words: string) => editor.page.locator('#remote-printing-state', { hasText: words }).waitFor();
     const said = (words: string) => editor.page.locator('#remote-printing-said', { hasText: words }).waitFor();
@@ -40,16 +55,39 @@ for (const runtime of editors) {
       const goOn = page.getByRole('button', { name: 'Go on' });
       await approve.or(goOn).waitFor();
       if (await goOn.isVisible()) await goOn.click();
-      const answered = page.waitForRequest(/\/callback\?/);
+      const isCallback = (request: Request) => request.url().includes('/callback?');
+      const answered = Promise.race([
+        page.waitForEvent('requestfinished', isCallback),
+        page.waitForEvent('requestfailed', isCallback),
+      ]);
       await approve.click();
       const address = (await answered).url();
       await page.close({ runBeforeUnload: true });
       return address;
     }
 
+    /** The dialog of the account that is deployed, somebody signed in. */
+    async function openSignedIn(): Promise<void> {
+      await editor.open('watch');
+      await editor.openAccount();
+      const shown = editor.page.locator('#remote-printing-state');
+      await shown.filter({ hasText: /signed/ }).waitFor();
+      if (((await shown.textContent()) ?? '').includes('signed out')) await signIn();
+      await state('signed in as');
+    }
+
+    async function addAccount(): Promise<string> {
+      await editor.add('remote-printing-cluster-status');
+      return editor.addAccount();
+    }
+
+    async function saveBoth(): Promise<void> {
+      await editor.saveAccount();
+      await editor.done();
+    }
+
     it('every field has a name, also in the parts that are folded up', async () => {
-      flowNode = await editor.add('remote-printing-cluster-status');
-      account = await editor.addAccount();
+      await addAccount();
       for (const summary of await editor.page.locator('summary').all()) await summary.click();
       assert.deepEqual(await unnamed(editor.form), []);
       await editor.page.selectOption('#node-config-input-signIn', 'token');
@@ -58,60 +96,62 @@ for (const runtime of editors) {
       await editor.page.selectOption('#node-config-input-service', 'simulator');
       assert.equal(await editor.page.isVisible('#node-config-input-apiUrl'), false);
       await state('simulated');
-      await editor.page.selectOption('#node-config-input-service', 'remote');
-      await editor.page.selectOption('#node-config-input-signIn', 'oauth');
     });
 
     it('says why it can not sign in, and closes the window that it opened', async () => {
+      await addAccount();
       const opened = editor.context.waitForEvent('page');
       await editor.page.click('#remote-printing-sign-in');
       const page = await opened;
       if (!page.isClosed()) await page.waitForEvent('close');
+      await said('account host');
       assert.match((await editor.page.textContent('#remote-printing-said')) ?? '', /\w+ .*\.$/);
       await state('not deployed yet');
     });
 
-    it('signs in before the first deploy, by the address that this browser knows', async () => {
+    it('signs in before the first deploy, and is deployed without its secrets', async () => {
       const { page } = editor;
+      const account = await addAccount();
       await fillIn();
       const callback = `${editor.nodeRed.url}remote-printing/callback`;
       assert.equal(await page.inputValue('#remote-printing-redirect'), callback);
       assert.ok((await signIn()).startsWith(`${callback}?`));
       await state('signed in as');
       await said('press Deploy');
-    });
-
-    it('is saved without its secrets and still signed in after the deploy', async () => {
-      await editor.saveAccount();
-      await editor.done();
+      await saveBoth();
       await editor.deploy();
       const saved = await editor.saved(account);
       assert.equal(saved.authUrl, simulator.authUrl);
       assert.doesNotMatch(JSON.stringify(saved), new RegExp(`${simulator.client.secret}|token`));
-      await editor.open(flowNode);
+      await editor.open(
+        await page.evaluate<string>(`RED.nodes.filterNodes({}).find((node) => node.account === '${account}').id`),
+      );
       await editor.openAccount();
       await state('signed in as');
-      const workspaces = editor.page.locator('#remote-printing-workspace option');
+    });
+
+    it('lists the workspaces of whoever is signed in, and writes the chosen one', async () => {
+      const { page } = editor;
+      await openSignedIn();
+      const workspaces = page.locator('#remote-printing-workspace option');
       await workspaces.nth(1).waitFor({ state: 'attached' });
-      await editor.page.selectOption('#remote-printing-workspace', { index: 1 });
-      const chosen = await editor.page.inputValue('#node-config-input-organizationId');
+      await page.selectOption('#remote-printing-workspace', { index: 1 });
+      const chosen = await page.inputValue('#node-config-input-organizationId');
       assert.ok(
         simulator.users.some(({ organizations }) => organizations.some((one) => one.organizationId === chosen)),
       );
-      await editor.page.fill('#node-config-input-organizationId', '');
-      await editor.saveAccount();
+      await page.fill('#node-config-input-organizationId', 'another');
+      assert.equal(await page.locator('#remote-printing-workspace option:checked').textContent(), 'not in this list');
     });
 
     it('copies what a bug report needs, without secrets', async () => {
       await editor.context.grantPermissions(['clipboard-read', 'clipboard-write']);
-      await editor.openAccount();
+      await openSignedIn();
       const copied = async (button: string) => {
         await editor.page.evaluate(`navigator.clipboard.writeText('')`);
         await editor.page.click(button);
-        // The answer comes when it comes; the limit of the test is the limit of this, too.
-        let words = '';
-        while (words === '') words = await editor.page.evaluate<string>('navigator.clipboard.readText()');
-        return words;
+        const words = await editor.page.waitForFunction('navigator.clipboard.readText()');
+        return String(await words.jsonValue());
       };
       const diagnostics = await copied('#remote-printing-diagnostics');
       assert.match(diagnostics, /"versions"/);
@@ -120,35 +160,35 @@ for (const runtime of editors) {
         await copied('#remote-printing-redirect-copy'),
         await editor.page.inputValue('#remote-printing-redirect'),
       );
-      await editor.saveAccount();
     });
 
     it('lists the printers by their names, which are never read as HTML', async () => {
+      await openSignedIn();
+      await saveBoth();
+      await editor.open('watch');
       const second = editor.page.locator('#node-input-cluster-choice option').nth(1);
+      await second.waitFor({ state: 'attached' });
       const hostile = '<img src=x onerror="document.title=1">&amp;';
       simulator.world.setName((await second.getAttribute('value')) ?? '', hostile);
       await editor.page.click('#node-input-cluster-refresh');
       const option = editor.page.locator('#node-input-cluster-choice option', { hasText: hostile });
       await option.waitFor({ state: 'attached' });
       assert.equal(await editor.page.locator('.red-ui-tray img[src=x]').count(), 0);
+      await editor.done();
     });
 
     it('signs out, with the stored secret left where it is', async () => {
-      await editor.openAccount();
-      await state('signed in as');
+      await openSignedIn();
       await editor.page.click('#remote-printing-sign-out');
       await state('signed out');
       await signIn();
       await state('signed in as');
-      await editor.saveAccount();
-      await editor.done();
+      await saveBoth();
     });
 
     it('takes the pasted address where the browser can not come back', async () => {
       const { page } = editor;
-      await page.clock.install();
-      await editor.add('remote-printing-cluster-status');
-      await editor.addAccount();
+      await addAccount();
       await fillIn();
       for (const summary of await page.locator('summary').all()) await summary.click();
       await page.fill('#node-config-input-redirectUri', 'http://127.0.0.1:9/callback');
@@ -165,12 +205,16 @@ for (const runtime of editors) {
       await said('again');
     });
 
-    it('asks for the state while the dialog is open, and no more once it is closed', async () => {
+    it('asks for the state while a sign-in is under way, and no more once the dialog is closed', async () => {
       const { page } = editor;
+      await page.clock.install();
+      await addAccount();
+      await fillIn();
+      await signIn();
+      await state('signed in as');
       const isQuestion = (url: string) => /remote-printing\/accounts\/\w+$/.test(new URL(url).pathname);
       await Promise.all([page.waitForRequest((request) => isQuestion(request.url())), page.clock.runFor(2000)]);
-      await page.click('#node-config-dialog-cancel');
-      await page.locator('#remote-printing-state').waitFor({ state: 'detached' });
+      await editor.cancelAccount();
       let asked = 0;
       page.on('request', (request) => {
         if (isQuestion(request.url())) asked++;

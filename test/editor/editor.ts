@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core';
 
 import { ensureChromium } from '../../scripts/chromium.mjs';
+import { saveCoverage, startCoverage } from './coverage';
 import {
   runtimes,
   startRealNodeRed,
@@ -22,33 +23,76 @@ export const lockedBelowPath = {
   adminAuth: { type: 'credentials', users: [{ username: 'owner', password, permissions: '*' }] },
 };
 
+/** The id of an account of the simulator, and the flows of a runtime that has it. */
+export const account = 'account';
+export const withAccount = [
+  { id: 'tab', type: 'tab', label: 'test' },
+  { id: account, type: 'remote-printing-account', service: 'simulator' },
+];
+
+/** For one step of a person: far longer than it takes, also where both cores are busy with something else. */
+const PATIENCE = 40_000;
+/** For a test, which has some twenty steps. */
+export const TEST_LIMIT = 240_000;
+
 /** Node-RED's editor in a browser, used as a person would. */
 export class Editor {
   /** Errors that the page threw or wrote to its console; not the browser's own lines about answers that are no 200. */
-  readonly problems: string[] = [];
+  readonly #problems: string[] = [];
+  /** The same, of all tests so far. */
+  readonly #allProblems: string[] = [];
+  #page: Page | undefined;
 
   private constructor(
     readonly nodeRed: RealNodeRed,
     readonly context: BrowserContext,
-    readonly page: Page,
-  ) {
-    page.on('pageerror', (error) => this.problems.push(String(error)));
-    page.on('console', (message) => {
-      const asExpected = message.text().startsWith('Failed to load resource');
-      if (message.type() === 'error' && !asExpected) this.problems.push(message.text());
-    });
-  }
+  ) {}
 
-  static async start({ node, nodeRed }: Runtime, settings: RealNodeRedOptions['settings'] = {}): Promise<Editor> {
-    const running = await startRealNodeRed({ node, nodeRed, settings });
+  static async start({ node, nodeRed }: Runtime, options: RealNodeRedOptions = {}): Promise<Editor> {
+    const running = await startRealNodeRed({ ...options, node, nodeRed });
     const browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
     const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1300, height: 950 } });
-    context.setDefaultTimeout(10_000);
-    const editor = new Editor(running, context, await context.newPage());
-    await editor.page.goto(running.url);
-    if (settings.adminAuth) await editor.#logIn();
-    await editor.paletteNode('remote-printing-upload-and-print').waitFor();
+    context.setDefaultTimeout(PATIENCE);
+    const editor = new Editor(running, context);
+    await editor.#load();
     return editor;
+  }
+
+  get page(): Page {
+    assert.ok(this.#page, 'the editor is not open');
+    return this.#page;
+  }
+
+  /** Imports flows as a person does who pastes what somebody else wrote. */
+  async import(flows: readonly object[]): Promise<void> {
+    const { page } = this;
+    await page.evaluate(`RED.actions.invoke('core:show-import-dialog')`);
+    const text = page.locator('#red-ui-clipboard-dialog-import-text');
+    await text.fill(JSON.stringify(flows));
+    // The dialog looks at what is there when a key goes up.
+    await text.press('End');
+    await page.click('#red-ui-clipboard-dialog-ok:not([disabled])');
+    await text.waitFor({ state: 'hidden' });
+  }
+
+  /** Opens the editor on what is deployed. */
+  async #load(): Promise<void> {
+    const page = await this.context.newPage();
+    this.#page = page;
+    page.on('pageerror', (error) => this.#problems.push(String(error)));
+    page.on('console', (message) => {
+      const asExpected = message.text().startsWith('Failed to load resource');
+      if (message.type() === 'error' && !asExpected) this.#problems.push(message.text());
+    });
+    await startCoverage(page);
+    await page.goto(this.nodeRed.url);
+    const login = page.locator('#node-dialog-login-username');
+    const palette = this.paletteNode('remote-printing-upload-and-print');
+    await login.or(palette).first().waitFor();
+    if (await login.isVisible()) await this.#logIn();
+    await palette.waitFor();
+    // They come and go above what is clicked.
+    await page.evaluate('RED.notifications.hide = true');
   }
 
   async #logIn(): Promise<void> {
@@ -57,9 +101,26 @@ export class Editor {
     await this.page.click('#node-dialog-login-submit');
   }
 
+  /** To be called after each test: what it left open, because it failed for example, is not left to the next one. */
+  async settle(test: Mocha.Test | undefined): Promise<void> {
+    this.#allProblems.push(...this.#problems.splice(0).map((problem) => `${test?.title}: ${problem}`));
+    const open = await this.page.evaluate<number>('RED.editor.getEditStack().length').catch(() => 1);
+    if (open > 0 || test?.state === 'failed') await this.reload();
+  }
+
+  /** The editor anew, as it is after a deploy; what was not deployed is gone. */
+  async reload(): Promise<void> {
+    await saveCoverage(this.page);
+    await this.page.close();
+    await this.#load();
+  }
+
+  /** Fails if the page complained of anything in any of the tests. */
   async close(): Promise<void> {
+    if (this.#page) await saveCoverage(this.#page);
     await this.context.browser()?.close();
     await this.nodeRed.kill();
+    assert.deepEqual(this.#allProblems, []);
   }
 
   paletteNode(type: string): Locator {
@@ -86,10 +147,10 @@ export class Editor {
     return this.page.evaluate('RED.nodes.filterNodes({}).map((node) => node.id)');
   }
 
-  /** By call, not by double click: Node-RED's notifications come and go above the workspace. */
+  /** By call, not by double click: what a click hits is not what these tests are about. */
   async open(id: string): Promise<void> {
     await this.page.evaluate(`RED.editor.edit(RED.nodes.node('${id}'))`);
-    await this.#dialogs(1);
+    await this.#opened(1);
   }
 
   /** Opens the dialog of a new account, from the dialog of a flow node; its id. */
@@ -104,27 +165,52 @@ export class Editor {
   }
 
   async #accountOpened(): Promise<string> {
-    await this.#dialogs(2);
+    await this.#opened(2);
     return this.page.evaluate('RED.editor.getEditStack().at(-1).id');
   }
 
   async saveAccount(): Promise<void> {
     await this.page.click('#node-config-dialog-ok');
-    await this.#dialogs(1);
+    await this.#closed(1);
+  }
+
+  async cancelAccount(): Promise<void> {
+    await this.page.click('#node-config-dialog-cancel');
+    await this.#closed(1);
   }
 
   async done(): Promise<void> {
     await this.page.click('#node-dialog-ok');
-    await this.#dialogs(0);
+    await this.#closed(0);
   }
 
-  /** Waits until so many dialogs are open; only the last of them is on the page. */
+  /** A dialog slides in, is laid out anew, and then is raised: before that, what is typed and clicked may go astray. */
+  async #opened(count: number): Promise<void> {
+    await this.#dialogs(count);
+    await this.page.waitForFunction(`$('#red-ui-editor-stack').css('z-index') === '13'`);
+  }
+
+  async #closed(left: number): Promise<void> {
+    await this.#dialogs(left);
+    const shades = ['#red-ui-header-shade', '#red-ui-editor-shade', '#red-ui-palette-shade', '.red-ui-sidebar-shade'];
+    if (left === 0) await this.page.waitForFunction(`$('${shades.join()}').filter(':visible').length === 0`);
+  }
+
+  /** Waits until so many dialogs are open; only the last of them is on the page, and has come to rest there. */
   async #dialogs(count: number): Promise<void> {
-    await this.page.waitForFunction(
-      `RED.editor.getEditStack().length === ${count} && $('.red-ui-tray').length === ${Math.min(count, 1)}`,
-    );
-    if (count > 0) await this.page.locator('.red-ui-tray form').first().waitFor();
-    else await this.page.locator('#red-ui-palette-shade').waitFor({ state: 'hidden' });
+    await this.page.waitForFunction(`(() => {
+      const edited = RED.editor.getEditStack();
+      const trays = $('.red-ui-tray');
+      if (edited.length !== ${count} || trays.length !== Math.min(${count}, 1)) return false;
+      if (${count} === 0) return true;
+      const isConfig = edited.at(-1)._def.category === 'config';
+      return (
+        trays.find(isConfig ? '#node-config-dialog-ok' : '#node-dialog-ok').length === 1 &&
+        trays.find('form').is(':visible') &&
+        parseInt(trays.css('right')) === 0 &&
+        trays[0].getAnimations().length === 0
+      );
+    })()`);
   }
 
   async deploy(): Promise<void> {
@@ -136,6 +222,7 @@ export class Editor {
     ]);
     assert.ok(answer.ok(), `deploy answered ${answer.status()}`);
     await this.page.locator('#red-ui-full-shade').waitFor({ state: 'hidden' });
+    await this.page.waitForFunction(`$('#red-ui-header-button-deploy').hasClass('disabled')`);
   }
 
   /** A node as the runtime has it after a deploy, without its place and its wires. */

@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
 
-import { Editor, editors, unnamed } from './editor';
+import { account, Editor, editors, TEST_LIMIT, unnamed, withAccount } from './editor';
 
 for (const runtime of editors) {
   describe(`forms of library file and printing query in ${runtime.name}`, function () {
-    this.timeout(30_000);
+    this.timeout(TEST_LIMIT);
     let editor: Editor;
-    let account: string;
 
     before(async () => {
-      editor = await Editor.start(runtime);
+      editor = await Editor.start(runtime, { flows: withAccount });
     });
     after(() => editor.close());
-    afterEach(() => assert.deepEqual(editor.problems.splice(0), []));
+    afterEach(function () {
+      return editor.settle(this.currentTest);
+    });
 
     const offered = (select: string) =>
       editor.page
@@ -27,9 +28,7 @@ for (const runtime of editors) {
     it('library file shows what its operation needs, and saves what was filled in', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-library-file');
-      account = await editor.addAccount();
-      await page.selectOption('#node-config-input-service', 'simulator');
-      await editor.saveAccount();
+      await page.selectOption('#node-input-account', account);
       assert.deepEqual(await offered('#node-input-operation'), ['upload', 'info', 'download', 'delete']);
       assert.deepEqual(await offered('#node-input-kind'), ['file', 'job']);
       const fields = ['#node-input-source', '#node-input-fileId-shown', '#node-input-file-shown'];

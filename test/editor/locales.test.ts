@@ -101,8 +101,8 @@ describe('locales', () => {
   }
 
   it('the forms share texts that the account has', () => {
-    const script = read(root, 'resources', 'remote-printing-editor.js');
-    const keys = all(script, /\btext\(\s*'([^']+)'/g).filter((key) => !key.endsWith('.'));
+    const sources = readdirSync(join(root, 'editor')).map((file) => read(root, 'editor', file));
+    const keys = sources.flatMap((source) => all(source, /\btext\(\s*'([^']+)'/g));
     assert.ok(keys.length > 20);
     assert.deepEqual(missing(keys, account), []);
     const states = ['signed-out', 'sign-in-needed', 'unchecked'].map((state) => `state.${state}`);

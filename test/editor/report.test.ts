@@ -1,26 +1,25 @@
 import assert from 'node:assert/strict';
 
-import { Editor, editors, unnamed } from './editor';
+import { account, Editor, editors, TEST_LIMIT, unnamed, withAccount } from './editor';
 
 for (const runtime of editors) {
   describe(`form of the report generator in ${runtime.name}`, function () {
-    this.timeout(30_000);
+    this.timeout(TEST_LIMIT);
     let editor: Editor;
-    let account: string;
 
     before(async () => {
-      editor = await Editor.start(runtime);
+      editor = await Editor.start(runtime, { flows: withAccount });
     });
     after(() => editor.close());
-    afterEach(() => assert.deepEqual(editor.problems.splice(0), []));
+    afterEach(function () {
+      return editor.settle(this.currentTest);
+    });
 
     it('has the defaults that the pack promises, and saves what was filled in', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-report-generator');
       assert.deepEqual(await unnamed(editor.form), []);
-      account = await editor.addAccount();
-      await page.selectOption('#node-config-input-service', 'simulator');
-      await editor.saveAccount();
+      await page.selectOption('#node-input-account', account);
       await editor.done();
       await editor.deploy();
       const defaults = {

@@ -4,7 +4,6 @@ import { JobControl } from '../../../lib/control/job-control';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
-import { limit } from '../../helpers/limits';
 
 const ALLOWED: Record<string, string[]> = {
   pause: ['printing'],
@@ -25,14 +24,14 @@ describe('control/job-control', () => {
     const service = new ScriptedService({ jobAction: [success], ...script });
     const stages: string[] = [];
     const closing = new AbortController();
-    const deadline = limit(clock, { seconds: timeout, signal: closing.signal });
-    const work = new JobControl({ service })
+    const work = new JobControl({ service, clock })
       .run({
         clusterId: 'c',
         clusterJobId: 'j',
         action,
         data: {},
-        deadline,
+        timeout,
+        signal: closing.signal,
         onStage: (stage) => stages.push(stage),
       })
       .then(
@@ -40,7 +39,7 @@ describe('control/job-control', () => {
         (error: unknown) => ({ result: undefined, error: error as PrintingError }),
       );
     await clock.advance(120_000);
-    const outcome = await work.finally(() => deadline.end());
+    const outcome = await work;
     assert.equal(clock.waiting, 0, 'a timer was left behind');
     return { ...outcome, service, stages };
   }

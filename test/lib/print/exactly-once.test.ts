@@ -7,7 +7,6 @@ import { FastClock } from '../../helpers/fast-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { seeded } from '../../helpers/seeded';
 import { signedInClient } from '../../helpers/simulated-client';
-import { limit } from '../../helpers/limits';
 
 const RUNS = 200;
 const FACTOR = 400;
@@ -74,7 +73,7 @@ describe(`exactly one print in each of ${RUNS} runs with lost dispatch answers, 
       compress: false,
       reuseUpload: false,
       dryRun: false,
-      deadline: limit(client.clock, { seconds: 600 }),
+      timeout: 600,
       signal: new AbortController().signal,
       onProgress: () => undefined,
       onResult: (result) => results.push(result),

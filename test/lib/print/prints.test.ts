@@ -6,7 +6,6 @@ import { startSimulator, type Simulator } from '../../../simulator';
 import { FastClock } from '../../helpers/fast-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
-import { limit } from '../../helpers/limits';
 
 interface Told {
   results: PrintResult[];
@@ -33,7 +32,6 @@ describe('print/prints', function () {
   });
 
   const clusterId = (ref = 0) => simulator.world.clusters()[ref]?.clusterId ?? '';
-  const stored = () => [...store.values].find(([key]) => key.startsWith('["print-key",'))?.[1];
   const prints = () => simulator.requests.count('print');
 
   async function run(changes: Partial<PrintRequest> = {}, by = client): Promise<Told> {
@@ -49,7 +47,7 @@ describe('print/prints', function () {
       compress: false,
       reuseUpload: true,
       dryRun: false,
-      deadline: limit(by.clock, { seconds: 600 }),
+      timeout: 600,
       signal: new AbortController().signal,
       onProgress: (progress) => told.progress.push(progress),
       onResult: (result) => told.results.push(result),
@@ -157,7 +155,7 @@ describe('print/prints', function () {
     simulator.faults.add({ endpoint: 'print', transform: crash });
     await run({ printKey: 'k' }, doomed);
     await doomed.close();
-    assert.ok(!stored()?.includes('"done"'));
+    assert.ok(!store.values.get(JSON.stringify(['print-key', 'account', clusterId(), 'k']))?.includes('"done"'));
     const repeat = first(await run({ printKey: 'k' }));
     assert.equal(repeat.duplicate, true);
     assert.deepEqual([simulator.world.cluster(1).queue.length, prints()], [1, 1]);
@@ -170,10 +168,11 @@ describe('print/prints', function () {
     simulator.faults.add({ endpoint: 'print', delay: 20 });
     const closing = new AbortController();
     const work = run({ printKey: 'k', signal: closing.signal });
-    while (!stored()) await new Promise((resolve) => setImmediate(resolve));
+    while (!store.values.has(JSON.stringify(['print-key', 'account', clusterId(), 'k'])))
+      await new Promise((resolve) => setImmediate(resolve));
     closing.abort(new Error('closed'));
     await client.close();
-    assert.ok(stored()?.includes('"done"'));
+    assert.ok(store.values.get(JSON.stringify(['print-key', 'account', clusterId(), 'k']))?.includes('"done"'));
     await work;
     client = await signedInClient(simulator, { store, clock });
     assert.equal(first(await run({ printKey: 'k' })).duplicate, true);

@@ -1,0 +1,22 @@
+import type { RED as Client, WidgetTypedInputOptions, WidgetTypedInputTypeDefinition } from '@node-red/editor-client';
+
+/** A node as the editor hands it to validators and dialogs; every property is what somebody wrote into a flow. */
+export type EditorNode = Record<string, unknown> & { id: string; _(key: string): string };
+
+/** What is offered below a TypedInput while somebody types. */
+export type InputType = WidgetTypedInputTypeDefinition & {
+  icon?: string;
+  autoComplete?: (typed: string) => { value: string; label: string }[];
+};
+
+export type InputOptions = Omit<WidgetTypedInputOptions, 'types'> & {
+  types: (WidgetTypedInputOptions['types'][number] | InputType)[];
+};
+
+/** Node-RED's global of the editor page, with what its published types lack. */
+export interface Red extends Pick<Client, '_' | 'comms'> {
+  settings: { apiRootUrl?: string };
+  editor: Client['editor'] & { getEditStack(): { id: string }[] };
+  clipboard: { copyText(value: string, element: JQuery, message: string): boolean };
+  validators: { typedInput(typeName: string): (this: EditorNode, value: string, options: object) => true | string };
+}

@@ -1,0 +1,117 @@
+import { readAmount } from '../lib/rules/amounts';
+import { hostFault } from '../lib/rules/hosts';
+import { readMilestones } from '../lib/rules/milestones';
+import { isOrigin } from '../lib/rules/origin';
+import { readPathOverrides, type PathFault } from '../lib/rules/path-overrides';
+import { readRangeEnd } from '../lib/rules/range-end';
+import { isRedirectUri } from '../lib/rules/redirect-uri';
+import { readStoragePath } from '../lib/rules/storage-path';
+import { setting } from './fields';
+import type { EditorNode, Red } from './red';
+import { text } from './texts';
+
+declare const RED: Red;
+
+/**
+ * A rule of the editor: true, or why not. Node-RED shows the reason as HTML, and the value may come from a flow that
+ * somebody imported: so a reason is made of our own words alone, never of the value's or of a parser's.
+ */
+export type Validator = (this: EditorNode, value: unknown, options: object) => true | string;
+
+/** Node-RED takes a reason from rules that name two parameters only. */
+const rule = (name: string, fault: (node: EditorNode, value: unknown) => string | null): Validator =>
+  function (value, _options) {
+    const reason = fault(this, value);
+    return reason === null || `${this._(`label.${name}`)}: ${reason}`;
+  };
+
+/** The rules of the account: none holds for the simulator, which has settings of its own. */
+const accountRule = (name: string, fault: (node: EditorNode, value: unknown) => string | null): Validator =>
+  rule(name, (node, value) => (setting(node, 'service') === 'simulator' ? null : fault(node, value)));
+
+/** A property as text: what a form saved is text already, what somebody wrote into a flow may be anything. */
+function asText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+const isBlank = (value: unknown): boolean => asText(value).trim() === '';
+
+/** A TypedInput whose type stands in the property `<name>Type`. */
+export const typed = (name: string): Validator =>
+  rule(name, (node, value) => {
+    const verdict = RED.validators.typedInput(`${name}Type`).call(node, asText(value), {});
+    return verdict === true ? null : text('invalid.typed');
+  });
+
+/** A number over 0, and from `least` up where that is given; blank is the default. */
+export const number = (name: string, least?: number): Validator =>
+  rule(name, (_node, value) => {
+    const amount = readAmount(value);
+    if (isBlank(value) || (amount !== null && amount >= (least ?? 0))) return null;
+    return least === undefined ? text('invalid.amount') : text('invalid.number', { least });
+  });
+
+/** An end of a report's range (reference 3.5). */
+export const range = (name: string): Validator => {
+  const byType = typed(name);
+  return function (value, options) {
+    const type = setting(this, `${name}Type`);
+    if (type !== 'relative' && type !== 'str') return byType.call(this, value, options);
+    return words.call(this, value, options);
+  };
+  function words(this: EditorNode, value: unknown, options: object): true | string {
+    const isRange = isBlank(value) || isPlaceholder(value) || readRangeEnd(asText(value)) !== null;
+    return rule(name, () => (isRange ? null : text('invalid.range'))).call(this, value, options);
+  }
+};
+
+/** `${NAME}`, which Node-RED fills in when it starts the flow. */
+const isPlaceholder = (value: unknown): boolean => /^\$\{[^{}]+\}$/.test(asText(value));
+
+export const milestones = (): Validator =>
+  rule('milestones', (_node, value) => (readMilestones(asText(value)) === null ? text('invalid.milestones') : null));
+
+/** A host of the service; a static token needs no account host. */
+export const host = (name: string): Validator =>
+  accountRule(name, (node, value) => {
+    switch (hostFault(value)) {
+      case 'missing':
+        return name === 'authUrl' && setting(node, 'signIn') === 'token' ? null : text('invalid.missing');
+      case 'unsafe':
+        return text('invalid.host');
+      case 'more':
+        return text('invalid.hostOnly');
+      case null:
+        return null;
+    }
+  });
+
+export const redirectUri = (): Validator =>
+  accountRule('redirectUri', (_node, value) => (isBlank(value) || isRedirectUri(value) ? null : text('invalid.url')));
+
+export const origin = (): Validator =>
+  accountRule('origin', (_node, value) => (isBlank(value) || isOrigin(value) ? null : text('invalid.origin')));
+
+export const storagePath = (): Validator =>
+  accountRule('storagePath', (_node, value) => (readStoragePath(value) === null ? text('invalid.storagePath') : null));
+
+/** The account's `paths` (reference 7). */
+export const paths = (): Validator =>
+  accountRule('paths', (_node, value) => {
+    const read = readPathOverrides(value);
+    return 'fault' in read ? pathReason(read.fault) : null;
+  });
+
+function pathReason(fault: PathFault): string {
+  switch (fault.kind) {
+    case 'json':
+    case 'object':
+      return text('invalid.paths');
+    case 'name':
+      return text('invalid.pathName');
+    default:
+      // One of our own names, not what was written.
+      return text('invalid.path', { name: fault.name });
+  }
+}

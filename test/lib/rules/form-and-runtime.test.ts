@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import * as validators from '../../../editor/validators';
+import type { EditorNode } from '../../../editor/red';
+import { settings, type JudgedSetting } from '../../helpers/settings';
+
+/** What the rules need of the editor, no dialog open. */
+const page = {
+  RED: {
+    _: (key: string, values: object = {}) => `${key} ${JSON.stringify(values)}`,
+    editor: { getEditStack: () => [] },
+    validators: { typedInput: () => () => true },
+  },
+};
+
+describe('the form and the runtime', () => {
+  before(() => Object.assign(globalThis, page));
+  after(() => Reflect.deleteProperty(globalThis, 'RED'));
+
+  for (const setting of settings) {
+    const rule = ruleOf(setting);
+    const node = { _: (key: string) => key, id: 'node', ...setting.node } as EditorNode;
+    const inForm = (value: string) => {
+      const verdict = rule.call(node, value, {});
+      if (verdict === true) return true;
+      assert.equal(verdict.split(': ')[0], `label.${setting.name}`);
+      return false;
+    };
+    const where = Object.entries(setting.node)
+      .filter(([name]) => ['signIn', 'fromType'].includes(name))
+      .map(([name, value]) => `, ${name} ${value}`);
+
+    describe(`${setting.name}${where.join('')}`, () => {
+      for (const value of setting.good)
+        it(`both take ${JSON.stringify(value)}`, () => {
+          assert.deepEqual([inForm(value), setting.taken(value)], [true, true]);
+        });
+      for (const value of setting.bad)
+        it(`both refuse ${JSON.stringify(value)}`, () => {
+          assert.deepEqual([inForm(value), setting.taken(value)], [false, false]);
+        });
+      it('agree on every text', () => {
+        fc.assert(
+          fc.property(near([...setting.good, ...setting.bad]), (value) => inForm(value) === setting.taken(value)),
+          { numRuns: 1000 },
+        );
+      });
+    });
+  }
+
+  it('the rules of an account say nothing of one that is simulated', () => {
+    const node = { _: (key: string) => key, id: 'node', service: 'simulator' } as EditorNode;
+    for (const rule of [validators.host('apiUrl'), validators.paths(), validators.storagePath(), validators.origin()])
+      assert.equal(rule.call(node, 'nonsense', {}), true);
+  });
+
+  it('a reason never holds what was written', () => {
+    const marked = fc.tuple(fc.string(), fc.string()).map(([before, after]) => `${before}<b>mine</b>${after}`);
+    const hostile = fc.oneof(
+      marked,
+      marked.map((name) => JSON.stringify({ [name]: 'GET /x' })),
+      marked.map((call) => JSON.stringify({ currentUser: call })),
+    );
+    const rules = settings.map((setting) => ({ rule: ruleOf(setting), node: { ...setting.node } }));
+    fc.assert(
+      fc.property(hostile, fc.constantFrom(...rules), (value, { rule, node }) => {
+        const verdict = rule.call({ _: (key: string) => key, id: 'node', ...node } as EditorNode, value, {});
+        assert.doesNotMatch(String(verdict), /mine|</);
+      }),
+    );
+  });
+});
+
+/** `host("authUrl")`, as an html file writes it. */
+function ruleOf({ rule }: JudgedSetting): validators.Validator {
+  const [, name = '', given = ''] = /^(\w+)\((.*)\)$/.exec(rule) ?? [];
+  const make = validators[name as 'host'] as (...given: unknown[]) => validators.Validator;
+  return make(...(JSON.parse(`[${given}]`) as unknown[]));
+}
+
+/** Any text, and texts that are one or two letters away from telling ones. */
+function near(values: string[]): fc.Arbitrary<string> {
+  const letters = fc.oneof(
+    fc.constantFrom(...'/\\.%?#@:{}"=, 0159eElL\n\tK\u00a0\u0000éß'),
+    fc.string({ minLength: 1, maxLength: 1, unit: 'binary' }),
+  );
+  const changed = fc
+    .tuple(fc.constantFrom(...values), fc.array(fc.tuple(fc.nat(), fc.nat(2), letters), { maxLength: 2 }))
+    .map(([value, changes]) => changes.reduce((text, change) => edit(text, ...change), value));
+  return fc.oneof({ weight: 4, arbitrary: changed }, fc.string({ unit: 'binary' }), fc.json(), fc.webUrl());
+}
+
+/** Puts a letter in, over or out at some position. */
+function edit(text: string, at: number, how: number, letter: string): string {
+  const position = at % (text.length + 1);
+  return text.slice(0, position) + (how === 0 ? '' : letter) + text.slice(position + (how === 1 ? 0 : 1));
+}
