@@ -74,7 +74,7 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
   number(
     'printers',
     (value) => (options.printers = value),
-    (value) => whole(value) && value <= 1000,
+    (value) => whole(value) && value <= 100_000,
   );
   number(
     'access-token-lifetime',

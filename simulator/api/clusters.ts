@@ -13,12 +13,12 @@ export function clusterRoutes(parts: ApiParts): Route[] {
       const status = query.get('status');
       const variant = query.get('machine_variant');
       const clusters = world
-        .clusters(organizationId)
+        .listed(organizationId)
         .filter((cluster) => status === null || cluster.authorized === (status === 'active'))
         .filter((cluster) => variant === null || modelOf(cluster).display === variant);
-      const moment = world.moment();
-      const records = clusters.map((cluster) => clusterRecord(cluster, moment));
-      return page(records, query, parts.apiUrl() + request.url!);
+      return page(clusters, query, parts.apiUrl() + request.url!, (cluster) =>
+        clusterRecord(world.upToDate(cluster), world.moment()),
+      );
     }),
     signedIn('cluster', 'GET', '/connect/v1/clusters/{cluster_id}', ({ params }, { organizationId }) => ({
       data: clusterRecord(world.cluster(params.cluster_id!, organizationId), world.moment()),

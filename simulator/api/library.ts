@@ -51,7 +51,7 @@ export function libraryRoutes(parts: ApiParts): Route[] {
       data: storedJob(world.storedJob(params.job_id!, organizationId)),
     })),
     signedIn('jobs', 'GET', '/slicer/v1/jobs', (call, { organizationId }) =>
-      page(world.storedJobs(organizationId).reverse().map(storedJob), call.query, parts.apiUrl() + call.request.url!),
+      page(world.storedJobs(organizationId).reverse(), call.query, parts.apiUrl() + call.request.url!, storedJob),
     ),
     signedIn(
       'deleteJob',
@@ -85,16 +85,12 @@ export function libraryRoutes(parts: ApiParts): Route[] {
       204,
     ),
     signedIn('projects', 'GET', '/slicer/v1/projects', (call, { organizationId }) =>
-      page(
-        world.libraryProjects(organizationId).map((project) => ({
-          library_project_id: project.libraryProjectId,
-          display_name: project.displayName,
-          organization_id: project.organizationId,
-          organization_shared: true,
-        })),
-        call.query,
-        parts.apiUrl() + call.request.url!,
-      ),
+      page(world.libraryProjects(organizationId), call.query, parts.apiUrl() + call.request.url!, (project) => ({
+        library_project_id: project.libraryProjectId,
+        display_name: project.displayName,
+        organization_id: project.organizationId,
+        organization_shared: true,
+      })),
     ),
   ];
 }

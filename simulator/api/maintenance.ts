@@ -20,6 +20,7 @@ export function maintenanceRoutes(parts: ApiParts): Route[] {
         completedMaintenance(world.cluster(params.cluster_id!, organizationId), parts.users),
         query,
         parts.apiUrl() + request.url!,
+        (record) => record,
       ),
     ),
     signedIn(

@@ -37,16 +37,17 @@ export function printJobRoutes(parts: ApiParts): Route[] {
     }),
     signedIn('printJobs', 'GET', '/connect/v1/print_jobs', ({ query, request }, { userId, organizationId }) => {
       const wanted = printJobFilter(query, userId);
-      const moment = world.moment();
-      const records = world
-        .clusters(organizationId)
+      const clusters = world
+        .listed(organizationId)
         .filter(({ clusterId }) => wanted.cluster(clusterId))
-        .flatMap((cluster) =>
-          [...cluster.queue, ...cluster.history]
-            .filter((job) => job.visibleAt <= moment.at && wanted.job(job))
-            .map((job) => printJobRecord(cluster, job, moment)),
-        );
-      return page(records.filter(wanted.record), query, parts.apiUrl() + request.url!);
+        .map((cluster) => world.upToDate(cluster));
+      const moment = world.moment();
+      const records = clusters.flatMap((cluster) =>
+        [...cluster.queue, ...cluster.history]
+          .filter((job) => job.visibleAt <= moment.at && wanted.job(job))
+          .map((job) => printJobRecord(cluster, job, moment)),
+      );
+      return page(records.filter(wanted.record), query, parts.apiUrl() + request.url!, (record) => record);
     }),
   ];
 }

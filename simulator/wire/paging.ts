@@ -1,7 +1,10 @@
 import { invalidValue } from '../http/refusals';
 
-/** One page of a list, with `meta` and `links` (wire facts 1). Without `limit`, all entries are on one page. */
-export function page(entries: unknown[], query: URLSearchParams, url: string): unknown {
+/**
+ * One page of a list, with `meta` and `links` (wire facts 1). Without `limit`, all entries are on one page. Only of those
+ * on the page a record is made.
+ */
+export function page<T>(entries: T[], query: URLSearchParams, url: string, record: (entry: T) => unknown): unknown {
   const number = positive(query, 'page', 1);
   const limit = positive(query, 'limit', 999_999);
   const pages = Math.max(1, Math.ceil(entries.length / limit));
@@ -12,7 +15,7 @@ export function page(entries: unknown[], query: URLSearchParams, url: string): u
     return address.href;
   };
   return {
-    data: entries.slice((number - 1) * limit, number * limit),
+    data: entries.slice((number - 1) * limit, number * limit).map(record),
     meta: { page: { total_count: entries.length, total_pages: pages }, limit_reached: false },
     links: {
       first: link(1),

@@ -104,13 +104,14 @@ export class Printers extends Library {
       virtual: this.clock.virtual(),
     });
     this.state.clusters.push(cluster);
+    this.byId.set(cluster.clusterId, cluster);
     this.options.changed();
     return cluster.clusterId;
   }
 
   removeCluster(ref: ClusterRef): void {
     const cluster = this.cluster(ref);
-    this.state.clusters = this.state.clusters.filter((other) => other !== cluster);
+    this.setClusters(this.state.clusters.filter((other) => other !== cluster));
     this.options.changed();
   }
 
@@ -118,6 +119,7 @@ export class Printers extends Library {
   rebind(ref: ClusterRef): string {
     const clusterId = this.ids.cloudId();
     this.update(ref, { clusterId });
+    this.setClusters(this.state.clusters);
     return clusterId;
   }
 }

@@ -27,6 +27,7 @@ export interface WorldOptions {
 export class WorldBase {
   protected readonly clock: SimulatorClock;
   protected readonly ids: Ids;
+  protected byId = new Map<string, Cluster>();
 
   constructor(
     protected readonly state: State,
@@ -34,6 +35,12 @@ export class WorldBase {
   ) {
     this.clock = options.clock;
     this.ids = new Ids(state.seed, state);
+    this.setClusters(state.clusters);
+  }
+
+  protected setClusters(clusters: Cluster[]): void {
+    this.state.clusters = clusters;
+    this.byId = new Map(clusters.map((cluster) => [cluster.clusterId, cluster]));
   }
 
   /** Now, for the records. */
@@ -43,19 +50,28 @@ export class WorldBase {
 
   /** The clusters of all workspaces (or one), as of now. Live objects: to read, not to change. */
   clusters(organizationId?: string): Cluster[] {
-    for (const cluster of this.state.clusters)
-      if (catchUp(cluster, { clock: this.clock, ids: this.ids })) this.options.changed();
+    return this.listed(organizationId).map((cluster) => this.upToDate(cluster));
+  }
+
+  /** The same, but as of when each was last asked for: a list of thousands must be cheap to page through. */
+  listed(organizationId?: string): Cluster[] {
     return this.state.clusters.filter(
       (cluster) => organizationId === undefined || cluster.organizationId === organizationId,
     );
   }
 
+  /** Brings a cluster to now. */
+  upToDate(cluster: Cluster): Cluster {
+    if (catchUp(cluster, { clock: this.clock, ids: this.ids })) this.options.changed();
+    return cluster;
+  }
+
   /** One cluster as of now; throws recordNotFound. */
   cluster(ref: ClusterRef, organizationId?: string): Cluster {
-    const clusters = this.clusters(organizationId);
-    const found = typeof ref === 'number' ? clusters[ref - 1] : clusters.find(({ clusterId }) => clusterId === ref);
-    if (!found) throw recordNotFound('Cluster');
-    return found;
+    const found = typeof ref === 'number' ? this.listed(organizationId)[ref - 1] : this.byId.get(ref);
+    if (!found || (organizationId !== undefined && found.organizationId !== organizationId))
+      throw recordNotFound('Cluster');
+    return this.upToDate(found);
   }
 
   /** A printing that is waiting, running or in history; throws recordNotFound. */

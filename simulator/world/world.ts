@@ -33,7 +33,7 @@ export class World extends Prints {
 
   /** The action that took a picture, and where. */
   picture(actionId: string): { cluster: Cluster; action: Action } | undefined {
-    for (const cluster of this.clusters()) {
+    for (const cluster of this.listed()) {
       const action = cluster.actions.find((other) => other.actionId === actionId);
       if (action?.scene) return { cluster, action };
     }

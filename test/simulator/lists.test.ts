@@ -63,6 +63,35 @@ describe('simulator: lists', () => {
     assert.deepEqual(await ids(`?machine_variant=${MODELS[1]!.id}`), []);
   });
 
+  it('works out what one call needs alone, however many clusters there are', async () => {
+    const { world } = bench.simulator;
+    const ids = [1, 2, 3].map((number) => bench.clusterId(number));
+    for (const number of [1, 2, 3]) world.printLocally(number, { name: 'boat.ufp', seconds: 900 });
+    const untouched = (): string[] =>
+      world.listed().flatMap(({ clusterId, queue }) => (queue[0]?.status === 'queued' ? [clusterId] : []));
+    bench.pass(200);
+    assert.deepEqual(untouched(), ids);
+    assert.equal((await bench.status(1)).print_jobs[0].status, 'printing');
+    assert.deepEqual(untouched(), ids.slice(1));
+    const { json } = await bench.api('GET', '/connect/v1/clusters?limit=1&page=2');
+    assert.equal(json.data[0].host_current_print_job.status, 'printing');
+    assert.deepEqual(untouched(), ids.slice(2));
+    assert.deepEqual(await names(`?status=in_progress&cluster_ids=${ids[0]!}`), ['boat.ufp']);
+    assert.deepEqual(untouched(), ids.slice(2));
+  });
+
+  it('finds a cluster by its id after it was connected anew, added or removed', async () => {
+    const { world } = bench.simulator;
+    const status = async (id: string): Promise<number> =>
+      (await bench.api('GET', `/connect/v1/clusters/${id}/status`)).status;
+    const old = bench.clusterId(2);
+    const bound = world.rebind(2);
+    const added = world.addCluster({ name: 'Tenth' });
+    world.removeCluster(1);
+    assert.deepEqual([await status(old), await status(bound), await status(added)], [404, 200, 200]);
+    assert.equal(bench.clusterId(1), bound);
+  });
+
   it('has the traps of the wire facts in its records', async () => {
     await bench.print(await bench.upload('G28'), 1);
     const [one, two, three] = (await bench.api('GET', '/connect/v1/clusters')).json.data;
