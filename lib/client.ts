@@ -1,5 +1,5 @@
 import { currentUser, readCurrentUser, type CurrentUser } from './account/current-user';
-import { closed } from './time/deadline';
+import { closed, underDeadline, type Deadline } from './time/deadline';
 import type { Answer, Service } from './account/service';
 import type { AccountSettings } from './account/settings';
 import { SignedInService } from './account/signed-in-service';
@@ -19,6 +19,7 @@ import type { Credentials } from './sign-in/credentials';
 import { StaticToken } from './sign-in/static-token';
 import { TokenEndpoint } from './sign-in/token-endpoint';
 import { Tokens } from './sign-in/tokens';
+import type { Scope } from './state/scope';
 import type { StateStore } from './state/store';
 import { sleep, type Clock } from './time/clock';
 import { Uploads } from './upload/uploads';
@@ -38,6 +39,8 @@ export interface ClientOptions {
   http?: Http;
 }
 
+/** What the editor asks for and waits for, ms. */
+const PATIENCE = 60_000;
 /** How long closing waits for what may not be broken off: a token refresh, a print's dispatch. */
 const GRACE = 10_000;
 
@@ -84,14 +87,15 @@ export class Client {
     this.service = this.#calls;
     this.requests = new Requests(this.#calls, settings);
     const { service } = this;
-    const workspace = async () => {
+    const scope = async (): Promise<Scope> => {
       await this.credentials.ready();
-      return this.credentials.info().organizationId ?? settings.organizationId;
+      const workspace = this.credentials.info().organizationId ?? settings.organizationId;
+      return [accountId, simulated ? 'simulated' : settings.apiUrl, workspace];
     };
-    const ledger = new Ledger(store, accountId);
+    const ledger = new Ledger(store, scope);
     const dispatcher = new Dispatcher({ service, ledger, clock });
     const origin = settings.origin || undefined;
-    const uploads = new Uploads({ service, http, store, clock, accountId, workspace, ...(origin ? { origin } : {}) });
+    const uploads = new Uploads({ service, http, store, clock, scope, ...(origin ? { origin } : {}) });
     this.watcher = new Watcher({
       service,
       store,
@@ -103,8 +107,8 @@ export class Client {
     });
     this.prints = new Prints({ service, uploads, ledger, dispatcher, watcher: this.watcher, clock });
     this.snapshots = new Snapshots({ service, http, clock });
-    this.jobControl = new JobControl({ service, clock });
-    this.reports = new Reports({ service, http, store, clock, accountId });
+    this.jobControl = new JobControl({ service });
+    this.reports = new Reports({ service, http, store, clock, scope });
     this.library = new Library({ service, http, clock, origin });
     this.queries = new Queries({ service, clock, overrides: settings.paths.overrides });
     this.watcher.onObservation((clusterId, status) => {
@@ -116,12 +120,12 @@ export class Client {
 
   /** All clusters of the account, for a picker. */
   async clusters(): Promise<Cluster[]> {
-    const listed = await readAllPages(this.service, this.#closing.signal);
+    const listed = await this.#soon((deadline) => readAllPages(this.service, deadline));
     return listed.map(({ cluster }) => cluster);
   }
 
   readUser(): Promise<Answer> {
-    return readCurrentUser(this.service, this.#settings.paths.overrides, this.#closing.signal);
+    return this.#soon((deadline) => readCurrentUser(this.service, this.#settings.paths.overrides, deadline));
   }
 
   async user(): Promise<CurrentUser> {
@@ -148,13 +152,17 @@ export class Client {
     };
   }
 
+  #soon<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
+    return underDeadline(this.clock, { ms: PATIENCE, parent: this.#closing.signal, cure: 'try again' }, work);
+  }
+
   /** Ends everything. What may not be broken off (a refresh, a dispatch, a write) is waited for, up to ten seconds. */
   async close(): Promise<void> {
     this.#closing.abort(closed());
     const over = new AbortController();
     const settled = Promise.all([
       this.watcher.close(),
-      this.credentials.settled(),
+      this.credentials.close(),
       this.prints.settled(),
       this.reports.settled(),
     ]);

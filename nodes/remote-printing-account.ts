@@ -2,7 +2,8 @@ import type { Node, NodeAPI, NodeDef } from 'node-red';
 import { readSettings, type AccountConfig } from '../lib/account/settings';
 import { Client } from '../lib/client';
 import { asPrintingError } from '../lib/service/errors';
-import type { AccountNode } from './shared/account-link';
+import { grantKey } from '../lib/sign-in/grant';
+import { isInFlows, type AccountNode } from './shared/account-link';
 import { addAdminEndpoints } from './shared/admin';
 import { runtimeOf } from './shared/runtime';
 import { openSimulated, type SimulatedService } from './shared/simulated-service';
@@ -33,15 +34,25 @@ module.exports = (RED: NodeAPI): void => {
       simulated = await openSimulated(runtime, accountId);
       return new Client({ ...shared, settings: simulated.settings, simulated: true });
     };
+    const leave = runtime.upkeep.use();
     const opening = open();
     opening.catch((error: unknown) => this.warn(asPrintingError(error).message));
     this.client = () => opening;
 
-    this.on('close', (_removed: boolean, done: () => void) => {
+    this.on('close', (removed: boolean, done: () => void) => {
       opening
         .then((client) => client.close())
         .catch(() => undefined)
         .then(() => simulated?.close())
+        .catch(() => undefined)
+        // Nobody can use what a deleted account was granted.
+        .then(() =>
+          removed && !isInFlows(RED, accountId)
+            ? runtime.store.delete(grantKey(accountId), { insist: true })
+            : undefined,
+        )
+        .catch(() => undefined)
+        .then(leave)
         .catch(() => undefined)
         .finally(done);
     });

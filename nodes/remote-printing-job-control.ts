@@ -28,7 +28,8 @@ module.exports = (RED: NodeAPI): void => {
     const { action: chosen = 'pause' } = definition;
     const byMessage = chosen === 'msg.action';
 
-    workNode(RED, this, definition.account, async (msg, send, { client, signal, show }) => {
+    const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
+    workNode(RED, this, { account: definition.account, timeout }, async (msg, send, { client, deadline, show }) => {
       const action = byMessage ? await readText(RED, this, BLANK, msg, 'action') : chosen;
       const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
       const clusterJobId = await readText(RED, this, job, msg, 'clusterJobId');
@@ -45,8 +46,7 @@ module.exports = (RED: NodeAPI): void => {
         clusterJobId,
         action,
         data: jobData(action, { quantity, position, data }),
-        timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
-        signal,
+        deadline,
         onStage: (stage) => show({ fill: 'blue', shape: 'dot', key: stage, values }),
       });
       show({ fill: 'green', shape: 'dot', key: 'done', values });

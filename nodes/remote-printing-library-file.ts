@@ -42,45 +42,45 @@ module.exports = (RED: NodeAPI): void => {
       throw new PrintingError('INVALID_INPUT', `No file is named: set its id in the node or in ${property}.`);
     };
 
-    const upload = async (msg: NodeMessage, { client, signal, show }: WorkContext): Promise<NodeMessage> => {
+    const upload = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {
       const name = (await readText(RED, this, BLANK, msg, 'jobName')) ?? '';
       const source = await readSource(RED, this, { kind: definition.source, file }, msg, name);
       const onStage = (stage: UploadStage, progress: UploadProgress) => show(stageText(stage, progress));
-      const { ref, file: payload, raw } = await client.library.upload(source, kind, { timeout, signal, onStage });
+      const { ref, file: payload, raw } = await client.library.upload(source, kind, { deadline, onStage });
       return { ...storedIds(ref), payload, raw };
     };
 
-    const info = async (msg: NodeMessage, { client, signal, show }: WorkContext): Promise<NodeMessage> => {
+    const info = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {
       const ref = await readRef(msg);
       show({ fill: 'blue', shape: 'dot', key: 'asking' });
-      const { file: payload, raw } = await client.library.info(ref, { timeout, signal });
+      const { file: payload, raw } = await client.library.info(ref, { deadline });
       return { ...storedIds(ref), payload, raw };
     };
 
-    const download = async (msg: NodeMessage, { client, signal, show }: WorkContext): Promise<NodeMessage> => {
+    const download = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {
       const ref = await readRef(msg);
       // msg.filename is where things come from; nothing is written there unless the setting says so.
       const path = isBlank(file.value) ? null : ((await readText(RED, this, file, msg, 'filename')) ?? null);
       const onProgress = (bytes: number, total: number | null) => show(downloadText(bytes, total));
-      const { content, raw } = await client.library.download(ref, { path, timeout, signal, onProgress });
+      const { content, raw } = await client.library.download(ref, { path, deadline, onProgress });
       return { ...storedIds(ref), payload: content, raw };
     };
 
-    const remove = async (msg: NodeMessage, { client, signal, show }: WorkContext): Promise<NodeMessage> => {
+    const remove = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {
       const ref = await readRef(msg);
       show({ fill: 'blue', shape: 'dot', key: 'deleting' });
-      const raw = await client.library.remove(ref, { timeout, signal });
+      const raw = await client.library.remove(ref, { deadline });
       return { ...storedIds(ref), payload: { deleted: true }, raw };
     };
 
     const operations: Partial<Record<string, typeof info>> = { upload, info, download, delete: remove };
     const { operation = 'upload' } = definition;
-    workNode(RED, this, definition.account, async (msg, send, place) => {
+    workNode(RED, this, { account: definition.account, timeout }, async (msg, send, context) => {
       const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
       if (!work) throw new PrintingError('NOT_CONFIGURED', 'The node has no such operation: open it and choose one.');
-      const result = await work(msg, place);
-      place.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
-      send(Object.assign(msg, result, place.client.simulated && { simulated: true }));
+      const result = await work(msg, context);
+      context.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
+      send(Object.assign(msg, result, context.client.simulated && { simulated: true }));
     });
   }
 

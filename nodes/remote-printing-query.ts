@@ -15,6 +15,9 @@ interface Definition extends NodeDef {
   itemType?: string;
 }
 
+/** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
+const TIMEOUT = 60;
+
 module.exports = (RED: NodeAPI): void => {
   function QueryNode(this: Node, definition: Definition): void {
     RED.nodes.createNode(this, definition);
@@ -59,14 +62,19 @@ module.exports = (RED: NodeAPI): void => {
       }
     };
 
-    workNode(RED, this, definition.account, async (msg, send, { client, signal, show }) => {
-      const asked = await readQuery(msg);
-      show({ fill: 'blue', shape: 'dot', key: 'asking' });
-      const { payload, raw, ids } = await client.queries.ask(asked, signal);
-      const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
-      show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
-      send(Object.assign(msg, ids, { payload, raw }, client.simulated && { simulated: true }));
-    });
+    workNode(
+      RED,
+      this,
+      { account: definition.account, timeout: TIMEOUT },
+      async (msg, send, { client, deadline, show }) => {
+        const asked = await readQuery(msg);
+        show({ fill: 'blue', shape: 'dot', key: 'asking' });
+        const { payload, raw, ids } = await client.queries.ask(asked, { deadline });
+        const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
+        show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
+        send(Object.assign(msg, ids, { payload, raw }, client.simulated && { simulated: true }));
+      },
+    );
   }
 
   RED.nodes.registerType('remote-printing-query', QueryNode);

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
-import { closed } from '../lib/time/deadline';
+import { closed, underDeadline, type Deadline } from '../lib/time/deadline';
 import type { Client } from '../lib/client';
 import type { Format } from '../lib/report/outputs';
 import { readRange } from '../lib/report/ranges';
@@ -11,6 +11,7 @@ import { clientOf } from './shared/account-link';
 import { copierOf } from './shared/copies';
 import { amount, isBlank, read, readText } from './shared/inputs';
 import { onInput, type Send } from './shared/on-input';
+import { runtimeOf } from './shared/runtime';
 import { readReportClusters } from './shared/report-inputs';
 import { failureText, IDLE, signInText, StatusLine, type StatusText } from './shared/status';
 
@@ -71,7 +72,7 @@ module.exports = (RED: NodeAPI): void => {
       (error: unknown) => show(failureText(asPrintingError(error))),
     );
 
-    const work = async (msg: NodeMessage, send: Send): Promise<void> => {
+    const work = async (msg: NodeMessage, send: Send, deadline: Deadline): Promise<void> => {
       const client = await clientOf(RED, definition.account);
       const format = readFormat(definition.format);
       // Where the setting is blank, msg.filename is not meant: it may name another file (reference 2.2).
@@ -92,8 +93,7 @@ module.exports = (RED: NodeAPI): void => {
         format,
         path,
         onlyNew: definition.onlyNew === true ? this.id : null,
-        timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
-        signal: closing.signal,
+        deadline,
         onProgress: (progress) => show(progressText(progress)),
         onResult: (report, payload) => {
           if (closing.signal.aborted) return;
@@ -124,7 +124,10 @@ module.exports = (RED: NodeAPI): void => {
       async (msg, send) => {
         running++;
         try {
-          await work(msg, send);
+          const ms = amount(definition.timeout, DEFAULT_TIMEOUT) * 1000;
+          await underDeadline(runtimeOf(RED).clock, { ms, parent: closing.signal }, (deadline) =>
+            work(msg, send, deadline),
+          );
         } finally {
           running--;
         }

@@ -11,6 +11,9 @@ interface Definition extends NodeDef {
   pathType?: string;
 }
 
+/** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
+const TIMEOUT = 60;
+
 module.exports = (RED: NodeAPI): void => {
   function RequestNode(this: Node, definition: Definition): void {
     RED.nodes.createNode(this, definition);
@@ -28,15 +31,20 @@ module.exports = (RED: NodeAPI): void => {
       throw new PrintingError('INVALID_INPUT', 'No path is named: set it in the node or set msg.path.');
     };
 
-    workNode(RED, this, definition.account, async (msg, send, { client, signal, show }) => {
-      const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, signal };
-      show({ fill: 'blue', shape: 'dot', key: 'requesting' });
-      const { statusCode, headers, data } = await client.requests.run(request);
-      show({ fill: 'green', shape: 'dot', key: 'done' });
-      // A copy, so that what flows do to the payload leaves the raw answer alone.
-      const answer = { payload: data, raw: structuredClone(data), statusCode, headers };
-      send(Object.assign(msg, answer, client.simulated && { simulated: true }));
-    });
+    workNode(
+      RED,
+      this,
+      { account: definition.account, timeout: TIMEOUT },
+      async (msg, send, { client, deadline, show }) => {
+        const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, deadline };
+        show({ fill: 'blue', shape: 'dot', key: 'requesting' });
+        const { statusCode, headers, data } = await client.requests.run(request);
+        show({ fill: 'green', shape: 'dot', key: 'done' });
+        // A copy, so that what flows do to the payload leaves the raw answer alone.
+        const answer = { payload: data, raw: structuredClone(data), statusCode, headers };
+        send(Object.assign(msg, answer, client.simulated && { simulated: true }));
+      },
+    );
   }
 
   RED.nodes.registerType('remote-printing-request', RequestNode);

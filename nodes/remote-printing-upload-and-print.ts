@@ -38,7 +38,9 @@ module.exports = (RED: NodeAPI): void => {
       printKey: { value: definition.printKey, type: definition.printKeyType },
     };
 
-    workNode(RED, this, definition.account, async (msg, send, { client, signal, show }) => {
+    const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
+    workNode(RED, this, { account: definition.account, timeout }, async (msg, send, context) => {
+      const { client, deadline, signal, show } = context;
       const print = definition.print !== false;
       const { clusterIds, many } = print
         ? readClusterIds(await read(RED, this, settings.cluster, msg, 'clusterId'))
@@ -60,7 +62,7 @@ module.exports = (RED: NodeAPI): void => {
         compress: definition.compress === true,
         reuseUpload: definition.reuseUpload !== false,
         dryRun: definition.dryRun === true || msg.dryRun === true,
-        timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
+        deadline,
         signal,
         onProgress: (progress) => {
           if (signal.aborted) return;

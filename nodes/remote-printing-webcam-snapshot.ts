@@ -26,16 +26,16 @@ module.exports = (RED: NodeAPI): void => {
     const cluster = { value: definition.cluster, type: definition.clusterType };
     const printer = { value: definition.printer, type: definition.printerType };
 
-    workNode(RED, this, definition.account, async (msg, send, { client, signal, show }) => {
+    const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
+    workNode(RED, this, { account: definition.account, timeout }, async (msg, send, { client, deadline, show }) => {
       const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
       if (clusterId === undefined)
         throw new PrintingError('INVALID_INPUT', 'No cluster is named: choose one in the node or set msg.clusterId.');
       const { image, ...picture } = await client.snapshots.take({
         clusterId,
         printerId: (await readText(RED, this, printer, msg, 'printerId')) ?? null,
-        timeout: amount(definition.timeout, DEFAULT_TIMEOUT),
         maxBytes: amount(definition.maxBytes, DEFAULT_LIMIT),
-        signal,
+        deadline,
         onProgress: (progress) => show(progressText(progress)),
       });
       const at = clockTime(Date.parse(picture.takenAt));

@@ -1,6 +1,6 @@
 import type { EndpointName, PathParameter, Target } from '../service/paths';
+import type { Deadline } from '../time/deadline';
 
-/** How long a call may take in all, retries and waits included. */
 export interface CallOptions {
   ids?: Partial<Record<PathParameter, string>>;
   query?: Record<string, string>;
@@ -8,10 +8,8 @@ export interface CallOptions {
   data?: unknown;
   /** What is asked for, in the words of an error sentence: `the cluster`. */
   what: string;
-  /** Ends the call: its reason is thrown. */
-  signal?: AbortSignal | undefined;
-  /** Monotonic clock time (ms) by which the work that this call belongs to must be done; waits that pass it are not begun. */
-  until?: number | undefined;
+  /** Limits all of it, every wait included: for a token, a 429, a repeat. */
+  deadline: Deadline;
 }
 
 export interface Answer {
@@ -33,7 +31,7 @@ export interface Service {
 }
 
 /** As CallOptions, for a request that is none of the endpoints. */
-export interface SendOptions extends Pick<CallOptions, 'what' | 'signal' | 'until'> {
+export interface SendOptions extends Pick<CallOptions, 'what' | 'deadline'> {
   /** The JSON body, as it goes out. */
   body?: string | undefined;
 }

@@ -42,13 +42,15 @@ export interface AccountSettings {
 }
 
 /** Throws NOT_CONFIGURED with a sentence that names the first thing missing or malformed. */
-export function readSettings(config: AccountConfig): AccountSettings {
+export function readSettings(config: AccountConfig, { simulated = false } = {}): AccountSettings {
   const isStatic = config.signIn === 'token';
   return {
     apiUrl: readHost(config.apiUrl, 'API host'),
     authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, 'account host'),
     paths: { storagePath: readPrefix(config.storagePath), overrides: readOverrides(config.paths) },
-    signIn: isStatic ? { apiToken: readToken(config.apiToken) } : readSignIn(config),
+    signIn: isStatic
+      ? { apiToken: readToken(config.apiToken) }
+      : { ...readSignIn(config), ...(simulated && { simulated }) },
     origin: readOrigin(config.origin),
     organizationId: trimmed(config.organizationId),
   };

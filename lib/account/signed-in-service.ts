@@ -1,22 +1,16 @@
 import type { Http, HttpRequest } from '../http/http';
-import { asPrintingError, PrintingError } from '../service/errors';
+import { ONCE, READS, retry } from '../http/retry';
+import { PrintingError } from '../service/errors';
 import { target, type Target } from '../service/paths';
 import { isExpiredToken, readRetryAfter, refusalError } from '../service/refusals';
 import { record } from '../service/wire';
 import type { Credentials } from '../sign-in/credentials';
-import { waitBefore } from '../time/backoff';
-import { isoTime, sleep, type Clock } from '../time/clock';
+import { isoTime, type Clock } from '../time/clock';
 import type { Answer, Sender, SendOptions, SentAnswer, Service } from './service';
 import type { AccountSettings } from './settings';
 
-/** Reads get three repeats, within 30 s (reference 4, SERVICE_ERROR). */
-const REPEATS = { first: 1_000, longest: 15_000, factor: 3, jitter: 0.2 };
-const MOST_REPEATS = 3;
-const REPEATS_WITHIN = 30_000;
-/** How long a 429 may be waited for where the work has no limit of its own (reference 4, RATE_LIMITED). */
-const PATIENCE = 60_000;
-/** Where a 429 doesn't say how long (wire facts 1). */
-const SLOW_DOWN = 30_000;
+/** No answer that is not a file takes longer, however it trickles, ms. */
+const LONGEST_ANSWER = 60_000;
 
 /** An answer as it came; `body` is undefined for what is no JSON. */
 interface Received {
@@ -46,10 +40,10 @@ export class SignedInService implements Service, Sender {
 
   async call(...[endpoint, options]: Parameters<Service['call']>): Promise<Answer> {
     const { method, host, path } = target(endpoint, options.ids ?? {}, this.#settings.paths);
-    const { query, data, what, signal, until } = options;
+    const { query, data, what, deadline } = options;
     const to = { method, host, path: query ? `${path}?${new URLSearchParams(query).toString()}` : path };
     const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
-    return this.#persist(to, { body, what, signal, until }, (received) => this.#readJson(received, what));
+    return this.#persist(to, { body, what, deadline }, (received) => this.#readJson(received, what));
   }
 
   async send(...[to, options]: Parameters<Sender['send']>): Promise<SentAnswer> {
@@ -67,42 +61,20 @@ export class SignedInService implements Service, Sender {
   }
 
   /** The request, and what is made of a 2xx answer; again where that may help (see Service). */
-  async #persist<T>(to: Target, options: SendOptions, read: (received: Received) => T): Promise<T> {
-    const isRead = to.method === 'GET';
-    const began = this.#clock.monotonic();
-    for (let repeats = 0; ; repeats++) {
-      try {
-        return read(await this.#exchange(to, options));
-      } catch (thrown) {
-        const error = asPrintingError(thrown);
-        const wait = this.#waitAfter(error, isRead, repeats, began, options.until);
-        if (wait === null || options.signal?.aborted) throw error;
-        await sleep(this.#clock, wait, options.signal);
-      }
-    }
-  }
-
-  /** How long to wait before trying again; null for never. */
-  #waitAfter(error: PrintingError, isRead: boolean, repeats: number, began: number, until?: number): number | null {
-    const now = this.#clock.monotonic();
-    if (error.code === 'RATE_LIMITED') {
-      const wait = error.retryAfter ?? SLOW_DOWN;
-      return now + wait > (until ?? began + PATIENCE) ? null : wait;
-    }
-    const passes = error.code === 'NETWORK' || (error.code === 'SERVICE_ERROR' && error.outcome !== 'refused');
-    if (!isRead || !passes || repeats >= MOST_REPEATS) return null;
-    const wait = Math.max(waitBefore(repeats, REPEATS), error.retryAfter ?? 0);
-    return now + wait > Math.min(until ?? Infinity, began + REPEATS_WITHIN) ? null : wait;
+  #persist<T>(to: Target, options: SendOptions, read: (received: Received) => T): Promise<T> {
+    const policy = to.method === 'GET' ? READS : ONCE;
+    return retry(options.deadline, policy, async () => read(await this.#exchange(to, options)));
   }
 
   /** One request; an expired token is renewed and the request repeated, once. */
   async #exchange(to: Target, options: SendOptions): Promise<Received> {
-    let bearer = await this.#credentials.bearer();
+    const { deadline, what } = options;
+    let bearer = await this.#credentials.bearer(deadline);
     let answer = await this.#send(to, options, bearer);
     if (isExpiredToken(answer.status, answer.body)) {
-      bearer = await this.#credentials.renew(bearer);
+      bearer = await this.#credentials.renew(bearer, { host: to.host, deadline });
       answer = await this.#send(to, options, bearer);
-      if (isExpiredToken(answer.status, answer.body)) throw refusalError(401, answer.body, options.what);
+      if (isExpiredToken(answer.status, answer.body)) throw refusalError(401, answer.body, what);
     }
     // A fault of the service or of something on the way says nothing about the bearer.
     if (answer.status < 500) this.#credentials.taken(bearer);
@@ -111,25 +83,29 @@ export class SignedInService implements Service, Sender {
     throw refusalError(answer.status, answer.body, options.what, answer.retryAfter);
   }
 
-  async #send(to: Target, { body, signal }: SendOptions, bearer: string): Promise<Received> {
+  async #send(to: Target, { body, deadline }: SendOptions, bearer: string): Promise<Received> {
     const host = to.host === 'auth' ? this.#settings.authUrl : this.#settings.apiUrl;
     if (!host)
       throw new PrintingError('NOT_CONFIGURED', 'The account has no account host: open the account and fill it in.');
+    const limit = deadline.within(LONGEST_ANSWER, { reason: tooSlow });
     const request: HttpRequest = {
       method: to.method,
       url: `${host}${to.path}`,
-      headers: { authorization: `Bearer ${bearer}`, accept: 'application/json' },
-      signal,
+      headers: { authorization: `Bearer ${bearer}`, accept: 'application/json', 'accept-encoding': 'identity' },
+      signal: limit.signal,
     };
     if (body !== undefined) {
       request.body = body;
       request.headers = { ...request.headers, 'content-type': 'application/json' };
     }
     this.#requests++;
-    const { status, headers, text } = await this.#http.text(request).catch((error: unknown) => {
-      this.#failures++;
-      throw error;
-    });
+    const { status, headers, text } = await this.#http
+      .text(request)
+      .catch((error: unknown) => {
+        this.#failures++;
+        throw error;
+      })
+      .finally(() => limit.end());
     this.#lastAnswer = isoTime(this.#clock.now());
     return {
       status,
@@ -154,6 +130,15 @@ export class SignedInService implements Service, Sender {
     });
   }
 }
+
+const tooSlow = (): PrintingError =>
+  new PrintingError(
+    'NETWORK',
+    'The service did not answer to its end within a minute: check the network and try again.',
+    {
+      outcome: 'unknown',
+    },
+  );
 
 /** An answer's `data`; the whole body where there is no such key. */
 function dataOf(body: unknown): unknown {

@@ -3,7 +3,7 @@ import { PrintingError } from '../service/errors';
 import type { PathParameter } from '../service/paths';
 import { record, text, type Json } from '../service/wire';
 import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
-import { sleep, type Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
 import { meaning } from './words';
 
 export interface ActionRequest {
@@ -14,9 +14,7 @@ export interface ActionRequest {
   data?: Json;
   /** The action, in the words of an error sentence: `the picture`. */
   what: string;
-  signal: AbortSignal;
-  /** Monotonic clock time (ms). */
-  until: number;
+  deadline: Deadline;
 }
 
 /** An action as an answer of the service tells of it (interface, Printer action). */
@@ -35,8 +33,8 @@ export interface Action {
  * Throws what the service's calls throw.
  */
 export async function dispatchAction(service: Service, request: ActionRequest): Promise<Action> {
-  const { endpoint, ids, data = {}, what, signal, until } = request;
-  return read((await service.call(endpoint, { ids, data, what, signal, until })).data);
+  const { endpoint, ids, data = {}, what, deadline } = request;
+  return read((await service.call(endpoint, { ids, data, what, deadline })).data);
 }
 
 /**
@@ -45,14 +43,13 @@ export async function dispatchAction(service: Service, request: ActionRequest): 
  */
 export async function followAction(
   service: Service,
-  clock: Clock,
-  { ids: { cluster_id }, what, signal, until }: ActionRequest,
+  { ids: { cluster_id }, what, deadline }: ActionRequest,
   dispatched: Action,
   onStatus: (action: Action) => void,
 ): Promise<Action> {
   const { actionId } = dispatched;
   let action = dispatched;
-  for (let looks = 0; ; looks++) {
+  for (let polls = 0; ; polls++) {
     onStatus(action);
     const means = meaning(action.status);
     if (means === 'success') return action;
@@ -61,8 +58,8 @@ export async function followAction(
       const sentence = `The service took ${what}, but its answer names no action to follow: look at the printer.`;
       throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
     }
-    await sleep(clock, waitBefore(looks, WORK_IN_PROGRESS), signal);
-    const call = { ids: { cluster_id, action_id: actionId }, what: 'the action', signal, until };
+    await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
+    const call = { ids: { cluster_id, action_id: actionId }, what: 'the action', deadline };
     action = { ...read((await service.call('actionStatus', call)).data), actionId };
   }
 }

@@ -1,10 +1,9 @@
-import { deadline } from '../time/deadline';
+import type { Deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { atLimit, dispatchAction, followAction, type Action, type ActionRequest } from '../action/action';
 import { asPrintingError, PrintingError, withIds, type Ids } from '../service/errors';
 import { isKnownStatus, readPrintJob, type PrintJob } from '../service/print-job';
 import { flag, record, type Json } from '../service/wire';
-import type { Clock } from '../time/clock';
 import { ruleOf, type JobRule } from './job-rules';
 
 export interface JobActionRequest {
@@ -14,10 +13,8 @@ export interface JobActionRequest {
   /** One of wire facts 13.1, or any other name. */
   action: string;
   data: Json;
-  /** Seconds, for all of it. */
-  timeout: number;
-  /** The node or runtime closes. */
-  signal: AbortSignal;
+  /** For all of it. */
+  deadline: Deadline;
   /** `sent`: the service has taken it, now it is the printer's turn. */
   onStage: (stage: 'sending' | 'sent') => void;
 }
@@ -37,10 +34,10 @@ export interface JobActionResult {
 
 /** Pauses, resumes, aborts … print jobs (wire facts 13.1). */
 export class JobControl {
-  readonly #deps: { service: Service; clock: Clock };
+  readonly #service: Service;
 
-  constructor(deps: { service: Service; clock: Clock }) {
-    this.#deps = deps;
+  constructor(deps: { service: Service }) {
+    this.#service = deps.service;
   }
 
   /**
@@ -49,19 +46,15 @@ export class JobControl {
    * its answer is lost, a second one could do it twice.
    */
   async run(request: JobActionRequest): Promise<JobActionResult> {
-    const { clusterId, clusterJobId, action, data, onStage } = request;
-    const { service, clock } = this.#deps;
+    const { clusterId, clusterJobId, action, data, deadline, onStage } = request;
     const ids: Ids = { clusterId, clusterJobId };
-    const limit = deadline(clock, request.timeout, request.signal);
-    const { signal, until } = limit;
     const what = `the action "${action.slice(0, 60)}"`;
     const wanted: ActionRequest = {
       endpoint: 'jobAction',
       ids: { cluster_id: clusterId, cluster_job_id: clusterJobId, action },
       data,
       what,
-      signal,
-      until,
+      deadline,
     };
     let status: string | null = null;
     try {
@@ -72,30 +65,28 @@ export class JobControl {
         if (job.jobId) ids.jobId = job.jobId;
         if (job.printerId) ids.printerId = job.printerId;
       }
-      const dispatched = await dispatchAction(service, wanted).catch((error: unknown) => {
+      const dispatched = await dispatchAction(this.#service, wanted).catch((error: unknown) => {
         throw maybeDone(asPrintingError(error), action);
       });
       if (dispatched.actionId) ids.actionId = dispatched.actionId;
       onStage('sent');
-      const done: Action = await followAction(service, clock, wanted, dispatched, (state) => {
+      const done: Action = await followAction(this.#service, wanted, dispatched, (state) => {
         status = state.status;
       });
       return { actionId: done.actionId, action, status: done.status, clusterJobId, ids, raw: done.raw };
     } catch (thrown) {
       throw withIds(atLimit(asPrintingError(thrown), status, what), ids);
-    } finally {
-      limit.clear();
     }
   }
 
   /** Reads the job's own record (interface, endpoint 11). A state that the facts don't know is left to the service. */
   async #check(
-    { ids: { cluster_id, cluster_job_id = '' }, signal, until }: ActionRequest,
+    { ids: { cluster_id, cluster_job_id = '' }, deadline }: ActionRequest,
     action: string,
     from: NonNullable<JobRule['from']>,
   ): Promise<PrintJob> {
-    const call = { ids: { cluster_id, cluster_job_id }, what: 'the print job', signal, until };
-    const { data } = await this.#deps.service.call('printJob', call);
+    const call = { ids: { cluster_id, cluster_job_id }, what: 'the print job', deadline };
+    const { data } = await this.#service.call('printJob', call);
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null) ?? {};
     const job = readPrintJob(wire, cluster_id);
     if (flag(wire.is_online) === false)

@@ -55,7 +55,7 @@ export async function download(
     throw failure;
   }
   const stream = limited(maxBytes, what);
-  body.on('error', (error) => stream.destroy(networkError(error, signal, 'unknown')));
+  body.on('error', (error) => stream.destroy(networkError(error, 'unknown', signal)));
   stream.on('close', () => body.destroy());
   // Who reads is told; before anybody does, it must not end the process.
   stream.on('error', () => undefined);

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
 import { PrintingError } from '../service/errors';
 import { networkError } from './network-error';
+import { proxiesOf } from './proxies';
 
 export interface HttpRequest {
   method: string;
@@ -29,33 +30,36 @@ const LONGEST_TEXT = 64 * 1024 * 1024;
 
 /**
  * Plain HTTP over undici: nothing is retried, no redirect is followed (so no header ever reaches another host).
- * Failures are PrintingErrors of code NETWORK with their `outcome`.
+ * Failures are PrintingErrors of code NETWORK, or the signal's own reason; their `outcome` says whether the request left.
  */
 export class Http {
   readonly #dispatcher: Dispatcher;
 
   constructor(dispatcher: Dispatcher = systemDispatcher()) {
-    this.#dispatcher = dispatcher;
+    this.#dispatcher = dispatcher.compose(markBegun);
   }
 
   async send({ method, url, headers, body, signal, quiet = QUIET }: HttpRequest): Promise<HttpAnswer> {
+    const attempt: Attempt = { begun: false, signal };
     try {
-      const answer = await request(url, {
-        method: method,
+      const options = {
+        method,
         headers: headers ?? {},
         body: body ?? null,
         signal: signal ?? null,
         dispatcher: this.#dispatcher,
         headersTimeout: quiet,
         bodyTimeout: quiet,
-      });
+        [ATTEMPT]: attempt,
+      };
+      const answer = await request(url, options);
       return { status: answer.statusCode, headers: flatten(answer.headers), body: answer.body };
     } catch (error) {
-      throw networkError(error, signal);
+      throw networkError(error, attempt.begun ? 'unknown' : 'not-sent', signal);
     }
   }
 
-  /** The whole answer as text, at most 64 MiB. */
+  /** The whole answer as text, at most 64 MiB. Give a signal that limits it in time: an answer can trickle for ever. */
   async text(wanted: HttpRequest): Promise<{ status: number; headers: Record<string, string>; text: string }> {
     const { status, headers, body } = await this.send(wanted);
     const parts: Buffer[] = [];
@@ -63,12 +67,13 @@ export class Http {
     try {
       for await (const part of body as AsyncIterable<Buffer>) {
         size += part.length;
-        if (size > LONGEST_TEXT) throw new PrintingError('SERVICE_ERROR', 'The service sent an answer far too long.');
+        if (size > LONGEST_TEXT)
+          throw new PrintingError('SERVICE_ERROR', 'The service sent an answer far too long.', { outcome: 'refused' });
         parts.push(part);
       }
     } catch (error) {
       // The head has arrived, so the request was carried out; only what it says is lost.
-      throw networkError(error, wanted.signal, 'unknown');
+      throw networkError(error, 'unknown', wanted.signal);
     }
     return { status, headers, text: Buffer.concat(parts).toString('utf8') };
   }
@@ -79,15 +84,38 @@ export class Http {
   }
 }
 
+/** What is known of one request. */
+interface Attempt {
+  /** Its first byte may have left. */
+  begun: boolean;
+  signal: AbortSignal | undefined;
+}
+const ATTEMPT = Symbol('attempt');
+
+const markBegun: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  const attempt = (options as { [ATTEMPT]?: Attempt })[ATTEMPT];
+  if (attempt) onBegin(handler, () => (attempt.begun ||= !attempt.signal?.aborted));
+  return dispatch(options, handler);
+};
+
+/** Calls `begun` when a connection stands and the request is about to be written to it. */
+function onBegin(handler: Dispatcher.DispatchHandler, begun: () => void): void {
+  // The older and the newer name of the same call; a handler has one of them.
+  for (const name of ['onConnect', 'onRequestStart'] as const) {
+    const original = Reflect.get(handler, name) as ((...args: unknown[]) => void) | undefined;
+    if (!original) continue;
+    handler[name] = (...args: unknown[]) => {
+      begun();
+      original.apply(handler, args);
+    };
+  }
+}
+
 /** Connections as Node-RED's own nodes make them: through HTTP_PROXY and its kin where the environment names one. */
 function systemDispatcher(): Dispatcher {
   const options = { connect: { timeout: CONNECT }, connections: 16 };
-  const proxied = ['http_proxy', 'https_proxy'].some((name) => process.env[name] || process.env[name.toUpperCase()]);
-  // A proxy can't reach what listens on this machine only, such as the simulator.
-  const noProxy = [process.env.no_proxy ?? process.env.NO_PROXY, 'localhost', '127.0.0.1', '::1']
-    .filter(Boolean)
-    .join(',');
-  return proxied ? new EnvHttpProxyAgent({ ...options, noProxy }) : new Agent(options);
+  const proxies = proxiesOf(process.env);
+  return proxies ? new EnvHttpProxyAgent({ ...options, ...proxies }) : new Agent(options);
 }
 
 function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {

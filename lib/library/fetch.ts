@@ -2,19 +2,16 @@ import type { Service } from '../account/service';
 import { saveFile } from '../files/target-file';
 import { download } from '../http/download';
 import type { Http } from '../http/http';
-import { asPrintingError, PrintingError } from '../service/errors';
+import { retry, TRANSFERS } from '../http/retry';
+import { PrintingError } from '../service/errors';
 import { STORAGE, type StoredRef } from '../service/stored-file';
 import { number, text, type Json } from '../service/wire';
-import { waitBefore } from '../time/backoff';
-import { sleep, type Clock } from '../time/clock';
 import type { SendLimits } from '../upload/send';
 import { isUploaded, readStored } from '../upload/stored-job';
 
 /** What a message may hold; more goes to a file. */
 export const MOST_BYTES_IN_MEMORY = 256 * 1024 * 1024;
 
-const RETRIES = { first: 1_000, longest: 30_000, jitter: 0.2 };
-const MOST_TRIES = 5;
 /** What was refused will mostly be refused again; but the address may just have been too old. */
 const MOST_REFUSALS = 2;
 const MAY_PASS = ['NETWORK', 'SERVICE_ERROR', 'FILE_CHANGED'];
@@ -22,7 +19,6 @@ const MAY_PASS = ['NETWORK', 'SERVICE_ERROR', 'FILE_CHANGED'];
 export interface FetchDeps {
   service: Service;
   http: Http;
-  clock: Clock;
 }
 
 export interface FetchOptions extends SendLimits {
@@ -43,24 +39,18 @@ export async function fetchStored(
   ref: StoredRef,
   options: FetchOptions,
 ): Promise<{ content: Buffer | string; raw: Json }> {
-  const { clock } = deps;
-  const { signal, until } = options;
+  const { deadline } = options;
   let refusals = 0;
-  for (let tries = 1; ; tries++) {
-    const raw = await readStored(deps.service, ref, { signal, until });
+  const again = (error: PrintingError): boolean => {
+    if (error.outcome === 'refused') refusals++;
+    return MAY_PASS.includes(error.code) && error.outcome !== undefined && refusals < MOST_REFUSALS;
+  };
+  const attempt = async () => {
+    const raw = await readStored(deps.service, ref, { deadline });
     const url = addressOf(raw, ref);
-    try {
-      return { content: await fetchOnce(deps.http, url, number(raw.file_size), ref, options), raw };
-    } catch (thrown) {
-      signal.throwIfAborted();
-      const error = asPrintingError(thrown);
-      if (error.outcome === 'refused') refusals++;
-      const wait = waitBefore(tries - 1, RETRIES);
-      const last = tries === MOST_TRIES || refusals === MOST_REFUSALS || clock.monotonic() + wait > until;
-      if (last || !MAY_PASS.includes(error.code)) throw error;
-      await sleep(clock, wait, signal);
-    }
-  }
+    return { content: await fetchOnce(deps.http, url, number(raw.file_size), ref, options), raw };
+  };
+  return retry(deadline, TRANSFERS, attempt, { passes: again });
 }
 
 function addressOf(raw: Json, { kind }: StoredRef): string {
@@ -83,13 +73,13 @@ async function fetchOnce(
   url: string,
   announced: number | null,
   { kind }: StoredRef,
-  { path, signal, onProgress }: FetchOptions,
+  { path, deadline, onProgress }: FetchOptions,
 ): Promise<Buffer | string> {
   const what = STORAGE[kind].inWords;
   const most = path === null ? MOST_BYTES_IN_MEMORY : Infinity;
   if (announced !== null && announced > most) throw tooLarge();
   const bytes = async function* () {
-    const { size, stream } = await download(http, url, { what, signal });
+    const { size, stream } = await download(http, url, { what, signal: deadline.signal });
     const total = announced ?? size;
     let count = 0;
     onProgress(count, total);

@@ -1,4 +1,4 @@
-import { deadline } from '../time/deadline';
+import type { Deadline } from '../time/deadline';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import {
   readStoredFile,
@@ -9,7 +9,6 @@ import {
   type StoredRef,
 } from '../service/stored-file';
 import type { Json } from '../service/wire';
-import type { SendLimits } from '../upload/send';
 import type { Source } from '../upload/source';
 import { readStored } from '../upload/stored-job';
 import { fetchStored, type FetchOptions } from './fetch';
@@ -17,10 +16,8 @@ import { removeStored } from './remove';
 import { store, type OnStage, type StoreDeps } from './store';
 
 export interface LibraryLimits {
-  /** Seconds, for all of it. */
-  timeout: number;
-  /** The node or runtime closes. */
-  signal: AbortSignal;
+  /** For all of it. */
+  deadline: Deadline;
 }
 
 /** A stored file with the service's own record of it, untouched; that holds signed addresses. */
@@ -42,42 +39,36 @@ export class Library {
   upload(
     source: Source,
     kind: StoredKind,
-    { onStage, ...limits }: LibraryLimits & { onStage: OnStage },
+    { onStage, deadline }: LibraryLimits & { onStage: OnStage },
   ): Promise<Stored> {
-    return this.#within(limits, (given) => store(this.#deps, source, kind, { ...given, onStage }));
+    return store(this.#deps, source, kind, { deadline, onStage });
   }
 
   /** The record as the service has it now. */
   info(ref: StoredRef, limits: LibraryLimits): Promise<Stored> {
-    return this.#within(limits, async (given) => readFile(ref, await readStored(this.#deps.service, ref, given)), ref);
+    return about(ref, async () => readFile(ref, await readStored(this.#deps.service, ref, limits)));
   }
 
   /** See `fetchStored`. */
   download(
     ref: StoredRef,
-    { path, onProgress, ...limits }: LibraryLimits & Pick<FetchOptions, 'path' | 'onProgress'>,
+    { path, onProgress, deadline }: LibraryLimits & Pick<FetchOptions, 'path' | 'onProgress'>,
   ): Promise<{ content: Buffer | string; raw: Json }> {
-    return this.#within(limits, (given) => fetchStored(this.#deps, ref, { ...given, path, onProgress }), ref);
+    return about(ref, () => fetchStored(this.#deps, ref, { deadline, path, onProgress }));
   }
 
   /** See `removeStored`. */
   remove(ref: StoredRef, limits: LibraryLimits): Promise<unknown> {
-    return this.#within(limits, (given) => removeStored(this.#deps.service, ref, given), ref);
+    return about(ref, () => removeStored(this.#deps.service, ref, limits));
   }
+}
 
-  async #within<T>(
-    { timeout, signal }: LibraryLimits,
-    work: (limits: SendLimits) => Promise<T>,
-    ref?: StoredRef,
-  ): Promise<T> {
-    const limit = deadline(this.#deps.clock, timeout, signal);
-    try {
-      return await work({ signal: limit.signal, until: limit.until });
-    } catch (error) {
-      throw ref ? withIds(asPrintingError(error), storedIds(ref)) : error;
-    } finally {
-      limit.clear();
-    }
+/** Failures say which file they are about. */
+async function about<T>(ref: StoredRef, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw withIds(asPrintingError(error), storedIds(ref));
   }
 }
 

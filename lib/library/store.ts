@@ -31,9 +31,9 @@ export async function store(
   deps: StoreDeps,
   source: Source,
   kind: StoredKind,
-  { onStage, ...limits }: SendLimits & { onStage: OnStage },
+  { onStage, deadline }: SendLimits & { onStage: OnStage },
 ): Promise<{ ref: StoredRef; file: StoredFile; raw: Json }> {
-  const { signal } = limits;
+  const { signal } = deadline;
   signal.throwIfAborted();
   const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
   try {
@@ -46,9 +46,9 @@ export async function store(
     const progress = new ProgressReports(deps.clock, onStage);
     progress.preparing(size);
     const announced = { kind, name, size, contentType, origin: deps.origin };
-    const sent = await send(deps, content, announced, { ...limits, hashing: false, progress });
+    const sent = await send(deps, content, announced, { deadline, hashing: false, progress });
     progress.confirming();
-    const raw = await awaitUploaded(deps.service, deps.clock, sent, limits).catch((error: unknown) => {
+    const raw = await awaitUploaded(deps.service, sent, { deadline }).catch((error: unknown) => {
       throw withIds(asPrintingError(error), storedIds(sent));
     });
     const file = readStoredFile(sent, raw);

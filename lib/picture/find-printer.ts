@@ -3,6 +3,7 @@ import type { Service } from '../account/service';
 import { readCluster } from '../service/cluster';
 import { readClusterStatus, statusRecord } from '../service/cluster-status';
 import { PrintingError } from '../service/errors';
+import type { Deadline } from '../time/deadline';
 
 export interface FoundPrinter {
   printerId: string;
@@ -21,9 +22,9 @@ export async function findPrinter(
   service: Service,
   clusterId: string,
   printerId: string | null,
-  limits: { signal: AbortSignal; until: number },
+  deadline: Deadline,
 ): Promise<FoundPrinter> {
-  const clusters = await readPages(service, 'clusters', { what: 'the cluster list', ...limits });
+  const clusters = await readPages(service, 'clusters', { what: 'the cluster list', deadline });
   const listed = clusters.map(readCluster).find((cluster) => cluster?.clusterId === clusterId);
   checkOnline(listed?.online);
   const host = listed?.printers[0];
@@ -31,7 +32,7 @@ export async function findPrinter(
   if (host?.printerId) return { printerId: host.printerId, name: host.name ?? listed?.name ?? null };
 
   // The list is cut short for some accounts (`limit_reached`, wire facts, trap 27), and tells of no printer for others.
-  const call = { ids: { cluster_id: clusterId }, what: 'the cluster', ...limits };
+  const call = { ids: { cluster_id: clusterId }, what: 'the cluster', deadline };
   const { data } = await service.call('clusterStatus', call);
   const status = readClusterStatus(statusRecord(data) ?? {}, { clusterId, receivedAt: '', identity: listed ?? null });
   checkOnline(status.online);

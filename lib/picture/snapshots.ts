@@ -1,26 +1,24 @@
-import { deadline } from '../time/deadline';
+import { underDeadline, type Deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { atLimit, dispatchAction, followAction, type Action } from '../action/action';
 import type { Http } from '../http/http';
+import { READS, retry } from '../http/retry';
 import { asPrintingError, withIds, type Ids } from '../service/errors';
 import { record } from '../service/wire';
 import { isoTime, type Clock } from '../time/clock';
 import { fileName } from './file-name';
 import { findPrinter, type FoundPrinter } from './find-printer';
 import { fetchImage } from './image';
-import { repeated } from '../account/repeat';
 import { Shared } from './shared';
 
 export interface SnapshotRequest {
   clusterId: string;
   /** Null: the cluster's host printer. */
   printerId: string | null;
-  /** Seconds, for all of it. */
-  timeout: number;
+  /** For all of it. */
+  deadline: Deadline;
   /** Of the image, bytes. */
   maxBytes: number;
-  /** The node or runtime closes. */
-  signal: AbortSignal;
   onProgress: (progress: SnapshotProgress) => void;
 }
 
@@ -70,10 +68,9 @@ export class Snapshots {
    * had, and what the service's calls throw; with the ids that were known.
    */
   async take(request: SnapshotRequest): Promise<Snapshot> {
-    const { clusterId, printerId, maxBytes, onProgress } = request;
+    const { clusterId, printerId, maxBytes, deadline, onProgress } = request;
     const ids: Ids = { clusterId, ...(printerId ? { printerId } : {}) };
-    const limit = deadline(this.#deps.clock, request.timeout, request.signal);
-    const { signal, until } = limit;
+    const { signal } = deadline;
     let status: string | null = null;
     const tell = ({ stage, percent, action }: Progress) => {
       status = action.status;
@@ -83,47 +80,53 @@ export class Snapshots {
     try {
       onProgress({ stage: 'asking', percent: null });
       const find = (shared: AbortSignal) =>
-        findPrinter(this.#deps.service, clusterId, printerId, { signal: shared, until });
+        this.#within(deadline, shared, (limit) => findPrinter(this.#deps.service, clusterId, printerId, limit));
       const printer = await this.#printers.join(JSON.stringify([clusterId, printerId]), find, { signal });
       ids.printerId = printer.printerId;
       const picture = await this.#pictures.join(
         // Who takes smaller pictures only must not spoil those of others.
         JSON.stringify([clusterId, printer.printerId, maxBytes]),
-        (shared, tellAll) => this.#picture(clusterId, printer, { maxBytes, signal: shared, until, tell: tellAll }),
+        (shared, tellAll) =>
+          this.#within(deadline, shared, (limit) =>
+            this.#picture(clusterId, printer, { maxBytes, deadline: limit, tell: tellAll }),
+          ),
         { signal, onProgress: tell },
       );
       return { ...picture, image: Buffer.from(picture.image) };
     } catch (thrown) {
       throw withIds(atLimit(asPrintingError(thrown), status, WHAT), ids);
-    } finally {
-      limit.clear();
     }
+  }
+
+  /** The shared work ends when nobody waits for it any more, or with the time of who began it. */
+  #within<T>(begun: Deadline, shared: AbortSignal, work: (deadline: Deadline) => Promise<T>): Promise<T> {
+    return underDeadline(this.#deps.clock, { ms: begun.remaining(), parent: shared }, work);
   }
 
   async #picture(
     clusterId: string,
     { printerId, name }: FoundPrinter,
-    work: { maxBytes: number; signal: AbortSignal; until: number; tell: (progress: Progress) => void },
+    work: { maxBytes: number; deadline: Deadline; tell: (progress: Progress) => void },
   ): Promise<Snapshot> {
     const { service, http, clock } = this.#deps;
-    const { maxBytes, signal, until, tell } = work;
-    const limits = { signal, until };
+    const { maxBytes, deadline, tell } = work;
+    const { signal } = deadline;
     const request = {
       endpoint: 'printerAction' as const,
       ids: { cluster_id: clusterId, printer_id: printerId, action: ACTION },
       what: WHAT,
-      ...limits,
+      deadline,
     };
     // One whose answer was lost may go out again: all that comes of it is another picture.
-    const dispatched = await repeated(clock, limits, () => dispatchAction(service, request));
-    const action = await followAction(service, clock, request, dispatched, (state) =>
+    const dispatched = await retry(deadline, READS, () => dispatchAction(service, request));
+    const action = await followAction(service, request, dispatched, (state) =>
       tell({ stage: 'waiting', percent: null, action: state }),
     );
     const takenAt = isoTime(clock.now());
     const onPercent = (percent: number | null) => tell({ stage: 'loading', percent, action });
     const address = record(action.details?.value)?.image_url;
     // At once, for the address expires.
-    const image = await repeated(clock, limits, () => fetchImage(http, address, { signal, maxBytes, onPercent }));
+    const image = await retry(deadline, READS, () => fetchImage(http, address, { signal, maxBytes, onPercent }));
     const { bytes, contentType } = image;
     const filename = fileName([name, printerId], takenAt, contentType);
     const { actionId, raw } = action;

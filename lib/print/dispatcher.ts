@@ -1,10 +1,10 @@
-import { deadline } from '../time/deadline';
+import { Deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { record, text } from '../service/wire';
 import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
-import { sleep, type Clock } from '../time/clock';
+import type { Clock } from '../time/clock';
 import type { Dispatched, Entry, Ledger } from './ledger';
 
 export interface DispatchRequest {
@@ -16,10 +16,8 @@ export interface DispatchRequest {
   printKey: string;
   /** Kept with the print key, for repeats. */
   note: unknown;
-  /** Ends the work before the call is made; a call under way is never broken off by it. */
-  signal: AbortSignal;
-  /** Monotonic time by which the outcome must be told. */
-  until: number;
+  /** Ends the work before the call is made; a call under way is never broken off by the node's close. */
+  deadline: Deadline;
 }
 
 /** A dispatch with the service's own answer, where there was one. */
@@ -53,7 +51,7 @@ export class Dispatcher {
     const { clusterId, jobId, printKey } = request;
     return this.#ledger.holdJob(clusterId, jobId, async () => {
       const known = await this.#known(request);
-      request.signal.throwIfAborted();
+      request.deadline.throwIfOver();
       const entry: Entry = { jobId, begunAt: this.#clock.now(), known, note: request.note };
       if (!printKey) return this.#send(request, known);
       await this.#ledger.begin(clusterId, printKey, entry);
@@ -71,12 +69,12 @@ export class Dispatcher {
   }
 
   /** Looks for the print of an earlier attempt whose outcome is not known. Null: nothing is there. */
-  lookAgain(request: { clusterId: string; printKey: string; entry: Entry; signal: AbortSignal; until: number }) {
-    const { clusterId, printKey, entry, signal, until } = request;
+  lookAgain(request: { clusterId: string; printKey: string; entry: Entry; deadline: Deadline }) {
+    const { clusterId, printKey, entry, deadline } = request;
     return this.#ledger.holdJob(clusterId, entry.jobId, async () => {
       const settled = async () => (await this.#ledger.find(clusterId, printKey))?.done;
-      const found = await this.#look({ clusterId, jobId: entry.jobId, known: entry.known, signal, until, settled });
-      signal.throwIfAborted();
+      const found = await this.#look({ clusterId, jobId: entry.jobId, known: entry.known, deadline, settled });
+      deadline.throwIfOver();
       if (found) await this.#ledger.settle(clusterId, printKey, found);
       return found;
     });
@@ -93,29 +91,28 @@ export class Dispatcher {
   }
 
   /** Printings of the job that are there before the call; the cluster must answer, or nothing is sent. */
-  async #known({ clusterId, jobId, signal, until }: DispatchRequest): Promise<string[]> {
-    const printings = await this.#printings(clusterId, { signal, until });
+  async #known({ clusterId, jobId, deadline }: DispatchRequest): Promise<string[]> {
+    const printings = await this.#printings(clusterId, deadline);
     const seen = printings
       .filter((printing) => printing.jobId === jobId)
       .flatMap(({ clusterJobId }) => clusterJobId ?? []);
     return [...new Set([...seen, ...(await this.#ledger.claims(clusterId, jobId))])];
   }
 
-  async #send({ clusterId, jobId, startNow, signal, until }: DispatchRequest, known: string[]): Promise<Answered> {
+  async #send({ clusterId, jobId, startNow, deadline }: DispatchRequest, known: string[]): Promise<Answered> {
     let answer;
-    const limit = deadline(this.#clock, Math.max(0, until - this.#clock.monotonic()) / 1000);
+    const limit = new Deadline(this.#clock, { ms: deadline.remaining() });
     try {
       answer = await this.#service.call('print', {
         ids: { cluster_id: clusterId, job_id: jobId },
         data: startNow ? {} : { start_now: false },
         what: 'the print',
-        signal: limit.signal,
-        until,
+        deadline: limit,
       });
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (error.outcome !== 'unknown') throw error;
-      const found = await this.#look({ clusterId, jobId, known, signal, until });
+      const found = await this.#look({ clusterId, jobId, known, deadline });
       if (found) return found;
       throw new PrintingError(
         'PRINT_OUTCOME_UNKNOWN',
@@ -123,13 +120,13 @@ export class Dispatcher {
         { cause: error, statusCode: error.statusCode, serviceCode: error.serviceCode, ids: { clusterId, jobId } },
       );
     } finally {
-      limit.clear();
+      limit.end();
     }
-    return this.#accepted({ clusterId, jobId, known, signal, until }, answer.data);
+    return this.#accepted({ clusterId, jobId, known, deadline }, answer.data);
   }
 
   async #accepted(
-    look: { clusterId: string; jobId: string; known: string[]; signal: AbortSignal; until: number },
+    look: { clusterId: string; jobId: string; known: string[]; deadline: Deadline },
     data: unknown,
   ): Promise<Answered> {
     const { clusterId, jobId } = look;
@@ -157,20 +154,23 @@ export class Dispatcher {
     clusterId: string;
     jobId: string;
     known: string[];
-    signal: AbortSignal;
-    until: number;
+    deadline: Deadline;
     settled?: () => Promise<Dispatched | undefined>;
   }): Promise<Dispatched | null> {
-    const until = Math.min(look.until, this.#clock.monotonic() + LOOK_FOR);
-    for (let turn = 0; ; turn++) {
-      const settled = await look.settled?.();
-      if (settled) return settled;
-      const printings = await this.#printings(look.clusterId, { signal: look.signal, until }).catch(() => []);
-      const found = await this.#pick(look.clusterId, look.jobId, look.known, printings);
-      if (found) return found;
-      const wait = waitBefore(turn, WORK_IN_PROGRESS);
-      if (look.signal.aborted || this.#clock.monotonic() + wait > until) return null;
-      await sleep(this.#clock, wait, look.signal).catch(() => undefined);
+    const limit = look.deadline.within(LOOK_FOR);
+    try {
+      for (let turn = 0; ; turn++) {
+        const settled = await look.settled?.();
+        if (settled) return settled;
+        const printings = await this.#printings(look.clusterId, limit).catch(() => []);
+        const found = await this.#pick(look.clusterId, look.jobId, look.known, printings);
+        if (found) return found;
+        const wait = waitBefore(turn, WORK_IN_PROGRESS);
+        if (!limit.allows(wait)) return null;
+        await limit.sleep(wait).catch(() => undefined);
+      }
+    } finally {
+      limit.end();
     }
   }
 
@@ -191,11 +191,11 @@ export class Dispatcher {
     return this.#ledger.claim(clusterId, jobId, candidates).catch(() => candidates[0] ?? null);
   }
 
-  async #printings(clusterId: string, limits: { signal: AbortSignal; until: number }): Promise<PrintJob[]> {
+  async #printings(clusterId: string, deadline: Deadline): Promise<PrintJob[]> {
     const { data } = await this.#service.call('clusterStatus', {
       ids: { cluster_id: clusterId },
       what: 'the cluster',
-      ...limits,
+      deadline,
     });
     const status = record(data);
     return [...readPrintJobs(status?.print_jobs, clusterId), ...readPrintJobs(status?.recently_completed, clusterId)];

@@ -1,5 +1,7 @@
 import { PrintingError } from '../service/errors';
-import type { StateStore } from '../state/store';
+import type { CurrentScope } from '../state/scope';
+import { hold, type Key, type StateStore } from '../state/store';
+import type { Deadline } from '../time/deadline';
 
 /** What was stored and printed: the first result that a repeated print key passes on. */
 export interface Dispatched {
@@ -32,35 +34,35 @@ const MOST_CLAIMS = 200;
  */
 export class Ledger {
   readonly #store: StateStore;
-  readonly #accountId: string;
+  readonly #scope: CurrentScope;
 
-  constructor(store: StateStore, accountId: string) {
+  constructor(store: StateStore, scope: CurrentScope) {
     this.#store = store;
-    this.#accountId = accountId;
+    this.#scope = scope;
   }
 
   /** One at a time for each print key, from the first look at it to the result. */
-  holdKey<T>(clusterId: string, printKey: string, work: () => Promise<T>): Promise<T> {
-    return this.#hold(['print-key-lock', this.#accountId, clusterId, printKey], work);
+  async holdKey<T>(clusterId: string, printKey: string, work: () => Promise<T>, deadline?: Deadline): Promise<T> {
+    return hold(this.#store, await this.#of('print-key-lock', clusterId, printKey), work, deadline);
   }
 
   /** One at a time for each job on a cluster, so that a lost answer can't be taken for another's print. */
-  holdJob<T>(clusterId: string, jobId: string, work: () => Promise<T>): Promise<T> {
-    return this.#hold(['dispatch-lock', this.#accountId, clusterId, jobId], work);
+  async holdJob<T>(clusterId: string, jobId: string, work: () => Promise<T>): Promise<T> {
+    return hold(this.#store, await this.#of('dispatch-lock', clusterId, jobId), work);
   }
 
-  find(clusterId: string, printKey: string): Promise<Entry | undefined> {
-    return this.#store.get<Entry>(this.#key(clusterId, printKey));
+  async find(clusterId: string, printKey: string): Promise<Entry | undefined> {
+    return this.#store.get<Entry>(await this.#key(clusterId, printKey));
   }
 
   /** Before the call. Throws FILE_NOT_WRITABLE where it can't be written: then nothing may be sent. */
   async begin(clusterId: string, printKey: string, entry: Entry): Promise<void> {
     try {
-      await this.#store.update<Record<string, true>>(this.#unsettled(clusterId), (keys) => ({
+      await this.#store.update<Record<string, true>>(await this.#unsettled(clusterId), (keys) => ({
         ...keys,
         [printKey]: true,
       }));
-      await this.#store.put(this.#key(clusterId, printKey), entry, { keepFor: KEEP });
+      await this.#store.put(await this.#key(clusterId, printKey), entry, { keepFor: KEEP });
     } catch (cause) {
       throw new PrintingError(
         'FILE_NOT_WRITABLE',
@@ -72,7 +74,7 @@ export class Ledger {
 
   /** The outcome is known: printed. */
   async settle(clusterId: string, printKey: string, done: Dispatched): Promise<void> {
-    await this.#store.update<Entry>(this.#key(clusterId, printKey), (entry) => entry && { ...entry, done }, {
+    await this.#store.update<Entry>(await this.#key(clusterId, printKey), (entry) => entry && { ...entry, done }, {
       keepFor: KEEP,
     });
     await this.#dropUnsettled(clusterId, printKey);
@@ -80,25 +82,25 @@ export class Ledger {
 
   /** It failed for certain: the key is free again. */
   async release(clusterId: string, printKey: string): Promise<void> {
-    await this.#store.delete(this.#key(clusterId, printKey));
+    await this.#store.delete(await this.#key(clusterId, printKey));
     await this.#dropUnsettled(clusterId, printKey);
   }
 
   /** Print keys of a cluster whose outcome is not known. */
   async unsettled(clusterId: string): Promise<string[]> {
-    return Object.keys((await this.#store.get<Record<string, true>>(this.#unsettled(clusterId))) ?? {});
+    return Object.keys((await this.#store.get<Record<string, true>>(await this.#unsettled(clusterId))) ?? {});
   }
 
   /** Printings of a job that are accounted for. */
   async claims(clusterId: string, jobId: string): Promise<string[]> {
-    return (await this.#store.get<string[]>(this.#claims(clusterId, jobId))) ?? [];
+    return (await this.#store.get<string[]>(await this.#claims(clusterId, jobId))) ?? [];
   }
 
   /** Takes the first of `candidates` that nobody else has; null where all are taken. */
   async claim(clusterId: string, jobId: string, candidates: string[]): Promise<string | null> {
     let taken: string | null = null;
     await this.#store.update<string[]>(
-      this.#claims(clusterId, jobId),
+      await this.#claims(clusterId, jobId),
       (claims = []) => {
         taken = candidates.find((candidate) => !claims.includes(candidate)) ?? null;
         return taken === null ? claims : [...claims, taken].slice(-MOST_CLAIMS);
@@ -108,23 +110,18 @@ export class Ledger {
     return taken;
   }
 
-  #key = (clusterId: string, printKey: string) => ['print-key', this.#accountId, clusterId, printKey] as const;
-  #unsettled = (clusterId: string) => ['unsettled', this.#accountId, clusterId] as const;
-  #claims = (clusterId: string, jobId: string) => ['claims', this.#accountId, clusterId, jobId] as const;
+  #key = (clusterId: string, printKey: string) => this.#of('print-key', clusterId, printKey);
+  #unsettled = (clusterId: string) => this.#of('unsettled', clusterId);
+  #claims = (clusterId: string, jobId: string) => this.#of('claims', clusterId, jobId);
+
+  async #of(kind: string, ...words: string[]): Promise<Key> {
+    return [kind, ...(await this.#scope()), ...words];
+  }
 
   async #dropUnsettled(clusterId: string, printKey: string): Promise<void> {
-    await this.#store.update<Record<string, true>>(this.#unsettled(clusterId), (keys = {}) => {
+    await this.#store.update<Record<string, true>>(await this.#unsettled(clusterId), (keys = {}) => {
       const left = Object.entries(keys).filter(([key]) => key !== printKey);
       return left.length ? Object.fromEntries(left) : undefined;
     });
-  }
-
-  async #hold<T>(name: readonly [string, ...string[]], work: () => Promise<T>): Promise<T> {
-    const results: T[] = [];
-    await this.#store.update(name, async () => {
-      results.push(await work());
-      return undefined;
-    });
-    return results[0] as T;
   }
 }

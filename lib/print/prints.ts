@@ -1,4 +1,4 @@
-import { deadline } from '../time/deadline';
+import type { Deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
@@ -25,9 +25,9 @@ export interface PrintRequest {
   compress: boolean;
   reuseUpload: boolean;
   dryRun: boolean;
-  /** Seconds for everything up to the dispatch. */
-  timeout: number;
-  /** The node or runtime closes. */
+  /** For everything up to the dispatch. */
+  deadline: Deadline;
+  /** The node or runtime closes: ends the wait for a print's end. */
   signal: AbortSignal;
   onProgress: (progress: Progress) => void;
   /** Called once per cluster (once in all where nothing is printed), as soon as its result stands. */
@@ -123,35 +123,28 @@ export class Prints {
   }
 
   async #upToDispatch(request: PrintRequest): Promise<Outcome[]> {
-    const limit = deadline(this.#deps.clock, request.timeout, request.signal);
-    try {
-      const limited = { ...request, signal: limit.signal };
-      const work = () => this.#locked(limited, limit.until);
-      return await holdAll(
-        request.printKey && request.print && !request.dryRun ? [...new Set(request.clusterIds)].sort() : [],
-        work,
-        (clusterId, inner) => this.#deps.ledger.holdKey(clusterId, request.printKey, inner),
-      );
-    } finally {
-      limit.clear();
-    }
+    return holdAll(
+      request.printKey && request.print && !request.dryRun ? [...new Set(request.clusterIds)].sort() : [],
+      () => this.#locked(request, request.deadline),
+      (clusterId, inner) => this.#deps.ledger.holdKey(clusterId, request.printKey, inner, request.deadline),
+    );
   }
 
-  async #locked(request: PrintRequest, until: number): Promise<Outcome[]> {
+  async #locked(request: PrintRequest, deadline: Deadline): Promise<Outcome[]> {
     const { clusterIds, print, dryRun } = request;
     if (!print) {
-      const uploaded = await this.#upload(request, until);
+      const uploaded = await this.#upload(request, deadline);
       return [{ result: { ...EMPTY, ...uploaded, dryRun } }];
     }
-    const earlier = await Promise.all(clusterIds.map((clusterId) => this.#earlier(request, clusterId, until)));
+    const earlier = await Promise.all(clusterIds.map((clusterId) => this.#earlier(request, clusterId, deadline)));
     const wanted = clusterIds.filter((_, index) => !earlier[index]);
     const unknown = new Map<string, PrintingError>();
     let uploaded: Uploaded | undefined;
     if (wanted.length) {
-      uploaded = await this.#upload(request, until, async () => {
+      uploaded = await this.#upload(request, deadline, async () => {
         await Promise.all(
           wanted.map((clusterId) =>
-            this.#check(request, clusterId, until).catch((error: unknown) =>
+            this.#check(request, clusterId, deadline).catch((error: unknown) =>
               unknown.set(clusterId, withIds(asPrintingError(error), { clusterId })),
             ),
           ),
@@ -167,18 +160,18 @@ export class Prints {
         const error = unknown.get(clusterId);
         if (error) return { error };
         if (dryRun) return { result: { ...EMPTY, ...uploaded, clusterId, dryRun } };
-        return this.#dispatch(request, clusterId, uploaded as Uploaded, until);
+        return this.#dispatch(request, clusterId, uploaded as Uploaded, deadline);
       }),
     );
   }
 
   /** The first result of this print key, if there is one. */
-  async #earlier(request: PrintRequest, clusterId: string, until: number): Promise<PrintResult | undefined> {
-    const { printKey, signal, dryRun } = request;
+  async #earlier(request: PrintRequest, clusterId: string, deadline: Deadline): Promise<PrintResult | undefined> {
+    const { printKey, dryRun } = request;
     if (!printKey) return undefined;
     const entry = await this.#deps.ledger.find(clusterId, printKey);
     if (!entry) return undefined;
-    const look = { clusterId, printKey, entry, signal, until };
+    const look = { clusterId, printKey, entry, deadline };
     const done = entry.done ?? (dryRun ? null : await this.#deps.dispatcher.lookAgain(look));
     if (!done) return undefined;
     const note = record(entry.note) ?? {};
@@ -186,37 +179,36 @@ export class Prints {
   }
 
   /** Whether the cluster can be printed on as far as reading tells; before a long upload, or instead of a print. */
-  async #check({ dryRun, signal }: PrintRequest, clusterId: string, until: number): Promise<void> {
+  async #check({ dryRun }: PrintRequest, clusterId: string, deadline: Deadline): Promise<void> {
     const ids = { cluster_id: clusterId };
-    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: 'the cluster', signal, until });
+    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: 'the cluster', deadline });
     if (dryRun && flag(record(data)?.is_online) === false)
       throw new PrintingError('NOT_ACCEPTED', 'The cluster is offline: switch the printer on or choose another.', {
         ids: { clusterId },
       });
   }
 
-  async #upload(request: PrintRequest, until: number, beforeSending?: () => Promise<void>): Promise<Uploaded> {
-    const { compress, reuseUpload, dryRun, jobName, signal } = request;
+  async #upload(request: PrintRequest, deadline: Deadline, beforeSending?: () => Promise<void>): Promise<Uploaded> {
+    const { compress, reuseUpload, dryRun, jobName } = request;
     request.onProgress(NOTHING);
     return this.#deps.uploads.send(await request.source(), {
       ...(jobName ? { jobName } : {}),
       compress,
       reuse: reuseUpload,
       dryRun,
-      signal,
-      until,
+      deadline,
       ...(beforeSending ? { beforeSending } : {}),
       onStage: (stage, progress) => request.onProgress({ ...NOTHING, stage, ...progress }),
     });
   }
 
-  async #dispatch(request: PrintRequest, clusterId: string, uploaded: Uploaded, until: number): Promise<Outcome> {
-    const { printKey, startNow, signal } = request;
+  async #dispatch(request: PrintRequest, clusterId: string, uploaded: Uploaded, deadline: Deadline): Promise<Outcome> {
+    const { printKey, startNow } = request;
     const jobId = uploaded.jobId ?? '';
     request.onProgress({ ...NOTHING, stage: 'dispatching', jobId, clusterId });
     // What is kept with a print key holds no signed addresses.
     const note = { ...uploaded, raw: null };
-    const work = this.#deps.dispatcher.dispatch({ clusterId, jobId, startNow, printKey, note, signal, until });
+    const work = this.#deps.dispatcher.dispatch({ clusterId, jobId, startNow, printKey, note, deadline });
     try {
       const { raw = null, ...done } = await this.#track(work);
       request.onProgress({ ...NOTHING, stage: 'dispatched', jobId, clusterId, clusterJobId: done.clusterJobId });

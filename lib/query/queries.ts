@@ -1,5 +1,5 @@
 import { currentUser, readCurrentUser } from '../account/current-user';
-import { deadline } from '../time/deadline';
+import type { Deadline } from '../time/deadline';
 import { readPages } from '../account/pages';
 import type { Service } from '../account/service';
 import { readFile } from '../library/library';
@@ -31,12 +31,8 @@ export interface QueryAnswer {
   ids: Ids;
 }
 
-/** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
-const PATIENCE = 60;
-
 interface Limits {
-  signal: AbortSignal;
-  until: number;
+  deadline: Deadline;
 }
 
 /** Single questions to the service. */
@@ -47,15 +43,12 @@ export class Queries {
     this.#deps = deps;
   }
 
-  /** Throws TIMEOUT after a minute, SERVICE_ERROR for an answer that is nothing of the kind, and what the service's calls throw. */
-  async ask(query: Query, signal: AbortSignal): Promise<QueryAnswer> {
-    const limit = deadline(this.#deps.clock, PATIENCE, signal, 'try again later');
+  /** Throws SERVICE_ERROR for an answer that is nothing of the kind, and what the service's calls throw. */
+  async ask(query: Query, limits: Limits): Promise<QueryAnswer> {
     try {
-      return await this.#answer(query, { signal: limit.signal, until: limit.until });
+      return await this.#answer(query, limits);
     } catch (error) {
       throw withIds(asPrintingError(error), idsOf(query));
-    } finally {
-      limit.clear();
     }
   }
 
@@ -80,8 +73,8 @@ export class Queries {
     }
   }
 
-  async #clusters({ signal }: Limits): Promise<QueryAnswer> {
-    const listed = await readAllPages(this.#deps.service, signal);
+  async #clusters({ deadline }: Limits): Promise<QueryAnswer> {
+    const listed = await readAllPages(this.#deps.service, deadline);
     return { payload: listed.map(({ cluster }) => cluster), raw: listed.map(({ raw }) => raw), ids: {} };
   }
 
@@ -95,8 +88,8 @@ export class Queries {
     const wire = statusRecord(data);
     if (!wire) throw nothingOfTheKind('the cluster');
     // Name and model are all that the list adds: without them the answer is still one.
-    const listed = await readAllPages(service, limits.signal).catch(() => []);
-    limits.signal.throwIfAborted();
+    const listed = await readAllPages(service, limits.deadline).catch(() => []);
+    limits.deadline.throwIfOver();
     const identity = listed.find(({ cluster }) => cluster.clusterId === clusterId)?.cluster ?? null;
     const receivedAt = isoTime(clock.now());
     return { payload: readClusterStatus(wire, { clusterId, receivedAt, identity }), raw: data, ids: { clusterId } };
@@ -128,8 +121,8 @@ export class Queries {
     return { payload: file, raw, ids: storedIds(ref) };
   }
 
-  async #currentUser({ signal }: Limits): Promise<QueryAnswer> {
-    const { data } = await readCurrentUser(this.#deps.service, this.#deps.overrides, signal);
+  async #currentUser({ deadline }: Limits): Promise<QueryAnswer> {
+    const { data } = await readCurrentUser(this.#deps.service, this.#deps.overrides, deadline);
     const [wire] = records(data);
     if (!wire) throw nothingOfTheKind('the user');
     return { payload: currentUser(wire), raw: data, ids: {} };

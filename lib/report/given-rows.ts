@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Scope } from '../state/scope';
 import type { Key, StateStore } from '../state/store';
 import type { Row } from './csv';
 
@@ -27,10 +28,10 @@ export interface Memory {
  */
 export async function remembering<T>(
   store: StateStore,
-  { accountId, name }: { accountId: string; name: string },
+  { scope, name }: { scope: Scope; name: string },
   work: (memory: Memory) => Promise<T>,
 ): Promise<T> {
-  const key: Key = ['report-rows', accountId, name];
+  const key: Key = ['report-rows', ...scope, name];
   let outcome: Promise<T> | undefined;
   await store.update<string[]>(
     key,

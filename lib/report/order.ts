@@ -1,9 +1,10 @@
 import type { Service } from '../account/service';
-import { repeated } from '../account/repeat';
+import { READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { record, text } from '../service/wire';
 import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
-import { isoTime, sleep, type Clock } from '../time/clock';
+import { isoTime } from '../time/clock';
+import type { Deadline } from '../time/deadline';
 import type { Range } from './ranges';
 
 export interface Order {
@@ -30,9 +31,7 @@ interface Told {
 }
 
 interface Limits {
-  signal: AbortSignal;
-  /** Monotonic clock time (ms). */
-  until: number;
+  deadline: Deadline;
 }
 
 const WHAT = 'the report';
@@ -47,8 +46,7 @@ const PATIENCE = 60_000;
  */
 export async function orderReport(
   service: Service,
-  clock: Clock,
-  { clusterIds, reportType, range, ...limits }: Order & Limits & { onOrdered: (reportId: string) => void },
+  { clusterIds, reportType, range, deadline, onOrdered }: Order & Limits & { onOrdered: (reportId: string) => void },
 ): Promise<Made> {
   const data = {
     cluster_ids: clusterIds,
@@ -56,26 +54,26 @@ export async function orderReport(
     end_date: isoTime(range.to),
     report_type: reportType,
   };
-  const { signal, until } = limits;
-  const ordered = await repeated(clock, limits, async () =>
-    read((await service.call('createReport', { data, what: WHAT, signal, until })).data),
+  const ordered = await retry(deadline, READS, async () =>
+    read((await service.call('createReport', { data, what: WHAT, deadline })).data),
   );
   const { reportId } = ordered;
   if (reportId === null)
     throw new PrintingError('SERVICE_ERROR', 'The service took the order, but named no report: try again.');
-  limits.onOrdered(reportId);
-  return follow(service, clock, reportId, ordered, limits);
+  onOrdered(reportId);
+  return follow(service, reportId, ordered, { deadline });
 }
 
 /** The report's address anew: signed addresses expire (wire facts, trap 35). */
-export async function readReport(service: Service, clock: Clock, reportId: string, limits: Limits): Promise<Made> {
-  return follow(service, clock, reportId, await ask(service, reportId, limits), limits);
+export async function readReport(service: Service, reportId: string, limits: Limits): Promise<Made> {
+  return follow(service, reportId, await ask(service, reportId, limits), limits);
 }
 
-async function follow(service: Service, clock: Clock, reportId: string, first: Told, limits: Limits): Promise<Made> {
+async function follow(service: Service, reportId: string, first: Told, { deadline }: Limits): Promise<Made> {
   let doubtfulSince: number | null = null;
   let told = first;
-  for (let looks = 0; ; looks++) {
+  const { clock } = deadline;
+  for (let polls = 0; ; polls++) {
     const status = told.status?.toLowerCase();
     if (status === 'success' && told.url !== null) return { reportId, url: told.url, raw: told.raw };
     if (status === 'failed') throw failed(told.status);
@@ -84,13 +82,13 @@ async function follow(service: Service, clock: Clock, reportId: string, first: T
       doubtfulSince ??= clock.monotonic();
       if (clock.monotonic() - doubtfulSince >= PATIENCE) throw failed(told.status);
     }
-    await sleep(clock, waitBefore(looks, WORK_IN_PROGRESS), limits.signal);
-    told = await ask(service, reportId, limits);
+    await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
+    told = await ask(service, reportId, { deadline });
   }
 }
 
-async function ask(service: Service, reportId: string, { signal, until }: Limits): Promise<Told> {
-  return read((await service.call('getReport', { ids: { report_id: reportId }, what: WHAT, signal, until })).data);
+async function ask(service: Service, reportId: string, { deadline }: Limits): Promise<Told> {
+  return read((await service.call('getReport', { ids: { report_id: reportId }, what: WHAT, deadline })).data);
 }
 
 function read(data: unknown): Told {

@@ -1,11 +1,12 @@
-import { deadline } from '../time/deadline';
+import type { Deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { checkTarget } from '../files/target-file';
 import type { Http } from '../http/http';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
+import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
-import { isoTime, sleep, type Clock } from '../time/clock';
+import { isoTime, type Clock } from '../time/clock';
 import { readAllPages } from '../watch/cluster-list';
 import type { Row } from './csv';
 import { remembering, type Memory } from './given-rows';
@@ -24,10 +25,8 @@ export interface ReportRequest {
   path: string;
   /** Leaves out rows that were handed over under this name before; null hands over all. For `rows` and `stream`. */
   onlyNew: string | null;
-  /** Seconds for everything up to the last row. */
-  timeout: number;
-  /** The node or runtime closes. */
-  signal: AbortSignal;
+  /** For everything up to the last row. */
+  deadline: Deadline;
   onProgress: (progress: ReportProgress) => void;
   /** Called once with the whole of it; not for a `stream`, unless that has no rows. */
   onResult: (report: Report, payload: Row[] | string) => void;
@@ -56,12 +55,6 @@ export interface ReportProgress {
   rows: number;
 }
 
-interface Limits {
-  signal: AbortSignal;
-  /** Monotonic clock time (ms). */
-  until: number;
-}
-
 /** A broken download is begun again so often, after these waits. */
 const MOST_REPEATS = 3;
 const REPEATS = { first: 1_000, longest: 15_000, factor: 3, jitter: 0.2 };
@@ -72,10 +65,10 @@ const PAUSE = 500;
 
 /** Has reports made and hands them over. */
 export class Reports {
-  readonly #deps: { service: Service; http: Http; store: StateStore; clock: Clock; accountId: string };
+  readonly #deps: { service: Service; http: Http; store: StateStore; clock: Clock; scope: CurrentScope };
   readonly #running = new Set<Promise<void>>();
 
-  constructor(deps: { service: Service; http: Http; store: StateStore; clock: Clock; accountId: string }) {
+  constructor(deps: { service: Service; http: Http; store: StateStore; clock: Clock; scope: CurrentScope }) {
     this.#deps = deps;
   }
 
@@ -99,54 +92,44 @@ export class Reports {
   }
 
   async #run(request: ReportRequest): Promise<void> {
-    const { service, clock, store, accountId } = this.#deps;
-    const { reportType, range, format, path, onlyNew, onProgress } = request;
+    const { service, store, scope } = this.#deps;
+    const { reportType, range, format, path, onlyNew, deadline, onProgress } = request;
     if (onlyNew !== null && format !== 'rows' && format !== 'stream') {
       const sentence = 'Only new rows can be had as rows or as a stream: choose one of them, or all rows.';
       throw new PrintingError('INVALID_INPUT', sentence);
     }
     if (format === 'file') await checkTarget(path);
-    const limit = deadline(clock, request.timeout, request.signal);
     let reportId: string | undefined;
     let clusterId: string | null = null;
     try {
       onProgress({ stage: 'creating', rows: 0 });
-      const clusterIds = request.clusterIds ?? (await this.#allClusters(limit.signal));
+      const clusterIds = request.clusterIds ?? (await this.#allClusters(deadline));
       clusterId = clusterIds.length === 1 ? (clusterIds[0] ?? null) : null;
       const onOrdered = (id: string) => {
         reportId = id;
         onProgress({ stage: 'waiting', rows: 0 });
       };
-      const { signal, until } = limit;
-      const made = await orderReport(service, clock, { clusterIds, reportType, range, signal, until, onOrdered });
-      const hand = (memory: Memory | null) => this.#hand(made, clusterId, request, memory, limit);
+      const made = await orderReport(service, { clusterIds, reportType, range, deadline, onOrdered });
+      const hand = (memory: Memory | null) => this.#hand(made, clusterId, request, memory);
       if (onlyNew === null) await hand(null);
-      else await remembering(store, { accountId, name: onlyNew }, hand);
+      else await remembering(store, { scope: await deadline.wait(scope()), name: onlyNew }, hand);
     } catch (thrown) {
       throw withIds(asPrintingError(thrown), { clusterId: clusterId ?? undefined, reportId });
-    } finally {
-      limit.clear();
     }
   }
 
-  async #allClusters(signal: AbortSignal): Promise<string[]> {
-    const listed = await readAllPages(this.#deps.service, signal);
+  async #allClusters(deadline: Deadline): Promise<string[]> {
+    const listed = await readAllPages(this.#deps.service, deadline);
     if (listed.length === 0)
       throw new PrintingError('NOT_FOUND', 'The account has no clusters to report on: connect a printer first.');
     return listed.map(({ cluster }) => cluster.clusterId);
   }
 
   /** Fetches the report and hands it over; what breaks off before anything of it was handed over is fetched again. */
-  async #hand(
-    made: Made,
-    clusterId: string | null,
-    request: ReportRequest,
-    memory: Memory | null,
-    limits: Limits,
-  ): Promise<void> {
+  async #hand(made: Made, clusterId: string | null, request: ReportRequest, memory: Memory | null): Promise<void> {
     const { service, http, clock } = this.#deps;
-    const { range, onProgress, onResult, onRows } = request;
-    const { signal } = limits;
+    const { range, deadline, onProgress, onResult, onRows } = request;
+    const { signal } = deadline;
     const report = { reportId: made.reportId, clusterId, from: isoTime(range.from), to: isoTime(range.to) };
     const handed = { some: false };
     const handRows = async (slice: Slice) => {
@@ -170,8 +153,8 @@ export class Reports {
         await output.drop?.();
         const error = asPrintingError(thrown);
         if (handed.some || !passes(error) || repeats === MOST_REPEATS) throw error;
-        await sleep(clock, waitBefore(repeats, REPEATS), signal);
-        made = await readReport(service, clock, made.reportId, limits);
+        await deadline.sleep(waitBefore(repeats, REPEATS));
+        made = await readReport(service, made.reportId, { deadline });
       }
     }
   }

@@ -1,6 +1,7 @@
 import type { Sender } from '../account/service';
 import { PrintingError } from '../service/errors';
 import type { Method } from '../service/paths';
+import type { Deadline } from '../time/deadline';
 import { readAddress, type Hosts } from './address';
 import { readBody } from './body';
 import { headersForFlow } from './headers';
@@ -12,7 +13,7 @@ export interface OwnRequest {
   path: string;
   /** The body of PUT and POST; see `readBody`. */
   payload?: unknown;
-  signal?: AbortSignal;
+  deadline: Deadline;
 }
 
 export interface OwnAnswer {
@@ -36,10 +37,10 @@ export class Requests {
   }
 
   /** Throws INVALID_INPUT before anything is sent, and what the service's calls throw. */
-  async run({ method, path, payload, signal }: OwnRequest): Promise<OwnAnswer> {
+  async run({ method, path, payload, deadline }: OwnRequest): Promise<OwnAnswer> {
     const to = { method: readMethod(method), ...readAddress(path, this.#hosts) };
     const body = to.method === 'PUT' || to.method === 'POST' ? readBody(payload) : undefined;
-    const { status, headers, data } = await this.#service.send(to, { body, what: 'the request', signal });
+    const { status, headers, data } = await this.#service.send(to, { body, what: 'the request', deadline });
     return { statusCode: status, headers: headersForFlow(headers), data };
   }
 }

@@ -74,11 +74,36 @@ export class PrintingError extends Error {
   }
 }
 
+/** The same failure with other details, or said otherwise. */
+export const revised = (error: PrintingError, details: ErrorDetails & { message?: string }): PrintingError => {
+  const { code, statusCode, serviceCode, outcome, retryAfter, ids, cause } = error;
+  const { message = error.message, ...changed } = details;
+  const copy = new PrintingError(code, message, {
+    statusCode,
+    serviceCode,
+    outcome,
+    retryAfter,
+    ids,
+    cause,
+    ...changed,
+  });
+  // Where it was first thrown is what a maintainer wants to see.
+  if (error.stack !== undefined && message === error.message) copy.stack = error.stack;
+  return copy;
+};
+
 /** The same failure, with ids that are known where it is caught; its own ids win. */
 export const withIds = (error: PrintingError, ids: Ids): PrintingError =>
-  new PrintingError(error.code, error.message, { ...error, cause: error.cause, ids: { ...ids, ...error.ids } });
+  revised(error, { ids: { ...ids, ...error.ids } });
 
-/** Any thrown thing as a PrintingError; what isn't one yet is an error of our own making, told as SERVICE_ERROR. */
+/** The same failure, where more is known of what became of the request. */
+export const withOutcome = (error: PrintingError, outcome: RequestOutcome): PrintingError =>
+  error.outcome === outcome ? error : revised(error, { outcome });
+
+/**
+ * Any thrown thing as a PrintingError. What isn't one yet is a fault of our own, shown as SERVICE_ERROR; it has no outcome,
+ * so that nobody takes it for a failed request and tries again.
+ */
 export function asPrintingError(thrown: unknown): PrintingError {
   if (thrown instanceof PrintingError) return thrown;
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));

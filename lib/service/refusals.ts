@@ -63,10 +63,13 @@ export function isExpiredToken(status: number, body: unknown): boolean {
   return status === 403 && ['tokenExpired', 'invalidToken'].includes(readRefusal(body).serviceCode ?? '');
 }
 
-/** The Retry-After header, seconds or a date, as milliseconds from `now`; undefined where it says nothing. */
+/** No answer makes anybody wait longer than this: what the service asks for beyond it is taken for a mistake. */
+const LONGEST_WAIT = 15 * 60_000;
+
+/** The Retry-After header, seconds or a date, as milliseconds from `now`, at most 15 minutes; undefined where it says nothing. */
 export function readRetryAfter(header: string | undefined, now: number): number | undefined {
   if (!header) return undefined;
   const seconds = Number(header);
   const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - now;
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
+  return Number.isNaN(wait) ? undefined : Math.min(LONGEST_WAIT, Math.max(0, wait));
 }

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { PrintingError } from '../service/errors';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
-import { grantKey, type SignInSettings } from './grant';
+import { Deadline } from '../time/deadline';
+import { grantKey, withGrant, type Grants, type SignInSettings } from './grant';
 import type { TokenEndpoint } from './token-endpoint';
 
 export interface Beginning {
@@ -19,6 +20,8 @@ interface Pending extends Beginning {
 
 /** A redirect comes back within minutes or not at all. */
 const LASTS = 10 * 60 * 1000;
+/** Of the code for tokens, ms. */
+const LONGEST_EXCHANGE = 60_000;
 /** More sign-ins at once than people could begin; the oldest give way. */
 const MOST = 100;
 
@@ -74,8 +77,13 @@ export class Authorization {
       const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? 'no code';
       throw new PrintingError('FORBIDDEN', `The sign-in was refused (${reason}): begin it again and approve it.`);
     }
-    const grant = await this.#deps.endpoint.exchange(pending.settings, code, pending.redirectUri);
-    await this.#deps.store.put(grantKey(pending.accountId), grant);
+    const { store, clock, endpoint } = this.#deps;
+    const { settings, redirectUri } = pending;
+    const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: 'begin the sign-in again' });
+    const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
+    await store.update<Grants>(grantKey(pending.accountId), (stored) => withGrant(stored, settings, grant), {
+      insist: true,
+    });
     return pending.accountId;
   }
 

@@ -13,6 +13,10 @@ export interface Grant {
   /** Milliseconds from arrival to expiry. */
   lifetime: number;
   scope: string | null;
+  /** What the access token told of its user; kept when the tokens have ended. */
+  holder?: Omit<TokenHolder, 'expiresAt'>;
+  /** When the user signed in, milliseconds since 1970: refreshes leave it as it is. */
+  signedInAt?: number;
   /** Set when the service ended the sign-in: the tokens are gone, only the name of the user is kept. */
   ended?: string;
 }
@@ -24,13 +28,49 @@ export interface SignInSettings {
   clientSecret: string;
   /** Space-delimited. */
   scope: string;
+  /** The service is the pack's own simulator: its address says nothing, it changes with every start. */
+  simulated?: boolean;
+}
+
+/** All sign-ins of an account, one for each service: trying another leaves this one alone, and coming back finds it. */
+export interface Grants {
+  byService: Record<string, Grant>;
 }
 
 export const grantKey = (accountId: string) => ['grant', accountId] as const;
 
-/** A grant is only good for the service and the client application that it was given to. */
-export const belongsTo = (grant: Grant, settings: SignInSettings): boolean =>
-  grant.authUrl === settings.authUrl && grant.clientId === settings.clientId;
+const serviceOf = ({ authUrl, simulated }: SignInSettings): string => (simulated ? 'simulated' : authUrl);
+
+/** By service; a sign-in that was stored alone, before there were several, is that of its own host. */
+function all(stored: Grants | undefined): Record<string, Grant> {
+  if (stored && 'accessToken' in stored) return { [(stored as unknown as Grant).authUrl]: stored as unknown as Grant };
+  return stored?.byService ?? {};
+}
+
+/** The newest of all sign-ins. */
+export const newestGrant = (stored: Grants | undefined): Grant | undefined =>
+  Object.values(all(stored)).sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0))[0];
+
+/** The account's sign-in at this service, if it was made for the same client application. */
+export function grantFor(stored: Grants | undefined, settings: SignInSettings): Grant | undefined {
+  const grant = all(stored)[serviceOf(settings)];
+  return grant?.clientId === settings.clientId ? grant : undefined;
+}
+
+/** All sign-ins, with this one in its place; without it where `grant` is undefined. Undefined where none is left. */
+export function withGrant(
+  stored: Grants | undefined,
+  settings: SignInSettings,
+  grant: Grant | undefined,
+): Grants | undefined {
+  const { [serviceOf(settings)]: _, ...others } = all(stored);
+  const byService = grant ? { ...others, [serviceOf(settings)]: grant } : others;
+  return Object.keys(byService).length > 0 ? { byService } : undefined;
+}
+
+/** Who a grant is for, from its own memory or its token. */
+export const holderOf = ({ holder, accessToken }: Grant): Omit<TokenHolder, 'expiresAt'> =>
+  holder ?? readToken(accessToken);
 
 /** What an access token tells of its user (wire facts 3). Read, never trusted: the service checks the token itself. */
 export interface TokenHolder {

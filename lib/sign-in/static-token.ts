@@ -1,10 +1,13 @@
 import { PrintingError } from '../service/errors';
 import { Changes } from './changes';
-import type { Credentials, SignInInfo } from './credentials';
+import type { Credentials, Renewal, SignInInfo } from './credentials';
 import { readToken } from './grant';
 import type { SignInState } from './sign-in-state';
 
-/** An API token made by hand in the service's web interface (wire facts 3.1): used as it is, never renewed. */
+/**
+ * An API token made by hand in the service's web interface (wire facts 3.1): used as it is, never renewed. One that was
+ * refused is tried again with the next call: the service may have been wrong.
+ */
 export class StaticToken implements Credentials {
   readonly #token: string;
   readonly #changes = new Changes();
@@ -19,6 +22,10 @@ export class StaticToken implements Credentials {
     return this.#state;
   }
 
+  get usable(): boolean {
+    return this.#token !== '';
+  }
+
   onChange(listener: () => void): () => void {
     return this.#changes.on(listener);
   }
@@ -28,13 +35,12 @@ export class StaticToken implements Credentials {
   }
 
   bearer(): Promise<string> {
-    return this.#token && this.#state !== 'sign-in-needed'
-      ? Promise.resolve(this.#token)
-      : Promise.reject(this.#refused());
+    return this.#token ? Promise.resolve(this.#token) : Promise.reject(this.#refused());
   }
 
-  renew(): Promise<string> {
-    this.#become('sign-in-needed');
+  renew(_refused: string, { host }: Renewal): Promise<string> {
+    // The account host may not know static tokens at all; the API host is what they are made for.
+    if (host === 'api') this.#become('sign-in-needed');
     return Promise.reject(this.#refused());
   }
 
@@ -56,13 +62,11 @@ export class StaticToken implements Credentials {
     return Promise.resolve();
   }
 
-  /** Gives a refused token another chance. */
   reload(): Promise<void> {
-    if (this.#token) this.#become('unchecked');
     return Promise.resolve();
   }
 
-  settled(): Promise<void> {
+  close(): Promise<void> {
     return Promise.resolve();
   }
 
@@ -77,10 +81,7 @@ export class StaticToken implements Credentials {
       ? new PrintingError(
           'NOT_SIGNED_IN',
           'The service refused the API token: make a new one and put it into the account.',
-          {
-            statusCode: 401,
-            outcome: 'refused',
-          },
+          { statusCode: 401, outcome: 'refused' },
         )
       : new PrintingError('NOT_SIGNED_IN', 'The account has no API token: open the account and put one in.', {
           outcome: 'not-sent',

@@ -4,6 +4,7 @@ import { isLoopback } from '../rules/loopback';
 import { readRetryAfter, refusalError } from '../service/refusals';
 import { number, record, text, type Json } from '../service/wire';
 import type { Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
 import { readToken, type Grant, type SignInSettings } from './grant';
 
 /** The token endpoint (interface, endpoint 2): all fields of the interface in the form body, the secret among them. */
@@ -17,9 +18,9 @@ export class TokenEndpoint {
   }
 
   /** Changes the authorization code of a redirect for tokens. */
-  async exchange(settings: SignInSettings, code: string, redirectUri: string): Promise<Grant> {
+  async exchange(settings: SignInSettings, code: string, redirectUri: string, deadline: Deadline): Promise<Grant> {
     const oauth = await import('oauth4webapi');
-    const { server, client, secret, options } = await this.#prepare(settings);
+    const { server, client, secret, options } = await this.#prepare(settings, deadline);
     const state = 'checked-by-the-caller';
     const callback = oauth.validateAuthResponse(server, client, new URLSearchParams({ code, state }), state);
     const response = await oauth.authorizationCodeGrantRequest(
@@ -36,25 +37,23 @@ export class TokenEndpoint {
         additionalParameters: { scope: settings.scope },
       },
     );
-    return this.#grant(settings, redirectUri, null, () =>
+    return this.#grant(settings, { redirectUri, refreshToken: null, signedInAt: this.#clock.now() }, () =>
       oauth.processAuthorizationCodeResponse(server, client, response),
     );
   }
 
   /** Changes the refresh token for a new pair. The old one is spent from here on, whatever the outcome. */
-  async refresh(settings: SignInSettings, grant: Grant): Promise<Grant> {
+  async refresh(settings: SignInSettings, grant: Grant, deadline: Deadline): Promise<Grant> {
     const oauth = await import('oauth4webapi');
-    const { server, client, secret, options } = await this.#prepare(settings);
+    const { server, client, secret, options } = await this.#prepare(settings, deadline);
     const response = await oauth.refreshTokenGrantRequest(server, client, secret, grant.refreshToken ?? '', {
       ...options,
       additionalParameters: { redirect_uri: grant.redirectUri, scope: settings.scope },
     });
-    return this.#grant(settings, grant.redirectUri, grant.refreshToken, () =>
-      oauth.processRefreshTokenResponse(server, client, response),
-    );
+    return this.#grant(settings, grant, () => oauth.processRefreshTokenResponse(server, client, response));
   }
 
-  async #prepare(settings: SignInSettings) {
+  async #prepare(settings: SignInSettings, { signal }: Deadline) {
     const oauth = await import('oauth4webapi');
     const endpoint = `${settings.authUrl}/token`;
     return {
@@ -63,7 +62,7 @@ export class TokenEndpoint {
       secret: oauth.ClientSecretPost(settings.clientSecret),
       options: {
         [oauth.customFetch]: (_: string, init: { headers: Record<string, string>; body?: unknown }) =>
-          this.#post(endpoint, init.headers, String(init.body)),
+          this.#post(endpoint, init.headers, String(init.body), signal),
         // eslint-disable-next-line @typescript-eslint/no-deprecated -- only for this machine itself, as the reference allows
         [oauth.allowInsecureRequests]: isLoopback(settings.authUrl),
       },
@@ -71,8 +70,8 @@ export class TokenEndpoint {
   }
 
   /** Sends the form; a refusal is thrown here, as the error that flows see. */
-  async #post(url: string, headers: Record<string, string>, body: string): Promise<Response> {
-    const answer = await this.#http.text({ method: 'POST', url, headers, body });
+  async #post(url: string, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Response> {
+    const answer = await this.#http.text({ method: 'POST', url, headers, body, signal });
     const parsed = parse(answer.text);
     const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
     if (answer.status < 200 || answer.status > 299)
@@ -83,26 +82,27 @@ export class TokenEndpoint {
 
   async #grant(
     settings: SignInSettings,
-    redirectUri: string,
-    spent: string | null,
+    { redirectUri, refreshToken, signedInAt = 0 }: Pick<Grant, 'redirectUri' | 'refreshToken' | 'signedInAt'>,
     read: () => Promise<{ access_token: string; refresh_token?: string; expires_in?: number; scope?: string }>,
   ): Promise<Grant> {
     const tokens = await read().catch((cause: unknown) => {
       throw unexpected(cause);
     });
     const now = this.#clock.now();
-    const expiresAt =
-      tokens.expires_in === undefined ? readToken(tokens.access_token).expiresAt : now + tokens.expires_in * 1000;
+    const { user, organizationId, ...token } = readToken(tokens.access_token);
+    const expiresAt = tokens.expires_in === undefined ? token.expiresAt : now + tokens.expires_in * 1000;
     const lifetime = Math.max(0, (expiresAt ?? now + DEFAULT_LIFETIME) - now);
     return {
       authUrl: settings.authUrl,
       clientId: settings.clientId,
       redirectUri,
       accessToken: tokens.access_token,
-      refreshToken: tokens.refresh_token ?? spent,
+      refreshToken: tokens.refresh_token ?? refreshToken,
       expiresAt: now + lifetime,
       lifetime,
       scope: tokens.scope ?? null,
+      holder: { user, organizationId },
+      signedInAt,
     };
   }
 }

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
+import { codeOf } from '../http/network-error';
+import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { Locks } from './locks';
 import { seal, unseal, type Sealed } from './seal';
-import type { Key, PutOptions, StateStore } from './store';
+import type { Change, Key, PutOptions, StateStore } from './store';
 
 export interface FileStoreOptions {
   /** The folder; made when it is missing. */
@@ -22,7 +24,9 @@ export interface FileStoreOptions {
 interface FileRecord {
   version: 1;
   key: Key;
-  /** Milliseconds since 1970 after which the value counts as gone. */
+  /** When it was written, milliseconds since 1970 by the clock of then. */
+  at?: number;
+  /** Milliseconds since 1970 after which a sweep may remove it. */
   until?: number;
   value?: unknown;
   sealed?: Sealed;
@@ -31,6 +35,8 @@ interface FileRecord {
 /** Left by a crash in the middle of a write; the value itself is whole under its own name. */
 const isLeftover = (name: string): boolean => !name.endsWith('.json') && !name.includes('.damaged-');
 const LEFTOVER_AGE = 60 * 60 * 1000;
+/** A clock that stands so far after a file's own time is taken for a wrong one. */
+const NOT_BELIEVED = 5 * 365 * 24 * 60 * 60 * 1000;
 
 /**
  * A StateStore of one small JSON file per key: written beside, flushed, renamed, the folder flushed.
@@ -48,28 +54,31 @@ export class FileStore implements StateStore {
     return this.#read<T>(key);
   }
 
-  async put<T>(key: Key, value: T, options?: PutOptions): Promise<void> {
-    await this.update<T>(key, () => value, options);
+  async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
+    // What stands there, readable or not, has no part in it.
+    await this.#locks.hold(this.#path(key), () => this.#write(key, value, options), options.deadline);
   }
 
-  async delete(key: Key): Promise<void> {
-    await this.update(key, () => undefined);
+  async delete(key: Key, { deadline }: PutOptions = {}): Promise<void> {
+    await this.#locks.hold(this.#path(key), () => this.#remove(key), deadline);
   }
 
-  update<T>(
-    key: Key,
-    change: (current: T | undefined) => Promise<T | undefined> | T | undefined,
-    options?: PutOptions,
-  ): Promise<T | undefined> {
-    return this.#locks.hold(this.#path(key), async () => {
-      const next = await change(await this.#read<T>(key));
-      if (next === undefined) await rm(this.#path(key), { force: true });
-      else await this.#write(key, next, options);
+  update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
+    const work = async () => {
+      const current = await this.#read<T>(key);
+      const next = await change(current);
+      if (next === undefined) {
+        if (current !== undefined) await this.#remove(key);
+      } else if (next !== current || typeof next !== 'object') await this.#write(key, next, options);
       return next;
-    });
+    };
+    return this.#locks.hold(this.#path(key), work, options.deadline);
   }
 
-  /** Removes values past their time and what crashes left behind. Meant for the start of the runtime. */
+  /**
+   * Removes values past their time and what crashes left behind. Not for the start of a runtime: its clock may still be
+   * wrong then. Values are kept where the clock contradicts their own time.
+   */
   async sweep(): Promise<void> {
     const now = this.#options.clock.now();
     for (const kind of await entries(this.#options.folder)) {
@@ -81,19 +90,18 @@ export class FileStore implements StateStore {
           if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true }).catch(() => undefined);
         } else if (name.endsWith('.json')) {
           const found = await readFile(path, 'utf8').then(parse, () => undefined);
-          const until = found?.until;
-          if (found && until !== undefined && until <= now) await this.#forget(found.key, until);
+          if (found && isOver(found, now)) await this.#forget(found.key, now);
         }
       }
     }
   }
 
   /** Removes an outdated value, unless it was put anew meanwhile. */
-  async #forget(key: Key, until: number): Promise<void> {
+  async #forget(key: Key, now: number): Promise<void> {
     const path = this.#path(key);
     await this.#locks.hold(path, async () => {
       const found = await readFile(path, 'utf8').then(parse, () => undefined);
-      if (found?.until === until) await rm(path, { force: true });
+      if (found && isOver(found, now)) await rm(path, { force: true }).catch(() => undefined);
     });
   }
 
@@ -102,18 +110,34 @@ export class FileStore implements StateStore {
     return join(this.#options.folder, key[0], `${name}.json`);
   }
 
-  async #write(key: Key, value: unknown, options: PutOptions = {}): Promise<void> {
+  async #write(key: Key, value: unknown, { keepFor }: PutOptions): Promise<void> {
     const path = this.#path(key);
     const secret = this.#options.sealedKinds.includes(key[0]) ? this.#options.secrets()[0] : undefined;
+    const at = this.#options.clock.now();
     const found: FileRecord = {
       version: 1,
       key,
-      ...(options.keepFor === undefined ? {} : { until: this.#options.clock.now() + options.keepFor }),
+      at,
+      ...(keepFor === undefined ? {} : { until: at + keepFor }),
       ...(secret === undefined ? { value } : { sealed: seal(JSON.stringify(value), secret, JSON.stringify(key)) }),
     };
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writeFileAtomic(path, JSON.stringify(found), { mode: 0o600, fsync: true });
-    await flushFolder(dirname(path));
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await writeFileAtomic(path, JSON.stringify(found), { mode: 0o600, fsync: true });
+      await flushFolder(dirname(path));
+    } catch (cause) {
+      throw notWritable(key, cause);
+    }
+  }
+
+  async #remove(key: Key): Promise<void> {
+    const path = this.#path(key);
+    try {
+      await rm(path, { force: true });
+      await flushFolder(dirname(path));
+    } catch (cause) {
+      throw notWritable(key, cause);
+    }
   }
 
   async #read<T>(key: Key): Promise<T | undefined> {
@@ -121,13 +145,11 @@ export class FileStore implements StateStore {
     let content: string;
     try {
       content = await readFile(path, 'utf8');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      this.#options.warn(`The saved ${key[0]} can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
-      return undefined;
+    } catch (cause) {
+      if (codeOf(cause) === 'ENOENT') return undefined;
+      throw notReadable(key, cause);
     }
     const found = parse(content);
-    if (found?.until !== undefined && found.until <= this.#options.clock.now()) return undefined;
     if (found && 'value' in found) return found.value as T;
     const plain = found?.sealed && this.#unseal(found.sealed, JSON.stringify(key));
     if (plain === undefined) return this.#setAside(path, key, found !== undefined);
@@ -143,11 +165,34 @@ export class FileStore implements StateStore {
   }
 
   async #setAside(path: string, key: Key, wasSealed: boolean): Promise<undefined> {
-    const aside = `${path}.damaged-${this.#options.clock.now()}`;
-    await rename(path, aside).catch(() => undefined);
     const reason = wasSealed ? "can't be decrypted (was the credential secret changed?)" : 'is damaged';
+    try {
+      await rename(path, `${path}.damaged-${this.#options.clock.now()}`);
+    } catch (cause) {
+      // Who waits for the same file may have set it aside; else it is still in the way.
+      if (codeOf(cause) !== 'ENOENT') throw notReadable(key, cause);
+    }
     this.#options.warn(`The saved ${key[0]} ${reason}; it was set aside and counts as missing.`);
   }
+}
+
+const notReadable = ([kind]: Key, cause: unknown): PrintingError =>
+  new PrintingError(
+    'FILE_NOT_READABLE',
+    `The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
+    { cause, outcome: 'not-sent' },
+  );
+
+const notWritable = ([kind]: Key, cause: unknown): PrintingError =>
+  new PrintingError(
+    'FILE_NOT_WRITABLE',
+    `The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
+    { cause, outcome: 'not-sent' },
+  );
+
+function isOver({ at, until }: FileRecord, now: number): boolean {
+  if (until === undefined || until > now) return false;
+  return at === undefined || (now >= at && now - at < NOT_BELIEVED);
 }
 
 function parse(content: string): FileRecord | undefined {
@@ -162,14 +207,15 @@ function parse(content: string): FileRecord | undefined {
 /** Names in a folder; none where it does not exist or is no folder. */
 const entries = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
-/** Makes a rename survive a power cut. Some systems can't flush a folder; there the rename alone must do. */
+/** What says that the system is short of something just now, and not that it can't flush folders at all. */
+const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EIO'];
+
+/** Makes a rename or removal survive a power cut. Some systems can't flush a folder; there the rename alone must do. */
 async function flushFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r').catch(() => undefined);
   try {
-    await handle?.sync();
-  } catch {
-    // Not supported here.
-  } finally {
-    await handle?.close();
+    const handle = await open(folder, 'r');
+    await handle.sync().finally(() => handle.close());
+  } catch (error) {
+    if (SHORTAGES.includes(codeOf(error))) throw error;
   }
 }

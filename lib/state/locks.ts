@@ -1,16 +1,35 @@
+import type { Deadline } from '../time/deadline';
+
 /** One holder at a time for each name, in the order of asking. */
 export class Locks {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  async hold<T>(name: string, work: () => Promise<T>): Promise<T> {
+  /** `deadline` ends the waiting, with the outcome `not-sent`; the work, once begun, has to mind it itself. */
+  async hold<T>(name: string, work: () => Promise<T>, deadline?: Deadline): Promise<T> {
+    deadline?.throwIfOver();
+    let waits = true;
+    let givenUp = false;
     const before = this.#last.get(name) ?? Promise.resolve();
-    const turn = before.then(work);
-    const settled = turn.catch(() => undefined);
+    const turn = before.then(() => {
+      if (givenUp) return undefined as T;
+      waits = false;
+      return work();
+    });
+    const settled = turn.then(
+      () => undefined,
+      () => undefined,
+    );
     this.#last.set(name, settled);
-    try {
-      return await turn;
-    } finally {
+    void settled.then(() => {
       if (this.#last.get(name) === settled) this.#last.delete(name);
-    }
+    });
+    if (!deadline) return turn;
+    // Only the waiting: what was begun is waited for to its own end.
+    await deadline.wait(before).catch((reason: unknown) => {
+      if (!waits) return;
+      givenUp = true;
+      throw reason;
+    });
+    return turn;
   }
 }

@@ -1,30 +1,56 @@
+import type { Deadline } from '../time/deadline';
+
 /**
- * Where everything durable lives: grants, print keys, uploads, event positions (reference 6).
+ * Where everything durable lives: grants, print keys, uploads, event checkpoints (reference 6).
  * Values are plain JSON. A key is a list of words, the first of which is the kind, such as
  * `['grant', accountId]`; words may hold any character.
  *
  * Rules that every implementation keeps:
- * - what `put`, `update` and `delete` resolved is durable and survives a crash; before that, old or new is there, whole;
+ * - a value is there, missing (`undefined`), or can't be read now: the third rejects with FILE_NOT_READABLE, is left
+ *   alone, and is never taken for the second. A value that is damaged for good is set aside with a warning, and missing;
+ * - what `put`, `update` and `delete` resolved is durable and survives a crash; before that, old or new is there, whole.
+ *   Where that can't be had they reject with FILE_NOT_WRITABLE;
  * - `update` holds the key's lock while `change` runs, against everybody who shares the store, so that `change` may
  *   take its time (a token refresh, a print's dispatch). Locks are not re-entrant: `change` must leave its own key alone,
- *   other keys it may read and write;
- * - a value that can't be read back is set aside with a warning and counts as missing.
+ *   other keys it may read and write. What `change` throws is passed on, and nothing is changed.
  */
 export interface StateStore {
   get<T>(key: Key): Promise<T | undefined>;
   put<T>(key: Key, value: T, options?: PutOptions): Promise<void>;
-  delete(key: Key): Promise<void>;
-  /** Replaces the value by what `change` makes of it; `undefined` deletes. Resolves with the new value. */
-  update<T>(
-    key: Key,
-    change: (current: T | undefined) => Promise<T | undefined> | T | undefined,
-    options?: PutOptions,
-  ): Promise<T | undefined>;
+  delete(key: Key, options?: PutOptions): Promise<void>;
+  /**
+   * Replaces the value by what `change` makes of it; `undefined` deletes. Resolves with the new value. The current value
+   * itself, given back as it is, is not written again.
+   */
+  update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined>;
 }
+
+export type Change<T> = (current: T | undefined) => Promise<T | undefined> | T | undefined;
 
 export type Key = readonly [kind: string, ...words: string[]];
 
 export interface PutOptions {
   /** Milliseconds for which the value must be kept; after that the store may forget it. Default: for ever. */
   keepFor?: number;
+  /** Ends the waiting for the key's lock, with the outcome `not-sent`. */
+  deadline?: Deadline | undefined;
+  /**
+   * The value stands for something that has happened already, so it must not get lost: where it can't be made durable now
+   * the call rejects all the same, but this runtime goes on with the new value and writes it as soon as it can.
+   */
+  insist?: boolean;
+}
+
+/** Holds a key's lock while `work` runs; nothing is stored under it. */
+export async function hold<T>(store: StateStore, key: Key, work: () => Promise<T>, deadline?: Deadline): Promise<T> {
+  const results: T[] = [];
+  await store.update(
+    key,
+    async () => {
+      results.push(await work());
+      return undefined;
+    },
+    { deadline },
+  );
+  return results[0] as T;
 }

@@ -1,39 +1,108 @@
-import { PrintingError } from '../service/errors';
-import type { Clock } from './clock';
+import { setMaxListeners } from 'node:events';
+import { PrintingError, withOutcome } from '../service/errors';
+import { sleep, type Clock } from './clock';
 
-/** A limit on a piece of work: aborts with TIMEOUT, or with the reason of `parent` if that ends first. */
-export interface Deadline {
-  signal: AbortSignal;
-  /** Monotonic time of the limit. */
-  until: number;
-  /** Ends the limit; the signal then follows `parent` alone no more. Call it when the work is over. */
-  clear(): void;
+interface DeadlineOptions {
+  /** How long the work may take, in milliseconds. Default: as long as `parent` lets it. */
+  ms?: number;
+  /** What else ends the work: the close of a node, or the deadline of the work that this is a part of. */
+  parent?: AbortSignal | Deadline | undefined;
+  /** What a user can do when the time is over, as the second half of a sentence. */
+  cure?: string;
+  /** The reason at the limit, where it is not TIMEOUT. */
+  reason?: () => PrintingError;
 }
 
-/** `cure`: what a user can do about it. */
-export function deadline(
-  clock: Clock,
-  seconds: number,
-  parent?: AbortSignal,
-  cure = "try again or raise the node's timeout",
-): Deadline {
-  const controller = new AbortController();
-  const cancel = clock.after(seconds * 1000, () => {
-    // A request broken off by it may have been carried out.
-    const reason = `The work was not done within ${seconds} s: ${cure}.`;
-    controller.abort(new PrintingError('TIMEOUT', reason, { outcome: 'unknown' }));
-  });
-  const follow = () => controller.abort(parent?.reason);
-  if (parent?.aborted) follow();
-  parent?.addEventListener('abort', follow, { once: true });
-  return {
-    signal: controller.signal,
-    until: clock.monotonic() + seconds * 1000,
-    clear: () => {
+/**
+ * How long a piece of work may take, and what may end it before: signal and time in one, made where the work begins and
+ * handed down to every wait that belongs to it. Call `end` when the work is over.
+ *
+ * The waits of this class are waits before something is sent, so what they throw has the outcome `not-sent`. The reason
+ * of the bare `signal` has the outcome `unknown`: a request that it breaks off may have been carried out.
+ */
+export class Deadline {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Monotonic clock time (ms) of the limit; Infinity where there is none but the parent's end. */
+  readonly until: number;
+  readonly #release: () => void;
+
+  constructor(clock: Clock, { ms = Infinity, parent, cure, reason }: DeadlineOptions = {}) {
+    const outer = parent instanceof Deadline ? parent.until : Infinity;
+    const above = parent instanceof Deadline ? parent.signal : parent;
+    const controller = new AbortController();
+    // Every wait of the work listens to it.
+    setMaxListeners(0, controller.signal);
+    this.clock = clock;
+    this.signal = controller.signal;
+    this.until = Math.min(outer, clock.monotonic() + ms);
+
+    const follow = () => controller.abort(above?.reason);
+    const cancel = Number.isFinite(ms)
+      ? clock.after(ms, () => controller.abort(reason?.() ?? timeout(ms, cure)))
+      : () => undefined;
+    this.#release = () => {
       cancel();
-      parent?.removeEventListener('abort', follow);
-    },
-  };
+      above?.removeEventListener('abort', follow);
+    };
+    this.signal.addEventListener('abort', this.#release, { once: true });
+    if (above?.aborted) follow();
+    else above?.addEventListener('abort', follow, { once: true });
+  }
+
+  /** Milliseconds left, 0 when it is over. */
+  remaining(): number {
+    return this.signal.aborted ? 0 : Math.max(0, this.until - this.clock.monotonic());
+  }
+
+  /** Whether something that takes `ms` can still be done in time. */
+  allows(ms: number): boolean {
+    return !this.signal.aborted && this.clock.monotonic() + ms <= this.until;
+  }
+
+  /** The deadline of a part of the work: `ms` from now, or this one's end if that comes first. */
+  within(ms: number, options: Pick<DeadlineOptions, 'cure' | 'reason'> = {}): Deadline {
+    return new Deadline(this.clock, { ...options, ms, parent: this });
+  }
+
+  sleep(ms: number): Promise<void> {
+    return sleep(this.clock, ms, this.signal).catch((reason: unknown) => {
+      throw notSent(reason);
+    });
+  }
+
+  /** Waits for something that others wait for too, and that goes on when this wait ends early. */
+  wait<T>(shared: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const abort = () => reject(notSent(this.signal.reason));
+      if (this.signal.aborted) return abort();
+      this.signal.addEventListener('abort', abort, { once: true });
+      shared.then(resolve, reject).finally(() => this.signal.removeEventListener('abort', abort));
+    });
+  }
+
+  throwIfOver(): void {
+    if (this.signal.aborted) throw notSent(this.signal.reason);
+  }
+
+  /** Lets go of timer and parent. The signal never aborts after that. */
+  end(): void {
+    this.#release();
+  }
+}
+
+/** Does `work` under a deadline of its own, which ends with it. */
+export async function underDeadline<T>(
+  clock: Clock,
+  options: DeadlineOptions,
+  work: (deadline: Deadline) => Promise<T>,
+): Promise<T> {
+  const deadline = new Deadline(clock, options);
+  try {
+    return await work(deadline);
+  } finally {
+    deadline.end();
+  }
 }
 
 /** The reason with which work is ended when its node or runtime closes. */
@@ -41,3 +110,9 @@ export const closed = (): PrintingError =>
   new PrintingError('TIMEOUT', 'The node was closed before the work was done: send the message again.', {
     outcome: 'unknown',
   });
+
+const timeout = (ms: number, cure = "try again or raise the node's timeout"): PrintingError =>
+  new PrintingError('TIMEOUT', `The work was not done within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
+
+const notSent = (reason: unknown): Error =>
+  reason instanceof PrintingError ? withOutcome(reason, 'not-sent') : (reason as Error);

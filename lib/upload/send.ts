@@ -4,24 +4,18 @@ import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import { storedIds, type StoredRef } from '../service/stored-file';
 import { waitBefore } from '../time/backoff';
-import { sleep, type Clock } from '../time/clock';
 import type { ProgressReports } from './progress';
 import { register, type Announcement, type UploadTarget } from './register';
 import type { Content } from './source';
-import { isUploaded, readStored } from './stored-job';
+import { isUploaded, readStored, type Limits } from './stored-job';
 import { transfer, type Transfer } from './transfer';
 
 export interface SendDeps {
   service: Service;
   http: Http;
-  clock: Clock;
 }
 
-export interface SendLimits {
-  signal: AbortSignal;
-  /** Monotonic clock time (ms); no wait that passes it is begun. */
-  until: number;
-}
+export type SendLimits = Limits;
 
 /** A file whose bytes have arrived. */
 export interface Sent extends StoredRef {
@@ -40,10 +34,10 @@ const MOST_REFUSALS = 2;
  * sending. Throws UPLOAD_FAILED in the end, and at once what neither time nor a new place can heal.
  */
 export async function send(
-  { service, http, clock }: SendDeps,
+  { service, http }: SendDeps,
   content: Content,
   announced: Announcement,
-  { hashing, progress, ...limits }: SendLimits & { hashing: boolean; progress: ProgressReports },
+  { hashing, progress, deadline }: SendLimits & { hashing: boolean; progress: ProgressReports },
 ): Promise<Sent> {
   let refusals = 0;
   for (let tries = 1; ; tries++) {
@@ -53,21 +47,21 @@ export async function send(
       progress.sent(chunk.length);
     };
     progress.registering(content.size);
-    const place = await register(service, announced, limits).catch(passing);
+    const place = await register(service, announced, { deadline }).catch(passing);
     let failure: PrintingError;
     if (place instanceof PrintingError) failure = place;
     else {
       progress.uploading();
-      const result = await transfer(http, content, { ...place, origin: announced.origin }, look, limits.signal);
-      if (result.end === 'taken' || (await arrived(service, place, result, limits)))
+      const result = await transfer(http, content, { ...place, origin: announced.origin }, look, deadline.signal);
+      if (result.end === 'taken' || (await arrived(service, place, result, { deadline })))
         return { kind: place.kind, id: place.id, contentType: place.contentType, hash: hash.digest('hex') };
       if (result.end === 'refused') refusals++;
       failure = failed(result, place, tries);
     }
     if (!content.readable) throw spent(failure);
     const wait = waitBefore(tries - 1, RETRIES);
-    if (tries === MOST_TRIES || refusals === MOST_REFUSALS || clock.monotonic() + wait > limits.until) throw failure;
-    await sleep(clock, wait, limits.signal);
+    if (tries === MOST_TRIES || refusals === MOST_REFUSALS || !deadline.allows(wait)) throw failure;
+    await deadline.sleep(wait);
   }
 }
 

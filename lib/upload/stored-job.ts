@@ -4,9 +4,8 @@ import { withoutAddresses } from '../service/refusals';
 import { STORAGE, storedIds, type StoredRef } from '../service/stored-file';
 import { records, text, type Json } from '../service/wire';
 import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
-import { sleep, type Clock } from '../time/clock';
 
-export type Limits = Pick<CallOptions, 'signal' | 'until'>;
+export type Limits = Pick<CallOptions, 'deadline'>;
 
 /** The record of a stored file, as the service has it now. */
 export async function readStored(service: Service, { kind, id }: StoredRef, limits: Limits): Promise<Json> {
@@ -18,9 +17,9 @@ export async function readStored(service: Service, { kind, id }: StoredRef, limi
 export const isUploaded = (stored: Json): boolean => text(stored.status)?.toLowerCase() === 'uploaded';
 
 /** Waits until the service has taken the bytes (interface, States). Throws UPLOAD_FAILED where it says that it hasn't. */
-export async function awaitUploaded(service: Service, clock: Clock, ref: StoredRef, limits: Limits): Promise<Json> {
-  for (let look = 0; ; look++) {
-    const stored = await readStored(service, ref, limits);
+export async function awaitUploaded(service: Service, ref: StoredRef, { deadline }: Limits): Promise<Json> {
+  for (let polls = 0; ; polls++) {
+    const stored = await readStored(service, ref, { deadline });
     if (isUploaded(stored)) return stored;
     const status = text(stored.status) ?? '';
     // The other status words aren't known; whatever sounds like one is a failure, the rest may still change (wire facts 4.1).
@@ -34,6 +33,6 @@ export async function awaitUploaded(service: Service, clock: Clock, ref: StoredR
         },
       );
     }
-    await sleep(clock, waitBefore(look, WORK_IN_PROGRESS), limits.signal);
+    await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
   }
 }

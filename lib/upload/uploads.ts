@@ -6,8 +6,10 @@ import { toolpath } from '../service/file-types';
 import { jobName } from '../service/job-name';
 import { text, type Json } from '../service/wire';
 import { Locks } from '../state/locks';
+import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
 import { compress } from './compress';
 import { ProgressReports, type UploadProgress, type UploadStage } from './progress';
 import { ReusableUploads, type Kind } from './reuse';
@@ -24,10 +26,7 @@ export interface UploadOptions {
   reuse: boolean;
   /** Check everything, send nothing. */
   dryRun: boolean;
-  /** Ends the work: its reason is thrown. */
-  signal: AbortSignal;
-  /** Monotonic clock time (ms); no wait that passes it is begun. */
-  until: number;
+  deadline: Deadline;
   /** Called once when the file itself is in order, before the service is asked anything about it. What it throws ends the work. */
   beforeSending?: () => Promise<void>;
   onStage: (stage: UploadStage, progress: UploadProgress) => void;
@@ -53,9 +52,7 @@ export interface UploadsDeps {
   http: Http;
   store: StateStore;
   clock: Clock;
-  accountId: string;
-  /** The workspace that uploads land in now; blank where there is none. */
-  workspace: () => Promise<string>;
+  scope: CurrentScope;
   /** Web origin to send with uploads (interface, Upload record). */
   origin?: string;
 }
@@ -80,7 +77,7 @@ export class Uploads {
 
   constructor(deps: UploadsDeps) {
     this.#deps = deps;
-    this.#reusable = new ReusableUploads(deps.store, deps.service, deps.accountId);
+    this.#reusable = new ReusableUploads(deps.store, deps.service);
   }
 
   /**
@@ -88,7 +85,7 @@ export class Uploads {
    * bytes aren't those announced, UPLOAD_FAILED after retries, and what the service refuses. A stream is used up in any case.
    */
   async send(source: Source, options: UploadOptions): Promise<Uploaded> {
-    const { signal } = options;
+    const { signal } = options.deadline;
     signal.throwIfAborted();
     const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
     try {
@@ -111,7 +108,7 @@ export class Uploads {
     const content = await openContent(source);
     if (!packs) checkSize(content.size);
     const kind = {
-      workspace: await this.#deps.workspace(),
+      scope: await options.deadline.wait(this.#deps.scope()),
       type: packs ? `${contentType} packed` : contentType,
       size: content.size,
     };
@@ -119,14 +116,14 @@ export class Uploads {
   }
 
   async #run(content: Content, plan: Plan, options: UploadOptions): Promise<Uploaded> {
-    const { reuse, dryRun, signal } = options;
+    const { reuse, dryRun, deadline } = options;
     const progress = new ProgressReports(this.#deps.clock, options.onStage);
     progress.preparing(plan.packs ? null : content.size);
     await options.beforeSending?.();
     const work = () => this.#reuseOrStore(content, plan, options, progress);
     if (!reuse || dryRun) return work();
     // Of two sends of the same bytes the second waits, and then finds the first. All that is known yet is the size.
-    return inTurn(this.#locks, JSON.stringify(plan.kind), work, signal);
+    return this.#locks.hold(JSON.stringify(plan.kind), work, deadline);
   }
 
   async #reuseOrStore(
@@ -136,14 +133,12 @@ export class Uploads {
     progress: ProgressReports,
   ): Promise<Uploaded> {
     const { kind } = plan;
-    const earlier = options.reuse
-      ? await this.#reusable.find(content, kind, { signal: options.signal, until: options.until })
-      : undefined;
+    const earlier = options.reuse ? await this.#reusable.find(content, kind, options.deadline) : undefined;
     if (earlier) return uploaded(plan, earlier.jobId, earlier.fileSize, earlier.job, true);
     if (!plan.packs) return this.#store(content, plan, options, progress);
 
     const hash = createHash('sha256');
-    const packed = await compress(content, (chunk) => hash.update(chunk), options.signal);
+    const packed = await compress(content, (chunk) => hash.update(chunk), options.deadline.signal);
     try {
       return await this.#store(packed, plan, options, progress, hash.digest('hex'));
     } finally {
@@ -159,16 +154,16 @@ export class Uploads {
     progress: ProgressReports,
     hash?: string,
   ): Promise<Uploaded> {
-    const { service, clock, origin } = this.#deps;
+    const { service, origin } = this.#deps;
     const { size } = content;
     checkSize(size);
     if (options.dryRun) return uploaded(plan, null, size, null, false);
-    const { signal, until, reuse } = options;
+    const { deadline, reuse } = options;
     const announced = { kind: 'job' as const, name: plan.name, size, contentType: plan.contentType, origin };
     const hashing = reuse && hash === undefined;
-    const sent = await send(this.#deps, content, announced, { signal, until, hashing, progress });
+    const sent = await send(this.#deps, content, announced, { deadline, hashing, progress });
     progress.confirming();
-    const job = await awaitUploaded(service, clock, sent, { signal, until });
+    const job = await awaitUploaded(service, sent, { deadline });
     // The file is up: that it can't be remembered costs no more than the next upload.
     if (reuse)
       await this.#reusable
@@ -202,22 +197,4 @@ export function checkSize(size: number): void {
       'INVALID_INPUT',
       `The file has ${size} bytes and the service takes at most ${MOST_BYTES} (1 GiB): make it smaller.`,
     );
-}
-
-/** One after the other per name; who waits can be called off. */
-function inTurn<T>(locks: Locks, name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let waiting = true;
-  const turn = locks.hold(name, () => {
-    signal.throwIfAborted();
-    waiting = false;
-    return work();
-  });
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      if (waiting) reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', abort, { once: true });
-    turn.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }

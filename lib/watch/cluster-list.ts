@@ -3,6 +3,7 @@ import type { Service } from '../account/service';
 import { readCluster, type Cluster } from '../service/cluster';
 import type { Json } from '../service/wire';
 import type { Clock } from '../time/clock';
+import { underDeadline, type Deadline } from '../time/deadline';
 
 export interface ListedCluster {
   cluster: Cluster;
@@ -13,6 +14,8 @@ export interface ListedCluster {
 const GOOD_FOR = 10 * 60_000;
 /** After a failed reading, names are not asked for again before, ms. */
 const HOLD_OFF = 60_000;
+/** One reading of all pages, ms. */
+const LONGEST = 120_000;
 
 /** The account's cluster list, read once for all who want it. */
 export class ClusterList {
@@ -52,7 +55,9 @@ export class ClusterList {
 
   async #read(): Promise<ListedCluster[]> {
     try {
-      const list = await readAllPages(this.service, this.signal);
+      const list = await underDeadline(this.clock, { ms: LONGEST, parent: this.signal }, (deadline) =>
+        readAllPages(this.service, deadline),
+      );
       this.#list = list;
       this.#readAt = this.clock.monotonic();
       return list;
@@ -64,9 +69,9 @@ export class ClusterList {
 }
 
 /** The whole list, each cluster once. Throws what `readPages` throws. */
-export async function readAllPages(service: Service, signal: AbortSignal): Promise<ListedCluster[]> {
+export async function readAllPages(service: Service, deadline: Deadline): Promise<ListedCluster[]> {
   const found = new Map<string, ListedCluster>();
-  for (const raw of await readPages(service, 'clusters', { what: 'the cluster list', signal })) {
+  for (const raw of await readPages(service, 'clusters', { what: 'the cluster list', deadline })) {
     const cluster = readCluster(raw);
     if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });
   }

@@ -3,6 +3,7 @@ import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { record, text } from '../service/wire';
 import { isoTime } from '../time/clock';
+import { underDeadline } from '../time/deadline';
 import { KEEP_POSITION, type AccountContext, type RiderChain } from './account-context';
 import { advance, openQuestions } from './advance';
 import { atMost } from './at-most';
@@ -18,6 +19,8 @@ import type { ClusterResult, PollOutcome } from './watch-types';
 /** Own records asked for at a time, and at most in one poll. */
 const AT_ONCE = 4;
 const MOST_QUESTIONS = 10;
+/** One poll with its repeats, ms. */
+const LONGEST = 60_000;
 
 /** Kept in place of a position whose cluster goes on under another id. */
 interface Moved {
@@ -153,10 +156,12 @@ export class ClusterPoll {
   }
 
   async #look(): Promise<{ seen: Observation; raw: unknown } | { reboundTo: Cluster }> {
-    const { service, list, signal } = this.account;
+    const { service, list, signal, clock } = this.account;
     try {
       const [{ data }, listed] = await Promise.all([
-        service.call('clusterStatus', { ids: { cluster_id: this.clusterId }, what: 'the cluster', signal }),
+        underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
+          service.call('clusterStatus', { ids: { cluster_id: this.clusterId }, what: 'the cluster', deadline }),
+        ),
         list.find(this.clusterId),
       ]);
       return { seen: this.#observe(data, listed?.cluster), raw: data };
@@ -188,10 +193,15 @@ export class ClusterPoll {
   }
 
   async #take(seen: Observation): Promise<void> {
-    const { service, signal, random } = this.account;
+    const { service, signal, random, clock } = this.account;
     const questions = openQuestions(this.position, seen).slice(0, MOST_QUESTIONS);
     const answers = await atMost(AT_ONCE, questions, async (id) => {
-      return [id, await readOwnRecord(service, this.clusterId, id, signal)] as const;
+      return [
+        id,
+        await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
+          readOwnRecord(service, this.clusterId, id, deadline),
+        ).then((answer) => answer),
+      ] as const;
     });
     signal.throwIfAborted();
     const late = this.#late && this.position !== null;

@@ -1,4 +1,5 @@
 import type { PrintJob } from '../service/print-job';
+import { underDeadline } from '../time/deadline';
 import type { AccountContext, Rider } from './account-context';
 import type { ClusterPoll } from './cluster-poll';
 import { judge } from './job-ends';
@@ -94,8 +95,10 @@ export class Follow implements Rider {
     if (this.#asking) return;
     this.#asking = true;
     try {
-      const { service, signal } = this.account;
-      const answer = await readOwnRecord(service, this.#poll.clusterId, this.target.clusterJobId, signal);
+      const { service, signal, clock } = this.account;
+      const answer = await underDeadline(clock, { ms: 60_000, parent: signal }, (deadline) =>
+        readOwnRecord(service, this.#poll.clusterId, this.target.clusterJobId, deadline),
+      );
       const verdict = judge({ active: undefined, past: undefined, known: undefined, absenceCounts: true }, answer);
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);
       else if (typeof answer === 'object') this.#progress(answer.job);

@@ -2,27 +2,28 @@ import type { Service } from '../account/service';
 import { asPrintingError } from '../service/errors';
 import { readPrintJob } from '../service/print-job';
 import { record, text } from '../service/wire';
+import type { Deadline } from '../time/deadline';
 import type { JobAnswer } from './job-ends';
 
 /** Refusals that another try would get as well. */
 const FINAL = ['NOT_FOUND', 'FORBIDDEN', 'INVALID_INPUT'];
 
-/** Asks for a job's own record (interface, endpoint 11). Rejects only when `signal` aborts. */
+/** Asks for a job's own record (interface, endpoint 11). Rejects only when the deadline is over. */
 export async function readOwnRecord(
   service: Service,
   clusterId: string,
   clusterJobId: string,
-  signal: AbortSignal,
+  deadline: Deadline,
 ): Promise<JobAnswer> {
   try {
     const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
-    const { data } = await service.call('printJob', { ids, what: 'the print job', signal });
+    const { data } = await service.call('printJob', { ids, what: 'the print job', deadline });
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null);
     if (!wire) return 'unanswered';
     const job = readPrintJob(wire, clusterId);
     return { job: { ...job, clusterJobId: job.clusterJobId ?? clusterJobId }, coarse: text(wire.state) };
   } catch (thrown) {
-    signal.throwIfAborted();
+    deadline.throwIfOver();
     return FINAL.includes(asPrintingError(thrown).code) ? 'gone' : 'unanswered';
   }
 }

@@ -19,3 +19,12 @@ export async function clientOf(RED: NodeAPI, accountId: string | undefined): Pro
   }
   return account.client();
 }
+
+/** Whether an account is part of the flows: a disabled one is removed, but still there. */
+export function isInFlows(RED: NodeAPI, accountId: string): boolean {
+  let found = false;
+  RED.nodes.eachNode((node) => {
+    found ||= node.id === accountId;
+  });
+  return found;
+}

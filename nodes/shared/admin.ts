@@ -4,7 +4,7 @@ import { readRedirect, readSignIn, type AccountConfig } from '../../lib/account/
 import type { Client } from '../../lib/client';
 import { asPrintingError, PrintingError } from '../../lib/service/errors';
 import { record, text } from '../../lib/service/wire';
-import { grantKey, readToken, type Grant } from '../../lib/sign-in/grant';
+import { grantKey, holderOf, newestGrant, type Grants } from '../../lib/sign-in/grant';
 import { clientOf } from './account-link';
 import { callbackPage } from './callback-page';
 import { runtimeOf } from './runtime';
@@ -204,9 +204,10 @@ async function stateOf(RED: NodeAPI, id: string) {
       return { ...SIGNED_OUT, error: asPrintingError(thrown).message };
     }
   }
-  const grant = await runtimeOf(RED).store.get<Grant>(grantKey(id));
+  const grants = await runtimeOf(RED).store.get<Grants>(grantKey(id));
+  const grant = newestGrant(grants);
   if (!grant) throw new UnknownAccount();
-  const { user, organizationId } = readToken(grant.accessToken);
+  const { user, organizationId } = holderOf(grant);
   const state = grant.ended ? 'sign-in-needed' : 'signed-in';
   const expiresAt = new Date(grant.expiresAt).toISOString();
   return { ...SIGNED_OUT, state, user, organizationId, expiresAt, error: grant.ended ?? null };

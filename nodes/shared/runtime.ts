@@ -6,7 +6,9 @@ import { Http } from '../../lib/http/http';
 import { Authorization } from '../../lib/sign-in/authorization';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import { FileStore } from '../../lib/state/file-store';
+import { InsistentStore } from '../../lib/state/insistent-store';
 import type { StateStore } from '../../lib/state/store';
+import { Upkeep } from '../../lib/state/upkeep';
 import { systemClock, type Clock } from '../../lib/time/clock';
 
 /** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
@@ -15,6 +17,7 @@ export interface Runtime {
   /** Node-RED's user directory. */
   userDir: string;
   store: StateStore;
+  upkeep: Upkeep;
   /** For sign-ins, which may come before any account is deployed. */
   http: Http;
   endpoint: TokenEndpoint;
@@ -39,13 +42,25 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   const folder = join(userDir, 'remote-printing');
   const clock = systemClock;
   const warn = (sentence: string) => RED.log.warn(`[remote-printing] ${sentence}`);
-  const store = new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secretsOf(RED), warn });
-  store.sweep().catch(() => warn('The state folder could not be tidied.'));
-  // Never fails.
+  const files = new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secretsOf(RED), warn });
+  const store = new InsistentStore(files, clock);
+  const sweep = async () => {
+    await Promise.all([files.sweep(), sweepScratch()]);
+  };
+  const upkeep = new Upkeep({ clock, sweep, ended: () => store.close(), warn });
+  // What a crash left of big files goes at once; it names the processes that it belongs to, and no time. Never fails.
   void sweepScratch();
   const http = new Http();
   const endpoint = new TokenEndpoint(http, clock);
-  return { clock, userDir, store, http, endpoint, authorization: new Authorization({ store, clock, endpoint }) };
+  return {
+    clock,
+    userDir,
+    store,
+    upkeep,
+    http,
+    endpoint,
+    authorization: new Authorization({ store, clock, endpoint }),
+  };
 }
 
 /** Node-RED's own credential secrets: the user's, and the one that it made itself before the user chose one. */

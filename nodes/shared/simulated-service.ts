@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { readSettings, type AccountSettings } from '../../lib/account/settings';
-import { grantKey, belongsTo, type Grant } from '../../lib/sign-in/grant';
+import { grantFor, grantKey, type Grants } from '../../lib/sign-in/grant';
 import { PrintingError } from '../../lib/service/errors';
 import { startSimulator } from '../../simulator';
 import type { Runtime } from './runtime';
@@ -22,7 +22,10 @@ export async function openSimulated(runtime: Runtime, accountId: string): Promis
   const simulator = await startSimulator({ dataDir, timeFactor: TIME_FACTOR, autoApprove: true });
   try {
     const { authUrl, apiUrl, client } = simulator;
-    const settings = readSettings({ authUrl, apiUrl, clientId: client.id, clientSecret: client.secret });
+    const settings = readSettings(
+      { authUrl, apiUrl, clientId: client.id, clientSecret: client.secret },
+      { simulated: true },
+    );
     await signIn(runtime, accountId, settings);
     return { settings, close: () => simulator.close() };
   } catch (error) {
@@ -37,8 +40,8 @@ async function signIn(
   settings: AccountSettings,
 ): Promise<void> {
   if ('apiToken' in settings.signIn) return;
-  const grant = await store.get<Grant>(grantKey(accountId));
-  if (grant && !grant.ended && belongsTo(grant, settings.signIn)) return;
+  const grant = grantFor(await store.get<Grants>(grantKey(accountId)), settings.signIn);
+  if (grant && !grant.ended) return;
   const url = authorization.begin({ accountId, settings: settings.signIn, redirectUri: REDIRECT, organizationId: '' });
   const { headers, body } = await http.send({ method: 'GET', url });
   await body.dump();

@@ -1,29 +1,32 @@
 import { setMaxListeners } from 'node:events';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
-import { closed } from '../../lib/time/deadline';
+import { closed, underDeadline, type Deadline } from '../../lib/time/deadline';
 import type { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
 import { clientOf } from './account-link';
 import { onInput, type Send } from './on-input';
+import { runtimeOf } from './runtime';
 import { failureText, IDLE, signInText, StatusLine, type StatusText } from './status';
 
 /** What one piece of work is done with. */
 export interface WorkContext {
   client: Client;
+  /** Of the message: begins when it arrives, ends with the node's timeout or its close. */
+  deadline: Deadline;
   /** Aborts when the node closes. */
   signal: AbortSignal;
-  show: (look: StatusText) => void;
+  show: (text: StatusText) => void;
 }
 
 /**
  * The life of a node that does one piece of work per message: it shows how its account stands, then its work, and what
- * came of it; closing ends all that is under way.
+ * came of it; closing ends all that is under way. `timeout` of a message, in seconds.
  */
 export function workNode(
   RED: NodeAPI,
   node: Node,
-  accountId: string | undefined,
-  work: (msg: NodeMessage, send: Send, place: WorkContext) => Promise<void>,
+  { account: accountId, timeout }: { account: string | undefined; timeout: number },
+  work: (msg: NodeMessage, send: Send, context: WorkContext) => Promise<void>,
 ): void {
   const status = new StatusLine(RED, node);
   const closing = new AbortController();
@@ -33,8 +36,8 @@ export function workNode(
   let running = 0;
   let stopListening: (() => void) | undefined;
 
-  const show = (look: StatusText) => {
-    if (!signal.aborted) status.show(look);
+  const show = (text: StatusText) => {
+    if (!signal.aborted) status.show(text);
   };
   const showIdle = (client: Client) => {
     if (running === 0) show(signInText(client.credentials.state) ?? IDLE);
@@ -54,7 +57,10 @@ export function workNode(
     async (msg, send) => {
       running++;
       try {
-        await work(msg, send, { client: await clientOf(RED, accountId), signal, show });
+        await underDeadline(runtimeOf(RED).clock, { ms: timeout * 1000, parent: signal }, async (deadline) => {
+          const client = await deadline.wait(clientOf(RED, accountId));
+          await work(msg, send, { client, deadline, signal, show });
+        });
       } finally {
         running--;
       }

@@ -11,7 +11,7 @@ export class ScriptedService implements Service {
   constructor(private readonly script: Partial<Record<EndpointName, Step[]>>) {}
 
   async call(endpoint: EndpointName, options: CallOptions): Promise<Answer> {
-    options.signal?.throwIfAborted();
+    options.deadline.throwIfOver();
     this.calls.push({ endpoint, ...options });
     const steps = this.script[endpoint];
     if (!steps?.length) throw new Error(`${endpoint} was not expected.`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readSettings } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
-import { grantKey, type Grant } from '../../lib/sign-in/grant';
+import { grantKey, newestGrant, type Grants } from '../../lib/sign-in/grant';
 import { systemClock } from '../../lib/time/clock';
 import { startSimulator, type Simulator } from '../../simulator';
 import { ManualClock } from '../helpers/manual-clock';
@@ -21,7 +21,7 @@ describe('client', () => {
   const struck = async (fault: { hits: number }) => {
     while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
   };
-  const stored = () => store.get<Grant>(grantKey('account'));
+  const stored = async () => newestGrant(await store.get<Grants>(grantKey('account')));
 
   beforeEach(async () => {
     simulator = await startSimulator();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { currentUser, readCurrentUser } from '../../../lib/account/current-user';
 import type { CallOptions, Service } from '../../../lib/account/service';
 import { PrintingError } from '../../../lib/service/errors';
+import { limit } from '../../helpers/limits';
 
 describe('account/current-user', () => {
   it('reads memberships that are ids, the own one by its name', () => {
@@ -66,22 +67,22 @@ describe('account/current-user', () => {
     });
 
     it('goes to the account host', async () => {
-      assert.equal((await readCurrentUser(service({ currentUser: 1 }), {})).data, 1);
+      assert.equal((await readCurrentUser(service({ currentUser: 1 }), {}, limit())).data, 1);
       assert.deepEqual(asked, ['currentUser']);
     });
     it('goes to the API host where the account host does not know it', async () => {
       const both = service({ currentUser: NOT_FOUND, currentUserOnApi: 2 });
-      assert.equal((await readCurrentUser(both, {})).data, 2);
+      assert.equal((await readCurrentUser(both, {}, limit())).data, 2);
       assert.deepEqual(asked, ['currentUser', 'currentUserOnApi']);
     });
     it('stays with an address that the user has set', async () => {
       const both = service({ currentUser: NOT_FOUND, currentUserOnApi: 2 });
-      await assert.rejects(readCurrentUser(both, { currentUser: 'GET /me' }), { code: 'NOT_FOUND' });
+      await assert.rejects(readCurrentUser(both, { currentUser: 'GET /me' }, limit()), { code: 'NOT_FOUND' });
       assert.deepEqual(asked, ['currentUser']);
     });
     it('asks nobody else after any other failure', async () => {
       const failing = service({ currentUser: new PrintingError('FORBIDDEN', 'No.'), currentUserOnApi: 2 });
-      await assert.rejects(readCurrentUser(failing, {}), { code: 'FORBIDDEN' });
+      await assert.rejects(readCurrentUser(failing, {}, limit()), { code: 'FORBIDDEN' });
       assert.deepEqual(asked, ['currentUser']);
     });
   });

@@ -5,17 +5,17 @@ import { meaning } from '../../../lib/action/words';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
+import { limit } from '../../helpers/limits';
 
 describe('action', () => {
   const clock = () => new ManualClock();
   const controller = () => new AbortController();
-  const request = (signal: AbortSignal): ActionRequest => ({
+  const request = (time: ManualClock, signal: AbortSignal): ActionRequest => ({
     endpoint: 'printerAction',
     ids: { cluster_id: 'c', printer_id: 'p', action: 'wave' },
     data: { times: 2 },
     what: 'the wave',
-    signal,
-    until: 60_000,
+    deadline: limit(time, { signal }),
   });
   const pending = { action_id: 'a', status: 'pending' };
   const statuses = (seen: Action[]) => seen.map(({ status }) => status);
@@ -26,9 +26,9 @@ describe('action', () => {
     const end = controller();
     const service = new ScriptedService(script);
     const seen: Action[] = [];
-    const wanted = request(end.signal);
+    const wanted = request(time, end.signal);
     const work = dispatchAction(service, wanted).then((dispatched) =>
-      followAction(service, time, wanted, dispatched, (action) => seen.push(action)),
+      followAction(service, wanted, dispatched, (action) => seen.push(action)),
     );
     const outcome = work.then(
       (done) => ({ done, error: undefined }),
@@ -61,7 +61,7 @@ describe('action', () => {
     const service = new ScriptedService({ actionStatus: [() => (at.push(time.monotonic()), { status: 'sent' })] });
     const end = controller();
     const first = { actionId: 'a', status: 'pending', details: null, raw: null };
-    const work = followAction(service, time, request(end.signal), first, () => undefined);
+    const work = followAction(service, request(time, end.signal), first, () => undefined);
     work.catch(() => undefined);
     await time.advance(30_000);
     end.abort(new Error('over'));

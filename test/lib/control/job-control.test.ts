@@ -4,6 +4,7 @@ import { JobControl } from '../../../lib/control/job-control';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
+import { limit } from '../../helpers/limits';
 
 const ALLOWED: Record<string, string[]> = {
   pause: ['printing'],
@@ -24,14 +25,14 @@ describe('control/job-control', () => {
     const service = new ScriptedService({ jobAction: [success], ...script });
     const stages: string[] = [];
     const closing = new AbortController();
-    const work = new JobControl({ service, clock })
+    const deadline = limit(clock, { seconds: timeout, signal: closing.signal });
+    const work = new JobControl({ service })
       .run({
         clusterId: 'c',
         clusterJobId: 'j',
         action,
         data: {},
-        timeout,
-        signal: closing.signal,
+        deadline,
         onStage: (stage) => stages.push(stage),
       })
       .then(
@@ -39,7 +40,7 @@ describe('control/job-control', () => {
         (error: unknown) => ({ result: undefined, error: error as PrintingError }),
       );
     await clock.advance(120_000);
-    const outcome = await work;
+    const outcome = await work.finally(() => deadline.end());
     assert.equal(clock.waiting, 0, 'a timer was left behind');
     return { ...outcome, service, stages };
   }

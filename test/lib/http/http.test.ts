@@ -126,8 +126,9 @@ describe('http/http', () => {
     const controller = new AbortController();
     const reason = new PrintingError('TIMEOUT', 'The time is up.');
     respond = () => controller.abort(reason);
-    await assert.rejects(http.text({ method: 'GET', url, signal: controller.signal }), reason);
-    await assert.rejects(http.text({ method: 'GET', url, signal: controller.signal }), reason);
+    const ended = (outcome: string) => ({ code: 'TIMEOUT', message: reason.message, outcome });
+    await assert.rejects(http.text({ method: 'GET', url, signal: controller.signal }), ended('unknown'));
+    await assert.rejects(http.text({ method: 'GET', url, signal: controller.signal }), ended('not-sent'));
   });
 
   it('does not take an endless answer into memory', async () => {
@@ -194,7 +195,7 @@ describe('http/http', () => {
     process.env.http_proxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     const proxied = new Http();
     try {
-      await assert.rejects(proxied.text({ method: 'GET', url: 'http://api.example/x' }), network('unknown', /./));
+      await assert.rejects(proxied.text({ method: 'GET', url: 'http://api.example/x' }), network('not-sent', /./));
       assert.deepEqual(asked, ['api.example:80']);
     } finally {
       if (before === undefined) delete process.env.http_proxy;

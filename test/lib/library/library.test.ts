@@ -17,6 +17,8 @@ import { startSimulator, type Simulator } from '../../../simulator';
 import { FastClock } from '../../helpers/fast-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
+import { limit } from '../../helpers/limits';
+import type { Deadline } from '../../../lib/time/deadline';
 
 const MIB = 1024 * 1024;
 const MESH = Buffer.from('solid cube\nendsolid cube\n');
@@ -31,6 +33,7 @@ describe('library/library', () => {
     // Waits between tries take no time, timeouts do.
     client = await signedInClient(simulator, { store: new MemoryStore(), clock: new FastClock(50), config });
   }
+  const deadlines: Deadline[] = [];
   beforeEach(async () => {
     simulator = await startSimulator();
     folder = await mkdtemp(join(tmpdir(), 'library-'));
@@ -39,12 +42,17 @@ describe('library/library', () => {
   });
   afterEach(async () => {
     await client.close();
+    for (const deadline of deadlines.splice(0)) deadline.end();
     await simulator.close();
     await rm(folder, { recursive: true });
     assert.equal(getEventListeners(closing.signal, 'abort').length, 0, 'lets go of its node');
   });
 
-  const limits = (timeout = 600) => ({ timeout, signal: closing.signal });
+  const limits = (timeout = 600) => {
+    const deadline = limit(client.clock, { seconds: timeout, signal: closing.signal });
+    deadlines.push(deadline);
+    return { deadline };
+  };
   const bytes = (content: Buffer, name: string): Source => ({ kind: 'bytes', bytes: content, name });
   const store = (source: Source, kind: StoredKind = 'file', timeout = 600) =>
     client.library.upload(source, kind, { ...limits(timeout), onStage: () => undefined });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { findPrinter } from '../../../lib/picture/find-printer';
 import { PrintingError } from '../../../lib/service/errors';
 import { ScriptedService } from '../../helpers/scripted-service';
+import { limit } from '../../helpers/limits';
 
 const NIL = '00000000-0000-0000-0000-000000000000';
 const UUID = '6b9b5f3e-7a5c-4e0b-8f3e-1d2c3b4a5f60';
@@ -16,13 +17,12 @@ describe('picture/find-printer', () => {
     ...changes,
   });
   const host = { uuid: 'host', friendly_name: 'Left one' };
-  const { signal } = new AbortController();
   const find = async (clusters: unknown, status?: unknown, printerId: string | null = null) => {
     const service = new ScriptedService({
       clusters: [clusters],
       ...(status === undefined ? {} : { clusterStatus: [status] }),
     });
-    const found = await findPrinter(service, 'c', printerId, { signal, until: 1e9 });
+    const found = await findPrinter(service, 'c', printerId, limit());
     return { ...found, calls: service.calls.length };
   };
   const refused = (work: Promise<unknown>, code: string) => assert.rejects(work, { name: 'PrintingError', code });

@@ -7,6 +7,7 @@ import { FastClock } from '../../helpers/fast-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { seeded } from '../../helpers/seeded';
 import { signedInClient } from '../../helpers/simulated-client';
+import { limit } from '../../helpers/limits';
 
 const RUNS = 200;
 const FACTOR = 400;
@@ -73,7 +74,7 @@ describe(`exactly one print in each of ${RUNS} runs with lost dispatch answers, 
       compress: false,
       reuseUpload: false,
       dryRun: false,
-      timeout: 600,
+      deadline: limit(client.clock, { seconds: 600 }),
       signal: new AbortController().signal,
       onProgress: () => undefined,
       onResult: (result) => results.push(result),

@@ -6,6 +6,7 @@ import { startSimulator, type Simulator } from '../../../simulator';
 import { FastClock } from '../../helpers/fast-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
+import { limit } from '../../helpers/limits';
 
 interface Told {
   results: PrintResult[];
@@ -32,6 +33,7 @@ describe('print/prints', function () {
   });
 
   const clusterId = (ref = 0) => simulator.world.clusters()[ref]?.clusterId ?? '';
+  const stored = () => [...store.values].find(([key]) => key.startsWith('["print-key",'))?.[1];
   const prints = () => simulator.requests.count('print');
 
   async function run(changes: Partial<PrintRequest> = {}, by = client): Promise<Told> {
@@ -47,7 +49,7 @@ describe('print/prints', function () {
       compress: false,
       reuseUpload: true,
       dryRun: false,
-      timeout: 600,
+      deadline: limit(by.clock, { seconds: 600 }),
       signal: new AbortController().signal,
       onProgress: (progress) => told.progress.push(progress),
       onResult: (result) => told.results.push(result),
@@ -155,7 +157,7 @@ describe('print/prints', function () {
     simulator.faults.add({ endpoint: 'print', transform: crash });
     await run({ printKey: 'k' }, doomed);
     await doomed.close();
-    assert.ok(!store.values.get(JSON.stringify(['print-key', 'account', clusterId(), 'k']))?.includes('"done"'));
+    assert.ok(!stored()?.includes('"done"'));
     const repeat = first(await run({ printKey: 'k' }));
     assert.equal(repeat.duplicate, true);
     assert.deepEqual([simulator.world.cluster(1).queue.length, prints()], [1, 1]);
@@ -168,11 +170,10 @@ describe('print/prints', function () {
     simulator.faults.add({ endpoint: 'print', delay: 20 });
     const closing = new AbortController();
     const work = run({ printKey: 'k', signal: closing.signal });
-    while (!store.values.has(JSON.stringify(['print-key', 'account', clusterId(), 'k'])))
-      await new Promise((resolve) => setImmediate(resolve));
+    while (!stored()) await new Promise((resolve) => setImmediate(resolve));
     closing.abort(new Error('closed'));
     await client.close();
-    assert.ok(store.values.get(JSON.stringify(['print-key', 'account', clusterId(), 'k']))?.includes('"done"'));
+    assert.ok(stored()?.includes('"done"'));
     await work;
     client = await signedInClient(simulator, { store, clock });
     assert.equal(first(await run({ printKey: 'k' })).duplicate, true);

@@ -10,7 +10,7 @@ describe('report/given-rows', () => {
   });
   /** Which of these rows are new, once they have been given. */
   const fresh = (rows: Row[], name = 'node', accountId = 'account') =>
-    remembering(store, { accountId, name }, async (memory) => {
+    remembering(store, { scope: [accountId, 'service', 'workspace'], name }, async (memory) => {
       const found = rows.filter((row) => memory.isNew(row));
       memory.add(found);
       return found;
@@ -46,7 +46,7 @@ describe('report/given-rows', () => {
   });
 
   it('remembers what was given before the work failed', async () => {
-    const work = remembering(store, { accountId: 'account', name: 'node' }, async (memory) => {
+    const work = remembering(store, { scope: ['account', 'service', 'workspace'], name: 'node' }, async (memory) => {
       memory.add([{ uuid: '1' }]);
       throw new Error('broken off');
     });

@@ -3,6 +3,7 @@ import type { Answer, CallOptions, Service } from '../../../lib/account/service'
 import { orderReport, readReport } from '../../../lib/report/order';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
+import { limit } from '../../helpers/limits';
 
 const URL = 'https://storage.example/report';
 const range = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-02T00:00:00.5Z') };
@@ -28,14 +29,13 @@ class Scripted implements Service {
 describe('report/order', () => {
   let clock: ManualClock;
   let known: string[];
-  const { signal } = new AbortController();
   beforeEach(() => {
     clock = new ManualClock();
     known = [];
   });
-  const limits = (until = Infinity) => ({ signal, until });
+  const limits = () => ({ deadline: limit(clock) });
   const order = (service: Service) =>
-    orderReport(service, clock, {
+    orderReport(service, {
       clusterIds: ['a', 'b'],
       reportType: 'print_jobs',
       range,
@@ -115,7 +115,7 @@ describe('report/order', () => {
 
   it('takes a list of one for the report, and reads its address anew', async () => {
     const service = new Scripted([told('processing')], [done]);
-    const found = await after(5, readReport(service, clock, 'r', limits()));
+    const found = await after(5, readReport(service, 'r', limits()));
     assert.deepEqual(found, { reportId: 'r', url: URL, raw: [done] });
     assert.deepEqual(
       service.calls.map(([endpoint]) => endpoint),

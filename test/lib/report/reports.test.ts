@@ -12,6 +12,7 @@ import { startSimulator, type Simulator } from '../../../simulator';
 import { FastClock } from '../../helpers/fast-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
+import { limit } from '../../helpers/limits';
 
 describe('report/reports', () => {
   let simulator: Simulator;
@@ -42,8 +43,7 @@ describe('report/reports', () => {
       format: 'rows',
       path: '',
       onlyNew: null,
-      timeout: 3000,
-      signal: new AbortController().signal,
+      deadline: limit(client.clock, { seconds: 3000 }),
       onProgress: (step) => progress.push(step),
       onResult: (report, payload) => results.push({ report, payload }),
       onRows: async (_report, slice) => void slices.push(slice),
@@ -181,7 +181,10 @@ describe('report/reports', () => {
 
   it('ends with TIMEOUT in the middle of a download, and leaves nothing behind', async () => {
     simulator.faults.add({ endpoint: 'reportGet', hang: true });
-    await assert.rejects(run({ format: 'file', path: join(folder, 'x.csv'), timeout: 50 }), { code: 'TIMEOUT' });
+    await assert.rejects(
+      run({ format: 'file', path: join(folder, 'x.csv'), deadline: limit(client.clock, { seconds: 50 }) }),
+      { code: 'TIMEOUT' },
+    );
     assert.deepEqual(await readdir(folder), []);
   });
 
@@ -189,7 +192,7 @@ describe('report/reports', () => {
     const closing = new AbortController();
     simulator.world.setReports({ rows: 300_000 });
     const path = join(folder, 'x.csv');
-    const running = run({ format: 'file', path, timeout: 30_000, signal: closing.signal });
+    const running = run({ format: 'file', path, deadline: limit(client.clock, { signal: closing.signal }) });
     while ((await readdir(folder)).length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
     closing.abort(new Error('closed'));
     const ended = assert.rejects(running);

@@ -7,6 +7,7 @@ import { Requests, type OwnRequest } from '../../../lib/request/requests';
 import { PrintingError } from '../../../lib/service/errors';
 import type { Credentials } from '../../../lib/sign-in/credentials';
 import { ManualClock } from '../../helpers/manual-clock';
+import { limit } from '../../helpers/limits';
 
 const API = 'https://api.example';
 const AUTH = 'https://account.example';
@@ -33,7 +34,8 @@ describe('request/requests', () => {
         return { statusCode: status, data: body, responseOptions: { headers } };
       })
       .times(1);
-  const run = (request: Partial<OwnRequest> = {}) => requests.run({ method: 'GET', path: '/x', ...request });
+  const run = (request: Partial<OwnRequest> = {}) =>
+    requests.run({ method: 'GET', path: '/x', deadline: limit(clock), ...request });
   const fails = async (work: Promise<unknown>, code: string, statusCode?: number) => {
     await assert.rejects(work, (error: unknown) => {
       assert.ok(error instanceof PrintingError);
@@ -170,7 +172,7 @@ describe('request/requests', () => {
   it('ends with the reason of its signal', async () => {
     agent.get(API).intercept({ path: '/x' }).reply(200, '{}').delay(1000);
     const ending = new AbortController();
-    const running = run({ signal: ending.signal });
+    const running = run({ deadline: limit(clock, { signal: ending.signal }) });
     ending.abort(new PrintingError('TIMEOUT', 'The node was closed.'));
     await fails(running, 'TIMEOUT');
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { belongsTo, grantKey, readToken, type Grant } from '../../../lib/sign-in/grant';
+import { grantFor, grantKey, readToken, withGrant, type Grant } from '../../../lib/sign-in/grant';
 
 const jwt = (claims: unknown): string =>
   ['{}', JSON.stringify(claims), 'signature'].map((part) => Buffer.from(part).toString('base64url')).join('.');
@@ -40,13 +40,25 @@ describe('sign-in/grant', () => {
   ])
     it(`makes nobody of ${token.slice(0, 20) || 'a blank'}`, () => assert.deepEqual(readToken(token), nobody));
 
+  const settings = { authUrl: 'https://a.example', clientId: 'c', clientSecret: 's', scope: 'x' };
+  const grant = { authUrl: 'https://a.example', clientId: 'c' } as Grant;
+
   it('is good for its own host and client alone, whatever their secret and scope', () => {
-    const grant = { authUrl: 'https://a.example', clientId: 'c' } as Grant;
-    const settings = { authUrl: 'https://a.example', clientId: 'c', clientSecret: 's', scope: 'x' };
-    assert.equal(belongsTo(grant, settings), true);
-    assert.equal(belongsTo(grant, { ...settings, clientSecret: 't', scope: 'y' }), true);
-    assert.equal(belongsTo(grant, { ...settings, clientId: 'd' }), false);
-    assert.equal(belongsTo(grant, { ...settings, authUrl: 'https://b.example' }), false);
+    const stored = withGrant(undefined, settings, grant);
+    assert.equal(grantFor(stored, settings), grant);
+    assert.equal(grantFor(stored, { ...settings, clientSecret: 't', scope: 'y' }), grant);
+    assert.equal(grantFor(stored, { ...settings, clientId: 'd' }), undefined);
+    assert.equal(grantFor(stored, { ...settings, authUrl: 'https://b.example' }), undefined);
+  });
+
+  it('leaves those of other services alone, and is found again when the account comes back', () => {
+    const simulated = { ...settings, authUrl: 'http://127.0.0.1:1', simulated: true };
+    const other = { ...grant, authUrl: 'http://127.0.0.1:1' };
+    const both = withGrant(withGrant(undefined, settings, grant), simulated, other);
+    assert.equal(grantFor(both, settings), grant);
+    assert.equal(grantFor(both, { ...simulated, authUrl: 'http://127.0.0.1:2' }), other, 'at whatever address');
+    assert.equal(grantFor(withGrant(both, simulated, undefined), settings), grant);
+    assert.equal(withGrant(withGrant(both, simulated, undefined), settings, undefined), undefined);
   });
 
   it('is stored by its account', () => assert.deepEqual(grantKey('a1'), ['grant', 'a1']));

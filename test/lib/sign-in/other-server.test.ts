@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { Http } from '../../../lib/http/http';
 import { Authorization } from '../../../lib/sign-in/authorization';
-import { grantKey, type Grant } from '../../../lib/sign-in/grant';
+import { grantFor, grantKey, type Grants } from '../../../lib/sign-in/grant';
 import { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
 import { Tokens } from '../../../lib/sign-in/tokens';
 import { systemClock } from '../../../lib/time/clock';
 import { followTo } from '../../helpers/browser';
 import { MemoryStore } from '../../helpers/memory-store';
 import { startOAuthServer, type OAuthServer } from '../../helpers/oauth-server';
+import { limit } from '../../helpers/limits';
 
 const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 const SCOPES = ['connect.cluster.read', 'slicer.printjob.write'];
@@ -43,6 +44,8 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
     await server.close();
   });
 
+  const stored = () => store.get<Grants>(grantKey('a'));
+
   it('signs in and gets a pair of tokens', async () => {
     const authorization = new Authorization({ store, clock, endpoint });
     const url = authorization.begin({
@@ -53,7 +56,7 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
     });
     const back = await followTo(url, REDIRECT);
     assert.equal(await authorization.complete(back.searchParams), 'a');
-    const grant = await store.get<Grant>(grantKey('a'));
+    const grant = grantFor(await stored(), settings());
     assert.ok(grant?.accessToken && grant.refreshToken);
     assert.equal(grant.scope, SCOPES.join(' '));
     assert.equal(grant.lifetime, 600_000);
@@ -63,8 +66,8 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
     const seen = new Set<string | null | undefined>();
     for (let turn = 0; turn < 10; turn++) {
       const signedIn = tokens();
-      await signedIn.renew(await signedIn.bearer());
-      seen.add((await store.get<Grant>(grantKey('a')))?.refreshToken);
+      await signedIn.renew(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });
+      seen.add(grantFor(await stored(), settings())?.refreshToken);
     }
     assert.equal(seen.size, 10);
     assert.equal(server.refreshes, 10);
@@ -72,19 +75,23 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
 
   it('makes one refresh of 100 that are asked for at once', async () => {
     const signedIn = tokens();
-    const old = await signedIn.bearer();
-    const got = await Promise.all(Array.from({ length: 100 }, () => signedIn.renew(old)));
+    const old = await signedIn.bearer(limit(clock));
+    const got = await Promise.all(
+      Array.from({ length: 100 }, () => signedIn.renew(old, { host: 'api', deadline: limit(clock) })),
+    );
     assert.equal(new Set(got).size, 1);
     assert.equal(server.refreshes, 11);
   });
 
   it('is told when a spent refresh token ends the sign-in', async () => {
-    const old = await store.get<Grant>(grantKey('a'));
+    const old = await stored();
     const signedIn = tokens();
-    await signedIn.renew(await signedIn.bearer());
+    await signedIn.renew(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });
     await store.put(grantKey('a'), old);
     const restored = tokens();
-    await assert.rejects(restored.renew(await restored.bearer()), { code: 'NOT_SIGNED_IN' });
+    await assert.rejects(restored.renew(await restored.bearer(limit(clock)), { host: 'api', deadline: limit(clock) }), {
+      code: 'NOT_SIGNED_IN',
+    });
     assert.equal(restored.state, 'sign-in-needed');
   });
 });

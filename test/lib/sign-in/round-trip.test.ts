@@ -9,6 +9,7 @@ import { startSimulator, type Simulator } from '../../../simulator';
 import { followTo } from '../../helpers/browser';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
+import { limit } from '../../helpers/limits';
 
 const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 
@@ -57,14 +58,17 @@ describe('sign-in against the simulator', () => {
   });
   afterEach(() => http.close());
 
+  const stored = () => store.get(grantKey('a'));
+
   it('goes from the authorize address to tokens that are renewed again and again', async () => {
     const back = await followTo(begin(), REDIRECT);
     assert.equal(await authorization.complete(back.searchParams), 'a');
     const signedIn = tokens();
-    let bearer = await signedIn.bearer();
+    let bearer = await signedIn.bearer(limit(clock));
     for (let turn = 0; turn < 5; turn++) {
-      const next = await signedIn.renew(bearer);
+      const next = await signedIn.renew(bearer, { host: 'api', deadline: limit(clock) });
       assert.notEqual(next, bearer);
+      signedIn.taken(next);
       bearer = next;
     }
     const { user, state } = signedIn.info();
@@ -139,12 +143,14 @@ describe('sign-in against the simulator', () => {
   it('ends the sign-in when a spent refresh token is used again', async () => {
     const back = await followTo(begin(), REDIRECT);
     await authorization.complete(back.searchParams);
-    const old = await store.get<Grant>(grantKey('a'));
+    const old = await stored();
     const signedIn = tokens();
-    await signedIn.renew(await signedIn.bearer());
+    await signedIn.renew(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });
     await store.put(grantKey('a'), old);
     const restored = tokens();
-    await assert.rejects(restored.renew(await restored.bearer()), { code: 'NOT_SIGNED_IN' });
+    await assert.rejects(restored.renew(await restored.bearer(limit(clock)), { host: 'api', deadline: limit(clock) }), {
+      code: 'NOT_SIGNED_IN',
+    });
     assert.equal(restored.state, 'sign-in-needed');
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { StaticToken } from '../../../lib/sign-in/static-token';
+import { limit } from '../../helpers/limits';
 
 describe('sign-in/static-token', () => {
   it('is unchecked until the service has taken it, then signed in, each told once', async () => {
@@ -22,23 +23,27 @@ describe('sign-in/static-token', () => {
     });
   });
 
-  it('needs another one once it was refused, and is not sent again', async () => {
+  it('needs another one once the API host has refused it, and is tried again all the same', async () => {
     const token = new StaticToken('secret-token');
     token.taken();
-    await assert.rejects(token.renew(), { code: 'NOT_SIGNED_IN', statusCode: 401 });
-    assert.equal(token.state, 'sign-in-needed');
-    await assert.rejects(token.bearer(), { code: 'NOT_SIGNED_IN' });
+    await assert.rejects(token.renew('', { host: 'api', deadline: limit() }), {
+      code: 'NOT_SIGNED_IN',
+      statusCode: 401,
+    });
+    assert.deepEqual([token.state, token.usable], ['sign-in-needed', true]);
     const { error } = token.info();
     assert.match(error ?? '', /refused the API token/);
     assert.doesNotMatch(error ?? '', /secret-token/);
+    assert.equal(await token.bearer(), 'secret-token');
+    token.taken();
+    assert.equal(token.state, 'signed-in', 'the service was wrong');
   });
 
-  it('gets another chance when it is read again', async () => {
+  it('is not doubted for what the account host says of it', async () => {
     const token = new StaticToken('t');
-    await token.renew().catch(() => undefined);
-    await token.reload();
-    assert.equal(token.state, 'unchecked');
-    assert.equal(await token.bearer(), 't');
+    token.taken();
+    await assert.rejects(token.renew('', { host: 'auth', deadline: limit() }), { code: 'NOT_SIGNED_IN' });
+    assert.equal(token.state, 'signed-in');
   });
 
   it('is signed out where there is none', async () => {
@@ -60,7 +65,7 @@ describe('sign-in/static-token', () => {
   it('has nothing to forget, to count or to wait for', async () => {
     const token = new StaticToken('t');
     await token.signOut();
-    await token.settled();
+    await token.close();
     assert.equal(token.state, 'unchecked');
     assert.deepEqual(token.counters(), {});
   });

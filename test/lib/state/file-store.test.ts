@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { FileStore } from '../../../lib/state/file-store';
 import type { Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
+import { limit } from '../../helpers/limits';
 
 describe('state/file-store', () => {
   let folder: string;
@@ -102,18 +103,35 @@ describe('state/file-store', () => {
     assert.equal(await store.get(['position', 'n']), 200);
   });
 
-  it('forgets after keepFor, and sweeps what is past it', async () => {
+  it('forgets what is past keepFor when it sweeps, not before', async () => {
     const store = open();
     await store.put(['print-key', 'short'], 1, { keepFor: 1000 });
     await store.put(['print-key', 'long'], 2, { keepFor: 5000 });
     await store.put(['print-key', 'ever'], 3);
     await clock.advance(1000);
+    assert.equal(await store.get(['print-key', 'short']), 1);
+    await store.sweep();
     assert.equal(await store.get(['print-key', 'short']), undefined);
     assert.equal(await store.get(['print-key', 'long']), 2);
-    await store.sweep();
     assert.equal((await files('print-key')).length, 2);
     await clock.advance(1e9);
+    await store.sweep();
     assert.equal(await store.get(['print-key', 'ever']), 3);
+  });
+
+  it('keeps print keys over a clock that is wrong: in 1970, or years ahead', async () => {
+    const year = 365 * 24 * 3600_000;
+    const at = (clock: ManualClock) =>
+      new FileStore({ folder, clock, sealedKinds: [], secrets: () => [], warn: (sentence) => warnings.push(sentence) });
+    await at(new ManualClock(Date.parse('2026-01-01'))).put(['print-key', 'a'], 1, { keepFor: year / 4 });
+    for (const wrong of [0, Date.parse('2026-01-01') + 30 * year]) {
+      const store = at(new ManualClock(wrong));
+      await store.sweep();
+      assert.equal(await store.get(['print-key', 'a']), 1);
+    }
+    await at(new ManualClock(0)).put(['print-key', 'b'], 1, { keepFor: year / 4 });
+    await at(new ManualClock(Date.parse('2026-01-01'))).sweep();
+    assert.equal(await at(new ManualClock()).get(['print-key', 'b']), 1, 'written before the clock was set');
   });
 
   it('is readable by its owner only', async () => {
@@ -197,20 +215,69 @@ describe('state/file-store', () => {
     await open().sweep();
   });
 
-  it('warns and goes on where a value is unreadable for other reasons', async () => {
+  it('does not take a value that can not be read for a missing one, and leaves it alone', async () => {
     const store = open();
     const key: Key = ['position', 'a'];
     await store.put(key, 1);
     const path = await only('position');
+    const content = await readFile(path);
     await rm(path);
-    await import('node:fs/promises').then(({ mkdir }) => mkdir(path));
-    assert.equal(await store.get(key), undefined);
-    assert.match(warnings[0] ?? '', /EISDIR/);
+    await mkdir(path);
+    await assert.rejects(store.get(key), { code: 'FILE_NOT_READABLE', outcome: 'not-sent', message: /EISDIR/ });
+    let asked = false;
+    const change = () => {
+      asked = true;
+      return undefined;
+    };
+    await assert.rejects(store.update(key, change), { code: 'FILE_NOT_READABLE' });
+    assert.equal(asked, false);
+    await rm(path, { recursive: true });
+    await writeFile(path, content);
+    assert.equal(await store.get(key), 1);
+    assert.deepEqual(warnings, []);
+  });
+
+  it('writes nothing where the value stays what it was', async () => {
+    const store = open();
+    const key: Key = ['position', 'a'];
+    await store.put(key, { n: 1 });
+    const { ino } = await stat(await only('position'));
+    await store.update<object>(key, (value) => value);
+    assert.equal((await stat(await only('position'))).ino, ino);
+    await store.update<object>(key, (value) => ({ ...value }));
+    assert.notEqual((await stat(await only('position'))).ino, ino);
+  });
+
+  it('waits for a lock no longer than the deadline, and leaves the holder alone', async () => {
+    const store = open();
+    const key: Key = ['position', 'a'];
+    let go = () => {};
+    let holding: Promise<unknown> = Promise.resolve();
+    await new Promise<void>((begun) => {
+      holding = store.update<number>(key, async () => {
+        begun();
+        await new Promise<void>((resolve) => (go = resolve));
+        return 1;
+      });
+    });
+    const waiting = assert.rejects(
+      store.update<number>(key, () => 2, { deadline: limit(clock, { seconds: 10 }) }),
+      {
+        code: 'TIMEOUT',
+        outcome: 'not-sent',
+      },
+    );
+    await clock.advance(10_000);
+    await waiting;
+    go();
+    await holding;
+    assert.equal(await store.get(key), 1);
+    assert.equal(await store.update<number>(key, (n = 0) => n + 1, { deadline: limit(clock) }), 2);
   });
 
   it('rejects a put that can not be written', async () => {
     await writeFile(join(folder, 'position'), 'a file where a folder must be');
-    await assert.rejects(open().put(['position', 'a'], 1));
+    await assert.rejects(open().put(['position', 'a'], 1), { code: 'FILE_NOT_WRITABLE', outcome: 'not-sent' });
     await chmod(folder, 0o700);
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
-import { closed, deadline } from '../../../lib/time/deadline';
 import { PrintingError } from '../../../lib/service/errors';
+import { closed, Deadline, underDeadline } from '../../../lib/time/deadline';
 import { ManualClock } from '../../helpers/manual-clock';
 
 describe('time/deadline', () => {
@@ -9,52 +9,100 @@ describe('time/deadline', () => {
   beforeEach(() => {
     clock = new ManualClock();
   });
+  const outcome = async (work: Promise<unknown>): Promise<PrintingError> => {
+    const thrown: unknown = await work.then(
+      () => assert.fail('it should have been ended'),
+      (error: unknown) => error,
+    );
+    assert.ok(thrown instanceof PrintingError, String(thrown));
+    return thrown;
+  };
 
   it('aborts with TIMEOUT when the time is over, not before', async () => {
-    const { signal, until } = deadline(clock, 60);
+    const { signal, until } = new Deadline(clock, { ms: 60_000 });
     assert.equal(until, 60_000);
     await clock.advance(59_999);
     assert.equal(signal.aborted, false);
     await clock.advance(1);
-    assert.equal(signal.aborted, true);
     const reason = signal.reason as PrintingError;
-    assert.ok(reason instanceof PrintingError);
-    assert.equal(reason.code, 'TIMEOUT');
-    assert.equal(reason.outcome, 'unknown');
+    assert.deepEqual([reason.code, reason.outcome], ['TIMEOUT', 'unknown']);
     assert.match(reason.message, /60 s/);
   });
 
-  it('ends with its parent, and for its reason', () => {
+  it('ends with its parent, and for its reason, also where that is over already', () => {
     const parent = new AbortController();
-    const { signal } = deadline(clock, 60, parent.signal);
+    const { signal } = new Deadline(clock, { ms: 60_000, parent: parent.signal });
     const reason = closed();
     parent.abort(reason);
     assert.equal(signal.reason, reason);
-  });
-
-  it('is over at once where its parent is', () => {
-    const reason = closed();
-    assert.equal(deadline(clock, 60, AbortSignal.abort(reason)).signal.reason, reason);
+    assert.equal(new Deadline(clock, { ms: 1, parent: parent.signal }).signal.reason, reason);
+    assert.equal(clock.waiting, 0);
   });
 
   it('keeps the first reason', async () => {
     const parent = new AbortController();
-    const { signal } = deadline(clock, 1, parent.signal);
+    const { signal } = new Deadline(clock, { ms: 1_000, parent: parent.signal });
     await clock.advance(1000);
     parent.abort(closed());
     assert.match((signal.reason as Error).message, /within 1 s/);
   });
 
-  it('leaves no timer and no listener once it is cleared', async () => {
+  it('leaves no timer and no listener once it has ended', async () => {
     const parent = new AbortController();
-    const limit = deadline(clock, 60, parent.signal);
+    const deadline = new Deadline(clock, { ms: 60_000, parent: parent.signal });
     assert.equal(clock.waiting, 1);
-    assert.equal(getEventListeners(parent.signal, 'abort').length, 1);
-    limit.clear();
+    deadline.end();
     assert.equal(clock.waiting, 0);
     assert.equal(getEventListeners(parent.signal, 'abort').length, 0);
-    parent.abort(closed());
     await clock.advance(60_000);
-    assert.equal(limit.signal.aborted, false);
+    assert.equal(deadline.signal.aborted, false);
+    await underDeadline(clock, { ms: 60_000, parent: parent.signal }, async () => undefined);
+    assert.equal(clock.waiting, 0);
+    assert.equal(getEventListeners(parent.signal, 'abort').length, 0);
+  });
+
+  it('knows what still fits', async () => {
+    const deadline = new Deadline(clock, { ms: 1_000 });
+    assert.deepEqual([deadline.allows(1_000), deadline.allows(1_001), deadline.remaining()], [true, false, 1_000]);
+    await clock.advance(400);
+    assert.deepEqual([deadline.allows(600), deadline.allows(601), deadline.remaining()], [true, false, 600]);
+    await clock.advance(600);
+    assert.deepEqual([deadline.allows(0), deadline.remaining()], [false, 0]);
+    assert.ok(new Deadline(clock).allows(1e12), 'no limit of its own');
+  });
+
+  it('limits a part of the work to less, and never to more', async () => {
+    const whole = new Deadline(clock, { ms: 1_000 });
+    const part = whole.within(5_000);
+    assert.equal(part.until, 1_000);
+    const short = whole.within(200, { reason: () => new PrintingError('NETWORK', 'Too slow.') });
+    await clock.advance(200);
+    assert.equal((short.signal.reason as PrintingError).code, 'NETWORK');
+    assert.equal(whole.signal.aborted, false);
+    await clock.advance(800);
+    assert.equal(part.signal.reason, whole.signal.reason);
+    assert.equal(clock.waiting, 0);
+  });
+
+  it('ends a wait as one before which nothing was sent', async () => {
+    const deadline = new Deadline(clock, { ms: 1_000 });
+    const slept = outcome(deadline.sleep(5_000));
+    const waited = outcome(deadline.wait(new Promise(() => undefined)));
+    await clock.advance(1_000);
+    for (const error of await Promise.all([slept, waited])) {
+      assert.deepEqual([error.code, error.outcome], ['TIMEOUT', 'not-sent']);
+    }
+    assert.throws(() => deadline.throwIfOver(), { code: 'TIMEOUT', outcome: 'not-sent' });
+    assert.equal((await outcome(deadline.wait(Promise.resolve(1)))).outcome, 'not-sent');
+    assert.equal(clock.waiting, 0);
+    assert.equal(getEventListeners(deadline.signal, 'abort').length, 0);
+  });
+
+  it('passes on what is waited for, and lets go of it', async () => {
+    const deadline = new Deadline(clock, { ms: 1_000 });
+    assert.equal(await deadline.wait(Promise.resolve('yes')), 'yes');
+    await assert.rejects(deadline.wait(Promise.reject(new Error('no'))), /no/);
+    deadline.end();
+    assert.equal(getEventListeners(deadline.signal, 'abort').length, 1, 'its own');
   });
 });

@@ -16,6 +16,7 @@ import { refusalError } from '../../../lib/service/refusals';
 import type { UploadProgress, UploadStage } from '../../../lib/upload/progress';
 import type { Source } from '../../../lib/upload/source';
 import { Uploads, type UploadOptions, type UploadsDeps } from '../../../lib/upload/uploads';
+import { underDeadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { answer, drive, ScriptedService, Storage } from './support';
@@ -67,20 +68,24 @@ describe('upload/uploads', () => {
       http,
       store,
       clock,
-      accountId: 'a1',
-      workspace: () => Promise.resolve(workspace),
+      scope: () => Promise.resolve(['a1', 'service', workspace]),
       ...changes,
     });
-  const start = (source: Source, changes: Partial<UploadOptions> = {}, uploads = open()) =>
-    uploads.send(source, {
-      compress: false,
-      reuse: false,
-      dryRun: false,
-      signal: new AbortController().signal,
-      until: 600_000,
-      onStage: (stage, progress) => stages.push({ stage, progress }),
-      ...changes,
-    });
+  const start = async (
+    source: Source,
+    { signal, ms = 600_000, ...changes }: Partial<UploadOptions> & { signal?: AbortSignal; ms?: number } = {},
+    uploads = open(),
+  ) =>
+    underDeadline(clock, { ms, parent: signal }, (deadline) =>
+      uploads.send(source, {
+        compress: false,
+        reuse: false,
+        dryRun: false,
+        deadline,
+        onStage: (stage, progress) => stages.push({ stage, progress }),
+        ...changes,
+      }),
+    );
   const send = async (...given: Parameters<typeof start>) => (await drive(clock, start(...given))).value;
   const file = async (name: string, bytes: Buffer): Promise<Source> => {
     const path = join(folder, name);
@@ -342,12 +347,6 @@ describe('upload/uploads', () => {
       assert.deepEqual(storage.puts, ['job-1', 'job-2']);
     });
 
-    it('is not tried again past its limit', async () => {
-      storage.faults.push({ status: 503 }, { status: 503 });
-      await fails(send(await file('part.gcode', text(10)), { until: 2_000 }), 'UPLOAD_FAILED', /status 503/);
-      assert.equal(storage.puts.length, 2, 'the first wait still fits, the second does not');
-    });
-
     it('is not repeated when only the answer was lost', async () => {
       storage.faults.push({ loseAnswer: true });
       const { value, waits } = await drive(clock, start(await file('part.gcode', text(MIB))));
@@ -558,7 +557,11 @@ describe('upload/uploads', () => {
       await anew({ kind: 'bytes', bytes: Buffer.from(bytes).fill(';', 100, 101), name: 'part.gcode' }, { reuse });
       await anew({ kind: 'bytes', bytes, name: 'part.ufp' }, { reuse });
       await anew(await file('part.gcode', bytes), { reuse: false });
-      await anew(await file('part.gcode', bytes), { reuse }, open({ accountId: 'a2' }));
+      await anew(
+        await file('part.gcode', bytes),
+        { reuse },
+        open({ scope: () => Promise.resolve(['a2', 'service', workspace]) }),
+      );
       workspace = 'w2';
       await anew(await file('part.gcode', bytes), { reuse });
       workspace = 'w1';

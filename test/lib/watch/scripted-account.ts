@@ -50,7 +50,7 @@ export class ScriptedService implements Service {
     return this.calls.filter((call) => call.startsWith(what)).length;
   }
 
-  async call(endpoint: EndpointName, { ids, query, signal }: CallOptions): Promise<Answer> {
+  async call(endpoint: EndpointName, { ids, query, deadline }: CallOptions): Promise<Answer> {
     const id = ids?.cluster_job_id ?? ids?.cluster_id ?? query?.page ?? '';
     const call = `${endpoint} ${id}`.trim();
     this.calls.push(call);
@@ -58,7 +58,7 @@ export class ScriptedService implements Service {
     this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay);
     try {
       await this.gate;
-      signal?.throwIfAborted();
+      deadline.throwIfOver();
       const failure = this.fails(call);
       if (failure) throw failure;
       const { data, body } = this.#answer(endpoint, id);
@@ -80,6 +80,9 @@ export class ScriptedService implements Service {
 export class ScriptedSignIn implements SignInWatch {
   state: SignInState = 'signed-in';
   listeners = new Set<() => void>();
+  get usable(): boolean {
+    return this.state === 'signed-in' || this.state === 'unchecked';
+  }
   onChange(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

@@ -1,0 +1,46 @@
+import type { Clock } from '../time/clock';
+
+interface UpkeepOptions {
+  clock: Clock;
+  /** Removes what is outdated. */
+  sweep: () => Promise<void>;
+  /** The last user has left. */
+  ended: () => Promise<void>;
+  warn: (sentence: string) => void;
+}
+
+/** By then a machine without a clock of its own has been told the time. */
+const FIRST = 60 * 60 * 1000;
+const EVERY = 24 * 60 * 60 * 1000;
+
+/** Sweeps the state while somebody uses it: an hour after the first came, then every day. */
+export class Upkeep {
+  readonly #options: UpkeepOptions;
+  #users = 0;
+  #disarm: (() => void) | undefined;
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options;
+  }
+
+  /** The returned function says that its caller has left; it resolves when nothing is left to do for that. */
+  use(): () => Promise<void> {
+    if (this.#users++ === 0) this.#arm(FIRST);
+    let here = true;
+    return async () => {
+      if (!here) return;
+      here = false;
+      if (--this.#users > 0) return;
+      this.#disarm?.();
+      await this.#options.ended();
+    };
+  }
+
+  #arm(wait: number): void {
+    const { clock, sweep, warn } = this.#options;
+    this.#disarm = clock.after(wait, () => {
+      this.#arm(EVERY);
+      sweep().catch(() => warn('The state folder could not be tidied.'));
+    });
+  }
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { isPassing, ONCE, READS, retry, TRANSFERS, type RetryPolicy } from '../../../lib/http/retry';
+import { asPrintingError, ERROR_CODES, PrintingError, type ErrorDetails } from '../../../lib/service/errors';
+import { readRetryAfter } from '../../../lib/service/refusals';
+import { limit } from '../../helpers/limits';
+import { ManualClock } from '../../helpers/manual-clock';
+
+describe('http/retry', () => {
+  const broken = (details: ErrorDetails = {}) =>
+    new PrintingError('NETWORK', 'Broken.', { outcome: 'unknown', ...details });
+  const limited = (retryAfter?: number) =>
+    new PrintingError('RATE_LIMITED', 'Slow down.', { outcome: 'refused', statusCode: 429, retryAfter });
+
+  /** Does work that fails like this, one failure a try; gives what came of it and when each try was made. */
+  async function run(failures: unknown[], policy: RetryPolicy = READS, options: { seconds?: number } = {}) {
+    const clock = new ManualClock();
+    const at: number[] = [];
+    const deadline = limit(clock, options);
+    const work = retry(
+      deadline,
+      policy,
+      async (attempt) => {
+        assert.equal(attempt, at.length);
+        at.push(clock.monotonic());
+        if (failures.length > 0) throw failures.shift();
+        return 'done';
+      },
+      { random: () => 0 },
+    ).catch((error: unknown) => error);
+    await clock.advance(3_600_000);
+    deadline.end();
+    assert.equal(clock.waiting, 0, 'a timer is left');
+    return { result: await work, at };
+  }
+
+  it('tries a read three more times, with growing waits', async () => {
+    assert.deepEqual(await run([broken(), broken(), broken()]), { result: 'done', at: [0, 1_000, 4_000, 13_000] });
+    const last = broken();
+    assert.equal((await run([broken(), broken(), broken(), last])).result, last);
+  });
+
+  it('tries a read within 30 s alone, and nothing past its deadline', async () => {
+    assert.equal((await run([broken(), broken({ retryAfter: 29_500 })])).at.length, 2);
+    assert.equal((await run([broken(), broken(), broken()], READS, { seconds: 5 })).at.length, 3);
+  });
+
+  it('tries a transfer four more times', async () => {
+    assert.deepEqual(
+      (
+        await run(
+          Array.from({ length: 9 }, () => broken()),
+          TRANSFERS,
+        )
+      ).at,
+      [0, 1_000, 3_000, 7_000, 15_000],
+    );
+  });
+
+  it('does once what must not be done twice', async () => {
+    assert.equal((await run([broken()], ONCE)).at.length, 1);
+  });
+
+  it('tries again what is passing, and never what was refused', () => {
+    assert.ok(isPassing(broken()));
+    assert.ok(isPassing(broken({ outcome: 'not-sent' })));
+    assert.ok(isPassing(new PrintingError('SERVICE_ERROR', '503.', { outcome: 'unknown', statusCode: 503 })));
+    for (const code of ERROR_CODES)
+      assert.equal(isPassing(new PrintingError(code, 'No.', { outcome: 'refused' })), false, code);
+    for (const code of ['TIMEOUT', 'NOT_SIGNED_IN', 'FILE_NOT_WRITABLE', 'INVALID_INPUT'] as const)
+      assert.equal(isPassing(new PrintingError(code, 'No.', { outcome: 'unknown' })), false, code);
+  });
+
+  it('never takes a fault of our own for one of the network', async () => {
+    for (const thrown of [new TypeError('undefined is not a function'), 'text', null]) {
+      const { result, at } = await run([thrown]);
+      assert.equal(result, thrown);
+      assert.equal(at.length, 1);
+      assert.equal(isPassing(asPrintingError(thrown)), false);
+    }
+  });
+
+  it('waits as long as a 429 says, also for what is done once, and half a minute where it says nothing', async () => {
+    assert.deepEqual((await run([limited(12_000)], ONCE)).at, [0, 12_000]);
+    assert.deepEqual((await run([limited()])).at, [0, 30_000]);
+  });
+
+  it('waits for a 429 no longer than a minute where the work has no limit, else as its deadline allows', async () => {
+    assert.equal((await run([limited(61_000)])).at.length, 1);
+    assert.deepEqual((await run([limited(61_000)], READS, { seconds: 100 })).at, [0, 61_000]);
+    assert.equal((await run([limited(61_000)], READS, { seconds: 60 })).at.length, 1);
+  });
+
+  it('makes no storm of a 429 that says "at once", or names a time in the past', async () => {
+    for (const header of ['0', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
+      const retryAfter = readRetryAfter(header, Date.parse('2026-01-01'));
+      assert.equal(retryAfter, 0);
+      const { at } = await run(
+        Array.from({ length: 1_000 }, () => limited(retryAfter)),
+        READS,
+        { seconds: 600 },
+      );
+      assert.ok(at.length < 30, `${at.length} tries in ten minutes`);
+    }
+  });
+
+  it('believes no Retry-After beyond a quarter of an hour', () => {
+    const now = Date.parse('2026-01-01T00:00:00Z');
+    for (const header of ['86054400', '1e300', 'Fri, 01 Jan 2100 00:00:00 GMT'])
+      assert.equal(readRetryAfter(header, now), 15 * 60_000);
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.double().map(String)), (header) => {
+        const wait = readRetryAfter(header, now);
+        assert.ok(wait === undefined || (wait >= 0 && wait <= 15 * 60_000), String(wait));
+      }),
+    );
+  });
+
+  it('ends with its deadline in the middle of a wait, and says that nothing was sent', async () => {
+    const clock = new ManualClock();
+    const closing = new AbortController();
+    const deadline = limit(clock, { signal: closing.signal });
+    const ended = assert.rejects(
+      retry(deadline, READS, () => Promise.reject(limited(20_000))),
+      { code: 'TIMEOUT', outcome: 'not-sent' },
+    );
+    await clock.advance(5_000);
+    closing.abort(new PrintingError('TIMEOUT', 'The node was closed.', { outcome: 'unknown' }));
+    await ended;
+    assert.equal(clock.waiting, 0);
+  });
+});
