@@ -7,8 +7,10 @@ import { JobControl } from './control/job-control';
 import { Http } from './http/http';
 import { Library } from './library/library';
 import { Snapshots } from './picture/snapshots';
+import { ClusterPrint } from './print/cluster-print';
 import { Dispatcher } from './print/dispatcher';
-import { Ledger } from './print/ledger';
+import { Listings } from './print/listings';
+import { OpenOutcomes } from './print/open-outcomes';
 import { Prints } from './print/prints';
 import { Queries } from './query/queries';
 import { Reports } from './report/reports';
@@ -61,6 +63,8 @@ export class Client {
   readonly #settings: AccountSettings;
   readonly #http: Http;
   readonly #calls: SignedInService;
+  readonly #dispatcher: Dispatcher;
+  readonly #openOutcomes: OpenOutcomes;
   readonly #closing = new AbortController();
 
   constructor({ accountId, settings, store, clock, log, simulated = false, http = new Http() }: ClientOptions) {
@@ -92,8 +96,7 @@ export class Client {
       const workspace = this.credentials.info().organizationId ?? settings.organizationId;
       return [accountId, simulated ? 'simulated' : settings.apiUrl, workspace];
     };
-    const ledger = new Ledger(store, scope);
-    const dispatcher = new Dispatcher({ service, ledger, clock });
+    const warn = (sentence: string) => log.warn(sentence);
     const origin = settings.origin || undefined;
     const uploads = new Uploads({ service, http, store, clock, scope, ...(origin ? { origin } : {}) });
     this.watcher = new Watcher({
@@ -105,17 +108,27 @@ export class Client {
       report: (event) => tell(log, event),
       ...(simulated ? { followInterval: 10 } : {}),
     });
-    this.prints = new Prints({ service, uploads, ledger, dispatcher, watcher: this.watcher, clock });
+    const { watcher, credentials } = this;
+    const listings = new Listings(service);
+    this.#dispatcher = new Dispatcher({ service, listings, clock, warn });
+    const dispatcher = this.#dispatcher;
+    this.#openOutcomes = new OpenOutcomes({
+      watcher,
+      signIn: credentials,
+      store,
+      scope,
+      clock,
+      listings,
+      dispatcher,
+      warn,
+    });
+    const clusterPrint = new ClusterPrint({ service, dispatcher, openOutcomes: this.#openOutcomes });
+    this.prints = new Prints({ uploads, clusterPrint, watcher, store, scope, warn });
     this.snapshots = new Snapshots({ service, http, clock });
     this.jobControl = new JobControl({ service });
     this.reports = new Reports({ service, http, store, clock, scope });
     this.library = new Library({ service, http, clock, origin });
     this.queries = new Queries({ service, clock, overrides: settings.paths.overrides });
-    this.watcher.onObservation((clusterId, status) => {
-      const printings = [...status.jobs, ...status.history];
-      // A key that can't be settled now is settled by a later poll.
-      dispatcher.settleSeen(clusterId, printings).catch(() => undefined);
-    });
   }
 
   /** All clusters of the account, for a picker. */
@@ -159,11 +172,12 @@ export class Client {
   /** Ends everything. What may not be broken off (a refresh, a dispatch, a write) is waited for, up to ten seconds. */
   async close(): Promise<void> {
     this.#closing.abort(closed());
+    this.#openOutcomes.close();
     const over = new AbortController();
     const settled = Promise.all([
       this.watcher.close(),
       this.credentials.close(),
-      this.prints.settled(),
+      this.#dispatcher.settled(),
       this.reports.settled(),
     ]);
     // What fails here was told where it belongs.

@@ -1,6 +1,7 @@
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
-import type { PrintResult, Progress } from '../lib/print/prints';
-import { amount, read, readText } from './shared/inputs';
+import { printResult, type PrintResult, type Progress } from '../lib/print/prints';
+import { asPrintingError } from '../lib/service/errors';
+import { amount, read, readFlag, readText } from './shared/inputs';
 import { readClusterIds, readSource } from './shared/print-inputs';
 import { printingText } from './shared/printing-text';
 import { failureText, left, percent, rate, type StatusText } from './shared/status';
@@ -39,57 +40,58 @@ module.exports = (RED: NodeAPI): void => {
     };
 
     const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
-    workNode(RED, this, { account: definition.account, timeout }, async (msg, send, context) => {
+    const takesPayload = definition.source === 'payload';
+    workNode(RED, this, { account: definition.account, timeout, takesPayload }, async (msg, send, context) => {
       const { client, deadline, signal, show } = context;
       const print = definition.print !== false;
       const { clusterIds, many } = print
         ? readClusterIds(await read(RED, this, settings.cluster, msg, 'clusterId'))
         : { clusterIds: [], many: false };
-      const jobName = (await readText(RED, this, settings.jobName, msg, 'jobName')) ?? '';
-      const printKey = (await readText(RED, this, settings.printKey, msg, 'printKey')) ?? '';
       const parts = { id: RED.util.generateId(), type: 'array' as const, count: clusterIds.length };
       const passedOn: NodeMessage = { ...msg, payload: undefined };
       const marks = client.simulated ? { simulated: true } : {};
 
-      await client.prints.run({
-        source: () => readSource(RED, this, { kind: definition.source, file: settings.file }, msg, jobName),
-        clusterIds,
-        jobName,
-        printKey,
-        print,
-        startNow: definition.startNow !== false,
-        waitFor: definition.waitFor === 'finished' ? 'finished' : 'dispatched',
-        compress: definition.compress === true,
-        reuseUpload: definition.reuseUpload !== false,
-        dryRun: definition.dryRun === true || msg.dryRun === true,
-        deadline,
-        signal,
-        onProgress: (progress) => {
-          if (signal.aborted) return;
-          show(progressText(progress));
-          const { rate: _rate, secondsLeft: _left, ...payload } = progress;
-          const { jobId, clusterJobId, clusterId } = progress;
-          const message = {
-            ...RED.util.cloneMessage(passedOn),
-            ...known({ jobId, clusterJobId, clusterId }),
-            ...marks,
-          };
-          send([null, { ...message, payload, topic: progress.stage }]);
-        },
-        onResult: (result, index) => {
-          if (signal.aborted) return;
-          const { error, raw, ...payload } = result;
-          if (error && !many) return;
-          show(error ? failureText(error) : resultText(result));
-          const message = many ? RED.util.cloneMessage(passedOn) : msg;
-          Object.assign(message, known(result), marks, {
-            raw,
-            payload: error ? { ...payload, error: { code: error.code, message: error.message } } : payload,
-            ...(many ? { parts: { ...parts, index } } : {}),
-          });
-          send([message, null]);
-        },
+      const onProgress = (progress: Progress) => {
+        if (signal.aborted) return;
+        show(progressText(progress));
+        const { rate: _rate, secondsLeft: _left, ...payload } = progress;
+        const message = { ...RED.util.cloneMessage(passedOn), ...known(progress), ...marks };
+        send([null, { ...message, payload, topic: progress.stage }]);
+      };
+      const onResult = (result: PrintResult, index: number) => {
+        if (signal.aborted) return;
+        const { error, raw, ...payload } = result;
+        if (error && !many) return;
+        show(error ? failureText(error) : resultText(result));
+        const message = many ? RED.util.cloneMessage(passedOn) : msg;
+        Object.assign(message, known(result), marks, {
+          raw,
+          payload: error ? { ...payload, error: { code: error.code, message: error.message } } : payload,
+          ...(many ? { parts: { ...parts, index } } : {}),
+        });
+        send([message, null]);
+      };
+      const readRequest = async () => {
+        const jobName = (await readText(RED, this, settings.jobName, msg, 'jobName')) ?? '';
+        return {
+          source: () => readSource(RED, this, { kind: definition.source, file: settings.file }, msg, jobName),
+          jobName,
+          printKey: (await readText(RED, this, settings.printKey, msg, 'printKey')) ?? '',
+          startNow: definition.startNow !== false,
+          waitFor: definition.waitFor === 'finished' ? ('finished' as const) : ('dispatched' as const),
+          compress: definition.compress === true,
+          reuseUpload: definition.reuseUpload !== false,
+          dryRun: readFlag(msg, 'dryRun') === true || definition.dryRun === true,
+        };
+      };
+
+      const request = await readRequest().catch((thrown: unknown) => {
+        // Whoever collects the results of several clusters waits for one from each.
+        const error = asPrintingError(thrown);
+        clusterIds.forEach((clusterId, index) => onResult(printResult({ clusterId, error }), index));
+        throw error;
       });
+      await client.prints.run({ ...request, clusterIds, print, deadline, signal, onProgress, onResult });
     });
   }
 

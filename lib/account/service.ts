@@ -10,6 +10,8 @@ export interface CallOptions {
   what: string;
   /** Limits all of it, every wait included: for a token, a 429, a repeat. */
   deadline: Deadline;
+  /** What limits a request once it has left, where that isn't `deadline`: a print is not broken off by a node's close. */
+  underWay?: Deadline | undefined;
 }
 
 export interface Answer {
@@ -31,7 +33,7 @@ export interface Service {
 }
 
 /** As CallOptions, for a request that is none of the endpoints. */
-export interface SendOptions extends Pick<CallOptions, 'what' | 'deadline'> {
+export interface SendOptions extends Pick<CallOptions, 'what' | 'deadline' | 'underWay'> {
   /** The JSON body, as it goes out. */
   body?: string | undefined;
 }

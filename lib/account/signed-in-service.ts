@@ -40,10 +40,10 @@ export class SignedInService implements Service, Sender {
 
   async call(...[endpoint, options]: Parameters<Service['call']>): Promise<Answer> {
     const { method, host, path } = target(endpoint, options.ids ?? {}, this.#settings.paths);
-    const { query, data, what, deadline } = options;
+    const { query, data, what, deadline, underWay } = options;
     const to = { method, host, path: query ? `${path}?${new URLSearchParams(query).toString()}` : path };
     const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
-    return this.#persist(to, { body, what, deadline }, (received) => this.#readJson(received, what));
+    return this.#persist(to, { body, what, deadline, underWay }, (received) => this.#readJson(received, what));
   }
 
   async send(...[to, options]: Parameters<Sender['send']>): Promise<SentAnswer> {
@@ -83,11 +83,12 @@ export class SignedInService implements Service, Sender {
     throw refusalError(answer.status, answer.body, options.what, answer.retryAfter);
   }
 
-  async #send(to: Target, { body, deadline }: SendOptions, bearer: string): Promise<Received> {
+  async #send(to: Target, { body, deadline, underWay }: SendOptions, bearer: string): Promise<Received> {
     const host = to.host === 'auth' ? this.#settings.authUrl : this.#settings.apiUrl;
     if (!host)
       throw new PrintingError('NOT_CONFIGURED', 'The account has no account host: open the account and fill it in.');
-    const limit = deadline.within(LONGEST_ANSWER, { reason: tooSlow });
+    deadline.throwIfOver();
+    const limit = (underWay ?? deadline).within(LONGEST_ANSWER, { reason: tooSlow });
     const request: HttpRequest = {
       method: to.method,
       url: `${host}${to.path}`,

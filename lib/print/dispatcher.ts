@@ -1,203 +1,226 @@
-import { Deadline } from '../time/deadline';
-import type { Service } from '../account/service';
-import { asPrintingError, PrintingError } from '../service/errors';
-import { readPrintJobs, type PrintJob } from '../service/print-job';
+import type { Answer, Service } from '../account/service';
+import { asPrintingError, PrintingError, withIds } from '../service/errors';
+import type { PrintJob } from '../service/print-job';
 import { record, text } from '../service/wire';
-import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
 import type { Clock } from '../time/clock';
-import type { Dispatched, Entry, Ledger } from './ledger';
+import { Deadline } from '../time/deadline';
+import { newAttempt, type Attempt } from './attempt';
+import { claim } from './claim';
+import type { Dispatched, Entry, KeyOf, Ledger } from './ledger';
+import type { Listing, Listings } from './listings';
+import { search, type Search } from './search';
 
 export interface DispatchRequest {
   clusterId: string;
   jobId: string;
   /** False: into the service's queue only. */
   startNow: boolean;
-  /** Blank: nothing is remembered beyond this call. */
+  /** Blank: nothing is remembered beyond this call. Otherwise its lock must be held. */
   printKey: string;
   /** Kept with the print key, for repeats. */
   note: unknown;
-  /** Ends the work before the call is made; a call under way is never broken off by the node's close. */
+  /** Ends the work before the call is made; a call under way is broken off by its time limit only. */
   deadline: Deadline;
 }
 
-/** A dispatch with the service's own answer, where there was one. */
+/** What came of a request. */
 export interface Answered extends Dispatched {
+  /** The service's own answer, where there was one. */
   raw?: unknown;
+  /** What was kept of the request that printed it. */
+  note: unknown;
+  /** That was an earlier request with this key. */
+  duplicate: boolean;
 }
 
-/** How long a print whose answer was lost is looked for (reference 3.4). */
-const LOOK_FOR = 30_000;
+/** What became of an open key: its print was seen, it may still be, or it can't be any more. */
+export type Settled = 'settled' | 'open' | 'hopeless';
+
+/** How long a cluster that can't be looked at keeps an outcome open, ms. */
+const UNSEEN_FOR = 7 * 24 * 60 * 60 * 1000;
 
 /**
- * Sends a stored job to a cluster exactly once (interface, endpoint 10). The service prints again at each call, so a call
- * is never repeated: when its answer is lost, the print is looked for on the cluster.
+ * Sends a stored job to a cluster exactly once (interface, endpoint 10; ADR 4). The service prints again at each call, so
+ * a call is never repeated: when its answer is lost, the print is searched for on the cluster.
  */
 export class Dispatcher {
-  readonly #service: Service;
-  readonly #ledger: Ledger;
-  readonly #clock: Clock;
+  readonly #deps: DispatcherDeps;
+  readonly #underWay = new Set<Promise<unknown>>();
 
-  constructor(deps: { service: Service; ledger: Ledger; clock: Clock }) {
-    this.#service = deps.service;
-    this.#ledger = deps.ledger;
-    this.#clock = deps.clock;
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
   }
 
   /**
    * @throws PrintingError PRINT_OUTCOME_UNKNOWN when the answer was lost and the print can't be seen; PRINT_FAILED when
    *   the service took the call but says that the print failed; else what the call throws, and then nothing was printed.
    */
-  dispatch(request: DispatchRequest): Promise<Answered> {
-    const { clusterId, jobId, printKey } = request;
-    return this.#ledger.holdJob(clusterId, jobId, async () => {
-      const known = await this.#known(request);
-      request.deadline.throwIfOver();
-      const entry: Entry = { jobId, begunAt: this.#clock.now(), known, note: request.note };
-      if (!printKey) return this.#send(request, known);
-      await this.#ledger.begin(clusterId, printKey, entry);
-      try {
-        const done = await this.#send(request, known);
-        // If this can't be saved, the key stays unsettled and the next look at the cluster settles it.
-        const { raw: _, ...kept } = done;
-        await this.#ledger.settle(clusterId, printKey, kept).catch(() => undefined);
-        return done;
-      } catch (error) {
-        if (asPrintingError(error).code !== 'PRINT_OUTCOME_UNKNOWN') await this.#ledger.release(clusterId, printKey);
-        throw error;
-      }
-    });
-  }
-
-  /** Looks for the print of an earlier attempt whose outcome is not known. Null: nothing is there. */
-  lookAgain(request: { clusterId: string; printKey: string; entry: Entry; deadline: Deadline }) {
-    const { clusterId, printKey, entry, deadline } = request;
-    return this.#ledger.holdJob(clusterId, entry.jobId, async () => {
-      const settled = async () => (await this.#ledger.find(clusterId, printKey))?.done;
-      const found = await this.#look({ clusterId, jobId: entry.jobId, known: entry.known, deadline, settled });
+  async dispatch(ledger: Ledger, request: DispatchRequest): Promise<Answered> {
+    const { clusterId, jobId, printKey, note, deadline } = request;
+    const key = printKey ? { clusterId, printKey } : undefined;
+    const before = key && (await ledger.find(key));
+    if (before?.done) return { ...before.done, note: before.note, duplicate: true };
+    const jobs = [jobId, ...(before ? [before.attempt.jobId] : [])];
+    const work = async (): Promise<Answered> => {
+      // The cluster must answer, or nothing is sent.
+      const listing = await this.#deps.listings.read(clusterId, deadline);
+      const late = key && before && (await this.#settleIn(ledger, key, before, listing.printings));
+      if (late) return { ...late, note: before.note, duplicate: true };
+      const claimed = await ledger.claims.of(clusterId, jobId);
+      const times = { now: this.#deps.clock.now(), mayTake: deadline.remaining() };
+      const attempt = newAttempt(request, { listing, claimed, ...times });
       deadline.throwIfOver();
-      if (found) await this.#ledger.settle(clusterId, printKey, found);
-      return found;
-    });
+      if (!key) return this.#send(ledger, request, attempt);
+      const entry = { attempt, note };
+      await ledger.begin(key, entry);
+      try {
+        return await this.#send(ledger, request, attempt, (done) => ledger.settle(key, entry, done));
+      } catch (thrown) {
+        if (asPrintingError(thrown).code !== 'PRINT_OUTCOME_UNKNOWN')
+          await this.#noted(ledger.release(key, before), 'That a print key is free again');
+        throw thrown;
+      }
+    };
+    const dispatched = ledger.holdJobs(clusterId, jobs, work, deadline);
+    this.#underWay.add(dispatched);
+    return dispatched.finally(() => this.#underWay.delete(dispatched));
   }
 
-  /** Settles print keys by what a poll has seen on the cluster. */
-  async settleSeen(clusterId: string, printings: PrintJob[]): Promise<void> {
-    for (const printKey of await this.#ledger.unsettled(clusterId)) {
-      const entry = await this.#ledger.find(clusterId, printKey);
-      if (!entry || entry.done) continue;
-      const found = await this.#pick(clusterId, entry.jobId, entry.known, printings);
-      if (found) await this.#ledger.settle(clusterId, printKey, found);
-    }
+  /** Resolves when no dispatch is under way. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
   }
 
-  /** Printings of the job that are there before the call; the cluster must answer, or nothing is sent. */
-  async #known({ clusterId, jobId, deadline }: DispatchRequest): Promise<string[]> {
-    const printings = await this.#printings(clusterId, deadline);
-    const seen = printings
-      .filter((printing) => printing.jobId === jobId)
-      .flatMap(({ clusterJobId }) => clusterJobId ?? []);
-    return [...new Set([...seen, ...(await this.#ledger.claims(clusterId, jobId))])];
+  /**
+   * Searches for the print of an earlier attempt whose outcome is open. Undefined: it is not there. The key's lock must be
+   * held. Throws PRINT_OUTCOME_UNKNOWN where the search can't tell.
+   */
+  searchAgain(ledger: Ledger, key: KeyOf, entry: Entry, deadline: Deadline): Promise<Dispatched | undefined> {
+    const { attempt } = entry;
+    const work = async () => {
+      const found = await search({ ...this.#deps, ledger }, attempt, deadline);
+      if (found.end === 'cut') throw unknown(attempt, found);
+      if (found.end === 'absent') return undefined;
+      await this.#noted(ledger.settle(key, entry, found.print), 'The outcome of a print');
+      return found.print;
+    };
+    return ledger.holdJobs(attempt.clusterId, [attempt.jobId], work, deadline);
   }
 
-  async #send({ clusterId, jobId, startNow, deadline }: DispatchRequest, known: string[]): Promise<Answered> {
-    let answer;
-    const limit = new Deadline(this.#clock, { ms: deadline.remaining() });
-    try {
-      answer = await this.#service.call('print', {
-        ids: { cluster_id: clusterId, job_id: jobId },
-        data: startNow ? {} : { start_now: false },
-        what: 'the print',
-        deadline: limit,
-      });
-    } catch (thrown) {
-      const error = asPrintingError(thrown);
-      if (error.outcome !== 'unknown') throw error;
-      const found = await this.#look({ clusterId, jobId, known, deadline });
-      if (found) return found;
-      throw new PrintingError(
-        'PRINT_OUTCOME_UNKNOWN',
-        'The answer to the print was lost and the print can’t be seen on the cluster: look there for the job before you print again.',
-        { cause: error, statusCode: error.statusCode, serviceCode: error.serviceCode, ids: { clusterId, jobId } },
-      );
-    } finally {
-      limit.end();
-    }
-    return this.#accepted({ clusterId, jobId, known, deadline }, answer.data);
+  /** Settles an open key by what a poll has seen, once nobody is at work on it. */
+  settle(ledger: Ledger, key: KeyOf, listing: Listing, deadline: Deadline): Promise<Settled> {
+    const underKey = async (): Promise<Settled> => {
+      const entry = await ledger.find(key);
+      if (!entry || (entry.done && entry.done.clusterJobId !== null)) {
+        await ledger.close(key);
+        return 'settled';
+      }
+      const { attempt } = entry;
+      const work = () => this.#settleIn(ledger, key, entry, listing.printings);
+      if (await ledger.holdJobs(attempt.clusterId, [attempt.jobId], work, deadline)) return 'settled';
+      const now = this.#deps.clock.now();
+      const isOver = listing.current ? (listing.at ?? now) > attempt.latest : now > attempt.latest + UNSEEN_FOR;
+      if (!isOver) return 'open';
+      await ledger.close(key);
+      return entry.done ? 'settled' : 'hopeless';
+    };
+    return ledger.holdKey(key, underKey, deadline);
   }
 
-  async #accepted(
-    look: { clusterId: string; jobId: string; known: string[]; deadline: Deadline },
-    data: unknown,
+  /** Settles a key where its printing is in a listing. Rejects where the claims can't be read: then nobody can tell whose it is. */
+  async #settleIn(ledger: Ledger, key: KeyOf, entry: Entry, printings: PrintJob[]): Promise<Dispatched | undefined> {
+    const done = await claim(ledger, entry.attempt, printings);
+    if (done) await this.#noted(ledger.settle(key, entry, done), 'The outcome of a print');
+    return done;
+  }
+
+  async #send(
+    ledger: Ledger,
+    { startNow, note, deadline }: DispatchRequest,
+    attempt: Attempt,
+    settle: (done: Dispatched) => Promise<void> = () => Promise.resolve(),
   ): Promise<Answered> {
-    const { clusterId, jobId } = look;
-    const said = record(data);
+    const { clusterId, jobId } = attempt;
+    const keep = (done: Dispatched) => this.#noted(settle(done), 'The outcome of a print');
+    const answer = await this.#call(startNow, attempt, deadline);
+    if (answer instanceof PrintingError) {
+      const found = await search({ ...this.#deps, ledger }, attempt, deadline);
+      if (found.end !== 'found') throw unknown(attempt, found, answer);
+      await keep(found.print);
+      return { ...found.print, note, duplicate: false };
+    }
+    const raw = answer.data;
+    const said = record(raw);
     const status = text(said?.status);
     const clusterJobId = text(said?.job_instance_uuid) ?? text(said?.cluster_job_id);
     if (status === 'failed')
       throw new PrintingError(
         'PRINT_FAILED',
         'The service took the job but says that its print failed: look at the printer.',
-        {
-          ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined },
-        },
+        { outcome: 'refused', ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined } },
       );
+    // From here on it is printed, whatever fails.
     if (clusterJobId) {
-      await this.#claim(clusterId, jobId, [clusterJobId]);
-      return { jobId, clusterJobId, status, raw: data };
+      const claim = ledger.claims.take(clusterId, jobId, [clusterJobId], attempt.id);
+      await this.#noted(claim, 'The outcome of a print');
     }
+    const done = { jobId, clusterJobId, status };
+    await keep(done);
+    if (clusterJobId) return { ...done, raw, note, duplicate: false };
     // Taken, but without the printing's id (wire facts 7): it can be seen on the cluster soon.
-    const found = await this.#look(look).catch(() => null);
-    return { jobId, clusterJobId: found?.clusterJobId ?? null, status: status ?? found?.status ?? null, raw: data };
+    const found = await search({ ...this.#deps, ledger }, attempt, deadline);
+    if (found.end !== 'found') return { ...done, raw, note, duplicate: false };
+    await keep({ ...found.print, status: status ?? found.print.status });
+    return { ...found.print, status: status ?? found.print.status, raw, note, duplicate: false };
   }
 
-  async #look(look: {
-    clusterId: string;
-    jobId: string;
-    known: string[];
-    deadline: Deadline;
-    settled?: () => Promise<Dispatched | undefined>;
-  }): Promise<Dispatched | null> {
-    const limit = look.deadline.within(LOOK_FOR);
+  /** The call's answer, or why there is none although the print may have been taken. */
+  async #call(startNow: boolean, { clusterId, jobId }: Attempt, deadline: Deadline): Promise<Answer | PrintingError> {
+    const underWay = new Deadline(this.#deps.clock, { ms: deadline.remaining() });
     try {
-      for (let turn = 0; ; turn++) {
-        const settled = await look.settled?.();
-        if (settled) return settled;
-        const printings = await this.#printings(look.clusterId, limit).catch(() => []);
-        const found = await this.#pick(look.clusterId, look.jobId, look.known, printings);
-        if (found) return found;
-        const wait = waitBefore(turn, WORK_IN_PROGRESS);
-        if (!limit.allows(wait)) return null;
-        await limit.sleep(wait).catch(() => undefined);
-      }
+      return await this.#deps.service.call('print', {
+        ids: { cluster_id: clusterId, job_id: jobId },
+        data: startNow ? {} : { start_now: false },
+        what: 'the print',
+        deadline,
+        underWay,
+      });
+    } catch (thrown) {
+      const error = asPrintingError(thrown);
+      // A fault of our own code has no outcome; it may have come after the call.
+      const isOpen = error.outcome === 'unknown' || (error.outcome === undefined && error.code === 'SERVICE_ERROR');
+      if (!isOpen) throw error;
+      return error;
     } finally {
-      limit.end();
+      underWay.end();
     }
   }
 
-  /** Takes the printing of the job that is not known and not another's, the oldest first. */
-  async #pick(clusterId: string, jobId: string, known: string[], printings: PrintJob[]): Promise<Dispatched | null> {
-    const fresh = printings
-      .filter((printing) => printing.jobId === jobId && printing.clusterJobId && !known.includes(printing.clusterJobId))
-      .sort((a, b) => (a.createdAt ?? '').localeCompare(b.createdAt ?? ''));
-    if (!fresh.length) return null;
-    const candidates = fresh.flatMap((printing) => printing.clusterJobId ?? []);
-    const clusterJobId = await this.#claim(clusterId, jobId, candidates);
-    const job = fresh.find((printing) => printing.clusterJobId === clusterJobId);
-    return job ? { jobId, clusterJobId, status: job.status } : null;
+  /** Waits for what is worth knowing later, but changes nothing now. */
+  async #noted(work: Promise<unknown>, what: string): Promise<void> {
+    await work.catch((error: unknown) =>
+      this.#deps.warn(`${what} could not be saved yet: ${asPrintingError(error).message}`),
+    );
   }
+}
 
-  /** A claim that can't be saved is as good as one for this print; it must not look like a failed one. */
-  #claim(clusterId: string, jobId: string, candidates: string[]): Promise<string | null> {
-    return this.#ledger.claim(clusterId, jobId, candidates).catch(() => candidates[0] ?? null);
-  }
+interface DispatcherDeps {
+  service: Service;
+  listings: Listings;
+  clock: Clock;
+  /** For the log. */
+  warn: (sentence: string) => void;
+}
 
-  async #printings(clusterId: string, deadline: Deadline): Promise<PrintJob[]> {
-    const { data } = await this.#service.call('clusterStatus', {
-      ids: { cluster_id: clusterId },
-      what: 'the cluster',
-      deadline,
-    });
-    const status = record(data);
-    return [...readPrintJobs(status?.print_jobs, clusterId), ...readPrintJobs(status?.recently_completed, clusterId)];
-  }
+function unknown({ clusterId, jobId }: Attempt, { end }: Search, cause?: PrintingError): PrintingError {
+  const seen =
+    end === 'absent' ? 'the print can’t be seen on the cluster' : 'the cluster could not be searched to the end';
+  const sentence = `The answer to the print was lost and ${seen}: look there for the job before you print again.`;
+  const error = new PrintingError('PRINT_OUTCOME_UNKNOWN', sentence, {
+    cause,
+    outcome: 'unknown',
+    statusCode: cause?.statusCode,
+    serviceCode: cause?.serviceCode,
+  });
+  return withIds(error, { clusterId, jobId });
 }

@@ -1,69 +1,78 @@
-import { PrintingError } from '../service/errors';
-import type { CurrentScope } from '../state/scope';
-import { hold, type Key, type StateStore } from '../state/store';
+import { asPrintingError, PrintingError } from '../service/errors';
+import type { Scope } from '../state/scope';
+import { hold, type StateStore } from '../state/store';
 import type { Deadline } from '../time/deadline';
+import type { Followed } from '../watch/watcher';
+import type { Attempt } from './attempt';
+import { Claims, KEEP } from './claims';
 
 /** What was stored and printed: the first result that a repeated print key passes on. */
 export interface Dispatched {
   jobId: string;
+  /** Null: the service took it without naming the printing. */
   clusterJobId: string | null;
   /** The service's word on the print. */
   status: string | null;
 }
 
-/** A dispatch that was begun; without `done` its outcome is not known. */
+/** What is kept for a print key; without `done` the outcome is not known. */
 export interface Entry {
-  jobId: string;
-  /** Milliseconds since 1970. */
-  begunAt: number;
-  /** Printings of the same job on the cluster that are not this one. */
-  known: string[];
+  attempt: Attempt;
   /** What the caller wants back with a repeat. */
   note: unknown;
   done?: Dispatched;
+  /** How the print ended, once that was seen. */
+  ended?: Followed;
 }
 
-/** Keys are kept for at least 90 days (reference 3.4). */
-const KEEP = 100 * 24 * 60 * 60 * 1000;
-/** Printings of one job that are remembered; lists hold far fewer. */
-const MOST_CLAIMS = 200;
+/** A print key of a cluster. */
+export interface KeyOf {
+  clusterId: string;
+  printKey: string;
+}
 
 /**
- * What was dispatched, so that nothing is dispatched twice: one entry per print key, written before the call; the
- * printings that are accounted for; and the keys of each cluster that wait to be settled.
+ * What was dispatched, so that nothing is dispatched twice: an entry per print key, written before the call; the
+ * printings that are accounted for; and an index of the keys whose outcome is open (ADR 4).
+ * An entry is written under its key's lock, a claim made under its job's. Who takes both takes the key's first.
  */
 export class Ledger {
+  readonly claims: Claims;
   readonly #store: StateStore;
-  readonly #scope: CurrentScope;
+  readonly #scope: Scope;
 
-  constructor(store: StateStore, scope: CurrentScope) {
+  constructor(store: StateStore, scope: Scope) {
     this.#store = store;
     this.#scope = scope;
+    this.claims = new Claims(store, scope);
   }
 
   /** One at a time for each print key, from the first look at it to the result. */
-  async holdKey<T>(clusterId: string, printKey: string, work: () => Promise<T>, deadline?: Deadline): Promise<T> {
-    return hold(this.#store, await this.#of('print-key-lock', clusterId, printKey), work, deadline);
+  holdKey<T>({ clusterId, printKey }: KeyOf, work: () => Promise<T>, deadline: Deadline): Promise<T> {
+    return hold(this.#store, ['print-key-lock', ...this.#scope, clusterId, printKey], work, deadline);
   }
 
   /** One at a time for each job on a cluster, so that a lost answer can't be taken for another's print. */
-  async holdJob<T>(clusterId: string, jobId: string, work: () => Promise<T>): Promise<T> {
-    return hold(this.#store, await this.#of('dispatch-lock', clusterId, jobId), work);
+  holdJobs<T>(clusterId: string, jobIds: string[], work: () => Promise<T>, deadline: Deadline): Promise<T> {
+    // In one order for everybody, so that nobody waits in a circle.
+    const [first, ...others] = [...new Set(jobIds)].sort();
+    if (first === undefined) return work();
+    const inner = () => this.holdJobs(clusterId, others, work, deadline);
+    return hold(this.#store, ['dispatch-lock', ...this.#scope, clusterId, first], inner, deadline);
   }
 
-  async find(clusterId: string, printKey: string): Promise<Entry | undefined> {
-    return this.#store.get<Entry>(await this.#key(clusterId, printKey));
+  find(key: KeyOf): Promise<Entry | undefined> {
+    return this.#store.get<Entry>(this.#key(key));
   }
 
-  /** Before the call. Throws FILE_NOT_WRITABLE where it can't be written: then nothing may be sent. */
-  async begin(clusterId: string, printKey: string, entry: Entry): Promise<void> {
+  /** Before the call. What it throws means that nothing may be sent. */
+  async begin(key: KeyOf, entry: Entry): Promise<void> {
     try {
-      await this.#store.update<Record<string, true>>(await this.#unsettled(clusterId), (keys) => ({
-        ...keys,
-        [printKey]: true,
-      }));
-      await this.#store.put(await this.#key(clusterId, printKey), entry, { keepFor: KEEP });
-    } catch (cause) {
+      await this.#changeOpen((keys) => (keys.some(same(key)) ? keys : [...keys, key]));
+      await this.#store.put(this.#key(key), entry, { keepFor: KEEP });
+    } catch (thrown) {
+      const cause = asPrintingError(thrown);
+      if (cause.code === 'FILE_NOT_READABLE') throw cause;
       throw new PrintingError(
         'FILE_NOT_WRITABLE',
         'The print key could not be saved, so nothing was printed: make the state folder writable.',
@@ -73,55 +82,45 @@ export class Ledger {
   }
 
   /** The outcome is known: printed. */
-  async settle(clusterId: string, printKey: string, done: Dispatched): Promise<void> {
-    await this.#store.update<Entry>(await this.#key(clusterId, printKey), (entry) => entry && { ...entry, done }, {
-      keepFor: KEEP,
-    });
-    await this.#dropUnsettled(clusterId, printKey);
+  async settle(key: KeyOf, entry: Entry, done: Dispatched): Promise<void> {
+    await this.#store.put(this.#key(key), { ...entry, done }, { keepFor: KEEP, insist: true });
+    if (done.clusterJobId !== null) await this.close(key);
   }
 
-  /** It failed for certain: the key is free again. */
-  async release(clusterId: string, printKey: string): Promise<void> {
-    await this.#store.delete(await this.#key(clusterId, printKey));
-    await this.#dropUnsettled(clusterId, printKey);
+  /** The call failed for certain: the key stands as before it. */
+  async release(key: KeyOf, before: Entry | undefined): Promise<void> {
+    if (before) return this.#store.put(this.#key(key), before, { keepFor: KEEP, insist: true });
+    await this.#store.delete(this.#key(key), { insist: true });
+    await this.close(key);
   }
 
-  /** Print keys of a cluster whose outcome is not known. */
-  async unsettled(clusterId: string): Promise<string[]> {
-    return Object.keys((await this.#store.get<Record<string, true>>(await this.#unsettled(clusterId))) ?? {});
+  /** The print has ended. */
+  async end(key: KeyOf, ended: Followed): Promise<void> {
+    await this.#store.update<Entry>(this.#key(key), (entry) => entry && { ...entry, ended }, { keepFor: KEEP });
   }
 
-  /** Printings of a job that are accounted for. */
-  async claims(clusterId: string, jobId: string): Promise<string[]> {
-    return (await this.#store.get<string[]>(await this.#claims(clusterId, jobId))) ?? [];
+  /** Keys whose printing is not known. */
+  async open(): Promise<KeyOf[]> {
+    return (await this.#store.get<KeyOf[]>(this.#open)) ?? [];
   }
 
-  /** Takes the first of `candidates` that nobody else has; null where all are taken. */
-  async claim(clusterId: string, jobId: string, candidates: string[]): Promise<string | null> {
-    let taken: string | null = null;
-    await this.#store.update<string[]>(
-      await this.#claims(clusterId, jobId),
-      (claims = []) => {
-        taken = candidates.find((candidate) => !claims.includes(candidate)) ?? null;
-        return taken === null ? claims : [...claims, taken].slice(-MOST_CLAIMS);
-      },
-      { keepFor: KEEP },
-    );
-    return taken;
+  /** Takes a key off the index: it is settled, free again, or hopeless. */
+  close(key: KeyOf): Promise<void> {
+    return this.#changeOpen((keys) => (keys.some(same(key)) ? keys.filter((other) => !same(key)(other)) : keys));
   }
 
-  #key = (clusterId: string, printKey: string) => this.#of('print-key', clusterId, printKey);
-  #unsettled = (clusterId: string) => this.#of('unsettled', clusterId);
-  #claims = (clusterId: string, jobId: string) => this.#of('claims', clusterId, jobId);
-
-  async #of(kind: string, ...words: string[]): Promise<Key> {
-    return [kind, ...(await this.#scope()), ...words];
-  }
-
-  async #dropUnsettled(clusterId: string, printKey: string): Promise<void> {
-    await this.#store.update<Record<string, true>>(await this.#unsettled(clusterId), (keys = {}) => {
-      const left = Object.entries(keys).filter(([key]) => key !== printKey);
-      return left.length ? Object.fromEntries(left) : undefined;
+  async #changeOpen(change: (keys: KeyOf[]) => KeyOf[]): Promise<void> {
+    await this.#store.update<KeyOf[]>(this.#open, (current) => {
+      const keys = change(current ?? []);
+      return keys.length > 0 ? keys : undefined;
     });
   }
+
+  get #open() {
+    return ['open-prints', ...this.#scope] as const;
+  }
+
+  #key = ({ clusterId, printKey }: KeyOf) => ['print-key', ...this.#scope, clusterId, printKey] as const;
 }
+
+const same = (one: KeyOf) => (other: KeyOf) => one.clusterId === other.clusterId && one.printKey === other.printKey;

@@ -6,6 +6,7 @@ import { ClusterList } from './cluster-list';
 import { ClusterPoll } from './cluster-poll';
 import type { Happening, PrintEvent } from './events';
 import { Follow } from './follow';
+import { Hold } from './hold';
 import { intervalOf } from './next-poll';
 import { RoundPoll } from './round-poll';
 import { OneWatch } from './watch';
@@ -96,6 +97,16 @@ export class Watcher {
     );
     this.#follows.add(follow);
     return follow.ended;
+  }
+
+  /** Keeps a cluster polled though nobody watches it; the returned function ends that. */
+  hold(clusterId: string): () => void {
+    if (this.#closing.signal.aborted) return () => undefined;
+    const hold = new Hold(this.#pollOf(clusterId), intervalOf(this.#options.followInterval ?? 60));
+    return () => {
+      hold.end();
+      this.#left();
+    };
   }
 
   /** Calls `listener` after each status that was read, whoever wanted it; the returned function ends that. */

@@ -43,6 +43,13 @@ export async function readText(
   throw new PrintingError('INVALID_INPUT', `The ${property} must be a text, but it is ${kindOf(found)}.`);
 }
 
+/** A message property that is a boolean; undefined where it is missing. Throws INVALID_INPUT for anything else. */
+export function readFlag(msg: NodeMessage, property: string): boolean | undefined {
+  const value = msg[property] ?? undefined;
+  if (value === undefined || typeof value === 'boolean') return value;
+  throw new PrintingError('INVALID_INPUT', `msg.${property} must be true or false, but it is ${kindOf(value)}.`);
+}
+
 function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, msg: NodeMessage): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const settle = (error: Error | null, result: unknown) => {

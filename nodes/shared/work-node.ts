@@ -1,8 +1,10 @@
 import { setMaxListeners } from 'node:events';
+import { Readable } from 'node:stream';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { closed, underDeadline, type Deadline } from '../../lib/time/deadline';
 import type { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
+import { holdStream } from '../../lib/upload/source';
 import { clientOf } from './account-link';
 import { onInput, type Send } from './on-input';
 import { runtimeOf } from './runtime';
@@ -18,14 +20,22 @@ export interface WorkContext {
   show: (text: StatusText) => void;
 }
 
+export interface WorkOptions {
+  account: string | undefined;
+  /** Of a message, in seconds. */
+  timeout: number;
+  /** The node reads `msg.payload`: a stream there is looked after from the message's arrival, and ended with it. */
+  takesPayload?: boolean;
+}
+
 /**
  * The life of a node that does one piece of work per message: it shows how its account stands, then its work, and what
- * came of it; closing ends all that is under way. `timeout` of a message, in seconds.
+ * came of it; closing ends all that is under way.
  */
 export function workNode(
   RED: NodeAPI,
   node: Node,
-  { account: accountId, timeout }: { account: string | undefined; timeout: number },
+  { account: accountId, timeout, takesPayload = false }: WorkOptions,
   work: (msg: NodeMessage, send: Send, context: WorkContext) => Promise<void>,
 ): void {
   const status = new StatusLine(RED, node);
@@ -56,12 +66,14 @@ export function workNode(
     node,
     async (msg, send) => {
       running++;
+      const release = takesPayload && msg.payload instanceof Readable ? holdStream(msg.payload, signal) : undefined;
       try {
         await underDeadline(runtimeOf(RED).clock, { ms: timeout * 1000, parent: signal }, async (deadline) => {
           const client = await deadline.wait(clientOf(RED, accountId));
           await work(msg, send, { client, deadline, signal, show });
         });
       } finally {
+        release?.();
         running--;
       }
     },

@@ -1,9 +1,10 @@
-import type { Key, PutOptions, StateStore } from '../../lib/state/store';
+import { Locks } from '../../lib/state/locks';
+import type { Change, Key, PutOptions, StateStore } from '../../lib/state/store';
 
 /** A StateStore that forgets with its process, with the same locks and the same copies as a durable one. */
 export class MemoryStore implements StateStore {
   readonly values = new Map<string, string>();
-  #locks = new Map<string, Promise<unknown>>();
+  readonly #locks = new Locks();
 
   async get<T>(key: Key): Promise<T | undefined> {
     const held = this.values.get(JSON.stringify(key));
@@ -18,22 +19,14 @@ export class MemoryStore implements StateStore {
     await this.update(key, () => undefined);
   }
 
-  async update<T>(
-    key: Key,
-    change: (current: T | undefined) => Promise<T | undefined> | T | undefined,
-    _options?: PutOptions,
-  ): Promise<T | undefined> {
+  update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
     const name = JSON.stringify(key);
-    const turn = (this.#locks.get(name) ?? Promise.resolve()).then(async () => {
+    const work = async () => {
       const next = await change(await this.get<T>(key));
       if (next === undefined) this.values.delete(name);
       else this.values.set(name, JSON.stringify(next));
       return next;
-    });
-    this.#locks.set(
-      name,
-      turn.catch(() => undefined),
-    );
-    return turn;
+    };
+    return this.#locks.hold(name, work, options.deadline);
   }
 }

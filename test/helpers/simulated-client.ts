@@ -9,9 +9,9 @@ import type { Simulator } from '../../simulator';
 /** A client of the simulator, signed in as its first user in their first workspace, without the steps of a browser. */
 export async function signedInClient(
   simulator: Simulator,
-  deps: { store: StateStore; clock: Clock; accountId?: string; config?: AccountConfig },
+  deps: { store: StateStore; clock: Clock; accountId?: string; config?: AccountConfig; http?: Http },
 ): Promise<Client> {
-  const { store, clock, accountId = 'account', config } = deps;
+  const { store, clock, accountId = 'account', config, http = new Http() } = deps;
   const { authUrl, apiUrl, client } = simulator;
   const settings = readSettings({ authUrl, apiUrl, clientId: client.id, clientSecret: client.secret, ...config });
   if (!(await store.get(grantKey(accountId)))) {
@@ -36,5 +36,5 @@ export async function signedInClient(
     });
   }
   const log = { warn: () => undefined, info: () => undefined };
-  return new Client({ accountId, settings, store, clock, log, http: new Http() });
+  return new Client({ accountId, settings, store, clock, log, http });
 }

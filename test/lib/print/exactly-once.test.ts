@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
+import { Http } from '../../../lib/http/http';
 import type { PrintRequest, PrintResult } from '../../../lib/print/prints';
 import { asPrintingError, type PrintingError } from '../../../lib/service/errors';
+import { InsistentStore } from '../../../lib/state/insistent-store';
+import { systemClock } from '../../../lib/time/clock';
+import { underDeadline } from '../../../lib/time/deadline';
 import { startSimulator, type Fault, type Simulator } from '../../../simulator';
-import { FastClock } from '../../helpers/fast-clock';
+import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { MemoryStore } from '../../helpers/memory-store';
 import { seeded } from '../../helpers/seeded';
 import { signedInClient } from '../../helpers/simulated-client';
-import { limit } from '../../helpers/limits';
+import { TurnedTime } from '../../helpers/turned-time';
 
-const RUNS = 200;
-const FACTOR = 400;
+const RUNS = 250;
 
 /** Ways in which the answer of a dispatch gets lost, before or after the service did the work. */
 const DISPATCH_FAULTS: Omit<Fault, 'endpoint'>[] = [
@@ -42,46 +45,59 @@ const REFUSALS: Omit<Fault, 'endpoint'>[] = [
   { status: 400, code: 'requiredField' },
 ];
 
-describe(`exactly one print in each of ${RUNS} runs with lost dispatch answers, resets and 5xx`, function () {
-  this.timeout(120_000);
-  const clock = new FastClock(FACTOR);
+/** Ways in which the state store fails: from a step on, for so many steps. */
+const STORE_FAULTS: StoreFault[] = ['unreadable', 'unwritable', 'crash-before', 'crash-after'];
+const MOST_STEPS = 16;
+
+describe(`exactly one print in each of ${RUNS} runs with lost answers, crashes, a broken store and short timeouts`, function () {
+  this.timeout(20_000);
+  const time = new TurnedTime();
   let simulator: Simulator;
-  let client: Client;
-  let store: MemoryStore;
+  let runtime: Runtime;
 
   before(async () => {
-    simulator = await startSimulator({ now: clock.now, printers: 1, accessTokenLifetime: 1e7 });
-    store = new MemoryStore();
-    client = await signedInClient(simulator, { store, clock });
+    simulator = await startSimulator({ now: time.now, printers: 1, accessTokenLifetime: 1e7 });
+    runtime = await Runtime.start(simulator, new MemoryStore());
   });
   after(async () => {
-    await client.close();
+    await time.until(runtime.close());
     await simulator.close();
+    time.restore();
+    console.log(`      ${JSON.stringify(outcomes)}`);
   });
+
+  async function restart(): Promise<void> {
+    const { left } = runtime;
+    await time.until(runtime.close());
+    runtime = await Runtime.start(simulator, left);
+  }
 
   const clusterId = () => simulator.world.clusters()[0]?.clusterId ?? '';
 
-  async function print(changes: Partial<PrintRequest>): Promise<{ result?: PrintResult; error?: PrintingError }> {
+  async function print(changes: Partial<PrintRequest>, seconds = 600): Promise<Told> {
     const results: PrintResult[] = [];
-    const request: PrintRequest = {
-      source: () => Promise.resolve({ kind: 'bytes', bytes: Buffer.from('G28\n'), name: 'part.gcode' }),
-      clusterIds: [clusterId()],
-      jobName: '',
-      printKey: '',
-      print: true,
-      startNow: true,
-      waitFor: 'dispatched',
-      compress: false,
-      reuseUpload: false,
-      dryRun: false,
-      deadline: limit(client.clock, { seconds: 600 }),
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-      onResult: (result) => results.push(result),
-      ...changes,
-    };
+    const work = underDeadline(systemClock, { ms: seconds * 1000, parent: runtime.ended.signal }, async (deadline) => {
+      const request: PrintRequest = {
+        source: () => Promise.resolve({ kind: 'bytes', bytes: Buffer.from('G28\n'), name: 'part.gcode' }),
+        clusterIds: [clusterId()],
+        jobName: '',
+        printKey: '',
+        print: true,
+        startNow: true,
+        waitFor: 'dispatched',
+        compress: false,
+        reuseUpload: false,
+        dryRun: false,
+        deadline,
+        signal: runtime.ended.signal,
+        onProgress: () => undefined,
+        onResult: (result) => results.push(result),
+        ...changes,
+      };
+      await runtime.client.prints.run(request);
+    });
     try {
-      await client.prints.run(request);
+      await time.until(work);
     } catch (thrown) {
       return { error: asPrintingError(thrown) };
     }
@@ -90,24 +106,25 @@ describe(`exactly one print in each of ${RUNS} runs with lost dispatch answers, 
   }
 
   /** Printings of a file, wherever they stand. */
-  function printings(bytes: string): number {
+  function printings(jobName: string): number {
     const cluster = simulator.world.cluster(1);
     const jobs = new Set(
       simulator.world
         .storedJobs()
-        .filter(({ jobName }) => jobName === bytes)
+        .filter((job) => job.jobName === jobName)
         .map(({ jobId }) => jobId),
     );
     return [...cluster.queue, ...cluster.history].filter(({ jobId }) => jobId !== null && jobs.has(jobId)).length;
   }
 
   const outcomes: Record<string, number> = {};
+  const count = (outcome: string) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
 
   for (let run = 1; run <= RUNS; run++)
     it(`run ${run}`, async () => {
       const random = seeded(run);
       const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
-      const keyed = random() < 0.7;
+      const keyed = random() < 0.8;
       const refused = random() < 0.15;
       const jobName = `run-${run}.gcode`;
       const printKey = keyed ? `key-${run}` : '';
@@ -118,21 +135,35 @@ describe(`exactly one print in each of ${RUNS} runs with lost dispatch answers, 
       // Reads around it fail as well, now and then so long that the print can't be seen.
       if (random() < 0.4)
         simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: pick([1, 3, 200]), status: 500 });
-      const first = await print({ jobName, printKey });
+      if (random() < 0.5) runtime.fail(pick(STORE_FAULTS), Math.floor(random() * MOST_STEPS), pick([1, 5, MOST_STEPS]));
+
+      const first = await print({ jobName, printKey }, pick([600, 600, 20, 3]));
+      const crashed = runtime.crashed;
       const printed = printings(jobName);
       assert.ok(printed <= 1, `${printed} prints`);
       if (first.result) assert.equal(printed, 1, 'told as printed, but there is none');
       else if (first.error?.code === 'PRINT_OUTCOME_UNKNOWN') assert.ok(!refused);
-      else assert.equal(printed, 0, `told as ${first.error?.code}, but it prints`);
-      const outcome = first.error?.code ?? (first.result?.clusterJobId ? 'printed' : 'printed, id not seen');
-      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-      if (!keyed) return;
+      else if (!crashed) assert.equal(printed, 0, `told as ${first.error?.code}, but it prints`);
+      count(
+        crashed ? 'crashed' : (first.error?.code ?? (first.result?.clusterJobId ? 'printed' : 'printed, id not seen')),
+      );
 
+      // Once more while things may still be as bad, in a new runtime where the old one has ended.
+      if (crashed) await restart();
+      if (!keyed) return runtime.mend();
+      const again = await print({ jobName, printKey }, pick([600, 20]));
+      assert.ok(printings(jobName) <= 1, `${printings(jobName)} prints after a repeat: ${again.error?.code}`);
+      if (again.error && printed === 0 && again.error.code !== 'PRINT_OUTCOME_UNKNOWN' && !runtime.crashed)
+        assert.equal(printings(jobName), 0, `told as ${again.error.code}, but it prints`);
+
+      if (runtime.crashed) await restart();
+      runtime.mend();
       simulator.faults.clear();
+      const before = printings(jobName);
       const second = await print({ jobName, printKey });
       assert.equal(second.error, undefined);
       assert.equal(second.result?.printed, true);
-      assert.equal(second.result.duplicate, printed === 1);
+      assert.equal(second.result.duplicate, before === 1);
       assert.equal(printings(jobName), 1);
       const third = await print({ jobName, printKey });
       assert.equal(third.result?.duplicate, true);
@@ -144,11 +175,69 @@ describe(`exactly one print in each of ${RUNS} runs with lost dispatch answers, 
   afterEach(() => {
     for (const { uuid } of [...simulator.world.cluster(1).queue]) simulator.world.vanish(1, uuid);
   });
-  after(() =>
-    console.log(
-      `      ${Object.entries(outcomes)
-        .map(([name, count]) => `${name}: ${count}`)
-        .join(', ')}`,
-    ),
-  );
 });
+
+interface Told {
+  result?: PrintResult;
+  error?: PrintingError;
+}
+
+/** One life of a process: its client, and what it finds on disk. */
+class Runtime {
+  readonly ended = new AbortController();
+  readonly #store: FaultyStore;
+  #fault: { kind: StoreFault; from: number; until: number } | undefined;
+  #steps = 0;
+  client!: Client;
+  close!: () => Promise<void>;
+
+  private constructor(
+    disk: MemoryStore,
+    private readonly http = new Http(),
+  ) {
+    this.#store = new FaultyStore(
+      disk,
+      (_step, [kind]) => {
+        if (kind === 'grant' || !this.#fault) return undefined;
+        const step = this.#steps++;
+        return step >= this.#fault.from && step < this.#fault.until ? this.#fault.kind : undefined;
+      },
+      () => this.#end(),
+    );
+  }
+
+  static async start(simulator: Simulator, disk: MemoryStore): Promise<Runtime> {
+    const runtime = new Runtime(disk);
+    const store = new InsistentStore(runtime.#store, systemClock);
+    runtime.client = await signedInClient(simulator, { store, clock: systemClock, http: runtime.http });
+    runtime.close = async () => {
+      await runtime.client.close();
+      await store.close();
+    };
+    return runtime;
+  }
+
+  /** From step `from` on, so many fail. */
+  fail(kind: StoreFault, from: number, steps: number): void {
+    this.#steps = 0;
+    this.#fault = { kind, from, until: from + steps };
+  }
+
+  mend(): void {
+    this.#fault = undefined;
+  }
+
+  get crashed(): boolean {
+    return this.#store.left !== undefined;
+  }
+
+  get left(): MemoryStore {
+    return this.#store.left as MemoryStore;
+  }
+
+  /** A process that has ended sends nothing. */
+  #end(): void {
+    this.ended.abort(new Error('The process has ended.'));
+    this.http.close().catch(() => undefined);
+  }
+}

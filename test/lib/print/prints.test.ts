@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
 import type { PrintRequest, PrintResult, Progress } from '../../../lib/print/prints';
 import { asPrintingError, type PrintingError } from '../../../lib/service/errors';
+import { systemClock } from '../../../lib/time/clock';
+import { closed, underDeadline } from '../../../lib/time/deadline';
 import { startSimulator, type Simulator } from '../../../simulator';
-import { FastClock } from '../../helpers/fast-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
-import { limit } from '../../helpers/limits';
+import { TurnedTime } from '../../helpers/turned-time';
 
 interface Told {
   results: PrintResult[];
@@ -15,30 +16,39 @@ interface Told {
 }
 
 describe('print/prints', function () {
-  this.timeout(60_000);
-  let clock: FastClock;
+  this.timeout(15_000);
+  let time: TurnedTime;
   let simulator: Simulator;
   let client: Client;
   let store: MemoryStore;
 
   beforeEach(async () => {
-    clock = new FastClock(300);
-    simulator = await startSimulator({ now: clock.now, accessTokenLifetime: 1e7 });
+    time = new TurnedTime();
+    simulator = await startSimulator({ now: time.now, accessTokenLifetime: 1e7 });
     store = new MemoryStore();
-    client = await signedInClient(simulator, { store, clock });
+    client = await signedInClient(simulator, { store, clock: systemClock });
   });
   afterEach(async () => {
-    await client.close();
+    await time.until(client.close());
     await simulator.close();
+    time.restore();
   });
 
   const clusterId = (ref = 0) => simulator.world.clusters()[ref]?.clusterId ?? '';
-  const stored = () => [...store.values].find(([key]) => key.startsWith('["print-key",'))?.[1];
+  /** What stands in the store for a print key. */
+  const entry = (printKey: string) =>
+    [...store.values].find(([key]) => {
+      const [kind, ...words] = JSON.parse(key) as string[];
+      return kind === 'print-key' && words.at(-1) === printKey;
+    })?.[1];
   const prints = () => simulator.requests.count('print');
 
-  async function run(changes: Partial<PrintRequest> = {}, by = client): Promise<Told> {
+  const run = (changes: Partial<PrintRequest> = {}, by = client): Promise<Told> => time.until(start(changes, by));
+
+  async function start(changes: Partial<PrintRequest> = {}, by = client): Promise<Told> {
     const told: Told = { results: [], progress: [], error: undefined };
-    const request: PrintRequest = {
+    const signal = changes.signal ?? new AbortController().signal;
+    const request: Omit<PrintRequest, 'deadline'> = {
       source: () => Promise.resolve({ kind: 'bytes', bytes: Buffer.from(';TIME:600\nG28\n'), name: 'part.gcode' }),
       clusterIds: [clusterId()],
       jobName: '',
@@ -49,13 +59,15 @@ describe('print/prints', function () {
       compress: false,
       reuseUpload: true,
       dryRun: false,
-      deadline: limit(by.clock, { seconds: 600 }),
-      signal: new AbortController().signal,
       onProgress: (progress) => told.progress.push(progress),
       onResult: (result) => told.results.push(result),
       ...changes,
+      signal,
     };
-    await by.prints.run(request).catch((thrown: unknown) => (told.error = asPrintingError(thrown)));
+    const work = underDeadline(systemClock, { ms: 600_000, parent: signal }, (deadline) =>
+      by.prints.run({ ...request, deadline }),
+    );
+    await work.catch((thrown: unknown) => (told.error = asPrintingError(thrown)));
     return told;
   }
   const first = ({ results: [result], error }: Told): PrintResult => {
@@ -81,8 +93,8 @@ describe('print/prints', function () {
       onEvents: () => undefined,
       onTrouble: () => undefined,
     });
-    await watch.poll();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await time.until(watch.poll());
+    await time.settled();
     watch.close();
     const looks = simulator.requests.count('clusterStatus');
     const repeat = first(await run({ printKey: 'k' }));
@@ -96,9 +108,9 @@ describe('print/prints', function () {
     loseSight('before');
     assert.equal((await run({ printKey: 'k' })).error?.code, 'PRINT_OUTCOME_UNKNOWN');
     simulator.faults.clear();
-    const began = clock.monotonic();
+    const began = systemClock.monotonic();
     const second = first(await run({ printKey: 'k' }));
-    assert.ok(clock.monotonic() - began > 25_000, 'looked for half a minute');
+    assert.ok(systemClock.monotonic() - began > 25_000, 'looked for half a minute');
     assert.deepEqual([second.duplicate, second.printed], [false, true]);
     assert.equal(simulator.world.cluster(1).queue.length, 1);
   });
@@ -149,34 +161,32 @@ describe('print/prints', function () {
   it('goes on after a crash in the middle of a dispatch', async () => {
     // What is on disk when the service has taken the print, and its answer is still on the way.
     const crashing = new MemoryStore();
-    const doomed = await signedInClient(simulator, { store: crashing, clock });
+    const doomed = await signedInClient(simulator, { store: crashing, clock: systemClock });
     const crash = (body: unknown) => {
       for (const [key, value] of crashing.values) store.values.set(key, value);
       return body;
     };
     simulator.faults.add({ endpoint: 'print', transform: crash });
     await run({ printKey: 'k' }, doomed);
-    await doomed.close();
-    assert.ok(!stored()?.includes('"done"'));
+    await time.until(doomed.close());
+    assert.equal(entry('k')?.includes('"done"'), false);
     const repeat = first(await run({ printKey: 'k' }));
     assert.equal(repeat.duplicate, true);
     assert.deepEqual([simulator.world.cluster(1).queue.length, prints()], [1, 1]);
   });
 
   it('closes only after a dispatch under way has been noted', async () => {
-    await client.close();
-    // Slow enough that the ten seconds' grace is long beside the answer's delay.
-    client = await signedInClient(simulator, { store, clock: new FastClock(3) });
     simulator.faults.add({ endpoint: 'print', delay: 20 });
     const closing = new AbortController();
-    const work = run({ printKey: 'k', signal: closing.signal });
-    while (!stored()) await new Promise((resolve) => setImmediate(resolve));
-    closing.abort(new Error('closed'));
-    await client.close();
-    assert.ok(stored()?.includes('"done"'));
-    await work;
-    client = await signedInClient(simulator, { store, clock });
+    const work = start({ printKey: 'k', signal: closing.signal });
+    while (entry('k') === undefined) await new Promise((resolve) => setImmediate(resolve));
+    closing.abort(closed());
+    await time.until(client.close());
+    assert.equal(entry('k')?.includes('"done"'), true);
+    await time.until(work);
+    client = await signedInClient(simulator, { store, clock: systemClock });
     assert.equal(first(await run({ printKey: 'k' })).duplicate, true);
+    assert.equal(prints(), 1);
   });
 
   it('finds the id of a print whose answer does not name it', async () => {

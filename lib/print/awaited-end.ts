@@ -1,0 +1,40 @@
+import { PrintingError } from '../service/errors';
+import type { Followed, Watcher } from '../watch/watcher';
+import type { ClusterResult } from './cluster-print';
+import { progress, type PrintRequest, type PrintResult } from './print-request';
+
+const FAILURES = {
+  failed: 'The print failed: look at the printer.',
+  aborted: 'The print was aborted.',
+  ended:
+    'The print left the printer, and neither its history nor the job’s record tells how it ended: look at the printer.',
+};
+
+/**
+ * Waits for the end of a print that was dispatched; `onEnd` is called with an end that was not known before.
+ * Throws PRINT_FAILED where it did not end well, PRINT_OUTCOME_UNKNOWN where nobody knows which printing it is.
+ */
+export async function awaitEnd(
+  watcher: Watcher,
+  { signal, onProgress }: PrintRequest,
+  { result, ended }: ClusterResult,
+  onEnd: (ended: Followed) => Promise<void>,
+): Promise<PrintResult> {
+  const { clusterId, clusterJobId, jobId } = result;
+  const ids = { clusterId: clusterId ?? undefined, jobId: jobId ?? undefined, clusterJobId: clusterJobId ?? undefined };
+  if (clusterId === null || clusterJobId === null)
+    throw new PrintingError(
+      'PRINT_OUTCOME_UNKNOWN',
+      'The print was taken but can’t be seen on the cluster: look there for the job.',
+      { ids },
+    );
+  const at = { jobId, clusterJobId, clusterId };
+  const tell: NonNullable<Parameters<Watcher['follow']>[2]>['onProgress'] = (job) =>
+    onProgress(progress('printing', { ...at, percent: job.progress, job, secondsLeft: job.timeRemaining }));
+  const end = ended ?? (await watcher.follow(clusterId, clusterJobId, { signal, onProgress: tell }));
+  if (!ended) await onEnd(end);
+  const { outcome, job } = end;
+  if (outcome !== 'finished') throw new PrintingError('PRINT_FAILED', FAILURES[outcome], { ids });
+  onProgress(progress('finished', { ...at, percent: 100, job }));
+  return { ...result, status: 'finished', job };
+}

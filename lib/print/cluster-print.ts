@@ -1,0 +1,93 @@
+import type { Service } from '../account/service';
+import { asPrintingError, PrintingError, withIds } from '../service/errors';
+import { statusRecord } from '../service/cluster-status';
+import { flag, record } from '../service/wire';
+import type { Followed } from '../watch/watcher';
+import type { Uploaded } from '../upload/uploads';
+import type { Answered, Dispatcher } from './dispatcher';
+import type { Ledger } from './ledger';
+import type { OpenOutcomes } from './open-outcomes';
+import { printResult, progress, type PrintRequest, type PrintResult } from './print-request';
+import type { SharedUpload } from './shared-upload';
+
+/** Where one cluster's print stands when it was dispatched. */
+export interface ClusterResult {
+  result: PrintResult;
+  /** How the print ended, where that is known already. */
+  ended?: Followed | undefined;
+}
+
+/** One cluster's part of a request: its print key, the check of the cluster, and exactly one dispatch. */
+export class ClusterPrint {
+  readonly #deps: ClusterPrintDeps;
+
+  constructor(deps: ClusterPrintDeps) {
+    this.#deps = deps;
+  }
+
+  async run(request: PrintRequest, clusterId: string, upload: SharedUpload, ledger: Ledger): Promise<ClusterResult> {
+    const { printKey, dryRun, deadline } = request;
+    const work = async (): Promise<ClusterResult> => {
+      const earlier = printKey ? await this.#earlier(request, clusterId, ledger) : undefined;
+      if (earlier) return earlier;
+      await upload.check();
+      await this.#check(request, clusterId);
+      const uploaded = await upload.stored();
+      if (dryRun) return { result: printResult({ ...uploaded, clusterId, dryRun }) };
+      return { result: await this.#dispatch(request, clusterId, uploaded, ledger) };
+    };
+    try {
+      return await (printKey && !dryRun ? ledger.holdKey({ clusterId, printKey }, work, deadline) : work());
+    } catch (thrown) {
+      const error = withIds(asPrintingError(thrown), { clusterId });
+      if (error.code === 'PRINT_OUTCOME_UNKNOWN' && printKey) this.#deps.openOutcomes.add(ledger, clusterId);
+      throw error;
+    }
+  }
+
+  /** The first result of this print key, if there is one. */
+  async #earlier(request: PrintRequest, clusterId: string, ledger: Ledger): Promise<ClusterResult | undefined> {
+    const { printKey, deadline, dryRun } = request;
+    const key = { clusterId, printKey };
+    const entry = await ledger.find(key);
+    if (!entry) return undefined;
+    const done =
+      entry.done ?? (dryRun ? undefined : await this.#deps.dispatcher.searchAgain(ledger, key, entry, deadline));
+    if (!done) return undefined;
+    const result = resultOf(clusterId, { ...done, note: entry.note, duplicate: true });
+    return { result: { ...result, dryRun }, ended: entry.ended };
+  }
+
+  /** Whether the cluster can be printed on as far as reading tells; before a long upload, or instead of a print. */
+  async #check({ dryRun, deadline }: PrintRequest, clusterId: string): Promise<void> {
+    const ids = { cluster_id: clusterId };
+    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: 'the cluster', deadline });
+    if (dryRun && flag(statusRecord(data)?.is_online) === false)
+      throw new PrintingError('NOT_ACCEPTED', 'The cluster is offline: switch the printer on or choose another.');
+  }
+
+  async #dispatch(request: PrintRequest, clusterId: string, uploaded: Uploaded, ledger: Ledger): Promise<PrintResult> {
+    const { printKey, startNow, deadline, onProgress } = request;
+    const jobId = uploaded.jobId ?? '';
+    onProgress(progress('dispatching', { jobId, clusterId }));
+    // What is kept with a print key holds no signed addresses.
+    const note = { ...uploaded, raw: null };
+    const work = this.#deps.dispatcher.dispatch(ledger, { clusterId, jobId, startNow, printKey, note, deadline });
+    const dispatched = await work.catch((thrown: unknown) => {
+      throw withIds(asPrintingError(thrown), { jobId });
+    });
+    const { jobId: printedJobId, clusterJobId } = dispatched;
+    if (clusterJobId === null && printKey) this.#deps.openOutcomes.add(ledger, clusterId);
+    onProgress(progress('dispatched', { clusterId, jobId: printedJobId, clusterJobId }));
+    return resultOf(clusterId, dispatched);
+  }
+}
+
+const resultOf = (clusterId: string, { note, ...done }: Answered): PrintResult =>
+  printResult({ ...(record(note) as Partial<PrintResult> | null), ...done, clusterId, printed: true });
+
+interface ClusterPrintDeps {
+  service: Service;
+  dispatcher: Dispatcher;
+  openOutcomes: OpenOutcomes;
+}

@@ -1,0 +1,98 @@
+import type { PrintingError } from '../service/errors';
+import type { PrintJob } from '../service/print-job';
+import type { Deadline } from '../time/deadline';
+import type { Source } from '../upload/source';
+
+export interface PrintRequest {
+  /** Made when it is needed: a repeat of a print key needs no file any more. */
+  source: () => Promise<Source>;
+  /** Clusters to print on; none with `print: false`. */
+  clusterIds: string[];
+  /** Blank: the file's own name. */
+  jobName: string;
+  /** Blank: every request prints. */
+  printKey: string;
+  print: boolean;
+  startNow: boolean;
+  waitFor: 'dispatched' | 'finished';
+  compress: boolean;
+  reuseUpload: boolean;
+  dryRun: boolean;
+  /** For everything up to the dispatch. */
+  deadline: Deadline;
+  /** Ends the wait for the print's end, which has no limit of its own. */
+  signal: AbortSignal;
+  onProgress: (progress: Progress) => void;
+  /** Called once per cluster (once in all where nothing is printed), as soon as its result stands. */
+  onResult: (result: PrintResult, index: number) => void;
+}
+
+/** Output 1 of upload and print (reference 3.4). */
+export interface PrintResult {
+  jobId: string | null;
+  clusterJobId: string | null;
+  clusterId: string | null;
+  jobName: string | null;
+  fileSize: number | null;
+  contentType: string | null;
+  status: string | null;
+  printed: boolean;
+  reusedUpload: boolean;
+  duplicate: boolean;
+  dryRun: boolean;
+  job: PrintJob | null;
+  /** The service's own `data`: its answer to the print, or the stored file's record; null where it isn't at hand. */
+  raw: unknown;
+  /** Why nothing was printed on this cluster. */
+  error?: PrintingError;
+}
+
+export type Stage =
+  'preparing' | 'registering' | 'uploading' | 'confirming' | 'dispatching' | 'dispatched' | 'printing' | 'finished';
+
+/** Output 2 of upload and print (reference 3.4); `rate` in bytes per second and `secondsLeft` are for the node's status. */
+export interface Progress {
+  stage: Stage;
+  percent: number | null;
+  bytesSent: number | null;
+  bytesTotal: number | null;
+  jobId: string | null;
+  clusterJobId: string | null;
+  clusterId: string | null;
+  job: PrintJob | null;
+  rate: number | null;
+  secondsLeft: number | null;
+}
+
+/** A stage, with what is known of it. */
+export const progress = (stage: Stage, known: Partial<Progress> = {}): Progress => ({
+  percent: null,
+  bytesSent: null,
+  bytesTotal: null,
+  jobId: null,
+  clusterJobId: null,
+  clusterId: null,
+  job: null,
+  rate: null,
+  secondsLeft: null,
+  ...known,
+  stage,
+});
+
+/** A result of which this much is known. */
+export const printResult = (known: Partial<PrintResult> = {}): PrintResult => ({
+  jobId: null,
+  clusterJobId: null,
+  clusterId: null,
+  jobName: null,
+  fileSize: null,
+  contentType: null,
+  status: null,
+  printed: false,
+  reusedUpload: false,
+  duplicate: false,
+  dryRun: false,
+  job: null,
+  raw: null,
+  ...known,
+});

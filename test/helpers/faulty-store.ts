@@ -1,0 +1,81 @@
+import { PrintingError } from '../../lib/service/errors';
+import type { Change, Key, PutOptions, StateStore } from '../../lib/state/store';
+import { MemoryStore } from './memory-store';
+
+/** What a store step meets. */
+export type StoreFault = 'unreadable' | 'unwritable' | 'crash-before' | 'crash-after' | undefined;
+
+/** A MemoryStore whose every read and write can fail, or be the last before a crash. */
+export class FaultyStore implements StateStore {
+  readonly #inner: MemoryStore;
+  readonly #fault: (step: 'read' | 'write', key: Key) => StoreFault;
+  /** What was on disk when the process ended. */
+  #left: MemoryStore | undefined;
+
+  constructor(
+    inner: MemoryStore,
+    fault: (step: 'read' | 'write', key: Key) => StoreFault,
+    private readonly onCrash: () => void,
+  ) {
+    this.#inner = inner;
+    this.#fault = fault;
+  }
+
+  /** What a crash left behind; undefined where there was none. */
+  get left(): MemoryStore | undefined {
+    return this.#left;
+  }
+
+  async get<T>(key: Key): Promise<T | undefined> {
+    this.#step('read', key);
+    return this.#inner.get<T>(key);
+  }
+
+  async put<T>(key: Key, value: T, options?: PutOptions): Promise<void> {
+    await this.update<T>(key, () => value, options);
+  }
+
+  async delete(key: Key, options?: PutOptions): Promise<void> {
+    await this.update(key, () => undefined, options);
+  }
+
+  async update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined> {
+    // A put needs no reading; a lock neither, but a lost disk ends that too.
+    let after = false;
+    const result = await this.#inner.update<T>(
+      key,
+      async (current) => {
+        this.#step('read', key);
+        const next = await change(current);
+        if (next === undefined && current === undefined) return next;
+        after = this.#step('write', key);
+        return next;
+      },
+      options,
+    );
+    if (after) this.#crash();
+    return result;
+  }
+
+  #crash(): never {
+    this.#left = copyOf(this.#inner);
+    this.onCrash();
+    throw new PrintingError('FILE_NOT_WRITABLE', 'The process has ended.');
+  }
+
+  /** True: the process ends right after this step. */
+  #step(step: 'read' | 'write', key: Key): boolean {
+    if (this.#left) throw new PrintingError('FILE_NOT_READABLE', 'The process has ended.');
+    const fault = this.#fault(step, key);
+    if (fault === 'crash-before' || (fault === 'crash-after' && step === 'read')) this.#crash();
+    if (fault === 'unreadable' && step === 'read') throw new PrintingError('FILE_NOT_READABLE', 'The disk is broken.');
+    if (fault === 'unwritable' && step === 'write') throw new PrintingError('FILE_NOT_WRITABLE', 'The disk is full.');
+    return fault === 'crash-after';
+  }
+}
+
+function copyOf(store: MemoryStore): MemoryStore {
+  const copy = new MemoryStore();
+  for (const [key, value] of store.values) copy.values.set(key, value);
+  return copy;
+}

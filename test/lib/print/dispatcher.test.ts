@@ -1,0 +1,374 @@
+import assert from 'node:assert/strict';
+import type { Answer } from '../../../lib/account/service';
+import { Dispatcher, type DispatchRequest } from '../../../lib/print/dispatcher';
+import { Ledger, type Entry } from '../../../lib/print/ledger';
+import { Listings, type Listing } from '../../../lib/print/listings';
+import { readClusterStatus } from '../../../lib/service/cluster-status';
+import { asPrintingError, PrintingError } from '../../../lib/service/errors';
+import { Deadline } from '../../../lib/time/deadline';
+import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
+import { limit } from '../../helpers/limits';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+import { MemoryStore } from '../../helpers/memory-store';
+import { ScriptedService } from '../../helpers/scripted-service';
+
+const SCOPE = ['account', 'https://api.example', 'workspace'] as const;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const START = Date.parse('2026-01-01T00:00:00.000Z');
+
+const iso = (ms: number) => new Date(ms).toISOString();
+const lost = () => new PrintingError('NETWORK', 'Reset.', { outcome: 'unknown' });
+const down = () => new PrintingError('SERVICE_ERROR', 'Down.', { outcome: 'unknown', statusCode: 500 });
+const refused = () => new PrintingError('NOT_ACCEPTED', 'Busy.', { outcome: 'refused', statusCode: 409 });
+
+describe('print/dispatcher', () => {
+  let clock: ManualClock;
+  let service: ScriptedService;
+  let disk: MemoryStore;
+  let broken: (step: 'read' | 'write', kind: string) => StoreFault;
+  let ledger: Ledger;
+  let listings: Listings;
+  let dispatcher: Dispatcher;
+  let warnings: string[];
+  /** The cluster's lists, as the service has them. */
+  let queue: { uuid: string; cloud_job_id: string; created_at?: string; status: string }[];
+  let status: () => unknown;
+  let print: (options: unknown) => unknown;
+
+  beforeEach(() => {
+    clock = new ManualClock(START);
+    queue = [];
+    status = () => ({ is_online: true, generated_time: iso(clock.now()), print_jobs: queue, recently_completed: [] });
+    print = () => taken('p1');
+    service = new ScriptedService({
+      clusterStatus: [() => status()],
+      print: [(options: unknown) => print(options)],
+    });
+    disk = new MemoryStore();
+    broken = () => undefined;
+    const store = new FaultyStore(
+      disk,
+      (step, [kind]) => broken(step, kind),
+      () => undefined,
+    );
+    ledger = new Ledger(store, SCOPE);
+    listings = new Listings(service);
+    warnings = [];
+    dispatcher = new Dispatcher({ service, listings, clock, warn: (sentence) => warnings.push(sentence) });
+  });
+
+  /** The service takes a print, and shows it from now on. */
+  function taken(uuid: string, jobId = 'job', createdAt = clock.now()): unknown {
+    queue.push({ uuid, cloud_job_id: jobId, created_at: iso(createdAt), status: 'queued' });
+    return { job_id: jobId, job_instance_uuid: uuid, status: 'queued' };
+  }
+  const key = (printKey: string) => ({ clusterId: 'cluster', printKey });
+  const dispatch = (printKey: string, changes: Partial<DispatchRequest> = {}) =>
+    dispatcher.dispatch(ledger, {
+      clusterId: 'cluster',
+      jobId: 'job',
+      startNow: true,
+      printKey,
+      note: { made: 'first' },
+      ...changes,
+      deadline: changes.deadline ?? limit(clock, { seconds: 600 }),
+    });
+  /** The outcome or the failure's code, with all the time that it takes. */
+  async function outcome<T>(work: Promise<T>): Promise<T | string> {
+    let ended = false;
+    const end = work.then(
+      (value) => value,
+      (thrown: unknown) => asPrintingError(thrown).code,
+    );
+    void end.finally(() => (ended = true));
+    await settle();
+    while (!ended) await clock.advance(clock.next ?? 0);
+    return end;
+  }
+  const again = (printKey: string, seconds = 600) =>
+    ledger
+      .find(key(printKey))
+      .then((entry) => dispatcher.searchAgain(ledger, key(printKey), entry as Entry, limit(clock, { seconds })));
+  const listing = (): Listing => ({
+    printings: readClusterStatus(status() as Record<string, unknown>, {
+      clusterId: 'cluster',
+      receivedAt: iso(clock.now()),
+      identity: null,
+    }).jobs,
+    current: true,
+    at: clock.now(),
+  });
+  const poll = (printKey: string, what = listing()) => dispatcher.settle(ledger, key(printKey), what, limit(clock));
+  /** A dispatch whose answer is lost and whose print, if any, can't be seen. */
+  async function loseAnswer(printKey: string, before: () => void = () => undefined): Promise<void> {
+    const seen = status;
+    print = () => {
+      before();
+      status = down;
+      return lost();
+    };
+    assert.equal(await outcome(dispatch(printKey)), 'PRINT_OUTCOME_UNKNOWN');
+    status = seen;
+    print = () => taken('p-new');
+  }
+
+  it('gives the print of one key to no other, though a poll sees it before its answer comes', async () => {
+    await loseAnswer('a');
+    let answer: (data: unknown) => void = () => undefined;
+    print = () => new Promise((resolve) => (answer = resolve));
+    const b = dispatch('b');
+    await settle();
+    const data = taken('b1');
+    const a = poll('a');
+    await settle();
+    answer(data);
+    assert.equal((await b).clusterJobId, 'b1');
+    assert.equal(await a, 'open');
+    assert.equal((await ledger.find(key('a')))?.done, undefined);
+  });
+
+  it('takes a print that a poll has seen, though its own reads fail', async () => {
+    print = () => {
+      taken('p1');
+      status = down;
+      return lost();
+    };
+    const seen = readClusterStatus(
+      { is_online: true, print_jobs: [{ uuid: 'p1', cloud_job_id: 'job', status: 'queued' }] },
+      { clusterId: 'cluster', receivedAt: iso(START), identity: null },
+    );
+    const work = dispatch('k');
+    await settle();
+    listings.seen('cluster', seen);
+    const found = await outcome(work);
+    assert.ok(typeof found === 'object');
+    assert.deepEqual([found.clusterJobId, found.duplicate, found.note], ['p1', false, { made: 'first' }]);
+  });
+
+  const unreliable: [string, () => unknown][] = [
+    ['an offline cluster’s old list', () => ({ is_online: false, print_jobs: [], recently_completed: [] })],
+    ['an answer without lists', () => ({ is_online: true })],
+    ['an empty answer', () => null],
+    ['a failure', down],
+  ];
+  for (const [name, answer] of unreliable)
+    it(`does not take ${name} for the absence of a print`, async () => {
+      await loseAnswer('k');
+      status = answer;
+      assert.equal(await outcome(again('k')), 'PRINT_OUTCOME_UNKNOWN');
+    });
+
+  it('says that a print is not there after the whole search only', async () => {
+    await loseAnswer('k');
+    assert.equal(await outcome(again('k', 29)), 'PRINT_OUTCOME_UNKNOWN');
+    const began = clock.monotonic();
+    assert.equal(await outcome(again('k')), undefined);
+    assert.ok(clock.monotonic() - began >= 30_000);
+  });
+
+  it('looks for the lost print in the very listing that a new attempt starts from', async () => {
+    await loseAnswer('k');
+    assert.equal(await outcome(again('k')), undefined);
+    // During the upload the first print shows up after all.
+    taken('p1');
+    const found = await outcome(dispatch('k', { note: { made: 'second' } }));
+    assert.ok(typeof found === 'object');
+    assert.deepEqual([found.clusterJobId, found.duplicate, found.note], ['p1', true, { made: 'first' }]);
+    assert.equal(service.count('print'), 1);
+  });
+
+  it('looks for it as well where the new attempt is of another job', async () => {
+    await loseAnswer('k');
+    taken('p1');
+    const found = await outcome(dispatch('k', { jobId: 'other' }));
+    assert.ok(typeof found === 'object');
+    assert.deepEqual([found.clusterJobId, found.jobId, found.duplicate], ['p1', 'job', true]);
+    assert.equal(service.count('print'), 1);
+  });
+
+  it('keeps an open outcome open when a later attempt is refused', async () => {
+    await loseAnswer('k');
+    assert.equal(await outcome(again('k')), undefined);
+    print = refused;
+    assert.equal(await outcome(dispatch('k')), 'NOT_ACCEPTED');
+    taken('p1');
+    assert.equal(await poll('k'), 'settled');
+    assert.equal((await ledger.find(key('k')))?.done?.clusterJobId, 'p1');
+  });
+
+  it('frees a key whose only attempt was refused, and leaves nothing in the index', async () => {
+    print = refused;
+    assert.equal(await outcome(dispatch('k')), 'NOT_ACCEPTED');
+    assert.deepEqual([await ledger.find(key('k')), await ledger.open()], [undefined, []]);
+  });
+
+  it('takes a fault of our own for a lost answer, since it may have come after the call', async () => {
+    print = () => {
+      taken('p1');
+      return new TypeError('undefined is not a function');
+    };
+    const found = await outcome(dispatch('k'));
+    assert.ok(typeof found === 'object');
+    assert.equal(found.clusterJobId, 'p1');
+  });
+
+  it('gives the printing of a crashed attempt back to it, though its outcome was not written', async () => {
+    broken = (step, kind) => (step === 'write' && kind === 'print-key' && queue.length > 0 ? 'unwritable' : undefined);
+    const first = await outcome(dispatch('k'));
+    assert.ok(typeof first === 'object');
+    assert.equal(warnings.length, 1);
+    broken = () => undefined;
+    // Its claim was written.
+    assert.deepEqual(await ledger.claims.of('cluster', 'job'), ['p1']);
+    const found = await outcome(again('k'));
+    assert.ok(typeof found === 'object');
+    assert.equal(found.clusterJobId, 'p1');
+  });
+
+  it('leaves a key open while nobody can tell whose a printing is', async () => {
+    await loseAnswer('k', () => taken('p1'));
+    broken = (_step, kind) => (kind === 'claims' ? 'unreadable' : undefined);
+    await assert.rejects(poll('k'), { code: 'FILE_NOT_READABLE' });
+    broken = () => undefined;
+    assert.equal((await ledger.find(key('k')))?.done, undefined);
+    assert.equal(await poll('k'), 'settled');
+  });
+
+  for (const kind of ['print-key', 'claims', 'open-prints', 'dispatch-lock'])
+    it(`sends nothing while the ${kind} can not be read`, async () => {
+      await loseAnswer('k');
+      broken = (_step, other) => (other === kind ? 'unreadable' : undefined);
+      // The index is needed for a new key only.
+      assert.equal(await outcome(dispatch(kind === 'open-prints' ? 'new' : 'k')), 'FILE_NOT_READABLE');
+      assert.equal(service.count('print'), 1);
+    });
+
+  it('waits for its job no longer than its deadline', async () => {
+    const slow = new Promise<Answer['data']>(() => undefined);
+    print = () => slow;
+    void dispatch('a').catch(() => undefined);
+    await settle();
+    const began = clock.monotonic();
+    const work = dispatch('b', { deadline: limit(clock, { seconds: 5 }) }).catch(asPrintingError);
+    await clock.advance(5_000);
+    const error = (await work) as PrintingError;
+    assert.deepEqual([error.code, error.outcome, clock.monotonic() - began], ['TIMEOUT', 'not-sent', 5_000]);
+    assert.equal(await ledger.find(key('b')), undefined);
+  });
+
+  it('adds the name of a printing that the answer did not give, as soon as a poll shows it', async () => {
+    print = () => ({ job_id: 'job', status: 'queued' });
+    const first = await outcome(dispatch('k'));
+    assert.ok(typeof first === 'object');
+    assert.deepEqual([first.clusterJobId, (await ledger.find(key('k')))?.done?.clusterJobId], [null, null]);
+    taken('p1');
+    assert.equal(await poll('k'), 'settled');
+    assert.equal((await ledger.find(key('k')))?.done?.clusterJobId, 'p1');
+    assert.deepEqual(await ledger.open(), []);
+  });
+
+  it('drops names from the index whose entry is gone', async () => {
+    await loseAnswer('k');
+    await ledger.release(key('k'), undefined);
+    await disk.put(['open-prints', ...SCOPE], [key('k')]);
+    assert.equal(await poll('k'), 'settled');
+    assert.deepEqual(await ledger.open(), []);
+  });
+
+  describe('tells prints apart by time, though clocks differ', () => {
+    const shifts: [string, number][] = [
+      ['is right', 0],
+      ['is three days behind', -3 * DAY],
+      ['stands in 1970', 1 - START],
+      ['is three days ahead', 3 * DAY],
+    ];
+    for (const [name, shift] of shifts)
+      it(`when the runtime's clock ${name}`, async () => {
+        // The clock of the service and of its lists.
+        const serviceNow = () => START + clock.monotonic();
+        clock = new ManualClock(START + shift);
+        dispatcher = new Dispatcher({ service, listings, clock, warn: (sentence) => assert.fail(sentence) });
+        status = () => ({ is_online: true, generated_time: iso(serviceNow()), print_jobs: queue });
+        await loseAnswer('k', () => taken('p1', 'job', serviceNow()));
+        const found = await outcome(again('k'));
+        assert.ok(typeof found === 'object');
+        assert.equal(found.clusterJobId, 'p1');
+      });
+
+    it('when it jumps in the middle, either way', async () => {
+      for (const jump of [-10 * DAY, 10 * DAY]) {
+        const printKey = `k${jump}`;
+        await loseAnswer(printKey, () => taken(printKey));
+        const { now } = clock;
+        clock.now = () => now() + jump;
+        const shown = status;
+        status = () => ({ is_online: true, generated_time: iso(now()), print_jobs: queue });
+        const found = await outcome(again(printKey));
+        assert.ok(typeof found === 'object');
+        assert.equal(found.clusterJobId, printKey);
+        clock.now = now;
+        status = shown;
+      }
+    });
+
+    it('and takes no print of long after for a lost one', async () => {
+      await loseAnswer('k');
+      await clock.advance(60 * DAY);
+      taken('somebody else’s');
+      assert.equal(await outcome(again('k')), undefined);
+      assert.equal(await poll('k'), 'hopeless');
+      assert.equal((await ledger.find(key('k')))?.done, undefined);
+    });
+
+    it('and an old one that was not listed before the call is not taken for a new one', async () => {
+      const shown = status;
+      // Nothing is known of the cluster's prints before the call.
+      status = () => ({ is_online: false });
+      taken('old', 'job', START - DAY);
+      print = () => {
+        status = shown;
+        return lost();
+      };
+      assert.equal(await outcome(dispatch('k')), 'PRINT_OUTCOME_UNKNOWN');
+    });
+  });
+
+  describe('gives up on an open outcome', () => {
+    it('when a current list of after its time does not show it', async () => {
+      await loseAnswer('k');
+      assert.equal(await poll('k'), 'open');
+      await clock.advance(2 * HOUR);
+      assert.equal(await poll('k', { ...listing(), current: false }), 'open');
+      assert.equal(await poll('k'), 'hopeless');
+      assert.deepEqual(await ledger.open(), []);
+      // A later message with the key looks again all the same.
+      taken('late', 'job', START);
+      const found = await outcome(again('k'));
+      assert.ok(typeof found === 'object');
+      assert.equal(found.clusterJobId, 'late');
+    });
+
+    it('when its cluster could not be looked at for a week', async () => {
+      await loseAnswer('k');
+      await clock.advance(8 * DAY);
+      assert.equal(await poll('k', { printings: [], current: false, at: null }), 'hopeless');
+    });
+  });
+
+  it('breaks a call under way off at the time limit only, not at the close', async () => {
+    const closing = new AbortController();
+    const deadline = new Deadline(clock, { ms: 60_000, parent: closing.signal });
+    let underWay: Deadline | undefined;
+    print = (options) => {
+      underWay = (options as { underWay: Deadline }).underWay;
+      closing.abort(new PrintingError('TIMEOUT', 'Closed.', { outcome: 'unknown' }));
+      assert.ok(deadline.signal.aborted);
+      assert.ok(!underWay.signal.aborted);
+      return taken('p1');
+    };
+    assert.equal((await dispatch('k', { deadline })).clusterJobId, 'p1');
+    assert.equal(underWay?.until, 60_000);
+    assert.equal(clock.waiting, 0);
+  });
+});
