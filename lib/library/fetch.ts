@@ -41,13 +41,17 @@ export async function fetchStored(
 ): Promise<{ content: Buffer | string; raw: Json }> {
   const { deadline } = options;
   let refusals = 0;
+  // Reading the record is tried again by the service itself.
+  let downloads = false;
   const again = (error: PrintingError): boolean => {
     if (error.outcome === 'refused') refusals++;
-    return MAY_PASS.includes(error.code) && error.outcome !== undefined && refusals < MOST_REFUSALS;
+    return downloads && MAY_PASS.includes(error.code) && error.outcome !== undefined && refusals < MOST_REFUSALS;
   };
   const attempt = async () => {
+    downloads = false;
     const raw = await readStored(deps.service, ref, { deadline });
     const url = addressOf(raw, ref);
+    downloads = true;
     return { content: await fetchOnce(deps.http, url, number(raw.file_size), ref, options), raw };
   };
   return retry(deadline, TRANSFERS, attempt, { passes: again });
