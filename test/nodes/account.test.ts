@@ -238,6 +238,7 @@ describe('nodes/account', () => {
     });
 
     it('gives the tokens to no other client, and has them again for the old one', async () => {
+      const before = simulator.requests.count();
       await redeploy({ clientId: 'another' });
       assert.equal((await state()).state, 'signed-out');
       await flow.get('accounts/account/clusters').expect(400);
