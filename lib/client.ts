@@ -62,6 +62,7 @@ export class Client {
   readonly queries: Queries;
   readonly #settings: AccountSettings;
   readonly #http: Http;
+  readonly #uploads: Uploads;
   readonly #calls: SignedInService;
   readonly #dispatcher: Dispatcher;
   readonly #openOutcomes: OpenOutcomes;
@@ -99,6 +100,7 @@ export class Client {
     const warn = (sentence: string) => log.warn(sentence);
     const origin = settings.origin || undefined;
     const uploads = new Uploads({ service, http, store, clock, scope, ...(origin ? { origin } : {}) });
+    this.#uploads = uploads;
     this.watcher = new Watcher({
       service,
       store,
@@ -179,6 +181,7 @@ export class Client {
       this.credentials.close(),
       this.#dispatcher.settled(),
       this.reports.settled(),
+      this.#uploads.settled(),
     ]);
     // What fails here was told where it belongs.
     await Promise.race([settled, sleep(this.clock, GRACE, over.signal)]).catch(() => undefined);

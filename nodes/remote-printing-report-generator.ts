@@ -1,19 +1,13 @@
-import { setMaxListeners } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
-import { closed, underDeadline, type Deadline } from '../lib/time/deadline';
-import type { Client } from '../lib/client';
 import type { Format } from '../lib/report/outputs';
 import { readRange } from '../lib/report/ranges';
 import type { Report, ReportProgress } from '../lib/report/reports';
-import { asPrintingError, PrintingError } from '../lib/service/errors';
-import { clientOf } from './shared/account-link';
+import { PrintingError } from '../lib/service/errors';
 import { copierOf } from './shared/copies';
 import { amount, isBlank, read, readText } from './shared/inputs';
-import { onInput, type Send } from './shared/on-input';
-import { runtimeOf } from './shared/runtime';
 import { readReportClusters } from './shared/report-inputs';
-import { failureText, IDLE, signInText, StatusLine, type StatusText } from './shared/status';
+import type { StatusText } from './shared/status';
+import { workNode } from './shared/work-node';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -34,16 +28,9 @@ interface Definition extends NodeDef {
 const DEFAULT_TIMEOUT = 300;
 const DEFAULT_TYPE = 'print_jobs';
 const FORMATS: readonly string[] = ['rows', 'csv', 'file', 'stream'] satisfies Format[];
-/** Rows sent in one turn of the event loop, so that nothing else in Node-RED waits for long. */
-const ROWS_PER_TURN = 250;
-
 module.exports = (RED: NodeAPI): void => {
   function ReportGeneratorNode(this: Node, definition: Definition): void {
     RED.nodes.createNode(this, definition);
-    const status = new StatusLine(RED, this);
-    const closing = new AbortController();
-    // Every message under way listens to it.
-    setMaxListeners(0, closing.signal);
     // A range word is read like any text.
     const range = (value: unknown, type: string | undefined) => ({ value, type: type === 'relative' ? 'str' : type });
     const settings = {
@@ -53,27 +40,9 @@ module.exports = (RED: NodeAPI): void => {
       to: range(definition.to, definition.toType),
       file: { value: definition.file, type: definition.fileType },
     };
-    let running = 0;
-    let stopListening: (() => void) | undefined;
+    const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
 
-    const show = (look: StatusText) => {
-      if (!closing.signal.aborted) status.show(look);
-    };
-    const showIdle = (client: Client) => {
-      if (running === 0) show(signInText(client.credentials.state) ?? IDLE);
-    };
-    clientOf(RED, definition.account).then(
-      (client) => {
-        if (closing.signal.aborted) return;
-        status.simulated = client.simulated;
-        stopListening = client.credentials.onChange(() => showIdle(client));
-        showIdle(client);
-      },
-      (error: unknown) => show(failureText(asPrintingError(error))),
-    );
-
-    const work = async (msg: NodeMessage, send: Send, deadline: Deadline): Promise<void> => {
-      const client = await clientOf(RED, definition.account);
+    workNode(RED, this, { account: definition.account, timeout }, async (msg, send, { client, deadline, show }) => {
       const format = readFormat(definition.format);
       // Where the setting is blank, msg.filename is not meant: it may name another file (reference 2.2).
       if (format === 'file' && isBlank(settings.file.value))
@@ -96,49 +65,21 @@ module.exports = (RED: NodeAPI): void => {
         deadline,
         onProgress: (progress) => show(progressText(progress)),
         onResult: (report, payload) => {
-          if (closing.signal.aborted) return;
           show(doneText(report.rowCount));
           send(Object.assign(msg, about(report), marks, { payload }));
         },
-        onRows: async (report, { rows, first, count }) => {
+        onRows: (report, { rows, first, count }) => {
           copies ??= rowMessages(RED, { ...msg, ...about(report), ...marks });
-          for (let at = 0; at < rows.length; at += ROWS_PER_TURN) {
-            if (closing.signal.aborted) return;
-            const end = Math.min(at + ROWS_PER_TURN, rows.length);
-            for (let row = at; row < end; row++) {
-              const message = copies();
-              message.payload = rows[row];
-              message.parts.index = first + row;
-              if (message.parts.index + 1 === count) message.rowCount = message.parts.count = count;
-              send(message);
-            }
-            await nextTurn();
-          }
+          rows.forEach((row, at) => {
+            const message = (copies as () => RowMessage)();
+            message.payload = row;
+            message.parts.index = first + at;
+            if (message.parts.index + 1 === count) message.rowCount = message.parts.count = count;
+            send(message);
+          });
           if (count !== null) show(doneText(count));
         },
       });
-    };
-
-    onInput(
-      this,
-      async (msg, send) => {
-        running++;
-        try {
-          const ms = amount(definition.timeout, DEFAULT_TIMEOUT) * 1000;
-          await underDeadline(runtimeOf(RED).clock, { ms, parent: closing.signal }, (deadline) =>
-            work(msg, send, deadline),
-          );
-        } finally {
-          running--;
-        }
-      },
-      (error) => show(failureText(error)),
-    );
-
-    this.on('close', () => {
-      closing.abort(closed());
-      stopListening?.();
-      status.clear();
     });
   }
 

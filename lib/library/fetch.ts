@@ -6,8 +6,7 @@ import { retry, TRANSFERS } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { STORAGE, type StoredRef } from '../service/stored-file';
 import { number, text, type Json } from '../service/wire';
-import type { SendLimits } from '../upload/send';
-import { isUploaded, readStored } from '../upload/stored-job';
+import { isUploaded, readStored, type Limits } from '../upload/stored-job';
 
 /** What a message may hold; more goes to a file. */
 export const MOST_BYTES_IN_MEMORY = 256 * 1024 * 1024;
@@ -21,7 +20,7 @@ export interface FetchDeps {
   http: Http;
 }
 
-export interface FetchOptions extends SendLimits {
+export interface FetchOptions extends Limits {
   /** Where to save the content; null: into memory, up to `MOST_BYTES_IN_MEMORY`. */
   path: string | null;
   /** `total` in bytes; null where the service doesn't tell it. */

@@ -6,10 +6,12 @@ import { checkFileName } from '../service/job-name';
 import { readStoredFile, storedIds, type StoredFile, type StoredKind, type StoredRef } from '../service/stored-file';
 import type { Json } from '../service/wire';
 import type { Clock } from '../time/clock';
+import type { Content } from '../upload/content';
 import { ProgressReports, type UploadProgress, type UploadStage } from '../upload/progress';
-import { send, type SendLimits } from '../upload/send';
+import type { Announcement } from '../upload/register';
+import { send } from '../upload/send';
 import { holdStream, nameOf, openContent, type Source } from '../upload/source';
-import { awaitUploaded } from '../upload/stored-job';
+import { awaitUploaded, type Limits } from '../upload/stored-job';
 import { checkSize } from '../upload/uploads';
 
 export interface StoreDeps {
@@ -22,6 +24,16 @@ export interface StoreDeps {
 
 export type OnStage = (stage: UploadStage, progress: UploadProgress) => void;
 
+interface StoreOptions extends Limits {
+  onStage: OnStage;
+}
+
+interface StoredContent {
+  ref: StoredRef;
+  file: StoredFile;
+  raw: Json;
+}
+
 /**
  * Stores a file under its own name and sees it confirmed (interface, endpoints 3 to 6).
  * Throws INVALID_INPUT, UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED, UPLOAD_FAILED
@@ -31,9 +43,9 @@ export async function store(
   deps: StoreDeps,
   source: Source,
   kind: StoredKind,
-  { onStage, deadline }: SendLimits & { onStage: OnStage },
-): Promise<{ ref: StoredRef; file: StoredFile; raw: Json }> {
-  const { signal } = deadline;
+  options: StoreOptions,
+): Promise<StoredContent> {
+  const { signal } = options.deadline;
   signal.throwIfAborted();
   const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
   try {
@@ -41,28 +53,16 @@ export async function store(
     const { contentType } = storedType(kind, name);
     checkFileName(name);
     const content = await openContent(source);
-    const { size } = content;
-    checkSize(size);
-    const progress = new ProgressReports(deps.clock, onStage);
-    progress.preparing(size);
-    const announced = { kind, name, size, contentType, origin: deps.origin };
-    const sent = await send(deps, content, announced, { deadline, hashing: false, progress });
-    progress.confirming();
-    const raw = await awaitUploaded(deps.service, sent, { deadline }).catch((error: unknown) => {
-      throw withIds(asPrintingError(error), storedIds(sent));
-    });
-    const file = readStoredFile(sent, raw);
-    // What was announced and taken is known, whatever the record leaves out.
-    return {
-      ref: { kind, id: sent.id },
-      file: {
-        ...file,
-        name: file.name ?? name,
-        fileSize: file.fileSize ?? size,
-        contentType: file.contentType ?? sent.contentType,
-      },
-      raw,
-    };
+    try {
+      return await storeContent(
+        deps,
+        content,
+        { kind, name, size: content.size, contentType, origin: deps.origin },
+        options,
+      );
+    } finally {
+      await content.close();
+    }
   } catch (error) {
     // However the abort came out: its reason is what counts, with the ids that are known by then.
     if (signal.aborted) throw withIds(asPrintingError(signal.reason), asPrintingError(error).ids);
@@ -70,4 +70,33 @@ export async function store(
   } finally {
     release?.();
   }
+}
+
+async function storeContent(
+  deps: StoreDeps,
+  content: Content,
+  announced: Announcement,
+  { onStage, deadline }: StoreOptions,
+): Promise<StoredContent> {
+  const { kind, name, size } = announced;
+  checkSize(size);
+  const progress = new ProgressReports(deps.clock, onStage);
+  progress.preparing(size);
+  const sent = await send(deps, content, announced, { deadline, hashing: false, progress });
+  progress.confirming();
+  const raw = await awaitUploaded(deps.service, sent, { deadline }).catch((error: unknown) => {
+    throw withIds(asPrintingError(error), storedIds(sent));
+  });
+  const file = readStoredFile(sent, raw);
+  // What was announced and taken is known, whatever the record leaves out.
+  return {
+    ref: { kind, id: sent.id },
+    file: {
+      ...file,
+      name: file.name ?? name,
+      fileSize: file.fileSize ?? size,
+      contentType: file.contentType ?? sent.contentType,
+    },
+    raw,
+  };
 }

@@ -22,8 +22,8 @@ export interface Made {
   raw: unknown;
 }
 
-/** A report as an answer tells of it. */
-interface Told {
+/** A report as an answer says it is. */
+interface ReportState {
   reportId: string | null;
   status: string | null;
   url: string | null;
@@ -69,29 +69,29 @@ export async function readReport(service: Service, reportId: string, limits: Lim
   return follow(service, reportId, await ask(service, reportId, limits), limits);
 }
 
-async function follow(service: Service, reportId: string, first: Told, { deadline }: Limits): Promise<Made> {
+async function follow(service: Service, reportId: string, first: ReportState, { deadline }: Limits): Promise<Made> {
   let doubtfulSince: number | null = null;
-  let told = first;
+  let state = first;
   const { clock } = deadline;
   for (let polls = 0; ; polls++) {
-    const status = told.status?.toLowerCase();
-    if (status === 'success' && told.url !== null) return { reportId, url: told.url, raw: told.raw };
-    if (status === 'failed') throw failed(told.status);
+    const status = state.status?.toLowerCase();
+    if (status === 'success' && state.url !== null) return { reportId, url: state.url, raw: state.raw };
+    if (status === 'failed') throw failed(state.status);
     if (status === undefined || OPEN.includes(status)) doubtfulSince = null;
     else {
       doubtfulSince ??= clock.monotonic();
-      if (clock.monotonic() - doubtfulSince >= PATIENCE) throw failed(told.status);
+      if (clock.monotonic() - doubtfulSince >= PATIENCE) throw failed(state.status);
     }
     await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
-    told = await ask(service, reportId, { deadline });
+    state = await ask(service, reportId, { deadline });
   }
 }
 
-async function ask(service: Service, reportId: string, { deadline }: Limits): Promise<Told> {
+async function ask(service: Service, reportId: string, { deadline }: Limits): Promise<ReportState> {
   return read((await service.call('getReport', { ids: { report_id: reportId }, what: WHAT, deadline })).data);
 }
 
-function read(data: unknown): Told {
+function read(data: unknown): ReportState {
   const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null);
   return {
     reportId: text(wire?.report_id),

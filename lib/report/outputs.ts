@@ -1,6 +1,6 @@
 import { TargetFile } from '../files/target-file';
 import type { Row } from './csv';
-import type { Memory } from './given-rows';
+import type { DeliveredRows } from './delivered-rows';
 
 /** How a report is handed over (reference 3.5). */
 export type Format = 'rows' | 'csv' | 'file' | 'stream';
@@ -33,12 +33,12 @@ const MIB = 1024 * 1024;
 const MOST_FOR_ROWS = 64 * MIB;
 const MOST_FOR_TEXT = 256 * MIB;
 
-export function asRows(memory: Memory | null): Output {
+export function asRows(delivered: DeliveredRows | null): Output {
   const all: Row[] = [];
   return {
     most: MOST_FOR_ROWS,
     rows(rows) {
-      for (const row of rows) if (memory?.isNew(row) ?? true) all.push(row);
+      for (const row of rows) if (delivered?.isNew(row) ?? true) all.push(row);
     },
     end: async () => ({ payload: all, count: all.length }),
   };
@@ -69,21 +69,20 @@ export function asFile(path: string): Output {
   };
 }
 
-/** Hands rows over in slices as they arrive. Each waits for the next: the last one is to say how many there were. */
-export function asStream(memory: Memory | null, hand: (slice: Slice) => Promise<void>): Output {
+/** Hands rows over as they arrive. They wait for the next ones: the last slice is to say how many there were. */
+export function asStream(delivered: DeliveredRows | null, hand: (slice: Slice) => Promise<void>): Output {
   let waiting: Row[] = [];
   let columns: string[] = [];
   let given = 0;
   const pass = async (count: number | null) => {
     await hand({ rows: waiting, columns, first: given, count });
-    memory?.add(waiting);
     given += waiting.length;
   };
   return {
     most: Infinity,
     async rows(rows, keys) {
       columns = keys;
-      const fresh = memory ? rows.filter((row) => memory.isNew(row)) : rows;
+      const fresh = delivered ? rows.filter((row) => delivered.isNew(row)) : rows;
       if (fresh.length === 0) return;
       if (waiting.length > 0) await pass(null);
       waiting = fresh;

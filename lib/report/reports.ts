@@ -1,15 +1,16 @@
-import type { Deadline } from '../time/deadline';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Service } from '../account/service';
 import { checkTarget } from '../files/target-file';
 import type { Http } from '../http/http';
+import { isPassing, retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
-import { waitBefore } from '../time/backoff';
 import { isoTime, type Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
 import { readAllPages } from '../watch/cluster-list';
 import type { Row } from './csv';
-import { remembering, type Memory } from './given-rows';
+import { withDeliveredRows, type DeliveredRows } from './delivered-rows';
 import { orderReport, readReport, type Made } from './order';
 import { asFile, asRows, asStream, asText, type Format, type Output, type Slice } from './outputs';
 import type { Range } from './ranges';
@@ -30,8 +31,8 @@ export interface ReportRequest {
   onProgress: (progress: ReportProgress) => void;
   /** Called once with the whole of it; not for a `stream`, unless that has no rows. */
   onResult: (report: Report, payload: Row[] | string) => void;
-  /** Called for a `stream`, again and again; the next rows are read when it has resolved. */
-  onRows: (report: Report, slice: Slice) => Promise<void>;
+  /** Called for a `stream`, again and again. */
+  onRows: (report: Report, slice: Slice) => void;
 }
 
 /** What a message says of its report beside the payload (reference 3.5). */
@@ -55,13 +56,12 @@ export interface ReportProgress {
   rows: number;
 }
 
-/** A broken download is begun again so often, after these waits. */
-const MOST_REPEATS = 3;
-const REPEATS = { first: 1_000, longest: 15_000, factor: 3, jitter: 0.2 };
 /** What object stores say to an address that has expired. */
 const EXPIRED = [401, 403, 404, 410];
 /** Between two reports of progress, ms. */
 const PAUSE = 500;
+/** Rows handed over in one turn of the event loop, so that nothing else waits for long. */
+const ROWS_PER_TURN = 250;
 
 /** Has reports made and hands them over. */
 export class Reports {
@@ -110,9 +110,9 @@ export class Reports {
         onProgress({ stage: 'waiting', rows: 0 });
       };
       const made = await orderReport(service, { clusterIds, reportType, range, deadline, onOrdered });
-      const hand = (memory: Memory | null) => this.#hand(made, clusterId, request, memory);
-      if (onlyNew === null) await hand(null);
-      else await remembering(store, { scope: await deadline.wait(scope()), name: onlyNew }, hand);
+      const deliver = (delivered: DeliveredRows | null) => this.#deliver(made, clusterId, request, delivered);
+      if (onlyNew === null) await deliver(null);
+      else await withDeliveredRows(store, { scope: await deadline.wait(scope()), name: onlyNew, deadline }, deliver);
     } catch (thrown) {
       throw withIds(asPrintingError(thrown), { clusterId: clusterId ?? undefined, reportId });
     }
@@ -126,67 +126,83 @@ export class Reports {
   }
 
   /** Fetches the report and hands it over; what breaks off before anything of it was handed over is fetched again. */
-  async #hand(made: Made, clusterId: string | null, request: ReportRequest, memory: Memory | null): Promise<void> {
+  async #deliver(
+    made: Made,
+    clusterId: string | null,
+    request: ReportRequest,
+    delivered: DeliveredRows | null,
+  ): Promise<void> {
     const { service, http, clock } = this.#deps;
     const { range, deadline, onProgress, onResult, onRows } = request;
-    const { signal } = deadline;
-    const report = { reportId: made.reportId, clusterId, from: isoTime(range.from), to: isoTime(range.to) };
-    const handed = { some: false };
-    const handRows = async (slice: Slice) => {
-      handed.some = true;
-      await onRows({ ...report, columns: slice.columns, rowCount: slice.count, raw: made.raw }, slice);
-      signal.throwIfAborted();
-    };
+    const { reportId, raw } = made;
+    const report = { reportId, clusterId, from: isoTime(range.from), to: isoTime(range.to), raw };
     const onRead = paced(clock, (rows) => onProgress({ stage: 'downloading', rows }));
-    for (let repeats = 0; ; repeats++) {
-      const output = outputOf(request, memory, handRows);
+    let handedOver = false;
+    const handRows = (slice: Slice) =>
+      inTurns(slice, (part) => {
+        deadline.throwIfOver();
+        handedOver = true;
+        onRows({ ...report, columns: part.columns, rowCount: part.count }, part);
+        delivered?.add(part.rows);
+      });
+    const fetchOnce = async (attempt: number) => {
+      deadline.throwIfOver();
+      // Signed addresses expire.
+      const { url } = attempt === 0 ? made : await readReport(service, reportId, { deadline });
+      const output = outputOf(request, delivered, handRows);
       try {
-        signal.throwIfAborted();
         onRead(0);
-        const { columns, rows } = await transfer(http, made.url, output, { signal, onRows: onRead });
+        const { columns, rows } = await transfer(http, url, output, { signal: deadline.signal, onRows: onRead });
         const { payload, count } = await output.end();
         if (payload === null) return;
-        onResult({ ...report, columns, rowCount: count ?? rows, raw: made.raw }, payload);
-        if (typeof payload !== 'string') memory?.add(payload);
-        return;
-      } catch (thrown) {
+        deadline.throwIfOver();
+        onResult({ ...report, columns, rowCount: count ?? rows }, payload);
+        if (typeof payload !== 'string') delivered?.add(payload);
+      } catch (error) {
         await output.drop?.();
-        const error = asPrintingError(thrown);
-        if (handed.some || !passes(error) || repeats === MOST_REPEATS) throw error;
-        await deadline.sleep(waitBefore(repeats, REPEATS));
-        made = await readReport(service, made.reportId, { deadline });
+        throw error;
       }
-    }
+    };
+    await retry(deadline, TRANSFERS, fetchOnce, { passes: (error) => !handedOver && mayPass(error) });
   }
 }
 
 function outputOf(
   { format, path }: ReportRequest,
-  memory: Memory | null,
+  delivered: DeliveredRows | null,
   handRows: (slice: Slice) => Promise<void>,
 ): Output {
   switch (format) {
     case 'rows':
-      return asRows(memory);
+      return asRows(delivered);
     case 'csv':
       return asText();
     case 'file':
       return asFile(path);
     case 'stream':
-      return asStream(memory, handRows);
+      return asStream(delivered, handRows);
+  }
+}
+
+/** A slice in small ones, with a turn of the event loop after each. */
+async function inTurns({ rows, columns, first, count }: Slice, hand: (slice: Slice) => void): Promise<void> {
+  for (let at = 0; at < rows.length; at += ROWS_PER_TURN) {
+    const isLast = at + ROWS_PER_TURN >= rows.length;
+    hand({ rows: rows.slice(at, at + ROWS_PER_TURN), columns, first: first + at, count: isLast ? count : null });
+    await nextTurn();
   }
 }
 
 /** Whether the same download may well work the next time, with a fresh address. */
-const passes = ({ code, outcome, statusCode }: PrintingError): boolean =>
-  code === 'NETWORK' || (code === 'SERVICE_ERROR' && (outcome === 'unknown' || EXPIRED.includes(statusCode ?? 0)));
+const mayPass = (error: PrintingError): boolean =>
+  isPassing(error) || (error.code === 'SERVICE_ERROR' && EXPIRED.includes(error.statusCode ?? 0));
 
-/** Tells a number now, and then not more often than twice a second. */
-function paced(clock: Clock, tell: (rows: number) => void): (rows: number) => void {
-  let told = -Infinity;
+/** Passes a number on now, and then not more often than twice a second. */
+function paced(clock: Clock, report: (rows: number) => void): (rows: number) => void {
+  let reportedAt = -Infinity;
   return (rows) => {
-    if (clock.monotonic() - told < PAUSE) return;
-    told = clock.monotonic();
-    tell(rows);
+    if (clock.monotonic() - reportedAt < PAUSE) return;
+    reportedAt = clock.monotonic();
+    report(rows);
   };
 }

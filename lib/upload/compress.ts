@@ -7,33 +7,37 @@ import { createGzip } from 'node:zlib';
 import { scratchName, sweepScratch } from '../files/scratch';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
-import { tap } from './hash';
-import { fileContent, type Content } from './source';
-
-export interface Compressed extends Content {
-  remove(): Promise<void>;
-}
+import { fileContent, type Content } from './content';
 
 /**
  * The content gzipped, in a temporary file that only its owner can read, since the size must be known before the first
- * byte is sent. `remove` it afterwards. `look` sees the chunks before they are compressed.
+ * byte is sent; it is gone when it is closed. `onRead` sees the chunks before they are compressed.
  */
 export async function compress(
   content: Content,
-  look: (chunk: Buffer) => void,
+  onRead: (chunk: Buffer) => void,
   signal: AbortSignal,
-): Promise<Compressed> {
+): Promise<Content> {
   await sweepScratch();
   const folder = join(tmpdir(), scratchName());
   await mkdir(folder, { mode: 0o700 }).catch(unwritable);
   const remove = () => rm(folder, { recursive: true, force: true, maxRetries: 3 });
   const path = join(folder, 'compressed');
+  const read = async function* () {
+    for await (const chunk of content.chunks()) {
+      onRead(chunk);
+      yield chunk;
+    }
+  };
   try {
     const file = createWriteStream(path, { mode: 0o600 });
-    await pipeline(tap(content.chunks(), look), createGzip({ chunkSize: 256 * 1024 }), file, { signal }).catch(
-      unwritable,
-    );
-    return { ...(await fileContent(path)), remove };
+    await pipeline(read(), createGzip({ chunkSize: 256 * 1024 }), file, { signal }).catch(unwritable);
+    const compressed = await fileContent(path);
+    const close = async () => {
+      await compressed.close();
+      await remove();
+    };
+    return { ...compressed, close };
   } catch (error) {
     await remove();
     throw error;

@@ -1,20 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { Content } from './source';
+import type { Content } from './content';
 
-/** The same chunks, each looked at as it passes. */
-export async function* tap(chunks: AsyncIterable<Buffer>, look: (chunk: Buffer) => void): AsyncGenerator<Buffer, void> {
-  for await (const chunk of chunks) {
-    look(chunk);
-    yield chunk;
-  }
+/** SHA-256 of all the bytes, hexadecimal; the event loop turns between the chunks. It is read once, however often it is asked for. */
+export function hashOf(content: Content): () => Promise<string> {
+  let hash: Promise<string> | undefined;
+  return () => (hash ??= sha256(content));
 }
 
-/** SHA-256 of all the bytes, hexadecimal; the event loop turns between the chunks. */
-export async function sha256(content: Content, signal: AbortSignal): Promise<string> {
+async function sha256(content: Content): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of content.chunks()) {
-    signal.throwIfAborted();
-    hash.update(chunk);
-  }
+  for await (const chunk of content.chunks()) hash.update(chunk);
   return hash.digest('hex');
 }

@@ -25,6 +25,8 @@ export class ProgressReports {
   readonly #onStage: (stage: UploadStage, progress: UploadProgress) => void;
   #total: number | null = null;
   #sent = 0;
+  /** What was reported last: what is sent once more is not told once more. */
+  #shown = 0;
   #rate: number | null = null;
   #reported = { at: 0, sent: 0 };
 
@@ -38,15 +40,18 @@ export class ProgressReports {
     this.#report('preparing');
   }
 
+  /** All of it is still to be sent (again). */
   registering(total: number): void {
     this.#total = total;
-    this.#begin();
+    this.#sent = this.#shown = 0;
+    this.#rate = null;
     this.#report('registering');
   }
 
-  /** The first report of a sending, from the first byte (again). */
-  uploading(): void {
-    this.#begin();
+  /** The first report of a sending; `from` is its first byte. */
+  uploading(from = 0): void {
+    this.#sent = from;
+    this.#rate = null;
     this.#report('uploading');
   }
 
@@ -66,19 +71,15 @@ export class ProgressReports {
     this.#report('confirming');
   }
 
-  #begin(): void {
-    this.#sent = 0;
-    this.#rate = null;
-  }
-
   #report(stage: UploadStage): void {
     this.#reported = { at: this.#clock.monotonic(), sent: this.#sent };
     const left = this.#total === null ? null : this.#total - this.#sent;
+    this.#shown = Math.max(this.#shown, this.#sent);
     this.#onStage(stage, {
-      bytesSent: this.#sent,
+      bytesSent: this.#shown,
       bytesTotal: this.#total,
       // Rounded down, so that 100 means all of it.
-      percent: this.#total === null ? 0 : Math.floor((this.#sent / this.#total) * 1000) / 10,
+      percent: this.#total === null ? 0 : Math.floor((this.#shown / this.#total) * 1000) / 10,
       rate: this.#rate === null ? null : Math.round(this.#rate),
       secondsLeft: left === null || !this.#rate ? null : Math.ceil(left / this.#rate),
     });

@@ -2,10 +2,8 @@ import type { Service } from '../account/service';
 import { PrintingError } from '../service/errors';
 import { number, record, text, type Json } from '../service/wire';
 import type { Scope } from '../state/scope';
-import type { StateStore } from '../state/store';
+import type { Key, StateStore } from '../state/store';
 import type { Deadline } from '../time/deadline';
-import { sha256 } from './hash';
-import type { Content } from './source';
 import { isUploaded, readStored } from './stored-job';
 
 /** What must be the same, beside the bytes, for one upload to stand for another. */
@@ -37,10 +35,14 @@ export class ReusableUploads {
   }
 
   /** The service's record of an earlier upload of these bytes that it still has; undefined when they must be sent. */
-  async find(content: Content, kind: Kind, deadline: Deadline): Promise<(Stored & { job: Json }) | undefined> {
+  async find(
+    kind: Kind,
+    hash: () => Promise<string>,
+    deadline: Deadline,
+  ): Promise<(Stored & { job: Json }) | undefined> {
     // Reading a big file for nothing is slow, and mostly nothing of its size was ever sent.
-    if (!content.repeatable || !(await this.#store.get(this.#sizeKey(kind)))) return undefined;
-    const stored = record(await this.#store.get(this.#key(kind, await sha256(content, deadline.signal))));
+    if (!(await this.#recall(this.#sizeKey(kind)))) return undefined;
+    const stored = record(await this.#recall(this.#key(kind, await hash())));
     const jobId = text(stored?.jobId);
     const fileSize = number(stored?.fileSize);
     if (jobId === null || fileSize === null) return undefined;
@@ -54,6 +56,11 @@ export class ReusableUploads {
     await this.#store.put(this.#sizeKey(kind), true, KEEP);
   }
 
+  /** A memory that can't be read now costs no more than an upload. */
+  async #recall(key: Key): Promise<unknown> {
+    return this.#store.get(key).catch(() => undefined);
+  }
+
   #key({ scope, type }: Kind, hash: string) {
     return ['upload', ...scope, hash, type] as const;
   }
@@ -63,8 +70,8 @@ export class ReusableUploads {
   }
 }
 
-/** A file that the service refuses to show is as good as deleted. */
+/** A file that the service refuses to show is as good as deleted; of one that can't be asked about nothing is known. */
 function gone(error: unknown): undefined {
-  if (error instanceof PrintingError && error.outcome === 'refused' && error.code !== 'NOT_SIGNED_IN') return undefined;
+  if (error instanceof PrintingError && (error.statusCode === 403 || error.statusCode === 404)) return undefined;
   throw error;
 }

@@ -1,105 +1,211 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import type { Service } from '../account/service';
+import { download } from '../http/download';
 import type { Http } from '../http/http';
+import { isPassing, retry, TRANSFERS } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { storedIds, type StoredRef } from '../service/stored-file';
-import { waitBefore } from '../time/backoff';
+import { number } from '../service/wire';
+import type { Deadline } from '../time/deadline';
+import type { Content } from './content';
 import type { ProgressReports } from './progress';
 import { register, type Announcement, type UploadTarget } from './register';
-import type { Content } from './source';
-import { isUploaded, readStored, type Limits } from './stored-job';
-import { transfer, type Transfer } from './transfer';
+import { isUploaded, readStored } from './stored-job';
+import { askKept, transfer, type Address, type Transfer } from './transfer';
 
 export interface SendDeps {
   service: Service;
   http: Http;
 }
 
-export type SendLimits = Limits;
+export interface SendOptions {
+  deadline: Deadline;
+  progress: ProgressReports;
+  /** Whether the hash of what is sent is wanted. */
+  hashing: boolean;
+}
 
 /** A file whose bytes have arrived. */
 export interface Sent extends StoredRef {
   contentType: string;
-  /** SHA-256 of what was sent. */
+  /** SHA-256 of what was sent, hexadecimal, where it was wanted. */
   hash: string;
 }
 
-const RETRIES = { first: 1_000, longest: 30_000, jitter: 0.2 };
-const MOST_TRIES = 5;
 /** What was refused will mostly be refused again; but the address may just have been too old. */
 const MOST_REFUSALS = 2;
 
 /**
- * Registers a file and sends its bytes, again and again with a new place where that fails, since a place is good for one
- * sending. Throws UPLOAD_FAILED in the end, and at once what neither time nor a new place can heal.
+ * Registers a file and sends its bytes. A sending that breaks goes on where it broke, as far as the store has kept the
+ * bytes and they can still be read; else a new one begins at a new address, since an address is good for one file.
+ * Throws UPLOAD_FAILED when the store has kept nothing more for some tries, and at once what neither time nor a new
+ * address can heal.
  */
 export async function send(
-  { service, http }: SendDeps,
+  deps: SendDeps,
   content: Content,
   announced: Announcement,
-  { hashing, progress, deadline }: SendLimits & { hashing: boolean; progress: ProgressReports },
+  options: SendOptions,
 ): Promise<Sent> {
-  let refusals = 0;
-  for (let tries = 1; ; tries++) {
-    const hash = createHash('sha256');
-    const look = (chunk: Buffer) => {
-      if (hashing) hash.update(chunk);
-      progress.sent(chunk.length);
-    };
-    progress.registering(content.size);
-    const place = await register(service, announced, { deadline }).catch(passing);
-    let failure: PrintingError;
-    if (place instanceof PrintingError) failure = place;
-    else {
-      progress.uploading();
-      const result = await transfer(http, content, { ...place, origin: announced.origin }, look, deadline.signal);
-      if (result.end === 'taken' || (await arrived(service, place, result, { deadline })))
-        return { kind: place.kind, id: place.id, contentType: place.contentType, hash: hash.digest('hex') };
-      if (result.end === 'refused') refusals++;
-      failure = failed(result, place, tries);
+  const sending = new Sending(deps, content, announced, options);
+  for (;;) {
+    const { kept } = sending;
+    try {
+      return await retry(options.deadline, TRANSFERS, (attempt) => sending.attempt(attempt), {
+        passes: (error) => sending.mayPass(error),
+      });
+    } catch (error) {
+      // While the store keeps ever more of it, an upload gets there in the end.
+      if (sending.kept <= kept || !(error instanceof PrintingError) || !sending.mayPass(error)) throw error;
+      options.deadline.throwIfOver();
     }
-    if (!content.readable) throw spent(failure);
-    const wait = waitBefore(tries - 1, RETRIES);
-    if (tries === MOST_TRIES || refusals === MOST_REFUSALS || !deadline.allows(wait)) throw failure;
-    await deadline.sleep(wait);
   }
 }
 
-/** Announcing a file twice does no harm, so what may pass is tried again. */
-function passing(error: unknown): PrintingError {
-  if (!(error instanceof PrintingError)) throw error;
-  const passes = error.code === 'NETWORK' || (error.code === 'SERVICE_ERROR' && error.outcome !== 'refused');
-  if (!passes) throw error;
-  return error;
+class Sending {
+  readonly #deps: SendDeps;
+  readonly #content: Content;
+  readonly #announced: Announcement;
+  readonly #options: SendOptions;
+  /** Where the file went last, as long as it may go on there. */
+  #target: UploadTarget | null = null;
+  /** How much of the file was handed over to the target, and how much of it the store said that it has. */
+  #given = 0;
+  #kept = 0;
+  /** Whether the target was asked how much it has, and hasn't shown by its answer that it takes that for a question. */
+  #isDoubtful = false;
+  #hash: Hash = createHash('sha256');
+  #hashed = 0;
+  #refusals = 0;
+  #lastFailure: PrintingError | undefined;
+
+  constructor(deps: SendDeps, content: Content, announced: Announcement, options: SendOptions) {
+    this.#deps = deps;
+    this.#content = content;
+    this.#announced = announced;
+    this.#options = options;
+  }
+
+  get kept(): number {
+    return this.#kept;
+  }
+
+  mayPass(error: PrintingError): boolean {
+    if (this.#refusals === MOST_REFUSALS) return false;
+    return isPassing(error) || (error.code === 'UPLOAD_FAILED' && error.outcome !== undefined);
+  }
+
+  async attempt(attempt: number): Promise<Sent> {
+    const { deadline, progress } = this.#options;
+    const earlier = this.#given > 0 ? this.#target : null;
+    if (earlier && (await this.#hasArrived(earlier))) return this.#sent(earlier);
+    const from = earlier && (await this.#askKept(earlier));
+    if (earlier && from === null && (await this.#hasArrived(earlier))) return this.#sent(earlier);
+    const target = earlier && from !== null ? earlier : await this.#register();
+    progress.uploading(from ?? 0);
+    const onSent = (chunk: Buffer, at: number) => this.#onSent(chunk, at);
+    const result = await transfer(this.#deps.http, this.#content, this.#addressOf(target), {
+      from: from ?? 0,
+      onSent,
+      deadline,
+    });
+    if (result.end === 'taken') return this.#sent(target);
+    if (result.end === 'refused') {
+      this.#target = null;
+      this.#refusals++;
+    } else if (await this.#hasArrived(target)) return this.#sent(target);
+    this.#lastFailure = failed(result, target, attempt + 1);
+    throw this.#lastFailure;
+  }
+
+  async #register(): Promise<UploadTarget> {
+    if (!this.#content.has(0)) throw spent(this.#lastFailure);
+    this.#target = null;
+    this.#options.progress.registering(this.#content.size);
+    const target = await register(this.#deps.service, this.#announced, { deadline: this.#options.deadline });
+    this.#target = target;
+    this.#given = this.#kept = this.#hashed = 0;
+    this.#isDoubtful = false;
+    this.#hash = createHash('sha256');
+    return target;
+  }
+
+  /** Where the store goes on with what it has; null where it doesn't, or what it wants can't be read any more. */
+  async #askKept(target: UploadTarget): Promise<number | null> {
+    const { size } = this.#content;
+    this.#isDoubtful = true;
+    const kept = await askKept(this.#deps.http, this.#addressOf(target), size, this.#options.deadline);
+    if (kept === null) return null;
+    this.#isDoubtful = false;
+    if (kept > this.#given || kept >= size || !this.#content.has(kept)) return null;
+    // The beginning of one file and the end of another are none.
+    if (!(await this.#content.unchanged())) return null;
+    this.#kept = kept;
+    return kept;
+  }
+
+  /**
+   * Whether all the bytes are there although the store's answer was lost: the service's record of them says so. Once the
+   * store was asked that isn't enough, for one without sessions takes the empty question for the file: then what can be
+   * downloaded must have the size.
+   */
+  async #hasArrived(target: UploadTarget): Promise<boolean> {
+    const { size } = this.#content;
+    const { deadline } = this.#options;
+    if (this.#given < size) return false;
+    try {
+      const stored = await readStored(this.#deps.service, target, { deadline });
+      if (!isUploaded(stored) || (number(stored.file_size) ?? size) !== size) return false;
+      if (!this.#isDoubtful) return true;
+      const file = await download(this.#deps.http, stored.download_url, { what: 'the file', signal: deadline.signal });
+      file.stream.destroy();
+      return file.size === size;
+    } catch {
+      return false;
+    }
+  }
+
+  #onSent(chunk: Buffer, at: number): void {
+    const end = at + chunk.length;
+    this.#given = Math.max(this.#given, end);
+    if (this.#options.hashing && end > this.#hashed) {
+      this.#hash.update(at < this.#hashed ? chunk.subarray(this.#hashed - at) : chunk);
+      this.#hashed = end;
+    }
+    this.#options.progress.sent(chunk.length);
+  }
+
+  #addressOf({ url, contentType }: UploadTarget): Address {
+    return { url, contentType, origin: this.#announced.origin };
+  }
+
+  #sent({ kind, id, contentType }: UploadTarget): Sent {
+    return { kind, id, contentType, hash: this.#hash.digest('hex') };
+  }
 }
 
-/** Whether the bytes are there although the store's answer was lost. */
-async function arrived(service: Service, place: UploadTarget, result: Transfer, limits: SendLimits): Promise<boolean> {
-  if (result.end !== 'broken' || !result.complete) return false;
-  return readStored(service, place, limits).then(isUploaded, () => false);
-}
-
-function failed(result: Exclude<Transfer, { end: 'taken' }>, place: UploadTarget, tries: number): PrintingError {
-  const ids = storedIds(place);
+function failed(result: Exclude<Transfer, { end: 'taken' }>, target: UploadTarget, tries: number): PrintingError {
+  const ids = storedIds(target);
   if (result.end === 'refused') {
     const sentence = `The storage location refused the file with status ${result.status}: try again, or with another file.`;
-    return new PrintingError('UPLOAD_FAILED', sentence, { statusCode: result.status, ids });
+    return new PrintingError('UPLOAD_FAILED', sentence, { statusCode: result.status, outcome: 'refused', ids });
   }
   const times = tries === 1 ? 'the first try' : `try ${tries}`;
   const sentence = `The upload broke off (${result.reason}) at ${times}: check the network and try again.`;
   return new PrintingError('UPLOAD_FAILED', sentence, {
     statusCode: result.status,
     cause: new Error(result.reason),
+    outcome: 'unknown',
     ids,
   });
 }
 
-function spent(failure: PrintingError): PrintingError {
+function spent(failure: PrintingError | undefined): PrintingError {
   const sentence =
     'The upload failed midway, and a stream can be read only once: send the file by its path, or as a Buffer.';
   return new PrintingError('UPLOAD_FAILED', sentence, {
     cause: failure,
-    statusCode: failure.statusCode,
-    ids: failure.ids,
+    statusCode: failure?.statusCode,
+    ids: failure?.ids,
   });
 }

@@ -5,17 +5,19 @@ import { PrintingError } from '../service/errors';
 import { toolpath } from '../service/file-types';
 import { jobName } from '../service/job-name';
 import { text, type Json } from '../service/wire';
-import { Locks } from '../state/locks';
 import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { compress } from './compress';
+import type { Content } from './content';
+import { hashOf } from './hash';
 import { ProgressReports, type UploadProgress, type UploadStage } from './progress';
 import { ReusableUploads, type Kind } from './reuse';
-import { holdStream, nameOf, openContent, type Content, type Source } from './source';
+import { holdStream, nameOf, openContent, type Source } from './source';
 import { send } from './send';
 import { awaitUploaded } from './stored-job';
+import { UnderWay } from './under-way';
 
 export interface UploadOptions {
   /** Blank: the file's own name. */
@@ -63,9 +65,28 @@ interface Plan {
   contentType: string;
   /** Whether it is gzipped on the way. */
   packs: boolean;
-  kind: Kind;
+  scope: Kind['scope'];
+  type: Kind['type'];
 }
 
+/** A file, and how it is stored. */
+interface Job {
+  content: Content;
+  /** SHA-256 of the content as it is read now. */
+  hash: () => Promise<string>;
+  plan: Plan;
+  options: UploadOptions;
+  progress: ProgressReports;
+}
+
+/** `rest` is what may still be done when the result is out. */
+interface Done {
+  result: Uploaded;
+  rest?: Promise<unknown>;
+}
+
+/** Files that are larger are hashed when they are up, bytes: that costs them time only where there is some. */
+const HASHED_ON_THE_WAY = 8 * 1024 * 1024;
 /** Interface, Limits; wire facts 4.1. */
 const MOST_BYTES = 1024 ** 3;
 
@@ -73,7 +94,8 @@ const MOST_BYTES = 1024 ** 3;
 export class Uploads {
   readonly #deps: UploadsDeps;
   readonly #reusable: ReusableUploads;
-  readonly #locks = new Locks();
+  readonly #underWay = new UnderWay();
+  readonly #rests = new Set<Promise<unknown>>();
 
   constructor(deps: UploadsDeps) {
     this.#deps = deps;
@@ -89,8 +111,14 @@ export class Uploads {
     signal.throwIfAborted();
     const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
     try {
-      const { content, plan } = await this.#check(source, options);
-      return await this.#run(content, plan, options);
+      const plan = await this.#plan(source, options);
+      const content = await openContent(source);
+      const { result, rest } = await this.#run(content, plan, options).catch(async (error: unknown) => {
+        await content.close();
+        throw error;
+      });
+      this.#track(Promise.resolve(rest).then(() => content.close()));
+      return result;
     } catch (error) {
       // However the abort came out: its reason is what counts.
       signal.throwIfAborted();
@@ -100,81 +128,96 @@ export class Uploads {
     }
   }
 
-  async #check(source: Source, options: UploadOptions): Promise<{ content: Content; plan: Plan }> {
-    const fileName = nameOf(source);
-    const packs = options.compress && toolpath(fileName).extension === '.gcode';
-    const name = jobName(options.jobName, fileName, packs);
-    const { contentType } = toolpath(name);
-    const content = await openContent(source);
-    if (!packs) checkSize(content.size);
-    const kind = {
-      scope: await options.deadline.wait(this.#deps.scope()),
-      type: packs ? `${contentType} packed` : contentType,
-      size: content.size,
-    };
-    return { content, plan: { name, contentType, packs, kind } };
+  /** Resolves when all that was sent is remembered. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#rests);
   }
 
-  async #run(content: Content, plan: Plan, options: UploadOptions): Promise<Uploaded> {
+  #track(rest: Promise<unknown>): void {
+    const tracked = rest.catch(() => undefined).finally(() => this.#rests.delete(tracked));
+    this.#rests.add(tracked);
+  }
+
+  async #plan(source: Source, { jobName: wanted, compress: compresses, deadline }: UploadOptions): Promise<Plan> {
+    const fileName = nameOf(source);
+    const packs = compresses && toolpath(fileName).extension === '.gcode';
+    const name = jobName(wanted, fileName, packs);
+    const { contentType } = toolpath(name);
+    const scope = await deadline.wait(this.#deps.scope());
+    return { name, contentType, packs, scope, type: packs ? `${contentType} packed` : contentType };
+  }
+
+  async #run(content: Content, plan: Plan, options: UploadOptions): Promise<Done> {
     const { reuse, dryRun, deadline } = options;
+    if (!plan.packs) checkSize(content.size);
     const progress = new ProgressReports(this.#deps.clock, options.onStage);
     progress.preparing(plan.packs ? null : content.size);
     await options.beforeSending?.();
-    const work = () => this.#reuseOrStore(content, plan, options, progress);
+    const job: Job = { content, hash: hashOf(content), plan, options, progress };
+    const work = () => this.#reuseOrStore(job);
     if (!reuse || dryRun) return work();
-    // Of two sends of the same bytes the second waits, and then finds the first. All that is known yet is the size.
-    return this.#locks.hold(JSON.stringify(plan.kind), work, deadline);
+    return this.#underWay.run(JSON.stringify(kindOf(job)), content.repeatable ? job.hash : null, deadline, work);
   }
 
-  async #reuseOrStore(
-    content: Content,
-    plan: Plan,
-    options: UploadOptions,
-    progress: ProgressReports,
-  ): Promise<Uploaded> {
-    const { kind } = plan;
-    const earlier = options.reuse ? await this.#reusable.find(content, kind, options.deadline) : undefined;
-    if (earlier) return uploaded(plan, earlier.jobId, earlier.fileSize, earlier.job, true);
-    if (!plan.packs) return this.#store(content, plan, options, progress);
+  async #reuseOrStore(job: Job): Promise<Done> {
+    const { content, hash, plan, options } = job;
+    const earlier =
+      options.reuse && content.repeatable
+        ? await this.#reusable.find(kindOf(job), () => options.deadline.wait(hash()), options.deadline)
+        : undefined;
+    if (earlier) return { result: uploaded(plan, earlier.jobId, earlier.fileSize, earlier.job, true) };
+    if (!plan.packs) return this.#store(job, content);
 
-    const hash = createHash('sha256');
-    const packed = await compress(content, (chunk) => hash.update(chunk), options.deadline.signal);
+    const sourceHash = createHash('sha256');
+    const packed = await compress(content, (chunk) => sourceHash.update(chunk), options.deadline.signal);
     try {
-      return await this.#store(packed, plan, options, progress, hash.digest('hex'));
+      return await this.#store(job, packed, sourceHash.digest('hex'));
     } finally {
-      await packed.remove();
+      await packed.close();
     }
   }
 
-  /** `hash` of the source's bytes, where it is known and they are not those that are sent. */
-  async #store(
-    content: Content,
-    plan: Plan,
-    options: UploadOptions,
-    progress: ProgressReports,
-    hash?: string,
-  ): Promise<Uploaded> {
+  /** `content` is what is sent; `hash` of the source's bytes, where it is known already. */
+  async #store(job: Job, content: Content, hash?: string): Promise<Done> {
+    const { plan, options, progress } = job;
     const { service, origin } = this.#deps;
     const { size } = content;
     checkSize(size);
-    if (options.dryRun) return uploaded(plan, null, size, null, false);
+    if (options.dryRun) return { result: uploaded(plan, null, size, null, false) };
     const { deadline, reuse } = options;
     const announced = { kind: 'job' as const, name: plan.name, size, contentType: plan.contentType, origin };
-    const hashing = reuse && hash === undefined;
+    const isHashedLater = hash === undefined && content.isFile && size > HASHED_ON_THE_WAY;
+    const hashing = reuse && hash === undefined && !isHashedLater;
     const sent = await send(this.#deps, content, announced, { deadline, hashing, progress });
     progress.confirming();
-    const job = await awaitUploaded(service, sent, { deadline });
+    const stored = await awaitUploaded(service, sent, { deadline });
+    const result = uploaded({ ...plan, contentType: sent.contentType }, sent.id, size, stored, false);
+    if (!reuse) return { result };
+    const remember = (known: string) => this.#reusable.remember(kindOf(job), known, { jobId: sent.id, fileSize: size });
     // The file is up: that it can't be remembered costs no more than the next upload.
-    if (reuse)
-      await this.#reusable
-        .remember(plan.kind, hash ?? sent.hash, { jobId: sent.id, fileSize: size })
-        .catch(() => undefined);
-    return uploaded({ ...plan, contentType: sent.contentType }, sent.id, size, job, false);
+    if (isHashedLater)
+      return {
+        result,
+        rest: hashLater(job)
+          .then(remember)
+          .catch(() => undefined),
+      };
+    await remember(hash ?? sent.hash).catch(() => undefined);
+    return { result };
   }
 }
 
+/** Throws where the bytes may no longer be those that were sent. */
+async function hashLater({ content, hash }: Job): Promise<string> {
+  const found = await hash();
+  if (await content.unchanged()) return found;
+  throw new PrintingError('FILE_CHANGED', 'The file was changed after it was sent.');
+}
+
+const kindOf = ({ plan: { scope, type }, content: { size } }: Job): Kind => ({ scope, type, size });
+
 function uploaded(
-  { name, contentType }: Plan,
+  { name, contentType }: Pick<Plan, 'name' | 'contentType'>,
   jobId: string | null,
   fileSize: number,
   raw: Json | null,

@@ -346,7 +346,7 @@ describe('nodes/report-generator', () => {
       const rest = await all();
       assert.equal(first + rest.length, 20_000);
       assert.equal(partsOf(rest[0] ?? {})?.index, 0);
-    });
+    }).timeout(60_000);
 
     it('is for rows alone', async () => {
       await deploy({ format: 'csv', onlyNew: true });

@@ -32,8 +32,10 @@ const ALLOWED = ['host', 'connection', 'content-type', 'content-length', 'origin
 export class Storage {
   readonly jobs = new Map<string, StoredJob>();
   readonly bytes = new Map<string, Buffer>();
-  /** One per PUT that reached the store, in order. */
+  /** One per PUT of a file that reached the store, in order. */
   readonly puts: string[] = [];
+  /** How often it was asked how far a file came; it never knows. */
+  questions = 0;
   readonly faults: Fault[] = [];
   /** What the store objected to; empty in every good test. */
   readonly objections: string[] = [];
@@ -56,6 +58,11 @@ export class Storage {
   async #put(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const id = new URL(request.url ?? '', this.url).pathname.slice(1);
     const job = this.jobs.get(id);
+    if (request.headers['content-range'] === `bytes */${job?.file_size}`) {
+      this.questions++;
+      response.writeHead(400).end('<Error><Code>InvalidArgument</Code></Error>');
+      return;
+    }
     this.puts.push(id);
     const fault = this.faults.shift();
     request.on('error', () => {});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync, readdirSync, statSync, truncateSync } from 'node:fs';
+import { appendFileSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { refusalError } from '../../../lib/service/refusals';
 import type { UploadProgress, UploadStage } from '../../../lib/upload/progress';
 import type { Source } from '../../../lib/upload/source';
 import { Uploads, type UploadOptions, type UploadsDeps } from '../../../lib/upload/uploads';
-import { underDeadline } from '../../../lib/time/deadline';
+import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { answer, drive, ScriptedService, Storage } from './support';
@@ -75,17 +75,22 @@ describe('upload/uploads', () => {
     source: Source,
     { signal, ms = 600_000, ...changes }: Partial<UploadOptions> & { signal?: AbortSignal; ms?: number } = {},
     uploads = open(),
-  ) =>
-    underDeadline(clock, { ms, parent: signal }, (deadline) =>
-      uploads.send(source, {
+  ) => {
+    // Its limit is looked at, but does not come by itself: `drive` turns the clock to whatever comes next.
+    const deadline = Object.assign(new Deadline(clock, { parent: signal }), { until: clock.monotonic() + ms });
+    try {
+      return await uploads.send(source, {
         compress: false,
         reuse: false,
         dryRun: false,
         deadline,
         onStage: (stage, progress) => stages.push({ stage, progress }),
         ...changes,
-      }),
-    );
+      });
+    } finally {
+      deadline.end();
+    }
+  };
   const send = async (...given: Parameters<typeof start>) => (await drive(clock, start(...given))).value;
   const file = async (name: string, bytes: Buffer): Promise<Source> => {
     const path = join(folder, name);
@@ -149,6 +154,16 @@ describe('upload/uploads', () => {
       const uploaded = await send(await file('part.gcode', text(10)), {}, open({ origin: 'https://flows.example' }));
       assert.equal(uploaded.contentType, 'text/x-gcode');
       assert.equal(storage.jobs.get('job-1')?.origin, 'https://flows.example');
+    });
+
+    it('the file that was found, though another takes its name or none is left', async () => {
+      const bytes = randomBytes(1000);
+      const path = join(folder, 'part.gcode');
+      const replaced = () => rm(path).then(() => writeFile(path, randomBytes(1000)));
+      for (const beforeSending of [() => rm(path), replaced]) {
+        const { jobId } = await send(await file('part.gcode', bytes), { beforeSending });
+        assert.ok(storage.bytes.get(jobId ?? '')?.equals(bytes));
+      }
     });
 
     it('the job name that was asked for', async () => {
@@ -263,12 +278,6 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 2, 'it is not tried again');
     });
 
-    it('a file that is deleted meanwhile', async () => {
-      const source = await file('part.gcode', text(10));
-      const beforeSending = () => rm(join(folder, 'part.gcode'));
-      await fails(send(source, { beforeSending }), 'FILE_NOT_READABLE', /no file/);
-    });
-
     it('a stream of another length', async () => {
       for (const size of [99, 101]) {
         const stream = Readable.from([text(50), text(50)]);
@@ -347,6 +356,12 @@ describe('upload/uploads', () => {
       assert.deepEqual(storage.puts, ['job-1', 'job-2']);
     });
 
+    it('is not tried again past its limit', async () => {
+      storage.faults.push({ status: 503 }, { status: 503 });
+      await fails(send(await file('part.gcode', text(10)), { ms: 2_000 }), 'UPLOAD_FAILED', /status 503/);
+      assert.equal(storage.puts.length, 2, 'the first wait still fits, the second does not');
+    });
+
     it('is not repeated when only the answer was lost', async () => {
       storage.faults.push({ loseAnswer: true });
       const { value, waits } = await drive(clock, start(await file('part.gcode', text(MIB))));
@@ -355,12 +370,18 @@ describe('upload/uploads', () => {
       assert.deepEqual(waits, []);
     });
 
-    it('is repeated when the question whether it arrived fails', async () => {
+    it('is not repeated when it can first not be told whether only the answer was lost', async () => {
       storage.faults.push({ loseAnswer: true });
-      service.turns.push(
-        () => undefined,
-        () => refusalError(500, null, 'the stored file'),
-      );
+      const asked = () => refusalError(500, null, 'the stored file');
+      service.turns.push(() => undefined, asked);
+      assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-1');
+      assert.equal(storage.questions, 0);
+    });
+
+    it('is repeated when that can’t be told at all', async () => {
+      storage.faults.push({ loseAnswer: true });
+      const asked = () => refusalError(500, null, 'the stored file');
+      service.turns.push(() => undefined, asked, asked, asked);
       assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-2');
     });
 
@@ -380,16 +401,25 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('of a stream can’t be repeated', async () => {
-      storage.faults.push({ resetAt: 1 });
-      const stream = Readable.from([text(10)]);
+    it('of a stream can’t be repeated once its beginning is no longer in hand', async () => {
+      storage.faults.push({ resetAt: 12 * MIB });
+      const stream = Readable.from(Array.from({ length: 16 }, () => text(MIB)));
       const error = await fails(
-        send({ kind: 'stream', stream, size: 10, name: 'a.gcode' }),
+        send({ kind: 'stream', stream, size: 16 * MIB, name: 'a.gcode' }),
         'UPLOAD_FAILED',
         /only once/,
       );
       assert.deepEqual(error.ids, { jobId: 'job-1' });
       assert.equal(storage.puts.length, 1);
+    });
+
+    it('of a stream whose bytes are all in hand yet is repeated', async () => {
+      storage.faults.push({ resetAt: MIB });
+      const bytes = randomBytes(2 * MIB);
+      const stream = Readable.from([bytes.subarray(0, MIB), bytes.subarray(MIB)]);
+      const { jobId } = await send({ kind: 'stream', stream, size: 2 * MIB, name: 'a.gcode' });
+      assert.equal(jobId, 'job-2');
+      assert.ok(storage.bytes.get('job-2')?.equals(bytes));
     });
 
     it('of a compressed stream can: its bytes are in the temporary file', async () => {
@@ -590,6 +620,69 @@ describe('upload/uploads', () => {
       await send(source, { reuse });
       service.turns.push(() => refusalError(503, null, 'the stored file'));
       await fails(send(source, { reuse }), 'SERVICE_ERROR', /503/);
+      service.turns.push(() => refusalError(429, null, 'the stored file'));
+      await fails(send(source, { reuse }), 'RATE_LIMITED', /slow down/);
+      assert.equal(storage.puts.length, 1);
+    });
+
+    it('sends anew where it can’t be told now what was sent before', async () => {
+      const source = await file('part.gcode', bytes);
+      await send(source, { reuse });
+      store.get = async () => Promise.reject(new PrintingError('FILE_NOT_READABLE', 'Too many open files.'));
+      assert.equal((await send(source, { reuse })).jobId, 'job-2');
+    });
+
+    describe('of a big file, which is hashed when it is up', () => {
+      const big = text(9 * MIB);
+
+      it('knows it again, from whatever source', async () => {
+        const uploads = open();
+        await send(await file('part.gcode', big), { reuse }, uploads);
+        await uploads.settled();
+        assert.equal((await send(await file('other.gcode', big), { reuse })).reusedUpload, true);
+        assert.equal((await send({ kind: 'bytes', bytes: big, name: 'a.gcode' }, { reuse })).reusedUpload, true);
+        assert.equal(storage.puts.length, 1);
+      });
+
+      it('lets the next send of the same bytes wait until it is known', async () => {
+        const uploads = open();
+        const source = await file('part.gcode', big);
+        await send(source, { reuse }, uploads);
+        assert.equal((await send(source, { reuse }, uploads)).reusedUpload, true);
+      });
+
+      it('knows what was sent though the file is gone, and forgets what was changed meanwhile', async () => {
+        const uploads = open();
+        const path = join(folder, 'part.gcode');
+        await send(await file('part.gcode', big), { reuse }, uploads);
+        await rm(path);
+        await uploads.settled();
+        assert.equal((await send(await file('part.gcode', big), { reuse }, uploads)).reusedUpload, true);
+
+        const other = Buffer.from(big).fill(';', 0, 1);
+        const changed = Buffer.from(other).fill(';', 0, 100);
+        const onStage = (stage: UploadStage) => stage === 'confirming' && writeFileSync(path, changed);
+        await send(await file('part.gcode', other), { reuse, onStage }, uploads);
+        await uploads.settled();
+        for (const bytesNow of [changed, other]) {
+          const { jobId, reusedUpload } = await send({ kind: 'bytes', bytes: bytesNow, name: 'a.gcode' }, { reuse });
+          assert.equal(reusedUpload, false);
+          assert.ok(storage.bytes.get(jobId ?? '')?.equals(bytesNow));
+        }
+      });
+    });
+
+    it('sends other bytes of the same size at the same time', async () => {
+      const uploads = open();
+      const other = Buffer.from(bytes).fill(';', 0, 9);
+      const hung = new Promise<void>((resolve) => storage.faults.push({ hang: resolve }));
+      const first = new AbortController();
+      const hanging = start(await file('part.gcode', bytes), { reuse, signal: first.signal }, uploads);
+      await hung;
+      const { jobId } = await send(await file('other.gcode', other), { reuse }, uploads);
+      assert.ok(storage.bytes.get(jobId ?? '')?.equals(other));
+      first.abort(new Error('closed'));
+      await assert.rejects(hanging, /closed/);
     });
 
     it('lets two sends of the same bytes share one upload', async () => {
@@ -712,7 +805,7 @@ describe('upload/uploads', () => {
       await assert.rejects(work, reason);
     });
 
-    it('while it waits for another upload of the same size', async () => {
+    it('while it waits for another upload of the same bytes', async () => {
       const first = new AbortController();
       const uploads = open();
       const source = await file('part.gcode', text(MIB));

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Scope } from '../state/scope';
 import type { Key, StateStore } from '../state/store';
+import type { Deadline } from '../time/deadline';
 import type { Row } from './csv';
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -14,9 +15,10 @@ const MOST = 100_000;
  */
 const ID_COLUMNS = ['cluster_job_id', 'job_instance_uuid', 'print_job_id', 'print_job_uuid', 'job_uuid', 'uuid'];
 
-/** What was handed over before (in earlier reports), and is now. */
-export interface Memory {
+/** Rows that were handed over: before (in earlier reports), and now. */
+export interface DeliveredRows {
   isNew(row: Row): boolean;
+  /** These were handed over just now. */
   add(rows: readonly Row[]): void;
 }
 
@@ -24,31 +26,31 @@ export interface Memory {
  * Remembers which rows of reports were handed over, by the print job they tell of, or whole where they name none: the
  * last 100,000 for a year. `name` stands for who they were handed to.
  * The memory is written after `work`, also where that throws: rows that were handed over before a crash come again.
- * One report at a time for one name.
+ * One report at a time for one name: `deadline` ends the wait for another. Throws FILE_NOT_READABLE, without beginning,
+ * where the memory can't be read now; that it can't be written takes back nothing of what was handed over.
  */
-export async function remembering<T>(
+export async function withDeliveredRows<T>(
   store: StateStore,
-  { scope, name }: { scope: Scope; name: string },
-  work: (memory: Memory) => Promise<T>,
+  { scope, name, deadline }: { scope: Scope; name: string; deadline: Deadline },
+  work: (delivered: DeliveredRows) => Promise<T>,
 ): Promise<T> {
   const key: Key = ['report-rows', ...scope, name];
   let outcome: Promise<T> | undefined;
-  await store.update<string[]>(
-    key,
-    async (before) => {
-      const known = new Set(before);
-      const now: string[] = [];
-      const markOf = marker();
-      const memory: Memory = {
-        isNew: (row) => !known.has(markOf(row)),
-        add: (rows) => rows.forEach((row) => now.push(markOf(row))),
-      };
-      outcome = work(memory);
-      await outcome.catch(() => undefined);
-      return [...new Set([...(before ?? []), ...now.slice(-MOST)])].slice(-MOST);
-    },
-    { keepFor: KEEP_FOR },
-  );
+  const change = async (before: string[] | undefined) => {
+    const known = new Set(before);
+    const now: string[] = [];
+    const markOf = marker();
+    outcome = work({
+      isNew: (row) => !known.has(markOf(row)),
+      add: (rows) => rows.forEach((row) => now.push(markOf(row))),
+    });
+    await outcome.catch(() => undefined);
+    if (now.length === 0) return before;
+    return [...new Set([...(before ?? []), ...now.slice(-MOST)])].slice(-MOST);
+  };
+  await store.update(key, change, { keepFor: KEEP_FOR, deadline, insist: true }).catch((error: unknown) => {
+    if (!outcome) throw error;
+  });
   return outcome as Promise<T>;
 }
 

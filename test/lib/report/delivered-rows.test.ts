@@ -1,18 +1,27 @@
 import assert from 'node:assert/strict';
 import type { Row } from '../../../lib/report/csv';
-import { remembering } from '../../../lib/report/given-rows';
+import { withDeliveredRows, type DeliveredRows } from '../../../lib/report/delivered-rows';
+import { PrintingError } from '../../../lib/service/errors';
+import { Deadline } from '../../../lib/time/deadline';
+import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 
-describe('report/given-rows', () => {
+describe('report/delivered-rows', () => {
   let store: MemoryStore;
+  let clock: ManualClock;
+  let deadline: Deadline;
   beforeEach(() => {
     store = new MemoryStore();
+    clock = new ManualClock();
+    deadline = new Deadline(clock);
   });
-  /** Which of these rows are new, once they have been given. */
+  const remembering = <T>(name: string, accountId: string, work: (delivered: DeliveredRows) => Promise<T>) =>
+    withDeliveredRows(store, { scope: [accountId, 'service', 'workspace'], name, deadline }, work);
+  /** Which of these rows are new, once they have been handed over. */
   const fresh = (rows: Row[], name = 'node', accountId = 'account') =>
-    remembering(store, { scope: [accountId, 'service', 'workspace'], name }, async (memory) => {
-      const found = rows.filter((row) => memory.isNew(row));
-      memory.add(found);
+    remembering(name, accountId, async (delivered) => {
+      const found = rows.filter((row) => delivered.isNew(row));
+      delivered.add(found);
       return found;
     });
 
@@ -45,9 +54,9 @@ describe('report/given-rows', () => {
     assert.equal((await fresh([{ uuid: '1' }], 'node', 'other')).length, 1);
   });
 
-  it('remembers what was given before the work failed', async () => {
-    const work = remembering(store, { scope: ['account', 'service', 'workspace'], name: 'node' }, async (memory) => {
-      memory.add([{ uuid: '1' }]);
+  it('remembers what was handed over before the work failed', async () => {
+    const work = remembering('node', 'account', async (delivered) => {
+      delivered.add([{ uuid: '1' }]);
       throw new Error('broken off');
     });
     await assert.rejects(work, /broken off/);
@@ -66,5 +75,38 @@ describe('report/given-rows', () => {
   it('lets one report after the other look and remember', async () => {
     const both = await Promise.all([fresh([{ uuid: '1' }]), fresh([{ uuid: '1' }])]);
     assert.deepEqual(both.map(({ length }) => length), [1, 0]); // prettier-ignore
+  });
+
+  it('hands nothing over while it can’t be told what was handed over before', async () => {
+    await fresh([{ uuid: '1' }]);
+    store.update = async () => Promise.reject(new PrintingError('FILE_NOT_READABLE', 'Too many open files.'));
+    await assert.rejects(fresh([{ uuid: '1' }]), { code: 'FILE_NOT_READABLE' });
+  });
+
+  it('takes nothing back where it can’t be written', async () => {
+    const { update } = store;
+    store.update = async (...given) => {
+      await update.apply(store, given as Parameters<typeof update>);
+      throw new PrintingError('FILE_NOT_WRITABLE', 'The disk is full.');
+    };
+    assert.equal((await fresh([{ uuid: '1' }])).length, 1);
+  });
+
+  it('waits for another report of the same name no longer than it may', async () => {
+    let end = () => {};
+    const first = remembering('node', 'account', () => new Promise<void>((resolve) => (end = resolve)));
+    deadline = new Deadline(clock, { ms: 5_000 });
+    const second = assert.rejects(fresh([{ uuid: '1' }]), { code: 'TIMEOUT' });
+    await clock.advance(5_000);
+    await second;
+    end();
+    await first;
+  });
+
+  it('writes nothing where nothing was handed over', async () => {
+    await fresh([{ uuid: '1' }]);
+    const [before] = store.values.values();
+    assert.equal((await fresh([{ uuid: '1' }])).length, 0);
+    assert.equal([...store.values.values()][0], before);
   });
 });

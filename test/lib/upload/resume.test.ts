@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import type { Client } from '../../../lib/client';
+import { Http } from '../../../lib/http/http';
+import type { PrintingError } from '../../../lib/service/errors';
+import { Deadline } from '../../../lib/time/deadline';
+import type { UploadProgress, UploadStage } from '../../../lib/upload/progress';
+import type { Source } from '../../../lib/upload/source';
+import { Uploads, type Uploaded, type UploadOptions } from '../../../lib/upload/uploads';
+import { startSimulator, type Simulator } from '../../../simulator';
+import { FastClock } from '../../helpers/fast-clock';
+import { OtherStorage } from '../../helpers/other-storage';
+import { MemoryStore } from '../../helpers/memory-store';
+import { signedInClient } from '../../helpers/simulated-client';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+describe('upload/send: an upload that breaks', () => {
+  const clock = new FastClock(200);
+  let simulator: Simulator;
+  let client: Client;
+  let http: Http;
+  let folder: string;
+  let stages: { stage: UploadStage; progress: UploadProgress }[];
+
+  beforeEach(async () => {
+    simulator = await startSimulator();
+    client = await signedInClient(simulator, { store: new MemoryStore(), clock });
+    http = new Http();
+    folder = await mkdtemp(join(tmpdir(), 'resume-'));
+    stages = [];
+  });
+  afterEach(async () => {
+    await http.close();
+    await client.close();
+    await simulator.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const send = async (source: Source, changes: Partial<UploadOptions> = {}): Promise<Uploaded> => {
+    const store = new MemoryStore();
+    const scope = () => Promise.resolve(['account', 'service', 'workspace'] as const);
+    const uploads = new Uploads({ service: client.service, http, store, clock, scope });
+    const deadline = new Deadline(clock, { ms: 3_600_000 });
+    stages = [];
+    try {
+      return await uploads.send(source, {
+        compress: false,
+        reuse: false,
+        dryRun: false,
+        deadline,
+        onStage: (stage, progress) => stages.push({ stage, progress }),
+        ...changes,
+      });
+    } finally {
+      deadline.end();
+    }
+  };
+  const file = async (bytes: Buffer): Promise<Source> => {
+    const path = join(folder, 'part.gcode');
+    await writeFile(path, bytes);
+    return { kind: 'file', path };
+  };
+  const inMemory = (bytes: Buffer): Source => ({ kind: 'bytes', bytes, name: 'part.gcode' });
+  const stream = (bytes: Buffer, size = 64 * KIB): Source => {
+    const parts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+      bytes.subarray(n * size, (n + 1) * size),
+    );
+    return { kind: 'stream', stream: Readable.from(parts), size: bytes.length, name: 'part.gcode' };
+  };
+  const breakAt = (...bytes: number[]) => {
+    for (const resetAtByte of bytes) simulator.faults.add({ endpoint: 'storagePut', resetAtByte });
+  };
+  const count = (endpoint: 'registerUpload' | 'storagePut') => simulator.requests.count(endpoint);
+  const storedHash = ({ jobId }: Uploaded) => simulator.world.storedJob(jobId ?? '').sha256;
+
+  describe('at a store that can resume', () => {
+    beforeEach(() => simulator.world.setUploadMode('session'));
+
+    for (const [name, source] of [
+      ['a file', file],
+      ['a Buffer', inMemory],
+      ['a stream', stream],
+    ] as const)
+      it(`goes on with ${name} where it broke, at the same address`, async () => {
+        const bytes = randomBytes(3 * MIB);
+        breakAt(MIB);
+        const uploaded = await send(await source(bytes));
+        assert.equal(storedHash(uploaded), sha256(bytes));
+        assert.deepEqual([count('registerUpload'), count('storagePut')], [1, 3], 'broken, question, rest');
+        const sent = stages.map(({ progress }) => progress.bytesSent);
+        assert.deepEqual(
+          sent,
+          [...sent].sort((a, b) => a - b),
+          'progress does not jump back',
+        );
+        assert.equal(stages.filter(({ stage }) => stage === 'registering').length, 1);
+      });
+
+    it('goes on with a compressed file', async () => {
+      const bytes = Buffer.from(randomBytes(MIB).toString('hex'));
+      breakAt(300 * KIB);
+      const uploaded = await send(await file(bytes), { compress: true });
+      assert.equal(count('registerUpload'), 1);
+      const { raw } = uploaded;
+      const answer = await fetch(String(raw?.download_url));
+      assert.deepEqual(gunzipSync(Buffer.from(await answer.arrayBuffer())), bytes);
+    });
+
+    it('goes on as often as it gets on', async () => {
+      const bytes = randomBytes(4 * MIB);
+      breakAt(...Array<number>(12).fill(300 * KIB));
+      assert.equal(storedHash(await send(await file(bytes))), sha256(bytes));
+      assert.equal(count('registerUpload'), 1);
+    });
+
+    it('is given up when it gets no further', async () => {
+      breakAt(...Array<number>(20).fill(100 * KIB));
+      await assert.rejects(send(await file(randomBytes(MIB))), { code: 'UPLOAD_FAILED', message: /try 5/ });
+      assert.equal(count('registerUpload'), 1);
+    });
+
+    it('asks again where the question fails', async () => {
+      const bytes = randomBytes(2 * MIB);
+      breakAt(MIB);
+      simulator.faults.add({ endpoint: 'storagePut', status: 503 });
+      simulator.faults.add({ endpoint: 'storagePut', reset: true });
+      assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
+      assert.deepEqual([count('registerUpload'), count('storagePut')], [1, 5]);
+    });
+
+    it('does not wait for answers that trickle', async () => {
+      const bytes = randomBytes(2 * MIB);
+      breakAt(MIB);
+      simulator.faults.add({ endpoint: 'storagePut', trickle: 50, times: 2 });
+      assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
+      assert.equal(count('registerUpload'), 1);
+    });
+
+    it('begins anew where the session is gone', async () => {
+      const bytes = randomBytes(2 * MIB);
+      for (const status of [404, 410]) {
+        breakAt(MIB);
+        simulator.faults.add({ endpoint: 'storagePut', status });
+        assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
+      }
+      assert.equal(count('registerUpload'), 4);
+    });
+
+    it('begins anew where the store claims to have what was never sent, or says nonsense', async () => {
+      const bytes = randomBytes(9 * MIB);
+      const answers = [
+        { range: `bytes=0-${bytes.length - 1}` },
+        { range: 'bytes=0-8999999' },
+        { range: 'bytes=5-9' },
+        { range: 'yes' },
+        { location: simulator.storageUrl },
+      ];
+      let questions = 0;
+      const storage = await OtherStorage.start((request, response) => {
+        if (request.headers['content-length'] !== '0') {
+          request.once('data', () => request.socket.resetAndDestroy());
+          return;
+        }
+        response.writeHead(308, answers[questions++]).end();
+      });
+      for (const _ of answers) {
+        const set = { 'data.upload_url': `${storage.url}/file` };
+        simulator.faults.add({ endpoint: 'registerUpload', set });
+        assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
+      }
+      await storage.stop();
+      assert.deepEqual([questions, count('registerUpload')], [answers.length, 2 * answers.length]);
+    });
+
+    it('begins anew where the file was changed in between', async () => {
+      const [before, after] = [randomBytes(2 * MIB), randomBytes(2 * MIB)];
+      const source = await file(before);
+      breakAt(MIB);
+      const fault = simulator.faults.add({ endpoint: 'storagePut', status: 503 });
+      const sending = send(source);
+      while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+      await file(after);
+      assert.equal(storedHash(await sending), sha256(after));
+      assert.equal(count('registerUpload'), 2);
+    });
+
+    it('needs no second upload when only the last answer was lost, before or after the store took it all', async () => {
+      const bytes = randomBytes(MIB);
+      breakAt(bytes.length);
+      assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
+      simulator.faults.add({ endpoint: 'storagePut', when: 'after', reset: true });
+      assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
+      assert.equal(count('registerUpload'), 2);
+    });
+
+    it('goes on with the end of a long stream, as far as it is in hand', async () => {
+      const bytes = randomBytes(24 * MIB);
+      breakAt(20 * MIB);
+      assert.equal(storedHash(await send(stream(bytes))), sha256(bytes));
+      assert.equal(count('registerUpload'), 1);
+    });
+  });
+
+  describe('at a store without sessions that takes the question for the file', () => {
+    beforeEach(() => simulator.world.setUploadMode('plain'));
+
+    it('goes up whole at a new address, and the empty file counts for nothing', async () => {
+      const bytes = randomBytes(2 * MIB);
+      breakAt(MIB);
+      const uploaded = await send(await file(bytes));
+      assert.equal(storedHash(uploaded), sha256(bytes));
+      assert.equal(uploaded.raw?.file_size, bytes.length);
+      assert.equal(count('registerUpload'), 2);
+    });
+
+    it('counts for nothing too where the record says that it is there', async () => {
+      const bytes = randomBytes(MIB);
+      breakAt(bytes.length);
+      const said = simulator.faults.add({ endpoint: 'getJob', set: { 'data.status': 'uploading' } });
+      simulator.faults.add({ endpoint: 'getJob', set: { 'data.status': 'uploading' } });
+      simulator.faults.add({ endpoint: 'getJob', set: { 'data.status': 'uploaded' } });
+      const uploaded = await send(inMemory(bytes));
+      assert.equal(said.hits, 1);
+      assert.equal(storedHash(uploaded), sha256(bytes));
+      assert.equal(count('registerUpload'), 2);
+    });
+  });
+
+  it('arrives whole and once from any break, at any store', async () => {
+    const bytes = randomBytes(1_500_000);
+    const breaks = fc.array(
+      fc.record({ at: fc.integer({ min: 0, max: bytes.length }), how: fc.constantFrom('reset', 'lost answer', '503') }),
+      { maxLength: 3 },
+    );
+    const modes = fc.constantFrom('session' as const, 'one-time' as const, 'plain' as const);
+    const sources = fc.constantFrom(file, inMemory, stream);
+    await fc.assert(
+      fc.asyncProperty(modes, sources, breaks, async (mode, source, wanted) => {
+        simulator.faults.clear();
+        simulator.requests.clear();
+        simulator.world.setUploadMode(mode);
+        for (const { at, how } of wanted)
+          simulator.faults.add({
+            endpoint: 'storagePut',
+            ...(how === 'reset'
+              ? { resetAtByte: at }
+              : how === '503'
+                ? { status: 503 }
+                : { when: 'after', reset: true }),
+          });
+        const uploaded = await send(await source(bytes), { reuse: true });
+        assert.equal(storedHash(uploaded), sha256(bytes));
+        assert.equal(uploaded.status, 'uploaded');
+        if (mode === 'session') assert.equal(count('registerUpload'), 1);
+      }),
+      { numRuns: 60 },
+    );
+  }).timeout(60_000);
+
+  it('says what it failed of', async () => {
+    simulator.faults.add({ endpoint: 'storagePut', status: 403, times: 'always' });
+    await assert.rejects(send(inMemory(randomBytes(10))), (error: PrintingError) => {
+      assert.deepEqual([error.code, error.statusCode], ['UPLOAD_FAILED', 403]);
+      return true;
+    });
+  });
+});
