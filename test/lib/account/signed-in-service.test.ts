@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { MockAgent } from 'undici';
 import { readSettings } from '../../../lib/account/settings';
 import { SignedInService } from '../../../lib/account/signed-in-service';
@@ -6,7 +8,7 @@ import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
 import { Deadline } from '../../../lib/time/deadline';
 import type { Credentials } from '../../../lib/sign-in/credentials';
-import { ManualClock } from '../../helpers/manual-clock';
+import { ManualClock, settle } from '../../helpers/manual-clock';
 
 const API = 'https://api.example';
 const AUTH = 'https://auth.example';
@@ -232,6 +234,43 @@ describe('account/signed-in-service', () => {
     assert.deepEqual((await service.call('currentUser', { what: 'the user', deadline: within() })).data, {
       user_id: 'u',
     });
+  });
+
+  it('asks for bytes as they are, so that nothing on the way packs them', async () => {
+    let asked: Record<string, string> = {};
+    agent
+      .get(API)
+      .intercept({ path: CLUSTERS })
+      .reply(({ headers }) => {
+        asked = headers as Record<string, string>;
+        return { statusCode: 200, data: '{"data":[]}' };
+      });
+    await clusters();
+    assert.equal(asked['accept-encoding'], 'identity');
+  });
+
+  it('breaks off an answer that trickles on for ever, and tries again', async () => {
+    let served = 0;
+    const server = createServer((_, response) => {
+      served++;
+      response.writeHead(200, { 'content-type': 'application/json' });
+      // Never silent, never done.
+      const drip = setInterval(() => response.write(' '), 5);
+      response.on('close', () => clearInterval(drip));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const settings = readSettings({ apiUrl, authUrl: AUTH, clientId: 'id', clientSecret: 's' });
+    const http = new Http();
+    service = new SignedInService({ settings, http, clock, credentials });
+    const failed = assert.rejects(clusters(), { code: 'NETWORK', outcome: 'unknown', message: /within a minute/ });
+    while (served === 0) await settle(1);
+    await clock.advance(60_000);
+    await failed;
+    assert.equal(clock.waiting, 0);
+    await http.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
   });
 
   it('counts', async () => {
