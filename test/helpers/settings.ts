@@ -50,7 +50,7 @@ function isRange(value: string): boolean {
     readRange(value, undefined, Date.parse('2026-06-10T12:00:00Z'));
     return true;
   } catch (error) {
-    return /range is empty/.test((error as Error).message);
+    return (error as Error).message.includes('range is empty');
   }
 }
 
