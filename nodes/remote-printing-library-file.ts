@@ -75,7 +75,8 @@ module.exports = (RED: NodeAPI): void => {
 
     const operations: Partial<Record<string, typeof info>> = { upload, info, download, delete: remove };
     const { operation = 'upload' } = definition;
-    workNode(RED, this, { account: definition.account, timeout }, async (msg, send, context) => {
+    const takesPayload = operation === 'upload' && definition.source === 'payload';
+    workNode(RED, this, { account: definition.account, timeout, takesPayload }, async (msg, send, context) => {
       const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
       if (!work) throw new PrintingError('NOT_CONFIGURED', 'The node has no such operation: open it and choose one.');
       const result = await work(msg, context);

@@ -68,7 +68,7 @@ export class Http {
       for await (const part of body as AsyncIterable<Buffer>) {
         size += part.length;
         if (size > LONGEST_TEXT)
-          throw new PrintingError('SERVICE_ERROR', 'The service sent an answer far too long.', { outcome: 'refused' });
+          throw new PrintingError('SERVICE_ERROR', 'The service sent an answer far too long.', { outcome: 'unknown' });
         parts.push(part);
       }
     } catch (error) {

@@ -165,6 +165,18 @@ describe('nodes/library-file', () => {
       await failed(payload({ payload: Readable.from([Buffer.from(MESH)]), fileSize: 1000 }), 'FILE_CHANGED');
     });
 
+    it('lets go of a stream that it could not begin with', async () => {
+      await deploy();
+      for (const [changes, code] of [
+        [{ fileSize: undefined }, 'INVALID_INPUT'],
+        [{ fileSize: 3, jobName: { no: 'text' } }, 'INVALID_INPUT'],
+      ] as const) {
+        const stream = Readable.from([Buffer.from(MESH)]);
+        await failed(payload({ payload: stream, ...changes }), code);
+        assert.ok(stream.destroyed);
+      }
+    });
+
     it('tells a storage that refuses as UPLOAD_FAILED, with the id to look for', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'storagePut', times: 'always', status: 403 });
