@@ -6,7 +6,7 @@ import tseslint from 'typescript-eslint';
 const layers = {
   lib: [
     ['service'],
-    ['time'],
+    ['time', 'events'],
     ['http'],
     ['files', 'state'],
     ['sign-in'],

@@ -25,6 +25,7 @@ import type { Scope } from './state/scope';
 import type { StateStore } from './state/store';
 import { sleep, type Clock } from './time/clock';
 import { Uploads } from './upload/uploads';
+import type { WatchMemory } from './watch/watch-memory';
 import { Watcher, type WatcherReport } from './watch/watcher';
 import { readAllPages } from './watch/cluster-list';
 
@@ -38,6 +39,8 @@ export interface ClientOptions {
   log: { warn(sentence: string): void; info(sentence: string): void };
   /** The service is the pack's own simulator. */
   simulated?: boolean;
+  /** What the watching remembers from one deploy to the next. */
+  memory?: WatchMemory | undefined;
   http?: Http;
 }
 
@@ -68,7 +71,7 @@ export class Client {
   readonly #openOutcomes: OpenOutcomes;
   readonly #closing = new AbortController();
 
-  constructor({ accountId, settings, store, clock, log, simulated = false, http = new Http() }: ClientOptions) {
+  constructor({ accountId, settings, store, clock, log, simulated = false, memory, http = new Http() }: ClientOptions) {
     this.simulated = simulated;
     this.clock = clock;
     this.#settings = settings;
@@ -106,7 +109,8 @@ export class Client {
       store,
       clock,
       signIn: this.credentials,
-      accountId,
+      scope,
+      memory,
       report: (event) => tell(log, event),
       ...(simulated ? { followInterval: 10 } : {}),
     });

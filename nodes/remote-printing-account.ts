@@ -3,6 +3,7 @@ import { readSettings, type AccountConfig } from '../lib/account/settings';
 import { Client } from '../lib/client';
 import { asPrintingError } from '../lib/service/errors';
 import { grantKey } from '../lib/sign-in/grant';
+import { WatchMemory } from '../lib/watch/watch-memory';
 import { isInFlows, type AccountNode } from './shared/account-link';
 import { addAdminEndpoints } from './shared/admin';
 import { runtimeOf } from './shared/runtime';
@@ -25,7 +26,9 @@ module.exports = (RED: NodeAPI): void => {
     const accountId = (this as { _alias?: string })._alias ?? this.id;
     const runtime = runtimeOf(RED);
     const log = { warn: (sentence: string) => this.warn(sentence), info: (sentence: string) => this.log(sentence) };
-    const shared = { accountId, store: runtime.store, clock: runtime.clock, log };
+    const memory = runtime.watching.get(accountId) ?? new WatchMemory();
+    runtime.watching.set(accountId, memory);
+    const shared = { accountId, store: runtime.store, clock: runtime.clock, log, memory };
     let simulated: SimulatedService | undefined;
 
     const open = async (): Promise<Client> => {

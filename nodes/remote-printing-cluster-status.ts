@@ -1,9 +1,9 @@
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
 import type { Client } from '../lib/client';
 import { SHORTEST_INTERVAL } from '../lib/rules/amounts';
-import { asPrintingError, PrintingError } from '../lib/service/errors';
-import type { PrintEvent } from '../lib/watch/events';
-import { parseMilestones } from '../lib/watch/milestones';
+import { parseMilestones } from '../lib/events/milestones';
+import type { PrintEvent } from '../lib/events/print-event';
+import { asPrintingError, type PrintingError } from '../lib/service/errors';
 import type { Round, Watch } from '../lib/watch/watch-types';
 import { clientOf } from './shared/account-link';
 import { clusterStatusText } from './shared/cluster-status-text';
@@ -18,6 +18,12 @@ interface Definition extends NodeDef {
   interval?: number | string;
   send?: string;
   milestones?: string;
+}
+
+/** A poll for messages, and how many of them wait for it. */
+interface Visit {
+  watch: Watch;
+  messages: number;
 }
 
 const DEFAULT_INTERVAL = 60;
@@ -38,30 +44,32 @@ module.exports = (RED: NodeAPI): void => {
     let watched: string | null = null;
     let stopListening: (() => void) | undefined;
     /** Polls for messages that name another cluster than the node's, by that cluster; null: all. */
-    const visits = new Map<string | null, { watch: Watch; round: Promise<Round> }>();
+    const visits = new Map<string | null, Visit>();
 
     /** What output 1 carries: one entry per cluster; for all clusters with parts, so that a Join node can collect them. */
-    const fieldsOf = (client: Client, round: Round, all: boolean, everything: boolean): NodeMessage[] => {
-      const results = round.results.filter((result) => result.status && (everything || result.changed || !onlyChanges));
-      const id = RED.util.generateId();
-      return results.map(({ status: payload, raw, clusterId }, index) => ({
-        // Copies: a flow may change its messages, and the watcher and other nodes go on with these.
-        payload: structuredClone(payload),
-        raw: structuredClone(raw),
-        topic: clusterId,
-        clusterId,
-        ...(client.simulated ? { simulated: true } : {}),
-        ...(all ? { parts: { id, type: 'array' as const, index, count: results.length } } : {}),
-      }));
-    };
+    const fieldsOf = (client: Client, { results, group }: Round): NodeMessage[] =>
+      results.flatMap(({ status: payload, raw, clusterId }, at) => {
+        if (!payload) return [];
+        const parts = group && { id: `${this.id}-${group.id}`, type: 'array', index: group.start + at };
+        return {
+          payload,
+          raw,
+          topic: clusterId,
+          clusterId,
+          ...(client.simulated ? { simulated: true } : {}),
+          ...(parts ? { parts: group.count === null ? parts : { ...parts, count: group.count } } : {}),
+        };
+      });
 
-    const tell = (client: Client, events: PrintEvent[]) => {
+    const sendEvents = (client: Client, events: PrintEvent[]) => {
       if (isClosed()) return;
       for (const event of events) this.send([null, eventMessage(client, event)]);
     };
     const trouble = (error: PrintingError | null) => {
+      // Whose message asked for it is told by that message's end.
+      if (!error || isClosed() || visits.has(error.ids.clusterId ?? null) || visits.has(null)) return;
       // An empty message: without one, Catch nodes would not get it.
-      if (error && !isClosed()) this.error(error, {});
+      this.error(error, {});
     };
 
     const start = async (): Promise<void> => {
@@ -72,14 +80,16 @@ module.exports = (RED: NodeAPI): void => {
       status.simulated = client.simulated;
       const milestones = parseMilestones(definition.milestones ?? '');
       const options = {
+        key: this.id,
         interval,
         milestones,
+        onlyChanges,
         onRound: (round: Round) => {
           if (isClosed()) return;
           show(client, round);
-          for (const fields of fieldsOf(client, round, watched === null, false)) this.send([fields, null]);
+          for (const fields of fieldsOf(client, round)) this.send([fields, null]);
         },
-        onEvents: (events: PrintEvent[]) => tell(client, events),
+        onEvents: (events: PrintEvent[]) => sendEvents(client, events),
         onTrouble: trouble,
       };
       stopListening = client.credentials.onChange(() => showSignIn(client));
@@ -90,8 +100,8 @@ module.exports = (RED: NodeAPI): void => {
       watch = client.watcher.watch({ clusterId: watched, ...options });
     };
     const showSignIn = (client: Client) => {
-      const look = signInText(client.credentials.state);
-      if (look) status.show(look);
+      const text = signInText(client.credentials.state);
+      if (text) status.show(text);
       else if (!watch?.state.lastSuccess)
         status.show({ fill: 'grey', shape: 'ring', key: needsMessage(setting) ? 'idle' : 'polling' });
     };
@@ -117,42 +127,54 @@ module.exports = (RED: NodeAPI): void => {
         return;
       }
       const own = watch && named === watched ? watch : undefined;
-      // Before the watch is resumed: what that polls by itself may make do with a round that is not quite old.
-      const asked = own ? own.poll() : visit(client, named);
-      if (msg.poll === true) watch?.resume();
-      const round = await asked;
-      if (own || !watch) show(client, round, named === null);
       // The received message itself goes on as the first; the others are copies without its payload.
       const copied = { ...msg, payload: undefined };
-      const outgoing = fieldsOf(client, round, named === null, true).map((fields, index) =>
-        Object.assign(index === 0 ? msg : RED.util.cloneMessage(copied), fields),
-      );
-      if (outgoing.length) send([outgoing, null]);
-      if (round.error) throw round.error;
+      let first = true;
+      const answer = (round: Round) => {
+        if (own || !watch) show(client, round, named === null);
+        const outgoing = fieldsOf(client, round).map((fields) => {
+          const message = first ? msg : RED.util.cloneMessage(copied);
+          first = false;
+          return Object.assign(message, fields);
+        });
+        if (outgoing.length) send([outgoing, null]);
+      };
+      // Before the watch is resumed, which takes the poll under way for its first.
+      const asked = own ? own.ask(answer) : visit(client, named, answer);
+      if (msg.poll === true) watch?.resume();
+      const error = await asked;
+      if (error) throw error;
     };
 
-    /** One poll for messages that name their own cluster: those that come meanwhile share it, and its events. */
-    const visit = (client: Client, clusterId: string | null): Promise<Round> => {
-      const underWay = visits.get(clusterId);
-      if (underWay) return underWay.round;
-      const once = client.watcher.watch({
+    /** A poll for a message that names its own cluster, and its events. */
+    const visit = async (client: Client, clusterId: string | null, answer: (round: Round) => void) => {
+      const underWay = visits.get(clusterId) ?? { watch: watchOnce(client, clusterId), messages: 0 };
+      visits.set(clusterId, underWay);
+      underWay.messages++;
+      try {
+        return await underWay.watch.ask(answer);
+      } finally {
+        if (--underWay.messages === 0) {
+          visits.delete(clusterId);
+          underWay.watch.close();
+        }
+      }
+    };
+    const watchOnce = (client: Client, clusterId: string | null): Watch =>
+      client.watcher.watch({
         clusterId,
-        // One poll is all it makes. In a round of all, what is younger than half the interval is not asked for again.
-        interval: clusterId === null ? SHORTEST_INTERVAL : 24 * 60 * 60,
+        interval,
+        paused: true,
         milestones: parseMilestones(definition.milestones ?? ''),
         onRound: () => undefined,
-        // What the node's own watch hears of, it tells itself.
+        // What the node's own watch hears of, it sends itself.
         onEvents: (events) =>
-          tell(client, watch ? events.filter((event) => watched !== null && event.clusterId !== watched) : events),
+          sendEvents(
+            client,
+            watch ? events.filter((event) => watched !== null && event.clusterId !== watched) : events,
+          ),
         onTrouble: () => undefined,
       });
-      const round = once.poll().finally(() => {
-        visits.delete(clusterId);
-        once.close();
-      });
-      visits.set(clusterId, { watch: once, round });
-      return round;
-    };
 
     onInput(this, work, (error) => {
       // A poll that failed shows already, with the time since when.
@@ -163,7 +185,7 @@ module.exports = (RED: NodeAPI): void => {
       closed = true;
       stopListening?.();
       watch?.close();
-      for (const { watch: once } of visits.values()) once.close();
+      for (const visiting of visits.values()) visiting.watch.close();
       status.clear();
     });
   }

@@ -1,46 +1,50 @@
 import type { Service } from '../account/service';
-import type { Cluster } from '../service/cluster';
+import type { EventDraft } from '../events/print-event';
 import type { ClusterStatus } from '../service/cluster-status';
 import type { PrintingError } from '../service/errors';
-import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
-import type { ClusterList } from './cluster-list';
-import type { ClusterPoll } from './cluster-poll';
-import type { Happening, PrintEvent } from './events';
-import type { PollChain, Subscriber } from './poll-chain';
-import type { PollOutcome } from './watch-types';
+import type { CheckpointStore } from './checkpoint-store';
+import type { ClusterList, ListedCluster } from './cluster-list';
+import type { Scheduler } from './scheduler';
+import type { ClusterResult } from './watch-types';
+import type { ScopeMemory, WatchMemory } from './watch-memory';
 
 /** What the polls of one account share. */
 export interface AccountContext {
   readonly service: Service;
-  readonly store: StateStore;
   readonly clock: Clock;
-  readonly accountId: string;
   readonly list: ClusterList;
+  readonly scheduler: Scheduler;
+  readonly checkpoints: CheckpointStore;
+  readonly memory: WatchMemory;
   /** Aborts when the watching ends; late answers are then dropped. */
   readonly signal: AbortSignal;
   readonly random: () => number;
-  readonly usable: () => boolean;
+  /** What is known under the scope of now. Rejects while nobody can tell which that is. */
+  scoped(): Promise<ScopeMemory>;
+  /** Whether a first poll may be made at once: a few may, many are spread. */
+  admit(): boolean;
   outage(clusterId: string | null, error: PrintingError | null): void;
   /** Tells the log of something of our own that failed. */
   fault(clusterId: string | null, thrown: unknown): void;
-  pollOf(clusterId: string): ClusterPoll;
-  /** Hands over what happened on a cluster; true when anybody was told anything. */
-  happened(poll: ClusterPoll, happenings: readonly Happening[]): boolean;
   observed(clusterId: string, status: ClusterStatus): void;
-  /** A watched cluster was found under a new id: those who watch all clusters are told if they don't know. */
-  rebound(previous: string, cluster: Cluster, event: PrintEvent): void;
+  /** A cluster was found under a new id: its subscribers are told and moved. Resolves with a result of the new one. */
+  rebound(clusterId: string, to: ListedCluster): Promise<ClusterResult>;
+  /** The same, where it was told before. */
+  moved(clusterId: string, to: string): Promise<ClusterResult>;
+  /** A poller has nobody left. */
+  idle(clusterId: string): void;
 }
 
-/** Somebody who rides on the polls of a cluster, or of all. */
-export interface Rider extends Subscriber<PollOutcome> {
-  /** True when something of it was told. */
-  tell(happenings: readonly Happening[]): boolean;
-  /** The cluster goes on under another id. */
-  moveTo(poll: ClusterPoll): void;
+/** Somebody who wants to know of a cluster. */
+export interface Subscriber {
+  /** ms. */
+  readonly interval: number;
+  readonly paused: boolean;
+  /** Events are for it: what it was told counts as told. */
+  readonly hears: boolean;
+  /** After every poll; `due` says whether it is this subscriber's turn, and the result then its own. Must not throw. */
+  serve(result: ClusterResult, due: boolean): void;
+  /** True when any of it was an event to this subscriber. */
+  tell(drafts: readonly EventDraft[]): boolean;
 }
-
-export type RiderChain = PollChain<PollOutcome, Rider>;
-
-/** How long a position that nobody touches is kept, ms. */
-export const KEEP_POSITION = 365 * 24 * 3600_000;

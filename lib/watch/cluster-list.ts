@@ -1,28 +1,38 @@
 import { readPages } from '../account/pages';
 import type { Service } from '../account/service';
-import { readCluster, type Cluster } from '../service/cluster';
+import { readCluster, type Cluster, type ClusterIdentity } from '../service/cluster';
+import { PrintingError } from '../service/errors';
 import type { Json } from '../service/wire';
-import type { Clock } from '../time/clock';
+import { sleep, type Clock } from '../time/clock';
 import { underDeadline, type Deadline } from '../time/deadline';
 
-export interface ListedCluster {
-  cluster: Cluster;
-  raw: Json;
+/** What is kept of a cluster that the list has. */
+export interface ListedCluster extends ClusterIdentity {
+  clusterId: string;
+  online: boolean | null;
+  /** The list tells of no other printer, and of none while the cluster is offline. */
+  host: { printerId: string | null; name: string | null } | null;
 }
 
 /** Names and models change rarely: this long a list is good enough for them, ms. */
 const GOOD_FOR = 10 * 60_000;
 /** After a failed reading, names are not asked for again before, ms. */
 const HOLD_OFF = 60_000;
+/** Lists are not read more often than this, however many clusters are suddenly not found, ms. */
+const APART = 2_000;
 /** One reading of all pages, ms. */
 const LONGEST = 120_000;
 
+export type List = ReadonlyMap<string, ListedCluster>;
+
 /** The account's cluster list, read once for all who want it. */
 export class ClusterList {
-  #list: ListedCluster[] | null = null;
-  #readAt = -Infinity;
+  #list: List | null = null;
+  #begunAt = -Infinity;
+  /** When the reading of `#list` began. */
+  #asOf = -Infinity;
   #failedAt = -Infinity;
-  #flight: Promise<ListedCluster[]> | null = null;
+  #flight: { begunAt: number; list: Promise<List> } | null = null;
 
   constructor(
     private readonly service: Service,
@@ -31,36 +41,64 @@ export class ClusterList {
   ) {}
 
   /** The last list read, however old. */
-  get last(): readonly ListedCluster[] {
-    return this.#list ?? [];
+  get last(): List | null {
+    return this.#list;
+  }
+
+  /** The list is another from now on: that of another workspace. */
+  forget(): void {
+    this.#list = null;
+    this.#asOf = -Infinity;
+    this.#failedAt = -Infinity;
   }
 
   /** A list that is at most `maxAge` ms old. Throws what the service's calls throw. */
-  read(maxAge: number): Promise<ListedCluster[]> {
-    if (this.#list && this.clock.monotonic() - this.#readAt < maxAge) return Promise.resolve(this.#list);
-    this.#flight ??= this.#read().finally(() => (this.#flight = null));
-    return this.#flight;
+  read(maxAge: number): Promise<List> {
+    if (this.#list && this.clock.monotonic() - this.#asOf < maxAge) return Promise.resolve(this.#list);
+    return this.#flight?.list ?? this.#begin();
+  }
+
+  /** A list whose reading began after this call. */
+  async readAnew(): Promise<List> {
+    const now = this.clock.monotonic();
+    const wait = this.#begunAt + APART - now;
+    if (wait > 0) await sleep(this.clock, wait, this.signal);
+    if (this.#asOf > now && this.#list) return this.#list;
+    if (this.#flight && this.#flight.begunAt >= now) return this.#flight.list;
+    await this.#flight?.list.catch(() => undefined);
+    return this.#flight?.list ?? this.#begin();
   }
 
   /** What the list says of a cluster; null where it does not know it or can't be read now. */
-  async find(clusterId: string): Promise<ListedCluster | null> {
-    const held = this.#list?.find(({ cluster }) => cluster.clusterId === clusterId) ?? null;
-    if (this.clock.monotonic() - this.#failedAt < HOLD_OFF) return held;
+  async find(clusterId: string, deadline?: Deadline): Promise<ListedCluster | null> {
+    const known = this.#list?.get(clusterId) ?? null;
+    const now = this.clock.monotonic();
+    if (now - this.#failedAt < HOLD_OFF || (this.#list && now - this.#asOf < GOOD_FOR)) return known;
     try {
-      return (await this.read(GOOD_FOR)).find(({ cluster }) => cluster.clusterId === clusterId) ?? null;
+      const reading = this.read(GOOD_FOR);
+      return (await (deadline ? deadline.wait(reading) : reading)).get(clusterId) ?? null;
     } catch {
-      return held;
+      deadline?.throwIfOver();
+      return known;
     }
   }
 
-  async #read(): Promise<ListedCluster[]> {
+  #begin(): Promise<List> {
+    const begunAt = this.clock.monotonic();
+    this.#begunAt = begunAt;
+    const list = this.#read(begunAt).finally(() => (this.#flight = null));
+    this.#flight = { begunAt, list };
+    return list;
+  }
+
+  async #read(begunAt: number): Promise<List> {
     try {
       const list = await underDeadline(this.clock, { ms: LONGEST, parent: this.signal }, (deadline) =>
         readAllPages(this.service, deadline),
       );
-      this.#list = list;
-      this.#readAt = this.clock.monotonic();
-      return list;
+      this.#list = new Map(list.map(({ cluster }) => [cluster.clusterId, listed(cluster)]));
+      this.#asOf = begunAt;
+      return this.#list;
     } catch (error) {
       this.#failedAt = this.clock.monotonic();
       throw error;
@@ -68,12 +106,37 @@ export class ClusterList {
   }
 }
 
-/** The whole list, each cluster once. Throws what `readPages` throws. */
-export async function readAllPages(service: Service, deadline: Deadline): Promise<ListedCluster[]> {
-  const found = new Map<string, ListedCluster>();
-  for (const raw of await readPages(service, 'clusters', { what: 'the cluster list', deadline })) {
+const listed = ({
+  clusterId,
+  name,
+  hostGuid,
+  model,
+  authorized,
+  online,
+  printers: [host],
+}: Cluster): ListedCluster => ({
+  clusterId,
+  name,
+  hostGuid,
+  model,
+  authorized,
+  online,
+  host: host ? { printerId: host.printerId, name: host.name } : null,
+});
+
+/** The whole list, each cluster once. Throws what `readPages` throws, and SERVICE_ERROR for entries that are no clusters. */
+export async function readAllPages(service: Service, deadline: Deadline): Promise<{ cluster: Cluster; raw: Json }[]> {
+  const found = new Map<string, { cluster: Cluster; raw: Json }>();
+  const entries = await readPages(service, 'clusters', { what: 'the cluster list', deadline });
+  for (const raw of entries) {
     const cluster = readCluster(raw);
     if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });
   }
+  if (entries.length > 0 && found.size === 0)
+    throw new PrintingError(
+      'SERVICE_ERROR',
+      'The service answered the cluster list with something else: try again later.',
+      { outcome: 'unknown' },
+    );
   return [...found.values()];
 }

@@ -1,31 +1,34 @@
+import { judge } from '../events/job-ends';
+import { copyOf } from '../events/job-edges';
+import type { EndType } from '../events/print-event';
 import type { PrintJob } from '../service/print-job';
 import { underDeadline } from '../time/deadline';
-import type { AccountContext, Rider } from './account-context';
-import type { ClusterPoll } from './cluster-poll';
-import { judge } from './job-ends';
+import type { AccountContext, Subscriber } from './account-context';
 import { readOwnRecord } from './own-record';
-import type { EndType } from './events';
-import type { Followed, FollowOptions, PollOutcome } from './watch-types';
+import type { Poller } from './poller';
+import type { ClusterResult, Followed, FollowOptions } from './watch-types';
 
 /** A job that no list shows so long after the start is asked for by itself, ms. New jobs take a while to be listed. */
 const PATIENCE = 120_000;
+const LONGEST = 30_000;
 
 interface Target extends FollowOptions {
-  poll: ClusterPoll;
+  poller: Poller;
   clusterJobId: string;
   /** ms. */
   interval: number;
   closed: () => void;
 }
 
-/** Rides on a cluster's polls until one job has ended. */
-export class Follow implements Rider {
+/** Looks at a cluster's polls until one job has ended. */
+export class Follow implements Subscriber {
+  readonly hears = false;
   readonly paused = false;
   readonly interval: number;
   readonly ended: Promise<Followed>;
 
   readonly #since: number;
-  #poll: ClusterPoll;
+  #poller: Poller;
   #over = false;
   #asking = false;
   #resolve!: (followed: Followed) => void;
@@ -36,7 +39,7 @@ export class Follow implements Rider {
     private readonly account: AccountContext,
   ) {
     this.interval = target.interval;
-    this.#poll = target.poll;
+    this.#poller = target.poller;
     this.#since = account.clock.monotonic();
     this.ended = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -51,10 +54,10 @@ export class Follow implements Rider {
     }
   }
 
-  /** An end that was told long ago takes no poll to know. */
+  /** An end that is known takes no poll. */
   async #begin(): Promise<void> {
-    await this.#poll.load();
-    if (!this.#look() && !this.#over) this.#poll.chain.add(this);
+    await this.#poller.load();
+    if (!this.#hasEnded() && !this.#over) this.#poller.add(this);
   }
 
   /** Gives up, for `reason`. */
@@ -62,14 +65,14 @@ export class Follow implements Rider {
     if (this.#leave()) this.#reject(reason);
   }
 
-  serve({ results: [result] }: PollOutcome): void {
-    if (this.#look() || !result) return;
+  serve({ status, error }: ClusterResult): void {
+    if (this.#hasEnded()) return;
     const { clusterJobId } = this.target;
-    const job = result.error ? undefined : result.status?.jobs.find((entry) => entry.clusterJobId === clusterJobId);
+    const job = error ? undefined : status?.jobs.find((entry) => entry.clusterJobId === clusterJobId);
     if (job) return this.#progress(job);
-    // Once listed, the position decides what became of it.
-    if (this.#poll.position?.jobs.some(({ id }) => id === clusterJobId)) return;
-    if (result.error && result.error.code !== 'NOT_FOUND') return;
+    // Once listed, the polls decide what became of it.
+    if (this.#poller.isOpen(clusterJobId)) return;
+    if (error && error.code !== 'NOT_FOUND') return;
     if (this.account.clock.monotonic() - this.#since >= PATIENCE) void this.#ask();
   }
 
@@ -77,18 +80,17 @@ export class Follow implements Rider {
     return false;
   }
 
-  moveTo(poll: ClusterPoll): void {
-    this.#poll = poll;
-    poll.chain.add(this);
+  moveTo(poller: Poller): void {
+    this.#poller = poller;
+    poller.add(this, { known: true });
   }
 
   readonly #abort = () => this.cancel(this.target.signal?.reason as Error);
 
-  /** Whether the end is known. */
-  #look(): boolean {
-    const end = this.#poll.position?.ended.find(({ id }) => id === this.target.clusterJobId);
+  #hasEnded(): boolean {
+    const end = this.#poller.endOf(this.target.clusterJobId);
     if (end) this.#end(end.type, end.job);
-    return end !== undefined;
+    return end !== null;
   }
 
   async #ask(): Promise<void> {
@@ -96,8 +98,9 @@ export class Follow implements Rider {
     this.#asking = true;
     try {
       const { service, signal, clock } = this.account;
-      const answer = await underDeadline(clock, { ms: 60_000, parent: signal }, (deadline) =>
-        readOwnRecord(service, this.#poll.clusterId, this.target.clusterJobId, deadline),
+      const { clusterJobId } = this.target;
+      const answer = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
+        readOwnRecord(service, this.#poller.clusterId, clusterJobId, deadline),
       );
       const verdict = judge({ active: undefined, past: undefined, known: undefined, absenceCounts: true }, answer);
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);
@@ -112,14 +115,14 @@ export class Follow implements Rider {
   #progress(job: PrintJob): void {
     if (this.#over) return;
     try {
-      this.target.onProgress?.(job);
+      this.target.onProgress?.(copyOf(job));
     } catch (thrown) {
-      this.account.fault(this.#poll.clusterId, thrown);
+      this.account.fault(this.#poller.clusterId, thrown);
     }
   }
 
   #end(type: EndType, job: PrintJob | null): void {
-    if (this.#leave()) this.#resolve({ outcome: OUTCOMES[type], job });
+    if (this.#leave()) this.#resolve({ outcome: OUTCOMES[type], job: job && copyOf(job) });
   }
 
   /** False when it was left already. */
@@ -127,7 +130,7 @@ export class Follow implements Rider {
     if (this.#over) return false;
     this.#over = true;
     this.target.signal?.removeEventListener('abort', this.#abort);
-    this.#poll.chain.remove(this);
+    this.#poller.remove(this);
     this.target.closed();
     return true;
   }

@@ -1,34 +1,32 @@
-import type { Rider } from './account-context';
-import type { ClusterPoll } from './cluster-poll';
+import type { Subscriber } from './account-context';
+import type { Poller } from './poller';
 
-/** Keeps a cluster polled though nobody watches it. */
-export class Hold implements Rider {
+/** Keeps a cluster polled, wherever it moves, and wants nothing of it. */
+export class Hold implements Subscriber {
+  readonly hears = false;
   readonly paused = false;
-  #poll: ClusterPoll;
 
-  /** `interval` in ms. */
   constructor(
-    poll: ClusterPoll,
+    private poller: Poller,
     readonly interval: number,
   ) {
-    this.#poll = poll;
-    poll.chain.add(this);
+    poller.add(this);
   }
 
   serve(): void {
-    // Whoever wants what was read listens to observations.
+    // Who holds it listens to all observations.
   }
 
   tell(): boolean {
     return false;
   }
 
-  moveTo(poll: ClusterPoll): void {
-    this.#poll = poll;
-    poll.chain.add(this);
+  moveTo(poller: Poller): void {
+    this.poller = poller;
+    poller.add(this, { known: true });
   }
 
   end(): void {
-    this.#poll.chain.remove(this);
+    this.poller.remove(this);
   }
 }

@@ -1,14 +1,14 @@
 import type { Service } from '../account/service';
+import type { JobAnswer } from '../events/job-ends';
 import { asPrintingError } from '../service/errors';
 import { readPrintJob } from '../service/print-job';
 import { record, text } from '../service/wire';
 import type { Deadline } from '../time/deadline';
-import type { JobAnswer } from './job-ends';
 
 /** Refusals that another try would get as well. */
 const FINAL = ['NOT_FOUND', 'FORBIDDEN', 'INVALID_INPUT'];
 
-/** Asks for a job's own record (interface, endpoint 11). Rejects only when the deadline is over. */
+/** Asks for a job's own record (interface, endpoint 11). Rejects only when the deadline's parents ended it. */
 export async function readOwnRecord(
   service: Service,
   clusterId: string,
@@ -21,9 +21,12 @@ export async function readOwnRecord(
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null);
     if (!wire) return 'unanswered';
     const job = readPrintJob(wire, clusterId);
-    return { job: { ...job, clusterJobId: job.clusterJobId ?? clusterJobId }, coarse: text(wire.state) };
+    return {
+      job: { ...job, clusterJobId: job.clusterJobId ?? clusterJobId },
+      coarse: text(wire.state),
+      deleted: text(wire.deleted_at) !== null,
+    };
   } catch (thrown) {
-    deadline.throwIfOver();
     return FINAL.includes(asPrintingError(thrown).code) ? 'gone' : 'unanswered';
   }
 }

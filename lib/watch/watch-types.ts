@@ -1,18 +1,23 @@
 import type { Service } from '../account/service';
-import type { SignInWatch } from '../sign-in/sign-in-state';
+import type { PrintEvent } from '../events/print-event';
 import type { ClusterStatus } from '../service/cluster-status';
 import type { PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
+import type { SignInWatch } from '../sign-in/sign-in-state';
+import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
-import type { PrintEvent } from './events';
+import type { WatchMemory } from './watch-memory';
 
 export interface WatcherOptions {
   service: Service;
   store: StateStore;
   clock: Clock;
   signIn: SignInWatch;
-  accountId: string;
+  /** What the checkpoints belong to now. */
+  scope: CurrentScope;
+  /** What outlives deploys. Default: nothing does. */
+  memory?: WatchMemory | undefined;
   random?: () => number;
   /** For the log: each outage once when it begins and once when it ends, and what failed inside. */
   report?: (event: WatcherReport) => void;
@@ -30,53 +35,58 @@ export interface WatcherReport {
 /** What one poll brought for one cluster. */
 export interface ClusterResult {
   clusterId: string;
-  /** Last known figures with `stale: true` where the poll failed; null where there never were any. */
+  /** Last known figures with `stale: true` where they could not be read; null where there never were any. */
   status: ClusterStatus | null;
-  /** The status answer's own `data`; null where none was read since the start. */
+  /** The status answer's own `data`; null with figures of before. */
   raw: unknown;
   error: PrintingError | null;
 }
 
-/** What one poll brought: one result for a watched cluster, one for each cluster of the account. */
-export interface PollOutcome {
-  results: ClusterResult[];
-  /** Why the cluster list could not be read. */
-  listError: PrintingError | null;
-}
-
-/** A poll as one watch sees it. `changed` leaves out what is no news (reference 3.1, `send`). */
+/** What goes out at once: the result of one cluster, or several of a group. The receiver may keep and change them. */
 export interface Round {
-  results: (ClusterResult & { changed: boolean })[];
+  results: ClusterResult[];
+  /** Where all clusters are watched: which group this belongs to, and how far it is. */
+  group: { id: string; start: number; count: number | null } | null;
   /** The first failure in it. */
   error: PrintingError | null;
-  changed: boolean;
 }
 
 export interface WatchOptions {
+  /** Names the watch over deploys: one that is known goes on in its turn. */
+  key?: string | undefined;
   /** Null: all clusters of the account. */
   clusterId: string | null;
   /** Seconds; at least 10. */
   interval: number;
   milestones: readonly number[];
-  /** After each poll in this watch's turn, but for those it asked for itself. */
+  /** Leaves out what is no news (reference 3.1, `send`). Default false. */
+  onlyChanges?: boolean | undefined;
+  /** No regular polls yet. Default false. */
+  paused?: boolean | undefined;
+  /** In this watch's turn; for all clusters once per interval, a large group in several parts. */
   onRound(round: Round): void;
   /** Whenever something happened, whoever polled. Never empty. */
   onEvents(events: PrintEvent[]): void;
-  /** Once when an outage begins (for each cluster of a round), and null once all is well again. */
+  /** Once when an outage begins (for each cluster), and null once all is well again. */
   onTrouble(error: PrintingError | null): void;
 }
 
 export interface WatchState {
   paused: boolean;
-  /** Wall time of the last poll without any failure, ms. */
+  /** Wall time of the last poll after which nothing was amiss, ms. */
   lastSuccess: number | null;
   trouble: { error: PrintingError; since: number } | null;
+  /** Clusters known, and how many of them are online. */
+  clusters: { total: number; online: number };
 }
 
 export interface Watch {
   readonly state: WatchState;
-  /** Polls at once, even while paused. Never rejects: failures are in the round. */
-  poll(): Promise<Round>;
+  /**
+   * Polls at once, even while paused, and hands over everything; resolves with the first failure. An outage that is met
+   * so is not told by `onTrouble` as well.
+   */
+  ask(deliver: (round: Round) => void): Promise<PrintingError | null>;
   /** Ends this watch's regular polls; events that others' polls bring still arrive. */
   pause(): void;
   /** Polls at once, then regularly again. */

@@ -1,112 +1,153 @@
-import type { Cluster } from '../service/cluster';
+import type { EventDraft } from '../events/print-event';
+import { reboundEvent, type Rebound } from '../events/list-changes';
 import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, PrintingError } from '../service/errors';
-import type { AccountContext } from './account-context';
-import { ClusterList } from './cluster-list';
-import { ClusterPoll } from './cluster-poll';
-import type { Happening, PrintEvent } from './events';
+import { isoTime } from '../time/clock';
+import type { AccountContext, Subscriber } from './account-context';
+import { CheckpointStore } from './checkpoint-store';
+import { ClusterList, type ListedCluster } from './cluster-list';
+import { ClusterWatch, type WatchSurroundings } from './cluster-watch';
+import { FarmWatch } from './farm-watch';
+import { FirstPolls } from './first-polls';
 import { Follow } from './follow';
 import { Hold } from './hold';
-import { intervalOf } from './next-poll';
-import { RoundPoll } from './round-poll';
-import { OneWatch } from './watch';
-import type { Followed, FollowOptions, Watch, WatcherOptions, WatcherReport, WatchOptions } from './watch-types';
+import { ListPoller } from './list-poller';
+import { Poller } from './poller';
+import { Scheduler } from './scheduler';
+import { intervalOf } from './turns';
+import type {
+  ClusterResult,
+  Followed,
+  FollowOptions,
+  Watch,
+  WatcherOptions,
+  WatcherReport,
+  WatchOptions,
+} from './watch-types';
+import { WatchMemory, type ScopeMemory } from './watch-memory';
 
 export type * from './watch-types';
 
 export type ObservationListener = (clusterId: string, status: ClusterStatus) => void;
 
 /**
- * All watching of one account: however many nodes look at a cluster, one request per poll serves them, and its events
- * are drawn once, from a position that outlives restarts (reference 3.1, 3.3, 6).
+ * All watching of one account: however many nodes watch a cluster, one request per poll serves them, and its events are
+ * made once, from a checkpoint that outlives restarts (reference 3.1, 3.3, 6; ADR 8).
  */
 export class Watcher {
+  /** The account's clusters, for whoever needs to know one. */
+  readonly clusterList: ClusterList;
   readonly #options: WatcherOptions;
-  readonly #context: AccountContext;
-  readonly #rounds: RoundPoll;
-  readonly #polls = new Map<string, ClusterPoll>();
+  readonly #account: AccountContext;
+  readonly #scheduler: Scheduler;
+  readonly #checkpoints: CheckpointStore;
+  readonly #memory: WatchMemory;
+  readonly #list: ListPoller;
+  readonly #pollers = new Map<string, Poller>();
+  readonly #watches = new Set<Watch>();
   readonly #follows = new Set<Follow>();
   readonly #listeners = new Set<ObservationListener>();
   readonly #closing = new AbortController();
   readonly #endSignIn: () => void;
+  #scope: ScopeMemory | null = null;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
-    const { service, store, clock, signIn, accountId } = options;
+    const { service, store, clock, signIn } = options;
     const { signal } = this.#closing;
-    this.#context = {
-      service,
-      store,
+    this.#memory = options.memory ?? new WatchMemory();
+    this.#checkpoints = new CheckpointStore(store, clock, (thrown) => this.#fault(null, thrown));
+    this.clusterList = new ClusterList(service, clock, signal);
+    this.#scheduler = new Scheduler({
       clock,
-      accountId,
-      list: new ClusterList(service, clock, signal),
+      usable: () => this.#usable(),
+      onJump: () => this.#pollers.forEach((poller) => poller.spread()),
+    });
+    const firstPolls = new FirstPolls(clock);
+    this.#account = {
+      service,
+      clock,
+      list: this.clusterList,
+      scheduler: this.#scheduler,
+      checkpoints: this.#checkpoints,
+      memory: this.#memory,
       signal,
       random: options.random ?? Math.random,
-      usable: () => signIn.state === 'signed-in' || signIn.state === 'unchecked',
+      scoped: () => this.#scoped(),
+      admit: () => firstPolls.admit(),
       outage: (clusterId, error) =>
         this.#report(error ? { kind: 'outage', clusterId, error } : { kind: 'recovered', clusterId }),
-      fault: (clusterId, thrown) => this.#report({ kind: 'fault', clusterId, error: asPrintingError(thrown) }),
-      pollOf: (clusterId) => this.#pollOf(clusterId),
-      happened: (poll, happenings) => this.#happened(poll, happenings),
-      observed: (clusterId, status) => this.#observed(clusterId, status),
-      rebound: (previous: string, cluster: Cluster, event: PrintEvent) =>
-        this.#rounds.rebound(previous, cluster, event),
+      fault: (clusterId, thrown) => this.#fault(clusterId, thrown),
+      observed: (clusterId, status) => {
+        for (const listener of this.#listeners) this.#guard(() => listener(clusterId, status));
+      },
+      rebound: (clusterId, to) => this.#rebound({ previous: clusterId, cluster: to }),
+      moved: (clusterId, to) => this.#moved(clusterId, to),
+      idle: (clusterId) => this.#drop(clusterId),
     };
-    this.#rounds = new RoundPoll(this.#context);
-    let usable = this.#context.usable();
-    this.#endSignIn = signIn.onChange(() => {
-      const before = usable;
-      usable = this.#context.usable();
-      if (usable !== before) this.#chains().forEach((chain) => chain.wake());
-    });
+    this.#list = new ListPoller(this.#account, (rebound) => this.#rebound(rebound));
+    this.#endSignIn = signIn.onChange(() => this.#wake());
   }
 
-  /** Watches a cluster, or all; polls at once. */
+  /** Watches a cluster, or all. */
   watch(options: WatchOptions): Watch {
     this.#closing.signal.throwIfAborted();
-    const chain = options.clusterId === null ? this.#rounds.chain : this.#pollOf(options.clusterId).chain;
-    const watch = new OneWatch(options, {
+    const { key, clusterId } = options;
+    const known = key !== undefined && this.#memory.watches.get(key) === clusterId;
+    if (key !== undefined) this.#memory.watches.set(key, clusterId);
+    const around: WatchSurroundings = {
       clock: this.#options.clock,
-      chain,
       guard: (callback) => this.#guard(callback),
-      closed: () => this.#left(),
-      signal: this.#closing.signal,
-    });
-    chain.add(watch);
+      closed: (watch) => this.#watches.delete(watch),
+    };
+    const watch =
+      clusterId === null
+        ? this.#watchFarm(options, known, around)
+        : this.#watchCluster(clusterId, options, known, around);
+    this.#watches.add(watch);
+    return watch;
+  }
+
+  #watchCluster(clusterId: string, options: WatchOptions, known: boolean, around: WatchSurroundings): Watch {
+    const poller = this.#pollerOf(clusterId);
+    const watch = new ClusterWatch(options, poller, around);
+    poller.add(watch, { known });
+    return watch;
+  }
+
+  #watchFarm(options: WatchOptions, known: boolean, around: WatchSurroundings): Watch {
+    const list = this.#list;
+    const pollerOf = (clusterId: string) => this.#pollerOf(clusterId);
+    const watch = new FarmWatch(options, { ...around, known, list, pollerOf, usable: () => this.#usable() });
+    list.add(watch);
     return watch;
   }
 
   /**
    * Waits for a print's end, on the polls that are made anyway. Rejects with the signal's reason, or when the watching
-   * ends. An end that was told long ago resolves at once.
+   * ends. An end that is known resolves at once.
    */
   follow(clusterId: string, clusterJobId: string, options: FollowOptions = {}): Promise<Followed> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason as Error);
     const follow: Follow = new Follow(
       {
         ...options,
-        poll: this.#pollOf(clusterId),
+        poller: this.#pollerOf(clusterId),
         clusterJobId,
-        interval: intervalOf(this.#options.followInterval ?? 60),
-        closed: () => {
-          queueMicrotask(() => this.#follows.delete(follow));
-          this.#left();
-        },
+        interval: this.#followInterval,
+        closed: () => queueMicrotask(() => this.#follows.delete(follow)),
       },
-      this.#context,
+      this.#account,
     );
     this.#follows.add(follow);
     return follow.ended;
   }
 
-  /** Keeps a cluster polled though nobody watches it; the returned function ends that. */
+  /** Keeps a cluster polled though nobody watches it, for those who listen to observations; the returned function ends that. */
   hold(clusterId: string): () => void {
     if (this.#closing.signal.aborted) return () => undefined;
-    const hold = new Hold(this.#pollOf(clusterId), intervalOf(this.#options.followInterval ?? 60));
-    return () => {
-      hold.end();
-      this.#left();
-    };
+    const hold = new Hold(this.#pollerOf(clusterId), this.#followInterval);
+    return () => hold.end();
   }
 
   /** Calls `listener` after each status that was read, whoever wanted it; the returned function ends that. */
@@ -115,50 +156,140 @@ export class Watcher {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Ends everything: timers, calls, follows. Resolves when the last position is written; never rejects. */
+  /** Ends everything: timers, calls, follows. Resolves when the last checkpoint is written; never rejects. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     const reason = new PrintingError('NOT_CONFIGURED', 'The account was closed meanwhile: deploy it again and repeat.');
     this.#closing.abort(reason);
     this.#endSignIn();
-    this.#chains().forEach((chain) => chain.close());
+    this.#scheduler.close();
+    for (const watch of [...this.#watches]) watch.close();
     this.#follows.forEach((follow) => follow.cancel(reason));
     this.#listeners.clear();
-    await Promise.all([this.#rounds, ...this.#polls.values()].map((poll) => poll.settled()));
+    if (this.#scope)
+      for (const [clusterId, memory] of this.#scope.clusters)
+        if (memory.dirty && memory.checkpoint) this.#checkpoints.write(this.#scope, clusterId, memory);
+    await this.#checkpoints.close();
   }
 
-  #pollOf(clusterId: string): ClusterPoll {
-    const poll = this.#polls.get(clusterId) ?? new ClusterPoll(clusterId, this.#context);
-    this.#polls.set(clusterId, poll);
-    return poll;
+  get #followInterval(): number {
+    return intervalOf(this.#options.followInterval ?? 60);
   }
 
-  #chains() {
-    return [this.#rounds.chain, ...[...this.#polls.values()].map(({ chain }) => chain)];
+  #usable(): boolean {
+    return this.#options.signIn.usable;
   }
 
-  #happened(poll: ClusterPoll, happenings: readonly Happening[]): boolean {
-    const riders = [...poll.chain.subscribers, ...this.#rounds.chain.subscribers];
-    return riders.map((rider) => rider.tell(happenings)).some((told) => told);
+  /** A sign-in changed: who waited in vain needs to wait no more. */
+  #wake(): void {
+    if (this.#usable()) {
+      this.#list.wake();
+      this.#pollers.forEach((poller) => poller.wake());
+    }
+    this.#scheduler.wake();
   }
 
-  #observed(clusterId: string, status: ClusterStatus): void {
-    for (const listener of this.#listeners) this.#guard(() => listener(clusterId, status));
+  async #scoped(): Promise<ScopeMemory> {
+    const scope = this.#memory.scope(await this.#options.scope());
+    if (this.#scope && this.#scope !== scope) {
+      this.clusterList.forget();
+      this.#list.wake({ anew: true });
+    }
+    this.#scope = scope;
+    return scope;
   }
 
-  /** Somebody left: what nobody watches any more will be caught up with later. */
-  #left(): void {
-    if (this.#rounds.chain.subscribers.length > 0) return;
-    this.#rounds.rest();
-    for (const poll of this.#polls.values()) if (poll.chain.subscribers.length === 0) poll.rest();
+  #pollerOf(clusterId: string): Poller {
+    const poller = this.#pollers.get(clusterId) ?? new Poller(clusterId, this.#account);
+    this.#pollers.set(clusterId, poller);
+    return poller;
+  }
+
+  #drop(clusterId: string): void {
+    const poller = this.#pollers.get(clusterId);
+    if (!poller) return;
+    this.#pollers.delete(clusterId);
+    this.#scheduler.remove(poller);
+    const memory = this.#scope?.clusters.get(clusterId);
+    if (!memory?.status && !memory?.checkpoint && !memory?.movedTo) this.#memory.forget(clusterId);
+  }
+
+  /** The same machine under a new id: everybody hears of it once, and its checkpoint goes along. */
+  async #rebound({ previous, cluster }: Rebound<ListedCluster>): Promise<ClusterResult> {
+    const scope = await this.#scoped();
+    const [from, to] = [scope.of(previous), scope.of(cluster.clusterId)];
+    await this.#checkpoints.load(scope, previous, from);
+    await this.#checkpoints.load(scope, cluster.clusterId, to);
+    if (from.movedTo !== cluster.clusterId && this.#tellRebound(previous, cluster, from.late)) {
+      to.movedTo = null;
+      if (!to.checkpoint && from.checkpoint) {
+        to.checkpoint = from.checkpoint;
+        to.status ??= from.status;
+        to.late = from.late;
+      }
+      from.checkpoint = null;
+      from.movedTo = cluster.clusterId;
+      if (to.checkpoint) this.#checkpoints.write(scope, cluster.clusterId, to);
+      this.#checkpoints.write(scope, previous, from);
+      this.#replaceListed(scope, previous, cluster);
+    }
+    return this.#moved(previous, cluster.clusterId);
+  }
+
+  /** False where nobody is there to hear it. */
+  #tellRebound(previous: string, cluster: ListedCluster, late: boolean): boolean {
+    const event = reboundEvent(previous, cluster, { at: isoTime(this.#options.clock.now()), late });
+    const draft: EventDraft = { event };
+    const farm = this.#list.tell([event]);
+    const singles = this.#pollers.get(previous)?.subscribers.filter((one) => !(one instanceof FarmWatch)) ?? [];
+    return singles.map((subscriber) => subscriber.tell([draft])).some((told) => told) || farm;
+  }
+
+  #replaceListed(scope: ScopeMemory, previous: string, { clusterId, hostGuid, name }: ListedCluster): void {
+    const { checkpoint } = scope.list;
+    if (!checkpoint?.known.some((known) => known.clusterId === previous)) return;
+    const others = checkpoint.known.filter((known) => known.clusterId !== previous && known.clusterId !== clusterId);
+    scope.list.checkpoint = { ...checkpoint, known: [...others, { clusterId, hostGuid, name }] };
+    this.#checkpoints.writeList(scope, scope.list.checkpoint);
+  }
+
+  /** Who asked for one id goes on with the other. */
+  async #moved(clusterId: string, movedTo: string): Promise<ClusterResult> {
+    const next = this.#pollerOf(await this.#lastOf(clusterId, movedTo));
+    const poller = this.#pollers.get(clusterId);
+    for (const subscriber of poller?.subscribers ?? []) {
+      poller?.remove(subscriber);
+      if (isMovable(subscriber)) subscriber.moveTo(next, clusterId);
+    }
+    return next.askNow();
+  }
+
+  /** The end of the way from one id to the next; one that leads back is left where it began. */
+  async #lastOf(clusterId: string, movedTo: string): Promise<string> {
+    const scope = await this.#scoped();
+    const passed = new Set([clusterId]);
+    for (let id = movedTo; ;) {
+      const memory = scope.of(id);
+      await this.#checkpoints.load(scope, id, memory);
+      if (memory.movedTo === null || passed.has(memory.movedTo)) {
+        memory.movedTo = null;
+        return id;
+      }
+      passed.add(id);
+      id = memory.movedTo;
+    }
   }
 
   #guard(callback: () => void): void {
     try {
       callback();
     } catch (thrown) {
-      this.#context.fault(null, thrown);
+      this.#fault(null, thrown);
     }
+  }
+
+  #fault(clusterId: string | null, thrown: unknown): void {
+    this.#report({ kind: 'fault', clusterId, error: asPrintingError(thrown) });
   }
 
   #report(event: WatcherReport): void {
@@ -169,3 +300,8 @@ export class Watcher {
     }
   }
 }
+
+/** All of them are. */
+type Movable = Subscriber & { moveTo(poller: Poller, previous: string): void };
+
+const isMovable = (subscriber: Subscriber): subscriber is Movable => 'moveTo' in subscriber;

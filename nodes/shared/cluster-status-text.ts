@@ -16,8 +16,8 @@ export function clusterStatusText(state: WatchState | undefined, round: Round | 
   if (!round) return { fill: 'grey', shape: 'ring', key: 'polling' };
   const clusters = round.results.flatMap(({ status }) => status ?? []);
   if (!all && clusters[0]) return oneClusterText(clusters[0]);
-  const online = clusters.filter((cluster) => cluster.online !== false).length;
-  const values = { online: String(online), total: String(clusters.length) };
+  const online = state?.clusters.online ?? clusters.filter((cluster) => cluster.online !== false).length;
+  const values = { online: String(online), total: String(state?.clusters.total ?? clusters.length) };
   return { fill: online ? 'green' : 'grey', shape: online ? 'dot' : 'ring', key: 'clusters', values };
 }
 

@@ -10,6 +10,7 @@ import { InsistentStore } from '../../lib/state/insistent-store';
 import type { StateStore } from '../../lib/state/store';
 import { Upkeep } from '../../lib/state/upkeep';
 import { systemClock, type Clock } from '../../lib/time/clock';
+import type { WatchMemory } from '../../lib/watch/watch-memory';
 
 /** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
 export interface Runtime {
@@ -18,6 +19,8 @@ export interface Runtime {
   userDir: string;
   store: StateStore;
   upkeep: Upkeep;
+  /** What the watching of each account remembers from one deploy to the next. */
+  watching: Map<string, WatchMemory>;
   /** For sign-ins, which may come before any account is deployed. */
   http: Http;
   endpoint: TokenEndpoint;
@@ -57,6 +60,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     userDir,
     store,
     upkeep,
+    watching: new Map(),
     http,
     endpoint,
     authorization: new Authorization({ store, clock, endpoint }),

@@ -1,7 +1,7 @@
 import { readRedirect, readSettings } from '../../lib/account/settings';
 import { readRange } from '../../lib/report/ranges';
 import { PrintingError } from '../../lib/service/errors';
-import { parseMilestones } from '../../lib/watch/milestones';
+import { parseMilestones } from '../../lib/events/milestones';
 import { amount } from '../../nodes/shared/inputs';
 
 /** A setting that the form judges while it is typed, and the runtime when it is used. */

@@ -109,12 +109,12 @@ describe('client', () => {
       onEvents: () => undefined,
       onTrouble: () => undefined,
     });
-    await watch.poll();
+    await watch.ask(() => undefined);
     const fault = simulator.faults.add({ endpoint: 'clusterStatus', status: 403, times: 'always' });
-    await watch.poll();
-    await watch.poll();
+    await watch.ask(() => undefined);
+    await watch.ask(() => undefined);
     fault.remove();
-    await watch.poll();
+    await watch.ask(() => undefined);
     assert.deepEqual(
       told.map(([kind]) => kind),
       ['warn', 'info'],
@@ -181,7 +181,7 @@ describe('client', () => {
         onEvents: () => undefined,
         onTrouble: () => undefined,
       });
-      await watch.poll();
+      await watch.ask(() => undefined);
       assert.ok(clock.waiting > 0);
       await client.close();
       assert.equal(clock.waiting, 0);

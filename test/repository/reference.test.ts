@@ -4,7 +4,7 @@ import vm from 'node:vm';
 import { OVERRIDABLE } from '../../lib/rules/path-overrides';
 import { ERROR_CODES } from '../../lib/service/errors';
 import type { JobState } from '../../lib/service/print-job';
-import type { EventType } from '../../lib/watch/events';
+import type { EventType } from '../../lib/events/print-event';
 import { addAdminEndpoints } from '../../nodes/shared/admin';
 import { sources, textOf } from '../helpers/sources';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { PrintResult } from '../../lib/print/prints';
-import type { PrintEvent } from '../../lib/watch/events';
+import type { PrintEvent } from '../../lib/events/print-event';
 import { startSimulator, type PrintJob, type Simulator } from '../../simulator/index';
 import { freshUserDir, startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
 import { lean } from './lean';

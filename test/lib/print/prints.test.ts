@@ -93,7 +93,7 @@ describe('print/prints', function () {
       onEvents: () => undefined,
       onTrouble: () => undefined,
     });
-    await time.until(watch.poll());
+    await time.until(watch.ask(() => undefined));
     await time.settled();
     watch.close();
     const looks = simulator.requests.count('clusterStatus');

@@ -1,12 +1,14 @@
 import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import type { Scope } from '../../../lib/state/scope';
 import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import type { SignInState, SignInWatch } from '../../../lib/sign-in/sign-in-state';
-import type { PrintEvent } from '../../../lib/watch/events';
+import type { PrintEvent } from '../../../lib/events/print-event';
+import { WatchMemory } from '../../../lib/watch/watch-memory';
 import { Watcher, type Round, type Watch, type WatcherReport, type WatchOptions } from '../../../lib/watch/watcher';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
-import { answer, short, type Wire } from './observations';
+import { answer, short, type Wire } from '../events/observations';
 
 export const notFound = () => new PrintingError('NOT_FOUND', 'Not there.', { statusCode: 404, outcome: 'refused' });
 export const broken = (retryAfter?: number) =>
@@ -94,7 +96,9 @@ export class ScriptedSignIn implements SignInWatch {
 }
 
 /** A watch with everything it was given. */
-export interface Witness extends Omit<Watch, 'state'> {
+export interface Witness extends Omit<Watch, 'state' | 'ask'> {
+  /** Asks, and collects what is answered; with the first failure. */
+  poll(): Promise<Round>;
   watch: Watch;
   rounds: Round[];
   events: PrintEvent[];
@@ -109,16 +113,27 @@ export class ScriptedAccount {
   readonly service = new ScriptedService();
   readonly store = new MemoryStore();
   readonly signIn = new ScriptedSignIn();
+  scope: Scope = ['A1', 'https://api', 'W1'];
+  /** Survives a deploy, not a restart. */
+  memory = new WatchMemory();
   reports: WatcherReport[] = [];
   watcher = this.start();
 
+  /** A new runtime on what the old one stored. */
   start(): Watcher {
+    this.memory = new WatchMemory();
+    return this.deploy();
+  }
+
+  /** A new account node in the same runtime. */
+  deploy(): Watcher {
     this.watcher = new Watcher({
       service: this.service,
       store: this.store,
       clock: this.clock,
       signIn: this.signIn,
-      accountId: 'A1',
+      scope: async () => this.scope,
+      memory: this.memory,
       random: () => 0,
       report: (event) => this.reports.push(event),
     });
@@ -142,7 +157,11 @@ export class ScriptedAccount {
       events,
       troubles,
       told: () => events.map(short),
-      poll: () => watch.poll(),
+      poll: async () => {
+        const answered: Round[] = [];
+        const error = await watch.ask((round) => answered.push(round));
+        return { results: answered.flatMap(({ results }) => results), group: answered.at(-1)?.group ?? null, error };
+      },
       pause: () => watch.pause(),
       resume: () => watch.resume(),
       close: () => watch.close(),

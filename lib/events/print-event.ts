@@ -27,7 +27,7 @@ export interface PrintEvent {
   type: EventType;
   /** When the service's answer that shows it was made. */
   at: string;
-  /** Happened while nobody watched, and told from the stored position. */
+  /** Happened while nobody watched, and found from the stored checkpoint. */
   late: boolean;
   clusterId: string;
   clusterName: string | null;
@@ -43,5 +43,5 @@ export interface PrintEvent {
  * What an observation brought: an event, or a step of progress that becomes one for those whose milestone lies in it.
  * `event` of a step lacks the milestone in its value and id.
  */
-export type Happening =
+export type EventDraft =
   { event: PrintEvent; step?: undefined } | { event: PrintEvent; step: { from: number; to: number } };

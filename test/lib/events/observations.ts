@@ -1,9 +1,9 @@
-import { advance, openQuestions } from '../../../lib/watch/advance';
-import type { PrintEvent } from '../../../lib/watch/events';
-import type { JobAnswer } from '../../../lib/watch/job-ends';
-import { eventsFor } from '../../../lib/watch/milestones';
-import { observe, type Observation } from '../../../lib/watch/observation';
-import type { Position } from '../../../lib/watch/position';
+import { advance, openQuestions } from '../../../lib/events/advance';
+import type { PrintEvent } from '../../../lib/events/print-event';
+import type { JobAnswer } from '../../../lib/events/job-ends';
+import { eventsFor } from '../../../lib/events/milestones';
+import { observe, type Observation } from '../../../lib/events/observation';
+import type { Checkpoint } from '../../../lib/events/checkpoint';
 import { readPrintJob } from '../../../lib/service/print-job';
 
 export type Wire = Record<string, unknown>;
@@ -35,6 +35,7 @@ export const at = (uuid: string, status: string, percent: number, more: Wire = {
 export const own = (wire: Wire): JobAnswer => ({
   job: readPrintJob(wire, CLUSTER),
   coarse: typeof wire.state === 'string' ? wire.state : null,
+  deleted: typeof wire.deleted_at === 'string',
 });
 
 export function observation(wire: Wire, time = 0): Observation {
@@ -47,9 +48,9 @@ export function observation(wire: Wire, time = 0): Observation {
   return seen;
 }
 
-/** A position that observations move on, one a minute. */
+/** A checkpoint that observations move on, one a minute. */
 export class Story {
-  position: Position | null = null;
+  checkpoint: Checkpoint | null = null;
   asked: string[] = [];
   #time = 0;
 
@@ -58,11 +59,16 @@ export class Story {
   /** The events of the next poll. `answers` are the own records that it can read, all others are unanswered. */
   events(wire: Wire, answers: Record<string, JobAnswer> = {}, late = false): PrintEvent[] {
     const seen = observation(wire, this.#time++);
-    this.asked = openQuestions(this.position, seen);
+    this.asked = openQuestions(this.checkpoint, seen);
     const given = this.asked.map((id) => [id, answers[id] ?? 'unanswered'] as const);
-    const step = advance(this.position, seen, { answers: new Map(given), late, random: () => 0.5 });
-    this.position = JSON.parse(JSON.stringify(step.position)) as Position;
-    return eventsFor(step.happenings, this.milestones);
+    const step = advance(this.checkpoint, seen, { answers: new Map(given), late });
+    this.checkpoint = JSON.parse(JSON.stringify(step.checkpoint)) as Checkpoint;
+    return eventsFor(step.drafts, this.milestones);
+  }
+
+  /** Nobody looks for so many minutes. */
+  skip(minutes: number): void {
+    this.#time += minutes;
   }
 
   /** The same in short: `type subject=value`. */

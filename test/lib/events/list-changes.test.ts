@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readCluster, type Cluster } from '../../../lib/service/cluster';
-import { advanceList, type ListPosition } from '../../../lib/watch/list-events';
+import { advanceList, reboundEvent, type ListCheckpoint } from '../../../lib/events/list-changes';
 
 const cluster = (clusterId: string, hostGuid: string | null = `guid-${clusterId}`): Cluster => {
   const read = readCluster({ cluster_id: clusterId, host_guid: hostGuid, friendly_name: `name-${clusterId}` });
@@ -10,11 +10,11 @@ const cluster = (clusterId: string, hostGuid: string | null = `guid-${clusterId}
 
 /** Lists one after the other; what each brought, in short. */
 function tell(...lists: Cluster[][]) {
-  let position: ListPosition | null = null;
+  let checkpoint: ListCheckpoint | null = null;
   const ids: string[] = [];
   const told = lists.map((clusters) => {
-    const step = advanceList(position, clusters, { at: '2026-01-01T00:00:00.000Z', random: () => 0.5 });
-    position = JSON.parse(JSON.stringify(step.position)) as ListPosition;
+    const step = advanceList(checkpoint, clusters, { at: '2026-01-01T00:00:00.000Z' });
+    checkpoint = JSON.parse(JSON.stringify(step.checkpoint)) as ListCheckpoint;
     ids.push(...step.events.map(({ id }) => id));
     return step.events.map(({ type, clusterId }) => `${type} ${clusterId}`);
   });
@@ -29,32 +29,44 @@ describe('advanceList', () => {
 
   it('tells what came and went, as often as it does', () => {
     const [a, b] = [cluster('a'), cluster('b')];
-    assert.deepEqual(tell([a], [a, b], [a], [a, b]), [
+    assert.deepEqual(tell([a], [a, b], [a], [a], [a, b]), [
       [],
       ['cluster.added b'],
+      [],
       ['cluster.removed b'],
       ['cluster.added b'],
     ]);
   });
 
+  it('takes one list that lacks them for no proof that clusters are gone', () => {
+    const [a, b] = [cluster('a'), cluster('b')];
+    assert.deepEqual(tell([a, b], [], [a, b], [a], [b], [a, b]), [[], [], [], [], [], []]);
+  });
+
   it('tells a new id of the same machine alone (trap 13)', () => {
-    const before = advanceList(null, [cluster('a', 'G')], { at: '' }).position;
+    const before = advanceList(null, [cluster('a', 'G')], { at: '' }).checkpoint;
     const step = advanceList(before, [cluster('b', 'G')], { at: '', late: true });
-    const [event] = step.events;
-    assert.equal(step.events.length, 1);
-    assert.equal(event?.type, 'cluster.rebound');
-    assert.equal(event.previous, 'a');
-    assert.equal(event.value, 'b');
-    assert.equal(event.clusterName, 'name-b');
-    assert.equal(event.late, true);
+    assert.deepEqual(step.events, []);
     assert.deepEqual(
       step.rebounds.map(({ previous, cluster: { clusterId } }) => [previous, clusterId]),
       [['a', 'b']],
     );
   });
 
+  it('names a new id and the way back', () => {
+    const late = { at: '2026-01-01T00:00:00.000Z', late: true };
+    const event = reboundEvent('a', cluster('b', 'G'), late);
+    assert.deepEqual(
+      [event.type, event.previous, event.value, event.clusterName, event.late],
+      ['cluster.rebound', 'a', 'b', 'name-b', true],
+    );
+    assert.notEqual(event.id, reboundEvent('b', cluster('a', 'G'), late).id);
+    assert.notEqual(event.id, reboundEvent('a', cluster('b', 'G'), { ...late, at: '2026-01-02T00:00:00.000Z' }).id);
+  });
+
   it('takes it as another cluster while the old id is still there, or without a guid', () => {
     assert.deepEqual(tell([cluster('a', 'G')], [cluster('a', 'G'), cluster('b', 'G')]), [[], ['cluster.added b']]);
-    assert.deepEqual(tell([cluster('a', null)], [cluster('b', null)]), [[], ['cluster.removed a', 'cluster.added b']]);
+    const [a, b] = [cluster('a', null), cluster('b', null)];
+    assert.deepEqual(tell([a], [b], [b]), [[], ['cluster.added b'], ['cluster.removed a']]);
   });
 });

@@ -3,9 +3,11 @@ import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { readFaults, type Fault } from '../service/printer';
 import { records, text } from '../service/wire';
 
-/** One status answer as the events are drawn from it: the status, and what it does not show. */
+/** One status answer as events are made of it: the status, and what it does not show. */
 export interface Observation {
   status: ClusterStatus;
+  /** When it was made, where the status is of before. */
+  at?: string;
   /** Null where the answer had no such list: it then says nothing of who is missing. */
   jobs: PrintJob[] | null;
   history: PrintJob[] | null;
@@ -36,7 +38,7 @@ export function observe(data: unknown, context: StatusContext & { hostPrinterId?
 }
 
 /** When the observation was made, by the service's clock where it says. */
-export const timeOf = ({ status }: Observation): string => status.generatedAt ?? status.receivedAt;
+export const timeOf = ({ at, status }: Observation): string => at ?? status.generatedAt ?? status.receivedAt;
 
 /** Whether absence means anything: an offline cluster's lists are old or empty (wire facts, trap 15). */
 export const isReachable = ({ status }: Observation): boolean => status.online !== false;

@@ -4,10 +4,10 @@ import { answer, at, CLUSTER, job, minute, own, Story, type Wire } from './obser
 const jobs = (...print_jobs: Wire[]) => answer({ print_jobs });
 const past = (...recently_completed: Wire[]) => answer({ recently_completed });
 
-/** A story after its first, empty sight. */
-const begun = () => {
+/** A story after its first sight. */
+const begun = (wire = answer()) => {
   const story = new Story();
-  story.poll(answer());
+  story.poll(wire);
   return story;
 };
 
@@ -366,7 +366,24 @@ describe('advance: ends', () => {
     });
   });
 
-  it('remembers the last 200 ends and those still listed', () => {
+  it('has ended somehow where nobody can tell for a day', () => {
+    const story = begun(jobs(at('a', 'printing', 10)));
+    story.poll(answer());
+    assert.deepEqual(story.asked, ['a']);
+    story.skip(23 * 60);
+    assert.deepEqual(story.poll(answer()), []);
+    story.skip(2 * 60);
+    assert.deepEqual(story.poll(answer()), ['job.ended a']);
+    assert.deepEqual(story.poll(answer()), []);
+  });
+
+  it('has ended where its own record was deleted, though it still bears an active state', () => {
+    const story = begun(jobs(job('a', 'queued')));
+    const deleted = own(job('a', 'queued', { state: 'waiting', deleted_at: minute(2) }));
+    assert.deepEqual(story.poll(answer(), { a: deleted }), ['job.ended a']);
+  });
+
+  it('remembers the last 50 ends and those still listed', () => {
     const story = begun();
     const first = job('first', 'finished');
     story.poll(past(first));
@@ -374,9 +391,9 @@ describe('advance: ends', () => {
       const ten = Array.from({ length: 10 }, (_, index) => job(`${round}-${index}`, 'finished'));
       assert.equal(story.poll(past(first, ...ten)).length, 10);
     }
-    assert.equal(story.position?.ended.length, 201);
+    assert.equal(story.checkpoint?.ended.length, 51);
     assert.deepEqual(story.poll(past(first)), []);
-    assert.equal(story.position.ended.filter((end) => end.job !== null).length, 20);
+    assert.equal(story.checkpoint.ended.filter((end) => end.job !== null).length, 3);
   });
 });
 
@@ -482,24 +499,40 @@ describe('advance: printers', () => {
 describe('advance: ids', () => {
   it('are the same when an event is produced twice, and differ when it happens again', () => {
     const story = begun();
-    story.events(jobs(job('a', 'printing')));
-    const before = story.position;
-    const [once] = story.events(jobs(job('a', 'paused')));
-    story.position = before;
-    const [twice] = story.events(jobs(job('a', 'paused')));
-    assert.equal(once?.id, twice?.id);
-    story.events(jobs(job('a', 'printing')));
-    const [again] = story.events(jobs(job('a', 'paused')));
+    story.events(jobs(at('a', 'printing', 10)));
+    const before = story.checkpoint;
+    const [once] = story.events(jobs(at('a', 'paused', 20)));
+    story.checkpoint = before;
+    const [twice] = story.events(jobs(at('a', 'paused', 20)));
+    assert.equal(once?.type, 'job.paused');
+    assert.equal(once.id, twice?.id);
+    story.events(jobs(at('a', 'printing', 30)));
+    const [again] = story.events(jobs(at('a', 'paused', 40)));
     assert.equal(again?.type, 'job.paused');
-    assert.notEqual(again.id, once?.id);
+    assert.notEqual(again.id, once.id);
   });
 
-  it('differ for two changes from one position', () => {
+  it('never stand for two events, whatever got lost of what was stored', () => {
     const story = begun();
-    const before = story.position;
+    const [on, off] = [answer(), answer({ is_online: false })];
+    const stored = story.checkpoint;
+    const told = [off, off, on, on].flatMap((wire) => story.events(wire));
+    story.checkpoint = stored;
+    const anew = [off, off, on, on].flatMap((wire) => story.events(wire));
+    const types = ['printer.offline', 'printer.online'];
+    assert.deepEqual(
+      [...told, ...anew].map(({ type }) => type),
+      [...types, ...types],
+    );
+    assert.equal(new Set([...told, ...anew].map(({ id }) => id)).size, 4);
+  });
+
+  it('differ for two changes from one checkpoint', () => {
+    const story = begun();
+    const before = story.checkpoint;
     const status = (word: string) => answer({ printers: [{ uuid: 'P1', status: word }] });
     const [error] = story.events(status('error'));
-    story.position = before;
+    story.checkpoint = before;
     const [printing] = story.events(status('printing'));
     assert.notEqual(error?.id, printing?.id);
   });

@@ -1,6 +1,6 @@
 import { readMilestones } from '../rules/milestones';
 import { PrintingError } from '../service/errors';
-import type { Happening, PrintEvent } from './events';
+import type { EventDraft, PrintEvent } from './print-event';
 
 /** Reads a setting such as `25,50,75` into rising numbers; blank means none. Throws NOT_CONFIGURED. */
 export function parseMilestones(setting: string): number[] {
@@ -16,9 +16,9 @@ export function parseMilestones(setting: string): number[] {
 export const milestone = (from: number, to: number, milestones: readonly number[]): number | null =>
   milestones.reduce<number | null>((best, m) => (m > from && m <= to && m > (best ?? 0) ? m : best), null);
 
-/** The events of `happenings` for somebody with these milestones. */
-export function eventsFor(happenings: readonly Happening[], milestones: readonly number[]): PrintEvent[] {
-  return happenings.flatMap(({ event, step }) => {
+/** The events of `drafts` for somebody with these milestones. */
+export function eventsFor(drafts: readonly EventDraft[], milestones: readonly number[]): PrintEvent[] {
+  return drafts.flatMap(({ event, step }) => {
     if (!step) return [event];
     const value = milestone(step.from, step.to, milestones);
     return value === null ? [] : [{ ...event, id: `${event.id}/${value}`, value }];

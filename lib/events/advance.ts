@@ -1,53 +1,58 @@
 import type { PrintJob } from '../service/print-job';
-import type { Happening } from './events';
-import { complete, endJob, followJob } from './job-edges';
+import type { Checkpoint, Ended, KnownJob } from './checkpoint';
+import { EventBuilder } from './event-builder';
+import { complete, copyOf, endJob, followJob } from './job-edges';
 import { judge, type JobAnswer } from './job-ends';
 import { isReachable, timeOf, type Observation } from './observation';
-import { newEpoch, type KnownJob, type Outcome, type Position } from './position';
+import type { EventDraft } from './print-event';
 import { followPrinters } from './printer-edges';
-import { Teller } from './teller';
 
 /** Ends remembered beyond those that the service still lists, and how many of them with the whole job. */
-const ENDS_KEPT = 200;
-const ENDED_JOBS_KEPT = 20;
+const ENDS_KEPT = 50;
+const ENDED_JOBS_KEPT = 3;
+/** A job that nobody can tell anything of for so long has ended somehow, ms. */
+const TOO_LONG = 24 * 3600_000;
 
 export interface AdvanceOptions {
   /** What the questions of `openQuestions` brought. */
   answers?: ReadonlyMap<string, JobAnswer>;
   late?: boolean;
-  random?: () => number;
 }
 
-/** The events between a position and an observation (reference 3.3), and the position after it. Pure but for `random`. */
+/** The events between a checkpoint and an observation (reference 3.3), and the checkpoint after it. Pure. */
 export function advance(
-  before: Position | null,
+  before: Checkpoint | null,
   seen: Observation,
-  { answers = new Map(), late = false, random = Math.random }: AdvanceOptions = {},
-): { position: Position; happenings: Happening[] } {
+  { answers = new Map(), late = false }: AdvanceOptions = {},
+): { checkpoint: Checkpoint; drafts: EventDraft[] } {
   const at = timeOf(seen);
-  const epoch = before?.epoch ?? newEpoch(random);
-  const clusterName = seen.status.name ?? before?.status.name ?? null;
-  const scene = { clusterId: seen.status.clusterId, clusterName, at, late, epoch, count: before?.count ?? 0 };
-  const teller = new Teller(scene);
+  const name = seen.status.name ?? before?.name ?? null;
+  const builder = new EventBuilder({
+    clusterId: seen.status.clusterId,
+    clusterName: name,
+    at,
+    late,
+    count: before?.count ?? 0,
+  });
 
-  const printers = followPrinters(before, seen, before && teller);
-  const jobs = followJobs(before, seen, answers, teller);
-  const position: Position = {
-    version: 1,
-    epoch,
-    count: teller.count,
+  const printers = followPrinters(before, seen, before && builder);
+  const jobs = followJobs(before, seen, answers, builder);
+  const checkpoint: Checkpoint = {
+    version: 2,
+    count: builder.count,
     since: before?.since ?? at,
     jobsSeen: before?.jobsSeen === true || (seen.jobs !== null && isReachable(seen)),
     historySeen: before?.historySeen === true || (seen.history !== null && isReachable(seen)),
+    name,
+    hostGuid: seen.status.hostGuid ?? before?.hostGuid ?? null,
     ...printers,
     ...jobs,
-    status: seen.status,
   };
-  return { position, happenings: teller.happenings };
+  return { checkpoint, drafts: builder.drafts };
 }
 
-/** The jobs whose own record decides how they ended; `advance` wants the answers. */
-export function openQuestions(before: Position | null, seen: Observation): string[] {
+/** The jobs whose own record decides whether and how they ended; `advance` wants the answers. */
+export function openQuestions(before: Checkpoint | null, seen: Observation): string[] {
   // What ended before the first sight is nobody's news.
   if (!before) return [];
   const scan = new Scan(before, seen);
@@ -55,10 +60,10 @@ export function openQuestions(before: Position | null, seen: Observation): strin
 }
 
 function followJobs(
-  before: Position | null,
+  before: Checkpoint | null,
   seen: Observation,
   answers: ReadonlyMap<string, JobAnswer>,
-  teller: Teller,
+  builder: EventBuilder,
 ) {
   const scan = new Scan(before, seen);
   const { known, ended } = scan;
@@ -67,15 +72,19 @@ function followJobs(
     const oldNews = scan.isOldNews(id);
     const traces = scan.traces(id);
     const verdict = judge(traces, oldNews ? 'gone' : (answers.get(id) ?? 'unanswered'));
-    if (typeof verdict === 'string') continue;
+    if (typeof verdict === 'string') {
+      scan.noteMissing(id);
+      continue;
+    }
     const job = complete(verdict.job, traces.known?.job ?? traces.active);
-    if (!oldNews) endJob(id, traces.known, verdict.type, job, teller);
-    ended.set(id, { id, type: verdict.type, at: teller.scene.at, job });
+    if (!oldNews) endJob(id, traces.known, verdict.type, job, builder);
+    // The figures of an end that nobody waited for are in the history.
+    ended.set(id, { id, type: verdict.type, at: builder.scene.at, job: oldNews || !job ? null : copyOf(job) });
     known.delete(id);
   }
   for (const [id, job] of scan.active) {
     if (ended.has(id)) continue;
-    known.set(id, followJob(id, known.get(id), job, scan.isOldNews(id) ? null : teller));
+    known.set(id, followJob(id, known.get(id), job, scan.isOldNews(id) ? null : builder));
   }
   return { jobs: [...known.values()], ended: scan.prune() };
 }
@@ -85,38 +94,53 @@ class Scan {
   readonly active: Map<string, PrintJob>;
   readonly past: Map<string, PrintJob>;
   readonly known: Map<string, KnownJob>;
-  readonly ended: Map<string, Outcome>;
+  readonly ended: Map<string, Ended>;
   readonly #knownBefore: ReadonlySet<string>;
   readonly #absenceCounts: boolean;
+  readonly #at: string;
 
   constructor(
-    readonly before: Position | null,
+    readonly before: Checkpoint | null,
     readonly seen: Observation,
   ) {
     this.active = byId(seen.jobs);
     this.past = byId(seen.history);
     this.known = new Map(before?.jobs.map((job) => [job.id, job]));
     this.#knownBefore = new Set(this.known.keys());
-    this.ended = new Map(before?.ended.map((outcome) => [outcome.id, outcome]));
+    this.ended = new Map(before?.ended.map((end) => [end.id, end]));
     this.#absenceCounts = seen.jobs !== null && isReachable(seen);
+    this.#at = timeOf(seen);
   }
 
-  /** Every job that may have ended and was not told so yet, oldest first. */
+  /** Every job that may have ended and is not known to, oldest first. */
   ids(): string[] {
-    const jobs = [...this.past.values(), ...[...this.known.values()].map(({ job }) => job), ...this.active.values()];
-    const byAge = jobs
-      .map((job) => ({ id: job.clusterJobId ?? '', createdAt: job.createdAt ?? '' }))
-      .sort((a, b) => (a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0));
-    return [...new Set(byAge.map(({ id }) => id))].filter((id) => !this.ended.has(id));
+    const found = new Map<string, string>();
+    const note = (id: string | null, job: PrintJob) => {
+      if (id !== null && !found.has(id) && !this.ended.has(id)) found.set(id, job.createdAt ?? '');
+    };
+    for (const [id, job] of this.past) note(id, job);
+    for (const { id, job } of this.known.values()) note(id, job);
+    for (const [id, job] of this.active) note(id, job);
+    return [...found].sort(([, a], [, b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([id]) => id);
   }
 
   traces(id: string) {
+    const known = this.known.get(id);
+    const missingSince = known?.missingSince ?? null;
     return {
       active: this.active.get(id),
       past: this.past.get(id),
-      known: this.known.get(id),
+      known,
       absenceCounts: this.#absenceCounts,
+      tooLong: missingSince !== null && Date.parse(this.#at) - Date.parse(missingSince) >= TOO_LONG,
     };
+  }
+
+  /** A job that is known and in no list any more, though it is not known to have ended. */
+  noteMissing(id: string): void {
+    const known = this.known.get(id);
+    if (known?.missingSince !== null || this.active.has(id) || !this.#absenceCounts) return;
+    this.known.set(id, { ...known, missingSince: this.#at });
   }
 
   /** First seen now, though it was there before: at the first sight of the cluster or of the list that holds it. */
@@ -130,13 +154,14 @@ class Scan {
   }
 
   /** Ends that may still be met, and the latest others. */
-  prune(): Outcome[] {
+  prune(): Ended[] {
     const all = [...this.ended.values()];
     // Without both lists nobody knows who is still in them.
     const complete = this.seen.jobs !== null && this.seen.history !== null;
     const surplus = complete ? all.length - ENDS_KEPT : 0;
-    const kept = all.filter(({ id }, index) => index >= surplus || this.active.has(id) || this.past.has(id));
-    return kept.map((outcome, index) => (index < kept.length - ENDED_JOBS_KEPT ? { ...outcome, job: null } : outcome));
+    const kept =
+      surplus > 0 ? all.filter(({ id }, at) => at >= surplus || this.active.has(id) || this.past.has(id)) : all;
+    return kept.map((end, at) => (end.job && at < kept.length - ENDED_JOBS_KEPT ? { ...end, job: null } : end));
   }
 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { advance, openQuestions } from '../../../lib/watch/advance';
-import type { PrintEvent } from '../../../lib/watch/events';
-import type { JobAnswer } from '../../../lib/watch/job-ends';
-import { eventsFor } from '../../../lib/watch/milestones';
-import type { Position } from '../../../lib/watch/position';
+import { advance, openQuestions } from '../../../lib/events/advance';
+import type { PrintEvent } from '../../../lib/events/print-event';
+import type { JobAnswer } from '../../../lib/events/job-ends';
+import { eventsFor } from '../../../lib/events/milestones';
+import type { Checkpoint } from '../../../lib/events/checkpoint';
 import { answer, at, observation, own, type Wire } from './observations';
 
 const WAITING = ['queued', 'wait_approval', 'wait_user_action', 'sent_to_printer', 'pre_print'];
@@ -110,27 +110,27 @@ function view(frame: Frame) {
   });
 }
 
-/** Tells a whole history; `between` is what happens to a position from one poll to the next. */
-function tell(frames: Frame[], between: (position: Position) => Position = (position) => position) {
-  let position: Position | null = null;
+/** Tells a whole history; `between` is what happens to a checkpoint from one poll to the next. */
+function tell(frames: Frame[], between: (checkpoint: Checkpoint) => Checkpoint = (checkpoint) => checkpoint) {
+  let checkpoint: Checkpoint | null = null;
   const polls: PrintEvent[][] = [];
   frames.forEach((frame, time) => {
     const seen = observation(view(frame), time);
     const answers = new Map<string, JobAnswer>();
-    for (const id of openQuestions(position, seen)) {
+    for (const id of openQuestions(checkpoint, seen)) {
       const moment = frame.moments[JOBS.indexOf(id)];
       assert(moment);
       answers.set(id, moment.answer === 'record' ? own(wireOf(id, moment)) : moment.answer);
     }
-    const frozen: string = JSON.stringify(position);
-    const step = advance(position, seen, { answers, random: () => 0.25 });
-    assert.equal(JSON.stringify(position), frozen, 'the position given is left alone');
+    const frozen: string = JSON.stringify(checkpoint);
+    const step = advance(checkpoint, seen, { answers });
+    assert.equal(JSON.stringify(checkpoint), frozen, 'the checkpoint given is left alone');
     // The same answers again bring nothing new, but for the second opinion that online and offline wait for.
-    const again = advance(step.position, seen, { answers, random: () => 0.25 });
-    const anew = eventsFor(again.happenings, MILESTONES).filter(({ type }) => !/^printer\.o(n|ff)line$/.test(type));
+    const again = advance(step.checkpoint, seen, { answers });
+    const anew = eventsFor(again.drafts, MILESTONES).filter(({ type }) => !/^printer\.o(n|ff)line$/.test(type));
     assert.deepEqual(anew, []);
-    polls.push(eventsFor(step.happenings, MILESTONES));
-    position = between(step.position);
+    polls.push(eventsFor(step.drafts, MILESTONES));
+    checkpoint = between(step.checkpoint);
   });
   return polls;
 }
@@ -226,7 +226,7 @@ describe('any history of prints, seen at any times', () => {
     fc.assert(
       fc.property(history, ({ frames }) => {
         assert.deepEqual(
-          tell(frames, (position) => JSON.parse(JSON.stringify(position)) as Position),
+          tell(frames, (checkpoint) => JSON.parse(JSON.stringify(checkpoint)) as Checkpoint),
           tell(frames),
         );
       }),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { changed } from '../../../lib/watch/changed';
+import { changed } from '../../../lib/events/changed';
 import { answer, at, observation } from './observations';
 
 const status = (percent: number, more: Record<string, unknown> = {}, time = 0) =>

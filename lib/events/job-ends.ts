@@ -1,11 +1,13 @@
 import type { JobState, PrintJob } from '../service/print-job';
-import type { EndType } from './events';
-import type { KnownJob } from './position';
+import type { KnownJob } from './checkpoint';
+import type { EndType } from './print-event';
 
 /** A job's own record (interface, endpoint 11) with the coarse state that it stands in (wire facts 12.3). */
 export interface OwnRecord {
   job: PrintJob;
   coarse: string | null;
+  /** It bears a `deleted_at`. */
+  deleted: boolean;
 }
 
 /** What asking for a job's own record brought: the record, word that there is none, or nothing. */
@@ -18,9 +20,11 @@ export interface Traces {
   known: KnownJob | undefined;
   /** The queue was listed by a reachable cluster, so that absence means something. */
   absenceCounts: boolean;
+  /** Missing for so long that nobody waits for an answer any more. */
+  tooLong?: boolean;
 }
 
-/** `open`: not ended, or not to be told yet. `ask`: the job's own record must be read first. */
+/** `open`: not ended, or not known to have. `ask`: the job's own record must be read first. */
 export type Verdict = { type: EndType; job: PrintJob | null } | 'open' | 'ask';
 
 const END_TYPES: Partial<Record<JobState, EndType>> = {
@@ -35,8 +39,11 @@ const settles = (job: PrintJob): boolean =>
 
 const endAs = (job: PrintJob): Verdict => ({ type: END_TYPES[job.state] ?? 'job.ended', job });
 
-/** Whether and how a job that was not told as ended yet has ended (reference 3.3). */
-export function judge({ active, past, known, absenceCounts }: Traces, answer: JobAnswer | undefined): Verdict {
+/** Whether and how a job has ended that was not known to (reference 3.3). */
+export function judge(
+  { active, past, known, absenceCounts, tooLong = false }: Traces,
+  answer: JobAnswer | undefined,
+): Verdict {
   if (past && settles(past)) return endAs(past);
   if (active && settles(active)) return endAs(active);
   if (active && active.status !== 'wait_cleanup') return 'open';
@@ -45,7 +52,7 @@ export function judge({ active, past, known, absenceCounts }: Traces, answer: Jo
   if (answer === undefined) return 'ask';
   const own = typeof answer === 'object' ? answer : undefined;
   if (own && settles(own.job)) return endAs(own.job);
-  if (!active && own && isStillActive(own)) return 'open';
+  if (!active && !tooLong && own && isStillActive(own)) return 'open';
 
   const latest = active ?? own?.job ?? past ?? known?.job ?? null;
   if (known?.aborting || own?.job.status === 'aborting' || past?.status === 'aborting') {
@@ -54,12 +61,12 @@ export function judge({ active, past, known, absenceCounts }: Traces, answer: Jo
   // Left to wait for a person at the printer, it ended by its times.
   const timed = [active, own?.job, past].find((job) => job?.status === 'wait_cleanup' && END_TYPES[job.state]);
   if (timed) return endAs(timed);
-  if (active || answer === 'unanswered') return 'open';
+  if (active || (answer === 'unanswered' && !tooLong)) return 'open';
   return { type: 'job.ended', job: latest };
 }
 
-function isStillActive({ job, coarse }: OwnRecord): boolean {
-  if (coarse === 'history' || coarse === 'deleted') return false;
+function isStillActive({ job, coarse, deleted }: OwnRecord): boolean {
+  if (deleted || coarse === 'history' || coarse === 'deleted') return false;
   if (job.status === 'aborting') return true;
   return job.state === 'unknown' ? coarse === 'in_progress' : END_TYPES[job.state] === undefined;
 }

@@ -1,0 +1,90 @@
+import type { JobState, PrintJob } from '../service/print-job';
+import type { KnownJob } from './checkpoint';
+import { ofJob, type EventBuilder } from './event-builder';
+import type { EndType } from './print-event';
+
+const UNDER_WAY: readonly JobState[] = ['printing', 'paused', 'finishing'];
+const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
+
+/**
+ * What is known of a job of the queue after an observation, and the events of the edges it crossed (reference 3.3).
+ * `builder` null: it was there before anybody watched.
+ */
+export function followJob(
+  id: string,
+  before: KnownJob | undefined,
+  job: PrintJob,
+  builder: EventBuilder | null,
+): KnownJob {
+  const figures = copyOf(complete(job, before?.job) ?? job);
+  // Neither makes an edge; `aborting` bears the state of an end that is yet to come.
+  if (job.state === 'unknown' || job.status === 'aborting') {
+    const blank = {
+      id,
+      state: 'unknown',
+      silent: builder !== null,
+      started: false,
+      aborting: false,
+      progress: 0,
+    } as const;
+    const aborting = (before?.aborting ?? false) || job.status === 'aborting';
+    return { ...(before ?? blank), aborting, missingSince: null, job: figures };
+  }
+
+  const underWay = UNDER_WAY.includes(job.state);
+  const isNew = !before || before.silent;
+  const progress = Math.max(before?.progress ?? 0, underWay ? (job.progress ?? 0) : 0);
+  const after: KnownJob = {
+    id,
+    state: job.state,
+    silent: false,
+    started: underWay || (before?.started ?? false),
+    aborting: job.status === 'wait_cleanup' && (before?.aborting ?? false),
+    progress,
+    missingSince: null,
+    job: figures,
+  };
+  if (!builder) return after;
+
+  const previous = isNew ? undefined : before.state;
+  if (isNew && !underWay) builder.once('job.queued', id, ofJob(job));
+  if (underWay && !before?.started) builder.once('job.started', id, ofJob(job));
+  if (job.state !== previous) {
+    if (NEEDS_A_PERSON.includes(job.state)) builder.edge('job.attention', id, ofJob(job));
+    // While it is paused its time stands still, and so names the pause.
+    if (job.state === 'paused') builder.edge('job.paused', id, ofJob(job), job.timeElapsed);
+    if (job.state === 'printing' && previous === 'paused')
+      builder.edge('job.resumed', id, ofJob(job), before?.job.timeElapsed);
+  }
+  if (!isNew && progress > before.progress) builder.step(id, before.progress, progress, job);
+  return after;
+}
+
+/** The event of an end, after what was passed on the way to it. */
+export function endJob(
+  id: string,
+  before: KnownJob | undefined,
+  type: EndType,
+  job: PrintJob | null,
+  builder: EventBuilder,
+): void {
+  const reached = type === 'job.finished' ? 100 : (job?.progress ?? 0);
+  if (job && before?.started && !before.silent && reached > before.progress) {
+    builder.step(id, before.progress, reached, job);
+  }
+  builder.once(type, id, job ? ofJob(job) : {});
+}
+
+/** The record of an end with what only the last observation knew (reference 3.3: "the whole job"). */
+export function complete(record: PrintJob | null, known: PrintJob | undefined): PrintJob | null {
+  if (!record || !known) return record ?? known ?? null;
+  const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null)) as Partial<PrintJob>;
+  // Time that was left is old as soon as it is not given anew.
+  return { ...known, ...given, timeRemaining: record.timeRemaining };
+}
+
+/** The observation itself goes to flows, which may change it. */
+export const copyOf = (job: PrintJob): PrintJob => ({
+  ...job,
+  changesRequired: job.changesRequired.map((change) => ({ ...change })),
+});

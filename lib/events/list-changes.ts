@@ -1,0 +1,94 @@
+import { EventBuilder, makeEvent } from './event-builder';
+import type { PrintEvent } from './print-event';
+
+/** The clusters of an account as last listed: plain JSON (reference 6). */
+export interface ListCheckpoint {
+  version: 2;
+  count: number;
+  known: KnownCluster[];
+}
+
+export interface KnownCluster {
+  clusterId: string;
+  hostGuid: string | null;
+  name: string | null;
+  /** It was not in the last list; missing once more it is gone. */
+  missing?: true;
+}
+
+/** A cluster as a list tells of it. */
+export type ListedIdentity = Pick<KnownCluster, 'clusterId' | 'hostGuid' | 'name'>;
+
+export interface Rebound<T> {
+  previous: string;
+  cluster: T;
+}
+
+export function readListCheckpoint(stored: unknown): ListCheckpoint | null {
+  const checkpoint = stored as Partial<ListCheckpoint> | null | undefined;
+  return checkpoint?.version === 2 ? (checkpoint as ListCheckpoint) : null;
+}
+
+/**
+ * What a complete cluster list brings after the one before it (reference 3.3); nothing at first sight. A cluster is gone
+ * when two lists in a row lack it: one odd answer is no proof. Those with a new id are events of `reboundEvent`.
+ */
+export function advanceList<T extends ListedIdentity>(
+  before: ListCheckpoint | null,
+  clusters: readonly T[],
+  { at, late = false }: { at: string; late?: boolean },
+): { checkpoint: ListCheckpoint; events: PrintEvent[]; rebounds: Rebound<T>[] } {
+  let count = before?.count ?? 0;
+  const events: PrintEvent[] = [];
+  const rebounds: Rebound<T>[] = [];
+  const absent: KnownCluster[] = [];
+
+  if (before) {
+    const listed = new Set(clusters.map(({ clusterId }) => clusterId));
+    const known = new Set(before.known.map(({ clusterId }) => clusterId));
+    const missing = new Map(
+      before.known.filter(({ clusterId }) => !listed.has(clusterId)).map((c) => [c.clusterId, c]),
+    );
+    const byHost = new Map([...missing.values()].map((cluster) => [cluster.hostGuid, cluster.clusterId]));
+    const edge = (type: 'cluster.added' | 'cluster.removed', { clusterId, name }: KnownCluster) => {
+      const builder = new EventBuilder({ clusterId, clusterName: name, at, late, count });
+      builder.edge(type, '', {});
+      count = builder.count;
+      events.push(...builder.drafts.map(({ event }) => event));
+    };
+    const fresh = clusters.filter(({ clusterId }) => !known.has(clusterId));
+    const added = fresh.filter((cluster) => {
+      const previous = cluster.hostGuid === null ? undefined : byHost.get(cluster.hostGuid);
+      if (previous === undefined || !missing.delete(previous)) return true;
+      rebounds.push({ previous, cluster });
+      return false;
+    });
+    for (const cluster of missing.values()) {
+      if (cluster.missing) edge('cluster.removed', cluster);
+      else absent.push({ ...cluster, missing: true });
+    }
+    added.forEach((cluster) => edge('cluster.added', cluster));
+  }
+  const known = clusters.map(({ clusterId, hostGuid, name }) => ({ clusterId, hostGuid, name }));
+  return { checkpoint: { version: 2, count, known: [...known, ...absent] }, events, rebounds };
+}
+
+/** The one with the same `host_guid`: the same machine, whatever its id now is (wire facts, trap 13). */
+export function sameHost<T extends { hostGuid: string | null }>(among: Iterable<T>, hostGuid: string | null) {
+  if (hostGuid !== null) for (const one of among) if (one.hostGuid === hostGuid) return one;
+  return undefined;
+}
+
+/** The machine of `previous` under its new id; it may come back to the old one and leave it again. */
+export function reboundEvent(
+  previous: string,
+  cluster: ListedIdentity,
+  { at, late }: { at: string; late: boolean },
+): PrintEvent {
+  const { clusterId, name } = cluster;
+  const subject = `${previous}/${Date.parse(at).toString(36)}`;
+  return makeEvent({ clusterId, clusterName: name, at, late }, 'cluster.rebound', subject, {
+    previous,
+    value: clusterId,
+  });
+}

@@ -1,0 +1,79 @@
+import type { Observation } from './observation';
+import type { Checkpoint, PrinterCheckpoint } from './checkpoint';
+import type { EventBuilder } from './event-builder';
+
+type Followed = Pick<Checkpoint, 'online' | 'onlineDoubted' | 'hostPrinterId' | 'hostPrinterName' | 'printers'>;
+
+/** Versions remembered per printer, so that each is an event once. */
+const LONGEST_MEMORY = 20;
+
+/** What is known of a cluster and its printers after an observation, and the events of the edges they crossed (reference 3.3). */
+export function followPrinters(before: Checkpoint | null, seen: Observation, builder: EventBuilder | null): Followed {
+  const hostPrinterId = seen.hostPrinterId ?? before?.hostPrinterId ?? null;
+  const named = seen.status.printers.find(({ printerId }) => printerId !== null && printerId === hostPrinterId);
+  const kept = before && hostPrinterId === before.hostPrinterId ? before.hostPrinterName : null;
+  const hostPrinterName = named?.name ?? kept;
+  const host = { printerId: hostPrinterId, printerName: hostPrinterName };
+
+  const known = new Map((before?.printers ?? []).map((printer) => [printer.id, printer]));
+  const online = followOnline(before, seen.status.online, (now) =>
+    builder?.edge(now ? 'printer.online' : 'printer.offline', hostPrinterId ?? '', {
+      ...host,
+      previous: !now,
+      value: now,
+    }),
+  );
+  // Ids repeat only where a printer has none of its own (trap 14): the first then stands for all.
+  const done = new Set<string>();
+  for (const printer of seen.status.printers) {
+    if (printer.printerId === null || done.has(printer.printerId)) continue;
+    done.add(printer.printerId);
+    known.set(printer.printerId, followPrinter(known.get(printer.printerId), printer, seen, builder));
+  }
+  return { ...online, hostPrinterId, hostPrinterName, printers: [...known.values()] };
+}
+
+/** An event after the same answer twice in a row; no answer is no information. */
+function followOnline(before: Checkpoint | null, now: boolean | null, edge: (now: boolean) => void) {
+  const known = before?.online ?? null;
+  if (now === null) return { online: known, onlineDoubted: before?.onlineDoubted ?? false };
+  if (known === null || now === known) return { online: now, onlineDoubted: false };
+  if (!before?.onlineDoubted) return { online: known, onlineDoubted: true };
+  edge(now);
+  return { online: now, onlineDoubted: false };
+}
+
+function followPrinter(
+  before: PrinterCheckpoint | undefined,
+  printer: Observation['status']['printers'][number],
+  seen: Observation,
+  builder: EventBuilder | null,
+): PrinterCheckpoint {
+  const id = printer.printerId ?? '';
+  const edges = before ? builder : null;
+  const who = { printerId: id, printerName: printer.name };
+
+  const previous = before?.status ?? null;
+  if (previous !== null && printer.status !== null && printer.status !== previous) {
+    edges?.edge('printer.status', `${id}/${printer.status}`, { ...who, previous, value: printer.status });
+  }
+
+  const faults = seen.faults.get(id);
+  for (const [key, fault] of faults ?? []) {
+    if (!before?.faults.includes(key)) edges?.edge('printer.fault', `${id}/${key}`, { ...who, value: fault }, fault.at);
+  }
+
+  const { version, latest, updateStatus } = printer.firmware;
+  let firmware = before?.firmware ?? [];
+  if (latest !== null && latest !== version && updateStatus !== 'up_to_date' && !firmware.includes(latest)) {
+    edges?.once('firmware.available', `${id}/${latest}`, { ...who, previous: version, value: latest });
+    firmware = [...firmware, latest].slice(-LONGEST_MEMORY);
+  }
+
+  return {
+    id,
+    status: printer.status ?? previous,
+    faults: faults ? [...faults.keys()] : (before?.faults ?? []),
+    firmware,
+  };
+}

@@ -1,0 +1,120 @@
+import { eventsFor } from '../events/milestones';
+import type { EventDraft } from '../events/print-event';
+import type { PrintingError } from '../service/errors';
+import type { Clock } from '../time/clock';
+import type { Subscriber } from './account-context';
+import { News } from './news';
+import type { Poller } from './poller';
+import { Troubles } from './troubles';
+import { intervalOf } from './turns';
+import type { ClusterResult, Round, Watch, WatchOptions, WatchState } from './watch-types';
+
+export interface WatchSurroundings {
+  clock: Clock;
+  /** Runs a callback of the watcher's user, whose failures must not stop the others. */
+  guard: (callback: () => void) => void;
+  closed: (watch: Watch) => void;
+}
+
+/** One node's view of one cluster. */
+export class ClusterWatch implements Watch, Subscriber {
+  readonly hears = true;
+  readonly interval: number;
+  #paused: boolean;
+  #closed = false;
+  #poller: Poller;
+  /** Polls that this watch asked for: their results go to who asked. */
+  #asking = 0;
+  #lastSuccess: number | null = null;
+  #online: boolean | null = null;
+  readonly #news: News | null;
+  readonly #troubles: Troubles;
+
+  constructor(
+    private readonly options: WatchOptions,
+    poller: Poller,
+    private readonly around: WatchSurroundings,
+  ) {
+    this.interval = intervalOf(options.interval);
+    this.#paused = options.paused ?? false;
+    this.#news = options.onlyChanges ? new News() : null;
+    this.#troubles = new Troubles(
+      () => around.clock.now(),
+      (error) => around.guard(() => options.onTrouble(error)),
+    );
+    this.#poller = poller;
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  get state(): WatchState {
+    return {
+      paused: this.#paused,
+      lastSuccess: this.#lastSuccess,
+      trouble: this.#troubles.state,
+      clusters: { total: 1, online: this.#online === false ? 0 : 1 },
+    };
+  }
+
+  async ask(deliver: (round: Round) => void): Promise<PrintingError | null> {
+    this.#asking++;
+    try {
+      const result = await this.#poller.ask();
+      this.#note(result, true);
+      if (result.status) this.#news?.sent(result.status);
+      if (!this.#closed) deliver(roundOf(result));
+      return result.error;
+    } finally {
+      this.#asking--;
+    }
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#poller.replan();
+  }
+
+  resume(): void {
+    if (!this.#paused || this.#closed) return;
+    this.#paused = false;
+    this.#poller.resume(this, this.#asking > 0);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#poller.remove(this);
+    this.around.closed(this);
+  }
+
+  serve(result: ClusterResult, due: boolean): void {
+    this.#note(result, this.#asking > 0);
+    if (!due || this.#asking > 0 || this.#closed) return;
+    if (result.status && this.#news && !this.#news.isNews(result.status)) result = { ...result, status: null };
+    this.around.guard(() => this.options.onRound(roundOf(result)));
+  }
+
+  tell(drafts: readonly EventDraft[]): boolean {
+    const events = this.#closed ? [] : eventsFor(drafts, this.options.milestones);
+    if (events.length === 0) return false;
+    this.around.guard(() => this.options.onEvents(events));
+    return true;
+  }
+
+  /** The cluster goes on under another id. */
+  moveTo(poller: Poller): void {
+    this.#poller = poller;
+    poller.add(this, { known: true });
+  }
+
+  #note({ clusterId, status, error }: ClusterResult, told: boolean): void {
+    if (this.#closed) return;
+    if (!error) this.#lastSuccess = this.around.clock.now();
+    this.#online = status?.online ?? this.#online;
+    this.#troubles.note(clusterId, error, told);
+  }
+}
+
+const roundOf = (result: ClusterResult): Round => ({ results: [result], group: null, error: result.error });

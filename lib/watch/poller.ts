@@ -1,0 +1,338 @@
+import { advance, openQuestions } from '../events/advance';
+import type { Checkpoint, Ended } from '../events/checkpoint';
+import type { Observation } from '../events/observation';
+import type { ClusterStatus } from '../service/cluster-status';
+import { asPrintingError, withIds, type PrintingError } from '../service/errors';
+import type { AccountContext, Subscriber } from './account-context';
+import { pack, unpack } from './packed-status';
+import { joinTurns, Predictions } from './predictions';
+import { Questions } from './questions';
+import { readStatus } from './read-status';
+import type { Scheduled } from './scheduler';
+import { isServedAt, retryPoll, SHORTEST, turnAfter, turnAfterFirst, turnFrom } from './turns';
+import type { ClusterResult } from './watch-types';
+import type { ClusterMemory, ScopeMemory } from './watch-memory';
+
+/** Where nobody says how often, ms. */
+const USUAL_INTERVAL = 60_000;
+/** A 429 that doesn't say how long, ms. */
+const SLOW_DOWN = 30_000;
+
+interface Entry {
+  subscriber: Subscriber;
+  /** When it is this subscriber's turn, monotonic ms. */
+  turn: number;
+  /** It was not served yet. */
+  first: boolean;
+}
+
+/** The polls of one cluster: when the next is due, what it brings, and whom it serves. */
+export class Poller implements Scheduled {
+  #entries: Entry[] = [];
+  #askers: ((result: ClusterResult) => void)[] = [];
+  #running = false;
+  #failures = 0;
+  #retryAt = 0;
+  #inTrouble = false;
+  #predictions: Predictions | null = null;
+  #questions: Questions | null = null;
+  /** Where observations led that no subscriber heard of: for followers, who look at more than events. */
+  #unheard: Checkpoint | null = null;
+  /** What is known under the present scope. */
+  #memory: ClusterMemory | null = null;
+
+  constructor(
+    readonly clusterId: string,
+    private readonly account: AccountContext,
+  ) {}
+
+  get subscribers(): Subscriber[] {
+    return this.#entries.map(({ subscriber }) => subscriber);
+  }
+
+  /** Whether the last poll failed. */
+  get failing(): boolean {
+    return this.#failures > 0;
+  }
+
+  get #phase(): number {
+    return this.account.memory.phaseOf(this.clusterId);
+  }
+
+  get #last(): number {
+    return this.account.memory.polledAt.get(this.clusterId) ?? -Infinity;
+  }
+
+  /** `known`: it watched before, and goes on in its turn. */
+  add(subscriber: Subscriber, { known = false } = {}): void {
+    const { interval } = subscriber;
+    const now = this.account.clock.monotonic();
+    const next = turnAfter(this.#last, interval, this.#phase);
+    const turn = known && next >= now ? next : this.#firstTurn(now, interval);
+    this.#entries.push({ subscriber, turn, first: !known });
+    this.replan();
+  }
+
+  remove(subscriber: Subscriber): void {
+    const before = this.#entries.length;
+    this.#entries = this.#entries.filter((entry) => entry.subscriber !== subscriber);
+    if (this.#entries.length === before) return;
+    if (subscriber.hears && this.#memory?.checkpoint && !this.#entries.some((entry) => entry.subscriber.hears))
+      this.#memory.late = true;
+    this.replan();
+    this.#rest();
+  }
+
+  /** Polls now, or joins the poll under way. Never rejects. */
+  ask(): Promise<ClusterResult> {
+    return new Promise((resolve) => {
+      this.#askers.push(resolve);
+      if (!this.#running) this.account.scheduler.ask(this);
+    });
+  }
+
+  /** The same in the place of another poll that is under way. */
+  askNow(): Promise<ClusterResult> {
+    return new Promise((resolve) => {
+      this.#askers.push(resolve);
+      if (!this.#running) void this.run(true);
+    });
+  }
+
+  /** A subscriber is paused no more: it is its turn, unless it asked for a poll anyway. */
+  resume(subscriber: Subscriber, asking: boolean): void {
+    const now = this.account.clock.monotonic();
+    const polled = asking || this.#running || this.#askers.length > 0;
+    for (const entry of this.#entries)
+      if (entry.subscriber === subscriber)
+        entry.turn = polled
+          ? turnAfter(now, subscriber.interval, this.#phase)
+          : this.#firstTurn(now, subscriber.interval);
+    this.#retryAt = 0;
+    this.replan();
+  }
+
+  /** Polls have a chance again. */
+  wake(): void {
+    const now = this.account.clock.monotonic();
+    const failed = this.#failures > 0;
+    this.#failures = 0;
+    for (const entry of this.#entries)
+      if (failed || entry.turn <= now) entry.turn = this.#firstTurn(now, entry.subscriber.interval);
+    this.replan();
+  }
+
+  /** Time was lost: what is overdue has its turn when it would have had it anyway. */
+  spread(): void {
+    const now = this.account.clock.monotonic();
+    for (const entry of this.#entries)
+      if (entry.turn < now) entry.turn = turnFrom(now, entry.subscriber.interval, this.#phase);
+    if (this.#retryAt < now) this.#retryAt = turnFrom(now, this.#interval, this.#phase);
+    this.replan();
+  }
+
+  /** Says when the next poll is due. */
+  replan(): void {
+    const { scheduler, signal } = this.account;
+    if (this.#running || signal.aborted) return;
+    scheduler.plan(this, this.#due());
+  }
+
+  /** How a job ended, where that is known. */
+  endOf(jobId: string): Ended | null {
+    const ended = (this.#unheard ?? this.#memory?.checkpoint)?.ended.find(({ id }) => id === jobId);
+    if (!ended || ended.job) return ended ?? null;
+    const { history = [], jobs = [] } = this.#lastStatus() ?? {};
+    const job = [...history, ...jobs].find(({ clusterJobId }) => clusterJobId === jobId);
+    return { ...ended, job: job ?? null };
+  }
+
+  /** Whether a job was seen and not known to have ended. */
+  isOpen(jobId: string): boolean {
+    return (this.#unheard ?? this.#memory?.checkpoint)?.jobs.some(({ id }) => id === jobId) ?? false;
+  }
+
+  /** The last known figures, for who can't wait for others. */
+  lastKnown(): ClusterResult {
+    const status = this.#lastStatus();
+    return {
+      clusterId: this.clusterId,
+      status: status && this.failing ? { ...status, stale: true } : status,
+      raw: null,
+      error: null,
+    };
+  }
+
+  /** Reads the checkpoint. False: it can't be read now, and no events can be made. */
+  async load(): Promise<boolean> {
+    return (await this.#load()) !== null;
+  }
+
+  /** Makes one poll. Never rejects. */
+  async run(asked: boolean): Promise<number> {
+    const { account, clusterId } = this;
+    if (this.#running) return 0;
+    account.scheduler.remove(this);
+    const start = account.clock.monotonic();
+    const regular = this.#entries.some((entry) => isDue(entry, start));
+    if (!asked && !regular) this.#predictions?.spend(start);
+    const last = this.#last;
+    account.memory.polledAt.set(clusterId, start);
+    this.#running = true;
+    let result: ClusterResult;
+    try {
+      result = await this.#poll();
+      if (!account.signal.aborted) this.#note(null);
+      this.#failures = 0;
+    } catch (thrown) {
+      const error = withIds(asPrintingError(thrown), { clusterId });
+      if (!account.signal.aborted) this.#note(error);
+      this.#failures++;
+      if (error.outcome === 'not-sent') account.memory.polledAt.set(clusterId, last);
+      const { retryAfter } = error;
+      const failed = { interval: this.#interval, failures: this.#failures, retryAfter };
+      this.#retryAt = start + retryPoll(failed, account.random);
+      result = { ...this.lastKnown(), error };
+    }
+    this.#running = false;
+    this.#serve(result, start);
+    this.replan();
+    this.#rest();
+    return result.error?.code === 'RATE_LIMITED' ? (result.error.retryAfter ?? SLOW_DOWN) : 0;
+  }
+
+  #due(): number {
+    const active = this.#entries.filter(({ subscriber }) => !subscriber.paused);
+    if (active.length === 0) return Infinity;
+    const last = this.#last;
+    if (this.failing) return Math.max(this.#retryAt, last + SHORTEST);
+    const first = active.reduce((one, other) => (other.turn < one.turn ? other : one));
+    const extra = this.#predictions?.next(last) ?? Infinity;
+    return Math.max(last + SHORTEST, joinTurns(first.turn, extra, last, first.subscriber.interval));
+  }
+
+  get #interval(): number {
+    const active = this.#entries.filter(({ subscriber }) => !subscriber.paused);
+    return active.length > 0 ? Math.min(...active.map(({ subscriber }) => subscriber.interval)) : USUAL_INTERVAL;
+  }
+
+  #firstTurn(now: number, interval: number): number {
+    return this.account.admit() ? now : turnFrom(now, interval, this.#phase);
+  }
+
+  /** Hands the result over: to each its own, for it goes on to flows. */
+  #serve(result: ClusterResult, start: number): void {
+    if (this.account.signal.aborted) {
+      for (const answer of this.#askers.splice(0)) answer(result);
+      return;
+    }
+    const due = this.#entries.filter((entry) => isDue(entry, start));
+    const askers = this.#askers.splice(0);
+    let copies = due.length + askers.length - 1;
+    const own = () => (copies-- > 0 ? copyOf(result) : result);
+    for (const entry of this.#entries) {
+      const { subscriber, first } = entry;
+      if (!due.includes(entry)) {
+        subscriber.serve(result, false);
+        continue;
+      }
+      entry.turn = (first ? turnAfterFirst : turnAfter)(start, subscriber.interval, this.#phase);
+      entry.first = false;
+      subscriber.serve(own(), true);
+    }
+    for (const answer of askers) answer(own());
+  }
+
+  async #poll(): Promise<ClusterResult> {
+    const { account, clusterId } = this;
+    const scope = await account.scoped();
+    const memory = await this.#load(scope);
+    account.signal.throwIfAborted();
+    if (memory?.movedTo) return account.moved(clusterId, memory.movedTo);
+    const answer = await readStatus(account, clusterId, () => this.#lastStatus());
+    account.signal.throwIfAborted();
+    if ('reboundTo' in answer) return account.rebound(clusterId, answer.reboundTo);
+
+    const { seen, raw } = answer;
+    const { status } = seen;
+    scope.of(clusterId).status = pack(status);
+    if (memory) await this.#take(seen, memory, scope);
+    if (raw !== null) {
+      (this.#predictions ??= new Predictions()).note(status.jobs, account.clock.monotonic());
+      account.observed(clusterId, status);
+    }
+    return { clusterId, status, raw, error: null };
+  }
+
+  /** Events, and then the checkpoint: it stands for what was handed over. */
+  async #take(seen: Observation, memory: ClusterMemory, scope: ScopeMemory): Promise<void> {
+    const { account, clusterId } = this;
+    const from = () => (this.#hearers().length > 0 ? memory.checkpoint : (this.#unheard ?? memory.checkpoint));
+    const open = openQuestions(from(), seen);
+    const answers =
+      open.length > 0 || this.#questions
+        ? await (this.#questions ??= new Questions()).ask(account, clusterId, open)
+        : new Map<string, never>();
+    account.signal.throwIfAborted();
+    const before = from();
+    const { checkpoint, drafts } = advance(before, seen, { answers, late: memory.late && before !== null });
+    const hearers = this.#hearers();
+    if (hearers.length === 0) {
+      this.#unheard = checkpoint;
+      return;
+    }
+    const told = hearers.map((subscriber) => subscriber.tell(drafts)).some((some) => some);
+    this.#unheard = null;
+    memory.late = false;
+    memory.checkpoint = checkpoint;
+    // Few writes: much of this runs on SD cards. What was told must be written, or a restart would tell it again.
+    if (told || !before || jobsOf(before) !== jobsOf(checkpoint)) account.checkpoints.write(scope, clusterId, memory);
+    else memory.dirty = true;
+  }
+
+  #hearers(): Subscriber[] {
+    return this.subscribers.filter(({ hears }) => hears);
+  }
+
+  async #load(scope?: ScopeMemory): Promise<ClusterMemory | null> {
+    const { account, clusterId } = this;
+    try {
+      const under = scope ?? (await account.scoped());
+      const memory = under.of(clusterId);
+      if (this.#memory !== memory) {
+        this.#memory = memory;
+        this.#unheard = null;
+      }
+      if (!memory.loaded) await account.checkpoints.load(under, clusterId, memory);
+      return memory;
+    } catch (thrown) {
+      account.fault(clusterId, thrown);
+      return null;
+    }
+  }
+
+  #lastStatus(): ClusterStatus | null {
+    return this.#memory?.status ? unpack(this.#memory.status) : null;
+  }
+
+  #note(error: PrintingError | null): void {
+    if (this.#inTrouble === (error !== null)) return;
+    this.#inTrouble = error !== null;
+    this.account.outage(this.clusterId, error);
+  }
+
+  #rest(): void {
+    if (this.#entries.length === 0 && !this.#running && this.#askers.length === 0) this.account.idle(this.clusterId);
+  }
+}
+
+const isDue = ({ subscriber, turn }: Entry, start: number): boolean =>
+  !subscriber.paused && isServedAt(start, turn, subscriber.interval);
+
+const copyOf = (result: ClusterResult): ClusterResult => ({
+  ...result,
+  status: structuredClone(result.status),
+  raw: structuredClone(result.raw),
+});
+
+const jobsOf = ({ jobs, ended }: Checkpoint): string => [...jobs, ...ended.slice(-10)].map(({ id }) => id).join();

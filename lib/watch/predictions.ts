@@ -1,0 +1,114 @@
+import type { PrintJob } from '../service/print-job';
+import { SHORTEST, SLACK } from './turns';
+
+/** Polls beyond the regular ones for one printing. */
+const MOST_EXTRA = 6;
+/** Of those, at most so many before the predicted end. */
+const MOST_BEFORE = 2;
+/** An end shows this long after its predicted time at the earliest: the service counts whole seconds, ms. */
+const MARGIN = 1_500;
+/** How far predictions are trusted before any was seen to come true, as a share of the print's time; and at best. */
+const DOUBT = 0.05;
+const LEAST_DOUBT = 0.005;
+const MOST_DOUBT = 0.15;
+/** An end that was foretold well makes the next one more credible by this factor. */
+const TRUST = 0.7;
+/** Printings remembered for what was spent on them. */
+const REMEMBERED = 16;
+
+interface Prediction {
+  jobId: string;
+  /** When the print should end, monotonic ms. */
+  end: number;
+  /** Its whole time, ms. */
+  total: number;
+}
+
+/** When the prints of one cluster should end, how sure that is, and when to poll for it beyond the regular turns. */
+export class Predictions {
+  /** Earliest first. */
+  #open: Prediction[] = [];
+  readonly #spent = new Map<string, number>();
+  #doubt = DOUBT;
+  /** How far the prediction of a print moved between two polls, ms. */
+  readonly #moved = new Map<string, number>();
+  #lastSeen = -Infinity;
+
+  /** Takes what a poll brought at `now` (monotonic, ms). */
+  note(jobs: readonly PrintJob[], now: number): void {
+    const before = this.#open;
+    this.#open = jobs.flatMap((job) => predict(job, now)).sort((one, other) => one.end - other.end);
+    for (const prediction of before) {
+      const still = this.#open.find(({ jobId }) => jobId === prediction.jobId);
+      if (still) this.#noteMove(still.jobId, Math.abs(still.end - prediction.end));
+      else if (!jobs.some(({ clusterJobId }) => clusterJobId === prediction.jobId)) this.#noteEnd(prediction, now);
+    }
+    this.#lastSeen = now;
+  }
+
+  /** When to poll for the next end, given that the last poll began at `last`; Infinity where no poll helps. */
+  next(last: number): number {
+    const soonest = last + SHORTEST;
+    const times = this.#open.map((prediction) => this.#nextFor(prediction, soonest));
+    return Math.min(Infinity, ...times);
+  }
+
+  /** A poll beyond the regular ones was made at `now`. */
+  spend(now: number): void {
+    // It was made for the end that is nearest.
+    const [nearest] = this.#open
+      .filter(({ jobId }) => (this.#spent.get(jobId) ?? 0) < MOST_EXTRA)
+      .sort((one, other) => Math.abs(one.end - now) - Math.abs(other.end - now));
+    if (!nearest) return;
+    this.#spent.set(nearest.jobId, (this.#spent.get(nearest.jobId) ?? 0) + 1);
+    if (this.#spent.size > REMEMBERED) this.#spent.delete([...this.#spent.keys()][0] ?? '');
+  }
+
+  #nextFor({ jobId, end, total }: Prediction, soonest: number): number {
+    if ((this.#spent.get(jobId) ?? 0) >= MOST_EXTRA) return Infinity;
+    const shows = end + MARGIN;
+    const doubt = Math.max(this.#doubt * total, this.#moved.get(jobId) ?? 0);
+    // Those before the end stand so far from it that they don't keep it waiting.
+    const before = Math.min(MOST_BEFORE, Math.floor((doubt + MARGIN) / SHORTEST));
+    for (let steps = before; steps > 0; steps--) {
+      const time = shows - steps * SHORTEST;
+      if (time >= soonest) return time;
+    }
+    return Math.max(shows, soonest);
+  }
+
+  #noteMove(jobId: string, by: number): void {
+    const moved = Math.max(by, (this.#moved.get(jobId) ?? 0) / 2);
+    this.#moved.set(jobId, moved);
+  }
+
+  /** The print ended between the last poll and this one. */
+  #noteEnd({ jobId, end, total }: Prediction, now: number): void {
+    this.#moved.delete(jobId);
+    this.#spent.delete(jobId);
+    const error = Math.max(0, this.#lastSeen - end, end - now);
+    // Far from its end a print is stopped by somebody, which says nothing about predictions.
+    if (total <= 0 || error > MOST_DOUBT * total) return;
+    this.#doubt = Math.max(LEAST_DOUBT, error / total, this.#doubt * TRUST);
+  }
+}
+
+/**
+ * When to poll next, with a regular turn at `turn` and a poll for an end wanted at `extra`: two that are too close
+ * become one, or the turn comes early enough for both.
+ */
+export function joinTurns(turn: number, extra: number, last: number, interval: number): number {
+  if (extra < turn || extra - turn >= SHORTEST) return Math.min(turn, extra);
+  if (extra - turn <= SLACK * interval) return extra;
+  return extra - SHORTEST >= last + SHORTEST ? extra - SHORTEST : turn;
+}
+
+function predict(job: PrintJob, now: number): Prediction[] {
+  const { clusterJobId, state, timeRemaining, timeTotal, timeElapsed } = job;
+  if (clusterJobId === null || (state !== 'printing' && state !== 'finishing')) return [];
+  const byTimes = timeTotal !== null && timeTotal > 0 && timeElapsed !== null ? timeTotal - timeElapsed : null;
+  const left = timeRemaining !== null && timeRemaining > 0 ? timeRemaining : byTimes;
+  if (left === null) return [];
+  const total = timeTotal ?? (timeElapsed ?? 0) + left;
+  return [{ jobId: clusterJobId, end: now + Math.max(0, left) * 1000, total: total * 1000 }];
+}

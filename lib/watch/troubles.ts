@@ -1,0 +1,34 @@
+import type { PrintingError } from '../service/errors';
+
+/** The list of clusters, among the clusters that can be in trouble. */
+export const LIST = '';
+
+/** What one watch knows of outages: each is told when it begins, and once that all is well again. */
+export class Troubles {
+  readonly #errors = new Map<string, PrintingError>();
+  #since = 0;
+
+  constructor(
+    private readonly now: () => number,
+    private readonly tell: (error: PrintingError | null) => void,
+  ) {}
+
+  get state(): { error: PrintingError; since: number } | null {
+    const [error] = this.#errors.values();
+    return error ? { error, since: this.#since } : null;
+  }
+
+  /** Takes what a poll brought. `told`: somebody else says it. */
+  note(clusterId: string, error: PrintingError | null, told = false): void {
+    if (!error) return this.forget(clusterId);
+    const isNew = !this.#errors.has(clusterId);
+    if (this.#errors.size === 0) this.#since = this.now();
+    this.#errors.set(clusterId, error);
+    if (isNew && !told) this.tell(error);
+  }
+
+  /** It works again, or is gone. */
+  forget(clusterId: string): void {
+    if (this.#errors.delete(clusterId) && this.#errors.size === 0) this.tell(null);
+  }
+}

@@ -1,0 +1,76 @@
+import type { Checkpoint } from '../events/checkpoint';
+import type { ListCheckpoint } from '../events/list-changes';
+import type { Scope } from '../state/scope';
+import type { PackedStatus } from './packed-status';
+import { phaseOf } from './turns';
+
+/** What is known of a cluster between two polls. */
+export interface ClusterMemory {
+  /** The checkpoint was read from the store. */
+  loaded: boolean;
+  checkpoint: Checkpoint | null;
+  status: PackedStatus | null;
+  /** The cluster goes on under this id. */
+  movedTo: string | null;
+  /** The next observation is the first since nobody watched. */
+  late: boolean;
+  /** The store has less than this. */
+  dirty: boolean;
+}
+
+export interface ListMemory {
+  loaded: boolean;
+  checkpoint: ListCheckpoint | null;
+  late: boolean;
+}
+
+/** All that belongs to one scope: other state is never mixed with it. */
+export class ScopeMemory {
+  readonly clusters = new Map<string, ClusterMemory>();
+  readonly list: ListMemory = { loaded: false, checkpoint: null, late: false };
+
+  constructor(readonly scope: Scope) {}
+
+  of(clusterId: string): ClusterMemory {
+    let memory = this.clusters.get(clusterId);
+    if (!memory) {
+      memory = { loaded: false, checkpoint: null, status: null, movedTo: null, late: false, dirty: false };
+      this.clusters.set(clusterId, memory);
+    }
+    return memory;
+  }
+}
+
+/**
+ * What an account's watching remembers from one deploy to the next: when each cluster was polled, so that a deploy moves
+ * no turn, and the checkpoints, so that it reads no files.
+ */
+export class WatchMemory {
+  readonly #scopes = new Map<string, ScopeMemory>();
+  readonly #phases = new Map<string, number>();
+  /** When the last poll of a cluster began, monotonic ms. */
+  readonly polledAt = new Map<string, number>();
+  /** Keys of the watches that there were, with what they watched. */
+  readonly watches = new Map<string, string | null>();
+
+  scope(scope: Scope): ScopeMemory {
+    const name = JSON.stringify(scope);
+    let memory = this.#scopes.get(name);
+    if (!memory) this.#scopes.set(name, (memory = new ScopeMemory(scope)));
+    return memory;
+  }
+
+  /** Where in its interval a cluster has its turn, 0 to 1. */
+  phaseOf(clusterId: string): number {
+    let phase = this.#phases.get(clusterId);
+    if (phase === undefined) this.#phases.set(clusterId, (phase = phaseOf(this.#phases.size)));
+    return phase;
+  }
+
+  /** Nobody wants to know of it any more, and nothing was ever read of it. */
+  forget(clusterId: string): void {
+    this.polledAt.delete(clusterId);
+    this.#phases.delete(clusterId);
+    for (const { clusters } of this.#scopes.values()) clusters.delete(clusterId);
+  }
+}
