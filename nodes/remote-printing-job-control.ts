@@ -34,7 +34,7 @@ module.exports = (RED: NodeAPI): void => {
       const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
       const clusterJobId = await readText(RED, this, job, msg, 'clusterJobId');
       if (action === undefined) throw missing('No action is named: choose one in the node or set msg.action.');
-      if (clusterId === undefined) throw missing('No cluster is named: choose one in the node or set msg.clusterId.');
+      if (clusterId === undefined) throw missing('No printer is named: choose one in the node or set msg.clusterId.');
       if (clusterJobId === undefined)
         throw missing('No print job is named: set it in the node or set msg.clusterJobId.');
       const { quantity, position } = msg;

@@ -6,7 +6,7 @@ export interface CallOptions {
   query?: Record<string, string>;
   /** Goes out as JSON inside the `data` envelope (interface, Upload record). */
   data?: unknown;
-  /** What is asked for, in the words of an error sentence: `the cluster`. */
+  /** What is asked for, in the words of an error sentence: `the printer`. */
   what: string;
   /** Limits all of it, every wait included: for a token, a 429, a repeat. */
   deadline: Deadline;

@@ -24,7 +24,7 @@ export async function findPrinter(
   printerId: string | null,
   deadline: Deadline,
 ): Promise<FoundPrinter> {
-  const clusters = await readPages(service, 'clusters', { what: 'the cluster list', deadline });
+  const clusters = await readPages(service, 'clusters', { what: 'the list of printers', deadline });
   const listed = clusters.map(readCluster).find((cluster) => cluster?.clusterId === clusterId);
   checkOnline(listed?.online);
   const host = listed?.printers[0];
@@ -32,7 +32,7 @@ export async function findPrinter(
   if (host?.printerId) return { printerId: host.printerId, name: host.name ?? listed?.name ?? null };
 
   // The list is cut short for some accounts (`limit_reached`, wire facts, trap 27), and tells of no printer for others.
-  const call = { ids: { cluster_id: clusterId }, what: 'the cluster', deadline };
+  const call = { ids: { cluster_id: clusterId }, what: 'the printer', deadline };
   const { data } = await service.call('clusterStatus', call);
   const status = readClusterStatus(statusRecord(data) ?? {}, { clusterId, receivedAt: '', identity: listed ?? null });
   checkOnline(status.online);
@@ -41,7 +41,7 @@ export async function findPrinter(
   const [first] = status.printers;
   if (first?.printerId) return { printerId: first.printerId, name: first.name ?? status.name };
   if (listed?.hostGuid && UUID.test(listed.hostGuid)) return { printerId: listed.hostGuid, name: listed.name };
-  throw new PrintingError('NOT_FOUND', 'The service names no printer of the cluster: set the printer in the node.');
+  throw new PrintingError('NOT_FOUND', 'The service names no printer of this id: set the printer in the node.');
 }
 
 function checkOnline(online: boolean | null | undefined): void {

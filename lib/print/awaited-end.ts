@@ -25,7 +25,7 @@ export async function awaitEnd(
   if (clusterId === null || clusterJobId === null)
     throw new PrintingError(
       'PRINT_OUTCOME_UNKNOWN',
-      'The print was taken but can’t be seen on the cluster: look there for the job.',
+      'The print was taken but can’t be seen on the printer: look there for the job.',
       { ids },
     );
   const at = { jobId, clusterJobId, clusterId };

@@ -61,9 +61,9 @@ export class ClusterPrint {
   /** Whether the cluster can be printed on as far as reading tells; before a long upload, or instead of a print. */
   async #check({ dryRun, deadline }: PrintRequest, clusterId: string): Promise<void> {
     const ids = { cluster_id: clusterId };
-    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: 'the cluster', deadline });
+    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: 'the printer', deadline });
     if (dryRun && flag(statusRecord(data)?.is_online) === false)
-      throw new PrintingError('NOT_ACCEPTED', 'The cluster is offline: switch the printer on or choose another.');
+      throw new PrintingError('NOT_ACCEPTED', 'The printer is offline: switch it on or choose another.');
   }
 
   async #dispatch(request: PrintRequest, clusterId: string, uploaded: Uploaded, ledger: Ledger): Promise<PrintResult> {

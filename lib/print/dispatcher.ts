@@ -214,7 +214,7 @@ interface DispatcherDeps {
 
 function unknown({ clusterId, jobId }: Attempt, { end }: Search, cause?: PrintingError): PrintingError {
   const seen =
-    end === 'absent' ? 'the print can’t be seen on the cluster' : 'the cluster could not be searched to the end';
+    end === 'absent' ? 'the print can’t be seen on the printer' : 'the printer could not be searched to the end';
   const sentence = `The answer to the print was lost and ${seen}: look there for the job before you print again.`;
   const error = new PrintingError('PRINT_OUTCOME_UNKNOWN', sentence, {
     cause,

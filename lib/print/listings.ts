@@ -27,7 +27,7 @@ export class Listings {
 
   async read(clusterId: string, deadline: Deadline): Promise<Listing> {
     const ids = { cluster_id: clusterId };
-    const { data } = await this.#service.call('clusterStatus', { ids, what: 'the cluster', deadline });
+    const { data } = await this.#service.call('clusterStatus', { ids, what: 'the printer', deadline });
     const status = statusRecord(data) ?? {};
     return {
       printings: [

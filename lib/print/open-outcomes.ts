@@ -116,4 +116,4 @@ interface OpenOutcomesDeps {
 }
 
 const hopeless = (clusterId: string): string =>
-  `Whether a print on cluster ${clusterId.slice(0, 6)}… was taken can’t be found out any more, its answer was lost: look there before you print it again.`;
+  `Whether a print on printer ${clusterId.slice(0, 6)}… was taken can’t be found out any more, its answer was lost: look there before you print it again.`;

@@ -28,7 +28,7 @@ export class SharedUpload {
 
   /** Nobody will want it any more. Resolves when its source has been let go of. */
   async end(): Promise<void> {
-    this.#wanted.refuse(new PrintingError('INVALID_INPUT', 'No cluster wants the file: name one that is there.'));
+    this.#wanted.refuse(new PrintingError('INVALID_INPUT', 'No printer wants the file: name one that is there.'));
     await this.#sending?.catch(() => undefined);
   }
 

@@ -82,11 +82,11 @@ export class Queries {
     const { service, clock } = this.#deps;
     const { data } = await service.call('clusterStatus', {
       ids: { cluster_id: clusterId },
-      what: 'the cluster',
+      what: 'the printer',
       ...limits,
     });
     const wire = statusRecord(data);
-    if (!wire) throw nothingOfTheKind('the cluster');
+    if (!wire) throw nothingOfTheKind('the printer');
     // Name and model are all that the list adds: without them the answer is still one.
     const listed = await readAllPages(service, limits.deadline).catch(() => []);
     limits.deadline.throwIfOver();
@@ -132,7 +132,7 @@ export class Queries {
     const ids = { cluster_id: clusterId };
     const raw = await readPages(this.#deps.service, 'maintenance', {
       ids,
-      what: "the cluster's maintenance",
+      what: "the printer's maintenance",
       ...limits,
     });
     return { payload: raw.map(readMaintenanceTask), raw, ids: { clusterId } };

@@ -121,7 +121,7 @@ export class Reports {
   async #allClusters(deadline: Deadline): Promise<string[]> {
     const listed = await readAllPages(this.#deps.service, deadline);
     if (listed.length === 0)
-      throw new PrintingError('NOT_FOUND', 'The account has no clusters to report on: connect a printer first.');
+      throw new PrintingError('NOT_FOUND', 'The account has no printers to report on: connect a printer first.');
     return listed.map(({ cluster }) => cluster.clusterId);
   }
 

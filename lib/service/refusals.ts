@@ -22,7 +22,7 @@ export function readRefusal(body: unknown): Refusal {
 /** Signed addresses are secrets and must not travel in error texts. */
 export const withoutAddresses = (words: string): string => words.replace(/\b[a-z][a-z\d+.-]*:\/\/\S+/gi, '(address)');
 
-/** The error of an answer that is not 2xx (reference 4). `what` names the thing asked for, such as `the cluster`. */
+/** The error of an answer that is not 2xx (reference 4). `what` names the thing asked for, such as `the printer`. */
 export function refusalError(status: number, body: unknown, what: string, retryAfter?: number): PrintingError {
   const { serviceCode, says } = readRefusal(body);
   const [code, sentence] = explain(status, what);

@@ -10,11 +10,11 @@ export function readClusterIds(value: unknown): { clusterIds: string[]; many: bo
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   for (const id of ids) {
     if (isBlank(id))
-      throw new PrintingError('INVALID_INPUT', 'No cluster is named: choose one in the node or set msg.clusterId.');
+      throw new PrintingError('INVALID_INPUT', 'No printer is named: choose one in the node or set msg.clusterId.');
     if (typeof id !== 'string')
-      throw new PrintingError('INVALID_INPUT', `A cluster id must be a text, but it is ${kindOf(id)}.`);
+      throw new PrintingError('INVALID_INPUT', `The id of a printer must be a text, but it is ${kindOf(id)}.`);
   }
-  if (ids.length === 0) throw new PrintingError('INVALID_INPUT', 'The list of clusters is empty: name at least one.');
+  if (ids.length === 0) throw new PrintingError('INVALID_INPUT', 'The list of printers is empty: name at least one.');
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
 }
 

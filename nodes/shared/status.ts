@@ -2,7 +2,7 @@ import type { Node, NodeAPI, NodeStatusFill, NodeStatusShape } from 'node-red';
 import type { PrintingError } from '../../lib/service/errors';
 import type { SignInState } from '../../lib/sign-in/sign-in-state';
 
-/** One look of a node: colour, shape, and a key of the node's own catalogue with its values. */
+/** What a node shows: colour, shape, and a key of the node's own catalogue with its values. */
 export interface StatusText {
   fill: NodeStatusFill;
   shape: NodeStatusShape;
@@ -10,7 +10,7 @@ export interface StatusText {
   values?: Record<string, string>;
 }
 
-/** Shows looks under a node; the same look twice in a row is shown once, as Status nodes react to each. */
+/** Shows statuses under a node; the same one twice in a row is shown once, as Status nodes react to each. */
 export class StatusLine {
   readonly #RED: NodeAPI;
   readonly #node: Node;
