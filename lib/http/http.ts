@@ -42,6 +42,7 @@ export class Http {
   async send({ method, url, headers, body, signal, quiet = QUIET }: HttpRequest): Promise<HttpAnswer> {
     const attempt: Attempt = { begun: false, signal };
     try {
+      signal?.throwIfAborted();
       const options = {
         method,
         headers: headers ?? {},
@@ -52,7 +53,7 @@ export class Http {
         bodyTimeout: quiet,
         [ATTEMPT]: attempt,
       };
-      const answer = await request(url, options);
+      const answer = await orAborted(request(url, options), attempt);
       return { status: answer.statusCode, headers: flatten(answer.headers), body: answer.body };
     } catch (error) {
       throw networkError(error, attempt.begun ? 'unknown' : 'not-sent', signal);
@@ -91,6 +92,19 @@ interface Attempt {
   signal: AbortSignal | undefined;
 }
 const ATTEMPT = Symbol('attempt');
+
+/** undici heeds an abort once a connection stands, and then sends nothing; who waits is not kept waiting for that. */
+function orAborted<T>(answer: Promise<T>, attempt: Attempt): Promise<T> {
+  const { signal } = attempt;
+  if (!signal) return answer;
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      if (!attempt.begun) reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
 
 const markBegun: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
   const attempt = (options as { [ATTEMPT]?: Attempt })[ATTEMPT];

@@ -37,6 +37,8 @@ const isLeftover = (name: string): boolean => !name.endsWith('.json') && !name.i
 const LEFTOVER_AGE = 60 * 60 * 1000;
 /** A clock that stands so far after a file's own time is taken for a wrong one. */
 const NOT_BELIEVED = 5 * 365 * 24 * 60 * 60 * 1000;
+/** Likewise one that was set by more than this since the start: less than values are kept beyond what was promised. */
+const SET_BY = 5 * 24 * 60 * 60 * 1000;
 
 /**
  * A StateStore of one small JSON file per key: written beside, flushed, renamed, the folder flushed.
@@ -45,9 +47,12 @@ const NOT_BELIEVED = 5 * 365 * 24 * 60 * 60 * 1000;
 export class FileStore implements StateStore {
   readonly #options: FileStoreOptions;
   readonly #locks = new Locks();
+  /** Wall time minus monotonic time at the start. */
+  readonly #lead: number;
 
   constructor(options: FileStoreOptions) {
     this.#options = options;
+    this.#lead = options.clock.now() - options.clock.monotonic();
   }
 
   get<T>(key: Key): Promise<T | undefined> {
@@ -80,15 +85,17 @@ export class FileStore implements StateStore {
    * wrong then. Values are kept where the clock contradicts their own time.
    */
   async sweep(): Promise<void> {
-    const now = this.#options.clock.now();
-    for (const kind of await entries(this.#options.folder)) {
-      const folder = join(this.#options.folder, kind);
+    const { clock, folder: root } = this.#options;
+    const now = clock.now();
+    const wasSet = Math.abs(now - clock.monotonic() - this.#lead) > SET_BY;
+    for (const kind of await entries(root)) {
+      const folder = join(root, kind);
       for (const name of await entries(folder)) {
         const path = join(folder, name);
         if (isLeftover(name)) {
           const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
           if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true }).catch(() => undefined);
-        } else if (name.endsWith('.json')) {
+        } else if (name.endsWith('.json') && !wasSet) {
           const found = await readFile(path, 'utf8').then(parse, () => undefined);
           if (found && isOver(found, now)) await this.#forget(found.key, now);
         }

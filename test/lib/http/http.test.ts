@@ -131,6 +131,14 @@ describe('http/http', () => {
     await assert.rejects(http.text({ method: 'GET', url, signal: controller.signal }), ended('not-sent'));
   });
 
+  it('ends with its signal also while no connection comes about', async () => {
+    const unreachable = new Http(new Agent({ connect: () => undefined }));
+    const controller = new AbortController();
+    const asked = unreachable.text({ method: 'GET', url, signal: controller.signal });
+    controller.abort(new PrintingError('TIMEOUT', 'The time is up.'));
+    await assert.rejects(asked, { code: 'TIMEOUT', outcome: 'not-sent' });
+  });
+
   it('does not take an endless answer into memory', async () => {
     const part = Buffer.alloc(1024 * 1024);
     let sent = 0;

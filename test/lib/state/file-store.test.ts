@@ -134,6 +134,21 @@ describe('state/file-store', () => {
     assert.equal(await at(new ManualClock()).get(['print-key', 'b']), 1, 'written before the clock was set');
   });
 
+  it('keeps print keys while the clock is wrong for a time, by more than they are kept', async () => {
+    const day = 24 * 3600_000;
+    let ahead = 0;
+    const wrong = { now: () => clock.now() + ahead, monotonic: clock.monotonic, after: clock.after };
+    const store = new FileStore({ folder, clock: wrong, sealedKinds: [], secrets: () => [], warn: () => undefined });
+    await store.put(['print-key', 'a'], 1, { keepFor: 100 * day });
+    ahead = 400 * day;
+    await store.sweep();
+    assert.equal(await store.get(['print-key', 'a']), 1);
+    ahead = 0;
+    await clock.advance(101 * day);
+    await store.sweep();
+    assert.equal(await store.get(['print-key', 'a']), undefined);
+  });
+
   it('is readable by its owner only', async () => {
     await open().put(['grant', 'a'], 'x');
     assert.equal((await stat(await only('grant'))).mode & 0o777, 0o600);
