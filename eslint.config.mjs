@@ -5,6 +5,7 @@ import tseslint from 'typescript-eslint';
 /** From the bottom up: a folder imports itself and what stands before it, never what stands after it. */
 const layers = {
   lib: [
+    ['rules'],
     ['service'],
     ['time', 'events'],
     ['http'],
@@ -111,6 +112,33 @@ export default tseslint.config(
   },
   ...arrows('lib'),
   ...arrows('simulator'),
+  {
+    files: ['lib/rules/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [{ regex: '^(?!\\./)', message: 'The rules are built into the editor too: they import nothing.' }],
+        },
+      ],
+    },
+  },
+  {
+    files: ['editor/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: '^\\.\\./(?!lib/rules/)|^node:',
+              message: 'The browser gets editor/ and lib/rules, nothing else.',
+            },
+          ],
+        },
+      ],
+    },
+  },
   {
     files: ['lib/**/*.ts'],
     ignores: ['lib/time/**'],
