@@ -41,8 +41,12 @@ module.exports = (RED: NodeAPI): void => {
     const opening = open();
     opening.catch((error: unknown) => this.warn(asPrintingError(error).message));
     this.client = () => opening;
+    this.accountId = accountId;
+    this.config = () => ({ ...definition, ...this.credentials });
+    runtime.accounts.add(this);
 
     this.on('close', (removed: boolean, done: () => void) => {
+      runtime.accounts.delete(this);
       opening
         .then((client) => client.close())
         .catch(() => undefined)

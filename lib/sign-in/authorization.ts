@@ -12,6 +12,8 @@ export interface Beginning {
   redirectUri: string;
   /** Workspace to land in; blank: the service asks the user. */
   organizationId: string;
+  /** Whether its tokens are still wanted when the browser comes back. Default: always. */
+  isWanted?: () => boolean;
 }
 
 interface Pending extends Beginning {
@@ -72,6 +74,8 @@ export class Authorization {
         'This sign-in is not known, was used already or is too old: begin it again.',
       );
     this.#pending.delete(state);
+    const { isWanted = () => true } = pending;
+    if (!isWanted()) throw unwanted();
     const code = query.get('code');
     if (!code) {
       const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? 'no code';
@@ -81,10 +85,19 @@ export class Authorization {
     const { settings, redirectUri } = pending;
     const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: 'begin the sign-in again' });
     const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
-    await store.update<Grants>(grantKey(pending.accountId), (stored) => withGrant(stored, settings, grant), {
-      insist: true,
-    });
+    const keep = (stored: Grants | undefined) => {
+      // Under the lock: an account that is deleted now finds nothing stored after it.
+      if (!isWanted()) throw unwanted();
+      return withGrant(stored, settings, grant);
+    };
+    await store.update<Grants>(grantKey(pending.accountId), keep, { insist: true });
     return pending.accountId;
+  }
+
+  /** Whether a sign-in of this account has begun and not ended. */
+  isUnderWay(accountId: string): boolean {
+    this.#dropOld(MOST);
+    return [...this.#pending.values()].some((pending) => pending.accountId === accountId);
   }
 
   #dropOld(most: number): void {
@@ -93,3 +106,9 @@ export class Authorization {
       if (endsAt <= now || this.#pending.size > most) this.#pending.delete(state);
   }
 }
+
+const unwanted = () =>
+  new PrintingError(
+    'INVALID_INPUT',
+    'The account was changed or deleted meanwhile: open it and begin the sign-in again.',
+  );

@@ -1,14 +1,19 @@
 import type { Node, NodeAPI } from 'node-red';
+import type { AccountConfig } from '../../lib/account/settings';
 import type { Client } from '../../lib/client';
 import { PrintingError } from '../../lib/service/errors';
 
 /** The account config node, as flow nodes see it. */
 export interface AccountNode extends Node {
+  /** The id that the editor knows it by: in a subflow's copy, that of the template. */
+  accountId: string;
+  /** Settings and credentials, with what Node-RED filled in from the environment. */
+  config(): AccountConfig;
   /** The account's client; throws NOT_CONFIGURED where its settings are missing or malformed. */
   client(): Promise<Client>;
 }
 
-const isAccount = (node: unknown): node is AccountNode =>
+export const isAccount = (node: unknown): node is AccountNode =>
   typeof node === 'object' && node !== null && 'client' in node && typeof node.client === 'function';
 
 /** The client of the account that a flow node names. Throws NOT_CONFIGURED where there is no such account. */

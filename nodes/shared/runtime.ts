@@ -11,6 +11,7 @@ import type { StateStore } from '../../lib/state/store';
 import { Upkeep } from '../../lib/state/upkeep';
 import { systemClock, type Clock } from '../../lib/time/clock';
 import type { WatchMemory } from '../../lib/watch/watch-memory';
+import type { AccountNode } from './account-link';
 
 /** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
 export interface Runtime {
@@ -25,6 +26,8 @@ export interface Runtime {
   http: Http;
   endpoint: TokenEndpoint;
   authorization: Authorization;
+  /** The account nodes that run. */
+  accounts: Set<AccountNode>;
 }
 
 /** By user directory: every node set is handed an API object of its own, the directory is what they have in common. */
@@ -64,6 +67,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     http,
     endpoint,
     authorization: new Authorization({ store, clock, endpoint }),
+    accounts: new Set(),
   };
 }
 

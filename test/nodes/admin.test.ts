@@ -88,17 +88,98 @@ describe('nodes/admin', () => {
       assert.equal(await state(), 'signed-out');
     });
 
-    it('reads settings that stand in the environment, typed and deployed', async () => {
+    it("reads a deployed setting from Node-RED's environment: the process's, or a flow's", async () => {
       process.env.TEST_AUTH_URL = simulator.authUrl;
+      const own = [{ name: 'OWN_AUTH_URL', value: simulator.authUrl, type: 'str' }];
       try {
-        const typed = { redirectUri: REDIRECT, authUrl: '${TEST_AUTH_URL}' };
-        assert.ok((await begin('account', typed)).startsWith(`${simulator.authUrl}/authorize?`));
-        await flow.deploy([], { account: { ...flow.account, authUrl: '${TEST_AUTH_URL}' }, signIn: false });
-        await flow.get(`callback${await comeBack(await begin())}`).expect(200);
-        assert.equal(await state(), 'signed-in');
+        for (const authUrl of ['${TEST_AUTH_URL}', '${OWN_AUTH_URL}']) {
+          await flow.deploy([], {
+            account: { ...flow.account, authUrl, z: 'own' },
+            more: [{ id: 'own', type: 'tab', label: 'own', env: own }],
+            signIn: false,
+          });
+          // As the dialog does, which sends every field of the form.
+          const url = await begin('account', { redirectUri: REDIRECT, authUrl, clientSecret: '__PWRD__' });
+          await flow.get(`callback${await comeBack(url)}`).expect(200);
+          assert.equal(await state(), 'signed-in');
+          await flow.post('accounts/account/sign-out').expect(200);
+        }
       } finally {
         delete process.env.TEST_AUTH_URL;
       }
+    });
+
+    describe('by somebody who may write, but see no secrets', () => {
+      const refusal = async (typed: object): Promise<string> => {
+        const before = simulator.requests.count();
+        const { body, text } = await flow
+          .post('accounts/account/sign-in', { redirectUri: REDIRECT, ...typed })
+          .expect(400);
+        assert.equal(body.code, 'NOT_CONFIGURED');
+        assert.equal(simulator.requests.count(), before);
+        return text;
+      };
+
+      it('gives the stored secret to the stored host alone', async () => {
+        for (const authUrl of [
+          'https://evil.example',
+          `${simulator.authUrl}/evil`,
+          simulator.authUrl.replace('127.0.0.1', 'localhost'),
+        ])
+          assert.match(await refusal({ authUrl, clientSecret: '__PWRD__' }), /type the secret anew/);
+        assert.match(await refusal({ authUrl: 'https://evil.example' }), /type the secret anew/);
+        const url = await begin('account', {
+          redirectUri: REDIRECT,
+          authUrl: 'https://new.example',
+          clientSecret: 'new',
+        });
+        assert.ok(url.startsWith('https://new.example/authorize?'));
+        assert.ok(
+          (await begin('account', { redirectUri: REDIRECT, authUrl: `${simulator.authUrl}/` })).startsWith(
+            simulator.authUrl,
+          ),
+        );
+      });
+
+      for (const name of ['scope', 'authUrl', 'clientId', 'clientSecret', 'organizationId', 'redirectUri'])
+        it(`reads nothing of the environment for a typed ${name}`, async () => {
+          process.env.TEST_SECRET = 'the-secret-of-the-environment';
+          try {
+            for (const value of ['${TEST_SECRET}', '$(TEST_SECRET)', 'https://evil.example/${TEST_SECRET}']) {
+              const answer = await refusal({ clientSecret: 'typed', [name]: value });
+              assert.match(answer, /environment/);
+              assert.doesNotMatch(answer, /the-secret/);
+            }
+          } finally {
+            delete process.env.TEST_SECRET;
+          }
+        });
+    });
+
+    it('signs in an account inside a subflow, and all that runs of it', async () => {
+      const { authUrl, apiUrl, client } = simulator;
+      await flow.deploy(
+        [
+          { id: 'one', type: 'subflow:sub' },
+          { id: 'two', type: 'subflow:sub' },
+        ],
+        {
+          more: [
+            { id: 'sub', type: 'subflow', name: 'sub', in: [], out: [] },
+            { ...flow.account, id: 'inner', z: 'sub', authUrl, apiUrl },
+          ],
+          credentials: { inner: { clientId: client.id, clientSecret: client.secret } },
+          signIn: false,
+        },
+      );
+      assert.equal(await state('inner'), 'signed-out');
+      await flow.get(`callback${await comeBack(await begin('inner'))}`).expect(200);
+      assert.equal(await state('inner'), 'signed-in');
+      const { body } = await flow.get('accounts/inner/clusters').expect(200);
+      assert.ok(body.length > 0);
+      await flow.get('accounts/inner/diagnostics').expect(200);
+      const { body: after } = await flow.post('accounts/inner/sign-out').expect(200);
+      assert.equal(after.state, 'signed-out');
     });
 
     for (const [what, typed, names] of [
@@ -252,10 +333,24 @@ describe('nodes/admin', () => {
       });
 
     it("refuses another account's state, which stays good for its own", async () => {
+      await flow.deploy([], { more: [{ ...flow.account, id: 'other' }], signIn: false });
       const url = REDIRECT + (await comeBack(await begin()));
-      const refused = () => flow.post('accounts/other/sign-in/complete', { url }).expect(400);
-      assert.equal(await tokenRequests(refused), 0);
+      for (const [id, status] of [
+        ['other', 400],
+        ['unknown', 404],
+      ] as const) {
+        const refused = () => flow.post(`accounts/${id}/sign-in/complete`, { url }).expect(status);
+        assert.equal(await tokenRequests(refused), 0);
+      }
       await flow.post('accounts/account/sign-in/complete', { url }).expect(200);
+    });
+
+    it('ends a sign-in that was begun before the first deploy', async () => {
+      const { authUrl, client } = simulator;
+      const typed = { authUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
+      const url = REDIRECT + (await comeBack(await begin('new', typed)));
+      const { body } = await flow.post('accounts/new/sign-in/complete', { url }).expect(200);
+      assert.equal(body.state, 'signed-in');
     });
   });
 
@@ -366,6 +461,79 @@ describe('nodes/admin', () => {
     });
   });
 
+  describe('while a sign-in is under way', () => {
+    const REFUSED = /changed or deleted meanwhile/;
+    const other = { id: 'keeper', type: 'remote-printing-account', service: 'remote' };
+
+    it('its account is deleted: the popup comes back to nothing, and nothing is stored', async () => {
+      const search = await comeBack(await begin());
+      await flow.deploy([], { account: other, signIn: false });
+      let page = '';
+      const back = async () => {
+        page = (await flow.get(`callback${search}`).expect(400)).text;
+      };
+      assert.equal(await tokenRequests(back), 0);
+      assert.match(page, REFUSED);
+      await flow.get('accounts/account').expect(404);
+      await flow.deploy([], { signIn: false });
+      assert.equal(await state(), 'signed-out');
+    });
+
+    for (const [what, changes] of [
+      ['host', { authUrl: 'https://another.example' }],
+      ['client', { clientId: 'another' }],
+    ] as const)
+      it(`another ${what} is deployed: the popup comes back to nothing`, async () => {
+        const search = await comeBack(await begin());
+        const { account } = flow.credentials;
+        await flow.deploy([], {
+          account: { ...flow.account, ...('authUrl' in changes ? changes : {}) },
+          credentials: { account: { ...account, ...('clientId' in changes ? changes : {}) } },
+          signIn: false,
+        });
+        assert.equal(await tokenRequests(() => flow.get(`callback${search}`).expect(400)), 0);
+        assert.equal(await state(), 'signed-out');
+      });
+
+    it('the same is deployed again, or what was typed: the popup comes back signed in', async () => {
+      const search = await comeBack(await begin());
+      await flow.deploy([], { signIn: false });
+      await flow.get(`callback${search}`).expect(200);
+      assert.equal(await state(), 'signed-in');
+
+      await flow.deploy([], { credentials: { account: { clientId: 'first', clientSecret: 'first' } }, signIn: false });
+      const { id: clientId, secret: clientSecret } = simulator.client;
+      const typed = await comeBack(await begin('account', { redirectUri: REDIRECT, clientId, clientSecret }));
+      await flow.deploy([], { signIn: false });
+      await flow.get(`callback${typed}`).expect(200);
+      assert.equal(await state(), 'signed-in');
+    });
+  });
+
+  describe('a deleted account', () => {
+    it('is not found at any endpoint, and is signed out when it comes again', async () => {
+      await flow.signIn();
+      await flow.deploy([], { account: { id: 'keeper', type: 'remote-printing-account' }, signIn: false });
+      for (const path of ['', '/clusters', '/workspaces', '/diagnostics'])
+        await flow.get(`accounts/account${path}`).expect(404);
+      for (const path of ['sign-in', 'sign-in/complete', 'sign-out'])
+        await flow.post(`accounts/account/${path}`).expect(404);
+      await flow.deploy([], { signIn: false });
+      assert.equal(await state(), 'signed-out');
+    });
+
+    it('keeps its sign-in where it is disabled only', async () => {
+      await flow.signIn();
+      await flow.deploy([], { account: { ...flow.account, d: true }, signIn: false });
+      const { body } = await flow.get('accounts/account').expect(200);
+      assert.match(body.error, /does not run/);
+      const { body: refused } = await flow.get('accounts/account/clusters').expect(400);
+      assert.equal(refused.code, 'NOT_CONFIGURED');
+      await flow.deploy([], { signIn: false });
+      assert.equal(await state(), 'signed-in');
+    });
+  });
+
   describe('an unknown account', () => {
     const calls: [method: 'get' | 'post', path: string][] = [
       ['get', ''],
@@ -373,6 +541,7 @@ describe('nodes/admin', () => {
       ['get', '/workspaces'],
       ['get', '/diagnostics'],
       ['post', '/sign-in'],
+      ['post', '/sign-in/complete'],
       ['post', '/sign-out'],
     ];
     for (const [method, path] of calls)

@@ -1,0 +1,115 @@
+import type { NodeAPI } from 'node-red';
+import type { Request, Response } from 'express';
+import { readRedirect, readSignIn } from '../../../lib/account/settings';
+import { asPrintingError, PrintingError } from '../../../lib/service/errors';
+import { record, text } from '../../../lib/service/wire';
+import { grantKey, type SignInSettings } from '../../../lib/sign-in/grant';
+import { callbackPage } from '../callback-page';
+import { runtimeOf } from '../runtime';
+import { deployedAccount, UnknownAccount } from './accounts';
+import { handle, idOf, ROOT } from './handle';
+import { stateOf } from './state';
+import { signInConfig } from './typed-settings';
+
+/** The endpoints that begin, end and forget sign-ins (reference 5). */
+export function addSignInEndpoints(RED: NodeAPI): void {
+  const runtime = () => runtimeOf(RED);
+  const canWrite = RED.auth.needsPermission('remote-printing.write');
+  const publish = (id: string, state: string) => RED.comms.publish(`remote-printing/accounts/${id}`, { state }, false);
+
+  RED.httpAdmin.post(
+    `${ROOT}/accounts/:id/sign-in`,
+    canWrite,
+    handle(async (request) => {
+      const id = idOf(request);
+      const typed = record(request.body) ?? {};
+      const deployed = deployedAccount(RED, id);
+      if (!deployed && Object.keys(typed).length === 0) throw new UnknownAccount();
+      const config = signInConfig(typed, deployed);
+      const settings = readSignIn(config);
+      const redirectUri = readRedirect(config.redirectUri);
+      const organizationId = text(config.organizationId) ?? '';
+      const authorizeUrl = runtime().authorization.begin({
+        accountId: id,
+        settings,
+        redirectUri,
+        organizationId,
+        isWanted: stillWanted(RED, id, settings),
+      });
+      return { authorizeUrl, redirectUri };
+    }),
+  );
+
+  const finish = async (query: URLSearchParams, id?: string) => {
+    const accountId = await runtime().authorization.complete(query, id);
+    // What runs takes the new sign-in over at once; one with unfinished settings will after its deploy.
+    for (const node of deployedAccount(RED, accountId)?.running ?? []) {
+      const client = await node.client().catch(() => undefined);
+      await client?.credentials.reload();
+    }
+    publish(accountId, 'signed-in');
+  };
+
+  // The browser comes back from the service without the editor's token: the one-time state is what lets it in.
+  RED.httpAdmin.get(`${ROOT}/callback`, (request: Request, response: Response) => {
+    response.set(callbackPage.headers);
+    // Some browsers look with HEAD first (wire facts 3); that must not use the state up.
+    if (request.method === 'HEAD') {
+      response.status(200).end();
+      return;
+    }
+    finish(new URL(request.originalUrl, 'http://localhost').searchParams).then(
+      () => response.status(200).send(callbackPage.done()),
+      (thrown: unknown) => response.status(400).send(callbackPage.failed(asPrintingError(thrown).message)),
+    );
+  });
+
+  RED.httpAdmin.post(
+    `${ROOT}/accounts/:id/sign-in/complete`,
+    canWrite,
+    handle(async (request) => {
+      const id = idOf(request);
+      // One that is not deployed is known by its sign-in, under way or made.
+      if (!runtime().authorization.isUnderWay(id)) await stateOf(RED, id);
+      const pasted = text(record(request.body)?.url)?.trim() ?? '';
+      if (!URL.canParse(pasted))
+        throw new PrintingError('INVALID_INPUT', 'Paste the whole address that the browser was sent to.');
+      await finish(new URL(pasted).searchParams, id);
+      return stateOf(RED, id);
+    }),
+  );
+
+  RED.httpAdmin.post(
+    `${ROOT}/accounts/:id/sign-out`,
+    canWrite,
+    handle(async (request) => {
+      const id = idOf(request);
+      const state = await stateOf(RED, id);
+      await runtime().store.delete(grantKey(id));
+      const deployed = deployedAccount(RED, id);
+      for (const node of deployed?.running ?? []) {
+        const client = await node.client().catch(() => undefined);
+        await client?.credentials.signOut();
+      }
+      publish(id, 'signed-out');
+      return deployed ? stateOf(RED, id) : { ...state, state: 'signed-out', user: null, expiresAt: null };
+    }),
+  );
+}
+
+/**
+ * Whether a sign-in that begins now is still wanted when the browser comes back: not after its account was deleted, nor
+ * after another host or client was deployed meanwhile, whose tokens it would replace.
+ */
+function stillWanted(RED: NodeAPI, id: string, { authUrl, clientId }: SignInSettings): () => boolean {
+  const words = (url: string, client: string) => JSON.stringify([url, client]);
+  const deployed = () => {
+    const config = deployedAccount(RED, id)?.config;
+    return config && words((config.authUrl ?? '').trim().replace(/\/+$/, ''), (config.clientId ?? '').trim());
+  };
+  const before = deployed();
+  return () => {
+    const now = deployed();
+    return now === before || now === words(authUrl, clientId);
+  };
+}

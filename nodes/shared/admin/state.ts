@@ -1,0 +1,43 @@
+import type { NodeAPI } from 'node-red';
+import { asPrintingError } from '../../../lib/service/errors';
+import type { SignInInfo } from '../../../lib/sign-in/credentials';
+import { grantKey, holderOf, newestGrant, type Grants } from '../../../lib/sign-in/grant';
+import { runtimeOf } from '../runtime';
+import { deployedAccount, UnknownAccount, type DeployedAccount } from './accounts';
+
+export type AccountState = SignInInfo & { simulated: boolean };
+
+const SIGNED_OUT: AccountState = {
+  state: 'signed-out',
+  user: null,
+  organizationId: null,
+  expiresAt: null,
+  simulated: false,
+  error: null,
+};
+
+/** The state that the dialog shows: of the deployed account, or of a sign-in that was made before its deploy. */
+export async function stateOf(RED: NodeAPI, id: string): Promise<AccountState> {
+  const deployed = deployedAccount(RED, id);
+  return deployed ? runningState(deployed) : storedState(RED, id);
+}
+
+async function runningState({ running: [node] }: DeployedAccount): Promise<AccountState> {
+  if (!node) return { ...SIGNED_OUT, error: 'The account does not run: it is disabled, or its subflow is not used.' };
+  try {
+    const client = await node.client();
+    await client.credentials.ready();
+    return { ...client.credentials.info(), simulated: client.simulated };
+  } catch (thrown) {
+    return { ...SIGNED_OUT, error: asPrintingError(thrown).message };
+  }
+}
+
+async function storedState(RED: NodeAPI, id: string): Promise<AccountState> {
+  const grant = newestGrant(await runtimeOf(RED).store.get<Grants>(grantKey(id)));
+  if (!grant) throw new UnknownAccount();
+  const { user, organizationId } = holderOf(grant);
+  const state = grant.ended ? 'sign-in-needed' : 'signed-in';
+  const expiresAt = new Date(grant.expiresAt).toISOString();
+  return { ...SIGNED_OUT, state, user, organizationId, expiresAt, error: grant.ended ?? null };
+}
