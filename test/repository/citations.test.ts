@@ -114,6 +114,7 @@ describe('what the repository says of itself', () => {
       return title.startsWith(`# ${number}. `) && (by === undefined || adrs.has(Number(by)));
     });
     assert.ok(states.length > 0 && states.every(Boolean));
+    assert.equal(adrs.size, states.length, 'a number stands for two decisions');
   });
 
   it('has no link that leads nowhere', () => {
