@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { grantKey, type Grant } from '../../lib/sign-in/grant';
+import { grantKey, newestGrant, type Grants } from '../../lib/sign-in/grant';
 import { FileStore } from '../../lib/state/file-store';
 import { systemClock } from '../../lib/time/clock';
 import { startSimulator, type Simulator } from '../../simulator/index';
@@ -147,7 +147,7 @@ describe('kill -9 around a token refresh', function () {
       secrets: () => [credentialSecret],
       warn: (sentence) => assert.fail(sentence),
     });
-    const grant = await store.get<Grant>(grantKey('account'));
+    const grant = newestGrant(await store.get<Grants>(grantKey('account')));
     assert.ok(grant?.refreshToken, 'no refresh token on disk');
     return grant.refreshToken;
   }
