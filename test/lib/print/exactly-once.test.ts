@@ -132,9 +132,14 @@ describe(`exactly one print in each of ${RUNS} runs with lost answers, crashes, 
       simulator.faults.add({ endpoint: 'print', ...pick(refused ? REFUSALS : DISPATCH_FAULTS) });
       if (random() < 0.3)
         simulator.faults.add({ endpoint: pick(['registerUpload', 'storagePut', 'getJob']), ...pick(UPLOAD_FAULTS) });
-      // Reads around it fail as well, now and then so long that the print can't be seen.
-      if (random() < 0.4)
-        simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: pick([1, 3, 200]), status: 500 });
+      // Reads around it fail as well: some, all of a search, or until a repeat has begun.
+      if (random() < 0.5)
+        simulator.faults.add({
+          endpoint: 'clusterStatus',
+          after: 2,
+          times: pick([1, 3, Math.ceil(random() * 60), 200]),
+          status: 500,
+        });
       if (random() < 0.5) runtime.fail(pick(STORE_FAULTS), Math.floor(random() * MOST_STEPS), pick([1, 5, MOST_STEPS]));
 
       const first = await print({ jobName, printKey }, pick([600, 600, 20, 3]));
