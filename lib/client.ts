@@ -2,6 +2,7 @@ import { currentUser, readCurrentUser, type CurrentUser } from './account/curren
 import { closed, underDeadline, type Deadline } from './time/deadline';
 import type { Answer, Service } from './account/service';
 import type { AccountSettings } from './account/settings';
+import { settingsSummary } from './account/settings-summary';
 import { SignedInService } from './account/signed-in-service';
 import { JobControl } from './control/job-control';
 import { Http } from './http/http';
@@ -26,7 +27,8 @@ import type { StateStore } from './state/store';
 import { sleep, type Clock } from './time/clock';
 import { Uploads } from './upload/uploads';
 import type { WatchMemory } from './watch/watch-memory';
-import { Watcher, type WatcherReport } from './watch/watcher';
+import { Watcher } from './watch/watcher';
+import { logReport, type Log } from './watch/watcher-log';
 import { readAllPages } from './watch/cluster-list';
 
 export interface ClientOptions {
@@ -36,7 +38,7 @@ export interface ClientOptions {
   store: StateStore;
   clock: Clock;
   /** For what people must know but no message can carry: an outage that begins or ends, state that can't be saved. */
-  log: { warn(sentence: string): void; info(sentence: string): void };
+  log: Log;
   /** The service is the pack's own simulator. */
   simulated?: boolean;
   /** What the watching remembers from one deploy to the next. */
@@ -111,7 +113,7 @@ export class Client {
       signIn: this.credentials,
       scope,
       memory,
-      report: (event) => tell(log, event),
+      report: (event) => logReport(log, event),
       ...(simulated ? { followInterval: 10 } : {}),
     });
     const { watcher, credentials } = this;
@@ -153,19 +155,8 @@ export class Client {
 
   /** Figures for a problem report; no secrets, ids shortened. */
   diagnostics() {
-    const { apiUrl, authUrl, paths, signIn, origin, organizationId } = this.#settings;
-    const short = (id: string) => (id.length > 8 ? `${id.slice(0, 6)}…` : id);
     return {
-      settings: {
-        apiUrl,
-        authUrl,
-        storagePath: paths.storagePath,
-        overriddenPaths: Object.keys(paths.overrides),
-        signIn: 'apiToken' in signIn ? 'token' : 'oauth',
-        scope: 'apiToken' in signIn ? null : signIn.scope,
-        hasOrigin: origin !== '',
-        organizationId: short(organizationId),
-      },
+      settings: settingsSummary(this.#settings),
       state: this.credentials.state,
       counters: { ...this.#calls.counters(), ...this.credentials.counters() },
     };
@@ -192,12 +183,4 @@ export class Client {
     over.abort();
     await this.#http.close();
   }
-}
-
-function tell(log: ClientOptions['log'], { kind, clusterId, error }: WatcherReport): void {
-  const what = clusterId === null ? 'the list of clusters' : `cluster ${clusterId.slice(0, 6)}…`;
-  const reason = error?.message ?? 'The reason is not known.';
-  if (kind === 'outage') log.warn(`Polling ${what} fails: ${reason}`);
-  else if (kind === 'recovered') log.info(`Polling ${what} works again.`);
-  else log.warn(`Watching ${what} met a fault: ${reason}`);
 }
