@@ -127,7 +127,7 @@ function onBegin(handler: Dispatcher.DispatchHandler, begun: () => void): void {
 
 /** Connections as Node-RED's own nodes make them: through HTTP_PROXY and its kin where the environment names one. */
 function systemDispatcher(): Dispatcher {
-  const options = { connect: { timeout: CONNECT }, connections: 16 };
+  const options = { connect: { timeout: CONNECT }, connections: 64 };
   const proxies = proxiesOf(process.env);
   return proxies ? new EnvHttpProxyAgent({ ...options, ...proxies }) : new Agent(options);
 }

@@ -188,7 +188,8 @@ export class Poller implements Scheduled {
       const error = withIds(asPrintingError(thrown), { clusterId });
       if (!account.signal.aborted) this.#note(error);
       this.#failures++;
-      if (error.outcome === 'not-sent') account.memory.polledAt.set(clusterId, last);
+      // Without a sign-in nothing was asked.
+      if (error.code === 'NOT_SIGNED_IN') account.memory.polledAt.set(clusterId, last);
       const { retryAfter } = error;
       const failed = { interval: this.#interval, failures: this.#failures, retryAfter };
       this.#retryAt = start + retryPoll(failed, account.random);

@@ -99,7 +99,7 @@ export class Predictions {
  */
 export function joinTurns(turn: number, extra: number, last: number, interval: number): number {
   if (extra < turn || extra - turn >= SHORTEST) return Math.min(turn, extra);
-  if (extra - turn <= SLACK * interval) return extra;
+  if (extra - turn <= SLACK * interval && extra - last <= (1 + SLACK) * interval) return extra;
   return extra - SHORTEST >= last + SHORTEST ? extra - SHORTEST : turn;
 }
 

@@ -2,7 +2,7 @@ import type { Checkpoint } from '../events/checkpoint';
 import type { ListCheckpoint } from '../events/list-changes';
 import type { Scope } from '../state/scope';
 import type { PackedStatus } from './packed-status';
-import { phaseOf } from './turns';
+import { phaseOf, SHORTEST } from './turns';
 
 /** What is known of a cluster between two polls. */
 export interface ClusterMemory {
@@ -48,6 +48,9 @@ export class ScopeMemory {
 export class WatchMemory {
   readonly #scopes = new Map<string, ScopeMemory>();
   readonly #phases = new Map<string, number>();
+  #counted = 0;
+  /** When the last poll was of those that are on their way out. */
+  readonly #leaving = new Map<string, number | undefined>();
   /** When the last poll of a cluster began, monotonic ms. */
   readonly polledAt = new Map<string, number>();
   /** Keys of the watches that there were, with what they watched. */
@@ -63,14 +66,21 @@ export class WatchMemory {
   /** Where in its interval a cluster has its turn, 0 to 1. */
   phaseOf(clusterId: string): number {
     let phase = this.#phases.get(clusterId);
-    if (phase === undefined) this.#phases.set(clusterId, (phase = phaseOf(this.#phases.size)));
+    if (phase === undefined) this.#phases.set(clusterId, (phase = phaseOf(this.#counted++)));
     return phase;
   }
 
-  /** Nobody wants to know of it any more, and nothing was ever read of it. */
-  forget(clusterId: string): void {
-    this.polledAt.delete(clusterId);
-    this.#phases.delete(clusterId);
+  /** Nobody wants to know of it any more, and nothing was ever read of it. When it was polled is kept for a moment. */
+  forget(clusterId: string, now: number): void {
     for (const { clusters } of this.#scopes.values()) clusters.delete(clusterId);
+    this.#leaving.delete(clusterId);
+    this.#leaving.set(clusterId, this.polledAt.get(clusterId));
+    for (const [id, polledAt] of this.#leaving) {
+      if (polledAt !== undefined && now - polledAt < SHORTEST) break;
+      this.#leaving.delete(id);
+      if (this.polledAt.get(id) !== polledAt) continue;
+      this.polledAt.delete(id);
+      this.#phases.delete(id);
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { EventDraft } from '../events/print-event';
 import { reboundEvent, type Rebound } from '../events/list-changes';
 import type { ClusterStatus } from '../service/cluster-status';
@@ -55,6 +56,8 @@ export class Watcher {
     this.#options = options;
     const { service, store, clock, signIn } = options;
     const { signal } = this.#closing;
+    // Every poll under way listens to it.
+    setMaxListeners(0, signal);
     this.#memory = options.memory ?? new WatchMemory();
     this.#checkpoints = new CheckpointStore(store, clock, (thrown) => this.#fault(null, thrown));
     this.clusterList = new ClusterList(service, clock, signal);
@@ -211,7 +214,8 @@ export class Watcher {
     this.#pollers.delete(clusterId);
     this.#scheduler.remove(poller);
     const memory = this.#scope?.clusters.get(clusterId);
-    if (!memory?.status && !memory?.checkpoint && !memory?.movedTo) this.#memory.forget(clusterId);
+    if (memory?.loaded && !memory.status && !memory.checkpoint && !memory.movedTo)
+      this.#memory.forget(clusterId, this.#options.clock.monotonic());
   }
 
   /** The same machine under a new id: everybody hears of it once, and its checkpoint goes along. */

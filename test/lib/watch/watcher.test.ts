@@ -679,6 +679,24 @@ describe('Watcher', () => {
     });
   });
 
+  it('keeps nothing of clusters that there never were, and warns of no listeners', async () => {
+    const warnings: Error[] = [];
+    const warn = (warning: Error) => warnings.push(warning);
+    process.on('warning', warn);
+    for (let index = 0; index < 200; index++) {
+      const witness = account.watch(`unknown ${index}`, { paused: true });
+      const asked = witness.poll();
+      await clock.advance(2_000);
+      assert.equal((await asked).error?.code, 'NOT_FOUND');
+      witness.close();
+    }
+    await clock.advance(MINUTE);
+    process.off('warning', warn);
+    assert.deepEqual(warnings, []);
+    assert(account.memory.polledAt.size <= 6, `${account.memory.polledAt.size}`);
+    assert.equal(account.memory.scope(account.scope).clusters.size, 0);
+  });
+
   describe('a deploy', () => {
     const keyed = (clusterId: string | null, more = {}) =>
       account.watch(clusterId, { key: `key-${clusterId}`, ...more });
