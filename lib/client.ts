@@ -132,11 +132,12 @@ export class Client {
     });
     const clusterPrint = new ClusterPrint({ service, dispatcher, openOutcomes: this.#openOutcomes });
     this.prints = new Prints({ uploads, clusterPrint, watcher, store, scope, warn });
-    this.snapshots = new Snapshots({ service, http, clock });
+    const { clusterList } = this.watcher;
+    this.snapshots = new Snapshots({ service, http, clock, clusterList });
     this.jobControl = new JobControl({ service });
     this.reports = new Reports({ service, http, store, clock, scope });
     this.library = new Library({ service, http, clock, origin });
-    this.queries = new Queries({ service, clock, overrides: settings.paths.overrides });
+    this.queries = new Queries({ service, clock, clusterList, overrides: settings.paths.overrides });
   }
 
   /** All clusters of the account, for a picker. */

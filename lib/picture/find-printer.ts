@@ -1,9 +1,8 @@
-import { readPages } from '../account/pages';
 import type { Service } from '../account/service';
-import { readCluster } from '../service/cluster';
 import { readClusterStatus, statusRecord } from '../service/cluster-status';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
+import type { ClusterList } from '../watch/cluster-list';
 
 export interface FoundPrinter {
   printerId: string;
@@ -15,33 +14,39 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /**
  * The printer to ask: the one that is named, else the cluster's host printer (wire facts 9). An offline cluster is found
- * out first, for its actions would wait without an end.
+ * out first, for its actions would wait without an end. That needs the status of this one cluster; what hardly ever
+ * changes is taken from the list in hand.
  * Throws NOT_ACCEPTED where it is offline, NOT_FOUND where the cluster or its printer is unknown.
  */
 export async function findPrinter(
-  service: Service,
+  { service, clusterList }: { service: Service; clusterList: Pick<ClusterList, 'find'> },
   clusterId: string,
   printerId: string | null,
   deadline: Deadline,
 ): Promise<FoundPrinter> {
-  const clusters = await readPages(service, 'clusters', { what: 'the list of printers', deadline });
-  const listed = clusters.map(readCluster).find((cluster) => cluster?.clusterId === clusterId);
-  checkOnline(listed?.online);
-  const host = listed?.printers[0];
-  if (listed && printerId) return { printerId, name: host?.printerId === printerId ? host.name : null };
-  if (host?.printerId) return { printerId: host.printerId, name: host.name ?? listed?.name ?? null };
-
-  // The list is cut short for some accounts (`limit_reached`, wire facts, trap 27), and tells of no printer for others.
   const call = { ids: { cluster_id: clusterId }, what: 'the printer', deadline };
-  const { data } = await service.call('clusterStatus', call);
-  const status = readClusterStatus(statusRecord(data) ?? {}, { clusterId, receivedAt: '', identity: listed ?? null });
-  checkOnline(status.online);
-  const named = status.printers.find((printer) => printer.printerId === printerId);
-  if (printerId) return { printerId, name: named?.name ?? null };
-  const [first] = status.printers;
-  if (first?.printerId) return { printerId: first.printerId, name: first.name ?? status.name };
+  const answer = await service.call('clusterStatus', call).catch(orNotFound);
+  const listed = await clusterList.find(clusterId, deadline);
+  if (answer instanceof PrintingError) {
+    // A status that isn't there may be that of a printer that is switched off (wire facts, trap 16).
+    checkOnline(listed?.online);
+    throw answer;
+  }
+  const wire = statusRecord(answer.data) ?? {};
+  const status = readClusterStatus(wire, { clusterId, receivedAt: '', identity: listed ?? null });
+  checkOnline(status.online ?? listed?.online);
+  const known = [...(listed?.host ? [listed.host] : []), ...status.printers];
+  if (printerId) return { printerId, name: known.find((printer) => printer.printerId === printerId)?.name ?? null };
+  // The list is cut short for some accounts (`limit_reached`, wire facts, trap 27), and tells of no printer for others.
+  const host = known.find((printer) => printer.printerId);
+  if (host?.printerId) return { printerId: host.printerId, name: host.name ?? status.name };
   if (listed?.hostGuid && UUID.test(listed.hostGuid)) return { printerId: listed.hostGuid, name: listed.name };
   throw new PrintingError('NOT_FOUND', 'The service names no printer of this id: set the printer in the node.');
+}
+
+function orNotFound(error: unknown): PrintingError {
+  if (error instanceof PrintingError && error.code === 'NOT_FOUND') return error;
+  throw error;
 }
 
 function checkOnline(online: boolean | null | undefined): void {

@@ -10,6 +10,7 @@ import { fileName } from './file-name';
 import { findPrinter, type FoundPrinter } from './find-printer';
 import { fetchImage } from './image';
 import { Shared } from './shared';
+import type { ClusterList } from '../watch/cluster-list';
 
 export interface SnapshotRequest {
   clusterId: string;
@@ -52,13 +53,20 @@ interface Progress extends SnapshotProgress {
 const ACTION = 'get_webcam_snapshot';
 const WHAT = 'the picture';
 
+interface SnapshotsDeps {
+  service: Service;
+  http: Http;
+  clock: Clock;
+  clusterList: Pick<ClusterList, 'find'>;
+}
+
 /** Takes pictures with the printers' cameras (interface, Printer action). */
 export class Snapshots {
-  readonly #deps: { service: Service; http: Http; clock: Clock };
+  readonly #deps: SnapshotsDeps;
   readonly #printers = new Shared<FoundPrinter>();
   readonly #pictures = new Shared<Snapshot, Progress>();
 
-  constructor(deps: { service: Service; http: Http; clock: Clock }) {
+  constructor(deps: SnapshotsDeps) {
     this.#deps = deps;
   }
 
@@ -80,7 +88,7 @@ export class Snapshots {
     try {
       onProgress({ stage: 'asking', percent: null });
       const find = (shared: AbortSignal) =>
-        this.#within(deadline, shared, (limit) => findPrinter(this.#deps.service, clusterId, printerId, limit));
+        this.#within(deadline, shared, (limit) => findPrinter(this.#deps, clusterId, printerId, limit));
       const printer = await this.#printers.join(JSON.stringify([clusterId, printerId]), find, { signal });
       ids.printerId = printer.printerId;
       const picture = await this.#pictures.join(

@@ -12,7 +12,7 @@ import { storedIds, type StoredKind } from '../service/stored-file';
 import { records, type Json } from '../service/wire';
 import { isoTime, type Clock } from '../time/clock';
 import { readStored } from '../upload/stored-job';
-import { readAllPages } from '../watch/cluster-list';
+import { readAllPages, type ClusterList } from '../watch/cluster-list';
 import { filterQueries, fits, type PrintJobFilter } from './print-job-filter';
 
 /** What can be asked (reference 3.5); each with what it needs to know. */
@@ -35,11 +35,18 @@ interface Limits {
   deadline: Deadline;
 }
 
+interface QueriesDeps {
+  service: Service;
+  clock: Clock;
+  overrides: PathOverrides;
+  clusterList: Pick<ClusterList, 'find'>;
+}
+
 /** Single questions to the service. */
 export class Queries {
-  readonly #deps: { service: Service; clock: Clock; overrides: PathOverrides };
+  readonly #deps: QueriesDeps;
 
-  constructor(deps: { service: Service; clock: Clock; overrides: PathOverrides }) {
+  constructor(deps: QueriesDeps) {
     this.#deps = deps;
   }
 
@@ -79,7 +86,7 @@ export class Queries {
   }
 
   async #clusterStatus(clusterId: string, limits: Limits): Promise<QueryAnswer> {
-    const { service, clock } = this.#deps;
+    const { service, clock, clusterList } = this.#deps;
     const { data } = await service.call('clusterStatus', {
       ids: { cluster_id: clusterId },
       what: 'the printer',
@@ -88,9 +95,7 @@ export class Queries {
     const wire = statusRecord(data);
     if (!wire) throw nothingOfTheKind('the printer');
     // Name and model are all that the list adds: without them the answer is still one.
-    const listed = await readAllPages(service, limits.deadline).catch(() => []);
-    limits.deadline.throwIfOver();
-    const identity = listed.find(({ cluster }) => cluster.clusterId === clusterId)?.cluster ?? null;
+    const identity = await clusterList.find(clusterId, limits.deadline);
     const receivedAt = isoTime(clock.now());
     return { payload: readClusterStatus(wire, { clusterId, receivedAt, identity }), raw: data, ids: { clusterId } };
   }

@@ -464,6 +464,72 @@ describe('nodes/upload-and-print', () => {
       assert.ok(count('registerUpload') === 2);
     });
 
+    it('goes on where it broke, where the storage can resume', async () => {
+      await deploy();
+      simulator.world.setUploadMode('session');
+      const path = await file('long.gcode', GCODE.repeat(200));
+      simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 1_000_000 });
+      const got = result(
+        await printed({
+          payload: Readable.from([GCODE.repeat(200)], { objectMode: false }),
+          fileSize: GCODE.length * 200,
+          filename: path,
+          clusterId: clusterId(),
+        }),
+      );
+      assert.equal(simulator.world.storedJob(got.jobId ?? '').sha256, sha256(GCODE.repeat(200)));
+      assert.equal(count('registerUpload'), 1);
+      const sent = progress.all.map(({ payload: stage }) => (stage as Progress).bytesSent ?? 0);
+      const uploading = sent.slice(0, sent.lastIndexOf(Math.max(...sent)));
+      assert.deepEqual(
+        uploading,
+        [...uploading].sort((a, b) => a - b),
+        'progress does not jump back',
+      );
+    });
+
+    for (const [name, stream] of [
+      ['never ends', () => new Readable({ read: () => undefined })],
+      [
+        'gives all but never ends',
+        () => {
+          const endless = new Readable({ read: () => undefined });
+          endless.push(GCODE);
+          return endless;
+        },
+      ],
+    ] as const)
+      it(`ends in its timeout with a stream that ${name}`, async () => {
+        await deploy({ timeout: 1 });
+        const endless = stream();
+        await failed(payload({ payload: endless, fileSize: GCODE.length }), 'TIMEOUT');
+        assert.ok(endless.destroyed);
+      });
+
+    it('says so when somebody else has read the stream, or it fails late', async () => {
+      await deploy();
+      const read = Readable.from([GCODE], { objectMode: false });
+      for await (const _ of read) continue;
+      assert.match(
+        String(codeOf(await run(payload({ payload: read, fileSize: GCODE.length })).then(({ error }) => error ?? {}))),
+        /FILE_CHANGED|FILE_NOT_READABLE/,
+      );
+      const late = new Readable({ read: () => undefined });
+      late.push(GCODE.slice(0, 1000));
+      const failing = failed(payload({ payload: late, fileSize: GCODE.length }), 'FILE_NOT_READABLE');
+      while (!progress.all.some(({ topic }) => topic === 'uploading'))
+        await new Promise((resolve) => setImmediate(resolve));
+      late.destroy(new Error('pulled'));
+      await failing;
+      assert.equal(count('print'), 0);
+    });
+
+    it('does not wait for an answer of the storage that trickles', async () => {
+      await deploy();
+      simulator.faults.add({ endpoint: 'storagePut', trickle: 100 });
+      assert.equal(result(await printed(payload())).printed, true);
+    });
+
     it('sends no byte to an address of plain http on another machine', async () => {
       await deploy({ timeout: 1 });
       const set = { 'data.upload_url': 'http://192.0.2.1/upload?signature=s' };

@@ -100,6 +100,12 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(msg.req, req);
     });
 
+    it('asks for the one cluster alone; the list is read once', async () => {
+      for (let n = 0; n < 3; n++) await taken(here());
+      assert.equal(simulator.requests.count('clusters'), 1);
+      assert.equal(simulator.requests.count('clusterStatus'), 3);
+    });
+
     it('is fetched without a bearer, at once', async () => {
       await taken(here());
       const fetched = simulator.requests.list().find(({ endpoint }) => endpoint === 'imageGet');
@@ -114,10 +120,10 @@ describe('nodes/webcam-snapshot', () => {
 
     it('is taken of the printer that the message names', async () => {
       const clusterId = simulator.world.addCluster({ printers: 2 });
-      const second = simulator.world.cluster(clusterId).printers[1]?.uuid;
-      const msg = await taken({ clusterId, printerId: second });
-      assert.equal(msg.printerId, second);
-      assert.ok(String(msg.filename).startsWith(`${second}-`));
+      const second = simulator.world.cluster(clusterId).printers[1];
+      const msg = await taken({ clusterId, printerId: second?.uuid });
+      assert.equal(msg.printerId, second?.uuid);
+      assert.ok(!String(msg.filename).startsWith('printer-'), String(msg.filename));
     });
 
     it('shows what it waits for, and then the time', async () => {
@@ -160,7 +166,7 @@ describe('nodes/webcam-snapshot', () => {
 
     it('comes through an expired token at each step', async () => {
       for (const expired of [401, 403] as const)
-        for (const endpoint of ['clusters', 'printerAction', 'actionStatus'] as const) {
+        for (const endpoint of ['clusterStatus', 'printerAction', 'actionStatus'] as const) {
           simulator.faults.add({ endpoint, status: expired, code: 'tokenExpired' });
           await taken(here());
         }
@@ -331,7 +337,7 @@ describe('nodes/webcam-snapshot', () => {
 
     it('does not wait for a 429 that passes its timeout', async () => {
       await deploy({ timeout: 5 });
-      for (const endpoint of ['clusters', 'printerAction', 'actionStatus'] as const) {
+      for (const endpoint of ['clusterStatus', 'printerAction', 'actionStatus'] as const) {
         simulator.faults.add({ endpoint, status: 429, retryAfter: 30 });
         assert.equal((await failed(here(), 'RATE_LIMITED')).statusCode, 429);
       }

@@ -3,7 +3,9 @@ import fc from 'fast-check';
 import { findPrinter } from '../../../lib/picture/find-printer';
 import { PrintingError } from '../../../lib/service/errors';
 import { ScriptedService } from '../../helpers/scripted-service';
+import { ClusterList } from '../../../lib/watch/cluster-list';
 import { limit } from '../../helpers/limits';
+import { ManualClock } from '../../helpers/manual-clock';
 
 const NIL = '00000000-0000-0000-0000-000000000000';
 const UUID = '6b9b5f3e-7a5c-4e0b-8f3e-1d2c3b4a5f60';
@@ -17,28 +19,29 @@ describe('picture/find-printer', () => {
     ...changes,
   });
   const host = { uuid: 'host', friendly_name: 'Left one' };
-  const find = async (clusters: unknown, status?: unknown, printerId: string | null = null) => {
-    const service = new ScriptedService({
-      clusters: [clusters],
-      ...(status === undefined ? {} : { clusterStatus: [status] }),
-    });
-    const found = await findPrinter(service, 'c', printerId, limit());
-    return { ...found, calls: service.calls.length };
+  const find = async (clusters: unknown, status: unknown = {}, printerId: string | null = null) => {
+    const service = new ScriptedService({ clusters: [clusters], clusterStatus: [status] });
+    const clusterList = new ClusterList(service, new ManualClock(), new AbortController().signal);
+    const first = await findPrinter({ service, clusterList }, 'c', printerId, limit());
+    const again = await findPrinter({ service, clusterList }, 'c', printerId, limit());
+    assert.deepEqual(again, first);
+    assert.deepEqual([service.count('clusterStatus'), service.count('clusters')], [2, 1], 'the list is shared');
+    return first;
   };
   const refused = (work: Promise<unknown>, code: string) => assert.rejects(work, { name: 'PrintingError', code });
 
-  it('takes the host printer of the list, by one call', async () => {
+  it('takes the host printer of the list', async () => {
     const found = await find([cluster({ cluster_id: 'other' }), cluster({ host_printer: host })]);
-    assert.deepEqual(found, { printerId: 'host', name: 'Left one', calls: 1 });
+    assert.deepEqual(found, { printerId: 'host', name: 'Left one' });
     const nil = await find([cluster({ host_printer: { uuid: NIL } })]);
-    assert.deepEqual(nil, { printerId: NIL, name: 'Workbench', calls: 1 });
+    assert.deepEqual(nil, { printerId: NIL, name: 'Workbench' });
   });
 
   it('takes the first printer of the status where the list has none', async () => {
     const found = await find([cluster()], { is_online: true, printers: [{ uuid: 'p1' }, { uuid: 'p2' }] });
-    assert.deepEqual(found, { printerId: 'p1', name: 'Workbench', calls: 2 });
+    assert.deepEqual(found, { printerId: 'p1', name: 'Workbench' });
     const unlisted = await find([], [{ printers: [{ uuid: 'p1', friendly_name: 'One' }] }]);
-    assert.deepEqual(unlisted, { printerId: 'p1', name: 'One', calls: 2 });
+    assert.deepEqual(unlisted, { printerId: 'p1', name: 'One' });
   });
 
   it('takes the host guid as a last resort, if it is one that a printer could have', async () => {
@@ -51,14 +54,14 @@ describe('picture/find-printer', () => {
     assert.deepEqual(await find([cluster({ host_printer: host })], undefined, 'host'), {
       printerId: 'host',
       name: 'Left one',
-      calls: 1,
     });
     assert.equal((await find([cluster({ host_printer: host })], undefined, 'second')).name, null);
     const unlisted = await find([], { printers: [{ uuid: 'p1' }, { uuid: 'p2', friendly_name: 'Two' }] }, 'p2');
-    assert.deepEqual(unlisted, { printerId: 'p2', name: 'Two', calls: 2 });
+    assert.deepEqual(unlisted, { printerId: 'p2', name: 'Two' });
   });
 
   it('finds out first that a printer is offline', async () => {
+    await refused(find([cluster({ host_printer: host })], { is_online: false }), 'NOT_ACCEPTED');
     await refused(find([cluster({ is_online: false, host_printer: host })]), 'NOT_ACCEPTED');
     await refused(find([cluster({ is_online: false })], undefined, 'named'), 'NOT_ACCEPTED');
     await refused(find([cluster({ is_online: null })], { is_online: false, printers: [host] }), 'NOT_ACCEPTED');
@@ -66,6 +69,9 @@ describe('picture/find-printer', () => {
   });
 
   it('tells an unknown cluster as what the service says', async () => {
+    const unknown = new PrintingError('NOT_FOUND', 'No such cluster.');
+    await refused(find([cluster({ is_online: false })], unknown), 'NOT_ACCEPTED');
+    await refused(find([cluster()], unknown), 'NOT_FOUND');
     await refused(find([], new PrintingError('NOT_FOUND', 'No such cluster.')), 'NOT_FOUND');
   });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import type { Answer, CallOptions, Service } from '../../../lib/account/service';
 import { Queries, type Query } from '../../../lib/query/queries';
+import { ClusterList } from '../../../lib/watch/cluster-list';
 import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import { ManualClock } from '../../helpers/manual-clock';
@@ -26,7 +27,8 @@ describe('query/queries', () => {
         return { status: 200, data, body: { data } };
       },
     };
-    return { queries: new Queries({ service, clock, overrides }), calls };
+    const clusterList = new ClusterList(service, clock, new AbortController().signal);
+    return { queries: new Queries({ service, clock, clusterList, overrides }), calls };
   }
   const within = (options = {}) => ({ deadline: limit(clock, options) });
   /** Waits until the call is called off. */
