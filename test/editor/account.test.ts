@@ -148,9 +148,11 @@ for (const runtime of editors) {
       await editor.context.grantPermissions(['clipboard-read', 'clipboard-write']);
       await openSignedIn();
       const copied = async (button: string) => {
-        await editor.page.evaluate(`navigator.clipboard.writeText('')`);
+        // A page that is not in front may not use the clipboard, and the sign-in opened another one.
+        await editor.page.bringToFront();
+        await editor.page.waitForFunction(`navigator.clipboard.writeText('').then(() => true, () => false)`);
         await editor.page.click(button);
-        const words = await editor.page.waitForFunction('navigator.clipboard.readText()');
+        const words = await editor.page.waitForFunction(`navigator.clipboard.readText().catch(() => '')`);
         return String(await words.jsonValue());
       };
       const diagnostics = await copied('#remote-printing-diagnostics');
