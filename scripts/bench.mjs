@@ -9,6 +9,10 @@ try {
   const root = resolve(import.meta.dirname, '..');
   ensureInstalled(root);
   build();
+  if (process.argv[2] === 'ends') {
+    await import('../bench/ends.mjs');
+    process.exit();
+  }
   const { bench } = await import('../bench/bench.mjs');
   const uploads = await bench(process.argv.slice(2));
   const report = spawnSync(process.execPath, [resolve(root, 'bench/report.mjs')], { stdio: 'inherit' });
