@@ -26,7 +26,7 @@ type Phase = 'before the new tokens' | 'before they were saved' | 'after they we
  * the new one is on disk a crash costs the sign-in, whoever the client is. At any other moment it must not.
  */
 describe('kill -9 around a token refresh', function () {
-  this.timeout(300_000);
+  this.timeout(1_200_000);
   let simulator: Simulator;
   let userDir: string;
   let nodeRed: RealNodeRed;
