@@ -76,6 +76,7 @@ const node = [
   'clearTimeout',
   'setInterval',
   'clearInterval',
+  'setImmediate',
   'performance',
   'FormData',
   'Blob',
