@@ -25,8 +25,9 @@ export class ClusterPrint {
     this.#deps = deps;
   }
 
-  async run(request: PrintRequest, clusterId: string, upload: SharedUpload, ledger: Ledger): Promise<ClusterResult> {
+  async run(request: PrintRequest, clusterId: string, upload: SharedUpload, all: Ledger): Promise<ClusterResult> {
     const { printKey, dryRun, deadline } = request;
+    const ledger = all.within(deadline);
     const work = async (): Promise<ClusterResult> => {
       const earlier = printKey ? await this.#earlier(request, clusterId, ledger) : undefined;
       if (earlier) return earlier;
@@ -40,7 +41,7 @@ export class ClusterPrint {
       return await (printKey && !dryRun ? ledger.holdKey({ clusterId, printKey }, work, deadline) : work());
     } catch (thrown) {
       const error = withIds(asPrintingError(thrown), { clusterId });
-      if (error.code === 'PRINT_OUTCOME_UNKNOWN' && printKey) this.#deps.openOutcomes.add(ledger, clusterId);
+      if (error.code === 'PRINT_OUTCOME_UNKNOWN' && printKey) this.#deps.openOutcomes.add(ledger.lasting, clusterId);
       throw error;
     }
   }
@@ -77,7 +78,7 @@ export class ClusterPrint {
       throw withIds(asPrintingError(thrown), { jobId });
     });
     const { jobId: printedJobId, clusterJobId } = dispatched;
-    if (clusterJobId === null && printKey) this.#deps.openOutcomes.add(ledger, clusterId);
+    if (clusterJobId === null && printKey) this.#deps.openOutcomes.add(ledger.lasting, clusterId);
     onProgress(progress('dispatched', { clusterId, jobId: printedJobId, clusterJobId }));
     return resultOf(clusterId, dispatched);
   }

@@ -1,5 +1,6 @@
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Scope } from '../state/scope';
+import { BoundedStore } from '../state/bounded-store';
 import { hold, type StateStore } from '../state/store';
 import type { Deadline } from '../time/deadline';
 import type { Followed } from '../watch/watcher';
@@ -38,13 +39,21 @@ export interface KeyOf {
  */
 export class Ledger {
   readonly claims: Claims;
+  /** This ledger, for whatever outlives the work that it was made for. */
+  readonly lasting: Ledger;
   readonly #store: StateStore;
   readonly #scope: Scope;
 
-  constructor(store: StateStore, scope: Scope) {
+  constructor(store: StateStore, scope: Scope, lasting?: Ledger) {
     this.#store = store;
     this.#scope = scope;
     this.claims = new Claims(store, scope);
+    this.lasting = lasting ?? this;
+  }
+
+  /** The same ledger for one piece of work, which waits for no disk beyond its deadline. */
+  within(deadline: Deadline): Ledger {
+    return new Ledger(new BoundedStore(this.#store, deadline), this.#scope, this.lasting);
   }
 
   /** One at a time for each print key, from the first look at it to the result. */
@@ -72,7 +81,7 @@ export class Ledger {
       await this.#store.put(this.#key(key), entry, { keepFor: KEEP });
     } catch (thrown) {
       const cause = asPrintingError(thrown);
-      if (cause.code === 'FILE_NOT_READABLE') throw cause;
+      if (cause.code === 'FILE_NOT_READABLE' || cause.code === 'TIMEOUT') throw cause;
       throw new PrintingError(
         'FILE_NOT_WRITABLE',
         'The print key could not be saved, so nothing was printed: make the state folder writable.',

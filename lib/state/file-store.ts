@@ -70,7 +70,8 @@ export class FileStore implements StateStore {
 
   update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
     const work = async () => {
-      const current = await this.#read<T>(key);
+      const read = this.#read<T>(key);
+      const current = await (options.deadline?.wait(read) ?? read);
       const next = await change(current);
       if (next === undefined) {
         if (current !== undefined) await this.#remove(key);

@@ -32,7 +32,7 @@ export type Key = readonly [kind: string, ...words: string[]];
 export interface PutOptions {
   /** Milliseconds for which the value must be kept; after that the store may forget it. Default: for ever. */
   keepFor?: number;
-  /** Ends the waiting for the key's lock, with the outcome `not-sent`. */
+  /** Ends the waiting for the key's lock and for the value to be read, with the outcome `not-sent`. */
   deadline?: Deadline | undefined;
   /**
    * The value stands for something that has happened already, so it must not get lost: where it can't be made durable now

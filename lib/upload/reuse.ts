@@ -41,8 +41,8 @@ export class ReusableUploads {
     deadline: Deadline,
   ): Promise<(Stored & { job: Json }) | undefined> {
     // Reading a big file for nothing is slow, and mostly nothing of its size was ever sent.
-    if (!(await this.#recall(this.#sizeKey(kind)))) return undefined;
-    const stored = record(await this.#recall(this.#key(kind, await hash())));
+    if (!(await this.#recall(this.#sizeKey(kind), deadline))) return undefined;
+    const stored = record(await this.#recall(this.#key(kind, await hash()), deadline));
     const jobId = text(stored?.jobId);
     const fileSize = number(stored?.fileSize);
     if (jobId === null || fileSize === null) return undefined;
@@ -57,8 +57,8 @@ export class ReusableUploads {
   }
 
   /** A memory that can't be read now costs no more than an upload. */
-  async #recall(key: Key): Promise<unknown> {
-    return this.#store.get(key).catch(() => undefined);
+  async #recall(key: Key, deadline: Deadline): Promise<unknown> {
+    return deadline.wait(this.#store.get(key)).catch(() => undefined);
   }
 
   #key({ scope, type }: Kind, hash: string) {

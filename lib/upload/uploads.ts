@@ -202,7 +202,7 @@ export class Uploads {
           .then(remember)
           .catch(() => undefined),
       };
-    await remember(hash ?? sent.hash).catch(() => undefined);
+    await deadline.wait(remember(hash ?? sent.hash)).catch(() => undefined);
     return { result };
   }
 }
