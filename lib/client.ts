@@ -1,6 +1,4 @@
-import { currentUser, readCurrentUser, type CurrentUser } from './account/current-user';
-import { closed, underDeadline, type Deadline } from './time/deadline';
-import type { Answer, Service } from './account/service';
+import type { Service } from './account/service';
 import type { AccountSettings } from './account/settings';
 import { settingsSummary } from './account/settings-summary';
 import { SignedInService } from './account/signed-in-service';
@@ -13,9 +11,9 @@ import { Dispatcher } from './print/dispatcher';
 import { Listings } from './print/listings';
 import { OpenOutcomes } from './print/open-outcomes';
 import { Prints } from './print/prints';
+import { Choices } from './query/choices';
 import { Queries } from './query/queries';
 import { Reports } from './report/reports';
-import type { Cluster } from './service/cluster';
 import { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
@@ -25,11 +23,11 @@ import { Tokens } from './sign-in/tokens';
 import type { Scope } from './state/scope';
 import type { StateStore } from './state/store';
 import { sleep, type Clock } from './time/clock';
+import { closed } from './time/deadline';
 import { Uploads } from './upload/uploads';
 import type { WatchMemory } from './watch/watch-memory';
 import { Watcher } from './watch/watcher';
 import { logReport, type Log } from './watch/watcher-log';
-import { readAllPages } from './watch/cluster-list';
 
 export interface ClientOptions {
   /** Names the account in the state store; stays the same over restarts and changes of settings. */
@@ -46,8 +44,6 @@ export interface ClientOptions {
   http?: Http;
 }
 
-/** What the editor asks for and waits for, ms. */
-const PATIENCE = 60_000;
 /** How long closing waits for what may not be broken off: a token refresh, a print's dispatch. */
 const GRACE = 10_000;
 
@@ -65,6 +61,7 @@ export class Client {
   readonly requests: Requests;
   readonly library: Library;
   readonly queries: Queries;
+  readonly choices: Choices;
   readonly #settings: AccountSettings;
   readonly #http: Http;
   readonly #uploads: Uploads;
@@ -132,26 +129,14 @@ export class Client {
     });
     const clusterPrint = new ClusterPrint({ service, dispatcher, openOutcomes: this.#openOutcomes });
     this.prints = new Prints({ uploads, clusterPrint, watcher, store, scope, warn });
-    const { clusterList } = this.watcher;
+    const { clusterList } = watcher;
     this.snapshots = new Snapshots({ service, http, clock, clusterList });
     this.jobControl = new JobControl({ service });
     this.reports = new Reports({ service, http, store, clock, scope });
     this.library = new Library({ service, http, clock, origin });
-    this.queries = new Queries({ service, clock, clusterList, overrides: settings.paths.overrides });
-  }
-
-  /** All clusters of the account, for a picker. */
-  async clusters(): Promise<Cluster[]> {
-    const listed = await this.#soon((deadline) => readAllPages(this.service, deadline));
-    return listed.map(({ cluster }) => cluster);
-  }
-
-  readUser(): Promise<Answer> {
-    return this.#soon((deadline) => readCurrentUser(this.service, this.#settings.paths.overrides, deadline));
-  }
-
-  async user(): Promise<CurrentUser> {
-    return currentUser((await this.readUser()).data);
+    const { overrides } = settings.paths;
+    this.queries = new Queries({ service, clock, clusterList, overrides });
+    this.choices = new Choices({ service, clock, overrides, closing: this.#closing.signal });
   }
 
   /** Figures for a problem report; no secrets, ids shortened. */
@@ -161,10 +146,6 @@ export class Client {
       state: this.credentials.state,
       counters: { ...this.#calls.counters(), ...this.credentials.counters() },
     };
-  }
-
-  #soon<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
-    return underDeadline(this.clock, { ms: PATIENCE, parent: this.#closing.signal, cure: 'try again' }, work);
   }
 
   /** Ends everything. What may not be broken off (a refresh, a dispatch, a write) is waited for, up to ten seconds. */

@@ -37,23 +37,25 @@ describe('client', () => {
     const organizationId = simulator.users[0]?.organizations[0]?.organizationId;
     const expected = simulator.world.clusters(organizationId).map(({ clusterId }) => clusterId);
     assert.deepEqual(
-      (await client.clusters()).map(({ clusterId }) => clusterId),
+      (await client.choices.clusters()).map(({ clusterId }) => clusterId),
       expected,
     );
   });
 
-  it('knows its user', async () => {
-    const user = await (await open()).user();
-    const [expected] = simulator.users;
-    assert.equal(user.userId, expected?.userId);
-    assert.equal(user.name, expected?.name);
-    assert.equal(user.organizationId, expected?.organizations[0]?.organizationId);
+  it('lists the workspaces of its user', async () => {
+    const workspaces = await (await open()).choices.workspaces();
+    const expected = simulator.users[0]?.organizations ?? [];
+    assert.deepEqual(
+      workspaces.map(({ id }) => id),
+      expected.map(({ organizationId }) => organizationId),
+    );
+    assert.ok(workspaces.some(({ name }) => name), 'by name');
   });
 
   it('diagnoses without secrets, with ids shortened and counters', async () => {
     const organizationId = simulator.users[0]?.organizations[0]?.organizationId ?? '';
     const client = await open({ config: { organizationId, origin: 'https://shop.example' } });
-    await client.clusters();
+    await client.choices.clusters();
     const grant = await stored();
     const told = client.diagnostics();
     assert.equal(told.state, 'signed-in');
@@ -78,13 +80,13 @@ describe('client', () => {
     });
     opened.push(client);
     assert.equal(client.credentials.state, 'unchecked');
-    assert.equal((await client.clusters()).length, 3);
+    assert.equal((await client.choices.clusters()).length, 3);
     assert.equal(client.credentials.state, 'signed-in');
     const told = client.diagnostics();
     assert.equal(told.settings.signIn, 'token');
     assert.equal(told.settings.scope, null);
     assert.ok(!JSON.stringify(told).includes(apiToken));
-    await assert.rejects(client.user(), { code: 'NOT_CONFIGURED', message: /account host/ });
+    await assert.rejects(client.choices.workspaces(), { code: 'NOT_CONFIGURED', message: /account host/ });
   });
 
   it('tells the log of an outage once when it begins and once when it ends, the cluster by its first letters', async () => {
@@ -129,7 +131,7 @@ describe('client', () => {
     it('breaks reads off, and takes no more', async () => {
       const client = await open();
       const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
-      const reading = client.clusters();
+      const reading = client.choices.clusters();
       reading.catch(() => undefined);
       await struck(hanging);
       const began = performance.now();
@@ -137,7 +139,7 @@ describe('client', () => {
       assert.ok(performance.now() - began < 1000);
       await assert.rejects(reading, { code: 'TIMEOUT', message: /closed/ });
       const before = simulator.requests.count();
-      await assert.rejects(client.clusters(), { code: 'TIMEOUT' });
+      await assert.rejects(client.choices.clusters(), { code: 'TIMEOUT' });
       assert.equal(simulator.requests.count(), before);
     });
 
@@ -145,7 +147,7 @@ describe('client', () => {
       const client = await open();
       simulator.tokens.expireAccessTokens();
       const slow = simulator.faults.add({ endpoint: 'token', delay: 150 });
-      const reading = client.clusters();
+      const reading = client.choices.clusters();
       reading.catch(() => undefined);
       await struck(slow);
       await client.close();
@@ -159,7 +161,7 @@ describe('client', () => {
       const client = await open({ clock });
       simulator.tokens.expireAccessTokens();
       const hanging = simulator.faults.add({ endpoint: 'token', hang: true });
-      client.clusters().catch(() => undefined);
+      client.choices.clusters().catch(() => undefined);
       await struck(hanging);
       let closed = false;
       const closing = client.close().then(() => (closed = true));

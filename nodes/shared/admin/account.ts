@@ -28,7 +28,7 @@ export function addAccountEndpoints(RED: NodeAPI): void {
     `${ROOT}/accounts/:id/clusters`,
     canRead,
     handle(async (request) => {
-      const clusters = await (await client(request)).clusters();
+      const clusters = await (await client(request)).choices.clusters();
       return clusters.map(({ clusterId, name, model, online, printers }) => ({
         clusterId,
         name,
@@ -42,7 +42,7 @@ export function addAccountEndpoints(RED: NodeAPI): void {
   RED.httpAdmin.get(
     `${ROOT}/accounts/:id/workspaces`,
     canRead,
-    handle(async (request) => (await (await client(request)).user()).organizations),
+    handle(async (request) => (await client(request)).choices.workspaces()),
   );
 
   RED.httpAdmin.get(

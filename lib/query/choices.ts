@@ -1,0 +1,35 @@
+import { currentUser, readCurrentUser, type CurrentUser } from '../account/current-user';
+import type { Service } from '../account/service';
+import type { Cluster } from '../service/cluster';
+import type { PathOverrides } from '../service/paths';
+import type { Clock } from '../time/clock';
+import { underDeadline, type Deadline } from '../time/deadline';
+import { readAllPages } from '../watch/cluster-list';
+
+/** How long a dialog of the editor waits, ms. */
+const PATIENCE = 60_000;
+
+/** What the editor's dialogs choose from (reference 5). Throws what the service's calls throw. */
+export class Choices {
+  readonly #deps: { service: Service; clock: Clock; overrides: PathOverrides; closing: AbortSignal };
+
+  constructor(deps: { service: Service; clock: Clock; overrides: PathOverrides; closing: AbortSignal }) {
+    this.#deps = deps;
+  }
+
+  async clusters(): Promise<Cluster[]> {
+    const listed = await this.#soon((deadline) => readAllPages(this.#deps.service, deadline));
+    return listed.map(({ cluster }) => cluster);
+  }
+
+  async workspaces(): Promise<CurrentUser['organizations']> {
+    const { service, overrides } = this.#deps;
+    const { data } = await this.#soon((deadline) => readCurrentUser(service, overrides, deadline));
+    return currentUser(data).organizations;
+  }
+
+  #soon<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
+    const { clock, closing: parent } = this.#deps;
+    return underDeadline(clock, { ms: PATIENCE, parent, cure: 'try again' }, work);
+  }
+}
