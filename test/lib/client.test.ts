@@ -49,7 +49,10 @@ describe('client', () => {
       workspaces.map(({ id }) => id),
       expected.map(({ organizationId }) => organizationId),
     );
-    assert.ok(workspaces.some(({ name }) => name), 'by name');
+    assert.ok(
+      workspaces.some(({ name }) => name),
+      'by name',
+    );
   });
 
   it('diagnoses without secrets, with ids shortened and counters', async () => {
