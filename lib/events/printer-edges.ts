@@ -11,7 +11,7 @@ const LONGEST_MEMORY = 20;
 export function followPrinters(before: Checkpoint | null, seen: Observation, builder: EventBuilder | null): Followed {
   const hostPrinterId = seen.hostPrinterId ?? before?.hostPrinterId ?? null;
   const named = seen.status.printers.find(({ printerId }) => printerId !== null && printerId === hostPrinterId);
-  const kept = before && hostPrinterId === before.hostPrinterId ? before.hostPrinterName : null;
+  const kept = before?.hostPrinterId === hostPrinterId ? before.hostPrinterName : null;
   const hostPrinterName = named?.name ?? kept;
   const host = { printerId: hostPrinterId, printerName: hostPrinterName };
 
