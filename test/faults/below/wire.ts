@@ -1,0 +1,345 @@
+import { createRequire } from 'node:module';
+import type http from 'node:http';
+import { dirname, join } from 'node:path';
+import type net from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { Duplex } from 'node:stream';
+import type { Activity } from './activity';
+import type { InjectedTime } from './time';
+
+export type Host = 'auth' | 'api' | 'storage';
+export type Way = 'up' | 'down';
+
+/** What becomes of new connections to a host while it is there. */
+export type Outage = 'ECONNREFUSED' | 'ENOTFOUND' | 'EAI_AGAIN' | 'ENETUNREACH' | 'silent';
+
+/** Strikes once: the first connection to the host over which more bytes than `at` go that way. */
+export interface ByteFault {
+  host: Host;
+  way: Way;
+  at: number;
+  /** `reset` the connection, `stall` for ever (half-open), or `trickle`: a byte a second from here on. */
+  kind: 'reset' | 'stall' | 'trickle';
+}
+
+const load = createRequire(__filename);
+const sharedNet = load('node:net') as { connect: (...args: unknown[]) => unknown };
+/** undici's own limits on silence, which are to run in the time of the run. */
+const undiciTimers = load(join(dirname(load.resolve('undici')), 'lib/util/timers.js')) as {
+  setFastTimeout: (action: (about: unknown) => void, ms: number, about: unknown) => unknown;
+  kFastTimer: symbol;
+};
+const sharedHttp = load('node:http') as { createServer: (...args: unknown[]) => http.Server };
+
+/**
+ * The wire between undici and the simulator's own HTTP servers, in memory: every byte passes here. What the machine's
+ * side is given is as good as a socket to undici, what the servers are given as good as one to them.
+ */
+export class Wire {
+  readonly outages = new Map<Host, Outage>();
+  /** ms that each piece of data takes. */
+  latency = 0;
+  onFault: (host: Host, what: string) => void = () => undefined;
+  /** Told before a piece of data arrives at the machine: what it does then comes first. */
+  beforeArrival: (host: Host) => void = () => undefined;
+  /** Every piece of data that arrived at the machine. */
+  onArrival: (host: Host, data: Buffer, connection: object) => void = () => undefined;
+  readonly #faults: ByteFault[] = [];
+  readonly #servers = new Map<number, { host: Host; server: http.Server }>();
+  readonly #links = new Set<Link>();
+
+  constructor(
+    readonly time: InjectedTime,
+    readonly activity: Activity,
+  ) {}
+
+  /** Catches connections to the servers that it knows; the returned function ends that. */
+  install(): () => void {
+    const plain = sharedNet.connect;
+    sharedNet.connect = (...args: unknown[]) => {
+      const to = args[0] as { port?: number | string };
+      const known = this.#servers.get(Number(to.port));
+      return known ? this.#connect(known.host, known.server) : plain(...args);
+    };
+    const { setFastTimeout, kFastTimer } = undiciTimers;
+    undiciTimers.setFastTimeout = (action, ms, about) => {
+      const start = () => this.time.after(ms, () => action(about));
+      let stop = start();
+      const refresh = () => {
+        stop();
+        stop = start();
+      };
+      return { [kFastTimer]: true, clear: () => stop(), refresh };
+    };
+    return () => {
+      sharedNet.connect = plain;
+      undiciTimers.setFastTimeout = setFastTimeout;
+    };
+  }
+
+  /** Runs `start`, and learns the servers that are made in it; `name` tells them by their addresses. */
+  async learn<T>(start: () => Promise<T>, name: (started: T, port: number) => Host | null): Promise<T> {
+    const plain = sharedHttp.createServer;
+    const servers: http.Server[] = [];
+    sharedHttp.createServer = (...args: unknown[]) => {
+      const server = plain(...args);
+      servers.push(server);
+      return server;
+    };
+    try {
+      const started = await start();
+      for (const server of servers) {
+        const { port } = server.address() as AddressInfo;
+        const host = name(started, port);
+        if (host) this.#servers.set(port, { host, server });
+      }
+      return started;
+    } finally {
+      sharedHttp.createServer = plain;
+    }
+  }
+
+  add(fault: ByteFault): () => void {
+    this.#faults.push(fault);
+    return () => {
+      const at = this.#faults.indexOf(fault);
+      if (at >= 0) this.#faults.splice(at, 1);
+    };
+  }
+
+  /** Connections that stand, as seen by the machine. */
+  get open(): number {
+    return [...this.#links].filter(({ machine }) => !machine.destroyed).length;
+  }
+
+  /** Every connection breaks; with `silently`, the machine is never told. */
+  cut({ silently = false } = {}): void {
+    for (const link of [...this.#links]) link.cut(silently);
+  }
+
+  /** No fault is left, and connections that a fault holds up are broken off, as routers do in the end. */
+  mend(): void {
+    this.outages.clear();
+    this.#faults.length = 0;
+    for (const link of [...this.#links]) if (link.spoilt) link.cut(false);
+  }
+
+  #connect(host: Host, server: http.Server): net.Socket {
+    const outage = this.outages.get(host);
+    const link = new Link(this, host);
+    if (outage) {
+      this.onFault(host, outage);
+      if (outage !== 'silent') {
+        const end = this.activity.begin();
+        setImmediate(() => {
+          end();
+          link.machine.destroy(Object.assign(new Error(`${outage}: injected`), { code: outage }));
+        });
+      } else {
+        link.spoilt = true;
+        this.#keep(link);
+      }
+    } else {
+      this.#keep(link);
+      link.later(() => {
+        if (link.machine.destroyed) return;
+        server.emit('connection', link.service);
+        link.machine.emit('connect');
+      });
+    }
+    return link.machine as unknown as net.Socket;
+  }
+
+  #keep(link: Link): void {
+    this.#links.add(link);
+    link.onEnd = () => this.#links.delete(link);
+  }
+
+  /** The fault that strikes these bytes, now spent. */
+  strikes(link: Link, way: Way, length: number): ByteFault | undefined {
+    for (const fault of this.#faults) {
+      if (fault.host !== link.host || fault.way !== way) continue;
+      const begun = link.counted.get(fault) ?? 0;
+      link.counted.set(fault, begun + length);
+      if (begun + length <= fault.at) continue;
+      this.#faults.splice(this.#faults.indexOf(fault), 1);
+      this.onFault(link.host, `${fault.kind} ${way} after ${fault.at} bytes`);
+      return { ...fault, at: Math.max(0, fault.at - begun) };
+    }
+    return undefined;
+  }
+}
+
+/** One connection. */
+class Link {
+  readonly machine: End;
+  readonly service: End;
+  /** Bytes that went over it since each fault waits. */
+  readonly counted = new Map<ByteFault, number>();
+  spoilt = false;
+  #cut = false;
+  onEnd: () => void = () => undefined;
+  readonly #stalled = new Set<Way>();
+  readonly #trickling = new Map<Way, number[]>();
+
+  constructor(
+    private readonly wire: Wire,
+    readonly host: Host,
+  ) {
+    this.machine = new End(
+      (data) => this.#send('up', data),
+      () => this.#finish('up'),
+      (error) => this.#closed('up', error),
+    );
+    this.service = new End(
+      (data) => this.#send('down', data),
+      () => this.#finish('down'),
+      (error) => this.#closed('down', error),
+    );
+  }
+
+  later(action: () => void): void {
+    const { activity, time, latency } = this.wire;
+    if (latency > 0) {
+      time.after(latency, () => {
+        activity.touch();
+        action();
+      });
+      return;
+    }
+    const end = activity.begin();
+    setImmediate(() => {
+      end();
+      action();
+    });
+  }
+
+  cut(silently: boolean): void {
+    this.#cut = true;
+    this.#stalled.add('up').add('down');
+    this.service.destroy();
+    if (!silently) this.machine.destroy(Object.assign(new Error('reset: injected'), { code: 'ECONNRESET' }));
+    this.onEnd();
+  }
+
+  #send(way: Way, data: Buffer): void {
+    this.wire.activity.touch();
+    if (this.#stalled.has(way)) return;
+    if (this.#trickling.has(way)) return this.#trickle(way, data);
+    const fault = this.wire.strikes(this, way, data.length);
+    if (!fault) return this.later(() => this.#arrive(way, data));
+    const whole = data.subarray(0, fault.at);
+    if (whole.length > 0) this.later(() => this.#arrive(way, whole));
+    if (fault.kind === 'trickle') {
+      this.#trickling.set(way, []);
+      this.spoilt = true;
+      return this.#trickle(way, data.subarray(fault.at));
+    }
+    this.#stalled.add(way);
+    if (fault.kind === 'stall') this.spoilt = true;
+    else this.later(() => this.cut(false));
+  }
+
+  #trickle(way: Way, data: Buffer): void {
+    const waiting = this.#trickling.get(way) ?? [];
+    const idle = waiting.length === 0;
+    waiting.push(...data);
+    if (idle) this.#drip(way, waiting);
+  }
+
+  #drip(way: Way, waiting: number[]): void {
+    this.wire.time.after(1000, () => {
+      const byte = waiting.shift();
+      if (byte === undefined || this.#to(way).destroyed) return;
+      this.#arrive(way, Buffer.from([byte]));
+      this.#drip(way, waiting);
+    });
+  }
+
+  #arrive(way: Way, data: Buffer): void {
+    this.wire.activity.touch();
+    const to = this.#to(way);
+    if (way === 'down' && !to.destroyed) this.wire.beforeArrival(this.host);
+    if (to.destroyed || (way === 'down' && this.#cut)) return;
+    if (way === 'down') this.wire.onArrival(this.host, data, this);
+    to.push(data);
+  }
+
+  #to = (way: Way): End => (way === 'up' ? this.service : this.machine);
+
+  #finish(way: Way): void {
+    if (this.#stalled.has(way) || this.#trickling.has(way)) return;
+    this.later(() => {
+      const to = this.#to(way);
+      if (!to.destroyed) to.push(null);
+    });
+  }
+
+  /** One side closed: the other hears of it, unless the wire is dead. */
+  #closed(way: Way, error: Error | null): void {
+    const [from, to] = way === 'up' ? [this.machine, this.service] : [this.service, this.machine];
+    this.wire.activity.touch();
+    if (from.destroyed && to.destroyed) this.onEnd();
+    if (this.#stalled.has(way) || this.#trickling.has(way)) return;
+    this.later(() => {
+      if (to.destroyed) return;
+      if (error) to.destroy(Object.assign(new Error('reset: injected'), { code: 'ECONNRESET' }));
+      else {
+        to.push(null);
+        if (way === 'up') to.destroy();
+      }
+    });
+  }
+}
+
+/** One side of a connection: as much of a socket as undici and Node's servers ask for. */
+class End extends Duplex {
+  readonly remoteAddress = '127.0.0.1';
+  readonly remoteFamily = 'IPv4';
+  readonly localAddress = '127.0.0.1';
+  timeout = 0;
+  bytesWritten = 0;
+  bytesRead = 0;
+
+  constructor(
+    private readonly send: (data: Buffer) => void,
+    private readonly finished: () => void,
+    private readonly closing: (error: Error | null) => void,
+  ) {
+    super({ allowHalfOpen: true, emitClose: true });
+    // Sockets that nobody uses any more must not end the process.
+    this.on('error', () => undefined);
+  }
+
+  setKeepAlive = () => this;
+  setNoDelay = () => this;
+  setTimeout = () => this;
+  ref = () => this;
+  unref = () => this;
+  address = () => ({ address: '127.0.0.1', family: 'IPv4', port: 1 });
+  resetAndDestroy(): this {
+    return this.destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
+  }
+  destroySoon(): void {
+    if (this.writableFinished) this.destroy();
+    else this.end(() => this.destroy());
+  }
+
+  override _read(): void {
+    // What arrives is pushed.
+  }
+  override _write(data: Buffer | string, encoding: BufferEncoding, done: () => void): void {
+    const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : Buffer.from(data);
+    this.bytesWritten += bytes.length;
+    this.send(bytes);
+    done();
+  }
+  override _final(done: () => void): void {
+    this.finished();
+    done();
+  }
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.closing(error);
+    done(error);
+  }
+}

@@ -1,0 +1,440 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import type { Node, NodeMessage } from 'node-red';
+import helper from 'node-red-node-test-helper';
+import { asPrintingError } from '../../lib/service/errors';
+import { systemClock } from '../../lib/time/clock';
+import { Flow, helperNode, type Definition } from '../helpers/flow';
+import type { Mount } from './below/disk';
+import { MachineClock } from './below/time';
+import { Chance } from './chance';
+import { clockHazard, diskHazard, serviceHazard, wireHazard, type Hazard } from './hazards';
+import { SECOND } from './life';
+import { signIn, World } from './machine';
+import { Broken } from './trace';
+
+const load = createRequire(__filename);
+const runtime = createRequire(process.env.NODE_RED_PATH ?? load.resolve('node-red'));
+const { hooks, events } = runtime('@node-red/util') as {
+  hooks: { add: (name: string, hook: (event: never) => void) => void; remove: (name: string) => void };
+  events: { once: (name: string, listener: () => void) => void };
+};
+
+const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
+/** Seconds. */
+const INTERVALS = [60, 200];
+const FACTOR = 4;
+const RECOVERY = 20 * 60 * SECOND;
+/** A message may end so long after its limit, ms. */
+const GRACE = SECOND;
+/** Nodes without a setting of their own end by themselves within this time, s. */
+const NO_TIMEOUT = 600;
+/** A node in the way of a deploy is waited for so long by Node-RED, ms. */
+const LONGEST_CLOSE = 15 * SECOND;
+
+interface Sent {
+  id: string;
+  node: string;
+  begunAt: number;
+  limit: number;
+  ends: number[];
+  stream: Readable | undefined;
+}
+
+/** The nodes themselves in a Node-RED, over deploys of all kinds and restarts, while everything below them fails. */
+export async function flowsRun(seed: number): Promise<void> {
+  const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  const run = new FlowsRun(world);
+  await world.run(async () => {
+    try {
+      await signIn(world, []);
+      await run.go();
+    } finally {
+      await run.end();
+    }
+  });
+}
+
+class FlowsRun {
+  readonly #chance: Chance;
+  readonly #clock: MachineClock;
+  readonly #sent: Sent[] = [];
+  readonly #told: { node: string; id: string; type: string; job: string }[] = [];
+  readonly #prints: string[] = [];
+  readonly #changes = new Map<string, number>();
+  readonly #ends: (() => void)[] = [];
+  readonly #undo: (() => void)[] = [];
+  #nodes: Definition[] = [];
+  #flow: Flow | undefined;
+  #mount: Mount | undefined;
+  #deploying: Promise<void> = Promise.resolve();
+  #diskFailed = false;
+  #singles = 0;
+  #over = false;
+  #lives = 0;
+
+  constructor(private readonly world: World) {
+    this.#chance = new Chance(world.random);
+    this.#clock = new MachineClock(world.time, 0);
+  }
+
+  async go(): Promise<void> {
+    const { world } = this;
+    const chance = this.#chance;
+    this.#replaceClock();
+    this.#listen();
+    this.#choose();
+    await this.#start();
+    await world.time.pass(250 * SECOND);
+
+    const horizon = chance.spread(100_000, 600_000);
+    const plan: { at: number; action: () => Promise<void> | void }[] = [];
+    const at = (most: number, action: () => Promise<void> | void) =>
+      plan.push({ at: chance.whole(0, horizon * most), action });
+    for (let count = chance.whole(0, 3); count > 0; count--) at(0.6, () => this.#print());
+    for (let count = chance.whole(1, 6); count > 0; count--) {
+      const aimed = chance.is(0.3);
+      at(0.9, () => (aimed ? this.#atArrival(() => this.#send()) : this.#send()));
+    }
+    for (let count = chance.whole(0, 3); count > 0; count--) {
+      const hazard = this.#hazard();
+      at(0.8, () => this.#begin(hazard));
+    }
+    for (let count = chance.whole(0, 3); count > 0; count--) {
+      const type = chance.pick(['full', 'flows', 'nodes', 'nodes'] as const);
+      const aimed = chance.is(0.5);
+      at(0.9, () => (aimed ? this.#atArrival(() => this.#deploy(type)) : this.#deploy(type)));
+    }
+    if (chance.is(0.3)) at(0.9, () => this.#restart());
+    let now = 0;
+    for (const step of plan.sort((one, other) => one.at - other.at)) {
+      await world.time.pass(Math.max(0, step.at - now));
+      now = Math.max(now, step.at);
+      await step.action();
+    }
+    await world.time.pass(horizon - now);
+
+    this.#over = true;
+    world.wire.beforeArrival = () => undefined;
+    for (const end of this.#ends) end();
+    this.#mount?.faults.clear();
+    this.#clock.offset = 0;
+    world.simulator.faults.clear();
+    world.wire.mend();
+    world.trace.add('all is well again');
+    await this.#settled();
+    await world.time.pass(RECOVERY);
+    this.#checkMessages();
+    this.#checkEnds();
+    await this.#stop();
+    // undici lets go of a connection that is still being made once it stands or has failed.
+    await world.time.pass(15 * SECOND);
+    this.#checkLeft();
+  }
+
+  async end(): Promise<void> {
+    await this.#flow?.stop({ keep: true });
+    for (const undo of this.#undo.reverse()) undo();
+    this.#clock.stop();
+    if (this.#mount) {
+      this.#mount.crash();
+      this.world.disks.unmount(this.#mount);
+    }
+  }
+
+  /** The flow: what watches, and one node of each kind that works. */
+  #choose(): void {
+    const chance = this.#chance;
+    const clusterId = this.world.clusterId(1);
+    const account = 'account';
+    const timeout = () => chance.pick([5, 20, 40, 120]);
+    const fixed = { cluster: clusterId, clusterType: 'str' };
+    const working: Definition[] = [
+      { id: 'print', type: 'remote-printing-upload-and-print', ...fixed, source: 'payload', timeout: timeout() },
+      {
+        id: 'upload',
+        type: 'remote-printing-library-file',
+        operation: 'upload',
+        kind: 'job',
+        source: 'payload',
+        timeout: timeout(),
+      },
+      {
+        id: 'query',
+        type: 'remote-printing-query',
+        query: chance.pick(['clusters', 'cluster-status', 'print-jobs', 'current-user']),
+        ...fixed,
+      },
+      { id: 'snapshot', type: 'remote-printing-webcam-snapshot', ...fixed, timeout: timeout() },
+      {
+        id: 'report',
+        type: 'remote-printing-report-generator',
+        format: chance.pick(['rows', 'csv']),
+        from: 'today',
+        fromType: 'relative',
+        timeout: timeout(),
+      },
+      { id: 'control', type: 'remote-printing-job-control', ...fixed, action: 'pause', timeout: timeout() },
+      { id: 'request', type: 'remote-printing-request', method: 'GET', path: '/connect/v1/clusters', pathType: 'str' },
+    ].map((node) => ({ account, wires: [['sink'], ['sink']], ...node }));
+    const watching: Definition[] = [
+      { id: 'one', ...fixed },
+      { id: 'same', ...fixed },
+      { id: 'all', cluster: '', clusterType: 'str' },
+    ].map((node) => ({
+      account,
+      type: 'remote-printing-cluster-status',
+      interval: chance.pick(INTERVALS),
+      wires: [['sink'], ['sink']],
+      ...node,
+    }));
+    this.#nodes = [
+      helperNode('sink'),
+      ...watching.filter((_, index) => index === this.world.seed % 3 || chance.is(0.4)),
+      ...working.filter(() => chance.is(0.4)),
+    ];
+  }
+
+  #hazard(): Hazard {
+    const chance = this.#chance;
+    const { world } = this;
+    const kind = chance.random();
+    const machine = () => (this.#mount ? { mount: this.#mount, clock: this.#clock } : undefined);
+    if (kind < 0.3) return diskHazard(world, chance, machine);
+    if (kind < 0.6) return wireHazard(world, chance, ['api', 'api', 'storage']);
+    if (kind < 0.9)
+      return serviceHazard(world, chance, [
+        'clusterStatus',
+        'clusters',
+        'print',
+        'printJob',
+        'actionStatus',
+        'storagePut',
+        '*',
+      ]);
+    return clockHazard(world, chance, machine);
+  }
+
+  #begin({ begin, lasts, disk }: Hazard): void {
+    if (disk) this.#diskFailed = true;
+    const end = begin();
+    this.#ends.push(end);
+    this.world.time.after(lasts, () => !this.#over && end());
+  }
+
+  /** As soon as the next data arrives from the service, and before it is taken in. */
+  #atArrival(action: () => void): void {
+    this.world.wire.beforeArrival = () => {
+      this.world.wire.beforeArrival = () => undefined;
+      this.world.trace.add('as data arrives:');
+      action();
+    };
+  }
+
+  async #start(): Promise<void> {
+    const userDir = this.world.place(`user-${this.#lives++}`);
+    if (this.#mount) this.world.disks.unmount(this.#mount);
+    const mount = this.world.disks.mount(join(userDir, 'remote-printing'), this.world.folder, this.world.time);
+    mount.onFault = ({ name, path }, code) => this.world.trace.add(`disk: ${code} on ${name} of ${path}`);
+    if (process.env.STEPS) mount.onStep = ({ name, path }) => this.world.trace.add(`step ${name} ${path}`);
+    this.#mount = mount;
+    this.#flow = await Flow.start(this.world.simulator, userDir);
+    this.#deploy('full');
+    await this.#settled();
+  }
+
+  async #stop(): Promise<void> {
+    this.world.trace.add('Node-RED is stopped');
+    await this.#settled();
+    const began = this.world.time.elapsed;
+    const stopping = this.#flow?.stop({ keep: true }) ?? Promise.resolve();
+    this.#flow = undefined;
+    if (!(await this.world.time.until(stopping, 60 * SECOND))) throw new Broken(5, 'stopping does not end');
+    const took = this.world.time.elapsed - began;
+    if (took > LONGEST_CLOSE) throw new Broken(5, `stopping takes ${took / SECOND} s`);
+  }
+
+  async #restart(): Promise<void> {
+    const away = this.#chance.spread(10, 120_000);
+    await this.#stop();
+    await this.world.time.pass(away);
+    this.world.trace.add('Node-RED starts');
+    await this.#start();
+  }
+
+  #deploy(type: 'full' | 'flows' | 'nodes'): void {
+    const flow = this.#flow;
+    if (!flow) return;
+    const changeable = this.#nodes.filter(({ id }) => id !== 'sink');
+    const changed = this.#chance.pick([...changeable.map(({ id }) => id), 'account']);
+    if (type !== 'full') {
+      this.#changes.set(changed, (this.#changes.get(changed) ?? 0) + 1);
+      if (changed !== 'account') this.#singles++;
+    }
+    const named = <T extends Definition>(node: T): T => ({
+      ...node,
+      name: `${node.id} ${this.#changes.get(node.id) ?? 0}`,
+    });
+    const tab = { id: 'tab', type: 'tab', label: 'test' };
+    const placed = this.#nodes.map((node) => named({ z: 'tab', x: 1, y: 1, wires: [], ...node }));
+    const all = [tab, named(flow.account), ...placed];
+    const { _redNodes: nodes } = helper as unknown as {
+      _redNodes: { setFlows: (flows: object[], credentials: object, type: string) => Promise<unknown> };
+    };
+    this.#deploying = this.#deploying.then(async () => {
+      this.world.trace.add(`a deploy of ${type}${type === 'full' ? '' : `, changed: ${changed}`}`);
+      const started = new Promise<void>((resolve) => events.once('flows:started', resolve));
+      await nodes.setFlows(all, flow.credentials, type);
+      await started;
+    });
+  }
+
+  async #settled(): Promise<void> {
+    if (!(await this.world.time.until(this.#deploying, 60 * SECOND))) throw new Broken(5, 'a deploy does not end');
+  }
+
+  #send(): void {
+    const nodes = this.#nodes.filter(({ id }) => id !== 'sink');
+    const definition = this.#chance.pick(nodes);
+    const node = helper.getNode(definition.id) as Node | null;
+    if (!node || !this.#flow) return;
+    const id = `m${this.#sent.length + 1}`;
+    const limit = typeof definition.timeout === 'number' ? definition.timeout : NO_TIMEOUT;
+    const sent = {
+      id,
+      node: definition.id,
+      begunAt: this.world.time.elapsed,
+      limit,
+      ends: [],
+      stream: undefined as Readable | undefined,
+    };
+    this.#sent.push(sent);
+    this.world.trace.add(`message ${id} to ${definition.id}, ${limit} s`);
+    const printKey = this.#chance.pick(['', 'key-a', 'key-b']);
+    const filename = `${printKey || 'part'}.gcode`;
+    const bytes = Buffer.from(`;TIME:600\n${`;${filename}\n`.repeat(100)}`);
+    const kind = this.#chance.pick(['bytes', 'bytes', 'failing', 'endless', 'whole'] as const);
+    const payload = kind === 'bytes' || definition.source !== 'payload' ? bytes : this.#stream(kind, bytes);
+    if (payload instanceof Readable) sent.stream = payload;
+    const message: NodeMessage = { _msgid: id, payload };
+    Object.assign(message, { printKey, filename, fileSize: bytes.length });
+    if (definition.type === 'remote-printing-cluster-status' && this.#chance.is(0.3))
+      Object.assign(message, { clusterId: this.world.clusterId(2) });
+    node.receive(message);
+  }
+
+  #stream(kind: string, bytes: Buffer): Readable {
+    let sent = 0;
+    const stream = new Readable({
+      read() {
+        if (kind === 'failing' && sent > 0) return void this.destroy(new Error('the stream failed'));
+        if (kind === 'endless' && sent > 0) return;
+        const part = bytes.subarray(sent, sent + 400);
+        sent += part.length;
+        this.push(part.length > 0 ? part : null);
+      },
+    });
+    return stream;
+  }
+
+  #print(): void {
+    const { simulator, trace, time } = this.world;
+    const seconds = this.#chance.spread(20, 400);
+    const { uuid } = simulator.world.printLocally(1, { name: `part-${this.#prints.length}`, seconds });
+    this.#prints.push(uuid);
+    trace.add(`printer: print ${uuid.slice(0, 8)} of ${seconds / FACTOR} s`);
+    if (this.#chance.is(0.6)) return;
+    time.after(this.#chance.whole(5, 200) * SECOND, () => {
+      try {
+        simulator.world.fail(1, uuid);
+        trace.add(`printer: ${uuid.slice(0, 8)} fails`);
+      } catch {
+        // It has not begun, or has ended.
+      }
+    });
+  }
+
+  #replaceClock(): void {
+    const plain = { ...systemClock };
+    const { now, monotonic, after } = this.#clock;
+    Object.assign(systemClock, { now, monotonic, after });
+    this.#undo.push(() => Object.assign(systemClock, plain));
+  }
+
+  #listen(): void {
+    const { trace, time } = this.world;
+    hooks.add('onSend.faults', (sent: { source: { id: string; port: number }; msg: NodeMessage }[]) => {
+      for (const { source, msg } of sent) {
+        const event = msg.payload as
+          { id?: string; type?: string; late?: boolean; job?: { clusterJobId?: string } } | undefined;
+        if (source.port !== 1 || !event?.type || !ENDS.includes(event.type)) continue;
+        const job = event.job?.clusterJobId ?? '';
+        trace.add(`${source.id}: ${event.type} of ${job.slice(0, 8)}${event.late ? ' (late)' : ''}`);
+        this.#told.push({ node: source.id, id: event.id ?? '', type: event.type, job });
+      }
+    });
+    hooks.add(
+      'onComplete.faults',
+      ({ msg, error, node }: { msg: NodeMessage; error?: unknown; node: { id: string } }) => {
+        const sent = this.#sent.find(({ id, node: to }) => id === msg._msgid && to === node.id);
+        if (!sent) return;
+        sent.ends.push(time.elapsed);
+        trace.add(
+          `message ${sent.id} ends${error ? `: ${asPrintingError(error).code}: ${asPrintingError(error).message}` : ''}`,
+        );
+      },
+    );
+    this.#undo.push(() => {
+      hooks.remove('onSend.faults');
+      hooks.remove('onComplete.faults');
+    });
+  }
+
+  #checkMessages(): void {
+    for (const { id, node, begunAt, limit, ends, stream } of this.#sent) {
+      if (ends.length !== 1) throw new Broken(4, `message ${id} to ${node} ended ${ends.length} times`);
+      const took = (ends[0] ?? 0) - begunAt;
+      if (took > limit * SECOND + GRACE)
+        throw new Broken(4, `message ${id} to ${node} ended after ${took / SECOND} s of ${limit} s`);
+      if (stream && !stream.destroyed)
+        throw new Broken(5, `message ${id} to ${node} ended, and its stream is still open`);
+    }
+    const [first] = this.world.uncaught;
+    if (first !== undefined)
+      throw new Broken(5, `uncaught: ${first instanceof Error ? (first.stack ?? '') : String(first)}`);
+    const byKey = this.world.printed.filter(({ jobName }) => jobName.startsWith('key'));
+    for (const { jobName } of byKey)
+      if (byKey.filter((other) => other.jobName === jobName).length > 1)
+        throw new Broken(1, `two prints of ${jobName}`);
+  }
+
+  #checkEnds(): void {
+    const watching = this.#nodes.filter(({ type }) => type === 'remote-printing-cluster-status').map(({ id }) => id);
+    const ended = this.world.simulator.world.cluster(1).history.map(({ uuid }) => uuid);
+    for (const uuid of this.#prints.filter((print) => ended.includes(print))) {
+      const told = this.#told.filter(({ job }) => job === uuid);
+      const short = uuid.slice(0, 8);
+      if (told.length === 0) throw new Broken(3, `the end of ${short} was never told`);
+      for (const what of ['id', 'type'] as const)
+        if (new Set(told.map((one) => one[what])).size > 1)
+          throw new Broken(3, `the end of ${short} was told with two ${what}s`);
+      for (const name of watching) {
+        const times = told.filter(({ node }) => node === name).length;
+        if (times > 1 && !this.#diskFailed)
+          throw new Broken(3, `the end of ${short} was told ${times} times by ${name}`);
+        if (times === 0 && this.#singles === 0) throw new Broken(3, `the end of ${short} was not told by ${name}`);
+      }
+    }
+  }
+
+  #checkLeft(): void {
+    const { world } = this;
+    if (this.#clock.waiting > 0) throw new Broken(5, `${this.#clock.waiting} timers are left`);
+    const files = this.#mount ? world.disks.open(this.#mount) : [];
+    if (files.length > 0) throw new Broken(5, `open files are left: ${files.join(' ')}`);
+    if (world.wire.open > 0) throw new Broken(5, `${world.wire.open} connections are left`);
+    const left = world.leftovers();
+    if (left.length > 0 && !this.#diskFailed) throw new Broken(5, `files are left: ${left.join(' ')}`);
+  }
+}

@@ -1,0 +1,175 @@
+import { readdirSync } from 'node:fs';
+import type { Fault } from '../../simulator';
+import type { DiskFault } from './below/disk';
+import type { ByteFault, Host, Outage } from './below/wire';
+import type { Chance } from './chance';
+import type { Machine, World } from './machine';
+
+/** Something that goes wrong at a time, for a while. */
+export interface Hazard {
+  /** Begins it; the returned function ends it. */
+  begin: () => () => void;
+  lasts: number;
+  disk?: boolean;
+}
+
+const READS = ['open', 'readFile', 'read', 'readdir', 'stat', 'lstat'];
+const WRITES = ['write', 'fsync', 'mkdir', 'mkdtemp'];
+const CHANGES = ['rename', 'unlink', 'rm', ...WRITES];
+
+const DISK_FAULTS: DiskFault[] = [
+  { code: 'EMFILE', names: ['open', 'readFile', 'readdir', 'mkdtemp'] },
+  { code: 'ENFILE', names: ['open', 'readFile', 'readdir'] },
+  { code: 'EIO' },
+  { code: 'EIO', names: READS },
+  { code: 'EIO', names: CHANGES },
+  { code: 'EIO', names: ['fsync'] },
+  { code: 'EIO', names: ['rename'] },
+  { code: 'EACCES', names: ['open', 'readFile'] },
+  { code: 'EACCES', names: ['rename', 'unlink', 'mkdir'] },
+  { code: 'ENOSPC', names: WRITES },
+  { code: 'EROFS', names: CHANGES },
+];
+
+/** A fault of the disk that strikes everything, one kind of values, or single steps. */
+export function diskHazard(
+  world: World,
+  chance: Chance,
+  machine: () => Pick<Machine, 'mount' | 'clock'> | undefined,
+): Hazard {
+  const fault: DiskFault = chance.is(0.2) ? { slow: chance.spread(20, 20_000) } : { ...chance.pick(DISK_FAULTS) };
+  const once = chance.is(0.3);
+  const narrow = chance.random();
+  return {
+    disk: true,
+    lasts: chance.spread(500, 90_000),
+    begin: () => {
+      const mount = machine()?.mount;
+      const kinds = readdirSync(world.folder);
+      const kind = narrow < 0.4 && kinds.length > 0 ? kinds[Math.floor((narrow / 0.4) * kinds.length)] : undefined;
+      if (kind !== undefined) fault.paths = (path) => path === kind || path.startsWith(`${kind}/`);
+      const what = fault.code ?? `slow by ${fault.slow} ms`;
+      world.trace.add(
+        `disk begins to fail: ${what}, ${kind ?? 'all'}, ${(fault.names ?? ['every step']).join(' ')}${once ? ', once' : ''}`,
+      );
+      if (once) {
+        let struck = false;
+        const inner = fault.paths;
+        fault.paths = (path) => {
+          if (struck || !(inner?.(path) ?? true)) return false;
+          struck = true;
+          return true;
+        };
+      }
+      mount?.faults.add(fault);
+      return () => {
+        if (mount?.faults.delete(fault)) world.trace.add(`disk is well again: ${what}`);
+      };
+    },
+  };
+}
+
+const OUTAGES: Outage[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'silent'];
+
+/** A host can't be reached, or a connection breaks, stalls or trickles at some byte. */
+export function wireHazard(world: World, chance: Chance, hosts: readonly Host[]): Hazard {
+  const host = chance.pick(hosts);
+  const lasts = chance.spread(500, 120_000);
+  if (chance.is(0.3)) {
+    const outage = chance.pick(OUTAGES);
+    return {
+      lasts,
+      begin: () => {
+        world.trace.add(`wire: ${host} can't be reached from here on: ${outage}`);
+        world.wire.outages.set(host, outage);
+        world.wire.cut();
+        return () => {
+          if (world.wire.outages.delete(host)) world.trace.add(`wire: ${host} can be reached again`);
+        };
+      },
+    };
+  }
+  const fault: ByteFault = {
+    host,
+    way: chance.pick(['up', 'down']),
+    at: chance.is(0.2) ? 0 : chance.spread(1, 4000),
+    kind: chance.pick(['reset', 'reset', 'stall', 'trickle']),
+  };
+  return { lasts, begin: () => world.wire.add(fault) };
+}
+
+const PASSING: Omit<Fault, 'endpoint'>[] = [
+  { status: 500 },
+  { when: 'after', status: 500 },
+  { when: 'after', status: 502, html: true },
+  { status: 503, html: true },
+  { status: 504 },
+  { when: 'after', status: 504 },
+  { reset: true },
+  { when: 'after', reset: true },
+  { cut: 'body' },
+  { cut: 'connection' },
+  { status: 429, retryAfter: 1 },
+  { status: 429, retryAfter: 20 },
+  { status: 429, retryAfter: 0 },
+  { status: 429, retryAfter: 86_400 },
+];
+
+/** The service answers wrongly for a while. */
+export function serviceHazard(world: World, chance: Chance, endpoints: readonly Fault['endpoint'][]): Hazard {
+  const fault: Fault = {
+    endpoint: chance.pick(endpoints),
+    ...chance.pick(PASSING),
+    times: chance.pick<number | 'always'>([1, 1, 1, 2, 5, 'always']),
+  };
+  return {
+    lasts: chance.spread(1000, 120_000),
+    begin: () => {
+      const { endpoint, ...effect } = fault;
+      world.trace.add(`service: ${endpoint} will answer ${JSON.stringify(effect)}`);
+      const added = world.simulator.faults.add(fault);
+      return () => added.remove();
+    },
+  };
+}
+
+const HOUR = 3_600_000;
+const STEPS = [-1000, 1000, -60_000, 60_000, -HOUR, HOUR, -24 * HOUR, 24 * HOUR, 400 * 24 * HOUR, -400 * 24 * HOUR];
+
+/** The wall clock is set, or the machine sleeps for an hour. */
+export function clockHazard(
+  world: World,
+  chance: Chance,
+  machine: () => Pick<Machine, 'mount' | 'clock'> | undefined,
+): Hazard {
+  if (chance.is(0.3)) {
+    const counted = chance.is(0.5);
+    return {
+      lasts: 0,
+      begin: () => {
+        world.trace.add(`the machine sleeps for an hour${counted ? ', and its clocks go on' : ''}`);
+        world.time.suspend(HOUR, counted);
+        world.wire.cut();
+        return () => undefined;
+      },
+    };
+  }
+  const step = chance.pick(STEPS);
+  return {
+    lasts: chance.spread(1000, 300_000),
+    begin: () => {
+      const clock = machine()?.clock;
+      if (clock) clock.offset += step;
+      world.trace.add(`the wall clock is set by ${step / 1000} s`);
+      return () => {
+        if (!clock || clock.offset === 0) return;
+        clock.offset = 0;
+        world.trace.add('the wall clock is set right');
+      };
+    },
+  };
+}
+
+/** Wrong clocks of the start: none, in the past, in the future. */
+export const startOffset = (world: World, chance: Chance): number =>
+  chance.is(0.85) ? 0 : chance.pick([-world.time.truth() + 5000, 5 * 365 * 24 * HOUR, -24 * HOUR]);

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { prepare, report, SCENARIOS } from './scenarios';
+
+const AT_ONCE = 25;
+
+/** The runs of a scenario, as tests of some runs each. */
+export function hold(name: string): void {
+  const scenario = SCENARIOS[name];
+  assert.ok(scenario, name);
+  const { count, rule, run } = scenario;
+  describe(`faults below: ${rule}, in ${count} runs`, function () {
+    this.timeout(600_000);
+    before(prepare);
+    for (let first = 1; first <= count; first += AT_ONCE) {
+      const last = Math.min(count, first + AT_ONCE - 1);
+      it(`${name} ${first} to ${last}`, async () => {
+        for (let seed = first; seed <= last; seed++)
+          await run(seed).catch((thrown: unknown) => assert.fail(report(name, seed, thrown)));
+      });
+    }
+  });
+}

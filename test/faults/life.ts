@@ -1,0 +1,197 @@
+import type { Client } from '../../lib/client';
+import type { Chance } from './chance';
+import { startOffset, type Hazard } from './hazards';
+import { Machine, type World } from './machine';
+import { Broken } from './trace';
+
+export const SECOND = 1000;
+/** Long enough for every backoff and every pause of the pack to be over. */
+const RECOVERY = 20 * 60 * SECOND;
+
+/** What a scenario does with the clients that it is given. */
+export interface Nodes {
+  /** A client is there: the nodes of the flow start. */
+  open(client: Client, machine: Machine): void;
+  /** The nodes of the flow close, before their account does. */
+  close(): void;
+}
+
+const ENDS = ['kill', 'kill', 'power', 'restart', 'deploy', 'deploy'] as const;
+
+/** The lives of one Node-RED: starts, deploys, stops and crashes, with whatever else goes wrong meanwhile. */
+export class Life {
+  machine: Machine | undefined;
+  client: Client | undefined;
+  /** Nothing goes wrong any more. */
+  over = false;
+  crashes = 0;
+  /** When a disk fault was last there, in elapsed ms. */
+  diskFailedUntil = -Infinity;
+  #journal = false;
+  readonly #ends: (() => void)[] = [];
+
+  constructor(
+    private readonly world: World,
+    private readonly chance: Chance,
+    private readonly nodes: Nodes,
+  ) {}
+
+  /** Does it then, unless everything is well again by that time. */
+  at(ms: number, action: () => void): void {
+    this.world.time.after(ms, () => {
+      if (!this.over) action();
+    });
+  }
+
+  plan({ begin, lasts, disk }: Hazard, at: number): void {
+    this.at(at, () => {
+      const end = begin();
+      let ended = false;
+      const once = () => {
+        if (ended) return;
+        ended = true;
+        end();
+        if (disk) this.diskFailedUntil = this.world.time.elapsed;
+      };
+      if (disk) this.diskFailedUntil = Infinity;
+      this.#ends.push(once);
+      this.at(lasts, once);
+    });
+  }
+
+  /** A crash, a restart or a deploy: at a time, as an answer arrives, or in the middle of a step of work on a file. */
+  planEnd(at: number): void {
+    const kind = this.chance.pick(ENDS);
+    if (kind === 'power') {
+      this.#journal = true;
+      if (this.machine) this.machine.mount.journal = true;
+    }
+    const away = this.chance.spread(10, 120_000);
+    const offset = startOffset(this.world, this.chance);
+    const again = () => {
+      if (!this.machine) this.start(offset);
+    };
+    this.when(at, (machine) => {
+      if (kind === 'deploy') return this.deploy();
+      if (kind === 'restart') {
+        void this.stop().then(() => this.at(away, again));
+        return;
+      }
+      this.crashes++;
+      machine.crash(kind === 'power');
+      this.machine = undefined;
+      this.client = undefined;
+      this.at(away, again);
+    });
+  }
+
+  /** Calls `action` at a time, or at something that happens after it. */
+  when(at: number, action: (machine: Machine) => void): void {
+    const kind = this.chance.pick(['now', 'arrival', 'step'] as const);
+    let left = this.chance.spread(1, kind === 'step' ? 60 : 6);
+    this.at(at, () => {
+      const { machine } = this;
+      const { wire, trace } = this.world;
+      if (!machine) return;
+      if (kind === 'now') return action(machine);
+      const happens = (what: string) => {
+        left--;
+        if (left !== 0 || this.over || this.machine !== machine) return;
+        trace.add(`${what}:`);
+        action(machine);
+      };
+      if (kind === 'step') machine.mount.onStep = ({ name, path }) => happens(`at ${name} of ${path}`);
+      else wire.beforeArrival = (host) => happens(`as data of ${host} arrives`);
+    });
+  }
+
+  start(offset = 0): void {
+    this.world.trace.add(`Node-RED starts${offset ? `, its clock off by ${offset / SECOND} s` : ''}`);
+    this.machine = this.world.boot(offset);
+    this.machine.mount.journal = this.#journal;
+    this.#open(this.machine);
+  }
+
+  deploy(): void {
+    const { machine } = this;
+    if (!machine) return;
+    this.world.trace.add('a full deploy');
+    void this.#close().then(() => {
+      if (machine.alive && machine === this.machine && !this.client) this.#open(machine);
+    });
+  }
+
+  /** An orderly end. */
+  async stop(): Promise<void> {
+    const { machine } = this;
+    this.world.trace.add('Node-RED is stopped');
+    const closing = this.#close();
+    this.machine = undefined;
+    await closing;
+    // What its nodes were about to say is said.
+    await this.world.activity.quiet();
+    machine?.halt();
+  }
+
+  /** Everything works again; nothing that happened before may be felt afterwards. */
+  async recover(): Promise<void> {
+    const { world } = this;
+    this.over = true;
+    for (const end of this.#ends) end();
+    for (const machine of world.machines) {
+      machine.mount.faults.clear();
+      machine.mount.onStep = () => undefined;
+      machine.clock.offset = 0;
+    }
+    world.wire.beforeArrival = () => undefined;
+    world.simulator.faults.clear();
+    world.wire.mend();
+    world.trace.add('all is well again');
+    if (!this.machine?.alive || !this.client) {
+      await world.time.pass(30 * SECOND);
+      this.start();
+    }
+    await world.time.pass(RECOVERY);
+  }
+
+  /** Closes everything, and looks at what is left. */
+  async leave(): Promise<void> {
+    const { world, machine } = this;
+    if (!machine) return;
+    if (!(await world.time.until(this.#close(), 60 * SECOND))) throw new Broken(5, 'closing does not end');
+    // undici lets go of a connection that is still being made once it stands or has failed.
+    await world.time.pass(15 * SECOND);
+    if (machine.clock.waiting > 0) throw new Broken(5, `${machine.clock.waiting} timers are left`);
+    const files = world.disks.open(machine.mount);
+    if (files.length > 0) throw new Broken(5, `open files are left: ${files.join(' ')}`);
+    if (world.wire.open > 0) throw new Broken(5, `${world.wire.open} connections are left`);
+    const left = world.leftovers();
+    const damaged = left.filter((name) => name.includes('.damaged-'));
+    if (damaged.length > 0) throw new Broken(5, `values were set aside as damaged: ${damaged.join(' ')}`);
+    if (this.crashes === 0 && this.diskFailedUntil === -Infinity && left.length > 0)
+      throw new Broken(5, `files are left: ${left.join(' ')}`);
+    this.checkUncaught();
+  }
+
+  checkUncaught(): void {
+    const [first] = this.world.uncaught;
+    if (first !== undefined)
+      throw new Broken(5, `uncaught: ${first instanceof Error ? (first.stack ?? first.message) : String(first)}`);
+  }
+
+  #open(machine: Machine): void {
+    this.client = machine.open();
+    this.nodes.open(this.client, machine);
+  }
+
+  /** As Node-RED closes: all nodes, and the account with them. */
+  async #close(): Promise<void> {
+    const { trace, time } = this.world;
+    const { client, machine } = this;
+    const begun = time.elapsed;
+    this.client = undefined;
+    this.nodes.close();
+    await machine?.close(client);
+    trace.add(`closed in ${(time.elapsed - begun) / SECOND} s`);
+  }
+}

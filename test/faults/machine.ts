@@ -1,0 +1,306 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readSettings } from '../../lib/account/settings';
+import { Client } from '../../lib/client';
+import { Http } from '../../lib/http/http';
+import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
+import { grantKey, newestGrant, type Grant, type Grants } from '../../lib/sign-in/grant';
+import { FileStore } from '../../lib/state/file-store';
+import { InsistentStore } from '../../lib/state/insistent-store';
+import { Upkeep } from '../../lib/state/upkeep';
+import type { Clock } from '../../lib/time/clock';
+import { WatchMemory } from '../../lib/watch/watch-memory';
+import { startSimulator, type PrintJob, type Simulator, type SimulatorOptions } from '../../simulator';
+import { seeded } from '../helpers/seeded';
+import { Activity } from './below/activity';
+import { Disks, type Mount } from './below/disk';
+import { InjectedTime, MachineClock } from './below/time';
+import { Wire, type Host } from './below/wire';
+import { Trace } from './trace';
+
+export const ACCOUNT = 'account';
+const SECRET = 'secret of these tests';
+/** In memory where the system has such a folder: thousands of runs flush thousands of files. */
+const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** A print as the service made it. */
+export interface Printed {
+  clusterId: string;
+  jobName: string;
+  uuid: string;
+  at: number;
+}
+
+/** Everything that a run needs, below the pack and beside it. Only one stands at a time. */
+export class World {
+  readonly activity = new Activity();
+  readonly time = new InjectedTime(this.activity);
+  readonly disks = new Disks(this.activity);
+  readonly wire = new Wire(this.time, this.activity);
+  readonly trace = new Trace(() => this.time.elapsed);
+  readonly random: () => number;
+  /** Every print that the service began for the API, ever. */
+  readonly printed: Printed[] = [];
+  /** What nobody caught: the end of a real Node-RED. */
+  readonly uncaught: unknown[] = [];
+  simulator!: Simulator;
+  readonly #root = mkdtempSync(join(FOLDER, 'faults-'));
+  readonly #undo: (() => void)[] = [];
+  readonly machines: Machine[] = [];
+
+  private constructor(readonly seed: number) {
+    this.random = seeded(seed);
+  }
+
+  static async make(seed: number, options: SimulatorOptions = {}): Promise<World> {
+    const world = new World(seed);
+    mkdirSync(join(world.#root, 'disk'));
+    world.#undo.push(
+      world.disks.install(),
+      world.wire.install(),
+      world.#fixChance(),
+      world.#watchUncaught(),
+      world.#waitForImports(),
+    );
+    world.wire.onFault = (host, what) => world.trace.add(`wire: ${what} (${host})`);
+    world.simulator = await world.wire.learn(
+      () => startSimulator({ printers: 1, storage: 'discard', seed, now: world.time.truth, ...options }),
+      ({ authUrl, apiUrl, storageUrl }, port) => {
+        const urls: [Host, string][] = [
+          ['auth', authUrl],
+          ['api', apiUrl],
+          ['storage', storageUrl],
+        ];
+        return urls.find(([, url]) => new URL(url).port === String(port))?.[0] ?? null;
+      },
+    );
+    world.#countPrints();
+    return world;
+  }
+
+  get folder(): string {
+    return join(this.#root, 'disk');
+  }
+
+  clusterId = (number = 1): string => this.simulator.world.cluster(number).clusterId;
+
+  /** A path that nothing is at. */
+  place = (name: string): string => join(this.#root, name);
+
+  /** A machine whose wall clock is off by `offset` ms. */
+  boot(offset = 0): Machine {
+    const machine = new Machine(this, join(this.#root, `machine-${this.machines.length}`), offset);
+    this.machines.push(machine);
+    return machine;
+  }
+
+  /** Files in the state folder that are no values: what writes that broke off left behind. */
+  leftovers(): string[] {
+    const files = readdirSync(this.folder, { recursive: true, withFileTypes: true });
+    return files.filter((file) => file.isFile() && !file.name.endsWith('.json')).map(({ name }) => name);
+  }
+
+  /** Does `work` in this world, and ends it; a failure carries the trace. */
+  async run(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      throw Object.assign(error, { trace: this.trace.text() });
+    } finally {
+      await this.#end();
+    }
+  }
+
+  /** Ends it all, and removes what it made. */
+  async #end(): Promise<void> {
+    for (const machine of this.machines) await machine.bury();
+    await this.simulator.close();
+    for (const undo of this.#undo.reverse()) undo();
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+
+  #countPrints(): void {
+    const { world } = this.simulator;
+    const print = world.print.bind(world);
+    world.print = (...args): PrintJob => {
+      const job = print(...args);
+      const { clusterId } = args[0];
+      this.printed.push({ clusterId, jobName: args[1].jobName, uuid: job.uuid, at: this.time.elapsed });
+      this.trace.add(`service: prints ${args[1].jobName} on ${clusterId.slice(0, 6)} as ${job.uuid.slice(0, 8)}`);
+      return job;
+    };
+  }
+
+  #fixChance(): () => void {
+    const { random } = Math;
+    Math.random = seeded(this.seed ^ 0x5eed);
+    return () => {
+      Math.random = random;
+    };
+  }
+
+  /** A refresh imports its library first, in another thread, which the event loop does not show. */
+  #waitForImports(): () => void {
+    const { refresh } = TokenEndpoint.prototype;
+    const load = () => import('oauth4webapi');
+    const { activity } = this;
+    TokenEndpoint.prototype.refresh = function (...args) {
+      const end = activity.begin();
+      const answer = refresh.apply(this, args);
+      void load().then(load).then(load).finally(end);
+      return answer;
+    };
+    return () => {
+      TokenEndpoint.prototype.refresh = refresh;
+    };
+  }
+
+  #watchUncaught(): () => void {
+    const names = ['uncaughtException', 'unhandledRejection'] as const;
+    const others = names.map((name) => [name, process.listeners(name as 'uncaughtException')] as const);
+    const mine = (thrown: unknown) => this.uncaught.push(thrown);
+    for (const name of names) {
+      process.removeAllListeners(name);
+      process.on(name, mine);
+    }
+    return () => {
+      for (const [name, listeners] of others) {
+        process.removeAllListeners(name);
+        for (const listener of listeners) process.on(name, listener);
+      }
+    };
+  }
+}
+
+/** One life of a Node-RED: from its start to a shutdown or a crash. What it has on disk outlives it. */
+export class Machine {
+  readonly clock: MachineClock;
+  readonly mount: Mount;
+  readonly store: InsistentStore;
+  readonly warnings: string[] = [];
+  readonly #upkeep: Upkeep;
+  /** What the watching keeps over deploys. */
+  readonly #memory = new WatchMemory();
+  readonly #clients: { client: Client; http: Http; leave: () => Promise<void> }[] = [];
+  alive = true;
+
+  constructor(
+    readonly world: World,
+    at: string,
+    offset: number,
+  ) {
+    this.clock = new MachineClock(world.time, offset);
+    this.mount = world.disks.mount(at, world.folder, world.time);
+    if (process.env.STEPS) this.mount.onStep = ({ name, path }) => world.trace.add(`step ${name} ${path}`);
+    this.mount.onFault = ({ name, path }, code) => world.trace.add(`disk: ${code} on ${name} of ${path}`);
+    const files = storeIn(at, this.clock, (sentence) => this.warn(sentence));
+    this.store = new InsistentStore(files, this.clock);
+    this.#upkeep = new Upkeep({
+      clock: this.clock,
+      sweep: () => files.sweep(),
+      ended: () => this.store.close(),
+      warn: (sentence) => this.warn(sentence),
+    });
+  }
+
+  warn(sentence: string): void {
+    if (!this.alive) return;
+    this.warnings.push(sentence);
+    this.world.trace.add(`log: ${sentence}`);
+  }
+
+  /** As a deploy does. */
+  open(): Client {
+    const { authUrl, apiUrl, client } = this.world.simulator;
+    const settings = readSettings({ authUrl, apiUrl, clientId: client.id, clientSecret: client.secret });
+    const http = new Http();
+    const log = { warn: (sentence: string) => this.warn(sentence), info: (sentence: string) => this.warn(sentence) };
+    const shared = { store: this.store, clock: this.clock, memory: this.#memory };
+    const opened = new Client({ accountId: ACCOUNT, settings, log, http, ...shared });
+    this.#clients.push({ client: opened, http, leave: this.#upkeep.use() });
+    return opened;
+  }
+
+  /** As an account closes. */
+  async close(client: Client | undefined): Promise<void> {
+    await client?.close();
+    await this.#clients.find((opened) => opened.client === client)?.leave();
+  }
+
+  /** Ends at once, wherever it is; with `power`, what no file was flushed of is lost as well. */
+  crash(power = false): void {
+    if (!this.alive) return;
+    this.alive = false;
+    this.world.trace.add(power ? 'the machine loses its power' : 'the process is killed');
+    this.mount.crash();
+    if (power) this.mount.cutPower(this.world.random);
+    this.clock.stop();
+    this.world.wire.cut({ silently: true });
+    // What is left of it in this process reaches nobody any more.
+    for (const { http } of this.#clients) http.close().catch(() => undefined);
+  }
+
+  /** Ends after an orderly close of all its clients. */
+  halt(): void {
+    this.alive = false;
+    this.clock.stop();
+  }
+
+  /** Nothing of it may go on in later runs. */
+  async bury(): Promise<void> {
+    this.alive = false;
+    this.mount.crash();
+    this.clock.stop();
+    for (const { http } of this.#clients) await http.close().catch(() => undefined);
+    this.world.disks.unmount(this.mount);
+  }
+}
+
+/** The state as it stands on disk, read beside everything that goes wrong. */
+export function storeIn(
+  folder: string,
+  clock: Clock,
+  warn: (sentence: string) => void = () => undefined,
+  secrets = [SECRET],
+): FileStore {
+  return new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secrets, warn });
+}
+
+/** Signs the account in, as a person did long ago. */
+export async function signIn(world: World, secrets?: string[]): Promise<void> {
+  const { simulator, time } = world;
+  const { authUrl, client } = simulator;
+  const user = simulator.users[0];
+  const redirectUri = 'http://127.0.0.1/callback';
+  const { signIn: settings } = readSettings({
+    authUrl,
+    apiUrl: simulator.apiUrl,
+    clientId: client.id,
+    clientSecret: client.secret,
+  });
+  const tokens = simulator.tokens.signIn({
+    userId: user?.userId ?? '',
+    organizationId: user?.organizations[0]?.organizationId ?? '',
+    redirectUri,
+    scope: 'apiToken' in settings ? '' : settings.scope,
+    challenge: null,
+  });
+  const lifetime = tokens.expires_in * 1000;
+  await storeIn(world.folder, new MachineClock(time, 0), undefined, secrets).put<Grant>(grantKey(ACCOUNT), {
+    authUrl,
+    clientId: client.id,
+    redirectUri,
+    accessToken: tokens.access_token,
+    refreshToken: tokens.refresh_token,
+    expiresAt: time.truth() + lifetime,
+    lifetime,
+    scope: tokens.scope,
+  });
+}
+
+/** The sign-in that a restart would find. */
+export const grantOnDisk = (world: World): Promise<Grant | undefined> =>
+  storeIn(world.folder, new MachineClock(world.time, 0)).get<Grants>(grantKey(ACCOUNT)).then(newestGrant);

@@ -1,0 +1,38 @@
+import { flowsRun } from './flows';
+import { printsRun } from './prints';
+import { signInRun } from './sign-in';
+import { watchingRun } from './watching';
+
+export interface Scenario {
+  run: (seed: number) => Promise<void>;
+  /** Runs in `npm test`, from seed 1 on; together 1,000. */
+  count: number;
+  /** What holds in each run. */
+  rule: string;
+}
+
+export const SCENARIOS: Record<string, Scenario> = {
+  prints: {
+    run: printsRun,
+    count: 500,
+    rule: 'one print key prints once, or says that its outcome is unknown and prints no second time',
+  },
+  'sign-in': { run: signInRun, count: 220, rule: 'a sign-in that was good is good after the fault is gone' },
+  watching: { run: watchingRun, count: 180, rule: 'each end is told once, over deploys, restarts and crashes' },
+  flows: {
+    run: flowsRun,
+    count: 100,
+    rule: 'each message is done once, within its timeout, and nothing is left after the close',
+  },
+};
+
+/** A run that broke a rule, as people read it. */
+export function report(name: string, seed: number, thrown: unknown): string {
+  const { message, stack, trace } = thrown as Error & { trace?: string };
+  const again = `npm run torture -- --scenario ${name} --seed ${seed} --runs 1`;
+  const place = stack?.split('\n').find((line) => line.includes('/test/faults/'));
+  return `${name}, seed ${seed}: ${message}\n${place ?? ''}\n${trace ?? ''}\n      again: ${again}`;
+}
+
+/** What the first run would import in another thread, while time goes on. */
+export const prepare = (): Promise<unknown> => import('oauth4webapi');

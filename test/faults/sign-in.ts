@@ -1,0 +1,152 @@
+import { asPrintingError, type PrintingError } from '../../lib/service/errors';
+import { Chance } from './chance';
+import { clockHazard, diskHazard, serviceHazard, wireHazard, type Hazard } from './hazards';
+import { Life, SECOND } from './life';
+import { grantOnDisk, signIn, World, type Machine } from './machine';
+import { Broken } from './trace';
+
+/** A new pair that could not be saved is saved within this time of the disk being well again, ms. */
+const SAVED_WITHIN = 60 * SECOND;
+
+/** A pair of tokens that the service gave. */
+interface Issued {
+  refreshToken: string;
+  /** The machine that got all of the answer, and when. */
+  arrived?: { machine: Machine | undefined; at: number };
+}
+
+/** Calls and refreshes, while everything below them fails at some time. */
+export async function signInRun(seed: number): Promise<void> {
+  const world = await World.make(seed, { printers: 1, accessTokenLifetime: 30 + (seed % 7) * 60 });
+  await world.run(async () => {
+    await signIn(world);
+    await new SignInRun(world).go();
+  });
+}
+
+class SignInRun {
+  readonly #chance: Chance;
+  readonly #life: Life;
+  readonly #issued: Issued[] = [];
+  /** The machine ended before it can have saved the pair that it held. */
+  #excused: string | undefined;
+
+  constructor(private readonly world: World) {
+    this.#chance = new Chance(world.random);
+    this.#life = new Life(world, this.#chance, { open: () => this.#machineBegins(), close: () => this.#machineEnds() });
+    this.#watchTokens();
+  }
+
+  async go(): Promise<void> {
+    const { world } = this;
+    const chance = this.#chance;
+    const life = this.#life;
+    world.wire.latency = chance.pick([0, 5, 40, 400]);
+    const horizon = chance.spread(100_000, 1_500_000);
+    life.start();
+    for (let count = chance.whole(5, 20); count > 0; count--) life.at(chance.whole(0, horizon), () => this.#call());
+    if (chance.is(0.3)) life.at(chance.whole(0, horizon), () => world.simulator.tokens.expireAccessTokens());
+    for (let count = chance.whole(1, 4); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
+    for (let count = chance.pick([0, 1, 1, 2]); count > 0; count--) life.planEnd(chance.whole(100, horizon * 0.8));
+    await world.time.pass(horizon);
+    await life.recover();
+    await this.#mustWork('all is well');
+    await life.stop();
+    await world.time.pass(SECOND);
+    life.start();
+    await world.time.pass(SECOND);
+    await this.#mustWork('restarted while all is well');
+    await life.leave();
+  }
+
+  #hazard(): Hazard {
+    const chance = this.#chance;
+    const { world } = this;
+    const machine = () => this.#life.machine;
+    const kind = chance.random();
+    if (kind < 0.4) return diskHazard(world, chance, machine);
+    if (kind < 0.7) return wireHazard(world, chance, ['auth', 'auth', 'api']);
+    if (kind < 0.9) return serviceHazard(world, chance, ['token', 'token', 'clusters']);
+    return clockHazard(world, chance, machine);
+  }
+
+  #call(): void {
+    const { client, machine } = this.#life;
+    if (!client || !machine) return;
+    const ended = (what: string) => machine.alive && this.world.trace.add(`a call: ${what}`);
+    client.choices.clusters().then(
+      () => ended('answered'),
+      (thrown: unknown) => ended(asPrintingError(thrown).message),
+    );
+  }
+
+  /** The grant must be good, unless what the service had given was lost on its way or before it can have been saved. */
+  async #mustWork(when: string): Promise<void> {
+    const { world } = this;
+    const { client } = this.#life;
+    let error: PrintingError | undefined;
+    const call = client?.choices.clusters().catch((thrown: unknown) => {
+      error = asPrintingError(thrown);
+    });
+    if (!client || !(await world.time.until(call ?? Promise.resolve(), 300 * SECOND)))
+      throw new Broken(2, `${when}, but a call does not end`);
+    if (error?.code === 'NOT_SIGNED_IN' && this.#isExcused()) return;
+    if (error) throw new Broken(2, `${when}, but a call ends in ${error.code}: ${error.message}`);
+    if (client.credentials.state !== 'signed-in')
+      throw new Broken(2, `${when}, but the account is ${client.credentials.state}`);
+  }
+
+  #isExcused(): boolean {
+    const last = this.#issued.at(-1);
+    return this.#excused !== undefined || (last !== undefined && !last.arrived);
+  }
+
+  #watchTokens(): void {
+    const { simulator, wire, trace, time } = this.world;
+    const { tokens } = simulator;
+    const request = tokens.request.bind(tokens);
+    tokens.request = (form) => {
+      const answer = request(form);
+      trace.add(`service: gives a new pair of tokens (${answer.refresh_token.slice(0, 6)})`);
+      this.#excused = undefined;
+      this.#issued.push({ refreshToken: answer.refresh_token });
+      return answer;
+    };
+    const texts = new WeakMap<object, string>();
+    wire.onArrival = (host, data, connection) => {
+      const last = this.#issued.at(-1);
+      if (host !== 'auth' || !last || last.arrived) return;
+      const text = (texts.get(connection) ?? '') + data.toString('latin1');
+      texts.set(connection, text);
+      const at = text.indexOf(last.refreshToken);
+      if (at < 0 || !text.includes('}', at)) return;
+      const { machine } = this.#life;
+      last.arrived = { machine, at: time.elapsed };
+      trace.add('the new pair arrives');
+      if (!machine) return;
+      const crash = machine.crash.bind(machine);
+      machine.crash = (power) => {
+        this.#machineEnds();
+        crash(power);
+      };
+    };
+  }
+
+  /** What the last machine held is on disk after all. */
+  #machineBegins(): void {
+    const last = this.#issued.at(-1);
+    void grantOnDisk(this.world).then((grant) => {
+      if (last && grant?.refreshToken === last.refreshToken) this.#excused = undefined;
+    });
+  }
+
+  #machineEnds(): void {
+    const last = this.#issued.at(-1);
+    const now = this.world.time.elapsed;
+    if (!last?.arrived || last.arrived.machine !== this.#life.machine) return;
+    const since = Math.max(last.arrived.at, this.#life.diskFailedUntil);
+    if (now - since >= SAVED_WITHIN) return;
+    this.#excused = 'the machine ended before it can have saved the new pair';
+    this.world.trace.add(this.#excused);
+  }
+}

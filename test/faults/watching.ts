@@ -1,0 +1,209 @@
+import type { Client } from '../../lib/client';
+import type { PrintEvent } from '../../lib/events/print-event';
+import type { Watch } from '../../lib/watch/watch-types';
+import { Chance } from './chance';
+import { clockHazard, diskHazard, serviceHazard, wireHazard, type Hazard } from './hazards';
+import { Life, SECOND } from './life';
+import { signIn, World, type Machine } from './machine';
+import { Broken } from './trace';
+
+const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
+/** Seconds. */
+const INTERVALS = [60, 200];
+/** Nothing goes wrong before every watch has seen its clusters. */
+const BASELINE = 250 * SECOND;
+/** Prints take minutes of the printers' time: a few polls of ours. */
+const FACTOR = 4;
+
+/** An end that a node was told. */
+interface Told {
+  id: string;
+  type: string;
+  job: string;
+  node: string;
+}
+
+/** Nodes that watch, while prints end and everything below fails at some time. */
+export async function watchingRun(seed: number): Promise<void> {
+  const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  await world.run(async () => {
+    await signIn(world);
+    await new WatchingRun(world).go();
+  });
+}
+
+class WatchingRun {
+  readonly #chance: Chance;
+  readonly #life: Life;
+  readonly #interval: number;
+  readonly #told: Told[] = [];
+  readonly #prints: string[] = [];
+  /** Printings that a node was shown. */
+  readonly #seen = new Set<string>();
+  /** Nodes of the flow, by name: the clusters they watch. */
+  readonly #nodes = new Map<string, string | null>();
+  readonly #watches = new Map<string, Watch>();
+  /** A node was deployed alone: while it was away, others were told. */
+  #single = false;
+
+  constructor(private readonly world: World) {
+    this.#chance = new Chance(world.random);
+    this.#interval = this.#chance.pick(INTERVALS);
+    this.#life = new Life(world, this.#chance, {
+      open: (client, machine) => {
+        for (const name of this.#nodes.keys()) this.#open(name, client, machine);
+      },
+      close: () => {
+        for (const name of [...this.#watches.keys()]) this.#close(name);
+      },
+    });
+  }
+
+  async go(): Promise<void> {
+    const { world } = this;
+    const chance = this.#chance;
+    const life = this.#life;
+    world.wire.latency = chance.pick([0, 5, 150, 1500]);
+    const all = chance.is(0.4);
+    if (all) this.#nodes.set('all', null);
+    if (!all || chance.is(0.4)) this.#nodes.set('one', world.clusterId(1));
+    if (chance.is(0.3)) this.#nodes.set('same', world.clusterId(1));
+    life.start();
+    await world.time.pass(BASELINE);
+
+    const horizon = chance.spread(100_000, 900_000);
+    for (let count = chance.whole(1, 5); count > 0; count--) {
+      const seconds = chance.spread(20, 900);
+      const cluster = all && chance.is(0.4) ? 2 : 1;
+      const fate = chance.pick(['finish', 'finish', 'abort', 'fail', 'vanish'] as const);
+      const at = chance.whole(0, horizon * 0.7);
+      const turn = chance.whole(5, 400) * SECOND;
+      life.at(at, () => this.#print(cluster, seconds, fate, turn));
+    }
+    for (let count = chance.whole(0, 3); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
+    for (let count = chance.pick([0, 1, 1, 2]); count > 0; count--) this.#planEnd(chance.whole(100, horizon * 0.9));
+    await world.time.pass(horizon);
+    await life.recover();
+    for (let minutes = 0; minutes < 20 && this.#prints.some((uuid) => this.#isPrinting(uuid)); minutes++)
+      await world.time.pass(60 * SECOND);
+    await world.time.pass(3 * this.#interval * SECOND);
+    this.#check();
+    await life.leave();
+  }
+
+  #hazard(): Hazard {
+    const chance = this.#chance;
+    const { world } = this;
+    const machine = () => this.#life.machine;
+    const kind = chance.random();
+    if (kind < 0.35) return diskHazard(world, chance, machine);
+    if (kind < 0.6) return wireHazard(world, chance, ['api']);
+    if (kind < 0.9)
+      return serviceHazard(world, chance, ['clusterStatus', 'clusterStatus', 'clusters', 'printJob', '*']);
+    return clockHazard(world, chance, machine);
+  }
+
+  /** A life's end, or a deploy of one node alone. */
+  #planEnd(at: number): void {
+    if (this.#chance.is(0.5)) return this.#life.planEnd(at);
+    const name = this.#chance.pick([...this.#nodes.keys()]);
+    const away = this.#chance.spread(1, 15_000);
+    this.#life.when(at, (machine) => {
+      const { client } = this.#life;
+      if (!client || !this.#watches.has(name)) return;
+      this.world.trace.add(`the node ${name} is deployed`);
+      this.#single = true;
+      this.#close(name);
+      this.world.time.after(away, () => {
+        if (this.#life.client === client && machine.alive && !this.#watches.has(name))
+          this.#open(name, client, machine);
+      });
+    });
+  }
+
+  #print(cluster: number, seconds: number, fate: string, turn: number): void {
+    const { simulator, trace, time } = this.world;
+    const { uuid } = simulator.world.printLocally(cluster, { name: `part-${this.#prints.length + 1}`, seconds });
+    this.#prints.push(uuid);
+    trace.add(`printer ${cluster}: print ${uuid.slice(0, 8)} of ${seconds / FACTOR} s, to ${fate}`);
+    if (fate === 'finish') return;
+    time.after(turn, () => {
+      try {
+        if (fate === 'abort') simulator.world.abort(cluster, uuid);
+        else if (fate === 'fail') simulator.world.fail(cluster, uuid);
+        else simulator.world.vanish(cluster, uuid);
+        trace.add(`printer ${cluster}: ${fate} of ${uuid.slice(0, 8)}`);
+      } catch {
+        // It is not in a state for that, so it ends by itself.
+      }
+    });
+  }
+
+  #open(name: string, client: Client, machine: Machine): void {
+    const clusterId = this.#nodes.get(name) ?? null;
+    const told = (events: PrintEvent[]) => {
+      if (!machine.alive) return;
+      for (const { id, type, job, late } of events) {
+        if (!ENDS.includes(type)) continue;
+        this.world.trace.add(
+          `${name}: ${type} of ${job?.clusterJobId?.slice(0, 8)}${late ? ' (late)' : ''} as ${id.slice(-12)}`,
+        );
+        this.#told.push({ id, type, job: job?.clusterJobId ?? '', node: name });
+      }
+    };
+    const watch = client.watcher.watch({
+      ...{ key: name, clusterId, interval: this.#interval, milestones: [50] },
+      onRound: ({ results }) => {
+        if (!machine.alive) return;
+        for (const { status, error } of results)
+          if (!error) for (const { clusterJobId } of status?.jobs ?? []) if (clusterJobId) this.#seen.add(clusterJobId);
+      },
+      onEvents: told,
+      onTrouble: (error) => machine.alive && this.world.trace.add(`${name}: ${error ? error.message : 'well again'}`),
+    });
+    this.#watches.set(name, watch);
+  }
+
+  #close(name: string): void {
+    this.#watches.get(name)?.close();
+    this.#watches.delete(name);
+  }
+
+  #check(): void {
+    const { simulator } = this.world;
+    for (const uuid of this.#prints) {
+      const told = this.#told.filter(({ job }) => job === uuid);
+      const short = uuid.slice(0, 8);
+      if (this.#isPrinting(uuid)) {
+        if (told.length > 0) throw new Broken(3, `the end of ${short} was told, though it prints`);
+        continue;
+      }
+      if (told.length === 0 && !this.#mayBeMissed(uuid)) throw new Broken(3, `the end of ${short} was never told`);
+      if (new Set(told.map(({ id }) => id)).size > 1)
+        throw new Broken(3, `the end of ${short} was told under several ids`);
+      if (new Set(told.map(({ type }) => type)).size > 1) throw new Broken(3, `the end of ${short} was told otherwise`);
+      for (const [name, clusterId] of this.#nodes) {
+        const times = told.filter(({ node }) => node === name).length;
+        if (times > 1 && !this.#mayRepeat())
+          throw new Broken(3, `the end of ${short} was told ${times} times to ${name}`);
+        const its = clusterId === null || simulator.world.cluster(clusterId).history.some((job) => job.uuid === uuid);
+        if (times === 0 && told.length > 0 && its && !this.#single)
+          throw new Broken(3, `the end of ${short} was not told to ${name}`);
+      }
+    }
+  }
+
+  #isPrinting = (uuid: string): boolean =>
+    this.world.simulator.world.clusters().some(({ queue }) => queue.some((job) => job.uuid === uuid));
+
+  /** Nobody can tell of a print that left no trace, and that nobody saw or a crash made forget. */
+  #mayBeMissed(uuid: string): boolean {
+    if (this.#seen.has(uuid) && this.#life.crashes === 0) return false;
+    return !this.world.simulator.world.clusters().some(({ history }) => history.some((job) => job.uuid === uuid));
+  }
+
+  /** What was handed over at the very end of a life, or could not be noted, comes again: under the same id. */
+  #mayRepeat(): boolean {
+    return this.#life.crashes > 0 || this.#life.diskFailedUntil > -Infinity;
+  }
+}
