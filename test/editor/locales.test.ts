@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { root } from '../../scripts/node-red.mjs';
@@ -31,8 +31,11 @@ const missing = (keys: string[], type: string) => keys.filter((key) => !catalogu
 function runtimeOf(file: string, found = new Set<string>()): string[] {
   if (!found.has(file)) {
     found.add(file);
-    const imports = all(read(file), /from '(\.\/[^']+)'/g);
-    for (const path of imports) runtimeOf(`${join(dirname(file), path)}.ts`, found);
+    const imports = all(read(file), /from '(\.\.?\/[^']+)'/g).map((path) => join(dirname(file), path));
+    for (const path of imports) {
+      const module = [`${path}.ts`, join(path, 'index.ts')].find((one) => existsSync(one));
+      if (module?.startsWith(nodes)) runtimeOf(module, found);
+    }
   }
   return [...found];
 }

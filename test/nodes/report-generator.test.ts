@@ -358,9 +358,9 @@ describe('nodes/report-generator', () => {
     it('INVALID_INPUT names what is wrong', async () => {
       await deploy();
       for (const [msg, pattern] of [
-        [{ clusterId: 7 }, /clusters must be/],
-        [{ clusterId: [clusterId(), null] }, /clusters must be/],
-        [{ clusterId: [] }, /list of clusters is empty/],
+        [{ clusterId: 7 }, /printers must be/],
+        [{ clusterId: [clusterId(), null] }, /printers must be/],
+        [{ clusterId: [] }, /list of printers is empty/],
         [{ from: 'soon' }, /from must be/],
         [{ from: '2026-01-02', to: '2026-01-01' }, /range is empty/],
         [{ reportType: {} }, /reportType must be/],
@@ -374,7 +374,7 @@ describe('nodes/report-generator', () => {
       const error = await failed('NOT_FOUND', { clusterId: 'A'.repeat(44) });
       assert.deepEqual([error.clusterId, error.statusCode], ['A'.repeat(44), 404]);
       for (const { clusterId: id } of simulator.world.clusters()) simulator.world.removeCluster(id);
-      assert.match(((await failed('NOT_FOUND')).error as Error).message, /has no clusters/);
+      assert.match(((await failed('NOT_FOUND')).error as Error).message, /has no printers/);
     });
 
     it('REPORT_FAILED when it ends otherwise than in success', async () => {
