@@ -91,6 +91,8 @@ export class Editor {
     await login.or(palette).first().waitFor();
     if (await login.isVisible()) await this.#logIn();
     await palette.waitFor();
+    // The flows come after the palette.
+    await page.waitForFunction(`RED.workspaces.count() > 0 && !$('#red-ui-loading-progress').is(':visible')`);
     // They come and go above what is clicked.
     await page.evaluate('RED.notifications.hide = true');
   }
@@ -149,6 +151,7 @@ export class Editor {
 
   /** By call, not by double click: what a click hits is not what these tests are about. */
   async open(id: string): Promise<void> {
+    await this.#closed(0);
     await this.page.evaluate(`RED.editor.edit(RED.nodes.node('${id}'))`);
     await this.#opened(1);
   }
