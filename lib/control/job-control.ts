@@ -79,7 +79,7 @@ export class JobControl {
     }
   }
 
-  /** Reads the job's own record (interface, endpoint 11). A state that the facts don't know is left to the service. */
+  /** Reads the job's record (interface, endpoint 11). A state that the facts don't know is left to the service. */
   async #check(
     { ids: { cluster_id, cluster_job_id = '' }, deadline }: ActionRequest,
     action: string,

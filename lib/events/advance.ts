@@ -51,7 +51,7 @@ export function advance(
   return { checkpoint, drafts: builder.drafts };
 }
 
-/** The jobs whose own record decides whether and how they ended; `advance` wants the answers. */
+/** The jobs whose record decides whether and how they ended; `advance` wants the answers. */
 export function openQuestions(before: Checkpoint | null, seen: Observation): string[] {
   // What ended before the first sight is nobody's news.
   if (!before) return [];

@@ -2,16 +2,16 @@ import type { JobState, PrintJob } from '../service/print-job';
 import type { KnownJob } from './checkpoint';
 import type { EndType } from './print-event';
 
-/** A job's own record (interface, endpoint 11) with the coarse state that it stands in (wire facts 12.3). */
-export interface OwnRecord {
+/** A job's record (interface, endpoint 11) with the coarse state that it stands in (wire facts 12.3). */
+export interface JobRecord {
   job: PrintJob;
   coarse: string | null;
   /** It bears a `deleted_at`. */
   deleted: boolean;
 }
 
-/** What asking for a job's own record brought: the record, word that there is none, or nothing. */
-export type JobAnswer = OwnRecord | 'gone' | 'unanswered';
+/** What asking for a job's record brought: the record, word that there is none, or nothing. */
+export type JobAnswer = JobRecord | 'gone' | 'unanswered';
 
 /** Everywhere that one job was found. */
 export interface Traces {
@@ -24,7 +24,7 @@ export interface Traces {
   tooLong?: boolean;
 }
 
-/** `open`: not ended, or not known to have. `ask`: the job's own record must be read first. */
+/** `open`: not ended, or not known to have. `ask`: the job's record must be read first. */
 export type Verdict = { type: EndType; job: PrintJob | null } | 'open' | 'ask';
 
 const END_TYPES: Partial<Record<JobState, EndType>> = {
@@ -65,7 +65,7 @@ export function judge(
   return { type: 'job.ended', job: latest };
 }
 
-function isStillActive({ job, coarse, deleted }: OwnRecord): boolean {
+function isStillActive({ job, coarse, deleted }: JobRecord): boolean {
   if (deleted || coarse === 'history' || coarse === 'deleted') return false;
   if (job.status === 'aborting') return true;
   return job.state === 'unknown' ? coarse === 'in_progress' : END_TYPES[job.state] === undefined;

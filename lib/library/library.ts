@@ -20,7 +20,7 @@ export interface LibraryLimits {
   deadline: Deadline;
 }
 
-/** A stored file with the service's own record of it, untouched; that holds signed addresses. */
+/** A stored file with the service's record of it, untouched; that holds signed addresses. */
 export interface Stored {
   ref: StoredRef;
   file: StoredFile;

@@ -4,7 +4,7 @@ import type { EndType } from '../events/print-event';
 import type { PrintJob } from '../service/print-job';
 import { underDeadline } from '../time/deadline';
 import type { AccountContext, Subscriber } from './account-context';
-import { readOwnRecord } from './own-record';
+import { readJobRecord } from './job-record';
 import type { Poller } from './poller';
 import type { ClusterResult, Followed, FollowOptions } from './watch-types';
 
@@ -100,7 +100,7 @@ export class Follow implements Subscriber {
       const { service, signal, clock } = this.account;
       const { clusterJobId } = this.target;
       const answer = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
-        readOwnRecord(service, this.#poller.clusterId, clusterJobId, deadline),
+        readJobRecord(service, this.#poller.clusterId, clusterJobId, deadline),
       );
       const verdict = judge({ active: undefined, past: undefined, known: undefined, absenceCounts: true }, answer);
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);

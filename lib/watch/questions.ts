@@ -2,7 +2,7 @@ import type { JobAnswer } from '../events/job-ends';
 import { underDeadline } from '../time/deadline';
 import type { AccountContext } from './account-context';
 import { atMost } from './at-most';
-import { readOwnRecord } from './own-record';
+import { readJobRecord } from './job-record';
 import { waitBefore } from '../time/backoff';
 
 /** Own records asked for at a time, and at most in one poll. */
@@ -13,7 +13,7 @@ const LONGEST = 30_000;
 /** A job that could not be resolved is asked for again ever less often. */
 const AGAIN = { first: 30_000, longest: 3600_000 };
 
-/** Asks for the own records of jobs that vanished. Those that can't be resolved don't keep the others waiting. */
+/** Asks for the records of jobs that vanished. Those that can't be resolved don't keep the others waiting. */
 export class Questions {
   readonly #asked = new Map<string, { times: number; next: number }>();
 
@@ -30,7 +30,7 @@ export class Questions {
       .sort((one, other) => (turnOf(one) < turnOf(other) ? -1 : 1))
       .slice(0, MOST);
     const answers = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
-      atMost(AT_ONCE, due, async (id) => [id, await readOwnRecord(service, clusterId, id, deadline)] as const),
+      atMost(AT_ONCE, due, async (id) => [id, await readJobRecord(service, clusterId, id, deadline)] as const),
     );
     for (const id of due) {
       const times = this.#asked.get(id)?.times ?? 0;

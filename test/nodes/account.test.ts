@@ -118,6 +118,33 @@ describe('nodes/account', () => {
     assert.equal(simulator.tokens.exchanges, 1);
   });
 
+  it('finds its sign-in and its printers as they were after a trial of the simulator', async () => {
+    const nodes = [watchNode({ wires: [['status'], ['events']] }), helperNode('events'), ...around];
+    const heard: string[] = [];
+    const seen = async (account: Definition, simulated: boolean) => {
+      await flow.deploy(nodes, { account });
+      const [statuses, events] = [flow.listen('status'), flow.listen('events')];
+      // Asked for twice: what a list lacks only counts at the second time.
+      for (let asked = 0; asked < 2; asked++) {
+        const before = statuses.all.length;
+        flow.send('watch', { asked });
+        await statuses.find((msg) => msg.asked === asked);
+        assert.ok(statuses.all.length > before);
+      }
+      assert.equal(statuses.all.at(-1)?.simulated === true, simulated);
+      heard.push(...events.all.map(({ topic }) => String(topic)));
+    };
+    await seen(flow.account, false);
+    await seen({ ...flow.account, service: 'simulator' }, true);
+    await seen(flow.account, false);
+    assert.deepEqual(
+      heard.filter((topic) => topic.startsWith('cluster.')),
+      [],
+    );
+    assert.equal((await state()).state, 'signed-in');
+    assert.equal(simulator.tokens.exchanges, 1, 'nobody had to sign in again');
+  });
+
   describe('with a static token', () => {
     const byToken = (apiToken: string | undefined) =>
       flow.deploy([watchNode(), ...around], {

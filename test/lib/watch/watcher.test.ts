@@ -77,7 +77,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('reads the own record of a job that vanished', async () => {
+    it('reads the record of a job that vanished', async () => {
       service.cluster('C1', jobs(job('a', 'queued')));
       const witness = account.watch('C1');
       await settle();

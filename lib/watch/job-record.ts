@@ -8,8 +8,8 @@ import type { Deadline } from '../time/deadline';
 /** Refusals that another try would get as well. */
 const FINAL = ['NOT_FOUND', 'FORBIDDEN', 'INVALID_INPUT'];
 
-/** Asks for a job's own record (interface, endpoint 11). Rejects only when the deadline's parents ended it. */
-export async function readOwnRecord(
+/** Asks for a job's record (interface, endpoint 11). Rejects only when the deadline's parents ended it. */
+export async function readJobRecord(
   service: Service,
   clusterId: string,
   clusterJobId: string,
