@@ -25,6 +25,12 @@ const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 
 export type Definition = { id: string; type: string } & Record<string, unknown>;
 
+/** What the helper keeps of the Node-RED that it runs. */
+const runtime = helper as unknown as {
+  _events: { once(event: string, listener: (value: unknown) => void): void };
+  _redNodes: { setFlows(flows: Definition[], credentials: object, type: string): Promise<unknown> };
+};
+
 /** A Node-RED in this process with the pack's nodes, on one tab, in a user directory of its own. */
 export class Flow {
   private constructor(
@@ -76,11 +82,11 @@ export class Flow {
     const placed = nodes.map((node) => ({ z: 'tab', x: 1, y: 1, wires: [], ...node }));
     const account = options.account ?? this.account;
     const credentials = options.credentials ?? this.credentials;
-    await helper.setFlows(
-      [tab, account, ...(options.more ?? []), ...placed] as never,
-      options.type ?? 'full',
-      credentials,
-    );
+    const flows = [tab, account, ...(options.more ?? []), ...placed];
+    // Not by `helper.setFlows`, which gives a deploy 300 ms.
+    const started = new Promise((resolve) => runtime._events.once('flows:started', resolve));
+    await runtime._redNodes.setFlows(flows, credentials, options.type ?? 'full');
+    await started;
     if (options.signIn !== false && account.service === 'remote' && account.signIn === 'oauth') await this.signIn();
   }
 
