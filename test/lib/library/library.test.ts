@@ -31,7 +31,7 @@ describe('library/library', () => {
 
   async function open(config: AccountConfig = {}): Promise<void> {
     // Waits between tries take no time, timeouts do.
-    client = await signedInClient(simulator, { store: new MemoryStore(), clock: new FastClock(50), config });
+    client = await signedInClient(simulator, { store: new MemoryStore(), clock: new FastClock(20), config });
   }
   const deadlines: Deadline[] = [];
   beforeEach(async () => {
@@ -243,7 +243,7 @@ describe('library/library', () => {
     it('begins no wait that passes its timeout', async () => {
       const ref = await stored();
       simulator.faults.add({ endpoint: 'storageGet', status: 503, times: 'always' });
-      await fails(fetched(ref, null, 6), 'SERVICE_ERROR', /failed with status 503/);
+      await fails(fetched(ref, null, 12), 'SERVICE_ERROR', /failed with status 503/);
       assert.ok(count('storageGet') < 5);
     });
 

@@ -10,6 +10,7 @@ import type { Slice } from '../../../lib/report/outputs';
 import type { Report, ReportProgress, ReportRequest } from '../../../lib/report/reports';
 import type { PrintingError } from '../../../lib/service/errors';
 import { startSimulator, type Simulator } from '../../../simulator';
+import type { Deadline } from '../../../lib/time/deadline';
 import { FastClock } from '../../helpers/fast-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
@@ -26,16 +27,23 @@ describe('report/reports', () => {
   beforeEach(async () => {
     simulator = await startSimulator({ reportDelay: 0 });
     // Waits between tries count in seconds.
-    client = await signedInClient(simulator, { store: new MemoryStore(), clock: new FastClock(100) });
+    client = await signedInClient(simulator, { store: new MemoryStore(), clock: new FastClock(30) });
     folder = await mkdtemp(join(tmpdir(), 'reports-'));
     [results, slices, progress] = [[], [], []];
   });
   afterEach(async () => {
     await client.close();
+    for (const deadline of deadlines.splice(0)) deadline.end();
     await simulator.close();
     await rm(folder, { recursive: true, force: true });
   });
 
+  const deadlines: Deadline[] = [];
+  const within = (options: { seconds: number; signal?: AbortSignal }): Deadline => {
+    const deadline = limit(client.clock, options);
+    deadlines.push(deadline);
+    return deadline;
+  };
   const run = (changes: Partial<ReportRequest> = {}) =>
     client.reports.run({
       clusterIds: null,
@@ -44,7 +52,7 @@ describe('report/reports', () => {
       format: 'rows',
       path: '',
       onlyNew: null,
-      deadline: limit(client.clock, { seconds: 3000 }),
+      deadline: within({ seconds: 3000 }),
       onProgress: (step) => progress.push(step),
       onResult: (report, payload) => results.push({ report, payload }),
       onRows: (_report, slice) => void slices.push(slice),
@@ -136,7 +144,7 @@ describe('report/reports', () => {
         format: 'stream',
         onlyNew: 'node',
         onRows,
-        deadline: limit(client.clock, { seconds: 3000, signal: closing.signal }),
+        deadline: within({ seconds: 3000, signal: closing.signal }),
       }),
       /closed/,
     );
@@ -210,10 +218,9 @@ describe('report/reports', () => {
 
   it('ends with TIMEOUT in the middle of a download, and leaves nothing behind', async () => {
     simulator.faults.add({ endpoint: 'reportGet', hang: true });
-    await assert.rejects(
-      run({ format: 'file', path: join(folder, 'x.csv'), deadline: limit(client.clock, { seconds: 50 }) }),
-      { code: 'TIMEOUT' },
-    );
+    await assert.rejects(run({ format: 'file', path: join(folder, 'x.csv'), deadline: within({ seconds: 50 }) }), {
+      code: 'TIMEOUT',
+    });
     assert.deepEqual(await readdir(folder), []);
   });
 
@@ -224,7 +231,7 @@ describe('report/reports', () => {
     const running = run({
       format: 'file',
       path,
-      deadline: limit(client.clock, { seconds: 30_000, signal: closing.signal }),
+      deadline: within({ seconds: 30_000, signal: closing.signal }),
     });
     while ((await readdir(folder)).length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
     closing.abort(new Error('closed'));

@@ -24,7 +24,7 @@ const MIB = 1024 * KIB;
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 describe('upload/send: an upload that breaks', () => {
-  const clock = new FastClock(200);
+  const clock = new FastClock(30);
   let simulator: Simulator;
   let client: Client;
   let http: Http;
