@@ -76,5 +76,5 @@ export async function retry<T>(
 }
 
 /** The wait after a 429, the `before`th in a row (0 = the first), ms. */
-export const limitedWait = ({ retryAfter = UNSAID }: PrintingError, before: number): number =>
+const limitedWait = ({ retryAfter = UNSAID }: PrintingError, before: number): number =>
   Math.max(waitBefore(before, FLOOR), retryAfter);

@@ -6,5 +6,3 @@ export type Scope = readonly [accountId: string, service: string, workspace: str
 
 /** The scope of an account now: a sign-in can change the workspace. Rejects while nobody can tell. */
 export type CurrentScope = () => Promise<Scope>;
-
-export const sameScope = (one: Scope, other: Scope): boolean => one.every((word, index) => word === other[index]);
