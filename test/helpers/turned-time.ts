@@ -1,16 +1,25 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Transform } from 'node:stream';
+import zlib from 'node:zlib';
 import { createSandbox } from 'sinon';
 import { systemClock } from '../../lib/time/clock';
 import { ManualClock } from './manual-clock';
 
-/** Real ms that a request may take before time goes on without it: some are made to hang. */
-const PATIENCE = 3_000;
-/** The same for files, which never hang; but a busy machine can be slow with them. */
+/**
+ * ms of this process's own work for which time waits for a request without a sign of life; some are made to hang. Client
+ * and service share the process, so a machine that leaves it no time takes none of this either.
+ */
+const PATIENCE = 1_000;
+/** Real ms for files, which never hang; but a busy machine can be slow with them. */
 const FILE_PATIENCE = 60_000;
 /** Turns of the event loop in which what has arrived is worked off. */
 const TURNS = 30;
 const BEGINS = 'undici:request:create';
 const ENDS = ['undici:request:trailers', 'undici:request:error'];
+const GOES_ON = ['undici:request:bodyChunkSent', 'undici:request:bodyChunkReceived'];
+/** Bytes at once that are a sign of life; less may be an answer that trickles. */
+const ALIVE = 4_096;
+const FILES = /^(FS|Close)Req/;
 
 /**
  * Puts a clock that is turned by hand in place of the system's, for nodes that are handed that one, while sockets and
@@ -19,15 +28,33 @@ const ENDS = ['undici:request:trailers', 'undici:request:error'];
 export class TurnedTime {
   readonly #clock = new ManualClock(Date.now());
   readonly #sandbox = createSandbox();
-  readonly #requests = new Set<unknown>();
-  readonly #begin = (message: unknown) => this.#requests.add((message as { request: unknown }).request);
-  readonly #end = (message: unknown) => this.#requests.delete((message as { request: unknown }).request);
+  /** Requests under way, each with the work of this process (ms) at its last sign of life. */
+  readonly #requests = new Map<unknown, number>();
+  #packing = 0;
+  readonly #begin = (message: unknown) => this.#requests.set((message as About).request, ownWork());
+  readonly #end = (message: unknown) => this.#requests.delete((message as About).request);
+  readonly #goOn = (message: unknown) => {
+    const { request, chunk } = message as About & { chunk: { length: number } };
+    if (chunk.length >= ALIVE && this.#requests.has(request)) this.#requests.set(request, ownWork());
+  };
 
   constructor() {
     for (const name of ['now', 'monotonic', 'after'] as const)
       this.#sandbox.replace(systemClock, name, this.#clock[name]);
+    const { prototype } = (zlib as unknown as { Gzip: { prototype: Transform } }).Gzip;
+    const pack = prototype._transform;
+    const begin = () => this.#packing++;
+    const end = () => this.#packing--;
+    this.#sandbox.replace(prototype, '_transform', function (this: Transform, chunk, encoding, over) {
+      begin();
+      pack.call(this, chunk, encoding, (...result) => {
+        end();
+        over(...result);
+      });
+    });
     subscribe(BEGINS, this.#begin);
     for (const name of ENDS) subscribe(name, this.#end);
+    for (const name of GOES_ON) subscribe(name, this.#goOn);
   }
 
   now = () => this.#clock.now();
@@ -70,20 +97,38 @@ export class TurnedTime {
   restore(): void {
     unsubscribe(BEGINS, this.#begin);
     for (const name of ENDS) unsubscribe(name, this.#end);
+    for (const name of GOES_ON) unsubscribe(name, this.#goOn);
     this.#sandbox.restore();
-  }
-
-  /** Real ms to wait for what is under way; 0 where nothing is. */
-  #patience(): number {
-    if (process.getActiveResourcesInfo().some((name) => /^(FS|Close)Req/.test(name))) return FILE_PATIENCE;
-    return this.#requests.size > 0 ? PATIENCE : 0;
   }
 
   async #breathe(over = () => false): Promise<void> {
     const began = performance.now();
     for (let turn = 0; !over() && turn < TURNS; turn++) {
       await new Promise((resolve) => setImmediate(resolve));
-      if (performance.now() - began < this.#patience()) turn = 0;
+      const patient = performance.now() - began < FILE_PATIENCE;
+      if (this.#requestAlive() || (patient && this.#threadsWork())) turn = 0;
     }
   }
+
+  /** Node does its work on files, and the packing, in threads of its own. */
+  #threadsWork(): boolean {
+    if (process.getActiveResourcesInfo().some((name) => FILES.test(name))) return true;
+    return this.#packing > 0;
+  }
+
+  #requestAlive(): boolean {
+    if (this.#requests.size === 0) return false;
+    const now = ownWork();
+    return [...this.#requests.values()].some((seen) => now - seen < PATIENCE);
+  }
+}
+
+interface About {
+  request: unknown;
+}
+
+/** ms for which this process has had a processor so far. */
+function ownWork(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }

@@ -181,7 +181,9 @@ describe('simulator: faults', () => {
       [200, 200, 403],
     );
     for (const answer of answers) assert.equal(answer.headers['content-length'], undefined);
-    assert.equal((await bytesOf(answers[0]!, 20)).toString(), whole.slice(0, 20));
+    // A client that is busy meanwhile finds many of them at once.
+    const trickled = (await bytesOf(answers[0]!, 20)).toString();
+    assert.equal(trickled, whole.padEnd(trickled.length).slice(0, trickled.length));
     const xml = (await bytesOf(answers[2]!, 200)).toString();
     assert.match(xml, /^<\?xml[^]*<\/Error> +$/);
     for (const answer of answers) {

@@ -10,13 +10,15 @@ import type { Slice } from '../../../lib/report/outputs';
 import type { Report, ReportProgress, ReportRequest } from '../../../lib/report/reports';
 import type { PrintingError } from '../../../lib/service/errors';
 import { startSimulator, type Simulator } from '../../../simulator';
+import { systemClock } from '../../../lib/time/clock';
 import type { Deadline } from '../../../lib/time/deadline';
-import { FastClock } from '../../helpers/fast-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
 import { limit } from '../../helpers/limits';
+import { TurnedTime } from '../../helpers/turned-time';
 
 describe('report/reports', () => {
+  let time: TurnedTime;
   let simulator: Simulator;
   let client: Client;
   let folder: string;
@@ -25,17 +27,18 @@ describe('report/reports', () => {
   let progress: ReportProgress[];
 
   beforeEach(async () => {
-    simulator = await startSimulator({ reportDelay: 0 });
-    // Waits between tries count in seconds.
-    client = await signedInClient(simulator, { store: new MemoryStore(), clock: new FastClock(30) });
+    time = new TurnedTime();
+    simulator = await startSimulator({ reportDelay: 0, now: time.now });
+    client = await signedInClient(simulator, { store: new MemoryStore(), clock: systemClock });
     folder = await mkdtemp(join(tmpdir(), 'reports-'));
     [results, slices, progress] = [[], [], []];
   });
   afterEach(async () => {
-    await client.close();
+    await time.until(client.close());
     for (const deadline of deadlines.splice(0)) deadline.end();
     await simulator.close();
     await rm(folder, { recursive: true, force: true });
+    time.restore();
   });
 
   const deadlines: Deadline[] = [];
@@ -45,19 +48,21 @@ describe('report/reports', () => {
     return deadline;
   };
   const run = (changes: Partial<ReportRequest> = {}) =>
-    client.reports.run({
-      clusterIds: null,
-      reportType: 'print_jobs',
-      range: { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-08T00:00:00Z') },
-      format: 'rows',
-      path: '',
-      onlyNew: null,
-      deadline: within({ seconds: 3000 }),
-      onProgress: (step) => progress.push(step),
-      onResult: (report, payload) => results.push({ report, payload }),
-      onRows: (_report, slice) => void slices.push(slice),
-      ...changes,
-    });
+    time.until(
+      client.reports.run({
+        clusterIds: null,
+        reportType: 'print_jobs',
+        range: { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-08T00:00:00Z') },
+        format: 'rows',
+        path: '',
+        onlyNew: null,
+        deadline: within({ seconds: 3000 }),
+        onProgress: (step) => progress.push(step),
+        onResult: (report, payload) => results.push({ report, payload }),
+        onRows: (_report, slice) => void slices.push(slice),
+        ...changes,
+      }),
+    );
   const rows = () => results.map(({ payload }) => (payload as object[]).length);
   const downloads = () => simulator.requests.count('reportGet');
 

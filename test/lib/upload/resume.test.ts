@@ -9,22 +9,23 @@ import fc from 'fast-check';
 import type { Client } from '../../../lib/client';
 import { Http } from '../../../lib/http/http';
 import type { PrintingError } from '../../../lib/service/errors';
+import { systemClock as clock } from '../../../lib/time/clock';
 import { Deadline } from '../../../lib/time/deadline';
 import type { UploadProgress, UploadStage } from '../../../lib/upload/progress';
 import type { Source } from '../../../lib/upload/source';
 import { Uploads, type Uploaded, type UploadOptions } from '../../../lib/upload/uploads';
 import { startSimulator, type Simulator } from '../../../simulator';
-import { FastClock } from '../../helpers/fast-clock';
 import { OtherStorage } from '../../helpers/other-storage';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
+import { TurnedTime } from '../../helpers/turned-time';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 describe('upload/send: an upload that breaks', () => {
-  const clock = new FastClock(30);
+  let time: TurnedTime;
   let simulator: Simulator;
   let client: Client;
   let http: Http;
@@ -32,7 +33,8 @@ describe('upload/send: an upload that breaks', () => {
   let stages: { stage: UploadStage; progress: UploadProgress }[];
 
   beforeEach(async () => {
-    simulator = await startSimulator();
+    time = new TurnedTime();
+    simulator = await startSimulator({ now: time.now });
     client = await signedInClient(simulator, { store: new MemoryStore(), clock });
     http = new Http();
     folder = await mkdtemp(join(tmpdir(), 'resume-'));
@@ -40,9 +42,10 @@ describe('upload/send: an upload that breaks', () => {
   });
   afterEach(async () => {
     await http.close();
-    await client.close();
+    await time.until(client.close());
     await simulator.close();
     await rm(folder, { recursive: true });
+    time.restore();
   });
 
   const send = async (source: Source, changes: Partial<UploadOptions> = {}): Promise<Uploaded> => {
@@ -52,7 +55,7 @@ describe('upload/send: an upload that breaks', () => {
     const deadline = new Deadline(clock, { ms: 3_600_000 });
     stages = [];
     try {
-      return await uploads.send(source, {
+      const sending = uploads.send(source, {
         compress: false,
         reuse: false,
         dryRun: false,
@@ -60,6 +63,7 @@ describe('upload/send: an upload that breaks', () => {
         onStage: (stage, progress) => stages.push({ stage, progress }),
         ...changes,
       });
+      return await time.until(sending);
     } finally {
       deadline.end();
     }
