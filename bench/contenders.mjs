@@ -21,7 +21,7 @@ import { measure } from './measure.mjs';
  * @property {(setting: Setting) => Promise<import('./measure.mjs').Figures>} run one upload in a new process; rejects when the file did not get there
  */
 
-const probe = join(import.meta.dirname, 'probe.cjs');
+export const probe = join(import.meta.dirname, 'probe.cjs');
 /** What a new process still does after its start is not part of the upload, ms. */
 const SETTLE = 1500;
 
@@ -118,10 +118,10 @@ async function bareUndici({ service, file, folder, ends }) {
 /**
  * @template T
  * @param {Pick<Setting, 'folder' | 'ends'>} setting
- * @param {{ flows: object[], credentials: Record<string, object> }} flow
+ * @param {{ flows: object[], credentials: Record<string, object>, withPack?: boolean }} flow
  * @param {(nodeRed: import('../scripts/node-red.mjs').RunningNodeRed, socket: string) => Promise<T>} work
  */
-async function inNodeRed({ folder, ends }, flow, work) {
+export async function inNodeRed({ folder, ends }, flow, work) {
   const userDir = await mkdtemp(join(folder, 'node-red-'));
   const socket = join(userDir, 'probe');
   const env = { NODE_OPTIONS: `--require ${JSON.stringify(probe)}`, BENCH_PROBE: socket };
@@ -138,7 +138,7 @@ async function inNodeRed({ folder, ends }, flow, work) {
  * @param {() => Promise<unknown>} end called once after `work`, or when the whole benchmark is broken off
  * @param {() => Promise<T>} work
  */
-async function ending(ends, end, work) {
+export async function ending(ends, end, work) {
   ends.push(end);
   try {
     return await work();
@@ -152,7 +152,7 @@ async function ending(ends, end, work) {
 }
 
 /** @param {import('node:child_process').ChildProcess} child @param {Promise<unknown>} gone */
-const killed = (child, gone) => () => {
+export const killed = (child, gone) => () => {
   child.kill('SIGKILL');
   return gone;
 };

@@ -4,8 +4,9 @@ import { createConnection } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /**
- * What the probe in a Node.js process tells: processor time of all its threads (s), and delays of its event loop (ms).
- * @typedef {{ cpu: number, delays: { p50: number, p99: number, max: number } }} Probed
+ * What the probe in a Node.js process tells: processor time of all its threads (s), delays of its event loop (ms), how
+ * many files of the pack's state were written, and the heap after its garbage is collected (MiB).
+ * @typedef {{ cpu: number, delays: { p50: number, p99: number, max: number }, writes: number, heap: number }} Probed
  * @typedef {object} Figures
  * @property {number} seconds
  * @property {number} growth of resident memory, from just before to its peak, MiB
@@ -46,11 +47,7 @@ async function watchMemory(pid, fromNothing) {
     () => true,
     () => false,
   );
-  const read = async (/** @type {'VmRSS' | 'VmHWM'} */ field) => {
-    // A process that has ended has no figures any more.
-    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-    return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / 1024;
-  };
+  const read = (/** @type {'VmRSS' | 'VmHWM'} */ field) => memoryOf(pid, field);
   const before = fromNothing ? 0 : await read('VmRSS');
   let peak = before;
   const look = async () => {
@@ -66,8 +63,15 @@ async function watchMemory(pid, fromNothing) {
   };
 }
 
+/** MiB. @param {number} pid @param {'VmRSS' | 'VmHWM'} field */
+export async function memoryOf(pid, field) {
+  // A process that has ended has no figures any more.
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / 1024;
+}
+
 /** The probe counts as long as the connection to it stands (see probe.cjs). @param {string} socket */
-async function startProbe(socket) {
+export async function startProbe(socket) {
   const connection = createConnection({ path: socket, allowHalfOpen: true });
   connection.on('error', () => undefined);
   await once(connection, 'data');

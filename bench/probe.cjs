@@ -1,13 +1,47 @@
 // Loaded into a measured process: tells what it did while someone was connected.
+const fs = require('node:fs');
+const { Session } = require('node:inspector');
 const { createServer } = require('node:net');
 const { monitorEventLoopDelay } = require('node:perf_hooks');
+const { setFlagsFromString } = require('node:v8');
+const { runInNewContext } = require('node:vm');
 
 const delay = monitorEventLoopDelay({ resolution: 1 });
 const ms = (/** @type {number} */ nanoseconds) => nanoseconds / 1e6;
 
+/** Files of the pack's state that were put in place, by either interface to the file system. */
+let writes = 0;
+for (const api of [fs, fs.promises]) {
+  const rename = /** @type {Function} */ (api.rename);
+  Reflect.set(api, 'rename', (/** @type {unknown[]} */ ...paths) => {
+    if (String(paths[1]).includes('remote-printing')) writes++;
+    return rename.apply(api, paths);
+  });
+}
+
+/** @type {Session | undefined} */
+let profiler;
+if (process.env['BENCH_PROFILE']) {
+  profiler = new Session();
+  profiler.connect();
+  profiler.post('Profiler.enable');
+}
+
+/** Bytes in use after all garbage is collected. */
+function heap() {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc');
+  collect();
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
 createServer({ allowHalfOpen: true }, (connection) => {
   connection.on('error', () => undefined);
   const begun = process.cpuUsage();
+  const before = writes;
+  profiler?.post('Profiler.start');
   delay.reset();
   delay.enable();
   connection.write(' ');
@@ -15,7 +49,10 @@ createServer({ allowHalfOpen: true }, (connection) => {
     delay.disable();
     const { user, system } = process.cpuUsage(begun);
     const delays = { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };
-    const figures = { cpu: (user + system) / 1e6, delays };
+    const figures = { cpu: (user + system) / 1e6, delays, writes: writes - before, heap: heap() / 2 ** 20 };
+    profiler?.post('Profiler.stop', (_error, result) => {
+      fs.writeFileSync(`${process.env['BENCH_PROFILE']}.${process.pid}.cpuprofile`, JSON.stringify(result.profile));
+    });
     connection.end(JSON.stringify(figures));
   });
 })

@@ -4,7 +4,7 @@
  */
 
 /** What the upload node is held to. */
-const TARGET = { growth: 64, p99: 20, ratio: 0.8 };
+const TARGET = { growth: 32, p99: 10, ratio: 0.95 };
 
 /** @param {string} name @param {number} mib @param {Result} result */
 export function line(name, mib, result) {
@@ -42,8 +42,13 @@ export function table(rows, mib) {
     spread(row, ({ probed }) => probed?.delays.p99, 1),
     spread(row, ({ probed }) => probed?.delays.max, 1),
   ]);
-  const widths = heads.map((_, at) => Math.max(...[heads, ...lines].map((cells) => cells[at]?.length ?? 0)));
-  return [heads, ...lines].map((cells) => cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')).join('\n');
+  return grid([heads, ...lines]);
+}
+
+/** Text in columns. @param {string[][]} lines */
+export function grid(lines) {
+  const widths = (lines[0] ?? []).map((_, at) => Math.max(...lines.map((cells) => cells[at]?.length ?? 0)));
+  return lines.map((cells) => cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')).join('\n');
 }
 
 /** @param {Row[]} rows @returns {{ met: boolean, text: string }[]} */
@@ -56,12 +61,12 @@ export function judge(rows) {
   const ratio = median(ratios(node, bare));
   return [
     {
-      met: growth < TARGET.growth,
-      text: `memory grows by less than ${TARGET.growth} MiB: ${growth.toFixed(0)} MiB in the worst round`,
+      met: growth <= TARGET.growth,
+      text: `memory grows by at most ${TARGET.growth} MiB: ${growth.toFixed(0)} MiB in the worst round`,
     },
     {
-      met: p99 < TARGET.p99,
-      text: `the event loop's p99 delay is under ${TARGET.p99} ms: ${p99.toFixed(1)} ms in the worst round`,
+      met: p99 <= TARGET.p99,
+      text: `the event loop's p99 delay is at most ${TARGET.p99} ms: ${p99.toFixed(1)} ms in the worst round`,
     },
     {
       met: ratio >= TARGET.ratio,

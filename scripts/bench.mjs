@@ -13,6 +13,10 @@ try {
     await import('../bench/ends.mjs');
     process.exit();
   }
+  if (process.argv[2] === 'farm') {
+    const { benchFarm } = await import('../bench/farm.mjs');
+    process.exit(await benchFarm(process.argv.slice(3)));
+  }
   const { bench } = await import('../bench/bench.mjs');
   const uploads = await bench(process.argv.slice(2));
   const report = spawnSync(process.execPath, [resolve(root, 'bench/report.mjs')], { stdio: 'inherit' });

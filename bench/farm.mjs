@@ -1,0 +1,143 @@
+import { rm, mkdtemp } from 'node:fs/promises';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { farmContenders, idleCosts } from './farm-contenders.mjs';
+import { startFarmService } from './farm-service.mjs';
+import { farmTable, judgeFarm, titleOf } from './farm-table.mjs';
+
+const HELP = `Usage: npm run bench -- farm [options]
+
+  --clusters N     how many, such as 100,1000 (default: the usual settings, about ten minutes)
+  --latency MS     of the service's answers, such as 0,150 (default 150)
+  --kb 18          size of an answer: 18 or 2, or both as 18,2
+  --seconds S      measured (default 20), for the pack lengthened to whole intervals: 10 s, 60 s from 10,000 clusters on
+  --only NAMES     such as 'status node,bare undici'
+`;
+
+/** @typedef {Pick<import('./farm-contenders.mjs').Farm, 'clusters' | 'latency' | 'long'>} Kind */
+/** @type {Kind[]} */
+const USUAL = [
+  { clusters: 100, latency: 0, long: true },
+  { clusters: 1000, latency: 0, long: false },
+  { clusters: 1000, latency: 150, long: true },
+  { clusters: 10_000, latency: 150, long: true },
+];
+
+/**
+ * Watches farms of several sizes, with the pack and without, and prints what it took.
+ * @param {string[]} args of the command line
+ * @returns {Promise<number>} the exit code: 0 when all targets are met, 1 when one is missed, 2 for wrong arguments, 130 when broken off
+ */
+export async function benchFarm(args) {
+  const options = readArguments(args);
+  if (typeof options === 'string') {
+    console.log(options);
+    return options === HELP ? 0 : 2;
+  }
+  if (process.platform !== 'linux') throw new Error('Memory is read from /proc: the benchmark runs on Linux only.');
+  for (const name of Object.keys(process.env))
+    if (/^(https?|all)_proxy$|^node_options$/i.test(name)) delete process.env[name];
+
+  const folder = await mkdtemp(join(tmpdir(), 'remote-printing-farm-'));
+  /** @type {(() => Promise<unknown>)[]} */
+  const ends = [];
+  const endAll = () => Promise.all(ends.splice(0).map((end) => end().catch(() => undefined)));
+  const broken = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.once(signal, () => {
+      broken.abort();
+      void endAll();
+    });
+  try {
+    return await run({ ...options, folder, ends, signal: broken.signal });
+  } catch (error) {
+    if (broken.signal.aborted) return 130;
+    throw error;
+  } finally {
+    await endAll();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** @param {string[]} args @returns {{ kinds: Kind[], seconds: number | null, only: string[] } | string} a text where there is nothing to run */
+function readArguments(args) {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        clusters: { type: 'string' },
+        latency: { type: 'string', default: '150' },
+        kb: { type: 'string', default: '18' },
+        seconds: { type: 'string' },
+        only: { type: 'string' },
+        help: { type: 'boolean' },
+      },
+    });
+    if (values.help) return HELP;
+    const numbers = (/** @type {string} */ text, /** @type {number} */ least, /** @type {number} */ most) =>
+      text.split(',').map((word) => {
+        const number = Number(word);
+        if (!Number.isInteger(number) || number < least || number > most) throw new Error(`${word} can't be that.`);
+        return number;
+      });
+    const kinds =
+      values.clusters === undefined
+        ? USUAL
+        : numbers(values.clusters, 1, 100_000).flatMap((clusters) =>
+            numbers(values.latency, 0, 10_000).flatMap((latency) =>
+              numbers(values.kb, 2, 18).map((kb) => ({ clusters, latency, long: kb === 18 })),
+            ),
+          );
+    const seconds = values.seconds === undefined ? null : Number(numbers(values.seconds, 5, 3600)[0]);
+    return { kinds, seconds, only: values.only?.split(',') ?? farmContenders.map(({ name }) => name) };
+  } catch (error) {
+    return `${error instanceof Error ? error.message : error}\n\n${HELP}`;
+  }
+}
+
+/** @param {{ kinds: Kind[], seconds: number | null, only: string[], folder: string, ends: (() => Promise<unknown>)[], signal: AbortSignal }} options */
+async function run({ kinds, seconds, only, folder, ends, signal }) {
+  console.log(`Watching many clusters; Node.js ${process.version}, ${cpus().length} CPUs`);
+  const [load = 0] = loadavg();
+  if (load > 1) console.log(`The machine is busy (load ${load.toFixed(1)}): the ratios will swing.`);
+  const service = await startFarmService(ends);
+  const setting = { folder, ends, service };
+  const idle = await idleCosts(setting, 10);
+  signal.throwIfAborted();
+
+  /** @type {import('./farm-table.mjs').Run[]} */
+  const runs = [];
+  for (const kind of kinds) {
+    const farm = { ...kind, url: service.url, interval: kind.clusters >= 10_000 ? 60 : 10 };
+    /** @type {import('./farm-table.mjs').Run} */
+    const finished = { farm, rows: [] };
+    for (const contender of farmContenders) {
+      if (!only.includes(contender.name) || contender.fits?.(farm) === false) continue;
+      const times = timesOf(farm, seconds, contender.remembers);
+      const result = await contender
+        .run(setting, farm, times)
+        .catch((/** @type {Error} */ error) => ({ failed: error.message }));
+      signal.throwIfAborted();
+      finished.rows.push({ name: contender.name, result });
+    }
+    runs.push(finished);
+    console.log(`\n${titleOf(finished)}\n${farmTable(finished, idle)}`);
+  }
+  const verdicts = judgeFarm(runs, idle);
+  console.log();
+  for (const { met, text } of verdicts) console.log(`${met ? 'met   ' : 'MISSED'} ${text}`);
+  return verdicts.every(({ met }) => met) ? 0 : 1;
+}
+
+/**
+ * Who remembers what it saw is measured when it has seen all, for whole intervals; others cost the same from their first
+ * seconds on.
+ * @param {import('./farm-contenders.mjs').Farm} farm @param {number | null} seconds @param {boolean} remembers
+ */
+function timesOf({ interval }, seconds, remembers) {
+  const window = seconds ?? 20;
+  if (!remembers) return { warmUp: 12, window };
+  return { warmUp: interval * 1.1 + 4, window: Math.ceil(window / interval) * interval };
+}
