@@ -17,6 +17,10 @@ try {
     const { benchFarm } = await import('../bench/farm.mjs');
     process.exit(await benchFarm(process.argv.slice(3)));
   }
+  if (process.argv[2] === 'start') {
+    const { benchStart } = await import('../bench/start.mjs');
+    process.exit(await benchStart(process.argv.slice(3)));
+  }
   const { bench } = await import('../bench/bench.mjs');
   const uploads = await bench(process.argv.slice(2));
   const report = spawnSync(process.execPath, [resolve(root, 'bench/report.mjs')], { stdio: 'inherit' });

@@ -1,0 +1,44 @@
+// Loaded into a Node-RED: once it has come to rest, one line of its output tells what its start took.
+const { readFileSync } = require('node:fs');
+const { setFlagsFromString } = require('node:v8');
+const { runInNewContext } = require('node:vm');
+/** Its types leave them out. @type {{ events: import('node:events') }} */
+const { events } = /** @type {any} */ (require('@node-red/util'));
+
+/** From the start of the flows, or from the first poll where there is a node that polls, ms. */
+const REST = 1000;
+const MIB = 1024 * 1024;
+
+const polls = process.env['BENCH_POLLS'] !== undefined;
+
+/** Processor time so far: of the thread that runs all JavaScript, and of all threads, ms. */
+function taken() {
+  const [thread] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
+  const { user, system } = process.cpuUsage();
+  return { main: Number(thread) / 1e6, all: (user + system) / 1000 };
+}
+
+function tell() {
+  const { main, all } = taken();
+  const files = Object.keys(require.cache).filter((file) => ours.test(file)).length;
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc');
+  collect();
+  collect();
+  const { heapUsed, external, rss } = process.memoryUsage();
+  console.log(`BENCH ${JSON.stringify({ main, all, files, heap: (heapUsed + external) / MIB, rss: rss / MIB })}`);
+}
+
+/** The pack, and what it depends on; Node-RED itself needs none of that. */
+const ours = /node_modules.(@remote-printing|csv-parse|oauth4webapi|undici|write-file-atomic|signal-exit)./;
+
+const rest = () => setTimeout(tell, REST);
+events.once('flows:started', () => {
+  if (!polls) rest();
+});
+const watching = (/** @type {{ id: string, status: { fill?: string, shape?: string } }} */ { id, status }) => {
+  if (!polls || id !== 'status' || status.shape !== 'dot') return;
+  events.off('node-status', watching);
+  rest();
+};
+events.on('node-status', watching);

@@ -1,0 +1,214 @@
+// What the pack costs a Node-RED at its start and at rest: installed and unused, with one status node on a real account,
+// and on the built-in simulator. See bench/README.md.
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+
+import { root, startNodeRed } from '../scripts/node-red.mjs';
+import { startService } from './service.mjs';
+
+/**
+ * @typedef {(() => Promise<unknown>)[]} Ends end the processes that run now
+ * @typedef {{ main: number, all: number, files: number, heap: number, rss: number }} Figures ms, ms, a count, MiB, MiB
+ * @typedef {{ id: string, name: string, withPack: boolean, polls: boolean, flows: object[], credentials: Record<string, object> }} Contender
+ */
+
+const probe = join(import.meta.dirname, 'start-probe.cjs');
+
+/** @param {import('./service-process.mjs').Addresses} addresses @returns {[Contender, ...Contender[]]} */
+function contenders({ authUrl, apiUrl, apiToken }) {
+  const none = { flows: [], credentials: {}, polls: false };
+  const tab = { id: 'tab', type: 'tab', label: 'bench' };
+  const status = {
+    id: 'status',
+    z: 'tab',
+    type: 'remote-printing-cluster-status',
+    account: 'account',
+    wires: [[], []],
+  };
+  const account = { id: 'account', type: 'remote-printing-account', name: 'bench' };
+  return [
+    { id: 'bare', name: 'no pack', withPack: false, ...none },
+    { id: 'unused', name: 'unused', withPack: true, ...none },
+    {
+      id: 'status',
+      name: 'status node',
+      withPack: true,
+      polls: true,
+      flows: [tab, { ...account, service: 'remote', signIn: 'token', authUrl, apiUrl }, status],
+      credentials: { account: { apiToken } },
+    },
+    {
+      id: 'simulator',
+      name: 'simulator',
+      withPack: true,
+      polls: true,
+      flows: [tab, { ...account, service: 'simulator' }, status],
+      credentials: {},
+    },
+  ];
+}
+
+/** The core nodes stay out: they take most of a start, so that its swings would hide what is measured. */
+const core = join(dirname(createRequire(import.meta.url).resolve('@node-red/nodes/package.json')), 'core');
+const nodesExcludes = readdirSync(core, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.js'))
+  .map((path) => basename(path));
+
+/** What each costs at most over a Node-RED without the pack: ms of its main thread, MiB. @type {Record<string, { main: number, heap: number }>} */
+const GOALS = { unused: { main: 15, heap: 4 }, 'status node': { main: 40, heap: 12 } };
+
+/** What npm would pack, with its dependencies, as npm lays it out in a user directory. @param {string} userDir */
+async function install(userDir) {
+  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=silent'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const [{ name, files }] = JSON.parse(packed);
+  const modules = join(userDir, 'node_modules');
+  for (const { path } of files) {
+    const target = join(modules, name, path);
+    await mkdir(dirname(target), { recursive: true });
+    await cp(join(root, path), target);
+  }
+  const { dependencies, version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  for (const dependency of [...Object.keys(dependencies), 'signal-exit'])
+    await symlink(join(root, 'node_modules', dependency), join(modules, dependency));
+  await writeFile(join(userDir, 'package.json'), JSON.stringify({ name: 'bench', dependencies: { [name]: version } }));
+}
+
+/**
+ * One start, in a user directory that it was started in before.
+ * @param {string} userDir @param {Contender} contender @param {Ends} ends
+ * @returns {Promise<Figures>}
+ */
+async function start(userDir, { polls, flows, credentials }, ends) {
+  const env = { NODE_OPTIONS: `--require ${JSON.stringify(probe)}`, ...(polls ? { BENCH_POLLS: '1' } : {}) };
+  /** @type {(figures: Figures) => void} */
+  let tell = () => undefined;
+  const told = new Promise((/** @type {(figures: Figures) => void} */ resolve) => (tell = resolve));
+  const onLine = (/** @type {string} */ line) => {
+    const [, figures] = /^BENCH (.*)$/.exec(line) ?? [];
+    if (figures) tell(JSON.parse(figures));
+  };
+  const settings = { nodesExcludes };
+  const nodeRed = await startNodeRed({ userDir, withPack: false, settings, flows, credentials, env, onLine });
+  ends.push(nodeRed.kill);
+  const ended = nodeRed.exited.then(() => Promise.reject(new Error('Node-RED ended')));
+  const late = setTimeout(() => void nodeRed.kill(), 60_000);
+  try {
+    return await Promise.race([told, ended]);
+  } catch {
+    throw new Error(`Node-RED did not come to rest:\n${nodeRed.log.slice(-20).join('\n')}`);
+  } finally {
+    clearTimeout(late);
+    await nodeRed.stop();
+    ends.splice(ends.indexOf(nodeRed.kill), 1);
+  }
+}
+
+/** @param {number[]} numbers */
+function median(numbers) {
+  const sorted = numbers.toSorted((one, other) => one - other);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.ceil(middle) - 1] ?? NaN) + (sorted[Math.floor(middle)] ?? NaN)) / 2;
+}
+
+/** Half of them lie between these. @param {number[]} numbers */
+function quartiles(numbers) {
+  const sorted = numbers.toSorted((one, other) => one - other);
+  const at = (/** @type {number} */ part) => sorted[Math.round(part * (sorted.length - 1))] ?? NaN;
+  return [at(0.25), at(0.75)];
+}
+
+/**
+ * @param {string[]} args of the command line: how many rounds
+ * @returns {Promise<number>} the exit code: 0 when all targets are met, 1 when one is missed, 2 for wrong arguments, 130 when broken off
+ */
+export async function benchStart([given = '15']) {
+  const rounds = Number(given);
+  if (!Number.isInteger(rounds) || rounds < 1) {
+    console.log('Usage: npm run bench -- start [ROUNDS]');
+    return 2;
+  }
+  if (process.platform !== 'linux')
+    throw new Error('Processor time is read from /proc: the benchmark runs on Linux only.');
+  for (const name of Object.keys(process.env)) if (/^(https?|all)_proxy$|^node_/i.test(name)) delete process.env[name];
+  const folder = await mkdtemp(join(tmpdir(), 'remote-printing-start-'));
+  /** @type {Ends} */
+  const ends = [];
+  const endAll = () => Promise.all(ends.splice(0).map((end) => end().catch(() => undefined)));
+  const broken = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.once(signal, () => {
+      broken.abort();
+      void endAll();
+    });
+  try {
+    return report(await run({ rounds, folder, ends, signal: broken.signal }));
+  } catch (error) {
+    if (broken.signal.aborted) return 130;
+    throw error;
+  } finally {
+    await endAll();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/**
+ * @param {{ rounds: number, folder: string, ends: Ends, signal: AbortSignal }} options
+ * @returns {Promise<Map<string, Figures[]>>} by contender, round by round
+ */
+async function run({ rounds, folder, ends, signal }) {
+  console.log(`Starts of a Node-RED, ${rounds} rounds; Node.js ${process.version}, ${cpus().length} CPUs`);
+  const [load = 0] = loadavg();
+  if (load > 1) console.log(`The machine is busy (load ${load.toFixed(1)}): the figures will swing.`);
+  const { addresses } = await startService(join(folder, 'service'), ends);
+  const all = contenders(addresses).map((contender) => ({ ...contender, userDir: join(folder, contender.id) }));
+  /** @type {Map<string, Figures[]>} */
+  const seen = new Map(all.map(({ name }) => [name, []]));
+  for (const contender of all) {
+    await mkdir(contender.userDir);
+    if (contender.withPack) await install(contender.userDir);
+    // The first start in a folder writes what later ones find.
+    await start(contender.userDir, contender, ends);
+  }
+  for (let round = 0; round < rounds; round++) {
+    // Each round starts with another one, so that none always runs after the same.
+    for (const contender of [...all.slice(round % all.length), ...all.slice(0, round % all.length)]) {
+      signal.throwIfAborted();
+      seen.get(contender.name)?.push(await start(contender.userDir, contender, ends));
+    }
+  }
+  return seen;
+}
+
+/** @param {Map<string, Figures[]>} seen @returns {number} the exit code */
+function report(seen) {
+  const [[, bare = []] = []] = seen;
+  let missed = 0;
+  /** @param {Figures[]} rounds @param {keyof Figures} figure */
+  const over = (rounds, figure) => rounds.map((round, at) => round[figure] - (bare[at]?.[figure] ?? NaN));
+  const absolute = (/** @type {keyof Figures} */ figure) => median(bare.map((round) => round[figure])).toFixed(0);
+  console.log(
+    `no pack: ${absolute('main')} ms of the main thread, ${absolute('all')} ms of all, heap ${absolute('heap')} MiB, resident ${absolute('rss')} MiB`,
+  );
+  for (const [name, rounds] of [...seen].slice(1)) {
+    const line = (/** @type {keyof Figures} */ figure) => {
+      const numbers = over(rounds, figure);
+      const [low, high] = quartiles(numbers).map((number) => number.toFixed(1));
+      return `${median(numbers).toFixed(1)} (${low} to ${high})`;
+    };
+    const goal = GOALS[name];
+    const met = goal && median(over(rounds, 'main')) <= goal.main && median(over(rounds, 'heap')) <= goal.heap;
+    if (goal && !met) missed++;
+    const verdict = goal ? (met ? 'met   ' : 'MISSED') : '      ';
+    const limits = goal ? ` (at most ${goal.main} ms of the main thread and ${goal.heap} MiB of heap)` : '';
+    console.log(`${verdict} ${name}${limits}, over no pack:
+         main thread ${line('main')} ms, all threads ${line('all')} ms, heap ${line('heap')} MiB, resident ${line('rss')} MiB, ${rounds[0]?.files} files loaded`);
+  }
+  return missed > 0 ? 1 : 0;
+}
