@@ -22,9 +22,19 @@ export const LAYERS = {
   simulator: { folder: 'test/simulator', processes: 2 },
   nodes: { folder: 'test/nodes', processes: 3, covers: 'NODE_V8_COVERAGE' },
   repository: { folder: 'test/repository' },
-  faults: { folder: 'test/faults', processes: 2 },
+  faults: { folder: 'test/faults', processes: 4 },
   runtime: { folder: 'test/runtime', timeout: 120_000, needs: ['build'] },
-  editor: { folder: 'test/editor', timeout: 120_000, covers: 'EDITOR_COVERAGE', needs: ['build', 'browser'] },
+  editor: {
+    folder: 'test/editor',
+    timeout: 120_000,
+    covers: 'EDITOR_COVERAGE',
+    needs: ['build', 'browser', 'matrix'],
+    runtimes: ['4.1', '5.0'].map((version) => ({
+      name: `Node-RED ${version}`,
+      node: process.execPath,
+      env: { NODE_RED_EDITOR: version },
+    })),
+  },
   page: { folder: 'test/simulator-page', timeout: 120_000, needs: ['browser'] },
   'node-red-5': {
     folder: 'test/nodes',

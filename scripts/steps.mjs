@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 
 /**
@@ -10,7 +11,10 @@ import { createInterface } from 'node:readline';
 /** What a failing run has to say for itself, at most. */
 const LINES = 200;
 
-/** Runs steps two at a time, shows each line as it comes, and tells at the end what failed and why. */
+/** They wait as long as they reckon: with two for each core, all cores are busy. */
+const AT_A_TIME = 2 * availableParallelism();
+
+/** Runs steps side by side, shows each line as it comes, and tells at the end what failed and why. */
 export class Steps {
   passed = 0;
   failed = 0;
@@ -30,7 +34,7 @@ export class Steps {
     const worker = async () => {
       for (let step = waiting.shift(); step; step = waiting.shift()) good = (await this.#run(step)) && good;
     };
-    await Promise.all([worker(), worker()]);
+    await Promise.all(Array.from({ length: AT_A_TIME }, worker));
     return good;
   }
 
@@ -108,6 +112,6 @@ export class Steps {
 
   /** @param {string} name @param {string} line */
   #say(name, line) {
-    console.log(`${this.#seconds().padStart(4)} s  ${name.padEnd(16)}  ${line}`);
+    console.log(`${this.#seconds().padStart(4)} s  ${name.padEnd(20)}  ${line}`);
   }
 }

@@ -36,6 +36,15 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
+    /** What a promise of the page comes to, asked for anew until it is something. */
+    const untilTrue = <T>(promise: string) =>
+      editor.page.evaluate<T>(`(async () => {
+        for (;;) {
+          const value = await ${promise};
+          if (value) return value;
+          await new Promise(requestAnimationFrame);
+        }
+      })()`);
     const state = (words: string) => editor.page.locator('#remote-printing-state', { hasText: words }).waitFor();
     const said = (words: string) => editor.page.locator('#remote-printing-said', { hasText: words }).waitFor();
 
@@ -150,10 +159,9 @@ for (const runtime of editors) {
       const copied = async (button: string) => {
         // A page that is not in front may not use the clipboard, and the sign-in opened another one.
         await editor.page.bringToFront();
-        await editor.page.waitForFunction(`navigator.clipboard.writeText('').then(() => true, () => false)`);
+        await untilTrue(`navigator.clipboard.writeText('').then(() => true, () => false)`);
         await editor.page.click(button);
-        const words = await editor.page.waitForFunction(`navigator.clipboard.readText().catch(() => '')`);
-        return String(await words.jsonValue());
+        return untilTrue<string>(`navigator.clipboard.readText().catch(() => '')`);
       };
       const diagnostics = await copied('#remote-printing-diagnostics');
       assert.match(diagnostics, /"versions"/);

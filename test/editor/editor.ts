@@ -11,8 +11,11 @@ import {
   type Runtime,
 } from '../helpers/real-node-red';
 
-/** The newest runtime of each Node-RED line: the editors differ, the Node.js below them shows in no form. */
-export const editors = runtimes.filter(({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name));
+const wanted = process.env.NODE_RED_EDITOR;
+/** The newest runtime of each Node-RED line, or the one of NODE_RED_EDITOR; the Node.js below shows in no form. */
+export const editors = runtimes.filter(
+  ({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
+);
 
 /** bcrypt of `correct horse`. */
 const password = '$2b$08$wX0xAJlPav/YhoUReR4Bx.bMBMe0NyIQhzBrLvYbuX3QUH3MIzcrC';
@@ -35,6 +38,12 @@ const PATIENCE = 40_000;
 /** For a test, which has some twenty steps. */
 export const TEST_LIMIT = 240_000;
 
+/** Of each runtime the one that many files share: a start takes longer than most tests. */
+const shared = new Map<Runtime, Promise<Editor>>();
+after(async () => {
+  for (const editor of shared.values()) await (await editor).close();
+});
+
 /** Node-RED's editor in a browser, used as a person would. */
 export class Editor {
   /** Errors that the page threw or wrote to its console; not the browser's own lines about answers that are no 200. */
@@ -55,6 +64,20 @@ export class Editor {
     context.setDefaultTimeout(PATIENCE);
     const editor = new Editor(running, context);
     await editor.#load();
+    return editor;
+  }
+
+  /** One with `withAccount` deployed, and nothing else. It closes by itself after the last test. */
+  static async withAccount(runtime: Runtime): Promise<Editor> {
+    const running = shared.get(runtime);
+    if (!running) {
+      const started = Editor.start(runtime, { flows: withAccount });
+      shared.set(runtime, started);
+      return started;
+    }
+    const editor = await running;
+    await editor.nodeRed.deploy(withAccount);
+    await editor.reload();
     return editor;
   }
 
@@ -106,8 +129,25 @@ export class Editor {
   /** To be called after each test: what it left open, because it failed for example, is not left to the next one. */
   async settle(test: Mocha.Test | undefined): Promise<void> {
     this.#allProblems.push(...this.#problems.splice(0).map((problem) => `${test?.title}: ${problem}`));
-    const open = await this.page.evaluate<number>('RED.editor.getEditStack().length').catch(() => 1);
-    if (open > 0 || test?.state === 'failed') await this.reload();
+    if (test?.state === 'failed') return this.reload();
+    const open = await this.page.evaluate<number>('RED.editor.getEditStack().length');
+    if (open === 0) return;
+    if (open > 1) await this.cancelAccount();
+    await this.cancel();
+    await this.#loadFlows();
+  }
+
+  /** What is deployed, without a page load, which costs both cores seconds. */
+  async #loadFlows(): Promise<void> {
+    await this.page.evaluate(`$.ajax({ url: 'flows', headers: { Accept: 'application/json' } }).then((deployed) => {
+      RED.nodes.clear();
+      RED.history.clear();
+      RED.nodes.version(deployed.rev);
+      RED.nodes.import(deployed.flows);
+      RED.nodes.dirty(false);
+      RED.view.redraw(true);
+      RED.workspaces.show(RED.nodes.getWorkspaceOrder()[0]);
+    })`);
   }
 
   /** The editor anew, as it is after a deploy; what was not deployed is gone. */
@@ -180,6 +220,11 @@ export class Editor {
   async cancelAccount(): Promise<void> {
     await this.page.click('#node-config-dialog-cancel');
     await this.#closed(1);
+  }
+
+  async cancel(): Promise<void> {
+    await this.page.click('#node-dialog-cancel');
+    await this.#closed(0);
   }
 
   async done(): Promise<void> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 
 import { settings } from '../helpers/settings';
-import { account, Editor, editors, TEST_LIMIT, unnamed, withAccount } from './editor';
+import { account, Editor, editors, TEST_LIMIT, unnamed } from './editor';
 
 for (const runtime of editors) {
   describe(`forms in ${runtime.name}`, function () {
@@ -9,9 +9,8 @@ for (const runtime of editors) {
     let editor: Editor;
 
     before(async () => {
-      editor = await Editor.start(runtime, { flows: withAccount });
+      editor = await Editor.withAccount(runtime);
     });
-    after(() => editor.close());
     afterEach(function () {
       return editor.settle(this.currentTest);
     });

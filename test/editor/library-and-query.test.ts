@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 
-import { account, Editor, editors, TEST_LIMIT, unnamed, withAccount } from './editor';
+import { account, Editor, editors, TEST_LIMIT, unnamed } from './editor';
 
 for (const runtime of editors) {
   describe(`forms of library file and printing query in ${runtime.name}`, function () {
@@ -8,9 +8,8 @@ for (const runtime of editors) {
     let editor: Editor;
 
     before(async () => {
-      editor = await Editor.start(runtime, { flows: withAccount });
+      editor = await Editor.withAccount(runtime);
     });
-    after(() => editor.close());
     afterEach(function () {
       return editor.settle(this.currentTest);
     });
