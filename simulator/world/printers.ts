@@ -116,8 +116,7 @@ export class Printers extends Library {
   }
 
   /** Disconnected from the account and connected again: another cluster_id, the same host_guid. Gives the new id. */
-  rebind(ref: ClusterRef): string {
-    const clusterId = this.ids.cloudId();
+  rebind(ref: ClusterRef, clusterId = this.ids.cloudId()): string {
     this.update(ref, { clusterId });
     this.setClusters(this.state.clusters);
     return clusterId;

@@ -10,8 +10,8 @@ import { ManualClock } from './manual-clock';
  * and service share the process, so a machine that leaves it no time takes none of this either.
  */
 const PATIENCE = 1_000;
-/** Real ms for files, which never hang; but a busy machine can be slow with them. */
-const FILE_PATIENCE = 60_000;
+/** Real ms for work in threads, which never hangs; but a busy machine can be slow with it. */
+const THREAD_PATIENCE = 60_000;
 /** Turns of the event loop in which what has arrived is worked off. */
 const TURNS = 30;
 const BEGINS = 'undici:request:create';
@@ -19,14 +19,15 @@ const ENDS = ['undici:request:trailers', 'undici:request:error'];
 const GOES_ON = ['undici:request:bodyChunkSent', 'undici:request:bodyChunkReceived'];
 /** Bytes at once that are a sign of life; less may be an answer that trickles. */
 const ALIVE = 4_096;
-const FILES = /^(FS|Close)Req/;
+/** Files, and modules that are loaded when they are needed. */
+const THREADS = /^(FS|Close)Req|^MessagePort$/;
 
 /**
  * Puts a clock that is turned by hand in place of the system's, for nodes that are handed that one, while sockets and
  * files stay real: time goes on only when no request is under way and no file is being written. `restore` it at the end.
  */
 export class TurnedTime {
-  readonly #clock = new ManualClock(Date.now());
+  readonly #clock: ManualClock;
   readonly #sandbox = createSandbox();
   /** Requests under way, each with the work of this process (ms) at its last sign of life. */
   readonly #requests = new Map<unknown, number>();
@@ -38,7 +39,9 @@ export class TurnedTime {
     if (chunk.length >= ALIVE && this.#requests.has(request)) this.#requests.set(request, ownWork());
   };
 
-  constructor() {
+  /** `start`: what the clock on the wall shows, ms since 1970. */
+  constructor(start = Date.now()) {
+    this.#clock = new ManualClock(start);
     for (const name of ['now', 'monotonic', 'after'] as const)
       this.#sandbox.replace(systemClock, name, this.#clock[name]);
     const { prototype } = (zlib as unknown as { Gzip: { prototype: Transform } }).Gzip;
@@ -105,14 +108,14 @@ export class TurnedTime {
     const began = performance.now();
     for (let turn = 0; !over() && turn < TURNS; turn++) {
       await new Promise((resolve) => setImmediate(resolve));
-      const patient = performance.now() - began < FILE_PATIENCE;
+      const patient = performance.now() - began < THREAD_PATIENCE;
       if (this.#requestAlive() || (patient && this.#threadsWork())) turn = 0;
     }
   }
 
-  /** Node does its work on files, and the packing, in threads of its own. */
+  /** Node does some of its work in threads of its own. */
   #threadsWork(): boolean {
-    if (process.getActiveResourcesInfo().some((name) => FILES.test(name))) return true;
+    if (process.getActiveResourcesInfo().some((name) => THREADS.test(name))) return true;
     return this.#packing > 0;
   }
 
