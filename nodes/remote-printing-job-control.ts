@@ -27,6 +27,8 @@ module.exports = (RED: NodeAPI): void => {
     const job = { value: definition.job, type: definition.jobType };
     const { action: chosen = 'pause' } = definition;
     const byMessage = chosen === 'msg.action';
+    // A setting that somebody made and that gives nothing is a mistake, not the wish to act on whatever is printing.
+    const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
     const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
     workNode(RED, this, { account: definition.account, timeout }, async (msg, send, { client, deadline, show }) => {
@@ -35,8 +37,8 @@ module.exports = (RED: NodeAPI): void => {
       const clusterJobId = await readText(RED, this, job, msg, 'clusterJobId');
       if (action === undefined) throw missing('No action is named: choose one in the node or set msg.action.');
       if (clusterId === undefined) throw missing('No printer is named: choose one in the node or set msg.clusterId.');
-      if (clusterJobId === undefined)
-        throw missing('No print job is named: set it in the node or set msg.clusterJobId.');
+      if (clusterJobId === undefined && !jobMayBeMissing)
+        throw missing('The print job that the node names is empty: a blank setting means the one that is printing.');
       const { quantity, position } = msg;
       const data = byMessage && !Buffer.isBuffer(msg.payload) ? (record(msg.payload) ?? {}) : {};
       const values = { action: action.slice(0, LONGEST_SHOWN) };

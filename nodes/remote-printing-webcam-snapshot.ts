@@ -1,4 +1,5 @@
 import type { Node, NodeAPI, NodeDef } from 'node-red';
+import { isPrintEvent } from '../lib/events/print-event';
 import type { SnapshotProgress } from '../lib/picture/snapshots';
 import { PrintingError } from '../lib/service/errors';
 import { amount, readText } from './shared/inputs';
@@ -40,7 +41,8 @@ module.exports = (RED: NodeAPI): void => {
       });
       const at = clockTime(Date.parse(picture.takenAt));
       show({ fill: 'green', shape: 'dot', key: 'taken', values: { at } });
-      send(Object.assign(msg, picture, { payload: image }, client.simulated && { simulated: true }));
+      const event = isPrintEvent(msg.payload) && { event: msg.payload };
+      send(Object.assign(msg, picture, event, { payload: image }, client.simulated && { simulated: true }));
     });
   }
 

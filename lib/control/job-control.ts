@@ -5,11 +5,12 @@ import { asPrintingError, PrintingError, withIds, type Ids } from '../service/er
 import { isKnownStatus, readPrintJob, type PrintJob } from '../service/print-job';
 import { flag, record, type Json } from '../service/wire';
 import { ruleOf, type JobRule } from './job-rules';
+import { jobUnderWay } from './job-under-way';
 
 export interface JobActionRequest {
   clusterId: string;
-  /** One printing, not the stored file (wire facts, trap 12). */
-  clusterJobId: string;
+  /** One printing, not the stored file (wire facts, trap 12). Undefined: the one that is under way on the cluster. */
+  clusterJobId: string | undefined;
   /** One of wire facts 13.1, or any other name. */
   action: string;
   data: Json;
@@ -41,24 +42,26 @@ export class JobControl {
   }
 
   /**
-   * Resolves when the printer has done it. Throws NOT_ACCEPTED where the job's state doesn't allow it, NOT_FOUND,
-   * ACTION_FAILED, TIMEOUT, and what the service's calls throw; with the ids that were known. An action is sent once: when
+   * Resolves when the printer has done it. Throws NOT_ACCEPTED where the job's state doesn't allow it or none is under way,
+   * NOT_FOUND, ACTION_FAILED, TIMEOUT, and what the service's calls throw; with the ids that were known. An action is sent once: when
    * its answer is lost, a second one could do it twice.
    */
   async run(request: JobActionRequest): Promise<JobActionResult> {
-    const { clusterId, clusterJobId, action, data, deadline, onStage } = request;
-    const ids: Ids = { clusterId, clusterJobId };
+    const { clusterId, action, data, deadline, onStage } = request;
+    const ids: Ids = { clusterId };
     const what = `the action "${action.slice(0, 60)}"`;
-    const wanted: ActionRequest = {
-      endpoint: 'jobAction',
-      ids: { cluster_id: clusterId, cluster_job_id: clusterJobId, action },
-      data,
-      what,
-      deadline,
-    };
     let status: string | null = null;
     try {
       onStage('sending');
+      const clusterJobId = request.clusterJobId ?? (await jobUnderWay(this.#service, clusterId, deadline));
+      ids.clusterJobId = clusterJobId;
+      const wanted: ActionRequest = {
+        endpoint: 'jobAction',
+        ids: { cluster_id: clusterId, cluster_job_id: clusterJobId, action },
+        data,
+        what,
+        deadline,
+      };
       const rule = ruleOf(action);
       if (rule?.from) {
         const job = await this.#check(wanted, action, rule.from);

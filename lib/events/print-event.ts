@@ -1,4 +1,5 @@
 import type { PrintJob } from '../service/print-job';
+import { flag, record, text } from '../service/wire';
 
 /** How a printing can end: `job.ended` where nothing says how (reference 3.3). */
 export type EndType = 'job.finished' | 'job.failed' | 'job.aborted' | 'job.ended';
@@ -37,6 +38,12 @@ export interface PrintEvent {
   previous: unknown;
   /** A milestone, a printer's status, a fault, a firmware version or a cluster id, by type. */
   value: unknown;
+}
+
+/** Whether something is the payload of an event. */
+export function isPrintEvent(value: unknown): value is PrintEvent {
+  const { id, type, at, late } = record(value) ?? {};
+  return text(id) !== null && text(type) !== null && text(at) !== null && flag(late) !== null;
 }
 
 /**

@@ -3,7 +3,7 @@ import { isUnderWay, readPrintJobs, type PrintJob } from './print-job';
 import { readPrinter, type Printer } from './printer';
 import { flag, record, records, time, type Json } from './wire';
 
-/** Contract 3.1. */
+/** Reference 3.1. */
 export interface ClusterStatus extends ClusterIdentity {
   clusterId: string;
   online: boolean | null;

@@ -101,6 +101,28 @@ describe('nodes/job-control', () => {
       assert.equal(statusOf(id(msg)), 'aborting');
     });
 
+    it('without a job is about the one that is printing on the printer now', async () => {
+      await deploy({ action: 'pause', job: '', jobType: 'str' });
+      const [now, next] = [printing(), job()];
+      const { clusterJobId, payload } = await carriedOut({ clusterId: clusterId() });
+      assert.deepEqual([clusterJobId, (payload as { clusterJobId: string }).clusterJobId], [id(now), id(now)]);
+      assert.deepEqual([statusOf(id(now)), statusOf(id(next))], ['pausing', 'queued']);
+    });
+
+    it('without a job is not accepted where nothing is printing, and sends nothing', async () => {
+      await deploy({ action: 'abort' });
+      const { error } = await failed({ clusterId: clusterId() }, 'NOT_ACCEPTED');
+      assert.match((error as Error).message, /Nothing is printing on this printer/);
+      assert.equal(sentActions(), 0);
+    });
+
+    it('without a job needs one where the setting names one that is empty', async () => {
+      await deploy({ action: 'abort', job: 'mine', jobType: 'msg' });
+      printing();
+      await failed({ clusterId: clusterId() }, 'INVALID_INPUT');
+      assert.equal(sentActions(), 0);
+    });
+
     it('is chosen in the node, whatever the message says', async () => {
       await deploy({ action: 'abort' });
       const msg = printing();
@@ -182,7 +204,6 @@ describe('nodes/job-control', () => {
       await deploy({ action: 'msg.action' });
       const msg = { ...printing(), action: 'duplicate' };
       await failed({ ...msg, clusterId: undefined }, 'INVALID_INPUT');
-      await failed({ ...msg, clusterJobId: undefined }, 'INVALID_INPUT');
       await failed({ ...msg, action: undefined }, 'INVALID_INPUT');
       await failed({ ...msg, action: ' ' }, 'INVALID_INPUT');
       await failed({ ...msg, action: { pause: true } }, 'INVALID_INPUT');

@@ -81,6 +81,21 @@ describe('nodes/webcam-snapshot', () => {
   describe('a picture', () => {
     beforeEach(() => deploy());
 
+    it('keeps the event that asked for it, which a caption is made of', async () => {
+      const event = {
+        id: 'e',
+        type: 'job.finished',
+        at: '2030-01-01T12:00:00.000Z',
+        late: false,
+        job: { name: 'part' },
+      };
+      const msg = await taken(here({ payload: event, topic: event.type }));
+      assert.deepEqual(msg.event, event);
+      assert.ok(Buffer.isBuffer(msg.payload));
+      const { event: none } = await taken(here({ payload: { id: 'e', type: 'of something else' } }));
+      assert.equal(none, undefined);
+    });
+
     it('is taken of the host printer, and the message passed on with its other properties', async () => {
       const req = { socket: {} };
       const before = Date.now();
