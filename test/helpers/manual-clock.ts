@@ -21,6 +21,11 @@ export class ManualClock implements Clock {
     };
   };
 
+  /** Somebody sets the clock on the wall; no time passes. */
+  set(now: number): void {
+    this.#now = now;
+  }
+
   /** How many timers wait; 0 when everything was cleaned up. */
   get waiting(): number {
     return this.#timers.length;

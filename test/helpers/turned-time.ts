@@ -62,6 +62,11 @@ export class TurnedTime {
 
   now = () => this.#clock.now();
 
+  /** Sets what the clock on the wall shows; no time passes. */
+  set(now: number): void {
+    this.#clock.set(now);
+  }
+
   /** How many timers wait. */
   get waiting(): number {
     return this.#clock.waiting;

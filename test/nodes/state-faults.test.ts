@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import promises, { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { NodeMessage } from 'node-red';
+import { createSandbox } from 'sinon';
+import type { PrintResult } from '../../lib/print/prints';
+import { startSimulator, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import { TurnedTime } from '../helpers/turned-time';
+
+const GCODE = ';FLAVOR:Marlin\n;TIME:600\nG28\nG1 X1 Y1 E1\n';
+const HOUR = 3600;
+const YEAR = 365 * 24 * HOUR;
+
+describe('nodes: what was saved outlives faults', function () {
+  this.timeout(30_000);
+  const sandbox = createSandbox();
+  let time: TurnedTime;
+  /** Of the machine's clock, ms. */
+  let offset: number;
+  /** What the service's clocks show. */
+  const truth = () => time.now() - offset;
+  let simulator: Simulator;
+  let flow: Flow;
+  let results: Inbox;
+  let events: Inbox;
+  let caught: Inbox;
+  let turns = 0;
+
+  const print = (): Definition => ({
+    id: 'print',
+    type: 'remote-printing-upload-and-print',
+    account: 'account',
+    source: 'payload',
+    timeout: 600,
+    wires: [['results'], []],
+  });
+  const watch = (): Definition => ({
+    id: 'watch',
+    type: 'remote-printing-cluster-status',
+    account: 'account',
+    cluster: clusterId(),
+    interval: 10,
+    wires: [[], ['events']],
+  });
+  const clusterId = () => simulator.world.cluster(1).clusterId;
+  const calls = () => simulator.requests.count('print');
+
+  /** Node-RED starts, on this user directory, with the clock wrong by so many seconds. */
+  async function start({ userDir, wrong = 0 }: { userDir?: string; wrong?: number } = {}): Promise<void> {
+    const now = truth();
+    time.restore();
+    offset = wrong * 1000;
+    time = new TurnedTime(now + offset);
+    flow = await Flow.start(simulator, userDir);
+  }
+  async function deploy(options: { signIn?: boolean } = {}): Promise<void> {
+    const names = ['results', 'events', 'caught'];
+    await flow.deploy([print(), watch(), ...names.map(helperNode), catchNode(['caught'])], options);
+    [results, events, caught] = names.map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox];
+    await time.settled();
+  }
+  /** The same machine after a restart: only what is on its disk is left. */
+  async function restart(wrong = 0): Promise<void> {
+    const disk = await mkdtemp(join(tmpdir(), 'restarted-'));
+    await time.until(flow.stop({ keep: true }));
+    await cp(flow.userDir, disk, { recursive: true });
+    await rm(flow.userDir, { recursive: true, force: true });
+    await start({ userDir: disk, wrong });
+  }
+  async function printed(): Promise<PrintResult> {
+    const turn = ++turns;
+    const isIt = (msg: NodeMessage) => msg.turn === turn;
+    const ended = Promise.race([results.find(isIt), caught.find(isIt)]);
+    flow.send('print', { payload: GCODE, filename: 'cube.gcode', clusterId: clusterId(), printKey: 'k', turn });
+    const { error, payload } = await time.until(ended);
+    if (error) throw error as Error;
+    return payload as PrintResult;
+  }
+
+  beforeEach(async () => {
+    time = new TurnedTime();
+    offset = 0;
+    simulator = await startSimulator({ autoApprove: true, now: truth });
+  });
+  afterEach(async () => {
+    sandbox.restore();
+    await time.until(flow.stop());
+    await simulator.close();
+    time.restore();
+  });
+
+  /** Until it is told otherwise, files of this kind of state can't be opened: the process has too many open already. */
+  function openTooMany(kind: string): { failed: number; mend(): void } {
+    const folder = join(flow.userDir, 'remote-printing', kind);
+    const { readFile } = promises;
+    const fault = { failed: 0, mend: () => sandbox.restore() };
+    const read = (...args: Parameters<typeof readFile>) => {
+      if (!String(args[0]).startsWith(folder)) return readFile(...args);
+      fault.failed++;
+      return Promise.reject(Object.assign(new Error('EMFILE: too many open files, open'), { code: 'EMFILE' }));
+    };
+    sandbox.replace(promises, 'readFile', read as typeof readFile);
+    return fault;
+  }
+
+  describe('a moment of too many open files', () => {
+    let first: PrintResult;
+    beforeEach(async () => {
+      await start();
+      await deploy();
+      first = await printed();
+      await time.pass(30);
+      await restart();
+    });
+
+    it('signs nobody out', async () => {
+      const signIns = simulator.requests.count('authorize');
+      const fault = openTooMany('grant');
+      await deploy({ signIn: false });
+      await time.pass(5);
+      assert.ok(fault.failed > 0);
+      fault.mend();
+      await time.pass(60);
+      const { state } = (await flow.get('accounts/account').expect(200)).body as { state: string };
+      assert.deepEqual([state, simulator.requests.count('authorize')], ['signed-in', signIns]);
+    });
+
+    it('makes no print key forgotten', async () => {
+      const fault = openTooMany('print-key');
+      await deploy();
+      await assert.rejects(printed(), { code: 'FILE_NOT_READABLE' });
+      assert.ok(fault.failed > 0);
+      fault.mend();
+      const repeat = await printed();
+      assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, first.clusterJobId, 1]);
+    });
+
+    it('keeps back no end of a print', async () => {
+      // It ended while nobody watched.
+      simulator.world.advance(2 * HOUR);
+      const fault = openTooMany('checkpoint');
+      await deploy();
+      await time.pass(60);
+      assert.ok(fault.failed > 0);
+      fault.mend();
+      await time.pass(60);
+      assert.deepEqual(
+        events.all.filter(({ clusterJobId }) => clusterJobId === first.clusterJobId).map(({ topic }) => topic),
+        ['job.finished'],
+      );
+    });
+  });
+
+  describe('a clock that is wrong makes no print key forgotten', () => {
+    const SINCE_1970 = HOUR - Date.now() / 1000;
+    /** More than it takes until outdated state is removed. */
+    const LONG = 3 * HOUR;
+    async function printsNothing(original: PrintResult): Promise<void> {
+      const repeat = await printed();
+      assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, original.clusterJobId, 1]);
+    }
+
+    it('where it shows 1970 until it is set', async () => {
+      await start({ wrong: SINCE_1970 });
+      await deploy();
+      const original = await printed();
+      time.set(truth());
+      offset = 0;
+      await time.pass(LONG);
+      await deploy();
+      await printsNothing(original);
+    });
+
+    for (const [what, before, after] of [
+      ['showed 1970, and is right after a restart', SINCE_1970, 0],
+      ['is ten years ahead after a restart', 0, 10 * YEAR],
+    ] as const)
+      it(`where it ${what}`, async () => {
+        await start({ wrong: before });
+        await deploy();
+        const original = await printed();
+        await restart(after);
+        await deploy();
+        await time.pass(LONG);
+        await deploy();
+        await printsNothing(original);
+      });
+  });
+});
