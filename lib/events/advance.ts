@@ -10,7 +10,7 @@ import { followPrinters } from './printer-edges';
 /** Ends remembered beyond those that the service still lists, and how many of them with the whole job. */
 const ENDS_KEPT = 50;
 const ENDED_JOBS_KEPT = 3;
-/** A job that nobody can tell anything of for so long has ended somehow, ms. */
+/** A job of which nothing can be learnt for so long has ended somehow, ms. */
 const TOO_LONG = 24 * 3600_000;
 
 export interface AdvanceOptions {

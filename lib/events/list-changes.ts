@@ -16,7 +16,7 @@ export interface KnownCluster {
   missing?: true;
 }
 
-/** A cluster as a list tells of it. */
+/** A cluster as a list shows it. */
 export type ListedIdentity = Pick<KnownCluster, 'clusterId' | 'hostGuid' | 'name'>;
 
 export interface Rebound<T> {

@@ -56,7 +56,7 @@ export class Ledger {
     return new Ledger(new BoundedStore(this.#store, deadline), this.#scope, this.lasting);
   }
 
-  /** One at a time for each print key, from the first look at it to the result. */
+  /** One at a time for each print key, from its first reading to the result. */
   holdKey<T>({ clusterId, printKey }: KeyOf, work: () => Promise<T>, deadline: Deadline): Promise<T> {
     return hold(this.#store, ['print-key-lock', ...this.#scope, clusterId, printKey], work, deadline);
   }

@@ -20,17 +20,17 @@ export interface AccountContext {
   /** Aborts when the watching ends; late answers are then dropped. */
   readonly signal: AbortSignal;
   readonly random: () => number;
-  /** What is known under the scope of now. Rejects while nobody can tell which that is. */
+  /** What is known under the scope of now. Rejects while it is not known which that is. */
   scoped(): Promise<ScopeMemory>;
   /** Whether a first poll may be made at once: a few may, many are spread. */
   admit(): boolean;
   outage(clusterId: string | null, error: PrintingError | null): void;
-  /** Tells the log of something of our own that failed. */
+  /** Something of our own failed: reports it to the log. */
   fault(clusterId: string | null, thrown: unknown): void;
   observed(clusterId: string, status: ClusterStatus): void;
-  /** A cluster was found under a new id: its subscribers are told and moved. Resolves with a result of the new one. */
+  /** A cluster was found under a new id: its subscribers get the event and are moved. Resolves with a result of the new one. */
   rebound(clusterId: string, to: ListedCluster): Promise<ClusterResult>;
-  /** The same, where it was told before. */
+  /** The same, where that was delivered before. */
   moved(clusterId: string, to: string): Promise<ClusterResult>;
   /** A poller has nobody left. */
   idle(clusterId: string): void;
@@ -41,7 +41,7 @@ export interface Subscriber {
   /** ms. */
   readonly interval: number;
   readonly paused: boolean;
-  /** Events are for it: what it was told counts as told. */
+  /** Events are for it: what was handed to it counts as delivered. */
   readonly hears: boolean;
   /** After every poll; `due` says whether it is this subscriber's turn, and the result then its own. Must not throw. */
   serve(result: ClusterResult, due: boolean): void;

@@ -15,7 +15,7 @@ const KIND = 'checkpoint';
 
 /**
  * Reads checkpoints and writes them. What changes again while it waits to be written is written once, and what can't be
- * written is tried again: the memory is ahead of the disk then, and nobody is told anything twice unless it gets lost.
+ * written is tried again: the memory is ahead of the disk then, and no event is delivered twice unless it gets lost.
  */
 export class CheckpointStore {
   readonly #wanted = new Map<string, { key: Key; value: () => unknown }>();

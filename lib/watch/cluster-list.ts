@@ -10,7 +10,7 @@ import { underDeadline, type Deadline } from '../time/deadline';
 export interface ListedCluster extends ClusterIdentity {
   clusterId: string;
   online: boolean | null;
-  /** The list tells of no other printer, and of none while the cluster is offline. */
+  /** The list names no other printer, and of none while the cluster is offline. */
   host: { printerId: string | null; name: string | null } | null;
 }
 

@@ -42,7 +42,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   #disarm: () => void = () => undefined;
   #lastSuccess: number | null = null;
   #listError: PrintingError | null = null;
-  /** Polls that this watch asked for: who asked is told what fails. */
+  /** Polls that this watch asked for: who asked gets the error. */
   #asking = 0;
   readonly #news: News | null;
   readonly #troubles: Troubles;

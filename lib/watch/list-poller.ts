@@ -21,7 +21,7 @@ export interface ListSubscriber {
   tellAll(events: PrintEvent[]): boolean;
 }
 
-/** Reads the list of clusters for all who watch the whole account, and tells what came and went. */
+/** Reads the list of clusters for all who watch the whole account, and reports what came and went. */
 export class ListPoller implements Scheduled {
   readonly #subscribers = new Set<ListSubscriber>();
   #askers: ((error: PrintingError | null) => void)[] = [];
@@ -68,7 +68,7 @@ export class ListPoller implements Scheduled {
     this.account.scheduler.plan(this, active ? Math.max(this.#due, 0) : Infinity);
   }
 
-  /** Tells all who watch the account. */
+  /** Delivers events to all who watch the account. */
   tell(events: PrintEvent[]): boolean {
     return [...this.#subscribers].map((subscriber) => subscriber.tellAll(events)).some((told) => told);
   }

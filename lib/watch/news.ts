@@ -2,7 +2,7 @@ import { changed } from '../events/changed';
 import type { ClusterStatus } from '../service/cluster-status';
 import { pack, unpack, type PackedStatus } from './packed-status';
 
-/** Tells for one watch whether a status is news after what it passed on before (reference 3.1, `send`). */
+/** Decides for one watch whether a status is news after what it passed on before (reference 3.1, `send`). */
 export class News {
   readonly #sent = new Map<string, PackedStatus>();
 

@@ -286,7 +286,7 @@ export class Poller implements Scheduled {
     this.#unheard = null;
     memory.late = false;
     memory.checkpoint = checkpoint;
-    // Few writes: much of this runs on SD cards. What was told must be written, or a restart would tell it again.
+    // Few writes: much of this runs on SD cards. What was delivered must be written, or a restart would deliver it again.
     if (told || !before || jobsOf(before) !== jobsOf(checkpoint)) account.checkpoints.write(scope, clusterId, memory);
     else memory.dirty = true;
   }

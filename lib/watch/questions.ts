@@ -5,7 +5,7 @@ import { atMost } from './at-most';
 import { readJobRecord } from './job-record';
 import { waitBefore } from '../time/backoff';
 
-/** Own records asked for at a time, and at most in one poll. */
+/** Records asked for at a time, and at most in one poll. */
 const AT_ONCE = 4;
 const MOST = 10;
 /** All of them in one poll, ms. */

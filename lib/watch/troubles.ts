@@ -3,7 +3,7 @@ import type { PrintingError } from '../service/errors';
 /** The list of clusters, among the clusters that can be in trouble. */
 export const LIST = '';
 
-/** What one watch knows of outages: each is told when it begins, and once that all is well again. */
+/** What one watch knows of outages: each is reported when it begins, and once that all is well again. */
 export class Troubles {
   readonly #errors = new Map<string, PrintingError>();
   #since = 0;
@@ -18,7 +18,7 @@ export class Troubles {
     return error ? { error, since: this.#since } : null;
   }
 
-  /** Takes what a poll brought. `told`: somebody else says it. */
+  /** Takes what a poll brought. `told`: somebody else reports it. */
   note(clusterId: string, error: PrintingError | null, told = false): void {
     if (!error) return this.forget(clusterId);
     const isNew = !this.#errors.has(clusterId);

@@ -84,7 +84,7 @@ export interface Watch {
   readonly state: WatchState;
   /**
    * Polls at once, even while paused, and hands over everything; resolves with the first failure. An outage that is met
-   * so is not told by `onTrouble` as well.
+   * so is not reported by `onTrouble` as well.
    */
   ask(deliver: (round: Round) => void): Promise<PrintingError | null>;
   /** Ends this watch's regular polls; events that others' polls bring still arrive. */

@@ -114,10 +114,10 @@ export class Flow {
     return new Inbox(this.node(id));
   }
 
-  /** The looks of a node so far. */
-  looks(id: string): NodeStatus[] {
+  /** The statuses of a node so far. */
+  statuses(id: string): NodeStatus[] {
     const spy = this.node(id).status as unknown as { args: [NodeStatus][]; thisValues: Node[] };
-    return spy.args.filter((_, index) => spy.thisValues[index] === this.node(id)).map(([look]) => look);
+    return spy.args.filter((_, index) => spy.thisValues[index] === this.node(id)).map(([status]) => status);
   }
 
   async stop({ keep = false } = {}): Promise<void> {

@@ -100,7 +100,7 @@ describe('nodes/account', () => {
     assert.equal(ended.state, 'sign-in-needed');
     assert.equal(ended.expiresAt, null);
     assert.match(ended.error, /sign in again/);
-    assert.equal(flow.looks('watch').at(-1)?.text, 'status.signIn');
+    assert.equal(flow.statuses('watch').at(-1)?.text, 'status.signIn');
     const before = simulator.requests.count();
     await flow.get('accounts/account/clusters').expect(400);
     assert.equal(simulator.requests.count(), before);
@@ -221,7 +221,7 @@ describe('nodes/account', () => {
           const { code, message } = error as { code?: string; message: string };
           assert.equal(code, 'NOT_CONFIGURED');
           assert.match(message, names);
-          assert.equal(flow.looks(id).at(-1)?.text, 'status.error.NOT_CONFIGURED');
+          assert.equal(flow.statuses(id).at(-1)?.text, 'status.error.NOT_CONFIGURED');
         }
         assert.equal(caught.all.length, 2);
         assert.equal(simulator.requests.count(), 0);
@@ -346,7 +346,7 @@ describe('nodes/account', () => {
       const { body } = await flow.get('accounts/account/diagnostics').expect(200);
       assert.equal(body.simulated, true);
       for (const url of [body.settings.apiUrl, body.settings.authUrl]) assert.equal(new URL(url).hostname, '127.0.0.1');
-      assert.match(flow.looks('watch').at(-1)?.text ?? '', /status\.simulated$/);
+      assert.match(flow.statuses('watch').at(-1)?.text ?? '', /status\.simulated$/);
     });
 
     it('asks nothing of any other service', async () => {
@@ -422,11 +422,11 @@ describe('nodes/account', () => {
       assert.equal(secrets.size, 5);
 
       const flows: unknown = (helper as unknown as { _redNodes: { getFlows(): unknown } })._redNodes.getFlows();
-      const looks = ['watch', 'print'].map((id) => flow.looks(id));
+      const statuses = ['watch', 'print'].map((id) => flow.statuses(id));
       const messages = inboxes.map(({ all }) =>
         all.map(({ error, ...msg }) => [msg, inspect(error, { depth: Infinity, showHidden: true })]),
       );
-      for (const [where, told] of Object.entries({ flows, looks, messages, answers, log: logged() })) {
+      for (const [where, told] of Object.entries({ flows, statuses, messages, answers, log: logged() })) {
         const text = inspect(told, { depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity });
         for (const secret of secrets) assert.ok(!text.includes(secret), `A secret stands in the ${where}.`);
       }

@@ -80,7 +80,7 @@ describe('nodes/cluster-status', () => {
     await time.settled();
     return { end, out: status.all.filter(isIt), code: codeOf(end) };
   };
-  const looks = (id = 'watch') => flow.looks(id).map(({ text }) => text);
+  const statusTexts = (id = 'watch') => flow.statuses(id).map(({ text }) => text);
   const types = () => events.all.map(({ topic }) => topic);
   const down: Fault = { endpoint: '*', status: 503, times: 'always' };
 
@@ -114,8 +114,8 @@ describe('nodes/cluster-status', () => {
         assert.ok((raw as { generated_time: string }).generated_time);
         assert.ok(_msgid);
       }
-      assert.equal(looks().at(-1), 'status.clusters');
-      assert.ok(!looks().includes('status.signIn'), 'It asks nobody to sign in who is signed in.');
+      assert.equal(statusTexts().at(-1), 'status.clusters');
+      assert.ok(!statusTexts().includes('status.signIn'), 'It asks nobody to sign in who is signed in.');
     });
 
     it('of one cluster without parts, with the fields of the reference', async () => {
@@ -130,7 +130,7 @@ describe('nodes/cluster-status', () => {
       assert.deepEqual(Object.keys(rest).sort(), keys.split(' '));
       assert.equal(printers.length, 1);
       assert.equal(printers[0]?.status, 'idle');
-      assert.equal(looks().at(-1), 'status.idle');
+      assert.equal(statusTexts().at(-1), 'status.idle');
     });
 
     it('every interval', async () => {
@@ -384,12 +384,12 @@ describe('nodes/cluster-status', () => {
       }
       await time.pass(60);
       assert.equal(simulator.requests.count('clusterStatus'), 3);
-      assert.equal(looks().at(-1), 'status.idle');
+      assert.equal(statusTexts().at(-1), 'status.idle');
     });
 
     it('a JSONata that is none: INVALID_INPUT, at deploy and for every message', async () => {
       await watchFirst({ cluster: '$$(', clusterType: 'jsonata' });
-      assert.equal(looks().at(-1), 'status.error.INVALID_INPUT');
+      assert.equal(statusTexts().at(-1), 'status.error.INVALID_INPUT');
       assert.equal((await ask()).code, 'INVALID_INPUT');
     });
   });
@@ -404,7 +404,7 @@ describe('nodes/cluster-status', () => {
         const { out } = await ask({ poll: false });
         assert.deepEqual(out, []);
         assert.equal(count(), before);
-        assert.equal(looks().at(-1), 'status.paused-polling');
+        assert.equal(statusTexts().at(-1), 'status.paused-polling');
         await time.pass(60);
         assert.equal(count(), before);
 
@@ -662,7 +662,7 @@ describe('nodes/cluster-status', () => {
       const stale = status.all.at(-1) as NodeMessage;
       assert.equal(payloadOf(stale).stale, true);
       assert.equal(payloadOf(stale).name, payloadOf(status.all[0] as NodeMessage).name);
-      assert.equal(looks().at(-1), 'status.stale');
+      assert.equal(statusTexts().at(-1), 'status.stale');
 
       for (const _ of [1, 2]) {
         const { end, out, code } = await ask({ mine: true });
@@ -672,7 +672,7 @@ describe('nodes/cluster-status', () => {
         assert.equal(end.mine, true);
         assert.equal(out.length, 1);
         assert.equal(payloadOf(out[0] as NodeMessage).stale, true);
-        assert.equal(looks().at(-1), 'status.stale');
+        assert.equal(statusTexts().at(-1), 'status.stale');
       }
       assert.equal(caught.all.length, 3);
       assert.equal(completed.all.length, 0);
@@ -681,7 +681,7 @@ describe('nodes/cluster-status', () => {
       const { out, code } = await ask();
       assert.equal(code, undefined);
       assert.equal(payloadOf(out[0] as NodeMessage).stale, false);
-      assert.equal(looks().at(-1), 'status.idle');
+      assert.equal(statusTexts().at(-1), 'status.idle');
       simulator.faults.add(down);
       await time.pass(120);
       assert.equal(caught.all.length, 4);
@@ -727,7 +727,7 @@ describe('nodes/cluster-status', () => {
       await time.pass(100);
       assert.deepEqual(status.all, []);
       assert.equal(caught.all.length, 1);
-      assert.equal(looks().at(-1), 'status.error.SERVICE_ERROR');
+      assert.equal(statusTexts().at(-1), 'status.error.SERVICE_ERROR');
     });
 
     it('polls ever less often', async () => {
@@ -745,16 +745,16 @@ describe('nodes/cluster-status', () => {
       listen();
       await time.pass(60);
       assert.equal(simulator.requests.count(), 0);
-      assert.deepEqual(looks(), ['status.signIn']);
+      assert.deepEqual(statusTexts(), ['status.signIn']);
       const { code, out } = await ask();
       assert.equal(code, 'NOT_SIGNED_IN');
       assert.deepEqual(out, []);
       assert.equal(simulator.requests.count(), 0);
-      assert.equal(looks().at(-1), 'status.signIn');
+      assert.equal(statusTexts().at(-1), 'status.signIn');
       await flow.signIn();
       await settled();
       assert.equal(payloadOf(await status.at(0)).clusterId, firstId());
-      assert.equal(looks().at(-1), 'status.idle');
+      assert.equal(statusTexts().at(-1), 'status.idle');
     });
 
     it('meanwhile, stops polling until the next sign-in', async () => {
@@ -763,10 +763,10 @@ describe('nodes/cluster-status', () => {
       const before = simulator.requests.count();
       await time.pass(60);
       assert.equal(simulator.requests.count(), before);
-      assert.equal(looks().at(-1), 'status.signIn');
+      assert.equal(statusTexts().at(-1), 'status.signIn');
       await flow.signIn();
       await settled();
-      assert.equal(looks().at(-1), 'status.idle');
+      assert.equal(statusTexts().at(-1), 'status.idle');
     });
   });
 
@@ -774,7 +774,7 @@ describe('nodes/cluster-status', () => {
     for (const milestones of ['0', '25,x', '101', '-5', ','])
       it(`such as the milestones "${milestones}" is NOT_CONFIGURED`, async () => {
         await watchFirst({ milestones });
-        assert.equal(looks().at(-1), 'status.error.NOT_CONFIGURED');
+        assert.equal(statusTexts().at(-1), 'status.error.NOT_CONFIGURED');
         const { code, out } = await ask();
         assert.equal(code, 'NOT_CONFIGURED');
         assert.deepEqual(out, []);
@@ -799,7 +799,7 @@ describe('nodes/cluster-status', () => {
     for (const account of ['', 'gone', 'status'])
       it(`such as the account "${account}" is NOT_CONFIGURED`, async () => {
         await watchFirst({ account });
-        assert.equal(looks().at(-1), 'status.error.NOT_CONFIGURED');
+        assert.equal(statusTexts().at(-1), 'status.error.NOT_CONFIGURED');
         const { code } = await ask();
         assert.equal(code, 'NOT_CONFIGURED');
       });

@@ -53,7 +53,7 @@ describe('nodes/job-control', () => {
     assert.equal(codeOf(error), code, message);
     assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
     assert.equal(sent.length, 0);
-    assert.match(String(flow.looks('control').at(-1)?.text), new RegExp(code));
+    assert.match(String(flow.statuses('control').at(-1)?.text), new RegExp(code));
     return error;
   }
   const clusterId = () => simulator.world.cluster(1).clusterId;
@@ -181,7 +181,7 @@ describe('nodes/job-control', () => {
   it('shows how it goes', async () => {
     await deploy();
     await carriedOut(printing());
-    const shown = flow.looks('control').map(({ text }) => String(text));
+    const shown = flow.statuses('control').map(({ text }) => String(text));
     const stages = ['idle', 'sending', 'sent', 'done'].map((stage) => shown.indexOf(`status.${stage}`));
     assert.ok(
       stages.every((at, index) => at >= 0 && at > (stages[index - 1] ?? -1)),

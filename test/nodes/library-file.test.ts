@@ -69,7 +69,7 @@ describe('nodes/library-file', () => {
     assert.match(message, words);
     assert.doesNotMatch(JSON.stringify(error.error), /signature|127\.0\.0\.1/, 'no signed address');
     assert.equal(sent.length, 0);
-    assert.match(String(flow.looks('library').at(-1)?.text), new RegExp(code));
+    assert.match(String(flow.statuses('library').at(-1)?.text), new RegExp(code));
     return error;
   }
   const payload = (changes: NodeMessage = {}): NodeMessage => ({ payload: MESH, filename: 'cube.stl', ...changes });
@@ -107,8 +107,8 @@ describe('nodes/library-file', () => {
       assert.deepEqual([message.topic, message.other, message.filename], ['mine', { deep: 1 }, 'cube.stl']);
       const [file] = simulator.world.libraryFiles();
       assert.deepEqual([file?.fileId, file?.fileName], [fileId, 'cube.stl']);
-      assert.ok(flow.looks('library').some(({ text }) => String(text).includes('uploading')));
-      assert.match(String(flow.looks('library').at(-1)?.text), /done\.upload/);
+      assert.ok(flow.statuses('library').some(({ text }) => String(text).includes('uploading')));
+      assert.match(String(flow.statuses('library').at(-1)?.text), /done\.upload/);
     });
 
     it('stores a toolpath as a print job', async () => {
@@ -234,7 +234,7 @@ describe('nodes/library-file', () => {
       assert.deepEqual([message.fileId, message.filename], [ids.fileId, trap]);
       assert.equal((message.raw as { file_id: string }).file_id, ids.fileId);
       assert.deepEqual(await readdir(folder), []);
-      assert.ok(flow.looks('library').some(({ text }) => String(text).includes('downloading')));
+      assert.ok(flow.statuses('library').some(({ text }) => String(text).includes('downloading')));
     });
 
     it('saves to the file of the setting', async () => {
@@ -271,7 +271,7 @@ describe('nodes/library-file', () => {
     it('comes through a token that expires in the middle', async () => {
       const ids = await uploaded('download');
       const refreshes = simulator.tokens.refreshes;
-      // The first look at the file is made with a good token; the download breaks off, and by the second look it is old.
+      // The file is first read with a good token; the download breaks off, and by the second read the token is old.
       const expire = (body: unknown) => {
         simulator.tokens.expireAccessTokens();
         return body;
@@ -373,7 +373,7 @@ describe('nodes/library-file', () => {
       await failed(payload(), 'NOT_CONFIGURED');
       await flow.post('accounts/account/sign-out');
       await deploy({}, { signIn: false });
-      assert.match(String(flow.looks('library').at(-1)?.text), /signIn/);
+      assert.match(String(flow.statuses('library').at(-1)?.text), /signIn/);
       await failed(payload(), 'NOT_SIGNED_IN');
     });
 
@@ -382,7 +382,7 @@ describe('nodes/library-file', () => {
       await deploy({}, { account });
       const message = await done(payload());
       assert.equal(message.simulated, true);
-      assert.match(String(flow.looks('library').at(-1)?.text), /simulated/);
+      assert.match(String(flow.statuses('library').at(-1)?.text), /simulated/);
     });
   });
 

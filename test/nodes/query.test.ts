@@ -76,7 +76,7 @@ describe('nodes/query', () => {
     assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
     assert.match(message, words);
     assert.equal(sent.length, 0);
-    assert.match(String(flow.looks('query').at(-1)?.text), new RegExp(code));
+    assert.match(String(flow.statuses('query').at(-1)?.text), new RegExp(code));
     return error;
   }
   const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
@@ -130,7 +130,7 @@ describe('nodes/query', () => {
         (raw as { cluster_id: string }[]).map(({ cluster_id }) => cluster_id),
         payload.map((cluster) => cluster.clusterId),
       );
-      assert.match(String(flow.looks('query').at(-1)?.text), /found/);
+      assert.match(String(flow.statuses('query').at(-1)?.text), /found/);
     });
 
     it('cluster-status', async () => {
@@ -347,7 +347,7 @@ describe('nodes/query', () => {
       await failed({}, 'NOT_CONFIGURED');
       await flow.post('accounts/account/sign-out');
       await deploy({}, { signIn: false });
-      assert.match(String(flow.looks('query').at(-1)?.text), /signIn/);
+      assert.match(String(flow.statuses('query').at(-1)?.text), /signIn/);
       await failed({}, 'NOT_SIGNED_IN');
     });
   });

@@ -71,7 +71,7 @@ describe('nodes/report-generator', () => {
   const clusterId = (number = 0) =>
     simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId)[number]?.clusterId ?? '';
   const ordered = () => simulator.requests.count('createReport');
-  const lookOf = () => flow.looks('report').at(-1);
+  const statusOf = () => flow.statuses('report').at(-1);
 
   beforeEach(async () => {
     simulator = await startSimulator({ autoApprove: true, reportDelay: 0 });
@@ -103,7 +103,7 @@ describe('nodes/report-generator', () => {
       assert.equal((message.raw as { report_id: string }).report_id, message.reportId);
       assert.equal(message.clusterId, undefined);
       assert.equal(message.simulated, undefined);
-      assert.match(lookOf()?.text as string, /doneRows/);
+      assert.match(statusOf()?.text as string, /doneRows/);
     });
 
     it('reads a table whose lines end by CR alone', async () => {
@@ -187,7 +187,7 @@ describe('nodes/report-generator', () => {
         simulator.tokens.expireAccessTokens();
         return body;
       };
-      // Once after the order, and once more between two looks at the report.
+      // Once after the order, and once more between two reads of the report.
       simulator.faults.add({ endpoint: 'createReport', transform: expire });
       simulator.faults.add({ endpoint: 'getReport', transform: expire });
       assert.equal(rowsOf(await one()).length, 2);
@@ -198,12 +198,12 @@ describe('nodes/report-generator', () => {
     it('waits for a report that takes its time', async () => {
       await deploy();
       await one();
-      const before = flow.looks('report').length;
+      const before = flow.statuses('report').length;
       simulator.world.setReports({ seconds: 0.8, rows: 1 });
       assert.equal(rowsOf(await one()).length, 1);
       assert.deepEqual(
         flow
-          .looks('report')
+          .statuses('report')
           .slice(before)
           .map(({ text }) => text?.replace(/.*status\./, '')),
         ['creating', 'waiting', 'downloading', 'doneRows'],
@@ -383,7 +383,7 @@ describe('nodes/report-generator', () => {
       const error = await failed('REPORT_FAILED', { clusterId: clusterId() });
       assert.equal(typeof error.reportId, 'string');
       assert.equal(error.clusterId, clusterId());
-      assert.match(lookOf()?.text as string, /error\.REPORT_FAILED/);
+      assert.match(statusOf()?.text as string, /error\.REPORT_FAILED/);
     });
 
     it('TIMEOUT when it takes too long', async () => {

@@ -56,7 +56,7 @@ describe('nodes/request', () => {
     assert.equal(got, code, message);
     assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
     assert.equal(sent.length, 0);
-    assert.match(String(flow.looks('request').at(-1)?.text), new RegExp(code));
+    assert.match(String(flow.statuses('request').at(-1)?.text), new RegExp(code));
     return error;
   }
   const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
@@ -102,7 +102,7 @@ describe('nodes/request', () => {
     it('tells what it does under the node', async () => {
       await deploy({ path: CLUSTERS });
       await answered({});
-      const texts = flow.looks('request').map(({ text }) => text);
+      const texts = flow.statuses('request').map(({ text }) => text);
       assert.deepEqual(texts.slice(-2), ['status.requesting', 'status.done']);
     });
 
@@ -265,7 +265,7 @@ describe('nodes/request', () => {
     const [before, old] = [performance.now(), answers];
     await deploy({ path: CLUSTERS });
     assert.ok(performance.now() - before < 3000, 'closes at once');
-    assert.deepEqual(flow.looks('request').at(-1)?.text, 'status.idle');
+    assert.deepEqual(flow.statuses('request').at(-1)?.text, 'status.idle');
     assert.equal((await answered({})).statusCode, 200);
     assert.deepEqual([old.all.length, answers.all.length], [0, 1]);
     assert.equal(simulator.requests.count('clusters'), 2, 'the request that was broken off is not repeated');

@@ -159,7 +159,7 @@ describe('nodes/upload-and-print', () => {
       await deploy({ waitFor: 'finished' }, { account: { ...flow.account } });
       const work = printed(payload());
       await progress.find(({ topic }) => topic === 'dispatched');
-      // The next look at the printer comes with the next poll; a message to a status node would make one as well.
+      // The printer is read again with the next poll; a message to a status node would make one as well.
       simulator.world.advance(3600);
       const got = result(await work);
       assert.deepEqual([got.status, got.job?.state], ['finished', 'finished']);
@@ -191,8 +191,8 @@ describe('nodes/upload-and-print', () => {
           'stage',
         ]);
       }
-      assert.ok(flow.looks('print').some(({ text }) => String(text).includes('uploading')));
-      assert.match(String(flow.looks('print').at(-1)?.text), /dispatched/);
+      assert.ok(flow.statuses('print').some(({ text }) => String(text).includes('uploading')));
+      assert.match(String(flow.statuses('print').at(-1)?.text), /dispatched/);
     });
   });
 
@@ -437,7 +437,7 @@ describe('nodes/upload-and-print', () => {
         const error = await failed(payload(), code);
         assert.deepEqual([error.statusCode, error.serviceCode, error.clusterId], [status, serviceCode, clusterId()]);
         assert.equal(simulator.world.storedJobs()[0]?.jobId, error.jobId);
-        assert.match(String(flow.looks('print').at(-1)?.text), new RegExp(code));
+        assert.match(String(flow.statuses('print').at(-1)?.text), new RegExp(code));
       });
 
     it('is told of a print that the service calls failed, and keeps the key', async () => {
@@ -580,7 +580,7 @@ describe('nodes/upload-and-print', () => {
       await flow.post('accounts/account/sign-out');
       await deploy({}, { signIn: false });
       await failed(payload(), 'NOT_SIGNED_IN');
-      assert.match(String(flow.looks('print').at(-1)?.text), /NOT_SIGNED_IN|signIn/);
+      assert.match(String(flow.statuses('print').at(-1)?.text), /NOT_SIGNED_IN|signIn/);
     });
 
     it('tells no connection as NETWORK, after trying again', async () => {

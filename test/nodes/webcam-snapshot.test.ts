@@ -61,7 +61,7 @@ describe('nodes/webcam-snapshot', () => {
     assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
     assert.ok(!message.includes(simulator.storageUrl) && !message.includes('signature'), message);
     assert.equal(sent.length, 0);
-    assert.match(String(flow.looks('camera').at(-1)?.text), new RegExp(code));
+    assert.match(String(flow.statuses('camera').at(-1)?.text), new RegExp(code));
     return error;
   }
   const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
@@ -143,7 +143,7 @@ describe('nodes/webcam-snapshot', () => {
 
     it('shows what it waits for, and then the time', async () => {
       await taken(here());
-      const shown = flow.looks('camera').map(({ text }) => String(text));
+      const shown = flow.statuses('camera').map(({ text }) => String(text));
       const stages = ['idle', 'asking', 'waiting', 'loading', 'taken'].map((stage) =>
         shown.findIndex((text) => text.includes(`status.${stage}`)),
       );
@@ -151,7 +151,7 @@ describe('nodes/webcam-snapshot', () => {
         stages.every((at, index) => at >= 0 && at > (stages[index - 1] ?? -1)),
         shown.join(', '),
       );
-      assert.deepEqual([flow.looks('camera').at(-1)?.fill, flow.looks('camera').at(-1)?.shape], ['green', 'dot']);
+      assert.deepEqual([flow.statuses('camera').at(-1)?.fill, flow.statuses('camera').at(-1)?.shape], ['green', 'dot']);
     });
 
     it('is shared by all who want it at the same time, each with its own bytes', async () => {

@@ -51,8 +51,8 @@ describe('locales', () => {
 
     it(`${type} has every text that its runtime names`, () => {
       const files = runtimeOf(join(nodes, `${type}.ts`));
-      const looks = files.flatMap((file) => all(read(file), /\bkey: '([^']+)'/g)).map((key) => `status.${key}`);
-      assert.deepEqual(missing([...scriptKeys(read(nodes, `${type}.ts`)), ...looks], type), []);
+      const statusKeys = files.flatMap((file) => all(read(file), /\bkey: '([^']+)'/g)).map((key) => `status.${key}`);
+      assert.deepEqual(missing([...scriptKeys(read(nodes, `${type}.ts`)), ...statusKeys], type), []);
     });
 
     it(`${type} explains in its help each error that it has a text for`, () => {

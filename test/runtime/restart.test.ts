@@ -17,10 +17,10 @@ const UNSEEN = 600;
 const TO_MID_PRINT = 1000;
 const TO_THE_END = 4000;
 
-/** A line of the diary: what arrived at one output, and the number of the look that it answers. */
+/** A line of the diary: what arrived at one output, and the number of the question that it answers. */
 interface Entry {
   kind: 'status' | 'event' | 'result' | 'error';
-  look?: number;
+  question?: number;
   payload: unknown;
 }
 const DIARY = 'diary.jsonl';
@@ -35,7 +35,7 @@ describe('restart of Node-RED', function () {
   let simulator: Simulator;
   let userDir: string;
   let nodeRed: RealNodeRed;
-  let looks = 0;
+  let questions = 0;
 
   beforeEach(async () => {
     simulator = await startSimulator({ autoApprove: true, printVisibleAfter: UNSEEN });
@@ -55,16 +55,16 @@ describe('restart of Node-RED', function () {
       assert.equal(simulator.world.printJob(job.uuid).status, 'finished');
 
       await start();
-      await look();
+      await ask();
       const [finished] = await told('job.finished');
       assert.equal(finished?.late, true);
       assert.equal(finished.job?.clusterJobId, job.uuid);
-      await look();
+      await ask();
       await end(nodeRed);
 
       await start();
-      await look();
-      await look();
+      await ask();
+      await ask();
       assert.equal((await told('job.finished')).length, 1);
       await assertNothingTwice();
     });
@@ -74,19 +74,19 @@ describe('restart of Node-RED', function () {
       await end(nodeRed);
 
       await start();
-      await look();
+      await ask();
       assert.deepEqual(await told('job.finished'), []);
       simulator.world.advance(TO_THE_END);
-      await look();
+      await ask();
       const [finished] = await told('job.finished');
       assert.equal(finished?.late, false);
       assert.equal(finished.job?.clusterJobId, job.uuid);
-      await look();
+      await ask();
       await end(nodeRed);
 
       await start();
-      await look();
-      await look();
+      await ask();
+      await ask();
       assert.equal((await told('job.finished')).length, 1);
       assert.equal((await told('job.started')).length, 1);
       await assertNothingTwice();
@@ -125,7 +125,7 @@ describe('restart of Node-RED', function () {
       await start({ flows: flowsFor(simulator, userDir, { watched }) });
       simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
       await press('print');
-      await until(() => looksAfterPrint() >= 2);
+      await until(() => readsAfterPrint() >= 2);
       await nodeRed.kill();
       await assertFound();
     });
@@ -149,10 +149,10 @@ describe('restart of Node-RED', function () {
   }
 
   /** A poll, and all that it tells. Before it begins, all that earlier polls told is saved. */
-  async function look(): Promise<void> {
-    const number = ++looks;
-    await press('look', [{ p: 'look', v: String(number), vt: 'num' }]);
-    await until(async () => (await diary()).some(({ look: answered }) => answered === number));
+  async function ask(): Promise<void> {
+    const number = ++questions;
+    await press('ask', [{ p: 'question', v: String(number), vt: 'num' }]);
+    await until(async () => (await diary()).some(({ question: answered }) => answered === number));
   }
 
   async function print(): Promise<PrintResult> {
@@ -165,11 +165,11 @@ describe('restart of Node-RED', function () {
 
   async function printToTheMiddle(): Promise<PrintJob> {
     await start({ flows: flowsFor(simulator, userDir) });
-    await look();
+    await ask();
     const { clusterJobId } = await print();
     simulator.world.advance(TO_MID_PRINT);
-    await look();
-    await look();
+    await ask();
+    await ask();
     const job = simulator.world.printJob(clusterJobId!);
     assert.equal(job.status, 'printing');
     assert.equal((await told('job.started')).length, 1);
@@ -195,7 +195,7 @@ describe('restart of Node-RED', function () {
   }
 
   /** Requests for the cluster's status since the print was asked for; 0 before that. */
-  function looksAfterPrint(): number {
+  function readsAfterPrint(): number {
     const endpoints = simulator.requests.list().map(({ endpoint }) => endpoint);
     const asked = endpoints.indexOf('print');
     return asked < 0 ? 0 : endpoints.slice(asked).filter((endpoint) => endpoint === 'clusterStatus').length;
@@ -235,7 +235,7 @@ describe('restart of Node-RED', function () {
   }
 });
 
-/** Buttons to look and to print; whatever comes of it goes into the diary, one line of JSON each. */
+/** Buttons to ask and to print; whatever comes of it goes into the diary, one line of JSON each. */
 function flowsFor(simulator: Simulator, userDir: string, { watched = true } = {}): object[] {
   const { clusterId } = simulator.world.cluster(1);
   const cluster = { account: 'account', cluster: clusterId, clusterType: 'str' };
@@ -245,12 +245,12 @@ function flowsFor(simulator: Simulator, userDir: string, { watched = true } = {}
     wires,
   });
   const write = (kind: Entry['kind']) => {
-    const func = `const entry = { kind: '${kind}', look: msg.look, payload: msg.error ?? msg.payload };
+    const func = `const entry = { kind: '${kind}', question: msg.question, payload: msg.error ?? msg.payload };
       return { payload: JSON.stringify(entry) };`;
     return node(kind, 'function', { func, outputs: 1 }, ['diary']);
   };
   const watch = [
-    node('look', 'inject', { props: [] }, ['watch']),
+    node('ask', 'inject', { props: [] }, ['watch']),
     node('watch', 'remote-printing-cluster-status', { ...cluster, interval: 10 }, ['status'], ['event']),
   ];
   const props = [

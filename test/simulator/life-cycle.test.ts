@@ -13,25 +13,25 @@ describe('simulator: the life of a print', () => {
   it('goes through all phases as virtual time passes, and ends in history', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     const seen: string[] = [];
-    const look = async (): Promise<Wire> => {
+    const read = async (): Promise<Wire> => {
       const { printers, print_jobs: jobs, recently_completed: history } = await bench.status();
       const job = [...jobs, ...history].find((other: Wire) => other.uuid === uuid);
       seen.push(`${job.status} ${job.state} ${job.time_elapsed}/${job.time_total} ${printers[0].status}`);
       return { job, printer: printers[0] };
     };
-    const cold = await look();
+    const cold = await read();
     bench.pass(6);
-    await look();
+    await read();
     bench.pass(95);
-    const hot = await look();
+    const hot = await read();
     bench.pass(300);
-    await look();
+    await read();
     bench.pass(300);
-    await look();
+    await read();
     bench.pass(70);
-    await look();
+    await read();
     bench.pass(300);
-    await look();
+    await read();
     assert.deepEqual(seen, [
       'sent_to_printer sending 0/600 pre_print',
       'pre_print in_progress 0/600 pre_print',

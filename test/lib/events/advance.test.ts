@@ -186,7 +186,7 @@ describe('advance: ends', () => {
     ['aborted', 'job.aborted'],
   ];
   for (const [status, type] of ends) {
-    it(`${status} in the queue, in the history or in the own record is ${type}, alone for a job that waited`, () => {
+    it(`${status} in the queue, in the history or in its record is ${type}, alone for a job that waited`, () => {
       for (const [wire, answers] of [
         [jobs(job('a', status)), {}],
         [past(job('a', status)), {}],
@@ -256,7 +256,7 @@ describe('advance: ends', () => {
       assert.deepEqual(story.asked, []);
     });
 
-    it('then by its own record', () => {
+    it('then by its record', () => {
       const story = printing();
       assert.deepEqual(story.poll(cleanup(99), { a: own(job('a', 'aborted')) }), ['job.aborted a']);
       assert.deepEqual(story.asked, ['a']);
@@ -339,14 +339,14 @@ describe('advance: ends', () => {
       assert.deepEqual(story.poll(answer(), gone), ['job.ended a']);
     });
 
-    it('goes on where its own record is active', () => {
+    it('goes on where its record is active', () => {
       const story = vanished();
       assert.deepEqual(story.poll(answer(), { a: own(job('a', 'printing', { state: 'in_progress' })) }), []);
       assert.deepEqual(story.poll(answer(), { a: own(job('a', 'a_new_word', { state: 'in_progress' })) }), []);
       assert.deepEqual(story.poll(jobs(job('a', 'paused'))), ['job.paused a']);
     });
 
-    it('has ended somehow where its own record does not say how', () => {
+    it('has ended somehow where its record does not say how', () => {
       for (const record of [
         job('a', 'printing', { state: 'history' }),
         job('a', 'queued', { state: 'deleted' }),
@@ -377,7 +377,7 @@ describe('advance: ends', () => {
     assert.deepEqual(story.poll(answer()), []);
   });
 
-  it('has ended where its own record was deleted, though it still bears an active state', () => {
+  it('has ended where its record was deleted, though it still bears an active state', () => {
     const story = begun(jobs(job('a', 'queued')));
     const deleted = own(job('a', 'queued', { state: 'waiting', deleted_at: minute(2) }));
     assert.deepEqual(story.poll(answer(), { a: deleted }), ['job.ended a']);

@@ -56,7 +56,7 @@ export class Story {
 
   constructor(readonly milestones: readonly number[] = [25, 50, 75]) {}
 
-  /** The events of the next poll. `answers` are the own records that it can read, all others are unanswered. */
+  /** The events of the next poll. `answers` are the records that it can read, all others are unanswered. */
   events(wire: Wire, answers: Record<string, JobAnswer> = {}, late = false): PrintEvent[] {
     const seen = observation(wire, this.#time++);
     this.asked = openQuestions(this.checkpoint, seen);

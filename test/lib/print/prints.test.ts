@@ -75,13 +75,13 @@ describe('print/prints', function () {
     assert.ok(result);
     return result;
   };
-  /** The answer gets lost, and so do all looks at the cluster after it. */
+  /** The answer gets lost, and so do all reads of the cluster after it. */
   function loseSight(when: 'before' | 'after'): void {
     simulator.faults.add({ endpoint: 'print', when, reset: true });
     simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: 'always', status: 503 });
   }
 
-  it('settles a key by any later poll that sees the print, and then looks no more', async () => {
+  it('settles a key by any later poll that sees the print, and then reads no more', async () => {
     loseSight('after');
     assert.equal((await run({ printKey: 'k' })).error?.code, 'PRINT_OUTCOME_UNKNOWN');
     simulator.faults.clear();
@@ -96,11 +96,11 @@ describe('print/prints', function () {
     await time.until(watch.ask(() => undefined));
     await time.settled();
     watch.close();
-    const looks = simulator.requests.count('clusterStatus');
+    const reads = simulator.requests.count('clusterStatus');
     const repeat = first(await run({ printKey: 'k' }));
     assert.deepEqual([repeat.duplicate, repeat.printed, repeat.jobName], [true, true, 'part.gcode']);
     assert.equal(repeat.clusterJobId, simulator.world.cluster(1).queue[0]?.uuid);
-    assert.equal(simulator.requests.count('clusterStatus'), looks);
+    assert.equal(simulator.requests.count('clusterStatus'), reads);
     assert.equal(prints(), 1);
   });
 

@@ -9,11 +9,11 @@ describe('nodes/shared/status', () => {
   beforeEach(() => {
     shown = [];
     const RED = { _: (key: string, values: object) => [key, ...Object.values(values ?? {})].join(' ') };
-    const node = { status: (look: NodeStatus) => shown.push(look) };
+    const node = { status: (status: NodeStatus) => shown.push(status) };
     line = new StatusLine(RED as unknown as NodeAPI, node as unknown as Node);
   });
 
-  it('shows a look once, until it changes', () => {
+  it('shows a status once, until it changes', () => {
     line.show(IDLE);
     line.show(IDLE);
     line.show({ fill: 'blue', shape: 'dot', key: 'printing', values: { percent: '10' } });
