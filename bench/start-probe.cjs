@@ -30,7 +30,7 @@ function tell() {
 }
 
 /** The pack, and what it depends on; Node-RED itself needs none of that. */
-const ours = /node_modules.(@remote-printing|csv-parse|oauth4webapi|undici|write-file-atomic|signal-exit)./;
+const ours = /node_modules.(@remote-printing|csv-parse|oauth4webapi|undici|write-file-atomic|signal-exit)\W.*\.c?js$/;
 
 const rest = () => setTimeout(tell, REST);
 events.once('flows:started', () => {

@@ -2,29 +2,28 @@ import type { Service } from './account/service';
 import type { AccountSettings } from './account/settings';
 import { settingsSummary } from './account/settings-summary';
 import { SignedInService } from './account/signed-in-service';
-import { JobControl } from './control/job-control';
+import type { JobControl } from './control/job-control';
 import { Http } from './http/http';
-import { Library } from './library/library';
-import { Snapshots } from './picture/snapshots';
-import { ClusterPrint } from './print/cluster-print';
-import { Dispatcher } from './print/dispatcher';
+import type { Library } from './library/library';
+import type { Snapshots } from './picture/snapshots';
+import type { Dispatcher } from './print/dispatcher';
 import { Listings } from './print/listings';
 import { OpenOutcomes } from './print/open-outcomes';
-import { Prints } from './print/prints';
-import { Choices } from './query/choices';
-import { Queries } from './query/queries';
-import { Reports } from './report/reports';
-import { Requests } from './request/requests';
+import type { Prints } from './print/prints';
+import type { Choices } from './query/choices';
+import type { Queries } from './query/queries';
+import type { Reports } from './report/reports';
+import type { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
 import { StaticToken } from './sign-in/static-token';
 import { TokenEndpoint } from './sign-in/token-endpoint';
 import { Tokens } from './sign-in/tokens';
-import type { Scope } from './state/scope';
+import type { CurrentScope, Scope } from './state/scope';
 import type { StateStore } from './state/store';
 import { sleep, type Clock } from './time/clock';
 import { closed } from './time/deadline';
-import { Uploads } from './upload/uploads';
+import type { Uploads } from './upload/uploads';
 import type { WatchMemory } from './watch/watch-memory';
 import { Watcher } from './watch/watcher';
 import { logReport, type Log } from './watch/watcher-log';
@@ -54,27 +53,33 @@ export class Client {
   readonly service: Service;
   readonly credentials: Credentials;
   readonly watcher: Watcher;
-  readonly prints: Prints;
-  readonly snapshots: Snapshots;
-  readonly jobControl: JobControl;
-  readonly reports: Reports;
-  readonly requests: Requests;
-  readonly library: Library;
-  readonly queries: Queries;
-  readonly choices: Choices;
   readonly #settings: AccountSettings;
   readonly #http: Http;
-  readonly #uploads: Uploads;
+  readonly #store: StateStore;
   readonly #calls: SignedInService;
-  readonly #dispatcher: Dispatcher;
+  readonly #scope: CurrentScope;
+  readonly #warn: (sentence: string) => void;
+  readonly #listings: Listings;
   readonly #openOutcomes: OpenOutcomes;
   readonly #closing = new AbortController();
+  // Made, and their modules loaded, when a node of the flow first asks for them.
+  #requests: Requests | undefined;
+  #uploads: Uploads | undefined;
+  #dispatcher: Dispatcher | undefined;
+  #prints: Prints | undefined;
+  #snapshots: Snapshots | undefined;
+  #jobControl: JobControl | undefined;
+  #reports: Reports | undefined;
+  #library: Library | undefined;
+  #queries: Queries | undefined;
+  #choices: Choices | undefined;
 
   constructor({ accountId, settings, store, clock, log, simulated = false, memory, http = new Http() }: ClientOptions) {
     this.simulated = simulated;
     this.clock = clock;
     this.#settings = settings;
     this.#http = http;
+    this.#store = store;
     const { signIn } = settings;
     this.credentials =
       'apiToken' in signIn
@@ -92,17 +97,14 @@ export class Client {
     });
     this.#calls = new SignedInService({ settings, http, clock, credentials: this.credentials });
     this.service = this.#calls;
-    this.requests = new Requests(this.#calls, settings);
     const { service } = this;
     const scope = async (): Promise<Scope> => {
       await this.credentials.ready();
       const workspace = this.credentials.info().organizationId ?? settings.organizationId;
       return [accountId, simulated ? 'simulated' : settings.apiUrl, workspace];
     };
-    const warn = (sentence: string) => log.warn(sentence);
-    const origin = settings.origin || undefined;
-    const uploads = new Uploads({ service, http, store, clock, scope, ...(origin ? { origin } : {}) });
-    this.#uploads = uploads;
+    this.#scope = scope;
+    this.#warn = (sentence) => log.warn(sentence);
     this.watcher = new Watcher({
       service,
       store,
@@ -113,30 +115,95 @@ export class Client {
       report: (event) => logReport(log, event),
       ...(simulated ? { followInterval: 10 } : {}),
     });
-    const { watcher, credentials } = this;
-    const listings = new Listings(service);
-    this.#dispatcher = new Dispatcher({ service, listings, clock, warn });
-    const dispatcher = this.#dispatcher;
+    this.#listings = new Listings(service);
     this.#openOutcomes = new OpenOutcomes({
-      watcher,
-      signIn: credentials,
+      watcher: this.watcher,
+      signIn: this.credentials,
       store,
       scope,
       clock,
-      listings,
-      dispatcher,
-      warn,
+      listings: this.#listings,
+      dispatcher: () => this.#dispatches(),
+      warn: this.#warn,
     });
-    const clusterPrint = new ClusterPrint({ service, dispatcher, openOutcomes: this.#openOutcomes });
-    this.prints = new Prints({ uploads, clusterPrint, watcher, store, scope, warn });
-    const { clusterList } = watcher;
-    this.snapshots = new Snapshots({ service, http, clock, clusterList });
-    this.jobControl = new JobControl({ service });
-    this.reports = new Reports({ service, http, store, clock, scope });
-    this.library = new Library({ service, http, clock, origin });
-    const { overrides } = settings.paths;
-    this.queries = new Queries({ service, clock, clusterList, overrides });
-    this.choices = new Choices({ service, clock, overrides, closing: this.#closing.signal });
+  }
+
+  get requests(): Requests {
+    const { Requests } = require('./request/requests') as typeof import('./request/requests');
+    return (this.#requests ??= new Requests(this.#calls, this.#settings));
+  }
+
+  get prints(): Prints {
+    if (this.#prints) return this.#prints;
+    const { ClusterPrint } = require('./print/cluster-print') as typeof import('./print/cluster-print');
+    const { Prints } = require('./print/prints') as typeof import('./print/prints');
+    const { Uploads } = require('./upload/uploads') as typeof import('./upload/uploads');
+    const { service, clock, watcher } = this;
+    const parts = { service, http: this.#http, store: this.#store, clock, scope: this.#scope, warn: this.#warn };
+    const { origin } = this.#settings;
+    const uploads = (this.#uploads = new Uploads({ ...parts, ...(origin && { origin }) }));
+    const openOutcomes = this.#openOutcomes;
+    const clusterPrint = new ClusterPrint({ service, dispatcher: this.#dispatches(), openOutcomes });
+    return (this.#prints = new Prints({ ...parts, uploads, clusterPrint, watcher }));
+  }
+
+  get snapshots(): Snapshots {
+    const { Snapshots } = require('./picture/snapshots') as typeof import('./picture/snapshots');
+    const { service, clock, watcher } = this;
+    return (this.#snapshots ??= new Snapshots({ service, http: this.#http, clock, clusterList: watcher.clusterList }));
+  }
+
+  get jobControl(): JobControl {
+    const { JobControl } = require('./control/job-control') as typeof import('./control/job-control');
+    return (this.#jobControl ??= new JobControl({ service: this.service }));
+  }
+
+  get reports(): Reports {
+    const { Reports } = require('./report/reports') as typeof import('./report/reports');
+    const { service, clock } = this;
+    return (this.#reports ??= new Reports({
+      service,
+      http: this.#http,
+      store: this.#store,
+      clock,
+      scope: this.#scope,
+    }));
+  }
+
+  get library(): Library {
+    const { Library } = require('./library/library') as typeof import('./library/library');
+    const { service, clock } = this;
+    return (this.#library ??= new Library({
+      service,
+      http: this.#http,
+      clock,
+      origin: this.#settings.origin || undefined,
+    }));
+  }
+
+  get queries(): Queries {
+    const { Queries } = require('./query/queries') as typeof import('./query/queries');
+    const { service, clock, watcher } = this;
+    const { overrides } = this.#settings.paths;
+    return (this.#queries ??= new Queries({ service, clock, clusterList: watcher.clusterList, overrides }));
+  }
+
+  get choices(): Choices {
+    const { Choices } = require('./query/choices') as typeof import('./query/choices');
+    const { service, clock } = this;
+    const { overrides } = this.#settings.paths;
+    return (this.#choices ??= new Choices({ service, clock, overrides, closing: this.#closing.signal }));
+  }
+
+  /** Of prints, and of what an earlier runtime left open. */
+  #dispatches(): Dispatcher {
+    const { Dispatcher } = require('./print/dispatcher') as typeof import('./print/dispatcher');
+    return (this.#dispatcher ??= new Dispatcher({
+      service: this.service,
+      listings: this.#listings,
+      clock: this.clock,
+      warn: this.#warn,
+    }));
   }
 
   /** Figures for a problem report; no secrets, ids shortened. */
@@ -156,9 +223,9 @@ export class Client {
     const settled = Promise.all([
       this.watcher.close(),
       this.credentials.close(),
-      this.#dispatcher.settled(),
-      this.reports.settled(),
-      this.#uploads.settled(),
+      this.#dispatcher?.settled(),
+      this.#reports?.settled(),
+      this.#uploads?.settled(),
     ]);
     // What fails here was told where it belongs.
     await Promise.race([settled, sleep(this.clock, GRACE, over.signal)]).catch(() => undefined);

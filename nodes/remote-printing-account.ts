@@ -1,73 +1,18 @@
-import type { Node, NodeAPI, NodeDef } from 'node-red';
-import { readSettings, type AccountConfig } from '../lib/account/settings';
-import { Client } from '../lib/client';
-import { asPrintingError } from '../lib/service/errors';
-import { grantKey } from '../lib/sign-in/grant';
-import { WatchMemory } from '../lib/watch/watch-memory';
-import { isInFlows, type AccountNode } from './shared/account-link';
+import type { Node, NodeAPI } from 'node-red';
+import type { AccountNode } from './shared/account-link';
 import { addAdminEndpoints } from './shared/admin';
-import { runtimeOf } from './shared/runtime';
-import { openSimulated, type SimulatedService } from './shared/simulated-service';
-
-interface Credentials {
-  clientId?: string;
-  clientSecret?: string;
-  apiToken?: string;
-}
-
-type Definition = NodeDef & AccountConfig & { service?: string };
+import type { Credentials, Definition } from './types/account';
 
 module.exports = (RED: NodeAPI): void => {
   addAdminEndpoints(RED);
 
-  function Account(this: AccountNode & Node<Credentials>, definition: Definition): void {
-    RED.nodes.createNode(this, definition);
-    // In a subflow's copy the account is the template's: that is the id that the editor signs in.
-    const accountId = (this as { _alias?: string })._alias ?? this.id;
-    const runtime = runtimeOf(RED);
-    const log = { warn: (sentence: string) => this.warn(sentence), info: (sentence: string) => this.log(sentence) };
-    const memory = runtime.watching.get(accountId) ?? new WatchMemory();
-    runtime.watching.set(accountId, memory);
-    const shared = { accountId, store: runtime.store, clock: runtime.clock, log, memory };
-    let simulated: SimulatedService | undefined;
-
-    const open = async (): Promise<Client> => {
-      if (definition.service !== 'simulator')
-        return new Client({ ...shared, settings: readSettings({ ...definition, ...this.credentials }) });
-      simulated = await openSimulated(runtime, accountId);
-      return new Client({ ...shared, settings: simulated.settings, simulated: true });
-    };
-    const leave = runtime.upkeep.use();
-    const opening = open();
-    opening.catch((error: unknown) => this.warn(asPrintingError(error).message));
-    this.client = () => opening;
-    this.accountId = accountId;
-    this.config = () => ({ ...definition, ...this.credentials });
-    runtime.accounts.add(this);
-
-    this.on('close', (removed: boolean, done: () => void) => {
-      runtime.accounts.delete(this);
-      opening
-        .then((client) => client.close())
-        .catch(() => undefined)
-        .then(() => simulated?.close())
-        .catch(() => undefined)
-        // Nobody can use what a deleted account was granted.
-        .then(() =>
-          removed && !isInFlows(RED, accountId)
-            ? runtime.store.delete(grantKey(accountId), { insist: true })
-            : undefined,
-        )
-        .catch(() => undefined)
-        .then(leave)
-        .catch(() => undefined)
-        .finally(done);
-    });
-  }
-
   RED.nodes.registerType<AccountNode & Node<Credentials>, Definition, object, Credentials>(
     'remote-printing-account',
-    Account,
+    function (definition) {
+      // Loaded with the first node of the type: what no flow uses costs nothing.
+      const { Account } = require('./types/account') as typeof import('./types/account');
+      Account.call(this, RED, definition);
+    },
     {
       credentials: { clientId: { type: 'text' }, clientSecret: { type: 'password' }, apiToken: { type: 'password' } },
     },

@@ -1,63 +1,9 @@
 import type { Node, NodeAPI, NodeDef } from 'node-red';
-import { jobData } from '../lib/control/job-data';
-import { PrintingError } from '../lib/service/errors';
-import { record } from '../lib/service/wire';
-import { amount, readText } from './shared/inputs';
-import { workNode } from './shared/work-node';
-
-interface Definition extends NodeDef {
-  account?: string;
-  cluster?: string;
-  clusterType?: string;
-  job?: string;
-  jobType?: string;
-  action?: string;
-  timeout?: number | string;
-}
-
-/** Seconds. */
-const DEFAULT_TIMEOUT = 60;
-/** Letters of an action's name in a status. */
-const LONGEST_SHOWN = 15;
 
 module.exports = (RED: NodeAPI): void => {
-  function JobControlNode(this: Node, definition: Definition): void {
-    RED.nodes.createNode(this, definition);
-    const cluster = { value: definition.cluster, type: definition.clusterType };
-    const job = { value: definition.job, type: definition.jobType };
-    const { action: chosen = 'pause' } = definition;
-    const byMessage = chosen === 'msg.action';
-    // A setting that somebody made and that gives nothing is a mistake, not the wish to act on whatever is printing.
-    const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
-
-    const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
-    workNode(RED, this, { account: definition.account, timeout }, async (msg, send, { client, deadline, show }) => {
-      const action = byMessage ? await readText(RED, this, BLANK, msg, 'action') : chosen;
-      const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
-      const clusterJobId = await readText(RED, this, job, msg, 'clusterJobId');
-      if (action === undefined) throw missing('No action is named: choose one in the node or set msg.action.');
-      if (clusterId === undefined) throw missing('No printer is named: choose one in the node or set msg.clusterId.');
-      if (clusterJobId === undefined && !jobMayBeMissing)
-        throw missing('The print job that the node names is empty: a blank setting means the one that is printing.');
-      const { quantity, position } = msg;
-      const data = byMessage && !Buffer.isBuffer(msg.payload) ? (record(msg.payload) ?? {}) : {};
-      const values = { action: action.slice(0, LONGEST_SHOWN) };
-
-      const { ids, raw, ...payload } = await client.jobControl.run({
-        clusterId,
-        clusterJobId,
-        action,
-        data: jobData(action, { quantity, position, data }),
-        deadline,
-        onStage: (stage) => show({ fill: 'blue', shape: 'dot', key: stage, values }),
-      });
-      show({ fill: 'green', shape: 'dot', key: 'done', values });
-      send(Object.assign(msg, ids, { payload, raw }, client.simulated && { simulated: true }));
-    });
-  }
-
-  RED.nodes.registerType('remote-printing-job-control', JobControlNode);
+  RED.nodes.registerType('remote-printing-job-control', function (this: Node, definition: NodeDef) {
+    // Loaded with the first node of the type: what no flow uses costs nothing.
+    const { JobControlNode } = require('./types/job-control') as typeof import('./types/job-control');
+    JobControlNode.call(this, RED, definition);
+  });
 };
-
-const BLANK = { value: '', type: 'str' };
-const missing = (sentence: string) => new PrintingError('INVALID_INPUT', sentence);

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
-import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
-import { PrintingError } from '../service/errors';
+import type { Agent, Dispatcher } from 'undici';
+import { PrintingError, withOutcome } from '../service/errors';
+import { closed } from '../time/deadline';
 import { networkError } from './network-error';
 import { proxiesOf } from './proxies';
 
@@ -33,27 +34,33 @@ const LONGEST_TEXT = 64 * 1024 * 1024;
  * Failures are PrintingErrors of code NETWORK, or the signal's own reason; their `outcome` says whether the request left.
  */
 export class Http {
-  readonly #dispatcher: Dispatcher;
+  readonly #given: Dispatcher | undefined;
+  #line: Line | undefined;
+  #closed = false;
 
-  constructor(dispatcher: Dispatcher = systemDispatcher()) {
-    this.#dispatcher = dispatcher.compose(markBegun);
+  /** Without a dispatcher undici is loaded, and connections as the system wants them are made, with the first request. */
+  constructor(dispatcher?: Dispatcher) {
+    this.#given = dispatcher;
   }
 
   async send({ method, url, headers, body, signal, quiet = QUIET }: HttpRequest): Promise<HttpAnswer> {
     const attempt: Attempt = { begun: false, signal };
     try {
       signal?.throwIfAborted();
+      const { dispatcher, request } = this.#open();
+      const { origin, pathname, search } = new URL(url);
       const options = {
+        origin,
+        path: pathname + search,
         method,
         headers: headers ?? {},
         body: body ?? null,
         signal: signal ?? null,
-        dispatcher: this.#dispatcher,
         headersTimeout: quiet,
         bodyTimeout: quiet,
         [ATTEMPT]: attempt,
       };
-      const answer = await orAborted(request(url, options), attempt);
+      const answer = await orAborted(request(dispatcher, options), attempt);
       return { status: answer.statusCode, headers: flatten(answer.headers), body: answer.body };
     } catch (error) {
       throw networkError(error, attempt.begun ? 'unknown' : 'not-sent', signal);
@@ -81,7 +88,14 @@ export class Http {
 
   /** Ends every connection; requests under way are broken off. */
   async close(): Promise<void> {
-    await this.#dispatcher.destroy();
+    this.#closed = true;
+    await (this.#line?.dispatcher ?? this.#given)?.destroy();
+  }
+
+  #open(): Line {
+    if (this.#closed) throw withOutcome(closed(), 'not-sent');
+    this.#line ??= lineOver(this.#given);
+    return this.#line;
   }
 }
 
@@ -125,11 +139,44 @@ function onBegin(handler: Dispatcher.DispatchHandler, begun: () => void): void {
   }
 }
 
+type Request = (dispatcher: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
+
+type OverDispatcher = (this: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
+
+/** What makes connections, and the request over them. */
+interface Line {
+  dispatcher: Dispatcher;
+  request: Request;
+}
+
+/**
+ * undici as a whole takes longer to load than the pack itself: what a request needs is taken from within it, and from the
+ * whole where a later version keeps it elsewhere (ADR 7).
+ */
+function undici(): { Agent: typeof Agent; request: Request } {
+  try {
+    const Agent = require('undici/lib/dispatcher/agent.js') as typeof import('undici').Agent;
+    const request = require('undici/lib/api/api-request.js') as OverDispatcher;
+    return { Agent, request: (dispatcher, options) => request.call(dispatcher, options) };
+  } catch {
+    const { Agent } = require('undici') as typeof import('undici');
+    return { Agent, request: (dispatcher, options) => dispatcher.request(options) };
+  }
+}
+
+function lineOver(given: Dispatcher | undefined): Line {
+  const { Agent, request } = undici();
+  const dispatcher = given ?? systemDispatcher(Agent);
+  return { dispatcher: dispatcher.compose(markBegun), request };
+}
+
 /** Connections as Node-RED's own nodes make them: through HTTP_PROXY and its kin where the environment names one. */
-function systemDispatcher(): Dispatcher {
+function systemDispatcher(Direct: typeof Agent): Dispatcher {
   const options = { connect: { timeout: CONNECT }, connections: 64 };
   const proxies = proxiesOf(process.env);
-  return proxies ? new EnvHttpProxyAgent({ ...options, ...proxies }) : new Agent(options);
+  if (!proxies) return new Direct(options);
+  const { EnvHttpProxyAgent } = require('undici') as typeof import('undici');
+  return new EnvHttpProxyAgent({ ...options, ...proxies });
 }
 
 function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {

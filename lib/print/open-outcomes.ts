@@ -89,7 +89,7 @@ export class OpenOutcomes {
     const settle = async () => {
       const keys = (await held.ledger.open()).filter((key) => key.clusterId === clusterId);
       const settled = await Promise.all(
-        keys.map((key) => this.#deps.dispatcher.settle(held.ledger, key, listing, this.#deadline)),
+        keys.map((key) => this.#deps.dispatcher().settle(held.ledger, key, listing, this.#deadline)),
       );
       if (settled.includes('hopeless')) this.#deps.warn(hopeless(clusterId));
       if (held.more || settled.includes('open') || this.#held.get(clusterId) !== held) return;
@@ -110,7 +110,8 @@ interface OpenOutcomesDeps {
   scope: CurrentScope;
   clock: Clock;
   listings: Listings;
-  dispatcher: Dispatcher;
+  /** Made where an outcome is open. */
+  dispatcher: () => Dispatcher;
   /** For the log. */
   warn: (sentence: string) => void;
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
@@ -131,6 +130,8 @@ export class FileStore implements StateStore {
     };
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      // Loaded with the first write.
+      const writeFileAtomic = require('write-file-atomic') as typeof import('write-file-atomic');
       await writeFileAtomic(path, JSON.stringify(found), { mode: 0o600, fsync: true });
       await flushFolder(dirname(path));
     } catch (cause) {

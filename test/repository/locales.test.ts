@@ -27,11 +27,11 @@ const formKeys = (html: string) =>
 const scriptKeys = (script: string) => all(script, /\b_\(\s*'([^']+)'/g);
 const missing = (keys: string[], type: string) => keys.filter((key) => !catalogues.get(type)?.includes(key));
 
-/** A node's module and what it takes from nodes/shared/, by way of each other too. */
+/** A node's module and what it takes from nodes/, by way of each other too. */
 function runtimeOf(file: string, found = new Set<string>()): string[] {
   if (!found.has(file)) {
     found.add(file);
-    const imports = all(read(file), /from '(\.\.?\/[^']+)'/g).map((path) => join(dirname(file), path));
+    const imports = all(read(file), /(?:from |require\()'(\.\.?\/[^']+)'/g).map((path) => join(dirname(file), path));
     for (const path of imports) {
       const module = [`${path}.ts`, join(path, 'index.ts')].find((one) => existsSync(one));
       if (module?.startsWith(nodes)) runtimeOf(module, found);
@@ -50,9 +50,11 @@ describe('locales', () => {
     });
 
     it(`${type} has every text that its runtime names`, () => {
+      const own = join(nodes, 'types', `${type.replace('remote-printing-', '')}.ts`);
       const files = runtimeOf(join(nodes, `${type}.ts`));
+      assert.ok(files.includes(own));
       const statusKeys = files.flatMap((file) => all(read(file), /\bkey: '([^']+)'/g)).map((key) => `status.${key}`);
-      assert.deepEqual(missing([...scriptKeys(read(nodes, `${type}.ts`)), ...statusKeys], type), []);
+      assert.deepEqual(missing([...scriptKeys(read(own)), ...statusKeys], type), []);
     });
 
     it(`${type} explains in its help each error that it has a text for`, () => {

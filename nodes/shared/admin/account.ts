@@ -4,13 +4,11 @@ import type { Client } from '../../../lib/client';
 import { PrintingError } from '../../../lib/service/errors';
 import { version } from '../version';
 import { knownAccount } from './accounts';
-import { handle, idOf, ROOT } from './handle';
+import { handle, idOf } from './handle';
 import { stateOf } from './state';
 
 /** The endpoints that tell of an account (reference 5). */
-export function addAccountEndpoints(RED: NodeAPI): void {
-  const canRead = RED.auth.needsPermission('remote-printing.read');
-
+export function accountEndpoints(RED: NodeAPI) {
   const client = async (request: Request): Promise<Client> => {
     const [node] = knownAccount(RED, idOf(request)).running;
     if (node) return node.client();
@@ -18,16 +16,10 @@ export function addAccountEndpoints(RED: NodeAPI): void {
     throw new PrintingError('NOT_CONFIGURED', sentence);
   };
 
-  RED.httpAdmin.get(
-    `${ROOT}/accounts/:id`,
-    canRead,
-    handle((request) => stateOf(RED, idOf(request))),
-  );
+  return {
+    state: handle((request) => stateOf(RED, idOf(request))),
 
-  RED.httpAdmin.get(
-    `${ROOT}/accounts/:id/clusters`,
-    canRead,
-    handle(async (request) => {
+    clusters: handle(async (request) => {
       const clusters = await (await client(request)).choices.clusters();
       return clusters.map(({ clusterId, name, model, online, printers }) => ({
         clusterId,
@@ -37,18 +29,10 @@ export function addAccountEndpoints(RED: NodeAPI): void {
         printers: printers.map(({ printerId, name }) => ({ printerId, name })),
       }));
     }),
-  );
 
-  RED.httpAdmin.get(
-    `${ROOT}/accounts/:id/workspaces`,
-    canRead,
-    handle(async (request) => (await client(request)).choices.workspaces()),
-  );
+    workspaces: handle(async (request) => (await client(request)).choices.workspaces()),
 
-  RED.httpAdmin.get(
-    `${ROOT}/accounts/:id/diagnostics`,
-    canRead,
-    handle(async (request) => {
+    diagnostics: handle(async (request) => {
       const asked = await client(request);
       return {
         versions: {
@@ -60,5 +44,5 @@ export function addAccountEndpoints(RED: NodeAPI): void {
         ...asked.diagnostics(),
       };
     }),
-  );
+  };
 }

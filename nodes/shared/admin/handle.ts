@@ -2,9 +2,6 @@ import type { Request, Response } from 'express';
 import { asPrintingError } from '../../../lib/service/errors';
 import { UnknownAccount } from './accounts';
 
-/** Below the editor's admin root (reference 5). */
-export const ROOT = '/remote-printing';
-
 export const idOf = (request: Request): string => String(request.params.id);
 
 /** Answers what `work` gives as JSON; 404 for an unknown account, 400 for anything else that goes wrong. */

@@ -1,9 +1,62 @@
+import type { RequestHandler } from 'express';
 import type { NodeAPI } from 'node-red';
-import { addAccountEndpoints } from './account';
-import { addSignInEndpoints } from './sign-in';
 
-/** The endpoints of reference 5, under the editor's admin root. Registered once, whatever accounts there are. */
+/** Below the editor's admin root (reference 5). */
+const ROOT = '/remote-printing';
+
+/**
+ * The endpoints of reference 5, under the editor's admin root. Registered once, whatever accounts there are; what answers
+ * is loaded with the first request.
+ */
 export function addAdminEndpoints(RED: NodeAPI): void {
-  addAccountEndpoints(RED);
-  addSignInEndpoints(RED);
+  const canRead = RED.auth.needsPermission('remote-printing.read');
+  const canWrite = RED.auth.needsPermission('remote-printing.write');
+  const about = () => (require('./account') as typeof import('./account')).accountEndpoints(RED);
+  const signIn = () => (require('./sign-in') as typeof import('./sign-in')).signInEndpoints(RED);
+  const on =
+    (endpoint: () => RequestHandler): RequestHandler =>
+    (request, response, next) =>
+      endpoint()(request, response, next);
+
+  RED.httpAdmin.get(
+    `${ROOT}/accounts/:id`,
+    canRead,
+    on(() => about().state),
+  );
+  RED.httpAdmin.get(
+    `${ROOT}/accounts/:id/clusters`,
+    canRead,
+    on(() => about().clusters),
+  );
+  RED.httpAdmin.get(
+    `${ROOT}/accounts/:id/workspaces`,
+    canRead,
+    on(() => about().workspaces),
+  );
+  RED.httpAdmin.get(
+    `${ROOT}/accounts/:id/diagnostics`,
+    canRead,
+    on(() => about().diagnostics),
+  );
+
+  RED.httpAdmin.post(
+    `${ROOT}/accounts/:id/sign-in`,
+    canWrite,
+    on(() => signIn().begin),
+  );
+  // The browser comes back from the service without the editor's token: the one-time state is what lets it in.
+  RED.httpAdmin.get(
+    `${ROOT}/callback`,
+    on(() => signIn().callback),
+  );
+  RED.httpAdmin.post(
+    `${ROOT}/accounts/:id/sign-in/complete`,
+    canWrite,
+    on(() => signIn().complete),
+  );
+  RED.httpAdmin.post(
+    `${ROOT}/accounts/:id/sign-out`,
+    canWrite,
+    on(() => signIn().signOut),
+  );
 }

@@ -7,20 +7,27 @@ import { grantKey, type SignInSettings } from '../../../lib/sign-in/grant';
 import { callbackPage } from '../callback-page';
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount } from './accounts';
-import { handle, idOf, ROOT } from './handle';
+import { handle, idOf } from './handle';
 import { stateOf } from './state';
 import { signInConfig } from './typed-settings';
 
 /** The endpoints that begin, end and forget sign-ins (reference 5). */
-export function addSignInEndpoints(RED: NodeAPI): void {
+export function signInEndpoints(RED: NodeAPI) {
   const runtime = () => runtimeOf(RED);
-  const canWrite = RED.auth.needsPermission('remote-printing.write');
   const publish = (id: string, state: string) => RED.comms.publish(`remote-printing/accounts/${id}`, { state }, false);
 
-  RED.httpAdmin.post(
-    `${ROOT}/accounts/:id/sign-in`,
-    canWrite,
-    handle(async (request) => {
+  const finish = async (query: URLSearchParams, id?: string) => {
+    const accountId = await runtime().authorization.complete(query, id);
+    // What runs takes the new sign-in over at once; one with unfinished settings will after its deploy.
+    for (const node of deployedAccount(RED, accountId)?.running ?? []) {
+      const client = await node.client().catch(() => undefined);
+      await client?.credentials.reload();
+    }
+    publish(accountId, 'signed-in');
+  };
+
+  return {
+    begin: handle(async (request) => {
       const id = idOf(request);
       const typed = record(request.body) ?? {};
       const deployed = deployedAccount(RED, id);
@@ -38,36 +45,21 @@ export function addSignInEndpoints(RED: NodeAPI): void {
       });
       return { authorizeUrl, redirectUri };
     }),
-  );
 
-  const finish = async (query: URLSearchParams, id?: string) => {
-    const accountId = await runtime().authorization.complete(query, id);
-    // What runs takes the new sign-in over at once; one with unfinished settings will after its deploy.
-    for (const node of deployedAccount(RED, accountId)?.running ?? []) {
-      const client = await node.client().catch(() => undefined);
-      await client?.credentials.reload();
-    }
-    publish(accountId, 'signed-in');
-  };
+    callback: (request: Request, response: Response): void => {
+      response.set(callbackPage.headers);
+      // Some browsers look with HEAD first (wire facts 3); that must not use the state up.
+      if (request.method === 'HEAD') {
+        response.status(200).end();
+        return;
+      }
+      finish(new URL(request.originalUrl, 'http://localhost').searchParams).then(
+        () => response.status(200).send(callbackPage.done()),
+        (thrown: unknown) => response.status(400).send(callbackPage.failed(asPrintingError(thrown).message)),
+      );
+    },
 
-  // The browser comes back from the service without the editor's token: the one-time state is what lets it in.
-  RED.httpAdmin.get(`${ROOT}/callback`, (request: Request, response: Response) => {
-    response.set(callbackPage.headers);
-    // Some browsers look with HEAD first (wire facts 3); that must not use the state up.
-    if (request.method === 'HEAD') {
-      response.status(200).end();
-      return;
-    }
-    finish(new URL(request.originalUrl, 'http://localhost').searchParams).then(
-      () => response.status(200).send(callbackPage.done()),
-      (thrown: unknown) => response.status(400).send(callbackPage.failed(asPrintingError(thrown).message)),
-    );
-  });
-
-  RED.httpAdmin.post(
-    `${ROOT}/accounts/:id/sign-in/complete`,
-    canWrite,
-    handle(async (request) => {
+    complete: handle(async (request) => {
       const id = idOf(request);
       // One that is not deployed is known by its sign-in, under way or made.
       if (!runtime().authorization.isUnderWay(id)) await stateOf(RED, id);
@@ -77,12 +69,8 @@ export function addSignInEndpoints(RED: NodeAPI): void {
       await finish(new URL(pasted).searchParams, id);
       return stateOf(RED, id);
     }),
-  );
 
-  RED.httpAdmin.post(
-    `${ROOT}/accounts/:id/sign-out`,
-    canWrite,
-    handle(async (request) => {
+    signOut: handle(async (request) => {
       const id = idOf(request);
       const state = await stateOf(RED, id);
       await runtime().store.delete(grantKey(id));
@@ -94,7 +82,7 @@ export function addSignInEndpoints(RED: NodeAPI): void {
       publish(id, 'signed-out');
       return deployed ? stateOf(RED, id) : { ...state, state: 'signed-out', user: null, expiresAt: null };
     }),
-  );
+  };
 }
 
 /**

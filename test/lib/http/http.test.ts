@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import Module from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { Agent, MockAgent } from 'undici';
@@ -162,6 +163,40 @@ describe('http/http', () => {
       return true;
     });
     assert.ok(sent < 128, `${sent} MiB were sent`);
+  });
+
+  it('takes undici as a whole where its parts lie elsewhere', async () => {
+    respond = (_, response) => response.end('whole');
+    const finder = Module as unknown as { _resolveFilename: (name: string, ...more: unknown[]) => string };
+    const find = finder._resolveFilename;
+    let missed = 0;
+    finder._resolveFilename = (name, ...more) => {
+      if (!name.startsWith('undici/lib/')) return find(name, ...more);
+      missed++;
+      throw Object.assign(new Error('not there'), { code: 'MODULE_NOT_FOUND' });
+    };
+    const over = new Http();
+    try {
+      assert.equal((await over.text({ method: 'GET', url })).text, 'whole');
+    } finally {
+      finder._resolveFilename = find;
+      await over.close();
+    }
+    assert.equal(missed, 1);
+  });
+
+  it('sends nothing once it is closed, and makes no connection then', async () => {
+    let requests = 0;
+    respond = (_, response) => {
+      requests++;
+      response.end();
+    };
+    for (const over of [new Http(), http]) {
+      await over.close();
+      const sent = over.text({ method: 'GET', url });
+      await assert.rejects(sent, { code: 'TIMEOUT', outcome: 'not-sent' });
+    }
+    assert.equal(requests, 0);
   });
 
   it('ends what is under way when it closes', async () => {

@@ -1,0 +1,201 @@
+import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import type { Client } from '../../lib/client';
+import { SHORTEST_INTERVAL } from '../../lib/rules/amounts';
+import { parseMilestones } from '../../lib/events/milestones';
+import type { PrintEvent } from '../../lib/events/print-event';
+import { asPrintingError, type PrintingError } from '../../lib/service/errors';
+import type { Round, Watch } from '../../lib/watch/watch-types';
+import { clientOf } from '../shared/account-link';
+import { clusterStatusText } from '../shared/cluster-status-text';
+import { amount, isBlank, needsMessage, readText } from '../shared/inputs';
+import { onInput, type Send } from '../shared/on-input';
+import { failureText, signInText, StatusLine } from '../shared/status';
+
+interface Definition extends NodeDef {
+  account?: string;
+  cluster?: string;
+  clusterType?: string;
+  interval?: number | string;
+  send?: string;
+  milestones?: string;
+}
+
+/** A poll for messages, and how many of them wait for it. */
+interface Visit {
+  watch: Watch;
+  messages: number;
+}
+
+const DEFAULT_INTERVAL = 60;
+
+export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definition): void {
+  RED.nodes.createNode(this, definition);
+  const status = new StatusLine(RED, this);
+  const setting = { value: definition.cluster, type: definition.clusterType };
+  const onlyChanges = definition.send === 'changes';
+  const tooShort = !isBlank(definition.interval) && Number(definition.interval) < SHORTEST_INTERVAL;
+  if (tooShort) this.warn(RED._('warning.interval'));
+  const interval = tooShort ? SHORTEST_INTERVAL : amount(definition.interval, DEFAULT_INTERVAL);
+  let closed = false;
+  const isClosed = () => closed;
+  let watch: Watch | undefined;
+  /** The cluster that `watch` watches; null: all. */
+  let watched: string | null = null;
+  let stopListening: (() => void) | undefined;
+  /** Polls for messages that name another cluster than the node's, by that cluster; null: all. */
+  const visits = new Map<string | null, Visit>();
+
+  /** What output 1 carries: one entry per cluster; for all clusters with parts, so that a Join node can collect them. */
+  const fieldsOf = (client: Client, { results, group }: Round): NodeMessage[] =>
+    results.flatMap(({ status: payload, raw, clusterId }, at) => {
+      if (!payload) return [];
+      const parts = group && { id: `${this.id}-${group.id}`, type: 'array', index: group.start + at };
+      return {
+        payload,
+        raw,
+        topic: clusterId,
+        clusterId,
+        ...(client.simulated ? { simulated: true } : {}),
+        ...(parts ? { parts: group.count === null ? parts : { ...parts, count: group.count } } : {}),
+      };
+    });
+
+  const sendEvents = (client: Client, events: PrintEvent[]) => {
+    if (isClosed()) return;
+    for (const event of events) this.send([null, eventMessage(client, event)]);
+  };
+  const trouble = (error: PrintingError | null) => {
+    // Whose message asked for it is told by that message's end.
+    if (!error || isClosed() || visits.has(error.ids.clusterId ?? null) || visits.has(null)) return;
+    // An empty message: without one, Catch nodes would not get it.
+    this.error(error, {});
+  };
+
+  const start = async (): Promise<void> => {
+    const client = await clientOf(RED, definition.account);
+    // Nobody is told to sign in before it is known that nobody is; a store that can't be read was told by the account.
+    await client.credentials.ready().catch(() => undefined);
+    if (isClosed()) return;
+    status.simulated = client.simulated;
+    const milestones = parseMilestones(definition.milestones ?? '');
+    const options = {
+      key: this.id,
+      interval,
+      milestones,
+      onlyChanges,
+      onRound: (round: Round) => {
+        if (isClosed()) return;
+        show(client, round);
+        for (const fields of fieldsOf(client, round)) this.send([fields, null]);
+      },
+      onEvents: (events: PrintEvent[]) => sendEvents(client, events),
+      onTrouble: trouble,
+    };
+    stopListening = client.credentials.onChange(() => showSignIn(client));
+    showSignIn(client);
+    if (needsMessage(setting)) return;
+    watched = (await readText(RED, this, setting, {}, 'clusterId')) ?? null;
+    if (isClosed()) return;
+    watch = client.watcher.watch({ clusterId: watched, ...options });
+  };
+  const showSignIn = (client: Client) => {
+    const text = signInText(client.credentials.state);
+    if (text) status.show(text);
+    else if (!watch?.state.lastSuccess)
+      status.show({ fill: 'grey', shape: 'ring', key: needsMessage(setting) ? 'idle' : 'polling' });
+  };
+  const show = (client: Client, round: Round | null, all = watched === null) => {
+    const signIn = signInText(client.credentials.state);
+    status.show(signIn ?? clusterStatusText(watch?.state, round, all));
+  };
+
+  const ready = start();
+  ready.catch((thrown: unknown) => {
+    const error = asPrintingError(thrown);
+    status.show(failureText(error));
+    this.warn(error.message);
+  });
+
+  const work = async (msg: NodeMessage, send: Send): Promise<void> => {
+    await ready;
+    const client = await clientOf(RED, definition.account);
+    const named = (await readText(RED, this, setting, msg, 'clusterId')) ?? null;
+    if (msg.poll === false) {
+      watch?.pause();
+      show(client, null);
+      return;
+    }
+    const own = watch && named === watched ? watch : undefined;
+    // The received message itself goes on as the first; the others are copies without its payload.
+    const copied = { ...msg, payload: undefined };
+    let first = true;
+    const answer = (round: Round) => {
+      if (own || !watch) show(client, round, named === null);
+      const outgoing = fieldsOf(client, round).map((fields) => {
+        const message = first ? msg : RED.util.cloneMessage(copied);
+        first = false;
+        return Object.assign(message, fields);
+      });
+      if (outgoing.length) send([outgoing, null]);
+    };
+    // Before the watch is resumed, which takes the poll under way for its first.
+    const asked = own ? own.ask(answer) : visit(client, named, answer);
+    if (msg.poll === true) watch?.resume();
+    const error = await asked;
+    if (error) throw error;
+  };
+
+  /** A poll for a message that names its own cluster, and its events. */
+  const visit = async (client: Client, clusterId: string | null, answer: (round: Round) => void) => {
+    const underWay = visits.get(clusterId) ?? { watch: watchOnce(client, clusterId), messages: 0 };
+    visits.set(clusterId, underWay);
+    underWay.messages++;
+    try {
+      return await underWay.watch.ask(answer);
+    } finally {
+      if (--underWay.messages === 0) {
+        visits.delete(clusterId);
+        underWay.watch.close();
+      }
+    }
+  };
+  const watchOnce = (client: Client, clusterId: string | null): Watch =>
+    client.watcher.watch({
+      clusterId,
+      interval,
+      paused: true,
+      milestones: parseMilestones(definition.milestones ?? ''),
+      onRound: () => undefined,
+      // What the node's own watch hears of, it sends itself.
+      onEvents: (events) =>
+        sendEvents(client, watch ? events.filter((event) => watched !== null && event.clusterId !== watched) : events),
+      onTrouble: () => undefined,
+    });
+
+  onInput(this, work, (error) => {
+    // A poll that failed shows already, with the time since when.
+    if (!watch?.state.trouble) status.show(failureText(error));
+  });
+
+  this.on('close', () => {
+    closed = true;
+    stopListening?.();
+    watch?.close();
+    for (const visiting of visits.values()) visiting.watch.close();
+    status.clear();
+  });
+}
+
+/** Output 2: a fresh message for each event (reference 3.3). */
+function eventMessage(client: Client, event: PrintEvent): NodeMessage {
+  const { clusterId, printerId, job } = event;
+  return {
+    payload: structuredClone(event),
+    topic: event.type,
+    clusterId,
+    ...(printerId ? { printerId } : {}),
+    ...(job?.jobId ? { jobId: job.jobId } : {}),
+    ...(job?.clusterJobId ? { clusterJobId: job.clusterJobId } : {}),
+    ...(client.simulated ? { simulated: true } : {}),
+  };
+}

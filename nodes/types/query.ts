@@ -1,0 +1,81 @@
+import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import { readPrintJobFilter, type PrintJobFilter } from '../../lib/query/print-job-filter';
+import type { Query } from '../../lib/query/queries';
+import { PrintingError } from '../../lib/service/errors';
+import { isBlank, read, readText } from '../shared/inputs';
+import { readClusterIds } from '../shared/print-inputs';
+import { workNode } from '../shared/work-node';
+
+interface Definition extends NodeDef {
+  account?: string;
+  query?: string;
+  cluster?: string;
+  clusterType?: string;
+  item?: string;
+  itemType?: string;
+}
+
+/** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
+const TIMEOUT = 60;
+
+export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): void {
+  RED.nodes.createNode(this, definition);
+  const cluster = { value: definition.cluster, type: definition.clusterType };
+  const item = { value: definition.item, type: definition.itemType };
+  const { query = 'clusters' } = definition;
+
+  const readCluster = async (msg: NodeMessage): Promise<string> => {
+    const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
+    return clusterId ?? missing('No printer is named: choose one in the node or set msg.clusterId.');
+  };
+  const readItem = async (msg: NodeMessage, property: 'clusterJobId' | 'jobId' | 'fileId'): Promise<string> => {
+    const id = await readText(RED, this, item, msg, property);
+    return id ?? missing(`Nothing is named to ask about: set its id in the node or in msg.${property}.`);
+  };
+  /** The filter's own clusters come before those that are named beside it. */
+  const readFilter = async (msg: NodeMessage): Promise<PrintJobFilter> => {
+    const filter = readPrintJobFilter(isBlank(item.value) ? undefined : await read(RED, this, item, msg, 'item'));
+    const named = await read(RED, this, cluster, msg, 'clusterId');
+    if (filter.clusterIds.length > 0 || named === undefined) return filter;
+    return { ...filter, clusterIds: readClusterIds(named).clusterIds };
+  };
+
+  const readQuery = async (msg: NodeMessage): Promise<Query> => {
+    switch (query) {
+      case 'clusters':
+      case 'current-user':
+        return { query };
+      case 'cluster-status':
+      case 'maintenance':
+        return { query, clusterId: await readCluster(msg) };
+      case 'print-jobs':
+        return { query, filter: await readFilter(msg) };
+      case 'print-job':
+        return { query, clusterId: await readCluster(msg), clusterJobId: await readItem(msg, 'clusterJobId') };
+      case 'stored-job':
+        return { query, id: await readItem(msg, 'jobId') };
+      case 'library-file':
+        return { query, id: await readItem(msg, 'fileId') };
+      default:
+        throw new PrintingError('NOT_CONFIGURED', 'The node has no such query: open it and choose one.');
+    }
+  };
+
+  workNode(
+    RED,
+    this,
+    { account: definition.account, timeout: TIMEOUT },
+    async (msg, send, { client, deadline, show }) => {
+      const asked = await readQuery(msg);
+      show({ fill: 'blue', shape: 'dot', key: 'asking' });
+      const { payload, raw, ids } = await client.queries.ask(asked, { deadline });
+      const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
+      show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
+      send(Object.assign(msg, ids, { payload, raw }, client.simulated && { simulated: true }));
+    },
+  );
+}
+
+function missing(sentence: string): never {
+  throw new PrintingError('INVALID_INPUT', sentence);
+}

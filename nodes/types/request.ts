@@ -1,0 +1,47 @@
+import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import { PrintingError } from '../../lib/service/errors';
+import { isBlank, readText } from '../shared/inputs';
+import { workNode } from '../shared/work-node';
+
+interface Definition extends NodeDef {
+  account?: string;
+  /** GET, PUT, POST, DELETE, or `msg.method`. */
+  method?: string;
+  path?: string;
+  pathType?: string;
+}
+
+/** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
+const TIMEOUT = 60;
+
+export function RequestNode(this: Node, RED: NodeAPI, definition: Definition): void {
+  RED.nodes.createNode(this, definition);
+  const { method: setting = 'GET' } = definition;
+  const pathSetting = { value: definition.path, type: definition.pathType };
+
+  const readMethod = (msg: NodeMessage): string => {
+    const method = isBlank(setting) || setting === 'msg.method' ? msg.method : setting;
+    if (typeof method === 'string') return method;
+    throw new PrintingError('INVALID_INPUT', 'No method is named: choose one in the node or set msg.method.');
+  };
+  const readPath = async (msg: NodeMessage): Promise<string> => {
+    const path = await readText(RED, this, pathSetting, msg, 'path');
+    if (path !== undefined) return path;
+    throw new PrintingError('INVALID_INPUT', 'No path is named: set it in the node or set msg.path.');
+  };
+
+  workNode(
+    RED,
+    this,
+    { account: definition.account, timeout: TIMEOUT },
+    async (msg, send, { client, deadline, show }) => {
+      const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, deadline };
+      show({ fill: 'blue', shape: 'dot', key: 'requesting' });
+      const { statusCode, headers, data } = await client.requests.run(request);
+      show({ fill: 'green', shape: 'dot', key: 'done' });
+      // A copy, so that what flows do to the payload leaves the raw answer alone.
+      const answer = { payload: data, raw: structuredClone(data), statusCode, headers };
+      send(Object.assign(msg, answer, client.simulated && { simulated: true }));
+    },
+  );
+}

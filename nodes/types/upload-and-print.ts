@@ -1,0 +1,116 @@
+import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import { printResult, type PrintResult, type Progress } from '../../lib/print/print-request';
+import { asPrintingError } from '../../lib/service/errors';
+import { amount, read, readFlag, readText } from '../shared/inputs';
+import { readClusterIds, readSource } from '../shared/print-inputs';
+import { printingText } from '../shared/printing-text';
+import { failureText, left, percent, rate, type StatusText } from '../shared/status';
+import { workNode } from '../shared/work-node';
+
+interface Definition extends NodeDef {
+  account?: string;
+  cluster?: string;
+  clusterType?: string;
+  source?: string;
+  file?: string;
+  fileType?: string;
+  jobName?: string;
+  jobNameType?: string;
+  printKey?: string;
+  printKeyType?: string;
+  print?: boolean;
+  startNow?: boolean;
+  waitFor?: string;
+  compress?: boolean;
+  reuseUpload?: boolean;
+  dryRun?: boolean;
+  timeout?: number | string;
+}
+
+const DEFAULT_TIMEOUT = 600;
+
+export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definition): void {
+  RED.nodes.createNode(this, definition);
+  const settings = {
+    cluster: { value: definition.cluster, type: definition.clusterType },
+    file: { value: definition.file, type: definition.fileType },
+    jobName: { value: definition.jobName, type: definition.jobNameType },
+    printKey: { value: definition.printKey, type: definition.printKeyType },
+  };
+
+  const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
+  const takesPayload = definition.source === 'payload';
+  workNode(RED, this, { account: definition.account, timeout, takesPayload }, async (msg, send, context) => {
+    const { client, deadline, signal, show } = context;
+    const print = definition.print !== false;
+    const { clusterIds, many } = print
+      ? readClusterIds(await read(RED, this, settings.cluster, msg, 'clusterId'))
+      : { clusterIds: [], many: false };
+    const parts = { id: RED.util.generateId(), type: 'array' as const, count: clusterIds.length };
+    const passedOn: NodeMessage = { ...msg, payload: undefined };
+    const marks = client.simulated ? { simulated: true } : {};
+
+    const onProgress = (progress: Progress) => {
+      if (signal.aborted) return;
+      show(progressText(progress));
+      const { rate: _rate, secondsLeft: _left, ...payload } = progress;
+      const message = { ...RED.util.cloneMessage(passedOn), ...known(progress), ...marks };
+      send([null, { ...message, payload, topic: progress.stage }]);
+    };
+    const onResult = (result: PrintResult, index: number) => {
+      if (signal.aborted) return;
+      const { error, raw, ...payload } = result;
+      if (error && !many) return;
+      show(error ? failureText(error) : resultText(result));
+      const message = many ? RED.util.cloneMessage(passedOn) : msg;
+      Object.assign(message, known(result), marks, {
+        raw,
+        payload: error ? { ...payload, error: { code: error.code, message: error.message } } : payload,
+        ...(many ? { parts: { ...parts, index } } : {}),
+      });
+      send([message, null]);
+    };
+    const readRequest = async () => {
+      const jobName = (await readText(RED, this, settings.jobName, msg, 'jobName')) ?? '';
+      return {
+        source: () => readSource(RED, this, { kind: definition.source, file: settings.file }, msg, jobName),
+        jobName,
+        printKey: (await readText(RED, this, settings.printKey, msg, 'printKey')) ?? '',
+        startNow: definition.startNow !== false,
+        waitFor: definition.waitFor === 'finished' ? ('finished' as const) : ('dispatched' as const),
+        compress: definition.compress === true,
+        reuseUpload: definition.reuseUpload !== false,
+        dryRun: readFlag(msg, 'dryRun') === true || definition.dryRun === true,
+      };
+    };
+
+    const request = await readRequest().catch((thrown: unknown) => {
+      // Whoever collects the results of several clusters waits for one from each.
+      const error = asPrintingError(thrown);
+      clusterIds.forEach((clusterId, index) => onResult(printResult({ clusterId, error }), index));
+      throw error;
+    });
+    await client.prints.run({ ...request, clusterIds, print, deadline, signal, onProgress, onResult });
+  });
+}
+
+/** The ids that are known, as properties of a message. */
+function known(ids: { jobId: string | null; clusterJobId: string | null; clusterId: string | null }): NodeMessage {
+  const { jobId, clusterJobId, clusterId } = ids;
+  return { ...(jobId && { jobId }), ...(clusterJobId && { clusterJobId }), ...(clusterId && { clusterId }) };
+}
+
+function progressText({ stage, percent: done, rate: speed, secondsLeft, job }: Progress): StatusText {
+  if (stage === 'printing' && job) return printingText(job);
+  if (stage === 'finished') return { fill: 'green', shape: 'dot', key: 'finished' };
+  const values = { percent: percent(done), rate: rate(speed), left: left(secondsLeft) };
+  return { fill: 'blue', shape: 'dot', key: stage, values };
+}
+
+function resultText({ job, printed, status, dryRun }: PrintResult): StatusText {
+  const green = (key: string): StatusText => ({ fill: 'green', shape: 'dot', key });
+  if (dryRun) return green('checked');
+  if (!printed) return green('done');
+  if (status === 'wait_approval') return { fill: 'yellow', shape: 'ring', key: 'attention' };
+  return green(job ? 'finished' : 'dispatched');
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+
+import { startSimulator } from '../../simulator';
+import { startRealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
+import { lean } from './lean';
+
+const probe = join(__dirname, 'loaded.cjs');
+
+const TAB = { id: 'tab', type: 'tab', label: 'test' };
+const AT = { z: 'tab', x: 1, y: 1 };
+const STATUS = {
+  id: 'status',
+  ...AT,
+  type: 'remote-printing-cluster-status',
+  account: 'account',
+  wires: [['out'], []],
+};
+const OUT = { id: 'out', ...AT, type: 'debug', active: true, console: true, complete: 'topic', targetType: 'msg' };
+
+/** What a Node-RED with these flows has loaded of the pack's files by its end; a debug node's first line comes before. */
+async function loaded(options: RealNodeRedOptions, awaited?: RegExp): Promise<string[]> {
+  const lines: string[] = [];
+  let seen: () => void = () => assert.fail();
+  const polled = new Promise<void>((resolve) => (seen = resolve));
+  const nodeRed = await startRealNodeRed({
+    settings: lean('21-debug.js'),
+    env: { NODE_OPTIONS: `--require ${JSON.stringify(probe)}` },
+    onLine: (line) => {
+      lines.push(line);
+      if (awaited?.test(line)) seen();
+    },
+    ...options,
+  });
+  try {
+    if (awaited) await Promise.race([polled, nodeRed.exited.then(() => assert.fail(lines.join('\n')))]);
+  } finally {
+    await nodeRed.stop();
+  }
+  const [, list = ''] = /^LOADED (.*)$/m.exec(lines.join('\n')) ?? assert.fail(lines.join('\n'));
+  return JSON.parse(list) as string[];
+}
+
+describe('what Node-RED loads of the pack', () => {
+  it('is how its nodes are registered, where no flow uses them', async () => {
+    const files = await loaded({ flows: [] });
+    const others = files.filter((file) => !/^dist\/nodes\/remote-printing-[\w-]+\.js$/.test(file));
+    assert.deepEqual(others, ['dist/nodes/shared/admin/index.js']);
+    assert.equal(files.length - others.length, 9);
+  });
+
+  it('is what a status node of a real account needs', async () => {
+    const simulator = await startSimulator();
+    try {
+      const { authUrl, apiUrl, users } = simulator;
+      const account = { id: 'account', type: 'remote-printing-account', service: 'remote', signIn: 'token' };
+      const files = await loaded(
+        {
+          flows: [TAB, { ...account, authUrl, apiUrl }, STATUS, OUT],
+          credentials: { account: { apiToken: users[0]?.apiToken } },
+        },
+        /\[debug:out\]/,
+      );
+      // What it does need shows that the list is right.
+      for (const file of ['dist/lib/watch/poller.js', 'node_modules/undici/lib/dispatcher/agent.js'])
+        assert.ok(files.includes(file), file);
+      const needless =
+        /^dist\/(simulator|lib\/(action|control|library|picture|query|report|request|upload))\/|csv-parse/;
+      assert.deepEqual(
+        files.filter((file) => needless.test(file)),
+        [],
+      );
+      // Of printing, what an earlier runtime may have left open.
+      assert.deepEqual(files.filter((file) => file.startsWith('dist/lib/print/')).sort(), [
+        'dist/lib/print/claims.js',
+        'dist/lib/print/ledger.js',
+        'dist/lib/print/listings.js',
+        'dist/lib/print/open-outcomes.js',
+      ]);
+      // Of undici, a request over a connection: less than a third of it.
+      assert.ok(!files.includes('node_modules/undici/index.js'), 'undici as a whole');
+    } finally {
+      await simulator.close();
+    }
+  });
+});
