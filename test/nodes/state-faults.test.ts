@@ -41,7 +41,7 @@ describe('nodes: what was saved outlives faults', function () {
     type: 'remote-printing-cluster-status',
     account: 'account',
     cluster: clusterId(),
-    interval: 10,
+    interval: 60,
     wires: [[], ['events']],
   });
   const clusterId = () => simulator.world.cluster(1).clusterId;
@@ -142,10 +142,10 @@ describe('nodes: what was saved outlives faults', function () {
       simulator.world.advance(2 * HOUR);
       const fault = openTooMany('checkpoint');
       await deploy();
-      await time.pass(60);
+      await time.pass(120);
       assert.ok(fault.failed > 0);
       fault.mend();
-      await time.pass(60);
+      await time.pass(120);
       assert.deepEqual(
         events.all.filter(({ clusterJobId }) => clusterJobId === first.clusterJobId).map(({ topic }) => topic),
         ['job.finished'],
@@ -156,7 +156,7 @@ describe('nodes: what was saved outlives faults', function () {
   describe('a clock that is wrong makes no print key forgotten', () => {
     const SINCE_1970 = HOUR - Date.now() / 1000;
     /** More than it takes until outdated state is removed. */
-    const LONG = 3 * HOUR;
+    const LONG = 2 * HOUR;
     async function printsNothing(original: PrintResult): Promise<void> {
       const repeat = await printed();
       assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, original.clusterJobId, 1]);
