@@ -19,6 +19,7 @@ function taken() {
 }
 
 function tell() {
+  const { main: start } = started;
   const { main, all } = taken();
   const files = Object.keys(require.cache).filter((file) => ours.test(file)).length;
   setFlagsFromString('--expose-gc');
@@ -26,14 +27,18 @@ function tell() {
   collect();
   collect();
   const { heapUsed, external, rss } = process.memoryUsage();
-  console.log(`BENCH ${JSON.stringify({ main, all, files, heap: (heapUsed + external) / MIB, rss: rss / MIB })}`);
+  console.log(
+    `BENCH ${JSON.stringify({ start, main, all, files, heap: (heapUsed + external) / MIB, rss: rss / MIB })}`,
+  );
 }
 
 /** The pack, and what it depends on; Node-RED itself needs none of that. */
 const ours = /node_modules.(@remote-printing|csv-parse|oauth4webapi|undici|write-file-atomic|signal-exit)\W.*\.c?js$/;
 
 const rest = () => setTimeout(tell, REST);
+let started = taken();
 events.once('flows:started', () => {
+  started = taken();
   if (!polls) rest();
 });
 const watching = (/** @type {{ id: string, status: { fill?: string, shape?: string } }} */ { id, status }) => {

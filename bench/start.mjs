@@ -12,7 +12,7 @@ import { startService } from './service.mjs';
 
 /**
  * @typedef {(() => Promise<unknown>)[]} Ends end the processes that run now
- * @typedef {{ main: number, all: number, files: number, heap: number, rss: number }} Figures ms, ms, a count, MiB, MiB
+ * @typedef {{ start: number, main: number, all: number, files: number, heap: number, rss: number }} Figures ms, ms, ms, a count, MiB, MiB
  * @typedef {{ id: string, name: string, withPack: boolean, polls: boolean, flows: object[], credentials: Record<string, object> }} Contender
  */
 
@@ -62,8 +62,8 @@ const nodesExcludes = readdirSync(core, { recursive: true, encoding: 'utf8' })
   .map((path) => basename(path))
   .filter((file) => file !== '21-httprequest.js');
 
-/** What each costs at most over a Node-RED without the pack: ms of its main thread, MiB. @type {Record<string, { main: number, heap: number }>} */
-const GOALS = { unused: { main: 15, heap: 4 }, 'status node': { main: 40, heap: 12 } };
+/** What each costs at most over a Node-RED without the pack: ms, MiB. @type {Record<string, { start: number, heap: number }>} */
+const GOALS = { unused: { start: 15, heap: 4 }, 'status node': { start: 40, heap: 12 } };
 
 /** What npm would pack, with its dependencies, as npm lays it out in a user directory. @param {string} userDir */
 async function install(userDir) {
@@ -193,26 +193,28 @@ async function run({ rounds, folder, ends, signal }) {
 /** @param {Map<string, Figures[]>} seen @returns {number} the exit code */
 function report(seen) {
   const [[, bare = []] = []] = seen;
+  const all = (/** @type {Figures[]} */ rounds, /** @type {keyof Figures} */ figure) =>
+    rounds.map((round) => round[figure]);
+  const absolute = (/** @type {keyof Figures} */ figure) => median(all(bare, figure)).toFixed(0);
+  console.log(`no pack: start ${absolute('start')} ms, heap ${absolute('heap')} MiB, resident ${absolute('rss')} MiB`);
   let missed = 0;
-  /** @param {Figures[]} rounds @param {keyof Figures} figure */
-  const over = (rounds, figure) => rounds.map((round, at) => round[figure] - (bare[at]?.[figure] ?? NaN));
-  const absolute = (/** @type {keyof Figures} */ figure) => median(bare.map((round) => round[figure])).toFixed(0);
-  console.log(
-    `no pack: ${absolute('main')} ms of the main thread, ${absolute('all')} ms of all, heap ${absolute('heap')} MiB, resident ${absolute('rss')} MiB`,
-  );
   for (const [name, rounds] of [...seen].slice(1)) {
-    const line = (/** @type {keyof Figures} */ figure) => {
-      const numbers = over(rounds, figure);
-      const [low, high] = quartiles(numbers).map((number) => number.toFixed(1));
-      return `${median(numbers).toFixed(1)} (${low} to ${high})`;
+    const fastest = (/** @type {keyof Figures} */ figure) =>
+      Math.min(...all(rounds, figure)) - Math.min(...all(bare, figure));
+    const usual = (/** @type {keyof Figures} */ figure) => median(all(rounds, figure)) - median(all(bare, figure));
+    const time = (/** @type {keyof Figures} */ figure) => {
+      const [low, high] = quartiles(rounds.map((round, at) => round[figure] - (bare[at]?.[figure] ?? NaN)));
+      return `${fastest(figure).toFixed(0)} ms (median ${usual(figure).toFixed(0)}, half of the rounds ${low?.toFixed(0)} to ${high?.toFixed(0)})`;
     };
     const goal = GOALS[name];
-    const met = goal && median(over(rounds, 'main')) <= goal.main && median(over(rounds, 'heap')) <= goal.heap;
+    const met = goal && fastest('start') <= goal.start && usual('heap') <= goal.heap;
     if (goal && !met) missed++;
     const verdict = goal ? (met ? 'met   ' : 'MISSED') : '      ';
-    const limits = goal ? ` (at most ${goal.main} ms of the main thread and ${goal.heap} MiB of heap)` : '';
+    const limits = goal ? ` (at most ${goal.start} ms of start, ${goal.heap} MiB of heap)` : '';
     console.log(`${verdict} ${name}${limits}, over no pack:
-         main thread ${line('main')} ms, all threads ${line('all')} ms, heap ${line('heap')} MiB, resident ${line('rss')} MiB, ${rounds[0]?.files} files loaded`);
+         start ${time('start')}
+         a second later ${time('main')}, all threads ${time('all')}
+         heap ${usual('heap').toFixed(1)} MiB, resident ${usual('rss').toFixed(1)} MiB, ${rounds[0]?.files} files loaded`);
   }
   return missed > 0 ? 1 : 0;
 }
