@@ -2,7 +2,7 @@ import type { PrintJob } from '../service/print-job';
 import type { Checkpoint, Ended, KnownJob } from './checkpoint';
 import { EventBuilder } from './event-builder';
 import { complete, copyOf, endJob, followJob } from './job-edges';
-import { judge, type JobAnswer } from './job-ends';
+import { judge, settles, type JobAnswer } from './job-ends';
 import { isReachable, timeOf, type Observation } from './observation';
 import type { EventDraft } from './print-event';
 import { followPrinters } from './printer-edges';
@@ -54,10 +54,17 @@ export function advance(
 /** The jobs whose record decides whether and how they ended; `advance` wants the answers. */
 export function openQuestions(before: Checkpoint | null, seen: Observation): string[] {
   // What ended before the first sight is nobody's news.
-  if (!before) return [];
+  if (!before || isPlain(before, seen)) return [];
   const scan = new Scan(before, seen);
   return scan.ids().filter((id) => !scan.isOldNews(id) && judge(scan.traces(id), undefined) === 'ask');
 }
+
+/** The usual case: whatever is known is still in the queue, and every end says what it is. */
+const isPlain = ({ jobs: known }: Checkpoint, { jobs, history }: Observation): boolean =>
+  jobs !== null &&
+  jobs.every(({ status }) => status !== 'wait_cleanup') &&
+  known.every(({ id }) => jobs.some(({ clusterJobId }) => clusterJobId === id)) &&
+  (history ?? []).every(settles);
 
 function followJobs(
   before: Checkpoint | null,

@@ -16,7 +16,7 @@ export function followJob(
   job: PrintJob,
   builder: EventBuilder | null,
 ): KnownJob {
-  const figures = copyOf(complete(job, before?.job) ?? job);
+  const figures = before && saysNothingNew(job, before.job) ? before.job : copyOf(complete(job, before?.job) ?? job);
   // Neither makes an edge; `aborting` bears the state of an end that is yet to come.
   if (job.state === 'unknown' || job.status === 'aborting') {
     const blank = {
@@ -44,6 +44,8 @@ export function followJob(
     missingSince: null,
     job: figures,
   };
+  // Thousands of queues wait in memory: what stays as it is stays where it is.
+  if (before && isSame(before, after)) return before;
   if (!builder) return after;
 
   const previous = isNew ? undefined : before.state;
@@ -78,10 +80,32 @@ export function endJob(
 /** The record of an end with what only the last observation knew (reference 3.3: "the whole job"). */
 export function complete(record: PrintJob | null, known: PrintJob | undefined): PrintJob | null {
   if (!record || !known) return record ?? known ?? null;
-  const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null)) as Partial<PrintJob>;
-  // Time that was left is old as soon as it is not given anew.
-  return { ...known, ...given, timeRemaining: record.timeRemaining };
+  const whole = { ...record };
+  for (const field in known)
+    if (isMissing(record, field as keyof PrintJob)) assign(whole, known, field as keyof PrintJob);
+  return whole;
 }
+
+/** Time that was left is old as soon as it is not given anew. */
+const isMissing = (record: PrintJob, field: keyof PrintJob): boolean =>
+  record[field] === null && field !== 'timeRemaining';
+
+const assign = <K extends keyof PrintJob>(job: PrintJob, from: PrintJob, field: K): void => {
+  job[field] = from[field];
+};
+
+function saysNothingNew(record: PrintJob, known: PrintJob): boolean {
+  if (record.changesRequired.length > 0 || known.changesRequired.length > 0) return false;
+  for (const name in record) {
+    const field = name as keyof PrintJob;
+    const isOld = record[field] === known[field] || isMissing(record, field) || field === 'changesRequired';
+    if (!isOld) return false;
+  }
+  return true;
+}
+
+const isSame = (one: KnownJob, other: KnownJob): boolean =>
+  (Object.keys(other) as (keyof KnownJob)[]).every((field) => one[field] === other[field]);
 
 /** The observation itself goes to flows, which may change it. */
 export const copyOf = (job: PrintJob): PrintJob => ({

@@ -34,7 +34,7 @@ const END_TYPES: Partial<Record<JobState, EndType>> = {
 };
 
 /** Says for certain how the job ended; `wait_cleanup` and `aborting` don't (wire facts, trap 20). */
-const settles = (job: PrintJob): boolean =>
+export const settles = (job: PrintJob): boolean =>
   END_TYPES[job.state] !== undefined && job.status !== 'wait_cleanup' && job.status !== 'aborting';
 
 const endAs = (job: PrintJob): Verdict => ({ type: END_TYPES[job.state] ?? 'job.ended', job });

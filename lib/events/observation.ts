@@ -21,7 +21,7 @@ export function observe(data: unknown, context: StatusContext & { hostPrinterId?
   const wire = statusRecord(data);
   if (!wire) return null;
   const status = readClusterStatus(wire, context);
-  const jobs = (list: unknown) => (Array.isArray(list) ? readPrintJobs(list, context.clusterId) : null);
+  const { print_jobs: jobs, recently_completed: history } = wire;
   const faults = new Map<string, Map<string, Fault>>();
   for (const printer of records(wire.printers)) {
     const id = text(printer.uuid);
@@ -30,12 +30,16 @@ export function observe(data: unknown, context: StatusContext & { hostPrinterId?
   }
   return {
     status,
-    jobs: jobs(wire.print_jobs),
-    history: jobs(wire.recently_completed),
+    jobs: Array.isArray(jobs) ? status.jobs : null,
+    history: Array.isArray(history) ? wholeHistory(history, status) : null,
     faults,
     hostPrinterId: context.hostPrinterId ?? status.printers[0]?.printerId ?? null,
   };
 }
+
+/** The status has no more than ten of them. */
+const wholeHistory = (history: unknown[], { history: latest, clusterId }: ClusterStatus): PrintJob[] =>
+  history.length === latest.length ? latest : readPrintJobs(history, clusterId);
 
 /** When the observation was made, by the service's clock where it says. */
 export const timeOf = ({ at, status }: Observation): string => at ?? status.generatedAt ?? status.receivedAt;

@@ -73,6 +73,7 @@ export class Http {
     const parts: Buffer[] = [];
     let size = 0;
     try {
+      if (Number(headers['content-length']) <= LONGEST_TEXT) return { status, headers, text: await body.text() };
       for await (const part of body as AsyncIterable<Buffer>) {
         size += part.length;
         if (size > LONGEST_TEXT)

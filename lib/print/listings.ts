@@ -39,6 +39,11 @@ export class Listings {
     };
   }
 
+  /** Whether somebody listens to what polls read of the cluster. */
+  isHeard(clusterId: string): boolean {
+    return this.#listeners.has(clusterId);
+  }
+
   /** A poll has read this. */
   seen(clusterId: string, status: ClusterStatus): Listing {
     const listing = {

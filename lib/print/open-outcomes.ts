@@ -81,8 +81,10 @@ export class OpenOutcomes {
   }
 
   #seen(clusterId: string, status: ClusterStatus): void {
-    const listing = this.#deps.listings.seen(clusterId, status);
+    const { listings } = this.#deps;
     const held = this.#held.get(clusterId);
+    if (!held && !listings.isHeard(clusterId)) return;
+    const listing = listings.seen(clusterId, status);
     if (!held || held.settling) return;
     held.settling = true;
     held.more = false;

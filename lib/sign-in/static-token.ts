@@ -1,7 +1,7 @@
 import { PrintingError } from '../service/errors';
 import { Changes } from './changes';
 import type { Credentials, Renewal, SignInInfo } from './credentials';
-import { readToken } from './grant';
+import { readToken, type TokenHolder } from './grant';
 import type { SignInState } from './sign-in-state';
 
 /**
@@ -10,11 +10,13 @@ import type { SignInState } from './sign-in-state';
  */
 export class StaticToken implements Credentials {
   readonly #token: string;
+  readonly #holder: TokenHolder;
   readonly #changes = new Changes();
   #state: SignInState;
 
   constructor(token: string) {
     this.#token = token;
+    this.#holder = readToken(token);
     this.#state = token ? 'unchecked' : 'signed-out';
   }
 
@@ -49,7 +51,7 @@ export class StaticToken implements Credentials {
   }
 
   info(): SignInInfo {
-    const { user, organizationId } = readToken(this.#token);
+    const { user, organizationId } = this.#holder;
     const error = this.#state === 'sign-in-needed' ? this.#refused().message : null;
     return { state: this.#state, user, organizationId, expiresAt: null, error };
   }

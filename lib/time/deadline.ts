@@ -30,12 +30,18 @@ export class Deadline {
   constructor(clock: Clock, { ms = Infinity, parent, cure, reason }: DeadlineOptions = {}) {
     const outer = parent instanceof Deadline ? parent.until : Infinity;
     const above = parent instanceof Deadline ? parent.signal : parent;
+    this.clock = clock;
+    this.until = Math.min(outer, clock.monotonic() + ms);
+    if (parent instanceof Deadline && this.until === outer) {
+      // It ends before this one could.
+      this.signal = parent.signal;
+      this.#release = () => undefined;
+      return;
+    }
     const controller = new AbortController();
     // Every wait of the work listens to it.
     setMaxListeners(0, controller.signal);
-    this.clock = clock;
     this.signal = controller.signal;
-    this.until = Math.min(outer, clock.monotonic() + ms);
 
     const follow = () => controller.abort(above?.reason);
     const cancel = Number.isFinite(ms)
@@ -85,7 +91,7 @@ export class Deadline {
     if (this.signal.aborted) throw notSent(this.signal.reason);
   }
 
-  /** Lets go of timer and parent. The signal never aborts after that. */
+  /** Lets go of timer and parent. The time of its own never ends it after that. */
   end(): void {
     this.#release();
   }

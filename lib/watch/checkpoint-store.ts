@@ -4,7 +4,7 @@ import { record, text } from '../service/wire';
 import type { Key, StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
-import type { PackedStatus } from './packed-status';
+import { PackedStatus } from './packed-status';
 import type { ClusterMemory, ListMemory, ScopeMemory } from './watch-memory';
 
 /** How long a checkpoint that nobody touches is kept, ms. */
@@ -39,7 +39,8 @@ export class CheckpointStore {
     memory.loaded = true;
     memory.checkpoint = readCheckpoint(stored);
     memory.movedTo = text(record(stored)?.movedTo);
-    memory.status ??= text(record(stored)?.figures) as PackedStatus | null;
+    const figures = text(record(stored)?.figures);
+    memory.status ??= figures === null ? null : PackedStatus.from(figures);
     memory.late = memory.checkpoint !== null;
   }
 
@@ -55,7 +56,9 @@ export class CheckpointStore {
   write({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {
     memory.dirty = false;
     this.#want([KIND, ...scope, clusterId], () =>
-      memory.movedTo === null ? { ...memory.checkpoint, figures: memory.status } : { movedTo: memory.movedTo },
+      memory.movedTo === null
+        ? { ...memory.checkpoint, figures: memory.status?.toString() ?? null }
+        : { movedTo: memory.movedTo },
     );
   }
 

@@ -1,6 +1,6 @@
 import { changed } from '../events/changed';
 import type { ClusterStatus } from '../service/cluster-status';
-import { pack, unpack, type PackedStatus } from './packed-status';
+import { PackedStatus } from './packed-status';
 
 /** Decides for one watch whether a status is news after what it passed on before (reference 3.1, `send`). */
 export class News {
@@ -9,13 +9,15 @@ export class News {
   /** Takes the status as passed on where it is. */
   isNews(status: ClusterStatus): boolean {
     const before = this.#sent.get(status.clusterId);
-    if (before !== undefined && !changed(unpack(before), status)) return false;
+    if (before !== undefined && !changed(before.read(), status)) return false;
     this.sent(status);
     return true;
   }
 
   /** It was passed on, whether it is news or not. */
   sent(status: ClusterStatus): void {
-    this.#sent.set(status.clusterId, pack(status));
+    const before = this.#sent.get(status.clusterId);
+    if (before) before.set(status);
+    else this.#sent.set(status.clusterId, PackedStatus.of(status));
   }
 }

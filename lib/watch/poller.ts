@@ -4,7 +4,7 @@ import type { Observation } from '../events/observation';
 import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, withIds, type PrintingError } from '../service/errors';
 import type { AccountContext, Subscriber } from './account-context';
-import { pack, unpack } from './packed-status';
+import { PackedStatus } from './packed-status';
 import { joinTurns, Predictions } from './predictions';
 import { Questions } from './questions';
 import { readStatus } from './read-status';
@@ -256,7 +256,7 @@ export class Poller implements Scheduled {
 
     const { seen, raw } = answer;
     const { status } = seen;
-    scope.of(clusterId).status = pack(status);
+    (scope.of(clusterId).status ??= new PackedStatus()).set(status);
     if (memory) await this.#take(seen, memory, scope);
     if (raw !== null) {
       (this.#predictions ??= new Predictions()).note(status.jobs, account.clock.monotonic());
@@ -287,7 +287,7 @@ export class Poller implements Scheduled {
     memory.late = false;
     memory.checkpoint = checkpoint;
     // Few writes: much of this runs on SD cards. What was delivered must be written, or a restart would deliver it again.
-    if (told || !before || jobsOf(before) !== jobsOf(checkpoint)) account.checkpoints.write(scope, clusterId, memory);
+    if (told || !before || !hasSameJobs(before, checkpoint)) account.checkpoints.write(scope, clusterId, memory);
     else memory.dirty = true;
   }
 
@@ -313,7 +313,7 @@ export class Poller implements Scheduled {
   }
 
   #lastStatus(): ClusterStatus | null {
-    return this.#memory?.status ? unpack(this.#memory.status) : null;
+    return this.#memory?.status?.read() ?? null;
   }
 
   #note(error: PrintingError | null): void {
@@ -336,4 +336,8 @@ const copyOf = (result: ClusterResult): ClusterResult => ({
   raw: structuredClone(result.raw),
 });
 
-const jobsOf = ({ jobs, ended }: Checkpoint): string => [...jobs, ...ended.slice(-10)].map(({ id }) => id).join();
+const hasSameJobs = (one: Checkpoint, other: Checkpoint): boolean =>
+  hasSameIds(one.jobs, other.jobs) && hasSameIds(one.ended.slice(-10), other.ended.slice(-10));
+
+const hasSameIds = (some: readonly { id: string }[], others: readonly { id: string }[]): boolean =>
+  some.length === others.length && some.every(({ id }, at) => id === others[at]?.id);

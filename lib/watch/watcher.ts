@@ -13,6 +13,7 @@ import { FirstPolls } from './first-polls';
 import { Follow } from './follow';
 import { Hold } from './hold';
 import { ListPoller } from './list-poller';
+import { PackedStatus } from './packed-status';
 import { Poller } from './poller';
 import { Scheduler } from './scheduler';
 import { intervalOf } from './turns';
@@ -228,7 +229,7 @@ export class Watcher {
       to.movedTo = null;
       if (!to.checkpoint && from.checkpoint) {
         to.checkpoint = from.checkpoint;
-        to.status ??= from.status;
+        to.status ??= from.status && PackedStatus.from(from.status.toString());
         to.late = from.late;
       }
       from.checkpoint = null;

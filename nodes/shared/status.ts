@@ -14,6 +14,7 @@ export interface StatusText {
 export class StatusLine {
   readonly #RED: NodeAPI;
   readonly #node: Node;
+  #wanted = '';
   #shown = '';
   #cleared = false;
   simulated = false;
@@ -24,6 +25,9 @@ export class StatusLine {
   }
 
   show({ fill, shape, key, values }: StatusText): void {
+    const wanted = JSON.stringify([fill, shape, key, values]);
+    if (wanted === this.#wanted) return;
+    this.#wanted = wanted;
     const words = this.#RED._(`status.${key}`, values ?? {});
     const text = this.simulated ? `${words} ${this.#RED._('status.simulated')}` : words;
     const shown = JSON.stringify([fill, shape, text]);
