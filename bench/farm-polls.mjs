@@ -35,7 +35,7 @@ export function pollFigures(asked, { began, from, to, interval }) {
     wanted: (asked.length * length * 1000) / interval,
     made,
     rate: made / length,
-    busiest: Math.max(0, ...seconds.values()) / (made / length),
+    busiest: made === 0 ? 0 : Math.max(...seconds.values()) / (made / length),
     gap: gap / interval,
   };
 }

@@ -123,20 +123,47 @@ function orAborted<T>(answer: Promise<T>, attempt: Attempt): Promise<T> {
 
 const markBegun: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
   const attempt = (options as { [ATTEMPT]?: Attempt })[ATTEMPT];
-  if (attempt) onBegin(handler, () => (attempt.begun ||= !attempt.signal?.aborted));
-  return dispatch(options, handler);
+  return dispatch(options, attempt ? new Begun(handler, attempt) : handler);
 };
 
-/** Calls `begun` when a connection stands and the request is about to be written to it. */
-function onBegin(handler: Dispatcher.DispatchHandler, begun: () => void): void {
-  // The older and the newer name of the same call; a handler has one of them.
-  for (const name of ['onConnect', 'onRequestStart'] as const) {
-    const original = Reflect.get(handler, name) as ((...args: unknown[]) => void) | undefined;
-    if (!original) continue;
-    handler[name] = (...args: unknown[]) => {
-      begun();
-      original.apply(handler, args);
-    };
+type Handler = Dispatcher.DispatchHandler;
+
+/**
+ * Notes when a connection stands and the request is about to be written to it. An object around undici's own: patched
+ * with a function of its own each, those would be kept in memory far beyond their request (ADR 8).
+ */
+class Begun implements Handler {
+  readonly #handler: Handler;
+  readonly #attempt: Attempt;
+
+  constructor(handler: Handler, attempt: Attempt) {
+    this.#handler = handler;
+    this.#attempt = attempt;
+  }
+
+  onRequestStart(...call: Parameters<NonNullable<Handler['onRequestStart']>>): void {
+    this.#attempt.begun ||= !this.#attempt.signal?.aborted;
+    this.#handler.onRequestStart?.(...call);
+  }
+
+  onRequestUpgrade(...call: Parameters<NonNullable<Handler['onRequestUpgrade']>>): void {
+    this.#handler.onRequestUpgrade?.(...call);
+  }
+
+  onResponseStart(...call: Parameters<NonNullable<Handler['onResponseStart']>>): void {
+    this.#handler.onResponseStart?.(...call);
+  }
+
+  onResponseData(...call: Parameters<NonNullable<Handler['onResponseData']>>): void {
+    this.#handler.onResponseData?.(...call);
+  }
+
+  onResponseEnd(...call: Parameters<NonNullable<Handler['onResponseEnd']>>): void {
+    this.#handler.onResponseEnd?.(...call);
+  }
+
+  onResponseError(...call: Parameters<NonNullable<Handler['onResponseError']>>): void {
+    this.#handler.onResponseError?.(...call);
   }
 }
 

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { PrintingError, withOutcome } from '../service/errors';
 import { sleep, type Clock } from './clock';
+import { followAbort } from './follow-abort';
 
 interface DeadlineOptions {
   /** How long the work may take, in milliseconds. Default: as long as `parent` lets it. */
@@ -44,16 +45,16 @@ export class Deadline {
     this.signal = controller.signal;
 
     const follow = () => controller.abort(above?.reason);
+    const leave = above && !above.aborted ? followAbort(above, follow) : () => undefined;
     const cancel = Number.isFinite(ms)
       ? clock.after(ms, () => controller.abort(reason?.() ?? timeout(ms, cure)))
       : () => undefined;
     this.#release = () => {
       cancel();
-      above?.removeEventListener('abort', follow);
+      leave();
     };
     this.signal.addEventListener('abort', this.#release, { once: true });
     if (above?.aborted) follow();
-    else above?.addEventListener('abort', follow, { once: true });
   }
 
   /** Milliseconds left, 0 when it is over. */

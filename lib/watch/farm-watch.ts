@@ -255,7 +255,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
 
   #newGroup(deliver: (round: Round) => void): Group {
     const rankOf = (clusterId: string) => this.#members.get(clusterId)?.rank ?? Infinity;
-    return new Group({ id: `${++groups}`, rankOf, deliver });
+    return new Group({ id: `${++groups}`, size: () => this.#members.size, rankOf, deliver });
   }
 
   #note({ clusterId, status, error }: ClusterResult): void {

@@ -1,11 +1,13 @@
 import type { PrintingError } from '../service/errors';
 import type { ClusterResult, Round } from './watch-types';
 
-/** So many results wait for the others of their group; in a larger one they go ahead, for each is some ten kilobytes. */
+/** In a group of more, results don't wait for each other: each is some ten kilobytes. */
 const MOST_HELD = 100;
 
 interface GroupOptions {
   id: string;
+  /** How many clusters it is to have, as far as is known. */
+  size: () => number;
   /** Where a cluster stands in the list. */
   rankOf: (clusterId: string) => number;
   deliver: (round: Round) => void;
@@ -13,7 +15,8 @@ interface GroupOptions {
 
 /** Results of all clusters that go out together, the newest of each. The last part of a group says how many they are. */
 export class Group {
-  readonly #held = new Map<string, ClusterResult>();
+  /** In no Map: what one held lives longer than need be, and thousands go through here (see `followAbort`). */
+  #held: ClusterResult[] = [];
   readonly #gone = new Set<string>();
   readonly #options: GroupOptions;
   #error: PrintingError | null = null;
@@ -25,20 +28,23 @@ export class Group {
   add(result: ClusterResult): void {
     this.#error ??= result.error;
     if (!result.status || this.#gone.has(result.clusterId)) return;
-    this.#held.set(result.clusterId, result);
-    if (this.#held.size <= MOST_HELD) return;
+    this.drop(result.clusterId);
+    this.#held.push(result);
+    if (this.#held.length <= (this.#options.size() > MOST_HELD ? 1 : MOST_HELD)) return;
     // One is kept back, to say the count.
-    this.#send([...this.#held.values()].slice(0, -1), null);
+    this.#send(this.#held.splice(0, this.#held.length - 1), null);
   }
 
   /** A cluster that is no more. */
   drop(clusterId: string): void {
-    this.#held.delete(clusterId);
+    const at = this.#held.findIndex((result) => result.clusterId === clusterId);
+    if (at >= 0) this.#held.splice(at, 1);
   }
 
   end(error: PrintingError | null = null): PrintingError | null {
     this.#error = error ?? this.#error;
-    this.#send([...this.#held.values()], this.#gone.size + this.#held.size);
+    const held = this.#held.length;
+    this.#send(this.#held.splice(0), this.#gone.size + held);
     return this.#error;
   }
 
@@ -46,10 +52,7 @@ export class Group {
     const { id, rankOf, deliver } = this.#options;
     const group = { id, start: this.#gone.size, count };
     results.sort((one, other) => rankOf(one.clusterId) - rankOf(other.clusterId));
-    for (const { clusterId } of results) {
-      this.#held.delete(clusterId);
-      this.#gone.add(clusterId);
-    }
+    for (const { clusterId } of results) this.#gone.add(clusterId);
     deliver({ results, group, error: this.#error });
   }
 }
