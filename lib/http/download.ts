@@ -116,8 +116,10 @@ function wrongKind(contentType: string | null, what: string): PrintingError {
   return new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
 
+const megabytes = (bytes: number) => (bytes / 2 ** 20).toLocaleString('en-US', { maximumFractionDigits: 1 });
+
 const tooLarge = (maxBytes: number, what: string): PrintingError =>
   new PrintingError(
     'TOO_LARGE',
-    `The size of ${what} is over the limit of ${maxBytes} bytes: raise the limit of the node.`,
+    `The size of ${what} is over the maximum of ${megabytes(maxBytes)} MB: raise the maximum size of the node.`,
   );

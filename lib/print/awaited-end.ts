@@ -1,4 +1,5 @@
 import { PrintingError } from '../service/errors';
+import type { FollowOptions } from '../watch/watch-types';
 import type { Followed, Watcher } from '../watch/watcher';
 import type { ClusterResult } from './cluster-print';
 import { progress, type PrintRequest, type PrintResult } from './print-request';
@@ -29,9 +30,9 @@ export async function awaitEnd(
       { ids },
     );
   const at = { jobId, clusterJobId, clusterId };
-  const tell: NonNullable<Parameters<Watcher['follow']>[2]>['onProgress'] = (job) =>
-    onProgress(progress('printing', { ...at, percent: job.progress, job, secondsLeft: job.timeRemaining }));
-  const end = ended ?? (await watcher.follow(clusterId, clusterJobId, { signal, onProgress: tell }));
+  const seen: FollowOptions['onProgress'] = (job, ahead) =>
+    onProgress(progress('printing', { ...at, percent: job.progress, job, secondsLeft: job.timeRemaining, ahead }));
+  const end = ended ?? (await watcher.follow(clusterId, clusterJobId, { signal, onProgress: seen }));
   if (!ended) await onEnd(end);
   const { outcome, job } = end;
   if (outcome !== 'finished') throw new PrintingError('PRINT_FAILED', FAILURES[outcome], { ids });

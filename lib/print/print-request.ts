@@ -50,7 +50,7 @@ export interface PrintResult {
 export type Stage =
   'preparing' | 'registering' | 'uploading' | 'confirming' | 'dispatching' | 'dispatched' | 'printing' | 'finished';
 
-/** Output 2 of upload and print (reference 3.4); `rate` in bytes per second and `secondsLeft` are for the node's status. */
+/** Output 2 of upload and print (reference 3.4); what comes after `job` is for the node's status alone. */
 export interface Progress {
   stage: Stage;
   percent: number | null;
@@ -60,8 +60,11 @@ export interface Progress {
   clusterJobId: string | null;
   clusterId: string | null;
   job: PrintJob | null;
+  /** Bytes per second. */
   rate: number | null;
   secondsLeft: number | null;
+  /** Jobs before this one in the printer's queue. */
+  ahead: number | null;
 }
 
 /** A stage, with what is known of it. */
@@ -75,6 +78,7 @@ export const progress = (stage: Stage, known: Partial<Progress> = {}): Progress 
   job: null,
   rate: null,
   secondsLeft: null,
+  ahead: null,
   ...known,
   stage,
 });

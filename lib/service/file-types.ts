@@ -52,7 +52,7 @@ export function toolpath(name: string): FileType {
   if (found) return found;
   const allowed = inWords(TOOLPATHS);
   const sentence = UNSLICED.some((extension) => endsIn(name, extension))
-    ? `"${name}" is a mesh and must be sliced first: only ${allowed} files can be printed.`
+    ? `"${name}" is a model: slice it to G-code first (only ${allowed} files can be printed).`
     : `"${name}" is not a toolpath: only ${allowed} files can be printed.`;
   throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
 }

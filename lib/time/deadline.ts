@@ -119,7 +119,7 @@ export const closed = (): PrintingError =>
   });
 
 const timeout = (ms: number, cure = "try again or raise the node's timeout"): PrintingError =>
-  new PrintingError('TIMEOUT', `The work was not done within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
+  new PrintingError('TIMEOUT', `No result within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
 
 const notSent = (reason: unknown): Error =>
   reason instanceof PrintingError ? withOutcome(reason, 'not-sent') : (reason as Error);

@@ -68,8 +68,10 @@ export class Follow implements Subscriber {
   serve({ status, error }: ClusterResult): void {
     if (this.#hasEnded()) return;
     const { clusterJobId } = this.target;
-    const job = error ? undefined : status?.jobs.find((entry) => entry.clusterJobId === clusterJobId);
-    if (job) return this.#progress(job);
+    const jobs = error ? [] : (status?.jobs ?? []);
+    const ahead = jobs.findIndex((entry) => entry.clusterJobId === clusterJobId);
+    const job = jobs[ahead];
+    if (job) return this.#progress(job, ahead);
     // Once listed, the polls decide what became of it.
     if (this.#poller.isOpen(clusterJobId)) return;
     if (error && error.code !== 'NOT_FOUND') return;
@@ -104,7 +106,7 @@ export class Follow implements Subscriber {
       );
       const verdict = judge({ active: undefined, past: undefined, known: undefined, absenceCounts: true }, answer);
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);
-      else if (typeof answer === 'object') this.#progress(answer.job);
+      else if (typeof answer === 'object') this.#progress(answer.job, null);
     } catch {
       // The watching ended; `cancel` has said so.
     } finally {
@@ -112,10 +114,10 @@ export class Follow implements Subscriber {
     }
   }
 
-  #progress(job: PrintJob): void {
+  #progress(job: PrintJob, ahead: number | null): void {
     if (this.#over) return;
     try {
-      this.target.onProgress?.(copyOf(job));
+      this.target.onProgress?.(copyOf(job), ahead);
     } catch (thrown) {
       this.account.fault(this.#poller.clusterId, thrown);
     }

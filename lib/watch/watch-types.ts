@@ -96,8 +96,8 @@ export interface Watch {
 
 export interface FollowOptions {
   signal?: AbortSignal | undefined;
-  /** After each poll that saw the job. */
-  onProgress?: ((job: PrintJob) => void) | undefined;
+  /** After each poll that saw the job; `ahead`: how many jobs stand before it in the queue, where that was seen. */
+  onProgress?: ((job: PrintJob, ahead: number | null) => void) | undefined;
 }
 
 /** How a followed print ended. `ended`: nothing says how. */

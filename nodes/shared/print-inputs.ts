@@ -9,8 +9,7 @@ import { isBlank, kindOf, readText, type Setting } from './inputs';
 export function readClusterIds(value: unknown): { clusterIds: string[]; many: boolean } {
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   for (const id of ids) {
-    if (isBlank(id))
-      throw new PrintingError('INVALID_INPUT', 'No printer is named: choose one in the node or set msg.clusterId.');
+    if (isBlank(id)) throw new PrintingError('INVALID_INPUT', 'Choose a printer in the node or set msg.clusterId.');
     if (typeof id !== 'string')
       throw new PrintingError('INVALID_INPUT', `The id of a printer must be a text, but it is ${kindOf(id)}.`);
   }

@@ -1,10 +1,15 @@
 import type { PrintJob } from '../../lib/service/print-job';
 import { left, percent, type StatusText } from './status';
 
-/** How a print under way looks under a node. */
-export function printingText(job: PrintJob): StatusText {
+/** How a print under way looks under a node; `ahead`: jobs before it in the queue. */
+export function printingText(job: PrintJob, ahead: number | null = null): StatusText {
   const values = { percent: percent(job.progress), left: left(job.timeRemaining) };
   if (job.state === 'paused') return { fill: 'yellow', shape: 'dot', key: 'paused', values };
   if (job.state === 'attention' || job.state === 'approval') return { fill: 'yellow', shape: 'ring', key: 'attention' };
+  if (job.state === 'waiting') {
+    const key = ahead === null ? 'waiting' : 'waitingBehind';
+    return { fill: 'blue', shape: 'ring', key, values: { ahead: String(ahead) } };
+  }
+  if (job.state === 'preparing') return { fill: 'blue', shape: 'dot', key: 'starting' };
   return { fill: 'blue', shape: 'dot', key: 'printing', values };
 }

@@ -18,7 +18,7 @@ interface Definition extends NodeDef {
 /** Seconds. */
 const DEFAULT_TIMEOUT = 60;
 /** Letters of an action's name in a status. */
-const LONGEST_SHOWN = 15;
+const LONGEST_SHOWN = 12;
 
 export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition): void {
   RED.nodes.createNode(this, definition);
@@ -35,7 +35,7 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
     const clusterJobId = await readText(RED, this, job, msg, 'clusterJobId');
     if (action === undefined) throw missing('No action is named: choose one in the node or set msg.action.');
-    if (clusterId === undefined) throw missing('No printer is named: choose one in the node or set msg.clusterId.');
+    if (clusterId === undefined) throw missing('Choose a printer in the node or set msg.clusterId.');
     if (clusterJobId === undefined && !jobMayBeMissing)
       throw missing('The print job that the node names is empty: a blank setting means the one that is printing.');
     const { quantity, position } = msg;

@@ -26,7 +26,7 @@ export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): voi
 
   const readCluster = async (msg: NodeMessage): Promise<string> => {
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
-    return clusterId ?? missing('No printer is named: choose one in the node or set msg.clusterId.');
+    return clusterId ?? missing('Choose a printer in the node or set msg.clusterId.');
   };
   const readItem = async (msg: NodeMessage, property: 'clusterJobId' | 'jobId' | 'fileId'): Promise<string> => {
     const id = await readText(RED, this, item, msg, property);

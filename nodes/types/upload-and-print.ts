@@ -38,6 +38,8 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     printKey: { value: definition.printKey, type: definition.printKeyType },
   };
 
+  /** Prints whose end is awaited, by their ids. */
+  const awaited = new Set<string>();
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
   const takesPayload = definition.source === 'payload';
   workNode(RED, this, { account: definition.account, timeout, takesPayload }, async (msg, send, context) => {
@@ -50,16 +52,22 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     const passedOn: NodeMessage = { ...msg, payload: undefined };
     const marks = client.simulated ? { simulated: true } : {};
 
+    const mine = new Set<string>();
     const onProgress = (progress: Progress) => {
       if (signal.aborted) return;
-      show(progressText(progress));
-      const { rate: _rate, secondsLeft: _left, ...payload } = progress;
+      if (progress.stage === 'printing' && progress.clusterJobId) {
+        mine.add(progress.clusterJobId);
+        awaited.add(progress.clusterJobId);
+      }
+      show(progressText(progress, awaited.size));
+      const { rate: _rate, secondsLeft: _left, ahead: _ahead, ...payload } = progress;
       const message = { ...RED.util.cloneMessage(passedOn), ...known(progress), ...marks };
       send([null, { ...message, payload, topic: progress.stage }]);
     };
     const onResult = (result: PrintResult, index: number) => {
       if (signal.aborted) return;
       const { error, raw, ...payload } = result;
+      if (result.clusterJobId) awaited.delete(result.clusterJobId);
       if (error && !many) return;
       show(error ? failureText(error) : resultText(result));
       const message = many ? RED.util.cloneMessage(passedOn) : msg;
@@ -90,7 +98,11 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       clusterIds.forEach((clusterId, index) => onResult(printResult({ clusterId, error }), index));
       throw error;
     });
-    await client.prints.run({ ...request, clusterIds, print, deadline, signal, onProgress, onResult });
+    try {
+      await client.prints.run({ ...request, clusterIds, print, deadline, signal, onProgress, onResult });
+    } finally {
+      for (const id of mine) awaited.delete(id);
+    }
   });
 }
 
@@ -100,17 +112,21 @@ function known(ids: { jobId: string | null; clusterJobId: string | null; cluster
   return { ...(jobId && { jobId }), ...(clusterJobId && { clusterJobId }), ...(clusterId && { clusterId }) };
 }
 
-function progressText({ stage, percent: done, rate: speed, secondsLeft, job }: Progress): StatusText {
-  if (stage === 'printing' && job) return printingText(job);
+function progressText(progress: Progress, awaited: number): StatusText {
+  const { stage, percent: done, rate: speed, secondsLeft, job, ahead } = progress;
+  if (stage === 'printing' && awaited > 1)
+    return { fill: 'blue', shape: 'dot', key: 'several', values: { count: String(awaited) } };
+  if (stage === 'printing' && job) return printingText(job, ahead);
   if (stage === 'finished') return { fill: 'green', shape: 'dot', key: 'finished' };
   const values = { percent: percent(done), rate: rate(speed), left: left(secondsLeft) };
   return { fill: 'blue', shape: 'dot', key: stage, values };
 }
 
-function resultText({ job, printed, status, dryRun }: PrintResult): StatusText {
+function resultText({ job, printed, status, dryRun, duplicate }: PrintResult): StatusText {
   const green = (key: string): StatusText => ({ fill: 'green', shape: 'dot', key });
   if (dryRun) return green('checked');
   if (!printed) return green('done');
+  if (duplicate && !job) return green('duplicate');
   if (status === 'wait_approval') return { fill: 'yellow', shape: 'ring', key: 'attention' };
   return green(job ? 'finished' : 'dispatched');
 }

@@ -30,7 +30,7 @@ export function WebcamSnapshotNode(this: Node, RED: NodeAPI, definition: Definit
   workNode(RED, this, { account: definition.account, timeout }, async (msg, send, { client, deadline, show }) => {
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
     if (clusterId === undefined)
-      throw new PrintingError('INVALID_INPUT', 'No printer is named: choose one in the node or set msg.clusterId.');
+      throw new PrintingError('INVALID_INPUT', 'Choose a printer in the node or set msg.clusterId.');
     const { image, ...picture } = await client.snapshots.take({
       clusterId,
       printerId: (await readText(RED, this, printer, msg, 'printerId')) ?? null,

@@ -165,6 +165,25 @@ describe('nodes/upload-and-print', () => {
       assert.deepEqual([got.status, got.job?.state], ['finished', 'finished']);
       assert.equal(progress.all.at(-1)?.topic, 'finished');
     }).timeout(30_000);
+
+    it('shows that a job waits behind others, and how many prints it waits for', async () => {
+      await deploy({ waitFor: 'finished' });
+      simulator.world.printLocally(1, { name: 'other.gcode', seconds: 7200 });
+      const shown = () => String(flow.statuses('print').at(-1)?.text);
+      flow.send('print', payload());
+      const { clusterJobId } = await progress.find(({ topic }) => topic === 'printing');
+      assert.match(shown(), /waitingBehind/);
+      flow.send('print', payload({ clusterId: clusters()[1]?.clusterId }));
+      await progress.find((msg) => msg.topic === 'printing' && msg.clusterJobId !== clusterJobId);
+      assert.match(shown(), /several/);
+    });
+
+    it('says of a repeated key that nothing was sent again', async () => {
+      await deploy();
+      await printed(payload({ printKey: 'k' }));
+      await printed(payload({ printKey: 'k' }));
+      assert.match(String(flow.statuses('print').at(-1)?.text), /duplicate/);
+    });
   });
 
   describe('progress on output 2', () => {

@@ -92,7 +92,9 @@ describe('locales', () => {
         online: '12',
         total: '99',
         rows: '1000000',
-        action: 'fifteen letters',
+        count: '100',
+        ahead: '9',
+        action: 'twelve signs',
       };
       for (const text of textsOf(status)) {
         const shown = text.replace(

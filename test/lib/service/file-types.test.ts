@@ -47,7 +47,7 @@ describe('service/file-types', () => {
     for (const name of ['a.stl', 'a.3MF', 'a.obj', 'a.step', 'a.stp'])
       assert.throws(
         () => toolpath(name),
-        unsupported(/must be sliced first: only \.gcode, \.gcode\.gz and \.ufp files/),
+        unsupported(/is a model: slice it to G-code first \(only \.gcode, \.gcode\.gz and \.ufp files/),
       );
   });
 

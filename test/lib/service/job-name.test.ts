@@ -49,7 +49,7 @@ describe('service/job-name', () => {
   });
 
   it('of what is no toolpath is not looked at', () => {
-    refuses(['a.gcode', 'part.stl', false], /sliced/, 'UNSUPPORTED_FILE_TYPE');
+    refuses(['a.gcode', 'part.stl', false], /slice it/, 'UNSUPPORTED_FILE_TYPE');
   });
 
   it('is refused where the service would refuse it', () => {
