@@ -12,6 +12,16 @@ const MOST_PAGES = 1000;
  */
 export async function readPages(service: Service, endpoint: EndpointName, options: CallOptions): Promise<Json[]> {
   const entries: Json[] = [];
+  for await (const page of pagesOf(service, endpoint, options)) entries.push(...page);
+  return entries;
+}
+
+/** The same page by page, for lists that may be too long to have in memory at once. */
+export async function* pagesOf(
+  service: Service,
+  endpoint: EndpointName,
+  options: CallOptions,
+): AsyncGenerator<Json[], void> {
   for (let page: number | null = 1, read = 0; page !== null && read < MOST_PAGES; read++) {
     const query = { ...options.query, ...(page > 1 && { page: String(page) }) };
     const { data, body } = await service.call(endpoint, {
@@ -23,10 +33,9 @@ export async function readPages(service: Service, endpoint: EndpointName, option
         'SERVICE_ERROR',
         `The service answered ${options.what} with something else: try again later.`,
       );
-    for (const entry of records(data)) entries.push(entry);
+    yield records(data);
     page = nextPage(body, page);
   }
-  return entries;
 }
 
 function nextPage(body: unknown, page: number): number | null {

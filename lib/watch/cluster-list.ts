@@ -1,4 +1,4 @@
-import { readPages } from '../account/pages';
+import { pagesOf, readPages } from '../account/pages';
 import type { Service } from '../account/service';
 import { readCluster, type Cluster, type ClusterIdentity } from '../service/cluster';
 import { PrintingError } from '../service/errors';
@@ -20,6 +20,8 @@ const GOOD_FOR = 10 * 60_000;
 const HOLD_OFF = 60_000;
 /** Lists are not read more often than this, however many clusters are suddenly not found, ms. */
 const APART = 2_000;
+/** Entries of a page: the list of a big farm is megabytes, and parsing it at once would stop everything else. */
+const PAGE = '250';
 /** One reading of all pages, ms. */
 const LONGEST = 120_000;
 
@@ -93,10 +95,9 @@ export class ClusterList {
 
   async #read(begunAt: number): Promise<List> {
     try {
-      const list = await underDeadline(this.clock, { ms: LONGEST, parent: this.signal }, (deadline) =>
-        readAllPages(this.service, deadline),
+      this.#list = await underDeadline(this.clock, { ms: LONGEST, parent: this.signal }, (deadline) =>
+        readListed(this.service, deadline),
       );
-      this.#list = new Map(list.map(({ cluster }) => [cluster.clusterId, listed(cluster)]));
       this.#asOf = begunAt;
       return this.#list;
     } catch (error) {
@@ -124,6 +125,22 @@ const listed = ({
   host: host ? { printerId: host.printerId, name: host.name } : null,
 });
 
+/** What is kept of the list. Throws what `readAllPages` throws. */
+async function readListed(service: Service, deadline: Deadline): Promise<List> {
+  const found = new Map<string, ListedCluster>();
+  let entries = 0;
+  const options = { query: { limit: PAGE }, what: 'the cluster list', deadline };
+  for await (const page of pagesOf(service, 'clusters', options)) {
+    entries += page.length;
+    for (const raw of page) {
+      const cluster = readCluster(raw);
+      if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, listed(cluster));
+    }
+  }
+  if (entries > 0 && found.size === 0) throw noClusters();
+  return found;
+}
+
 /** The whole list, each cluster once. Throws what `readPages` throws, and SERVICE_ERROR for entries that are no clusters. */
 export async function readAllPages(service: Service, deadline: Deadline): Promise<{ cluster: Cluster; raw: Json }[]> {
   const found = new Map<string, { cluster: Cluster; raw: Json }>();
@@ -132,11 +149,11 @@ export async function readAllPages(service: Service, deadline: Deadline): Promis
     const cluster = readCluster(raw);
     if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });
   }
-  if (entries.length > 0 && found.size === 0)
-    throw new PrintingError(
-      'SERVICE_ERROR',
-      'The service answered the cluster list with something else: try again later.',
-      { outcome: 'unknown' },
-    );
+  if (entries.length > 0 && found.size === 0) throw noClusters();
   return [...found.values()];
 }
+
+const noClusters = (): PrintingError =>
+  new PrintingError('SERVICE_ERROR', 'The service answered the cluster list with something else: try again later.', {
+    outcome: 'unknown',
+  });
