@@ -27,7 +27,7 @@ describe('nodes/report-generator', () => {
     id: 'report',
     type: 'remote-printing-report-generator',
     account: 'account',
-    timeout: 20,
+    timeout: 120,
     wires: [['reports']],
     ...changes,
   });

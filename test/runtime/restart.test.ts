@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -59,7 +59,7 @@ describe('restart of Node-RED', function () {
       const [finished] = await told('job.finished');
       assert.equal(finished?.late, true);
       assert.equal(finished.job?.clusterJobId, job.uuid);
-      await ask();
+      await untilSaved('ended', job.uuid);
       await end(nodeRed);
 
       await start();
@@ -81,7 +81,7 @@ describe('restart of Node-RED', function () {
       const [finished] = await told('job.finished');
       assert.equal(finished?.late, false);
       assert.equal(finished.job?.clusterJobId, job.uuid);
-      await ask();
+      await untilSaved('ended', job.uuid);
       await end(nodeRed);
 
       await start();
@@ -148,7 +148,21 @@ describe('restart of Node-RED', function () {
     assert.equal(response.status, 200);
   }
 
-  /** A poll, and all that it tells. Before it begins, all that earlier polls told is saved. */
+  /** Delivery comes before the write: what a kill keeps from being saved is delivered again. */
+  async function untilSaved(list: 'jobs' | 'ended', uuid: string): Promise<void> {
+    const folder = join(userDir, 'remote-printing');
+    await until(async () => {
+      const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+      const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.json'));
+      const texts = await Promise.all(files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'utf8')));
+      return texts.some((text) => {
+        const { value } = JSON.parse(text) as { value?: { jobs?: { id: string }[]; ended?: { id: string }[] } };
+        return value?.[list]?.some(({ id }) => id === uuid);
+      });
+    });
+  }
+
+  /** A poll, and all that it brings. */
   async function ask(): Promise<void> {
     const number = ++questions;
     await press('ask', [{ p: 'question', v: String(number), vt: 'num' }]);
@@ -173,6 +187,7 @@ describe('restart of Node-RED', function () {
     const job = simulator.world.printJob(clusterJobId!);
     assert.equal(job.status, 'printing');
     assert.equal((await told('job.started')).length, 1);
+    await untilSaved('jobs', job.uuid);
     return job;
   }
 

@@ -189,8 +189,12 @@ describe('upload/uploads', () => {
     afterEach(() => assert.deepEqual(service.calls, []));
 
     it('meshes and other files', async () => {
-      await fails(send(await file('part.stl', text(10))), 'UNSUPPORTED_FILE_TYPE', /sliced/);
-      await fails(send(await file('part.stl', text(10)), { jobName: 'part.gcode' }), 'UNSUPPORTED_FILE_TYPE', /sliced/);
+      await fails(send(await file('part.stl', text(10))), 'UNSUPPORTED_FILE_TYPE', /slice it/);
+      await fails(
+        send(await file('part.stl', text(10)), { jobName: 'part.gcode' }),
+        'UNSUPPORTED_FILE_TYPE',
+        /slice it/,
+      );
       await fails(
         send({ kind: 'bytes', bytes: text(10), name: 'notes.txt' }),
         'UNSUPPORTED_FILE_TYPE',
@@ -737,7 +741,7 @@ describe('upload/uploads', () => {
         jobName: 'part.gcode',
       });
       assert.deepEqual(service.calls, []);
-      await fails(send(await file('part.stl', text(10)), { dryRun }), 'UNSUPPORTED_FILE_TYPE', /sliced/);
+      await fails(send(await file('part.stl', text(10)), { dryRun }), 'UNSUPPORTED_FILE_TYPE', /slice it/);
     });
 
     it('names the upload that would be reused', async () => {
