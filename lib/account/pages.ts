@@ -22,6 +22,8 @@ export async function* pagesOf(
   endpoint: EndpointName,
   options: CallOptions,
 ): AsyncGenerator<Json[], void> {
+  let first = '';
+  let guessed = false;
   for (let page: number | null = 1, read = 0; page !== null && read < MOST_PAGES; read++) {
     const query = { ...options.query, ...(page > 1 && { page: String(page) }) };
     const { data, body } = await service.call(endpoint, {
@@ -33,10 +35,20 @@ export async function* pagesOf(
         'SERVICE_ERROR',
         `The service answered ${options.what} with something else: try again later.`,
       );
-    yield records(data);
-    page = nextPage(body, page);
+    const entries = records(data);
+    const before = first;
+    first = JSON.stringify(entries[0] ?? null);
+    // A service without pages gives the same one again.
+    if (guessed && first === before) return;
+    yield entries;
+    // A page with as many entries as were asked for may not be the last, though its answer names no other.
+    guessed = entries.length === Number(options.query?.limit) && !namesPages(body);
+    page = guessed ? page + 1 : nextPage(body, page);
   }
 }
+
+const namesPages = (body: unknown): boolean =>
+  record(record(record(body)?.meta)?.page) !== null || record(record(body)?.links) !== null;
 
 function nextPage(body: unknown, page: number): number | null {
   const total = number(record(record(record(body)?.meta)?.page)?.total_pages);

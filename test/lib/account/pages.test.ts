@@ -50,6 +50,16 @@ describe('account/pages', () => {
     assert.deepEqual(script.queries, [undefined, { page: '2' }]);
   });
 
+  it('asks for another page after a full one that names none, until one is not full or the same again', async () => {
+    const full = { data: [{ n: 1 }, { n: 2 }] };
+    const more = new Script([full, { data: [{ n: 3 }] }]);
+    assert.deepEqual(await read(more, { limit: '2' }), [{ n: 1 }, { n: 2 }, { n: 3 }]);
+    assert.deepEqual(more.queries, [{ limit: '2' }, { limit: '2', page: '2' }]);
+    assert.equal((await read(new Script([full, { data: [] }]), { limit: '2' })).length, 2);
+    assert.equal((await read(new Script([full, full]), { limit: '2' })).length, 2);
+    assert.equal((await read(new Script([{ ...full, links: {} }]), { limit: '2' })).length, 2);
+  });
+
   it('takes a single object as a list of one, and leaves out what is no record (trap 29)', async () => {
     assert.deepEqual(await read(new Script([{ data: { n: 1 } }])), [{ n: 1 }]);
     assert.deepEqual(await read(new Script([{ data: [null, { n: 1 }, 'x', []] }])), [{ n: 1 }]);
