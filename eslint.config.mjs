@@ -14,7 +14,7 @@ const layers = {
     ['account'],
     ['action', 'request', 'upload', 'watch'],
     ['control', 'library', 'picture', 'print', 'report'],
-    ['query'],
+    ['query', 'connection'],
   ],
   simulator: [['http'], ['world'], ['wire'], ['auth', 'storage'], ['api'], ['control']],
 };

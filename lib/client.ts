@@ -1,7 +1,9 @@
+import { credentialsOf } from './account/credentials';
 import type { Service } from './account/service';
 import type { AccountSettings } from './account/settings';
 import { settingsSummary } from './account/settings-summary';
 import { SignedInService } from './account/signed-in-service';
+import type { Check } from './connection/check';
 import type { JobControl } from './control/job-control';
 import { Http } from './http/http';
 import type { Library } from './library/library';
@@ -16,9 +18,6 @@ import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
-import { StaticToken } from './sign-in/static-token';
-import { TokenEndpoint } from './sign-in/token-endpoint';
-import { Tokens } from './sign-in/tokens';
 import type { CurrentScope, Scope } from './state/scope';
 import type { StateStore } from './state/store';
 import { sleep, type Clock } from './time/clock';
@@ -80,18 +79,9 @@ export class Client {
     this.#settings = settings;
     this.#http = http;
     this.#store = store;
-    const { signIn } = settings;
-    this.credentials =
-      'apiToken' in signIn
-        ? new StaticToken(signIn.apiToken)
-        : new Tokens({
-            accountId,
-            settings: signIn,
-            store,
-            clock,
-            endpoint: new TokenEndpoint(http, clock),
-            warn: (sentence) => log.warn(sentence),
-          });
+    const warn = (sentence: string) => log.warn(sentence);
+    this.#warn = warn;
+    this.credentials = credentialsOf(settings, { accountId, store, clock, http, warn });
     this.credentials.ready().catch((error: unknown) => {
       log.warn(`The sign-in could not be read: ${asPrintingError(error).message}`);
     });
@@ -104,7 +94,6 @@ export class Client {
       return [accountId, simulated ? 'simulated' : settings.apiUrl, workspace];
     };
     this.#scope = scope;
-    this.#warn = (sentence) => log.warn(sentence);
     this.watcher = new Watcher({
       service,
       store,
@@ -193,6 +182,13 @@ export class Client {
     const { service, clock } = this;
     const { overrides } = this.#settings.paths;
     return (this.#choices ??= new Choices({ service, clock, overrides, closing: this.#closing.signal }));
+  }
+
+  /** What of the account works and what does not; never throws. */
+  testConnection(): Promise<Check[]> {
+    const { testConnection } = require('./connection/connection-test') as typeof import('./connection/connection-test');
+    const { clock, credentials } = this;
+    return testConnection({ settings: this.#settings, credentials, http: this.#http, clock });
   }
 
   /** Of prints, and of what an earlier runtime left open. */

@@ -24,6 +24,7 @@ Usage: remote-printing-simulator [options]
   --client-id ID             default simulator
   --client-secret SECRET     default simulator-secret
   --redirect-uri URI         may be repeated; default: any
+  --path NAME=CALL           puts a call elsewhere, such as printJobs='GET /connect/v1/jobs'; may be repeated
   --help
 `;
 
@@ -44,6 +45,7 @@ const OPTIONS = {
   'client-id': { type: 'string' },
   'client-secret': { type: 'string' },
   'redirect-uri': { type: 'string', multiple: true },
+  path: { type: 'string', multiple: true },
   help: { type: 'boolean' },
 } as const;
 
@@ -93,6 +95,7 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
   if (values.host !== undefined) options.host = values.host;
   if (values['auto-approve']) options.autoApprove = true;
   if (values['data-dir'] !== undefined) options.dataDir = values['data-dir'];
+  if (values.path) options.paths = Object.fromEntries(values.path.map(readMove));
   const { 'client-id': id, 'client-secret': secret, 'redirect-uri': redirectUris } = values;
   if (id !== undefined || secret !== undefined || redirectUris !== undefined)
     options.client = {
@@ -101,6 +104,12 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
       ...(redirectUris ? { redirectUris } : {}),
     };
   return options;
+}
+
+function readMove(given: string): [name: string, call: string] {
+  const [, name, call] = /^(\w+)=(.+)$/.exec(given) ?? [];
+  if (name === undefined || call === undefined) throw new Error(`--path can't be ${given}.`);
+  return [name, call];
 }
 
 async function main(): Promise<void> {

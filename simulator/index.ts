@@ -6,8 +6,10 @@ import { controlRoutes } from './control/routes';
 import { Faults } from './http/faults';
 import { newState } from './world/new-state';
 import { isLoopback, type SimulatorOptions } from './options';
+import { checkMoved, moved } from './http/moved';
 import { RequestLog } from './http/request-log';
-import { startOrigin, type Origin, type Route } from './http/server';
+import { startOrigin, type Call, type Origin, type Route } from './http/server';
+import { specRoute } from './http/spec';
 import { SignedUrls } from './storage/signed-urls';
 import { Store } from './world/store';
 import { Sessions } from './storage/sessions';
@@ -119,27 +121,30 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       origins.push(origin);
       return origin.url;
     };
+    const paths = options.paths ?? {};
+    const signedIn = ({ request }: Call): void => void tokens.caller(request.headers.authorization);
+    /** Routes where the options have them, and a description of them below each base. */
+    const described = (routes: Route[], bases: string[]): Route[] => {
+      const placed = moved(routes, paths);
+      return [...placed, ...bases.map((base) => specRoute(base, placed, signedIn))];
+    };
     const autoApprove = options.autoApprove ?? false;
-    addresses.authUrl = await start(
-      'auth',
-      1,
-      'json',
-      authRoutes({ tokens, users, organizations, client, autoApprove, now, memberships: () => world.memberships }),
+    const auth = authRoutes({
+      ...{ tokens, users, organizations, client, autoApprove, now },
+      memberships: () => world.memberships,
+    });
+    const api = apiRoutes({
+      ...{ world, tokens, urls, users, now },
+      apiUrl: () => addresses.apiUrl,
+      storageUrl: () => addresses.storageUrl,
+    });
+    checkMoved(
+      paths,
+      [...auth, ...api].map(({ endpoint }) => endpoint),
     );
-    addresses.apiUrl = await start(
-      'api',
-      2,
-      'json',
-      apiRoutes({
-        world,
-        tokens,
-        urls,
-        users,
-        now,
-        apiUrl: () => addresses.apiUrl,
-        storageUrl: () => addresses.storageUrl,
-      }),
-    );
+    addresses.authUrl = await start('auth', 1, 'json', described(auth, ['']));
+    const bases = ['/connect/v1', '/slicer/v1', '/report/v1'];
+    addresses.apiUrl = await start('api', 2, 'json', described(api, bases));
     addresses.storageUrl = await start('storage', 3, 'xml', storageRoutes({ world, urls, bytes, sessions }));
     addresses.controlUrl = await start(
       'control',

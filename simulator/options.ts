@@ -1,4 +1,5 @@
 import type { Client } from './auth/tokens';
+import type { MovedPaths } from './http/moved';
 import type { UploadMode } from './world/state';
 
 export interface SimulatorOptions {
@@ -29,6 +30,8 @@ export interface SimulatorOptions {
   /** Where files and world.json live, so that a restart goes on. Default: a temporary folder. */
   dataDir?: string;
   client?: Client;
+  /** Where calls are instead of where the interface or the public facts have them: endpoint to `METHOD /path`. */
+  paths?: MovedPaths;
   /** ms since 1970. */
   now?: () => number;
   /** `discard` counts and hashes uploaded bytes but keeps none. Default `disk`. */

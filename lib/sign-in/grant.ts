@@ -13,6 +13,8 @@ export interface Grant {
   /** Milliseconds from arrival to expiry. */
   lifetime: number;
   scope: string | null;
+  /** The API host that was set when the user signed in, where that is known: before a deploy, its tokens go there alone. */
+  apiUrl?: string | undefined;
   /** What the access token told of its user; kept when the tokens have ended. */
   holder?: Omit<TokenHolder, 'expiresAt'>;
   /** When the user signed in, milliseconds since 1970: refreshes leave it as it is. */
@@ -28,6 +30,8 @@ export interface SignInSettings {
   clientSecret: string;
   /** Space-delimited. */
   scope: string;
+  /** The API host that is signed in for, where that is known. */
+  apiUrl?: string;
   /** The service is the pack's own simulator: its address says nothing, it changes with every start. */
   simulated?: boolean;
 }

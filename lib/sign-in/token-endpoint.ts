@@ -37,7 +37,8 @@ export class TokenEndpoint {
         additionalParameters: { scope: settings.scope },
       },
     );
-    return this.#grant(settings, { redirectUri, refreshToken: null, signedInAt: this.#clock.now() }, () =>
+    const { apiUrl } = settings;
+    return this.#grant(settings, { redirectUri, refreshToken: null, signedInAt: this.#clock.now(), apiUrl }, () =>
       oauth.processAuthorizationCodeResponse(server, client, response),
     );
   }
@@ -82,7 +83,7 @@ export class TokenEndpoint {
 
   async #grant(
     settings: SignInSettings,
-    { redirectUri, refreshToken, signedInAt = 0 }: Pick<Grant, 'redirectUri' | 'refreshToken' | 'signedInAt'>,
+    kept: Pick<Grant, 'redirectUri' | 'refreshToken' | 'signedInAt' | 'apiUrl'>,
     read: () => Promise<{ access_token: string; refresh_token?: string; expires_in?: number; scope?: string }>,
   ): Promise<Grant> {
     const tokens = await read().catch((cause: unknown) => {
@@ -95,14 +96,15 @@ export class TokenEndpoint {
     return {
       authUrl: settings.authUrl,
       clientId: settings.clientId,
-      redirectUri,
+      redirectUri: kept.redirectUri,
       accessToken: tokens.access_token,
-      refreshToken: tokens.refresh_token ?? refreshToken,
+      refreshToken: tokens.refresh_token ?? kept.refreshToken,
       expiresAt: now + lifetime,
       lifetime,
       scope: tokens.scope ?? null,
       holder: { user, organizationId },
-      signedInAt,
+      signedInAt: kept.signedInAt ?? 0,
+      ...(kept.apiUrl && { apiUrl: kept.apiUrl }),
     };
   }
 }

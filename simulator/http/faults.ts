@@ -31,6 +31,7 @@ export const ENDPOINTS = [
   'createReport',
   'getReport',
   'uptime',
+  'spec',
 ] as const;
 export type Endpoint = (typeof ENDPOINTS)[number];
 

@@ -37,6 +37,8 @@ describe('simulator: command line', function () {
       ['--time-factor', '0'],
       ['--host', '0.0.0.0'],
       ['--upload-mode', 'cloud'],
+      ['--path', 'printJobs'],
+      ['--path', 'nothing=GET /x'],
     ];
     for (const { code, out, err } of await Promise.all(bad.map((args) => result(...args)))) {
       assert.equal(code, 2);

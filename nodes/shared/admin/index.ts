@@ -13,6 +13,7 @@ export function addAdminEndpoints(RED: NodeAPI): void {
   const canWrite = RED.auth.needsPermission('remote-printing.write');
   const about = () => (require('./account') as typeof import('./account')).accountEndpoints(RED);
   const signIn = () => (require('./sign-in') as typeof import('./sign-in')).signInEndpoints(RED);
+  const connection = () => (require('./connection') as typeof import('./connection')).connectionEndpoint(RED);
   const on =
     (endpoint: () => RequestHandler): RequestHandler =>
     (request, response, next) =>
@@ -58,5 +59,10 @@ export function addAdminEndpoints(RED: NodeAPI): void {
     `${ROOT}/accounts/:id/sign-out`,
     canWrite,
     on(() => signIn().signOut),
+  );
+  RED.httpAdmin.post(
+    `${ROOT}/accounts/:id/test`,
+    canWrite,
+    on(() => connection()),
   );
 }

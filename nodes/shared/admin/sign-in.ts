@@ -9,7 +9,7 @@ import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount } from './accounts';
 import { handle, idOf } from './handle';
 import { stateOf } from './state';
-import { signInConfig } from './typed-settings';
+import { hostOf, signInConfig } from './typed-settings';
 
 /** The endpoints that begin, end and forget sign-ins (reference 5). */
 export function signInEndpoints(RED: NodeAPI) {
@@ -33,7 +33,7 @@ export function signInEndpoints(RED: NodeAPI) {
       const deployed = deployedAccount(RED, id);
       if (!deployed && Object.keys(typed).length === 0) throw new UnknownAccount();
       const config = signInConfig(typed, deployed);
-      const settings = readSignIn(config);
+      const settings = { ...readSignIn(config), apiUrl: hostOf(config.apiUrl) };
       const redirectUri = readRedirect(config.redirectUri);
       const organizationId = text(config.organizationId) ?? '';
       const authorizeUrl = runtime().authorization.begin({
@@ -93,7 +93,7 @@ function stillWanted(RED: NodeAPI, id: string, { authUrl, clientId }: SignInSett
   const words = (url: string, client: string) => JSON.stringify([url, client]);
   const deployed = () => {
     const config = deployedAccount(RED, id)?.config;
-    return config && words((config.authUrl ?? '').trim().replace(/\/+$/, ''), (config.clientId ?? '').trim());
+    return config && words(hostOf(config.authUrl), (config.clientId ?? '').trim());
   };
   const before = deployed();
   return () => {

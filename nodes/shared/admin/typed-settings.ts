@@ -6,7 +6,8 @@ import type { DeployedAccount } from './accounts';
 /** What the editor leaves in place of a stored credential. */
 const UNTOUCHED = '__PWRD__';
 
-const host = (config: AccountConfig | undefined): string => trimmed(config?.authUrl).replace(/\/+$/, '');
+/** A host without a slash at its end. */
+export const hostOf = (value: unknown): string => trimmed(value).replace(/\/+$/, '');
 
 /**
  * The settings to sign in with: what was typed in the dialog wins, a secret that was left untouched stays the stored one.
@@ -14,6 +15,34 @@ const host = (config: AccountConfig | undefined): string => trimmed(config?.auth
  * environment is read for stored settings alone, by Node-RED itself. Throws NOT_CONFIGURED.
  */
 export function signInConfig(typed: Record<string, unknown>, deployed: DeployedAccount | undefined): AccountConfig {
+  const changed = changedSettings(typed, deployed);
+  const config: AccountConfig = { ...deployed?.config, ...changed };
+  const isStored = changed.clientSecret === undefined && config.clientSecret;
+  if (isStored && hostOf(config.authUrl) !== hostOf(deployed?.config.authUrl))
+    throw new PrintingError(
+      'NOT_CONFIGURED',
+      'The stored client secret goes to the stored account host alone: type the secret anew for another host.',
+    );
+  return config;
+}
+
+/** The settings to test a connection with, under the same rules; a stored API token goes to the stored hosts alone. */
+export function connectionConfig(typed: Record<string, unknown>, deployed: DeployedAccount | undefined): AccountConfig {
+  const changed = changedSettings(typed, deployed);
+  const config: AccountConfig = { ...deployed?.config, ...changed };
+  if (config.signIn !== 'token') return signInConfig(typed, deployed);
+  const isStored = changed.apiToken === undefined && config.apiToken;
+  const isElsewhere = (name: 'apiUrl' | 'authUrl') =>
+    hostOf(config[name]) !== '' && hostOf(config[name]) !== hostOf(deployed?.config[name]);
+  if (isStored && (isElsewhere('apiUrl') || isElsewhere('authUrl')))
+    throw new PrintingError(
+      'NOT_CONFIGURED',
+      'The stored API token goes to the stored hosts alone: type the token anew for another host.',
+    );
+  return config;
+}
+
+function changedSettings(typed: Record<string, unknown>, deployed: DeployedAccount | undefined): AccountConfig {
   const written: Record<string, unknown> = { ...deployed?.written };
   const changed = Object.entries(typed).filter(
     ([name, value]) => typeof value === 'string' && value !== UNTOUCHED && value !== written[name],
@@ -21,14 +50,7 @@ export function signInConfig(typed: Record<string, unknown>, deployed: DeployedA
   if (changed.some(([, value]) => /\$\{|^\$\(/.test(value)))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      'What stands in the environment is read for deployed settings alone: deploy the account, then sign in.',
+      'What stands in the environment is read for deployed settings alone: deploy the account first.',
     );
-  const config: AccountConfig = { ...deployed?.config, ...Object.fromEntries(changed) };
-  const typedSecret = changed.some(([name]) => name === 'clientSecret');
-  if (!typedSecret && config.clientSecret && host(config) !== host(deployed?.config))
-    throw new PrintingError(
-      'NOT_CONFIGURED',
-      'The stored client secret goes to the stored account host alone: type the secret anew to sign in at another host.',
-    );
-  return config;
+  return Object.fromEntries(changed);
 }

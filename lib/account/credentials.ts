@@ -1,0 +1,22 @@
+import type { Http } from '../http/http';
+import type { Credentials } from '../sign-in/credentials';
+import { StaticToken } from '../sign-in/static-token';
+import { TokenEndpoint } from '../sign-in/token-endpoint';
+import { Tokens } from '../sign-in/tokens';
+import type { StateStore } from '../state/store';
+import type { Clock } from '../time/clock';
+import type { AccountSettings } from './settings';
+
+interface CredentialsDeps {
+  accountId: string;
+  store: StateStore;
+  clock: Clock;
+  http: Http;
+  warn: (sentence: string) => void;
+}
+
+/** What gives an account its bearers, by its settings. */
+export function credentialsOf({ signIn }: AccountSettings, { http, clock, ...deps }: CredentialsDeps): Credentials {
+  if ('apiToken' in signIn) return new StaticToken(signIn.apiToken);
+  return new Tokens({ ...deps, clock, settings: signIn, endpoint: new TokenEndpoint(http, clock) });
+}

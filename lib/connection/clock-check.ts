@@ -1,0 +1,28 @@
+import type { Asked } from './ask';
+import { notChecked, type Check } from './check';
+
+/** Tokens and dates go wrong with a clock that is off by more, ms. */
+const MOST = 60_000;
+
+/** How far this computer's clock is off, by the `Date` of an answer: the service wrote it half a round trip ago. */
+export function checkClock(answer: Asked | undefined): Check {
+  const name = 'clock';
+  if (!answer) return notChecked(name, 'no host was reached');
+  const { date, age } = answer.headers;
+  const said = Date.parse(date ?? '');
+  if (Number.isNaN(said) || (age !== undefined && age !== '0'))
+    return { name, ok: null, detail: 'The answer does not say what time it is at the service.' };
+  // The header has no milliseconds: what it says is half a second early on average.
+  const off = (answer.sentAt + answer.arrivedAt) / 2 - (said + 500);
+  const seconds = Math.round(Math.abs(off) / 1000);
+  if (seconds <= 1) return { name, ok: true, detail: "This computer's clock agrees with the service's." };
+  const detail = `This computer's clock is ${lasting(seconds)} ${off > 0 ? 'ahead of' : 'behind'} the service's`;
+  const ok = Math.abs(off) <= MOST;
+  return { name, ok, detail: ok ? `${detail}.` : `${detail}: set it right.` };
+}
+
+function lasting(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return `${Math.round(seconds / 3600)} h`;
+}

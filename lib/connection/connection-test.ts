@@ -1,0 +1,147 @@
+import type { AccountSettings } from '../account/settings';
+import { SignedInService } from '../account/signed-in-service';
+import type { Http } from '../http/http';
+import { asPrintingError } from '../service/errors';
+import type { Credentials } from '../sign-in/credentials';
+import { underDeadline, type Deadline } from '../time/deadline';
+import type { Clock } from '../time/clock';
+import { readAllPages } from '../watch/cluster-list';
+import { asker } from './ask';
+import { failed, notChecked, withoutSecrets, type Check } from './check';
+import { checkClock } from './clock-check';
+import { checkDescriptions } from './descriptions';
+import { checkHost } from './hosts';
+import { checkPath, READING } from './paths-check';
+import { checkUser } from './user-checks';
+
+export interface Connection {
+  settings: AccountSettings;
+  credentials: Credentials;
+  http: Http;
+  clock: Clock;
+  /** Why the sign-in must not be sent to these hosts; blank where it may. */
+  withheld?: string;
+}
+
+/** All of it, ms. */
+const LONGEST = 30_000;
+/** Of it the list of printers, with its repeats, ms. */
+const LIST = 15_000;
+const MOST_NAMES = 5;
+
+/** What of an account works and what does not, a line each (reference 5). It only reads, and never throws. */
+export async function testConnection(connection: Connection): Promise<Check[]> {
+  const { settings, credentials, clock } = connection;
+  const { signIn } = settings;
+  const secrets = ['apiToken' in signIn ? signIn.apiToken : signIn.clientSecret];
+  const noted: Pick<Credentials, 'bearer'> = {
+    bearer: async (deadline) => {
+      const bearer = await credentials.bearer(deadline);
+      secrets.push(bearer);
+      return bearer;
+    },
+  };
+  const checks = await underDeadline(clock, { ms: LONGEST, cure: 'try again' }, (deadline) =>
+    run(connection, noted, deadline),
+  );
+  return withoutSecrets(checks, secrets);
+}
+
+async function run(
+  connection: Connection,
+  { bearer: giveBearer }: Pick<Credentials, 'bearer'>,
+  deadline: Deadline,
+): Promise<Check[]> {
+  const { settings, credentials, http, withheld } = connection;
+  const ask = asker(settings, http);
+  const [api, account] = await Promise.all([
+    checkHost('api', settings.apiUrl, ask, deadline),
+    settings.authUrl ? checkHost('auth', settings.authUrl, ask, deadline) : null,
+  ]);
+  const first = [
+    api.check,
+    account?.check ?? notChecked('accountHost', 'none is set, and an API token needs none'),
+    checkClock(api.answer ?? account?.answer),
+  ];
+  const end = (why: string, ...done: Check[]) => [...first, ...completed(done, why)];
+  if (!api.answer) return end('the API host was not reached');
+  if (withheld) return end('the sign-in was not sent', { name: 'token', ok: false, detail: withheld });
+
+  const listed = await checkList(connection, giveBearer, deadline);
+  if (!listed.isTaken) return end('the sign-in was not taken', ...listed.checks);
+  let bearer: string;
+  try {
+    bearer = await giveBearer(deadline);
+  } catch (thrown) {
+    return end('the sign-in has ended meanwhile', failed('token', thrown));
+  }
+  const { paths, organizationId, authUrl } = settings;
+  const context = { ask, paths, bearer, clusterId: listed.clusterId };
+  const tokenOrganizationId = credentials.info().organizationId;
+  const [user, reads, descriptions] = await Promise.all([
+    checkUser({ ...context, organizationId, tokenOrganizationId }, deadline),
+    Promise.all(READING.map((name) => checkPath(name, context, deadline))),
+    checkDescriptions({ ...context, hasAccountHost: authUrl !== '' }, deadline),
+  ]);
+  return [...first, ...completed([...listed.checks, ...user, ...reads], ''), ...descriptions];
+}
+
+interface Listed {
+  /** `token` and `clusters`, or the one of them that failed. */
+  checks: Check[];
+  /** Whether the service took the token. */
+  isTaken: boolean;
+  /** A cluster to ask about: one that is online, where there is one. */
+  clusterId: string | null;
+}
+
+/** The list of printers: what every token may read, so it shows whether this one is good. */
+async function checkList(
+  { settings, credentials, http, clock }: Connection,
+  giveBearer: Credentials['bearer'],
+  deadline: Deadline,
+): Promise<Listed> {
+  const limit = deadline.within(LIST, { cure: 'try again' });
+  try {
+    // A bearer that can't be had is told as such, not as a list that failed.
+    await giveBearer(limit);
+  } catch (thrown) {
+    limit.end();
+    return { checks: [failed('token', thrown)], isTaken: false, clusterId: null };
+  }
+  try {
+    const service = new SignedInService({ settings, http, clock, credentials });
+    const found = (await readAllPages(service, limit)).map(({ cluster }) => cluster);
+    const clusterId = (found.find(({ online }) => online) ?? found[0])?.clusterId ?? null;
+    const names = found.map(({ name, model }) => name ?? model ?? 'a printer without a name');
+    return { checks: [TAKEN, { name: 'clusters', ok: true, detail: counted(names) }], isTaken: true, clusterId };
+  } catch (thrown) {
+    const error = asPrintingError(thrown);
+    if (error.code === 'NOT_SIGNED_IN') return { checks: [failed('token', error)], isTaken: false, clusterId: null };
+    const clusters = failed('clusters', error);
+    // Who is refused for another reason than the token is known.
+    if (error.code === 'FORBIDDEN') return { checks: [TAKEN, clusters], isTaken: true, clusterId: null };
+    return { checks: [clusters], isTaken: false, clusterId: null };
+  } finally {
+    limit.end();
+  }
+}
+
+const TAKEN: Check = { name: 'token', ok: true, detail: 'The service takes the sign-in.' };
+
+/** What needs a token, in the order of the lines. */
+const NEED_TOKEN = [
+  ...['token', 'user', 'workspace', 'clusters', 'path.currentUser'],
+  ...READING.map((name) => `path.${name}`),
+];
+
+/** All lines that need a token; those that are not there were not checked. */
+const completed = (done: Check[], why: string): Check[] =>
+  NEED_TOKEN.map((name) => done.find((check) => check.name === name) ?? notChecked(name, why));
+
+function counted(names: string[]): string {
+  if (names.length === 0) return 'The workspace has no printers.';
+  const more = names.length - MOST_NAMES;
+  const shown = names.slice(0, MOST_NAMES).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  return `${names.length} ${names.length === 1 ? 'printer' : 'printers'} found: ${shown}.`;
+}

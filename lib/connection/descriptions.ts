@@ -1,0 +1,90 @@
+import { OVERRIDABLE } from '../rules/path-overrides';
+import { ENDPOINTS, type PathSettings, type Target } from '../service/paths';
+import type { Deadline } from '../time/deadline';
+import type { Ask } from './ask';
+import type { Check } from './check';
+import { callInUse, compare, readCall } from './compare';
+import { describedCalls, partsOf, type DescribedCall } from './openapi';
+
+interface DescriptionContext {
+  ask: Ask;
+  paths: PathSettings;
+  bearer: string;
+  /** There is an account host to ask. */
+  hasAccountHost: boolean;
+}
+
+const PATIENCE = 10_000;
+
+interface Base {
+  host: Target['host'];
+  path: string;
+}
+
+/**
+ * What the service's own description of itself (wire facts 1), where it serves one, says of the paths that are not sure:
+ * one line for each that it can tell of, with another path where it has one.
+ */
+export async function checkDescriptions(context: DescriptionContext, deadline: Deadline): Promise<Check[]> {
+  const { ask, paths, bearer, hasAccountHost } = context;
+  const bases: Base[] = [
+    { host: 'api', path: '/connect/v1' },
+    { host: 'api', path: paths.storagePath },
+    { host: 'api', path: '/report/v1' },
+    ...(hasAccountHost ? [{ host: 'auth' as const, path: '' }] : []),
+  ];
+  const limit = deadline.within(PATIENCE);
+  const found = await Promise.all(
+    bases.map(async (base) => ({ base, calls: await read(base, ask, bearer, limit) })),
+  ).finally(() => limit.end());
+  const served = found.filter((one): one is { base: Base; calls: DescribedCall[] } => one.calls !== null);
+  const label = ({ base }: { base: Base }) => base.path || 'the account host';
+  const name = 'description';
+  if (served.length === 0)
+    return [
+      { name, ok: null, detail: 'The service serves no description of itself here: the paths were not compared.' },
+    ];
+  const whole: Check = {
+    name,
+    ok: true,
+    detail: `The service describes itself: ${served.map((one) => `${label(one)} (${one.calls.length} calls)`).join(', ')}.`,
+  };
+  const compared = OVERRIDABLE.flatMap((overridable): Check[] => {
+    const wanted = readCall(ENDPOINTS[overridable].call, paths.storagePath);
+    const isOn = ({ host, path }: Base) =>
+      // Whether the user is told of at the one host or at the other is not sure.
+      overridable === 'currentUser' ||
+      (host === wanted.host && partsOf(path).every((part, at) => part === wanted.parts[at]));
+    const calls = served.filter(({ base }) => isOn(base)).flatMap((one) => one.calls);
+    if (calls.length === 0) return [];
+    const call = callInUse(overridable, paths.overrides);
+    const check = { name: `described.${overridable}` };
+    const result = compare(overridable, paths, calls);
+    switch (result.kind) {
+      case 'same':
+        return [{ ...check, ok: true, detail: `${call} is described.` }];
+      case 'other':
+        return [
+          {
+            ...check,
+            ok: false,
+            detail: `${call} is not described, but ${result.call} is.`,
+            suggestion: { name: overridable, value: result.call },
+          },
+        ];
+      case 'none':
+        return [{ ...check, ok: null, detail: `${call} is not described, nor is anything like it.` }];
+    }
+  });
+  return [whole, ...compared];
+}
+
+/** null where there is none, whatever keeps it from being read. */
+async function read({ host, path }: Base, ask: Ask, bearer: string, limit: Deadline): Promise<DescribedCall[] | null> {
+  try {
+    const { status, body } = await ask({ host, path: `${path}/spec?version=`, bearer }, limit);
+    return status === 200 ? describedCalls(body, host, path) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,50 @@
+import { asPrintingError } from '../service/errors';
+import type { Target } from '../service/paths';
+import { record } from '../service/wire';
+import type { Deadline } from '../time/deadline';
+import type { Ask, Asked } from './ask';
+import type { Check } from './check';
+
+/** No host that can be worked with takes longer to say hello, ms. */
+const PATIENCE = 10_000;
+
+const HOSTS = {
+  api: { name: 'apiHost', label: 'API host', path: '/connect/v1' },
+  auth: { name: 'accountHost', label: 'account host', path: '/' },
+} as const;
+
+/** Whether a host is there, by the uptime call, which needs no token (wire facts 1). */
+export async function checkHost(
+  host: Target['host'],
+  url: string,
+  ask: Ask,
+  deadline: Deadline,
+): Promise<{ check: Check; answer?: Asked }> {
+  const { name, label, path } = HOSTS[host];
+  const where = new URL(url).host;
+  const limit = deadline.within(PATIENCE, { cure: 'check the address and the network' });
+  try {
+    const answer = await ask({ host, path }, limit);
+    const { status } = answer;
+    if (status >= 500)
+      return { check: { name, ok: false, detail: `${where} fails with status ${status}: try again later.` }, answer };
+    if (isUptime(answer.body)) return { check: { name, ok: true, detail: `${where} answers.` }, answer };
+    const detail = `${where} answers with status ${status}, but not as the service does: check that it is the ${label}.`;
+    return { check: { name, ok: null, detail }, answer };
+  } catch (thrown) {
+    const error = asPrintingError(thrown);
+    const reason = error.code === 'NETWORK' && error.cause instanceof Error ? error.cause.message : null;
+    const detail = reason
+      ? `${where} was not reached (${reason}): check the address and the network.`
+      : `${where}: ${error.message}`;
+    return { check: { name, ok: false, detail } };
+  } finally {
+    limit.end();
+  }
+}
+
+/** With the `data` envelope or, as older documents show it, without. */
+function isUptime(body: unknown): boolean {
+  const answer = record(record(body)?.data) ?? record(body);
+  return answer?.ok === true;
+}

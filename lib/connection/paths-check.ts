@@ -1,0 +1,93 @@
+import { PATH_PARAMETERS, type Overridable, type PathParameter } from '../rules/path-overrides';
+import { asPrintingError } from '../service/errors';
+import { target, type PathSettings } from '../service/paths';
+import { list, record, text } from '../service/wire';
+import type { Deadline } from '../time/deadline';
+import type { Ask, Asked } from './ask';
+import type { Check } from './check';
+import { callInUse } from './compare';
+
+/** The calls of `paths` that only read (reference 7). The user is asked for apart. */
+export const READING = ['printJobs', 'maintenance', 'actionStatus', 'getReport'] as const satisfies Overridable[];
+type Reading = (typeof READING)[number];
+
+export interface ProbeContext {
+  ask: Ask;
+  paths: PathSettings;
+  bearer: string;
+  /** One of the account's clusters; null where it has none. */
+  clusterId: string | null;
+}
+
+const PATIENCE = 10_000;
+/** An id that nothing has. */
+const NOBODY = '00000000-0000-0000-0000-000000000000';
+/** Part of a path that no service has. */
+const NOWHERE = 'no-such-call';
+
+/**
+ * Whether the service knows the path of a call. Of what can't be asked for without an id, one is asked for that nothing
+ * has: where the service's "not found" differs from the one of a path that surely isn't there, the path is there.
+ */
+export async function checkPath(name: Reading, context: ProbeContext, deadline: Deadline): Promise<Check> {
+  const { ask, paths, bearer, clusterId } = context;
+  const call = callInUse(name, paths.overrides);
+  const check = (ok: boolean | null, detail: string): Check => ({ name: `path.${name}`, ok, detail });
+  if (!call.startsWith('GET ')) return check(null, `${call} is not tried: it may change something.`);
+  const ids: Partial<Record<PathParameter, string>> = Object.fromEntries(PATH_PARAMETERS.map((id) => [id, NOBODY]));
+  if (clusterId !== null) ids.cluster_id = clusterId;
+  const limit = deadline.within(PATIENCE, { cure: 'try again' });
+  try {
+    const { host, path } = target(name, ids, paths);
+    const query = name === 'printJobs' ? '?limit=1' : '';
+    const answer = await ask({ host, path: path + query, bearer }, limit);
+    const plain = statusSays(answer, call);
+    if (plain) return check(...plain);
+    const nowhere = target(name, ids, { ...paths, overrides: { ...paths.overrides, [name]: misspelt(call) } });
+    const missing = await ask({ host, path: nowhere.path, bearer }, limit);
+    if (wordsOf(answer) !== wordsOf(missing))
+      return check(true, `${call} is very likely there: what is not found is answered otherwise than a wrong path.`);
+    if (!call.includes('{')) return check(false, unknown(call));
+    return check(null, `${call}: can't be told, the service answers every wrong path and id alike.`);
+  } catch (thrown) {
+    return check(false, `${call}: ${asPrintingError(thrown).message}`);
+  } finally {
+    limit.end();
+  }
+}
+
+/** What the status alone tells of a path; null where it depends on what the service says of others. */
+export function statusSays({ status, body }: Asked, call: string): [ok: boolean | null, detail: string] | null {
+  if (status >= 200 && status <= 299)
+    return record(body) || Array.isArray(body)
+      ? [true, `${call} answers.`]
+      : [false, `${call} answers something that is not what the interface says.`];
+  if (status === 401 || status === 403)
+    return [false, `${call} was refused: check the rights of the user and the scope.`];
+  if (status === 405) return [false, `${call}: the service takes another method there.`];
+  if (status === 429) return [null, `${call}: can't be told now, the service asks to slow down.`];
+  if (status >= 500) return [false, `${call} failed with status ${status}: try again later.`];
+  if (status < 400 || !isRefusal(body)) return [false, unknown(call)];
+  return null;
+}
+
+const unknown = (call: string): string => `${call}: the service does not know this path.`;
+
+const errorsOf = (body: unknown): unknown[] => list(record(body)?.errors);
+/** In the service's own words (wire facts 1.1): no page of something else on the way. */
+const isRefusal = (body: unknown): boolean => errorsOf(body).length > 0;
+
+/** A refusal without what is of this one request. */
+function wordsOf({ status, body }: Asked): string {
+  const error = record(errorsOf(body)[0]);
+  const meta = record(error?.meta);
+  const about = ['error_type', 'record_name', 'model_name', 'field_name'].map((field) => text(meta?.[field]));
+  return JSON.stringify([status, text(error?.code), text(error?.title), ...about]);
+}
+
+/** The same call with its last word replaced. */
+function misspelt(call: string): string {
+  const parts = call.split('/');
+  const last = parts.findLastIndex((part, index) => index > 0 && part !== '' && !part.startsWith('{'));
+  return parts.map((part, index) => (index === last ? NOWHERE : part)).join('/');
+}

@@ -1,0 +1,79 @@
+import { currentUser, type CurrentUser } from '../account/current-user';
+import { asPrintingError } from '../service/errors';
+import { ENDPOINTS, target, type PathSettings } from '../service/paths';
+import { records } from '../service/wire';
+import type { Deadline } from '../time/deadline';
+import type { Ask, Asked } from './ask';
+import { notChecked, type Check } from './check';
+import { callInUse } from './compare';
+import { statusSays } from './paths-check';
+
+interface UserContext {
+  ask: Ask;
+  paths: PathSettings;
+  bearer: string;
+  /** Blank: whatever the user chose when signing in. */
+  organizationId: string;
+  /** What the token says of its workspace. */
+  tokenOrganizationId: string | null;
+}
+
+const PATIENCE = 10_000;
+
+/** Who is signed in, in which workspace, and whether the path that tells of it is right; its place is not sure (wire facts 11). */
+export async function checkUser(context: UserContext, deadline: Deadline): Promise<Check[]> {
+  const call = callInUse('currentUser', context.paths.overrides);
+  const path = (ok: boolean | null, detail: string): Check => ({ name: 'path.currentUser', ok, detail });
+  const unknown = (why: string) => [notChecked('user', why), workspace(context, null)];
+  if (!call.startsWith('GET '))
+    return [
+      ...unknown('its path is not one that only reads'),
+      path(null, `${call} is not tried: it may change something.`),
+    ];
+  const limit = deadline.within(PATIENCE, { cure: 'try again' });
+  try {
+    const { answer, used } = await ask(context, call, limit);
+    const [ok, detail] = statusSays(answer, used) ?? [false, `${used}: the service does not know this path.`];
+    const [wire] = records((answer.body as { data?: unknown } | null | undefined)?.data ?? answer.body);
+    if (ok !== true || !wire) return [...unknown('who is signed in was not told'), path(ok, detail)];
+    const user = currentUser(wire);
+    const name = user.name ?? user.userId;
+    const said: Check = name
+      ? { name: 'user', ok: true, detail: `Signed in as ${name}.` }
+      : { name: 'user', ok: null, detail: 'The service does not say who is signed in.' };
+    return [said, workspace(context, user), path(ok, detail)];
+  } catch (thrown) {
+    return [...unknown('the service was not asked'), path(false, `${call}: ${asPrintingError(thrown).message}`)];
+  } finally {
+    limit.end();
+  }
+}
+
+/** At the address in use; where that is our own guess and not known, at the other one too. */
+async function ask(
+  { ask, paths, bearer }: UserContext,
+  call: string,
+  limit: Deadline,
+): Promise<{ answer: Asked; used: string }> {
+  const at = async (name: 'currentUser' | 'currentUserOnApi') => {
+    const { host, path } = target(name, {}, paths);
+    return ask({ host, path, bearer }, limit);
+  };
+  const answer = await at('currentUser');
+  if (answer.status !== 404 || paths.overrides.currentUser) return { answer, used: call };
+  const other = await at('currentUserOnApi');
+  return other.status === 404 ? { answer, used: call } : { answer: other, used: ENDPOINTS.currentUserOnApi.call };
+}
+
+function workspace({ organizationId: wanted, tokenOrganizationId }: UserContext, user: CurrentUser | null): Check {
+  const id = tokenOrganizationId ?? user?.organizationId ?? null;
+  const name = 'workspace';
+  if (id === null) return { name, ok: null, detail: 'The service does not say which workspace the sign-in is for.' };
+  const known = user?.organizations.find((organization) => organization.id === id)?.name ?? shortened(id);
+  if (wanted && wanted !== id)
+    return { name, ok: false, detail: `Signed in to ${known}, which is not the workspace that is set: sign in again.` };
+  return { name, ok: true, detail: `Works in ${known}.` };
+}
+
+/** Ids of the service are treated as secrets (wire facts 1). */
+const shortened = (id: string): string => (id.length > 8 ? `${id.slice(0, 6)}…` : id);

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { checkClock } from '../../../lib/connection/clock-check';
+
+const SERVICE = Date.parse('2030-01-01T12:00:00Z');
+
+/** An answer that says it is noon; `off`: by how much this computer's clock is ahead when it was written, ms. */
+const answer = (off: number, roundTrip = 0, headers: Record<string, string> = {}) => ({
+  status: 200,
+  headers: { date: new Date(SERVICE).toUTCString(), ...headers },
+  body: null,
+  sentAt: SERVICE + 500 + off - roundTrip / 2,
+  arrivedAt: SERVICE + 500 + off + roundTrip / 2,
+});
+
+describe('connection/clock-check', () => {
+  for (const [off, ok, words] of [
+    [0, true, /agrees/],
+    [-900, true, /agrees/],
+    [30_000, true, /30 s ahead of/],
+    [-60_000, true, /60 s behind/],
+    [61_000, false, /61 s ahead of .*: set it right/],
+    [-3_600_000, false, /60 min behind .*: set it right/],
+    [86_400_000, false, /24 h ahead of/],
+  ] as const)
+    it(`says of a clock that is ${off / 1000} s ahead whether that is too much`, () => {
+      const check = checkClock(answer(off));
+      assert.equal(check.ok, ok);
+      assert.match(check.detail, words);
+    });
+
+  it('takes half of the round trip away', () => {
+    assert.match(checkClock(answer(0, 40_000)).detail, /agrees/);
+  });
+
+  it('can not tell from an answer that has no date, a broken one, or that was kept on the way', () => {
+    assert.equal(checkClock(undefined).ok, null);
+    for (const headers of [{ date: 'noon' }, { date: '' }, { age: '90' }])
+      assert.equal(checkClock(answer(0, 0, headers)).ok, null);
+  });
+});

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { compare } from '../../../lib/connection/compare';
+import { describedCalls } from '../../../lib/connection/openapi';
+import type { Overridable } from '../../../lib/rules/path-overrides';
+
+type Paths = Record<string, unknown>;
+const call = {};
+
+function said(name: Overridable, base: string, paths: Paths, { overrides = {}, about = {} } = {}) {
+  const host = base === '' ? 'auth' : 'api';
+  const calls = describedCalls({ openapi: '3.0.0', ...about, paths }, host, base);
+  const result = compare(name, { overrides, storagePath: '/slicer/v1' }, calls ?? []);
+  return result.kind === 'other' ? result.call : result.kind;
+}
+
+describe('connection/compare', () => {
+  describe('finds the call in use', () => {
+    const there: Paths = { '/print_jobs': { get: call } };
+    for (const [what, about, paths] of [
+      ['below where the description was read', {}, there],
+      ['below a server', { servers: [{ url: 'https://h/connect/v1/' }] }, there],
+      ['below a server without a host', { servers: [{ url: '/connect/v1' }] }, there],
+      ['below a server that is an address behind a proxy', { servers: [{ url: 'http://pod:80/' }] }, there],
+      ['below a basePath', { swagger: '2.0', basePath: '/connect/v1' }, there],
+      ['by its whole path', { servers: [{ url: '/' }] }, { '/connect/v1/print_jobs': { get: call } }],
+    ] as const)
+      it(what, () => assert.equal(said('printJobs', '/connect/v1', paths, { about }), 'same'));
+
+    it('whatever its parameters are called', () => {
+      const paths = { '/clusters/{id}/action_status/{uuid}': { get: call } };
+      assert.equal(said('actionStatus', '/connect/v1', paths), 'same');
+    });
+
+    it('on the account host, and in the storage', () => {
+      assert.equal(said('currentUser', '', { '/users/current': { get: call } }), 'same');
+      assert.equal(said('deleteJob', '/slicer/v1', { '/jobs/{id}': { delete: call } }), 'same');
+    });
+
+    it('where it is an override', () => {
+      const overrides = { printJobs: 'GET /connect/v1/all_jobs' };
+      assert.equal(said('printJobs', '/connect/v1', { '/all_jobs': { get: call } }, { overrides }), 'same');
+    });
+  });
+
+  describe('offers one that is much like it', () => {
+    for (const [name, base, path, method, wanted] of [
+      ['printJobs', '/connect/v1', '/printJobs', 'get', 'GET /connect/v1/printJobs'],
+      ['printJobs', '/connect/v1', '/jobs', 'get', 'GET /connect/v1/jobs'],
+      [
+        ...(['actionStatus', '/connect/v1', '/clusters/{clusterId}/actions/{id}/status', 'get'] as const),
+        'GET /connect/v1/clusters/{cluster_id}/actions/{action_id}/status',
+      ],
+      [
+        ...(['actionStatus', '/connect/v1', '/action-status/{action_id}/{cluster_id}', 'get'] as const),
+        'GET /connect/v1/action-status/{action_id}/{cluster_id}',
+      ],
+      ['createReport', '/report/v1', '/reports', 'post', 'POST /report/v1/reports'],
+      ['deleteFile', '/slicer/v1', '/file/{file}', 'delete', 'DELETE {storage}/file/{file_id}'],
+      ['currentUser', '', '/current_user', 'get', 'GET {auth_url}/current_user'],
+      [
+        ...([
+          'printerAction',
+          '/connect/v1',
+          '/clusters/{c}/printer/{cluster_printer_id}/actions/{a}',
+          'post',
+        ] as const),
+        'POST /connect/v1/clusters/{cluster_id}/printer/{printer_id}/actions/{action}',
+      ],
+    ] as const)
+      it(`${name}: ${method} ${path}`, () => {
+        assert.equal(said(name, base, { [path]: { [method]: call } }), wanted);
+      });
+
+    it('and the usual one where an override is not described', () => {
+      const overrides = { printJobs: 'GET /connect/v1/x' };
+      assert.equal(
+        said('printJobs', '/connect/v1', { '/print_jobs': { get: call } }, { overrides }),
+        'GET /connect/v1/print_jobs',
+      );
+    });
+  });
+
+  describe('offers nothing', () => {
+    for (const [why, name, base, paths] of [
+      ['for nothing', 'printJobs', '/connect/v1', {}],
+      ['that does something for what reads', 'printJobs', '/connect/v1', { '/jobs': { post: call, delete: call } }],
+      ['that makes something for what deletes', 'deleteJob', '/slicer/v1', { '/jobs/{job_id}': { put: call } }],
+      ['that deletes something else', 'deleteJob', '/slicer/v1', { '/files/{job_id}': { delete: call } }],
+      ['that is the call of another name', 'deleteJob', '/slicer/v1', { '/files/{x}': { delete: call } }],
+      ['with other parameters', 'deleteJob', '/slicer/v1', { '/job/{file_id}': { delete: call } }],
+      ['with more parameters', 'deleteJob', '/slicer/v1', { '/job/{a}/{b}': { delete: call } }],
+      [
+        ...(['that does something else', 'maintenance', '/connect/v1'] as const),
+        { '/clusters/{cluster_id}/maintenance/completed': { get: call } },
+      ],
+      ['where two are as good', 'printJobs', '/connect/v1', { '/jobs': { get: call }, '/job': { get: call } }],
+      ['that can not be an override', 'printJobs', '/connect/v1', { '/print jobs': { get: call } }],
+      ['that leaves the host', 'printJobs', '/connect/v1', { '/../print_jobs': { get: call } }],
+    ] as const)
+      it(why, () => assert.equal(said(name, base, paths as Paths), 'none'));
+  });
+
+  it('overlooks what is no description', () => {
+    for (const document of [undefined, null, 'x', [], {}, { paths: [] }, { paths: 'x' }, { data: {} }])
+      assert.equal(describedCalls(document, 'api', '/connect/v1'), null);
+    const paths = { '/a': null, '/b': 7, '/c': { get: 7, put: call, patch: call }, d: { get: call } };
+    const odd = describedCalls({ servers: 'x', paths }, 'api', '/connect/v1');
+    assert.deepEqual(
+      odd?.map(({ method, parts }) => `${method} ${parts.join('/')}`),
+      ['PUT connect/v1/c', 'GET connect/v1/d'],
+    );
+    assert.equal(describedCalls({ data: { paths: { '/a': { get: call } } } }, 'api', '/x')?.length, 1);
+  });
+});

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import type { Ask } from '../../../lib/connection/ask';
+import { checkUser } from '../../../lib/connection/user-checks';
+import { limit } from '../../helpers/limits';
+
+describe('connection/user-checks', () => {
+  const paths = { storagePath: '/slicer/v1', overrides: {} };
+  const about = { bearer: 'bearer', organizationId: '', tokenOrganizationId: null };
+  const knownAt =
+    (known: string): Ask =>
+    async ({ host, path }) => {
+      const isKnown = `${host} ${path}` === known;
+      const body = isKnown ? { data: { name: 'Ada', organization_id: 'w'.repeat(44) } } : { errors: [{ code: 'x' }] };
+      return { status: isKnown ? 200 : 404, headers: {}, body, sentAt: 0, arrivedAt: 0 };
+    };
+
+  it('finds the user at the API host where the account host does not know the path', async () => {
+    const checks = await checkUser({ ...about, ask: knownAt('api /connect/v1/users/current'), paths }, limit());
+    assert.deepEqual(checks, [
+      { name: 'user', ok: true, detail: 'Signed in as Ada.' },
+      { name: 'workspace', ok: true, detail: 'Works in wwwwww….' },
+      { name: 'path.currentUser', ok: true, detail: 'GET /connect/v1/users/current answers.' },
+    ]);
+  });
+
+  it('asks at an override alone', async () => {
+    const overrides = { currentUser: 'GET /me' };
+    const ask = knownAt('api /connect/v1/users/current');
+    const [, , path] = await checkUser({ ...about, ask, paths: { ...paths, overrides } }, limit());
+    assert.equal(path?.ok, false);
+    assert.match(path?.detail ?? '', /^GET \/me/);
+  });
+});

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import type { Check } from '../../lib/connection/check';
+import { startSimulator, type Simulator } from '../../simulator';
+import { followTo } from '../helpers/browser';
+import { Flow } from '../helpers/flow';
+
+const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
+
+describe('nodes/admin accounts/:id/test', () => {
+  let simulator: Simulator;
+  let flow: Flow;
+  before(async () => (simulator = await startSimulator({ autoApprove: true })));
+  after(() => simulator.close());
+  beforeEach(async () => (flow = await Flow.start(simulator)));
+  afterEach(async () => {
+    simulator.faults.clear();
+    await flow.stop();
+  });
+
+  const test = async (typed: object = {}, id = 'account') => {
+    const { body } = await flow.post(`accounts/${id}/test`, typed).expect(200);
+    const { checks } = body as { checks: Check[] };
+    return (name: string) => checks.find((check) => check.name === name) ?? assert.fail(name);
+  };
+  const typedSettings = (settings: object = {}) => {
+    const { authUrl, apiUrl, client } = simulator;
+    return { redirectUri: REDIRECT, authUrl, apiUrl, clientId: client.id, clientSecret: client.secret, ...settings };
+  };
+  const signInBeforeDeploy = async (id: string, typed: object) => {
+    const { body } = await flow.post(`accounts/${id}/sign-in`, typed).expect(200);
+    const { search } = await followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT);
+    await flow.get(`callback${search}`).expect(200);
+  };
+  /** A refusal before anything is sent. */
+  const refusal = async (typed: object, id = 'account') => {
+    const before = simulator.requests.count();
+    const { body } = await flow.post(`accounts/${id}/test`, typed).expect(400);
+    assert.equal(simulator.requests.count(), before);
+    return (body as { error: string }).error;
+  };
+
+  it('tests an account as it is deployed', async () => {
+    await flow.deploy([]);
+    const { body } = await flow.post('accounts/account/test').expect(200).expect('cache-control', 'no-store');
+    const { checks } = body as { checks: Check[] };
+    assert.deepEqual(
+      checks.filter(({ ok }) => ok !== true),
+      [],
+    );
+    for (const check of checks) assert.deepEqual(Object.keys(check), ['name', 'ok', 'detail']);
+  });
+
+  it('tests what is typed in its place', async () => {
+    await flow.deploy([]);
+    const find = await test({ clientSecret: '__PWRD__', paths: '{"printJobs":"GET /connect/v1/elsewhere"}' });
+    assert.equal(find('clusters').ok, true);
+    assert.equal(find('path.printJobs').ok, false);
+    assert.deepEqual(find('described.printJobs').suggestion, {
+      name: 'printJobs',
+      value: 'GET /connect/v1/print_jobs',
+    });
+  });
+
+  it('tests an account before its first deploy, and once somebody is signed in', async () => {
+    await flow.deploy([]);
+    const out = await test(typedSettings(), 'new');
+    assert.equal(out('apiHost').ok, true);
+    assert.match(out('token').detail, /Nobody is signed in/);
+    await signInBeforeDeploy('new', typedSettings());
+    assert.equal((await test(typedSettings(), 'new'))('clusters').ok, true);
+  });
+
+  it('tests a static token before the first deploy', async () => {
+    await flow.deploy([]);
+    const { apiUrl } = simulator;
+    const apiToken = simulator.users[0]!.apiToken;
+    assert.equal((await test({ signIn: 'token', apiUrl, apiToken }, 'new'))('clusters').ok, true);
+  });
+
+  it('leaves the sign-in as good as it was, a renewed token included', async () => {
+    await flow.deploy([]);
+    simulator.tokens.expireAccessTokens();
+    assert.equal((await test())('clusters').ok, true);
+    await flow.get('accounts/account/clusters').expect(200);
+    simulator.tokens.expireAccessTokens();
+    await flow.get('accounts/account/clusters').expect(200);
+    assert.equal((await test())('clusters').ok, true);
+  });
+
+  it('tests the simulator of an account, once it is deployed', async () => {
+    const account = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
+    await flow.deploy([], { account, credentials: {} });
+    for (const typed of [{}, { service: 'simulator', authUrl: '', apiUrl: '' }]) {
+      const find = await test(typed);
+      assert.equal(find('clusters').ok, true);
+      assert.equal(find('description').ok, true);
+    }
+    assert.match(await refusal({ service: 'simulator' }, 'new'), /deploy the account/);
+  });
+
+  it('answers 404 for an account that is neither deployed nor typed', async () => {
+    await flow.deploy([]);
+    await flow.post('accounts/other/test').expect(404);
+  });
+
+  it('answers 400 for what makes no sense', async () => {
+    await flow.deploy([]);
+    assert.match(await refusal([]), /object/);
+    assert.match(await refusal({ apiUrl: 'http://api.example' }), /API host/);
+    assert.match(await refusal({ paths: '{' }), /not JSON/);
+    assert.match(await refusal({ clientId: '' }), /client id/);
+    assert.match(await refusal({ authUrl: '' }, 'account'), /./);
+    assert.match(await refusal({ apiUrl: '${SECRET}' }), /environment/);
+  });
+
+  describe('by somebody who may write, but see no secrets', () => {
+    const elsewhere = () => simulator.apiUrl.replace('127.0.0.1', 'localhost');
+
+    it('sends the stored client secret to the stored account host alone', async () => {
+      await flow.deploy([]);
+      assert.match(await refusal({ authUrl: 'https://evil.example' }), /type the secret anew/);
+    });
+
+    it('sends a stored token to the stored hosts alone', async () => {
+      const { apiUrl, authUrl, users } = simulator;
+      const account = { ...flow.account, signIn: 'token' };
+      await flow.deploy([], { account, credentials: { account: { apiToken: users[0]!.apiToken } } });
+      assert.equal((await test({ apiToken: '__PWRD__', apiUrl: `${apiUrl}/` }))('clusters').ok, true);
+      assert.equal((await test({ authUrl: '' }))('clusters').ok, true);
+      assert.match(await refusal({ apiUrl: elsewhere() }), /type the token anew/);
+      assert.match(await refusal({ authUrl: authUrl.replace('127.0.0.1', 'localhost') }), /type the token anew/);
+      assert.equal((await test({ apiUrl: elsewhere(), apiToken: users[0]!.apiToken }))('clusters').ok, true);
+    });
+
+    it('sends a sign-in to the API host alone that it was made for', async () => {
+      await flow.deploy([]);
+      await signInBeforeDeploy('new', typedSettings());
+      for (const [id, typed] of [
+        ['account', { apiUrl: elsewhere() }],
+        ['account', typedSettings({ apiUrl: elsewhere() })],
+        ['new', typedSettings({ apiUrl: elsewhere() })],
+      ] as const) {
+        const before = simulator.requests.count();
+        const find = await test(typed, id);
+        assert.equal(find('token').ok, false);
+        assert.match(find('token').detail, /sign in again for another host/);
+        // Whether the hosts are there is asked without it.
+        const asked = simulator.requests.list().slice(-(simulator.requests.count() - before));
+        assert.ok(asked.every(({ endpoint }) => endpoint === 'uptime'));
+      }
+    });
+  });
+});
