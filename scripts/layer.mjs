@@ -24,7 +24,7 @@ if (layer.needs?.includes('browser')) process.env['CHROMIUM_PATH'] = ensureChrom
 const files = args.some((arg) => existsSync(resolve(root, arg))) ? [] : [`${layer.folder}/**/*.test.ts`];
 for (const { name: runtime, node, env } of runtimesOf(layer)) {
   if (runtime !== '') console.log(`\n${name} on ${runtime}`);
-  const [program = '', ...rest] = mocha(layer, node, [...files, ...args]);
+  const [program = '', ...rest] = mocha(node, [...files, ...args]);
   const { status } = spawnSync(program, rest, { cwd: root, env: { ...process.env, ...env }, stdio: 'inherit' });
   if (status !== 0) process.exitCode = 1;
 }

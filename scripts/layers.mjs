@@ -9,7 +9,6 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @typedef {object} Layer
  * @property {string} folder
  * @property {number} [processes] how many share its files in `npm test`; default 1. They wait more than they reckon
- * @property {number} [timeout] milliseconds for a test that sets none itself; .mocharc.json has the default
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] its runs count for the coverage of the sources: the variable
  *   that says where to put what ran, in Node.js itself or in the browser
  * @property {('build' | 'browser' | 'matrix')[]} [needs] what it can't do without
@@ -23,10 +22,9 @@ export const LAYERS = {
   nodes: { folder: 'test/nodes', processes: 3, covers: 'NODE_V8_COVERAGE' },
   repository: { folder: 'test/repository' },
   faults: { folder: 'test/faults', processes: 4 },
-  runtime: { folder: 'test/runtime', timeout: 120_000, needs: ['build'] },
+  runtime: { folder: 'test/runtime', needs: ['build'] },
   editor: {
     folder: 'test/editor',
-    timeout: 120_000,
     covers: 'EDITOR_COVERAGE',
     needs: ['build', 'browser', 'matrix'],
     runtimes: ['4.1', '5.0'].map((version) => ({
@@ -35,7 +33,7 @@ export const LAYERS = {
       env: { NODE_RED_EDITOR: version },
     })),
   },
-  page: { folder: 'test/simulator-page', timeout: 120_000, needs: ['browser'] },
+  page: { folder: 'test/simulator-page', needs: ['browser'] },
   'node-red-5': {
     folder: 'test/nodes',
     processes: 3,
@@ -51,12 +49,8 @@ export const LAYERS = {
 /** A layer's runs: one on each of its runtimes. @param {Layer} layer */
 export const runtimesOf = (layer) => layer.runtimes ?? [{ name: '', node: process.execPath, env: {} }];
 
-/** The command for some of a layer. @param {Layer} layer @param {string} node @param {string[]} args files and options */
-export const mocha = ({ timeout }, node, args) => [
-  ...[node, join(root, 'node_modules/mocha/bin/mocha.js')],
-  ...(timeout ? ['--timeout', String(timeout)] : []),
-  ...args,
-];
+/** The command for some of a layer. @param {string} node @param {string[]} args files and options */
+export const mocha = (node, args) => [node, join(root, 'node_modules/mocha/bin/mocha.js'), ...args];
 
 /** The files of a layer, dealt out so that the parts are of about one size. @param {Layer} layer @returns {string[][]} */
 export function parts({ folder, processes = 1 }) {

@@ -38,13 +38,13 @@ const quiet = {
  * @property {string} userDir
  * @property {string[]} log every line so far
  * @property {Promise<{ code: number | null, signal: NodeJS.Signals | null }>} exited
- * @property {() => Promise<{ code: number | null, signal: NodeJS.Signals | null, ms: number }>} stop SIGTERM, and the wait for the end; SIGKILL after 10 s
+ * @property {() => Promise<{ code: number | null, signal: NodeJS.Signals | null, ms: number }>} stop SIGTERM, and the wait for the end; SIGKILL after 30 s
  * @property {() => Promise<void>} kill SIGKILL: a crash, as the disk sees it
  */
 
 /**
  * Starts a real Node-RED and resolves once it answers and its flows are started.
- * Rejects with the end of its log if it exits before that or takes longer than 60 s.
+ * Rejects with the end of its log if it exits before that or takes longer than 180 s.
  * @param {NodeRedOptions} options
  * @returns {Promise<RunningNodeRed>}
  */
@@ -89,7 +89,7 @@ export async function startNodeRed(options) {
       child.kill('SIGKILL');
       failed(new Error(`Node-RED ${why}:\n${log.slice(-30).join('\n')}`));
     };
-    const timer = setTimeout(() => fail('did not start within 60 s'), 60_000);
+    const timer = setTimeout(() => fail('did not start within 180 s'), 180_000);
     let address = '';
     const read = (/** @type {string} */ line) => {
       log.push(line);
@@ -116,7 +116,7 @@ export async function startNodeRed(options) {
     exited,
     async stop() {
       const began = performance.now();
-      const timer = setTimeout(() => child.kill('SIGKILL'), 10_000);
+      const timer = setTimeout(() => child.kill('SIGKILL'), 30_000);
       child.kill('SIGTERM');
       const end = await exited;
       clearTimeout(timer);

@@ -37,7 +37,7 @@ function layer(name) {
   const coverage = wanted.covers ? { [wanted.covers]: counts } : {};
   return runtimesOf(wanted).map(({ name: runtime, node: on, env }) => ({
     name: runtime === '' ? name : `${name}, ${runtime}`,
-    commands: parts(wanted).map((files) => mocha(wanted, on, files)),
+    commands: parts(wanted).map((files) => mocha(on, files)),
     tests: true,
     env: { ...env, ...coverage },
   }));

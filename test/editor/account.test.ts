@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import type { Request } from 'playwright-core';
 
 import { startSimulator, type Simulator } from '../../simulator';
-import { Editor, editors, lockedBelowPath, TEST_LIMIT, unnamed } from './editor';
+import { Editor, editors, lockedBelowPath, unnamed } from './editor';
 
 for (const runtime of editors) {
   describe(`account dialog in ${runtime.name}, below a path and behind a password`, function () {
-    this.timeout(TEST_LIMIT);
     let editor: Editor;
     let simulator: Simulator;
 

@@ -35,8 +35,6 @@ export const withAccount = [
 
 /** For one step of a person: far longer than it takes, also where both cores are busy with something else. */
 const PATIENCE = 40_000;
-/** For a test, which has some twenty steps. */
-export const TEST_LIMIT = 240_000;
 
 /** Of each runtime the one that many files share: a start takes longer than most tests. */
 const shared = new Map<Runtime, Promise<Editor>>();

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 
 import { settings } from '../helpers/settings';
-import { account, Editor, editors, TEST_LIMIT, unnamed } from './editor';
+import { account, Editor, editors, unnamed } from './editor';
 
 for (const runtime of editors) {
   describe(`forms in ${runtime.name}`, function () {
-    this.timeout(TEST_LIMIT);
     let editor: Editor;
 
     before(async () => {

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 
-import { account, Editor, editors, TEST_LIMIT, unnamed } from './editor';
+import { account, Editor, editors, unnamed } from './editor';
 
 for (const runtime of editors) {
   describe(`forms of library file and printing query in ${runtime.name}`, function () {
-    this.timeout(TEST_LIMIT);
     let editor: Editor;
 
     before(async () => {

@@ -346,7 +346,7 @@ describe('nodes/report-generator', () => {
       const rest = await all();
       assert.equal(first + rest.length, 20_000);
       assert.equal(partsOf(rest[0] ?? {})?.index, 0);
-    }).timeout(60_000);
+    });
 
     it('is for rows alone', async () => {
       await deploy({ format: 'csv', onlyNew: true });
@@ -420,7 +420,7 @@ describe('nodes/report-generator', () => {
       await deploy({ timeout: 150 });
       simulator.world.setReports({ rows: 400_000 });
       assert.match(((await failed('TOO_LARGE')).error as Error).message, /64 MiB/);
-    }).timeout(180_000);
+    });
 
     it('SERVICE_ERROR for an order without an id, and for a download that is no report', async () => {
       await deploy();
@@ -474,5 +474,5 @@ describe('nodes/report-generator', () => {
     assert.equal(message.payload, `${(message.columns as string[]).join(',')}\n`);
     assert.equal(new Date(message.from as string).getDay(), 1);
     assert.equal(message.rowCount, 0);
-  }).timeout(60_000);
+  });
 });

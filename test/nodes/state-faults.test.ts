@@ -14,7 +14,6 @@ const HOUR = 3600;
 const YEAR = 365 * 24 * HOUR;
 
 describe('nodes: what was saved outlives faults', function () {
-  this.timeout(30_000);
   const sandbox = createSandbox();
   let time: TurnedTime;
   /** Of the machine's clock, ms. */

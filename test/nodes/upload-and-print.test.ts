@@ -164,7 +164,7 @@ describe('nodes/upload-and-print', () => {
       const got = result(await work);
       assert.deepEqual([got.status, got.job?.state], ['finished', 'finished']);
       assert.equal(progress.all.at(-1)?.topic, 'finished');
-    }).timeout(30_000);
+    });
 
     it('shows that a job waits behind others, and how many prints it waits for', async () => {
       await deploy({ waitFor: 'finished' });
@@ -578,7 +578,7 @@ describe('nodes/upload-and-print', () => {
       simulator.faults.add({ endpoint: 'print', when: 'before', reset: true });
       const error = await failed(payload({ printKey: 'k' }), 'PRINT_OUTCOME_UNKNOWN');
       assert.equal(error.jobId, simulator.world.storedJobs()[0]?.jobId);
-    }).timeout(60_000);
+    });
 
     it('finds a print whose answer was lost', async () => {
       await deploy();
@@ -619,7 +619,7 @@ describe('nodes/upload-and-print', () => {
     assert.equal(results.all.length, 100);
     assert.equal(simulator.tokens.refreshes, 1);
     assert.equal(simulator.tokens.reuseDetections, 0);
-  }).timeout(60_000);
+  });
 
   it('is redeployed in the middle of an upload without leaving anything behind', async () => {
     await deploy();

@@ -202,7 +202,7 @@ describe('nodes/webcam-snapshot', () => {
       simulator.faults.add({ endpoint: 'actionStatus', status: 502, html: true });
       await taken(here());
       assert.equal(asked(), 3);
-    }).timeout(60_000);
+    });
 
     it('has the extension of its type, and is known by its bytes where none is told', async () => {
       simulator.world.setPicture(1, { contentType: 'image/jpeg; q=1' });

@@ -18,7 +18,6 @@ const reads = ['', '/clusters', '/workspaces', '/diagnostics'].map((path) => ({ 
 const writes = ['/sign-in', '/sign-in/complete', '/sign-out'].map((path) => ({ method: 'POST', path: base + path }));
 
 describe('admin endpoints behind adminAuth', function () {
-  this.timeout(30_000);
   let nodeRed: RealNodeRed;
 
   before(async () => {

@@ -20,7 +20,6 @@ interface FlowNode {
 
 /** All runtimes go through each phase side by side: a print takes its time, even a simulated one. */
 describe('the packed pack', function () {
-  this.timeout(120_000);
   let tarball: Tarball;
   const nodeReds = new Map<string, RealNodeRed>();
   const onEach = (title: string, test: (nodeRed: RealNodeRed) => Promise<void>) => {

@@ -10,7 +10,6 @@ import { createInterface } from 'node:readline';
 const root = resolve(__dirname, '../..');
 
 describe('npm start', function () {
-  this.timeout(180_000);
   let folder: string;
   beforeEach(async () => {
     // A checkout of its own: it is built anew, while others may be reading this one's dist.

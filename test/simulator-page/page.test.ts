@@ -4,7 +4,6 @@ import { ensureChromium } from '../../scripts/chromium.mjs';
 import { startSimulator, type Simulator } from '../../simulator';
 
 describe('simulator: the page of the control host', function () {
-  this.timeout(60_000);
   let browser: Browser;
   let simulator: Simulator;
   let page: Page;
@@ -18,7 +17,7 @@ describe('simulator: the page of the control host', function () {
   beforeEach(async () => {
     simulator = await startSimulator({ actionDelay: 0 });
     page = await browser.newPage();
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(60_000);
     [problems, elsewhere] = [[], []];
     page.on('pageerror', (error) => problems.push(String(error)));
     page.on('console', (message) => {

@@ -21,8 +21,6 @@ async function result(...args: string[]): Promise<{ code: number; out: string; e
 }
 
 describe('simulator: command line', function () {
-  this.timeout(60_000);
-
   it('helps', async () => {
     const { code, out, err } = await result('--help');
     assert.equal(code, 0);

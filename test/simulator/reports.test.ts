@@ -212,7 +212,6 @@ describe('simulator: reports', () => {
   });
 
   it('of a hundred thousand lines need little memory', async function () {
-    this.timeout(60_000);
     bench.simulator.world.setReports({ rows: 100_000 });
     const url = await address();
     const before = process.memoryUsage().rss;

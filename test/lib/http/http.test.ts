@@ -121,7 +121,7 @@ describe('http/http', () => {
     await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('unknown', /UND_ERR_HEADERS_TIMEOUT/));
     respond = (_, response) => response.writeHead(200).write('half');
     await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('unknown', /UND_ERR_BODY_TIMEOUT/));
-  }).timeout(60_000);
+  });
 
   it('ends with the reason of its signal', async () => {
     const controller = new AbortController();

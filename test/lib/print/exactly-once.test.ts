@@ -50,7 +50,6 @@ const STORE_FAULTS: StoreFault[] = ['unreadable', 'unwritable', 'crash-before', 
 const MOST_STEPS = 16;
 
 describe(`exactly one print in each of ${RUNS} runs with lost answers, crashes, a broken store and short timeouts`, function () {
-  this.timeout(20_000);
   const time = new TurnedTime();
   let simulator: Simulator;
   let runtime: Runtime;

@@ -16,7 +16,6 @@ interface Told {
 }
 
 describe('print/prints', function () {
-  this.timeout(15_000);
   let time: TurnedTime;
   let simulator: Simulator;
   let client: Client;

@@ -268,7 +268,7 @@ describe('upload/send: an upload that breaks', () => {
       }),
       { numRuns: 60 },
     );
-  }).timeout(60_000);
+  });
 
   it('says what it failed of', async () => {
     simulator.faults.add({ endpoint: 'storagePut', status: 403, times: 'always' });

@@ -110,7 +110,6 @@ function isQuiet({ outage, interval }: Life, from: number, to: number): boolean 
 }
 
 describe('any account, watched for ten minutes', function () {
-  this.timeout(60_000);
   const check = (property: (life: Life, played: Awaited<ReturnType<typeof play>>) => void) =>
     fc.assert(
       fc.asyncProperty(life, async (wanted) => property(wanted, await play(wanted))),
