@@ -1,4 +1,5 @@
 import { webAddress } from '../lib/rules/text';
+import { connectionTest } from './connection-test';
 import { typedInput } from './inputs';
 import { typedText } from './fields';
 import { picker } from './picker';
@@ -150,6 +151,8 @@ export function accountDialog(node: AccountNode): () => void {
       say(reason(failure));
     }
   }
+
+  connectionTest(node, settings);
 
   const topic = `remote-printing/accounts/${node.id}`;
   const onNews = () => void askState();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Request } from 'playwright-core';
+import type { Locator, Request } from 'playwright-core';
 
 import { startSimulator, type Simulator } from '../../simulator';
 import { Editor, editors, lockedBelowPath, unnamed } from './editor';
@@ -10,7 +10,7 @@ for (const runtime of editors) {
     let simulator: Simulator;
 
     before(async () => {
-      simulator = await startSimulator();
+      simulator = await startSimulator({ paths: { printJobs: 'GET /connect/v1/jobs' } });
       const { authUrl, apiUrl, client } = simulator;
       editor = await Editor.start(runtime, {
         settings: lockedBelowPath,
@@ -169,6 +169,66 @@ for (const runtime of editors) {
         await copied('#remote-printing-redirect-copy'),
         await editor.page.inputValue('#remote-printing-redirect'),
       );
+    });
+
+    /** Presses the button and gives the line of that name, once it is there. */
+    async function testConnection(name: string) {
+      await editor.page.getByRole('button', { name: 'Test connection' }).press('Enter');
+      await editor.page.locator('#remote-printing-test:enabled').waitFor();
+      const line = editor.page.locator('#remote-printing-checks li').filter({
+        has: editor.page.getByText(name, { exact: true }),
+      });
+      await line.waitFor();
+      return line;
+    }
+    const mark = (line: Locator, word: string) => line.getByRole('img', { name: word, exact: true }).waitFor();
+    const noted = (words: string | RegExp) =>
+      editor.page.locator('#remote-printing-test-note', { hasText: words }).waitFor();
+
+    it('tests the connection before the first deploy, and says what is missing', async () => {
+      const { page } = editor;
+      await addAccount();
+      await page.click('#remote-printing-test');
+      await noted('API host');
+      assert.equal(await page.locator('#remote-printing-checks li').count(), 0);
+      await fillIn();
+      await mark(await testConnection('API host'), 'works');
+      await mark(await testConnection('Sign-in'), 'does not work');
+      await mark(await testConnection('Printers'), 'not checked');
+      await noted('Not working: 1.');
+      await signIn();
+      await state('signed in as');
+      await mark(await testConnection('Printers'), 'works');
+      assert.deepEqual(await unnamed(editor.form), []);
+    });
+
+    it('puts a path that the service has elsewhere beside the others, and finds it there', async () => {
+      const { page } = editor;
+      await openSignedIn();
+      const hostile = '<img src=x onerror="document.title=1">&amp;';
+      simulator.world.setName(1, hostile);
+      const paths = async () =>
+        JSON.parse(await page.evaluate<string>(`$('#node-config-input-paths').typedInput('value')`)) as object;
+      const set = (value: string) => page.evaluate(`$('#node-config-input-paths').typedInput('value', '${value}')`);
+      await mark(await testConnection('Path printJobs'), 'does not work');
+      assert.match((await (await testConnection('Printers')).textContent()) ?? '', /<img src=x .*>&amp;/);
+      assert.equal(await page.locator('.red-ui-tray img[src=x]').count(), 0);
+      const use = page.getByRole('button', { name: 'Use GET /connect/v1/jobs' });
+      await set('{');
+      await use.click();
+      await noted('First correct the paths');
+      await set('{"maintenance":"GET /connect/v1/clusters/{cluster_id}/maintenance/pending"}');
+      await use.click();
+      await noted('test again');
+      assert.deepEqual(await paths(), {
+        maintenance: 'GET /connect/v1/clusters/{cluster_id}/maintenance/pending',
+        printJobs: 'GET /connect/v1/jobs',
+      });
+      assert.equal(await page.isVisible('#node-config-input-paths-shown'), true);
+      await mark(await testConnection('Path printJobs'), 'works');
+      await mark(await testConnection('Description of printJobs'), 'works');
+      await noted('Nothing is wrong.');
+      assert.equal(await use.count(), 0);
     });
 
     it('lists the printers by their names, which are never read as HTML', async () => {

@@ -1,0 +1,87 @@
+import { readPathOverrides } from '../lib/rules/path-overrides';
+import type { EditorNode } from './red';
+import { reason, request } from './requests';
+import { text } from './texts';
+
+/** A line of the test (reference 5). */
+interface Check {
+  name: string;
+  ok: boolean | null;
+  detail: string;
+  suggestion?: { name: string; value: string };
+}
+
+/** What a line begins with: a mark, and the word for it that a screen reader says. */
+const MARKS = {
+  true: { mark: '✓', word: 'check.good', style: '' },
+  false: { mark: '✗', word: 'check.bad', style: 'remote-printing-bad' },
+  null: { mark: '–', word: 'check.untold', style: '' },
+} as const;
+const NAMES = ['apiHost', 'accountHost', 'clock', 'token', 'user', 'workspace', 'clusters', 'description'];
+
+/** The button that tests what the account's dialog shows, deployed or not, and the lines that it gives. */
+export function connectionTest(node: EditorNode, settings: () => Record<string, string>): void {
+  // Of this dialog: by the time of the answer there may be another one.
+  const button = $('#remote-printing-test');
+  const note = $('#remote-printing-test-note');
+  const lines = $('#remote-printing-checks');
+  const paths = $('#node-config-input-paths');
+
+  async function test(): Promise<void> {
+    button.prop('disabled', true);
+    note.text(text('check.testing'));
+    lines.empty();
+    try {
+      const { checks } = await request<{ checks: Check[] }>('POST', node.id, '/test', settings());
+      const bad = checks.filter(({ ok }) => ok === false).length;
+      note.text(bad === 0 ? text('check.allGood') : text('check.someBad', { count: bad }));
+      for (const check of checks) lines.append(line(check));
+    } catch (failure) {
+      note.text(reason(failure));
+    } finally {
+      button.prop('disabled', false);
+    }
+  }
+
+  function line({ name, ok, detail, suggestion }: Check): JQuery {
+    const { mark, word, style } = MARKS[`${ok}`];
+    const shown = $('<li>').append(
+      $('<span>', { text: mark, class: style, role: 'img', 'aria-label': text(word) }),
+      ' ',
+      $('<b>', { text: nameOf(name) }),
+      ' ',
+      $('<span>', { text: detail }),
+    );
+    if (!suggestion) return shown;
+    const use = $('<button>', {
+      type: 'button',
+      class: 'red-ui-button red-ui-button-small',
+      text: text('check.use', { call: suggestion.value }),
+    });
+    use.on('click', () => {
+      if (take(suggestion)) use.prop('disabled', true);
+    });
+    return shown.append(' ', use);
+  }
+
+  /** Puts a path into the field, beside those that are there; false where these can't be read. */
+  function take({ name, value }: { name: string; value: string }): boolean {
+    const read = readPathOverrides(paths.typedInput('value'));
+    paths.closest('details').prop('open', true);
+    if ('fault' in read) {
+      note.text(text('check.mendPaths'));
+      return false;
+    }
+    paths.typedInput('value', JSON.stringify({ ...read.overrides, [name]: value }));
+    note.text(text('check.used'));
+    return true;
+  }
+
+  button.on('click', () => void test());
+}
+
+function nameOf(name: string): string {
+  const [, kind, call] = /^(path|described)\.(\w+)$/.exec(name) ?? [];
+  if (call) return kind === 'path' ? text('check.path', { name: call }) : text('check.described', { name: call });
+  return NAMES.includes(name) ? text(`check.${name}`) : name;
+}
