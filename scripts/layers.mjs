@@ -19,9 +19,9 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
 export const LAYERS = {
   unit: { folder: 'test/lib', processes: 2, covers: 'NODE_V8_COVERAGE' },
   simulator: { folder: 'test/simulator', processes: 2 },
-  nodes: { folder: 'test/nodes', processes: 3, covers: 'NODE_V8_COVERAGE' },
+  nodes: { folder: 'test/nodes', processes: 2, covers: 'NODE_V8_COVERAGE' },
   repository: { folder: 'test/repository' },
-  faults: { folder: 'test/faults', processes: 4 },
+  faults: { folder: 'test/faults', processes: 2 },
   runtime: { folder: 'test/runtime', needs: ['build'] },
   editor: {
     folder: 'test/editor',
@@ -36,7 +36,7 @@ export const LAYERS = {
   page: { folder: 'test/simulator-page', needs: ['browser'] },
   'node-red-5': {
     folder: 'test/nodes',
-    processes: 3,
+    processes: 2,
     needs: ['matrix'],
     runtimes: ['22', '24'].map((version) => ({
       name: `Node.js ${version}`,

@@ -11,8 +11,8 @@ import { createInterface } from 'node:readline';
 /** What a failing run has to say for itself, at most. */
 const LINES = 200;
 
-/** They wait as long as they reckon: with two for each core, all cores are busy. */
-const AT_A_TIME = 2 * availableParallelism();
+/** They wait now and then: with one more than there are cores, all cores are busy. */
+const AT_A_TIME = availableParallelism() + 1;
 
 /** Runs steps side by side, shows each line as it comes, and tells at the end what failed and why. */
 export class Steps {
