@@ -9,6 +9,8 @@ import { Http } from './http/http';
 import type { Library } from './library/library';
 import type { Snapshots } from './picture/snapshots';
 import type { Dispatcher } from './print/dispatcher';
+import type { KeptWaits } from './print/kept-waits';
+import type { LateEnds, Waiter } from './print/late-ends';
 import { Listings } from './print/listings';
 import { OpenOutcomes } from './print/open-outcomes';
 import type { Prints } from './print/prints';
@@ -66,6 +68,7 @@ export class Client {
   #uploads: Uploads | undefined;
   #dispatcher: Dispatcher | undefined;
   #prints: Prints | undefined;
+  #keptWaits: KeptWaits | undefined;
   #snapshots: Snapshots | undefined;
   #jobControl: JobControl | undefined;
   #reports: Reports | undefined;
@@ -134,6 +137,16 @@ export class Client {
     const openOutcomes = this.#openOutcomes;
     const clusterPrint = new ClusterPrint({ service, dispatcher: this.#dispatches(), openOutcomes });
     return (this.#prints = new Prints({ ...parts, uploads, clusterPrint, watcher }));
+  }
+
+  /** The waits for ends of prints of one node. */
+  lateEnds(waiter: Waiter): LateEnds {
+    const { KeptWaits } = require('./print/kept-waits') as typeof import('./print/kept-waits');
+    const { LateEnds } = require('./print/late-ends') as typeof import('./print/late-ends');
+    const { clock, watcher, credentials: signIn } = this;
+    const kept = (this.#keptWaits ??= new KeptWaits(this.#store, clock));
+    const parts = { kept, watcher, signIn, clock, store: this.#store, scope: this.#scope, warn: this.#warn };
+    return new LateEnds(parts, waiter);
   }
 
   get snapshots(): Snapshots {
@@ -220,6 +233,7 @@ export class Client {
       this.watcher.close(),
       this.credentials.close(),
       this.#dispatcher?.settled(),
+      this.#keptWaits?.settled(),
       this.#reports?.settled(),
       this.#uploads?.settled(),
     ]);

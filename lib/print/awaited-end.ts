@@ -1,7 +1,8 @@
-import { PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError } from '../service/errors';
 import type { FollowOptions } from '../watch/watch-types';
 import type { Followed, Watcher } from '../watch/watcher';
 import type { ClusterResult } from './cluster-print';
+import type { KeyOf, Ledger } from './ledger';
 import { progress, type PrintRequest, type PrintResult } from './print-request';
 
 const FAILURES = {
@@ -13,14 +14,15 @@ const FAILURES = {
 
 /**
  * Waits for the end of a print that was dispatched; `onEnd` is called with an end that was not known before.
- * Throws PRINT_FAILED where it did not end well, PRINT_OUTCOME_UNKNOWN where nobody knows which printing it is.
+ * Throws PRINT_FAILED where it did not end well, PRINT_OUTCOME_UNKNOWN where nobody knows which printing it is. Null: the
+ * wait was broken off, and whoever comes after finds the end.
  */
 export async function awaitEnd(
   watcher: Watcher,
-  { signal, onProgress }: PrintRequest,
+  { signal, onProgress }: Pick<PrintRequest, 'signal' | 'onProgress'>,
   { result, ended }: ClusterResult,
   onEnd: (ended: Followed) => Promise<void>,
-): Promise<PrintResult> {
+): Promise<PrintResult | null> {
   const { clusterId, clusterJobId, jobId } = result;
   const ids = { clusterId: clusterId ?? undefined, jobId: jobId ?? undefined, clusterJobId: clusterJobId ?? undefined };
   if (clusterId === null || clusterJobId === null)
@@ -32,10 +34,17 @@ export async function awaitEnd(
   const at = { jobId, clusterJobId, clusterId };
   const seen: FollowOptions['onProgress'] = (job, ahead) =>
     onProgress(progress('printing', { ...at, percent: job.progress, job, secondsLeft: job.timeRemaining, ahead }));
-  const end = ended ?? (await watcher.follow(clusterId, clusterJobId, { signal, onProgress: seen }));
-  if (!ended) await onEnd(end);
+  const end = ended ?? (await watcher.follow(clusterId, clusterJobId, { signal, onProgress: seen }).catch(() => null));
+  if (end && !ended) await onEnd(end);
+  if (!end || signal.aborted) return null;
   const { outcome, job } = end;
   if (outcome !== 'finished') throw new PrintingError('PRINT_FAILED', FAILURES[outcome], { ids });
   onProgress(progress('finished', { ...at, percent: 100, job }));
   return { ...result, status: 'finished', job };
 }
+
+/** Keeps the end of a print for repeats of its key. Never rejects. */
+export const noteEnd = (ledger: Ledger, key: KeyOf, ended: Followed, warn: (sentence: string) => void): Promise<void> =>
+  ledger
+    .end(key, ended)
+    .catch((error: unknown) => warn(`The end of a print could not be saved: ${asPrintingError(error).message}`));

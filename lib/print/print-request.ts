@@ -1,6 +1,7 @@
-import type { PrintingError } from '../service/errors';
+import { withIds, type PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
 import type { Deadline } from '../time/deadline';
+import type { Scope } from '../state/scope';
 import type { Source } from '../upload/source';
 
 export interface PrintRequest {
@@ -22,9 +23,32 @@ export interface PrintRequest {
   deadline: Deadline;
   /** Ends the wait for the print's end, which has no limit of its own. */
   signal: AbortSignal;
+  /** The wait for a print's end begins. Keeps it, so that it survives the node; without, it ends with the node. */
+  onWait?: (scope: Scope, wait: Awaited) => Wait;
   onProgress: (progress: Progress) => void;
-  /** Called once per cluster (once in all where nothing is printed), as soon as its result stands. */
+  /**
+   * Called once per cluster (once in all where nothing is printed), as soon as its result stands; not for those whose
+   * kept wait the node's close interrupts.
+   */
   onResult: (result: PrintResult, index: number) => void;
+}
+
+/** A print whose end is awaited. */
+export interface Awaited {
+  /** Blank: none. */
+  printKey: string;
+  /** Of several clusters. */
+  index: number;
+  /** What is known of the print. */
+  result: PrintResult;
+}
+
+/** A wait that is kept. */
+export interface Wait {
+  /** Its result was told. */
+  over: () => void;
+  /** Its node closed: whoever comes after waits on. */
+  left: () => void;
 }
 
 /** Output 1 of upload and print (reference 3.4). */
@@ -100,3 +124,9 @@ export const printResult = (known: Partial<PrintResult> = {}): PrintResult => ({
   raw: null,
   ...known,
 });
+
+/** What is known of a print that failed. */
+export function failedResult(known: PrintResult, thrown: PrintingError): PrintResult {
+  const error = withIds(thrown, { clusterId: known.clusterId ?? undefined });
+  return { ...known, jobId: known.jobId ?? error.ids.jobId ?? null, printed: false, error };
+}

@@ -1,12 +1,13 @@
-import { asPrintingError, withIds, type PrintingError } from '../service/errors';
-import type { CurrentScope } from '../state/scope';
+import { asPrintingError, type PrintingError } from '../service/errors';
+import type { CurrentScope, Scope } from '../state/scope';
 import type { StateStore } from '../state/store';
+import { closed } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
 import type { Watcher } from '../watch/watcher';
-import { awaitEnd } from './awaited-end';
+import { awaitEnd, noteEnd } from './awaited-end';
 import type { ClusterPrint, ClusterResult } from './cluster-print';
 import { Ledger } from './ledger';
-import { printResult, type PrintRequest, type PrintResult } from './print-request';
+import { failedResult, printResult, type PrintRequest, type PrintResult, type Wait } from './print-request';
 import { SharedUpload } from './shared-upload';
 
 export * from './print-request';
@@ -38,13 +39,14 @@ export class Prints {
     const { clusterIds } = request;
     const upload = new SharedUpload(this.#deps.uploads, request);
     // What belongs to one print stays in one scope, though a sign-in may change it meanwhile.
-    const ledger = request.deadline.wait(this.#deps.scope()).then((scope) => new Ledger(this.#deps.store, scope));
+    const scope = request.deadline.wait(this.#deps.scope());
+    const ledger = scope.then((known) => new Ledger(this.#deps.store, known));
     const dispatches = clusterIds.map(async (clusterId) =>
       this.#deps.clusterPrint.run(request, clusterId, upload, await ledger),
     );
     const dispatched = Promise.allSettled(dispatches).then(() => upload.end());
     try {
-      return await Promise.all(dispatches.map((dispatch, index) => this.#finish(request, index, dispatch, ledger)));
+      return await Promise.all(dispatches.map((dispatch, index) => this.#finish(request, index, dispatch, scope)));
     } finally {
       await dispatched;
     }
@@ -55,25 +57,33 @@ export class Prints {
     request: PrintRequest,
     index: number,
     dispatch: Promise<ClusterResult>,
-    ledger: Promise<Ledger>,
+    scope: Promise<Scope>,
   ): Promise<PrintingError | undefined> {
-    const { printKey, waitFor, clusterIds } = request;
+    const { waitFor, clusterIds } = request;
     const clusterId = clusterIds[index] ?? '';
     const known = printResult({ clusterId });
     return this.#tell(request, index, known, async () => {
       const dispatched = await dispatch;
       Object.assign(known, dispatched.result);
       if (waitFor !== 'finished' || !known.printed || known.dryRun) return known;
-      return awaitEnd(this.#deps.watcher, request, dispatched, async (ended) => {
-        if (!printKey) return;
-        const key = { clusterId, printKey };
-        await (
-          await ledger
-        )
-          .end(key, ended)
-          .catch((error: unknown) => this.#deps.warn(`The end of a print could not be saved: ${messageOf(error)}`));
-      });
+      return this.#awaitEnd(request, index, dispatched, await scope);
     });
+  }
+
+  /** The result when the print has ended well, and a kept wait, which is over once that was told. */
+  async #awaitEnd(request: PrintRequest, index: number, dispatched: ClusterResult, scope: Scope): Promise<Told> {
+    const { watcher, store, warn } = this.#deps;
+    const { printKey, onWait } = request;
+    const { result, ended } = dispatched;
+    const clusterId = result.clusterId ?? '';
+    const isOpen = !ended && result.clusterJobId !== null;
+    const wait = isOpen ? onWait?.(scope, { printKey, index, result }) : undefined;
+    const work = awaitEnd(watcher, request, dispatched, async (end) => {
+      if (printKey) await noteEnd(new Ledger(store, scope), { clusterId, printKey }, end, warn);
+    });
+    const known = await work.catch((thrown: unknown) => failedResult(result, asPrintingError(thrown)));
+    if (!known && !wait) throw closed();
+    return { result: known, wait };
   }
 
   /** Tells the result of `work`, or its failure with as much of the result as is `known`. */
@@ -81,18 +91,25 @@ export class Prints {
     { onResult }: PrintRequest,
     index: number,
     known: PrintResult,
-    work: () => Promise<PrintResult>,
+    work: () => Promise<PrintResult | Told>,
   ): Promise<PrintingError | undefined> {
-    const end = await work().then(
-      (result) => ({ result, error: undefined }),
-      (thrown: unknown) => {
-        const error = withIds(asPrintingError(thrown), { clusterId: known.clusterId ?? undefined });
-        return { result: { ...known, jobId: known.jobId ?? error.ids.jobId ?? null, printed: false, error }, error };
-      },
-    );
-    onResult(end.result, index);
-    return end.error;
+    const end = await work().catch((thrown: unknown) => failedResult(known, asPrintingError(thrown)));
+    const { result, wait } = 'result' in end ? end : { result: end, wait: undefined };
+    if (!result) {
+      wait?.left();
+      return undefined;
+    }
+    onResult(result, index);
+    // The store is asked first and written to later: by then a failure was told as well.
+    wait?.over();
+    return result.error;
   }
+}
+
+interface Told {
+  /** Null: a wait that is kept was interrupted. */
+  result: PrintResult | null;
+  wait: Wait | undefined;
 }
 
 interface PrintsDeps {
@@ -104,5 +121,3 @@ interface PrintsDeps {
   /** For the log. */
   warn: (sentence: string) => void;
 }
-
-const messageOf = (error: unknown): string => asPrintingError(error).message;

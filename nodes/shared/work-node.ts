@@ -26,6 +26,8 @@ export interface WorkOptions {
   timeout: number;
   /** The node reads `msg.payload`: a stream there is looked after from the message's arrival, and ended with it. */
   takesPayload?: boolean;
+  /** The account is there, before any message. */
+  onReady?: (context: Omit<WorkContext, 'deadline'>) => void;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface WorkOptions {
 export function workNode(
   RED: NodeAPI,
   node: Node,
-  { account: accountId, timeout, takesPayload = false }: WorkOptions,
+  { account: accountId, timeout, takesPayload = false, onReady }: WorkOptions,
   work: (msg: NodeMessage, send: Send, context: WorkContext) => Promise<void>,
 ): void {
   const status = new StatusLine(RED, node);
@@ -52,15 +54,15 @@ export function workNode(
   const showIdle = (client: Client) => {
     if (running === 0) show(signInText(client.credentials.state) ?? IDLE);
   };
-  clientOf(RED, accountId).then(
-    (client) => {
+  clientOf(RED, accountId)
+    .then((client) => {
       if (signal.aborted) return;
       status.simulated = client.simulated;
       stopListening = client.credentials.onChange(() => showIdle(client));
       showIdle(client);
-    },
-    (error: unknown) => show(failureText(asPrintingError(error))),
-  );
+      onReady?.({ client, signal, show });
+    })
+    .catch((error: unknown) => show(failureText(asPrintingError(error))));
 
   onInput(
     node,

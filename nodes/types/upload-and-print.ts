@@ -1,11 +1,17 @@
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
-import { printResult, type PrintResult, type Progress } from '../../lib/print/print-request';
+import type { LateEnds } from '../../lib/print/late-ends';
+import { plainProperties } from '../../lib/print/plain-properties';
+import { printResult, type Awaited, type PrintResult, type Progress } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
+import type { Scope } from '../../lib/state/scope';
+import { isInFlows } from '../shared/account-link';
+import { whenFlowsStarted } from '../shared/flows-started';
 import { amount, read, readFlag, readText } from '../shared/inputs';
 import { readClusterIds, readSource } from '../shared/print-inputs';
+import { markFailed } from '../shared/on-input';
 import { printingText } from '../shared/printing-text';
 import { failureText, left, percent, rate, type StatusText } from '../shared/status';
-import { workNode } from '../shared/work-node';
+import { workNode, type WorkContext } from '../shared/work-node';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -42,7 +48,34 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
   const awaited = new Set<string>();
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
   const takesPayload = definition.source === 'payload';
-  workNode(RED, this, { account: definition.account, timeout, takesPayload }, async (msg, send, context) => {
+
+  let lateEnds: LateEnds | undefined;
+  let notStarted: (() => void) | undefined;
+  const started = new Promise<void>((resolve) => (notStarted = whenFlowsStarted(RED, resolve)));
+  const onReady = ({ client, signal, show }: Omit<WorkContext, 'deadline'>) => {
+    const onProgress = (progress: Progress) => {
+      if (signal.aborted) return;
+      if (progress.clusterJobId) awaited.add(progress.clusterJobId);
+      show(progressText(progress, awaited.size));
+    };
+    const onEnd = (result: PrintResult, index: number, note: unknown) => {
+      if (result.clusterJobId) awaited.delete(result.clusterJobId);
+      const { error } = result;
+      show(error ? failureText(error) : resultText(result));
+      const { message: kept, parts } = (note ?? { message: {}, parts: null }) as Note;
+      const message = { ...kept, ...known(result), ...(client.simulated ? { simulated: true } : {}), late: true };
+      const told = { ...message, ...toldOf(result), ...(parts ? { parts: { ...parts, index } } : {}) };
+      if (parts || !error) this.send([RED.util.cloneMessage(told), null]);
+      if (!error) return;
+      markFailed(message, error);
+      this.error(error, message);
+    };
+    const ends = (lateEnds = client.lateEnds({ nodeId: this.id, signal, onProgress, onEnd }));
+    void started.then(() => ends.takeUp());
+  };
+
+  const options = { account: definition.account, timeout, takesPayload, onReady };
+  workNode(RED, this, options, async (msg, send, context) => {
     const { client, deadline, signal, show } = context;
     const print = definition.print !== false;
     const { clusterIds, many } = print
@@ -66,16 +99,12 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     };
     const onResult = (result: PrintResult, index: number) => {
       if (signal.aborted) return;
-      const { error, raw, ...payload } = result;
+      const { error } = result;
       if (result.clusterJobId) awaited.delete(result.clusterJobId);
       if (error && !many) return;
       show(error ? failureText(error) : resultText(result));
       const message = many ? RED.util.cloneMessage(passedOn) : msg;
-      Object.assign(message, known(result), marks, {
-        raw,
-        payload: error ? { ...payload, error: { code: error.code, message: error.message } } : payload,
-        ...(many ? { parts: { ...parts, index } } : {}),
-      });
+      Object.assign(message, known(result), marks, toldOf(result), many ? { parts: { ...parts, index } } : {});
       send([message, null]);
     };
     const readRequest = async () => {
@@ -99,11 +128,39 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       throw error;
     });
     try {
-      await client.prints.run({ ...request, clusterIds, print, deadline, signal, onProgress, onResult });
+      const note = (): Note => ({ message: plainProperties(msg), parts: many ? parts : null });
+      const ends = lateEnds;
+      const onWait = ends && ((scope: Scope, wait: Awaited) => ends.begin(scope, wait, note()));
+      await client.prints.run({
+        ...request,
+        ...{ clusterIds, print, deadline, signal, onProgress, onResult },
+        ...(onWait && { onWait }),
+      });
     } finally {
       for (const id of mine) awaited.delete(id);
     }
   });
+
+  this.on('close', (removed: boolean, done: () => void) => {
+    notStarted?.();
+    // A node that is disabled is removed as well, and comes back.
+    const gone = removed && !isInFlows(RED, this.id);
+    // What can't be forgotten now ages out.
+    (gone ? (lateEnds?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
+  });
+}
+
+/** What is kept of a message that waits for a print's end. */
+interface Note {
+  message: Record<string, unknown>;
+  /** Of several clusters. */
+  parts: { id: string; type: 'array'; count: number } | null;
+}
+
+/** A result, as properties of a message. */
+function toldOf({ error, raw, ...payload }: PrintResult): NodeMessage {
+  const told = error ? { ...payload, error: { code: error.code, message: error.message } } : payload;
+  return { raw, payload: told };
 }
 
 /** The ids that are known, as properties of a message. */

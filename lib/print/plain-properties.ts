@@ -1,0 +1,56 @@
+/** Bytes of JSON text that are kept of one message (reference 3.4). */
+const ROOM = 64 * 1024;
+const DEEPEST = 100;
+
+/** What belongs to a connection, or may hold credentials or signed addresses. */
+const NEVER = new Set(['req', 'res', 'raw', 'headers', 'cookies', 'responseCookies']);
+/** What a message is known by comes before everything else. */
+const FIRST = ['_msgid', 'topic', 'jobId', 'clusterJobId', 'clusterId', 'printerId', 'printKey', 'parts'];
+
+/**
+ * The properties of a message that outlive the runtime: those that are plain JSON through and through, as many as there is
+ * room for, the smaller first. What is too much is left out whole.
+ */
+export function plainProperties(msg: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const sized = Object.entries(msg).flatMap(([name, value]) => {
+    const text = NEVER.has(name) ? undefined : plainText(value);
+    if (text === undefined) return [];
+    const rank = FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length;
+    return [{ name, text, rank, size: Buffer.byteLength(JSON.stringify(name)) + Buffer.byteLength(text) + 2 }];
+  });
+  sized.sort((one, other) => one.rank - other.rank || one.size - other.size);
+  let left = ROOM;
+  const kept = sized.filter(({ size }) => {
+    if (size > left) return false;
+    left -= size;
+    return true;
+  });
+  // By entries: `__proto__` is a name like any other.
+  return Object.fromEntries(kept.map(({ name, text }): [string, unknown] => [name, JSON.parse(text)]));
+}
+
+/** The JSON text of a value that is nothing else than JSON; undefined for any other, and for one that is far too big. */
+function plainText(value: unknown): string | undefined {
+  try {
+    return isPlain(value, { left: ROOM }, 0) ? JSON.stringify(value) : undefined;
+  } catch {
+    // A getter of somebody's object.
+    return undefined;
+  }
+}
+
+/** `room`: what may follow; each value takes a byte at the least. */
+function isPlain(value: unknown, room: { left: number }, depth: number): boolean {
+  room.left -= typeof value === 'string' ? value.length : 1;
+  if (room.left < 0 || depth > DEEPEST) return false;
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object') return false;
+  // What isn't there at all (a hole) is no JSON.
+  if (Array.isArray(value)) return Array.from(value).every((entry) => isPlain(entry, room, depth + 1));
+  // By its name: functions and tests run in realms of their own.
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return false;
+  if (Object.prototype.toString.call(value) !== '[object Object]' || 'toJSON' in value) return false;
+  return Object.values(value).every((entry) => entry === undefined || isPlain(entry, room, depth + 1));
+}
