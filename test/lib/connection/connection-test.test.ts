@@ -6,6 +6,7 @@ import { systemClock, type Clock } from '../../../lib/time/clock';
 import { startSimulator, type Simulator, type SimulatorOptions } from '../../../simulator';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
+import { TurnedTime } from '../../helpers/turned-time';
 
 const NEED_TOKEN = [
   ...['user', 'workspace', 'clusters', 'path.currentUser'],
@@ -261,6 +262,25 @@ describe('connection/connection-test', () => {
       assert.equal(find('described.createReport').ok, true);
     });
   });
+
+  for (const [endpoint, name, seconds] of [
+    ['uptime', 'apiHost', 10],
+    ['clusters', 'clusters', 15],
+    ['printJobs', 'path.printJobs', 10],
+  ] as const)
+    it(`waits for a hanging ${endpoint} for ${seconds} s, and says so`, async () => {
+      const time = new TurnedTime();
+      try {
+        simulator.faults.add({ endpoint, hang: true, times: 'always' });
+        const began = systemClock.monotonic();
+        const { find } = await time.until(test());
+        assert.equal(find(name).ok, false);
+        assert.match(find(name).detail, new RegExp(`No result within ${seconds} s`));
+        assert.equal(systemClock.monotonic() - began, seconds * 1000);
+      } finally {
+        time.restore();
+      }
+    });
 
   it('never repeats what signs somebody in, though the service does', async () => {
     const apiToken = simulator.users[0]!.apiToken;
