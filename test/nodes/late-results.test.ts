@@ -238,6 +238,16 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.equal((late.parts as { id: string }).id, (first.parts as { id: string }).id);
   });
 
+  it('that begins only after a deploy, since the answer to the print was under way', async () => {
+    await start();
+    const fault = simulator.faults.add({ endpoint: 'print', delay: 200 });
+    flow.send('print', payload({ order: 7 }));
+    while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
+    await deploy(node({ name: 'other' }), { type: 'nodes' });
+    const late = await lateResult();
+    assert.deepEqual([late.late, late.order, result(late).status], [true, 7, 'finished']);
+  });
+
   it('and leaves nothing behind of a wait that nobody interrupted', async () => {
     await start();
     await waiting();
