@@ -1,4 +1,4 @@
-import type { Http, HttpRequest } from '../http/http';
+import type { Http, TextRequest } from '../http/http';
 import { ONCE, READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { target, type Target } from '../service/paths';
@@ -29,7 +29,8 @@ export class SignedInService implements Service, Sender {
   readonly #credentials: Credentials;
   #requests = 0;
   #failures = 0;
-  #lastAnswer: string | null = null;
+  /** ms since 1970. */
+  #lastAnswer: number | null = null;
 
   constructor(deps: { settings: AccountSettings; http: Http; clock: Clock; credentials: Credentials }) {
     this.#settings = deps.settings;
@@ -57,7 +58,8 @@ export class SignedInService implements Service, Sender {
   }
 
   counters() {
-    return { requests: this.#requests, failures: this.#failures, lastAnswer: this.#lastAnswer };
+    const lastAnswer = this.#lastAnswer === null ? null : isoTime(this.#lastAnswer);
+    return { requests: this.#requests, failures: this.#failures, lastAnswer };
   }
 
   /** The request, and what is made of a 2xx answer; again where that may help (see Service). */
@@ -89,7 +91,7 @@ export class SignedInService implements Service, Sender {
       throw new PrintingError('NOT_CONFIGURED', 'The account has no account host: open the account and fill it in.');
     deadline.throwIfOver();
     const limit = (underWay ?? deadline).within(LONGEST_ANSWER, { reason: tooSlow });
-    const request: HttpRequest = {
+    const request: TextRequest = {
       method: to.method,
       url: `${host}${to.path}`,
       headers: { authorization: `Bearer ${bearer}`, accept: 'application/json', 'accept-encoding': 'identity' },
@@ -100,21 +102,17 @@ export class SignedInService implements Service, Sender {
       request.headers = { ...request.headers, 'content-type': 'application/json' };
     }
     this.#requests++;
-    const { status, headers, text } = await this.#http
-      .text(request)
-      .catch((error: unknown) => {
-        this.#failures++;
-        throw error;
-      })
-      .finally(() => limit.end());
-    this.#lastAnswer = isoTime(this.#clock.now());
-    return {
-      status,
-      headers,
-      text,
-      body: parse(text),
-      retryAfter: readRetryAfter(headers['retry-after'], this.#clock.now()),
-    };
+    try {
+      const { status, headers, text } = await this.#http.text(request);
+      const now = (this.#lastAnswer = this.#clock.now());
+      const retryAfter = readRetryAfter(headers['retry-after'], now);
+      return { status, headers, text, body: parse(text), retryAfter };
+    } catch (error) {
+      this.#failures++;
+      throw error;
+    } finally {
+      limit.end();
+    }
   }
 
   #readJson({ status, text, body }: Received, what: string): Answer {

@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream';
 import type { Agent, Dispatcher } from 'undici';
-import { PrintingError, withOutcome } from '../service/errors';
+import { withOutcome } from '../service/errors';
 import { closed } from '../time/deadline';
+import { flatten } from './flatten';
 import { networkError } from './network-error';
 import { proxiesOf } from './proxies';
+import { WholeText, type TextAnswer } from './whole-text';
 
 export interface HttpRequest {
   method: string;
@@ -16,6 +18,8 @@ export interface HttpRequest {
   quiet?: number;
 }
 
+export type TextRequest = HttpRequest & { body?: string };
+
 export interface HttpAnswer {
   status: number;
   /** Lower-case names; a repeated header is joined by commas. */
@@ -26,8 +30,19 @@ export interface HttpAnswer {
 
 const QUIET = 30_000;
 const CONNECT = 10_000;
-/** No JSON answer of the service comes near this; what is longer is not read into memory. */
-const LONGEST_TEXT = 64 * 1024 * 1024;
+
+function optionsOf({ method, url, headers, body, quiet = QUIET }: HttpRequest) {
+  const { origin, pathname, search } = new URL(url);
+  return {
+    origin,
+    path: pathname + search,
+    method,
+    headers: headers ?? {},
+    body: body ?? null,
+    headersTimeout: quiet,
+    bodyTimeout: quiet,
+  };
+}
 
 /**
  * Plain HTTP over undici: nothing is retried, no redirect is followed (so no header ever reaches another host).
@@ -43,24 +58,14 @@ export class Http {
     this.#given = dispatcher;
   }
 
-  async send({ method, url, headers, body, signal, quiet = QUIET }: HttpRequest): Promise<HttpAnswer> {
+  async send(wanted: HttpRequest): Promise<HttpAnswer> {
+    const { signal } = wanted;
     const attempt: Attempt = { begun: false, signal };
     try {
       signal?.throwIfAborted();
-      const { dispatcher, request } = this.#open();
-      const { origin, pathname, search } = new URL(url);
-      const options = {
-        origin,
-        path: pathname + search,
-        method,
-        headers: headers ?? {},
-        body: body ?? null,
-        signal: signal ?? null,
-        headersTimeout: quiet,
-        bodyTimeout: quiet,
-        [ATTEMPT]: attempt,
-      };
-      const answer = await orAborted(request(dispatcher, options), attempt);
+      const { streaming, request } = this.#open();
+      const options = { ...optionsOf(wanted), signal: signal ?? null, [ATTEMPT]: attempt };
+      const answer = await orAborted(request(streaming, options), attempt);
       return { status: answer.statusCode, headers: flatten(answer.headers), body: answer.body };
     } catch (error) {
       throw networkError(error, attempt.begun ? 'unknown' : 'not-sent', signal);
@@ -68,23 +73,15 @@ export class Http {
   }
 
   /** The whole answer as text, at most 64 MiB. Give a signal that limits it in time: an answer can trickle for ever. */
-  async text(wanted: HttpRequest): Promise<{ status: number; headers: Record<string, string>; text: string }> {
-    const { status, headers, body } = await this.send(wanted);
-    const parts: Buffer[] = [];
-    let size = 0;
+  async text(wanted: TextRequest): Promise<TextAnswer> {
+    const { signal } = wanted;
+    const whole = new WholeText(signal);
     try {
-      if (Number(headers['content-length']) <= LONGEST_TEXT) return { status, headers, text: await body.text() };
-      for await (const part of body as AsyncIterable<Buffer>) {
-        size += part.length;
-        if (size > LONGEST_TEXT)
-          throw new PrintingError('SERVICE_ERROR', 'The service sent an answer far too long.', { outcome: 'unknown' });
-        parts.push(part);
-      }
+      signal?.throwIfAborted();
+      return await whole.request(this.#open().dispatcher, optionsOf(wanted));
     } catch (error) {
-      // The head has arrived, so the request was carried out; only what it says is lost.
-      throw networkError(error, 'unknown', wanted.signal);
+      throw networkError(error, whole.begun ? 'unknown' : 'not-sent', signal);
     }
-    return { status, headers, text: Buffer.concat(parts).toString('utf8') };
   }
 
   /** Ends every connection; requests under way are broken off. */
@@ -174,6 +171,8 @@ type OverDispatcher = (this: Dispatcher, options: Dispatcher.RequestOptions) => 
 /** What makes connections, and the request over them. */
 interface Line {
   dispatcher: Dispatcher;
+  /** The same, where the answer is read as a stream. */
+  streaming: Dispatcher;
   request: Request;
 }
 
@@ -195,7 +194,7 @@ function undici(): { Agent: typeof Agent; request: Request } {
 function lineOver(given: Dispatcher | undefined): Line {
   const { Agent, request } = undici();
   const dispatcher = given ?? systemDispatcher(Agent);
-  return { dispatcher: dispatcher.compose(markBegun), request };
+  return { dispatcher, streaming: dispatcher.compose(markBegun), request };
 }
 
 /** Connections as Node-RED's own nodes make them: through HTTP_PROXY and its kin where the environment names one. */
@@ -205,11 +204,4 @@ function systemDispatcher(Direct: typeof Agent): Dispatcher {
   if (!proxies) return new Direct(options);
   const { EnvHttpProxyAgent } = require('undici') as typeof import('undici');
   return new EnvHttpProxyAgent({ ...options, ...proxies });
-}
-
-function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {
-  const entries = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value] as const],
-  );
-  return Object.fromEntries(entries);
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import Module from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -46,6 +47,23 @@ describe('http/http', () => {
     }
   });
 
+  it('takes what foretells an answer for none, and a mark at the beginning for no text', async () => {
+    respond = (_, response) => {
+      response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+      response.writeHead(201, { 'x-one': 'a' }).end('\uFEFF{}');
+    };
+    const { status, headers, text } = await http.text({ method: 'GET', url });
+    assert.deepEqual([status, headers['x-one'], headers.link, text], [201, 'a', undefined, '{}']);
+  });
+
+  it('lets go of its signal', async () => {
+    respond = (request, response) => (request.method === 'GET' ? response.end() : request.socket.destroy());
+    const { signal } = new AbortController();
+    await http.text({ method: 'GET', url, signal });
+    await assert.rejects(http.text({ method: 'DELETE', url, signal }));
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+  });
+
   it('sends a body as it is', async () => {
     let seen: unknown;
     respond = (request, response) => {
@@ -69,7 +87,8 @@ describe('http/http', () => {
       });
     };
     const body = Readable.from([Buffer.alloc(70_000), Buffer.alloc(30_000)]);
-    await http.text({ method: 'PUT', url, headers: { 'content-length': '100000' }, body });
+    const answer = await http.send({ method: 'PUT', url, headers: { 'content-length': '100000' }, body });
+    await answer.body.dump();
     assert.deepEqual(seen, [100_000, '100000', undefined]);
   });
 
@@ -77,7 +96,7 @@ describe('http/http', () => {
     respond = (request, response) => request.resume().on('end', () => response.end());
     for (const size of [9, 11]) {
       const body = Readable.from([Buffer.alloc(size)]);
-      const sent = http.text({ method: 'PUT', url, headers: { 'content-length': '10' }, body });
+      const sent = http.send({ method: 'PUT', url, headers: { 'content-length': '10' }, body });
       await assert.rejects(sent, network('unknown', /UND_ERR_REQ_CONTENT_LENGTH_MISMATCH/));
     }
   });
