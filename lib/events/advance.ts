@@ -102,7 +102,6 @@ class Scan {
   readonly past: Map<string, PrintJob>;
   readonly known: Map<string, KnownJob>;
   readonly ended: Map<string, Ended>;
-  readonly #knownBefore: ReadonlySet<string>;
   readonly #absenceCounts: boolean;
   readonly #at: string;
 
@@ -113,7 +112,6 @@ class Scan {
     this.active = byId(seen.jobs);
     this.past = byId(seen.history);
     this.known = new Map(before?.jobs.map((job) => [job.id, job]));
-    this.#knownBefore = new Set(this.known.keys());
     this.ended = new Map(before?.ended.map((end) => [end.id, end]));
     this.#absenceCounts = seen.jobs !== null && isReachable(seen);
     this.#at = timeOf(seen);
@@ -126,9 +124,15 @@ class Scan {
       if (id !== null && !found.has(id) && !this.ended.has(id)) found.set(id, job.createdAt ?? '');
     };
     for (const [id, job] of this.past) note(id, job);
-    for (const { id, job } of this.known.values()) note(id, job);
-    for (const [id, job] of this.active) note(id, job);
+    for (const { id, job } of this.known.values()) if (!this.#isOpen(id)) note(id, job);
+    for (const [id, job] of this.active) if (!this.#isOpen(id)) note(id, job);
     return [...found].sort(([, a], [, b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([id]) => id);
+  }
+
+  /** In the queue as one that has not ended. */
+  #isOpen(id: string): boolean {
+    const job = this.active.get(id);
+    return job !== undefined && job.status !== 'wait_cleanup' && !settles(job);
   }
 
   traces(id: string) {
@@ -153,7 +157,7 @@ class Scan {
   /** First seen now, though it was there before: at the first sight of the cluster or of the list that holds it. */
   isOldNews(id: string): boolean {
     if (!this.before) return true;
-    if (this.#knownBefore.has(id)) return false;
+    if (this.before.jobs.some((known) => known.id === id)) return false;
     const active = this.active.get(id);
     if (active) return !this.before.jobsSeen && !(active.createdAt !== null && active.createdAt >= this.before.since);
     const createdAt = this.past.get(id)?.createdAt ?? null;

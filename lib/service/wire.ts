@@ -30,9 +30,13 @@ export function number(value: unknown): number | null {
 
 export const flag = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null);
 
+/** As nearly all times come and all go on; the last days of months may be too many for theirs. */
+const ISO = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
 /** A time of the service as ISO 8601 UTC; one without a zone is UTC (wire facts 1). Null for what is no time. */
 export function time(value: unknown): string | null {
   const given = text(value);
+  if (given && ISO.test(given)) return given;
   if (!given) return null;
   const zoned = /(Z|[+-]\d\d:?\d\d)$/i.test(given) ? given : `${given.replace(' ', 'T')}Z`;
   const parsed = Date.parse(zoned);

@@ -44,16 +44,17 @@ export class Deadline {
     setMaxListeners(0, controller.signal);
     this.signal = controller.signal;
 
-    const follow = () => controller.abort(above?.reason);
+    const over = (why: unknown) => {
+      this.#release();
+      controller.abort(why);
+    };
+    const follow = () => over(above?.reason);
     const leave = above && !above.aborted ? followAbort(above, follow) : () => undefined;
-    const cancel = Number.isFinite(ms)
-      ? clock.after(ms, () => controller.abort(reason?.() ?? timeout(ms, cure)))
-      : () => undefined;
+    const cancel = Number.isFinite(ms) ? clock.after(ms, () => over(reason?.() ?? timeout(ms, cure))) : () => undefined;
     this.#release = () => {
       cancel();
       leave();
     };
-    this.signal.addEventListener('abort', this.#release, { once: true });
     if (above?.aborted) follow();
   }
 

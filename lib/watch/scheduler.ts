@@ -120,17 +120,25 @@ export class Scheduler {
   }
 
   #arm(): void {
+    const time = this.#nextPump();
+    // What is armed already stays: this comes with the begin and the end of every poll.
+    if (time === this.#armedFor) return;
     this.#disarm();
     this.#armedFor = Infinity;
-    if (this.#closed || this.#due.size === 0 || !this.#options.usable() || this.#underWay >= this.#limit) return;
+    if (time === Infinity) return;
     const { clock, onJump } = this.#options;
-    const wait = Math.ceil(Math.max(this.#due.first, this.#pausedUntil) - clock.monotonic());
-    this.#armedFor = this.#due.first;
+    const wait = Math.ceil(time - clock.monotonic());
     if (wait <= 0) return this.#pumpSoon();
+    this.#armedFor = time;
     this.#disarm = clock.after(wait, () => {
       this.#armedFor = Infinity;
       if (clock.monotonic() - this.#due.first > JUMP) onJump();
       this.#pump();
     });
+  }
+
+  #nextPump(): number {
+    if (this.#closed || !this.#options.usable() || this.#underWay >= this.#limit) return Infinity;
+    return Math.max(this.#due.first, this.#pausedUntil);
   }
 }
