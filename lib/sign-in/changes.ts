@@ -1,4 +1,4 @@
-/** Listeners to be told that something changed. One that throws keeps nobody else from hearing it. */
+/** Listeners to changes. One that throws keeps nobody else from hearing it. */
 export class Changes {
   readonly #listeners = new Set<() => void>();
 
@@ -7,7 +7,7 @@ export class Changes {
     return () => this.#listeners.delete(listener);
   }
 
-  tell(): void {
+  notify(): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener();

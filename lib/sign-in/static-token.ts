@@ -75,7 +75,7 @@ export class StaticToken implements Credentials {
   #become(state: SignInState): void {
     if (this.#state === state) return;
     this.#state = state;
-    this.#changes.tell();
+    this.#changes.notify();
   }
 
   #refused(): PrintingError {

@@ -211,7 +211,7 @@ export class Tokens implements Credentials {
     this.#endsAt = clock.monotonic() + left;
     const changed = !this.#loaded || before !== this.state || isNew;
     this.#loaded = true;
-    if (changed) this.#changes.tell();
+    if (changed) this.#changes.notify();
   }
 
   #usable(): Grant {
@@ -287,7 +287,7 @@ export class Tokens implements Credentials {
       this.#failure = undefined;
       if (refusal && !now.ended) this.#block(refusal);
       this.#take(grantFor(stored, settings));
-      if (this.#blocked) this.#changes.tell();
+      if (this.#blocked) this.#changes.notify();
       return this.#usable().accessToken;
     } catch (error) {
       this.#failures++;
