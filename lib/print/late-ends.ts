@@ -106,7 +106,7 @@ export class LateEnds {
       onEnd(result, wait.index, note);
       this.#drop(owner, wait);
     } catch (thrown) {
-      if (!signal.aborted) warn(`The end of a print could not be told: ${asPrintingError(thrown).message}`);
+      if (!signal.aborted) warn(`The end of a print could not be reported: ${asPrintingError(thrown).message}`);
     }
   }
 
@@ -137,7 +137,9 @@ export class LateEnds {
     this.#deps.kept
       .drop(owner, wait)
       .catch((error: unknown) =>
-        this.#deps.warn(`That a print's end was told could not be saved yet: ${asPrintingError(error).message}`),
+        this.#deps.warn(
+          `That the end of a print was reported could not be saved yet: ${asPrintingError(error).message}`,
+        ),
       );
   }
 }

@@ -45,7 +45,7 @@ export interface Awaited {
 
 /** A wait that is kept. */
 export interface Wait {
-  /** Its result was told. */
+  /** Its result was handed over. */
   over: () => void;
   /** Its node closed: whoever comes after waits on. */
   left: () => void;

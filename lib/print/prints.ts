@@ -20,7 +20,7 @@ export class Prints {
     this.#deps = deps;
   }
 
-  /** Throws the first failure, in the order of the clusters, after every result was told by `onResult`. */
+  /** Throws the first failure, in the order of the clusters, after every result was handed to `onResult`. */
   async run(request: PrintRequest): Promise<void> {
     const failures = request.print ? await this.#print(request) : [await this.#store(request)];
     const first = failures.find((failure) => failure !== undefined);
@@ -29,7 +29,7 @@ export class Prints {
 
   async #store(request: PrintRequest): Promise<PrintingError | undefined> {
     const upload = new SharedUpload(this.#deps.uploads, request);
-    return this.#tell(request, 0, printResult(), async () => {
+    return this.#report(request, 0, printResult(), async () => {
       const uploaded = await upload.stored();
       return printResult({ ...uploaded, dryRun: request.dryRun });
     });
@@ -62,7 +62,7 @@ export class Prints {
     const { waitFor, clusterIds } = request;
     const clusterId = clusterIds[index] ?? '';
     const known = printResult({ clusterId });
-    return this.#tell(request, index, known, async () => {
+    return this.#report(request, index, known, async () => {
       const dispatched = await dispatch;
       Object.assign(known, dispatched.result);
       if (waitFor !== 'finished' || !known.printed || known.dryRun) return known;
@@ -70,7 +70,7 @@ export class Prints {
     });
   }
 
-  /** The result when the print has ended well, and a kept wait, which is over once that was told. */
+  /** The result when the print has ended well, and a kept wait, which is over once that was handed over. */
   async #awaitEnd(request: PrintRequest, index: number, dispatched: ClusterResult, scope: Scope): Promise<Told> {
     const { watcher, store, warn } = this.#deps;
     const { printKey, onWait } = request;
@@ -87,7 +87,7 @@ export class Prints {
   }
 
   /** Tells the result of `work`, or its failure with as much of the result as is `known`. */
-  async #tell(
+  async #report(
     { onResult }: PrintRequest,
     index: number,
     known: PrintResult,

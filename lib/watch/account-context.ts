@@ -46,5 +46,5 @@ export interface Subscriber {
   /** After every poll; `due` says whether it is this subscriber's turn, and the result then its own. Must not throw. */
   serve(result: ClusterResult, due: boolean): void;
   /** True when any of it was an event to this subscriber. */
-  tell(drafts: readonly EventDraft[]): boolean;
+  deliver(drafts: readonly EventDraft[]): boolean;
 }

@@ -96,7 +96,7 @@ export class ClusterWatch implements Watch, Subscriber {
     this.around.guard(() => this.options.onRound(roundOf(result)));
   }
 
-  tell(drafts: readonly EventDraft[]): boolean {
+  deliver(drafts: readonly EventDraft[]): boolean {
     const events = this.#closed ? [] : eventsFor(drafts, this.options.milestones);
     if (events.length === 0) return false;
     this.around.guard(() => this.options.onEvents(events));
@@ -109,11 +109,11 @@ export class ClusterWatch implements Watch, Subscriber {
     poller.add(this, { known: true });
   }
 
-  #note({ clusterId, status, error }: ClusterResult, told: boolean): void {
+  #note({ clusterId, status, error }: ClusterResult, delivered: boolean): void {
     if (this.#closed) return;
     if (!error) this.#lastSuccess = this.around.clock.now();
     this.#online = status?.online ?? this.#online;
-    this.#troubles.note(clusterId, error, told);
+    this.#troubles.note(clusterId, error, delivered);
   }
 }
 

@@ -135,12 +135,12 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     if (this.#closing && this.#awaited.size === 0) this.#end();
   }
 
-  tell(drafts: readonly EventDraft[]): boolean {
+  deliver(drafts: readonly EventDraft[]): boolean {
     const events = this.#closed ? [] : eventsFor(drafts, this.options.milestones);
-    return this.tellAll(events);
+    return this.deliverAll(events);
   }
 
-  tellAll(events: PrintEvent[]): boolean {
+  deliverAll(events: PrintEvent[]): boolean {
     if (events.length === 0 || this.#closed) return false;
     this.around.guard(() => this.options.onEvents(events));
     return true;

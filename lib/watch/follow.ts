@@ -78,7 +78,7 @@ export class Follow implements Subscriber {
     if (this.account.clock.monotonic() - this.#since >= PATIENCE) void this.#ask();
   }
 
-  tell(): boolean {
+  deliver(): boolean {
     return false;
   }
 

@@ -17,7 +17,7 @@ export class Hold implements Subscriber {
     // Who holds it listens to all observations.
   }
 
-  tell(): boolean {
+  deliver(): boolean {
     return false;
   }
 

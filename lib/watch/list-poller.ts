@@ -18,7 +18,7 @@ export interface ListSubscriber {
   readonly paused: boolean;
   /** The clusters that there are, as far as is known, and why the list could not be read. */
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void;
-  tellAll(events: PrintEvent[]): boolean;
+  deliverAll(events: PrintEvent[]): boolean;
 }
 
 /** Reads the list of clusters for all who watch the whole account, and reports what came and went. */
@@ -69,8 +69,8 @@ export class ListPoller implements Scheduled {
   }
 
   /** Delivers events to all who watch the account. */
-  tell(events: PrintEvent[]): boolean {
-    return [...this.#subscribers].map((subscriber) => subscriber.tellAll(events)).some((told) => told);
+  deliver(events: PrintEvent[]): boolean {
+    return [...this.#subscribers].map((subscriber) => subscriber.deliverAll(events)).some((delivered) => delivered);
   }
 
   async run(asked: boolean): Promise<number> {
@@ -127,7 +127,7 @@ export class ListPoller implements Scheduled {
     const late = memory.late && memory.checkpoint !== null;
     const before = memory.checkpoint;
     const { checkpoint, events, rebounds } = advanceList(before, clusters, { at: isoTime(clock.now()), late });
-    this.tell(events);
+    this.deliver(events);
     memory.checkpoint = checkpoint;
     memory.late = false;
     if (JSON.stringify(before?.known) !== JSON.stringify(checkpoint.known)) write(checkpoint);

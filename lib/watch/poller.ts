@@ -282,12 +282,12 @@ export class Poller implements Scheduled {
       this.#unheard = checkpoint;
       return;
     }
-    const told = hearers.map((subscriber) => subscriber.tell(drafts)).some((some) => some);
+    const delivered = hearers.map((subscriber) => subscriber.deliver(drafts)).some((some) => some);
     this.#unheard = null;
     memory.late = false;
     memory.checkpoint = checkpoint;
     // Few writes: much of this runs on SD cards. What was delivered must be written, or a restart would deliver it again.
-    if (told || !before || !hasSameJobs(before, checkpoint)) account.checkpoints.write(scope, clusterId, memory);
+    if (delivered || !before || !hasSameJobs(before, checkpoint)) account.checkpoints.write(scope, clusterId, memory);
     else memory.dirty = true;
   }
 

@@ -10,7 +10,7 @@ export class Troubles {
 
   constructor(
     private readonly now: () => number,
-    private readonly tell: (error: PrintingError | null) => void,
+    private readonly report: (error: PrintingError | null) => void,
   ) {}
 
   get state(): { error: PrintingError; since: number } | null {
@@ -18,17 +18,17 @@ export class Troubles {
     return error ? { error, since: this.#since } : null;
   }
 
-  /** Takes what a poll brought. `told`: somebody else reports it. */
-  note(clusterId: string, error: PrintingError | null, told = false): void {
+  /** Takes what a poll brought. `reported`: somebody else reports it. */
+  note(clusterId: string, error: PrintingError | null, reported = false): void {
     if (!error) return this.forget(clusterId);
     const isNew = !this.#errors.has(clusterId);
     if (this.#errors.size === 0) this.#since = this.now();
     this.#errors.set(clusterId, error);
-    if (isNew && !told) this.tell(error);
+    if (isNew && !reported) this.report(error);
   }
 
   /** It works again, or is gone. */
   forget(clusterId: string): void {
-    if (this.#errors.delete(clusterId) && this.#errors.size === 0) this.tell(null);
+    if (this.#errors.delete(clusterId) && this.#errors.size === 0) this.report(null);
   }
 }

@@ -245,9 +245,9 @@ export class Watcher {
   #tellRebound(previous: string, cluster: ListedCluster, late: boolean): boolean {
     const event = reboundEvent(previous, cluster, { at: isoTime(this.#options.clock.now()), late });
     const draft: EventDraft = { event };
-    const farm = this.#list.tell([event]);
+    const farm = this.#list.deliver([event]);
     const singles = this.#pollers.get(previous)?.subscribers.filter((one) => !(one instanceof FarmWatch)) ?? [];
-    return singles.map((subscriber) => subscriber.tell([draft])).some((told) => told) || farm;
+    return singles.map((subscriber) => subscriber.deliver([draft])).some((delivered) => delivered) || farm;
   }
 
   #replaceListed(scope: ScopeMemory, previous: string, { clusterId, hostGuid, name }: ListedCluster): void {

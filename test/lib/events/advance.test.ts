@@ -67,7 +67,7 @@ describe('advance: first sight', () => {
 });
 
 describe('advance: edges of a job', () => {
-  const life: [what: string, states: Wire[], told: string[][]][] = [
+  const life: [what: string, states: Wire[], expected: string[][]][] = [
     ['queued, then printing', [job('a', 'queued'), job('a', 'printing')], [['job.queued a'], ['job.started a']]],
     ['first seen preparing', [job('a', 'pre_print')], [['job.queued a']]],
     ['first seen printing: started alone', [at('a', 'printing', 60)], [['job.started a']]],
@@ -116,12 +116,12 @@ describe('advance: edges of a job', () => {
       [['job.started a'], [], []],
     ],
   ];
-  for (const [what, states, told] of life) {
+  for (const [what, states, expected] of life) {
     it(what, () => {
       const story = begun();
       assert.deepEqual(
         states.map((state) => story.poll(jobs(state))),
-        told,
+        expected,
       );
     });
   }
@@ -158,8 +158,8 @@ describe('advance: edges of a job', () => {
 describe('advance: progress', () => {
   it('tells the highest milestone of several, each once, and never goes back', () => {
     const story = begun();
-    const told = [0, 30, 30, 80, 20, 60, 90, 76].map((percent) => story.poll(jobs(at('a', 'printing', percent))));
-    assert.deepEqual(told, [['job.started a'], ['job.progress a=25'], [], ['job.progress a=75'], [], [], [], []]);
+    const delivered = [0, 30, 30, 80, 20, 60, 90, 76].map((percent) => story.poll(jobs(at('a', 'printing', percent))));
+    assert.deepEqual(delivered, [['job.started a'], ['job.progress a=25'], [], ['job.progress a=75'], [], [], [], []]);
   });
 
   it('waits while there are no times (trap 22)', () => {
@@ -516,15 +516,15 @@ describe('advance: ids', () => {
     const story = begun();
     const [on, off] = [answer(), answer({ is_online: false })];
     const stored = story.checkpoint;
-    const told = [off, off, on, on].flatMap((wire) => story.events(wire));
+    const delivered = [off, off, on, on].flatMap((wire) => story.events(wire));
     story.checkpoint = stored;
     const anew = [off, off, on, on].flatMap((wire) => story.events(wire));
     const types = ['printer.offline', 'printer.online'];
     assert.deepEqual(
-      [...told, ...anew].map(({ type }) => type),
+      [...delivered, ...anew].map(({ type }) => type),
       [...types, ...types],
     );
-    assert.equal(new Set([...told, ...anew].map(({ id }) => id)).size, 4);
+    assert.equal(new Set([...delivered, ...anew].map(({ id }) => id)).size, 4);
   });
 
   it('differ for two changes from one checkpoint', () => {

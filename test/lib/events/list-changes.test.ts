@@ -9,27 +9,27 @@ const cluster = (clusterId: string, hostGuid: string | null = `guid-${clusterId}
 };
 
 /** Lists one after the other; what each brought, in short. */
-function tell(...lists: Cluster[][]) {
+function deliver(...lists: Cluster[][]) {
   let checkpoint: ListCheckpoint | null = null;
   const ids: string[] = [];
-  const told = lists.map((clusters) => {
+  const delivered = lists.map((clusters) => {
     const step = advanceList(checkpoint, clusters, { at: '2026-01-01T00:00:00.000Z' });
     checkpoint = JSON.parse(JSON.stringify(step.checkpoint)) as ListCheckpoint;
     ids.push(...step.events.map(({ id }) => id));
     return step.events.map(({ type, clusterId }) => `${type} ${clusterId}`);
   });
   assert.equal(new Set(ids).size, ids.length, 'an id is repeated');
-  return told;
+  return delivered;
 }
 
 describe('advanceList', () => {
   it('tells nothing at first sight', () => {
-    assert.deepEqual(tell([cluster('a')]), [[]]);
+    assert.deepEqual(deliver([cluster('a')]), [[]]);
   });
 
   it('tells what came and went, as often as it does', () => {
     const [a, b] = [cluster('a'), cluster('b')];
-    assert.deepEqual(tell([a], [a, b], [a], [a], [a, b]), [
+    assert.deepEqual(deliver([a], [a, b], [a], [a], [a, b]), [
       [],
       ['cluster.added b'],
       [],
@@ -40,7 +40,7 @@ describe('advanceList', () => {
 
   it('takes one list that lacks them for no proof that clusters are gone', () => {
     const [a, b] = [cluster('a'), cluster('b')];
-    assert.deepEqual(tell([a, b], [], [a, b], [a], [b], [a, b]), [[], [], [], [], [], []]);
+    assert.deepEqual(deliver([a, b], [], [a, b], [a], [b], [a, b]), [[], [], [], [], [], []]);
   });
 
   it('tells a new id of the same machine alone (trap 13)', () => {
@@ -65,8 +65,8 @@ describe('advanceList', () => {
   });
 
   it('takes it as another cluster while the old id is still there, or without a guid', () => {
-    assert.deepEqual(tell([cluster('a', 'G')], [cluster('a', 'G'), cluster('b', 'G')]), [[], ['cluster.added b']]);
+    assert.deepEqual(deliver([cluster('a', 'G')], [cluster('a', 'G'), cluster('b', 'G')]), [[], ['cluster.added b']]);
     const [a, b] = [cluster('a', null), cluster('b', null)];
-    assert.deepEqual(tell([a], [b], [b]), [[], ['cluster.added b'], ['cluster.removed a']]);
+    assert.deepEqual(deliver([a], [b], [b]), [[], ['cluster.added b'], ['cluster.removed a']]);
   });
 });

@@ -111,7 +111,7 @@ function view(frame: Frame) {
 }
 
 /** Tells a whole history; `between` is what happens to a checkpoint from one poll to the next. */
-function tell(frames: Frame[], between: (checkpoint: Checkpoint) => Checkpoint = (checkpoint) => checkpoint) {
+function deliver(frames: Frame[], between: (checkpoint: Checkpoint) => Checkpoint = (checkpoint) => checkpoint) {
   let checkpoint: Checkpoint | null = null;
   const polls: PrintEvent[][] = [];
   frames.forEach((frame, time) => {
@@ -138,7 +138,7 @@ function tell(frames: Frame[], between: (checkpoint: Checkpoint) => Checkpoint =
 describe('any history of prints, seen at any times', () => {
   const check = (property: (polls: PrintEvent[][], frames: Frame[]) => void) =>
     fc.assert(
-      fc.property(history, ({ frames }) => property(tell(frames), frames)),
+      fc.property(history, ({ frames }) => property(deliver(frames), frames)),
       { numRuns: 400 },
     );
   const ofJob = (events: PrintEvent[], id: string) => events.filter((event) => event.job?.clusterJobId === id);
@@ -226,8 +226,8 @@ describe('any history of prints, seen at any times', () => {
     fc.assert(
       fc.property(history, ({ frames }) => {
         assert.deepEqual(
-          tell(frames, (checkpoint) => JSON.parse(JSON.stringify(checkpoint)) as Checkpoint),
-          tell(frames),
+          deliver(frames, (checkpoint) => JSON.parse(JSON.stringify(checkpoint)) as Checkpoint),
+          deliver(frames),
         );
       }),
       { numRuns: 200 },
@@ -244,7 +244,7 @@ describe('any history of prints, seen at any times', () => {
         const all = [nothing, ...life, last, last].map((moment): Frame => ({ ...sky, moments: [moment, ...others] }));
         const some = all.filter((_, time) => time === 0 || time === all.length - 1 || seen[time]);
         const ends = (frames: Frame[]) =>
-          tell(frames)
+          deliver(frames)
             .flat()
             .filter(({ type }) => END_TYPES.includes(type));
         const [every, few] = [ends(all), ends(some)];

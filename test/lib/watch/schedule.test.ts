@@ -39,7 +39,7 @@ async function play(wanted: Life) {
   const { clock, service } = account;
   const seconds = () => clock.monotonic() / 1000;
   const polls = new Map<string, { begun: number; ended: number }[]>();
-  const told: string[] = [];
+  const delivered: string[] = [];
   const names = Array.from({ length: wanted.clusters }, (_, index) => `C${index}`);
   for (const name of names)
     service.cluster(name, () => {
@@ -76,7 +76,7 @@ async function play(wanted: Life) {
         interval: wanted.interval,
         milestones: [],
         onEvents: (events) => {
-          for (const { id, type } of events) if (type === 'job.finished') told.push(`${index} ${id}`);
+          for (const { id, type } of events) if (type === 'job.finished') delivered.push(`${index} ${id}`);
         },
       }),
     );
@@ -99,7 +99,7 @@ async function play(wanted: Life) {
   }
   await clock.advance(LENGTH * 1000 - clock.monotonic());
   await account.watcher.close();
-  return { polls, told, names };
+  return { polls, delivered, names };
 }
 
 /** Where the service answered and nothing was deployed within the last interval or so. */
@@ -150,8 +150,8 @@ describe('any account, watched for ten minutes', function () {
   });
 
   it('tells every end that was seen to each watch once, and loses none', async () => {
-    await check((wanted, { told, names }) => {
-      assert.equal(new Set(told).size, told.length, 'told twice');
+    await check((wanted, { delivered, names }) => {
+      assert.equal(new Set(delivered).size, delivered.length, 'delivered twice');
       if (wanted.print === 0 || wanted.outage) return;
       // All but those before the first poll and after the last.
       const first = Math.ceil((1.2 * wanted.interval + 3) / wanted.print);
@@ -159,7 +159,7 @@ describe('any account, watched for ten minutes', function () {
       const watched = wanted.watchers.includes('all') ? names : names.slice(0, 5);
       for (const name of watched)
         for (let print = first; print < last; print++) {
-          const count = told.filter((entry) => entry.endsWith(`/job.finished/${name}-${print}`)).length;
+          const count = delivered.filter((entry) => entry.endsWith(`/job.finished/${name}-${print}`)).length;
           assert(count >= 1, `${name}-${print} is lost`);
         }
     });

@@ -104,7 +104,7 @@ export interface Witness extends Omit<Watch, 'state' | 'ask'> {
   events: PrintEvent[];
   troubles: (string | null)[];
   /** Events in short. */
-  told(): string[];
+  delivered(): string[];
 }
 
 /** An account whose runtime can be started again on the same state. */
@@ -147,7 +147,7 @@ export class ScriptedAccount {
       interval: 60,
       milestones: [25, 50, 75],
       onRound: (round) => rounds.push(round),
-      onEvents: (told) => events.push(...told),
+      onEvents: (delivered) => events.push(...delivered),
       onTrouble: (error) => troubles.push(error?.code ?? null),
       ...more,
     });
@@ -156,7 +156,7 @@ export class ScriptedAccount {
       rounds,
       events,
       troubles,
-      told: () => events.map(short),
+      delivered: () => events.map(short),
       poll: async () => {
         const answered: Round[] = [];
         const error = await watch.ask((round) => answered.push(round));

@@ -70,7 +70,7 @@ describe('Watcher', () => {
       await clock.advance(MINUTE);
       service.cluster('C1', jobs(at('a', 'printing', 60)));
       await clock.advance(MINUTE);
-      assert.deepEqual(witness.told(), ['job.started a', 'job.progress a=50']);
+      assert.deepEqual(witness.delivered(), ['job.started a', 'job.progress a=50']);
       assert.deepEqual(
         witness.rounds.map(({ results }) => results[0]?.status !== null),
         [true, true, false, true],
@@ -84,11 +84,11 @@ describe('Watcher', () => {
       service.cluster('C1', answer());
       service.fails = (call) => (call === 'printJob a' ? broken() : undefined);
       await clock.advance(MINUTE);
-      assert.deepEqual(witness.told(), []);
+      assert.deepEqual(witness.delivered(), []);
       service.fails = () => undefined;
       service.records.set('a', job('a', 'failed'));
       await clock.advance(MINUTE);
-      assert.deepEqual(witness.told(), ['job.failed a']);
+      assert.deepEqual(witness.delivered(), ['job.failed a']);
       await clock.advance(MINUTE);
       assert.equal(service.count('printJob'), 2);
     });
@@ -102,7 +102,7 @@ describe('Watcher', () => {
         own.service.cluster('C1', answer());
         own.service.fails = (call) => (call === 'printJob a' ? failure : undefined);
         await own.clock.advance(MINUTE);
-        assert.deepEqual(witness.told(), ['job.ended a']);
+        assert.deepEqual(witness.delivered(), ['job.ended a']);
         await own.watcher.close();
       }
     });
@@ -143,8 +143,8 @@ describe('Watcher', () => {
       await clock.advance(10_000);
       service.cluster('C1', jobs(at('a', 'printing', 30)));
       await clock.advance(10_000);
-      assert.deepEqual(often.told(), ['job.started a', 'job.progress a=25']);
-      assert.deepEqual(seldom.told(), ['job.started a', 'job.progress a=10']);
+      assert.deepEqual(often.delivered(), ['job.started a', 'job.progress a=25']);
+      assert.deepEqual(seldom.delivered(), ['job.started a', 'job.progress a=10']);
       await clock.advance(100_000);
       assert.equal(often.rounds.length, 13);
       assert.equal(seldom.rounds.length, 3);
@@ -192,7 +192,7 @@ describe('Watcher', () => {
       await settle();
       service.cluster('C1', jobs(job('a', 'queued')));
       await clock.advance(MINUTE);
-      assert.deepEqual(witness.told(), ['job.queued a']);
+      assert.deepEqual(witness.delivered(), ['job.queued a']);
       assert.equal(witness.rounds.length, 2);
       assert(account.reports.every(({ kind }) => kind === 'fault'));
     });
@@ -295,7 +295,7 @@ describe('Watcher', () => {
         await clock.advance(MINUTE);
         service.list = list;
         await clock.advance(30 * MINUTE);
-        assert.deepEqual(witness.told(), []);
+        assert.deepEqual(witness.delivered(), []);
         assert.equal(witness.rounds.at(-1)?.results.length, 2);
       });
 
@@ -371,7 +371,7 @@ describe('Watcher', () => {
       assert.equal(witness.rounds.at(-1)?.error?.code, 'SERVICE_ERROR');
       assert.equal(witness.rounds.at(-1)?.results.length, 2);
       assert.deepEqual(witness.troubles, ['SERVICE_ERROR']);
-      assert.deepEqual(witness.told(), []);
+      assert.deepEqual(witness.delivered(), []);
     });
   });
 
@@ -510,7 +510,7 @@ describe('Watcher', () => {
       await settle();
       service.cluster('C1', jobs(job('a', 'queued')));
       await clock.advance(MINUTE);
-      assert.deepEqual(paused.told(), ['job.queued a']);
+      assert.deepEqual(paused.delivered(), ['job.queued a']);
       assert.equal(paused.rounds.length, 1);
       assert.equal(other.rounds.length, 2);
     });
@@ -599,7 +599,7 @@ describe('Watcher', () => {
       await settle();
       service.cluster('C1', jobs(at('a', 'paused', 60)));
       await clock.advance(MINUTE);
-      assert.deepEqual(before.told(), ['job.paused a', 'job.progress a=50']);
+      assert.deepEqual(before.delivered(), ['job.paused a', 'job.progress a=50']);
       await account.watcher.close();
 
       account.start();
@@ -640,7 +640,7 @@ describe('Watcher', () => {
       service.cluster('C1', jobs(at('a', 'printing', 25.5)));
       const after = account.watch('C1');
       await settle();
-      assert.deepEqual(after.told(), []);
+      assert.deepEqual(after.delivered(), []);
     });
 
     it('finds what was last known, because it is written at the end', async () => {
@@ -743,7 +743,7 @@ describe('Watcher', () => {
         second.events.map(({ type, late }) => [type, late]),
         [['job.finished', true]],
       );
-      assert.deepEqual(first.told(), []);
+      assert.deepEqual(first.delivered(), []);
       end.abort(new Error('enough'));
     });
   });
@@ -758,13 +758,13 @@ describe('Watcher', () => {
       const get = account.store.get.bind(account.store);
       account.store.get = () => Promise.reject(new Error('EMFILE'));
       service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100)] }));
-      const { rounds, told } = account.watch('C1', { milestones: [] });
+      const { rounds, delivered } = account.watch('C1', { milestones: [] });
       await clock.advance(2 * MINUTE);
       assert.equal(rounds.length, 3);
-      assert.deepEqual(told(), []);
+      assert.deepEqual(delivered(), []);
       account.store.get = get;
       await clock.advance(MINUTE);
-      assert.deepEqual(told(), ['job.finished a']);
+      assert.deepEqual(delivered(), ['job.finished a']);
     });
 
     it('that can’t be written costs no event, and is tried again', async () => {
@@ -776,14 +776,14 @@ describe('Watcher', () => {
       await clock.advance(MINUTE);
       service.cluster('C1', jobs(at('a', 'paused', 20)));
       await clock.advance(MINUTE);
-      assert.deepEqual(witness.told(), ['job.started a', 'job.paused a']);
+      assert.deepEqual(witness.delivered(), ['job.started a', 'job.paused a']);
       account.store.put = put;
       await clock.advance(5 * MINUTE);
       await account.watcher.close();
       account.start();
       const after = account.watch('C1', { milestones: [] });
       await settle();
-      assert.deepEqual(after.told(), []);
+      assert.deepEqual(after.delivered(), []);
     });
 
     it('that can’t be written for long gives no id to two events', async () => {
@@ -819,13 +819,13 @@ describe('Watcher', () => {
       service.list = service.list.map((listed) => ({ ...listed, is_online: false }));
       service.statuses.delete('C1');
       await clock.advance(2 * MINUTE);
-      assert.deepEqual(witness.told(), ['printer.offline=false']);
+      assert.deepEqual(witness.delivered(), ['printer.offline=false']);
       assert.equal(witness.rounds.at(-1)?.error, null);
       const { status } = witness.rounds.at(-1)?.results[0] ?? {};
       assert.deepEqual([status?.online, status?.stale, status?.jobs.length], [false, true, 1]);
       service.cluster('C1', answer({ recently_completed: [job('a', 'finished')] }));
       await clock.advance(2 * MINUTE);
-      assert(witness.told().includes('job.finished a'));
+      assert(witness.delivered().includes('job.finished a'));
     });
 
     it('means nothing while the list, read anew, has the cluster online', async () => {
@@ -834,7 +834,7 @@ describe('Watcher', () => {
       await settle();
       service.statuses.delete('C1');
       await clock.advance(10 * MINUTE);
-      assert.deepEqual(witness.told(), []);
+      assert.deepEqual(witness.delivered(), []);
       assert.deepEqual(witness.troubles, []);
       const { status } = witness.rounds.at(-1)?.results[0] ?? {};
       assert.deepEqual([status?.online, status?.stale, status?.jobs.length], [true, true, 1]);
@@ -864,7 +864,7 @@ describe('Watcher', () => {
       const [rebound] = witness.events;
       assert.equal(rebound?.type, 'cluster.rebound');
       assert.deepEqual([rebound.previous, rebound.value, rebound.clusterId], ['C1', 'N1', 'N1']);
-      assert.deepEqual(witness.told(), ['cluster.rebound=N1', 'job.finished a']);
+      assert.deepEqual(witness.delivered(), ['cluster.rebound=N1', 'job.finished a']);
       assert.equal(witness.rounds.at(-1)?.results[0]?.clusterId, 'N1');
       assert.equal(witness.rounds.at(-1)?.results[0]?.status?.clusterId, 'N1');
       await clock.advance(10 * MINUTE);
@@ -883,7 +883,7 @@ describe('Watcher', () => {
       const witness = account.watch('C1');
       const round = await witness.poll();
       assert.equal(round.results[0]?.clusterId, 'N1');
-      assert.deepEqual(witness.told(), []);
+      assert.deepEqual(witness.delivered(), []);
       assert.equal(service.count('clusterStatus C1'), 2);
     });
 
@@ -895,7 +895,7 @@ describe('Watcher', () => {
       service.remove('N1');
       service.cluster('C1', answer());
       await clock.advance(2 * MINUTE);
-      assert.deepEqual(witness.told(), ['cluster.rebound=N1', 'job.finished a', 'cluster.rebound=C1']);
+      assert.deepEqual(witness.delivered(), ['cluster.rebound=N1', 'job.finished a', 'cluster.rebound=C1']);
       assert.equal(witness.rounds.at(-1)?.results[0]?.clusterId, 'C1');
       // And once more: nobody waits for the other for ever.
       rebind();
@@ -928,7 +928,7 @@ describe('Watcher', () => {
         rebind();
         await clock.advance(5 * MINUTE);
         for (const witness of witnesses) {
-          assert.deepEqual(witness.told(), ['cluster.rebound=N1', 'job.finished a']);
+          assert.deepEqual(witness.delivered(), ['cluster.rebound=N1', 'job.finished a']);
         }
         assert(service.count('clusterStatus N1') <= 6);
       });
@@ -951,7 +951,7 @@ describe('Watcher', () => {
       assert.equal(outcome, 'finished');
       assert.equal(ended?.clusterJobId, 'a');
       assert.deepEqual(progress, [10, 10, 40]);
-      assert.equal(witness.told().at(-1), 'job.finished a');
+      assert.equal(witness.delivered().at(-1), 'job.finished a');
       assert.equal(service.count('clusterStatus'), 5);
     });
 
