@@ -45,7 +45,8 @@ export function picker({ select, note, blank, load, value, choose }: PickerOptio
     } catch (error) {
       said = error instanceof Error ? error.message : String(error);
     }
-    if (mine !== turn) return;
+    // The dialog may have closed meanwhile, and its inputs are none any more.
+    if (mine !== turn || !select[0]?.isConnected) return;
     choices = found;
     note.text(said);
     show();

@@ -69,6 +69,24 @@ for (const runtime of editors) {
       });
     });
 
+    it('complains of nothing when the list of printers arrives after the dialog has closed', async () => {
+      const { page } = editor;
+      let release = () => {};
+      const held = new Promise<void>((resolve) => (release = resolve));
+      const asked = page.waitForRequest(/\/clusters(\?|$)/);
+      await page.route(/\/clusters(\?|$)/, (route) => held.then(() => route.continue()));
+      await editor.add('remote-printing-webcam-snapshot');
+      await page.selectOption('#node-input-account', account);
+      await asked;
+      await editor.done();
+      const answered = page.waitForResponse(/\/clusters(\?|$)/);
+      release();
+      await answered;
+      // What the answer does to the page has been done two frames later.
+      await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+      await page.unroute(/\/clusters(\?|$)/);
+    });
+
     it('new nodes have the defaults that the pack promises', async () => {
       const camera = await editor.add('remote-printing-webcam-snapshot');
       await editor.page.selectOption('#node-input-account', account);

@@ -123,7 +123,8 @@ export class Flow {
   async stop({ keep = false } = {}): Promise<void> {
     await helper.unload();
     await (helper.stopServer() as unknown as Promise<void>);
-    if (!keep) await rm(this.userDir, { recursive: true, force: true });
+    // What was handed over is written to the end, also after the close.
+    if (!keep) await rm(this.userDir, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
   }
 }
 

@@ -168,7 +168,8 @@ describe('nodes/upload-and-print', () => {
 
     it('shows that a job waits behind others, and how many prints it waits for', async () => {
       await deploy({ waitFor: 'finished' });
-      simulator.world.printLocally(1, { name: 'other.gcode', seconds: 7200 });
+      // Longer than the polls of a busy machine take.
+      for (const cluster of [1, 2]) simulator.world.printLocally(cluster, { name: 'other.gcode', seconds: 1e7 });
       const shown = () => String(flow.statuses('print').at(-1)?.text);
       flow.send('print', payload());
       const { clusterJobId } = await progress.find(({ topic }) => topic === 'printing');
