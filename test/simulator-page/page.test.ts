@@ -129,7 +129,7 @@ describe('simulator: the page of the control host', function () {
     assert.equal(simulator.world.uploadMode, 'plain');
     await page.getByLabel('Call').selectOption('print');
     await page.getByLabel('Effect').selectOption('breaks after the work is done');
-    await page.getByLabel('Times').selectOption('always');
+    await page.getByLabel(/^\s*Times/).selectOption('always');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByRole('list', { name: 'Active faults' }).getByText('print: {').waitFor();
     assert.deepEqual(simulator.faults.list(), [
