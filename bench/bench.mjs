@@ -1,10 +1,10 @@
-import { rm, mkdtemp } from 'node:fs/promises';
-import { cpus, loadavg, tmpdir } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { contenders } from './contenders.mjs';
 import { writeGcode } from './gcode.mjs';
+import { inRoom } from './room.mjs';
 import { startService } from './service.mjs';
 import { judge, line, table } from './table.mjs';
 
@@ -26,30 +26,7 @@ export async function bench(args) {
     console.log(options);
     return options === HELP ? 0 : 2;
   }
-  if (process.platform !== 'linux') throw new Error('Memory is read from /proc: the benchmark runs on Linux only.');
-  // All of it stays on this machine, and is measured as it is.
-  for (const name of Object.keys(process.env))
-    if (/^(https?|all)_proxy$|^node_options$/i.test(name)) delete process.env[name];
-
-  const folder = await mkdtemp(join(tmpdir(), 'remote-printing-bench-'));
-  /** End the processes that run now. @type {(() => Promise<unknown>)[]} */
-  const ends = [];
-  const endAll = () => Promise.all(ends.splice(0).map((end) => end().catch(() => undefined)));
-  const broken = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
-    process.once(signal, () => {
-      broken.abort();
-      void endAll();
-    });
-  try {
-    return await run({ ...options, folder, ends, signal: broken.signal });
-  } catch (error) {
-    if (broken.signal.aborted) return 130;
-    throw error;
-  } finally {
-    await endAll();
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-  }
+  return inRoom('bench', (room) => run({ ...options, ...room }));
 }
 
 /** @param {string[]} args @returns {{ size: number, rounds: number } | string} a text where there is nothing to run */
@@ -74,7 +51,7 @@ function readArguments(args) {
   }
 }
 
-/** @param {{ size: number, rounds: number, folder: string, ends: (() => Promise<unknown>)[], signal: AbortSignal }} options */
+/** @param {{ size: number, rounds: number } & import('./room.mjs').Room} options */
 async function run({ size, rounds, folder, ends, signal }) {
   console.log(
     `A .gcode file of ${size / MIB} MiB to the simulator's storage; Node.js ${process.version}, ${cpus().length} CPUs`,

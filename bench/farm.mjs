@@ -1,11 +1,10 @@
-import { rm, mkdtemp } from 'node:fs/promises';
-import { cpus, loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 
 import { farmContenders, idleCosts } from './farm-contenders.mjs';
 import { startFarmService } from './farm-service.mjs';
 import { farmTable, judgeFarm, titleOf } from './farm-table.mjs';
+import { inRoom } from './room.mjs';
 
 const HELP = `Usage: npm run bench -- farm [options]
 
@@ -36,29 +35,7 @@ export async function benchFarm(args) {
     console.log(options);
     return options === HELP ? 0 : 2;
   }
-  if (process.platform !== 'linux') throw new Error('Memory is read from /proc: the benchmark runs on Linux only.');
-  for (const name of Object.keys(process.env))
-    if (/^(https?|all)_proxy$|^node_options$/i.test(name)) delete process.env[name];
-
-  const folder = await mkdtemp(join(tmpdir(), 'remote-printing-farm-'));
-  /** @type {(() => Promise<unknown>)[]} */
-  const ends = [];
-  const endAll = () => Promise.all(ends.splice(0).map((end) => end().catch(() => undefined)));
-  const broken = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
-    process.once(signal, () => {
-      broken.abort();
-      void endAll();
-    });
-  try {
-    return await run({ ...options, folder, ends, signal: broken.signal });
-  } catch (error) {
-    if (broken.signal.aborted) return 130;
-    throw error;
-  } finally {
-    await endAll();
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-  }
+  return inRoom('farm', (room) => run({ ...options, ...room }));
 }
 
 /** @param {string[]} args @returns {{ kinds: Kind[], seconds: number | null, only: string[] } | string} a text where there is nothing to run */
@@ -97,7 +74,7 @@ function readArguments(args) {
   }
 }
 
-/** @param {{ kinds: Kind[], seconds: number | null, only: string[], folder: string, ends: (() => Promise<unknown>)[], signal: AbortSignal }} options */
+/** @param {{ kinds: Kind[], seconds: number | null, only: string[] } & import('./room.mjs').Room} options */
 async function run({ kinds, seconds, only, folder, ends, signal }) {
   console.log(`Watching many clusters; Node.js ${process.version}, ${cpus().length} CPUs`);
   const [load = 0] = loadavg();

@@ -2,16 +2,16 @@
 // and on the built-in simulator. See bench/README.md.
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { cpus, loadavg, tmpdir } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
 import { root, startNodeRed } from '../scripts/node-red.mjs';
+import { inRoom } from './room.mjs';
 import { startService } from './service.mjs';
 
 /**
- * @typedef {(() => Promise<unknown>)[]} Ends end the processes that run now
  * @typedef {{ start: number, main: number, all: number, loading: number, files: number, heap: number, rss: number }} Figures ms, ms, ms, a count, MiB, MiB
  * @typedef {{ id: string, name: string, withPack: boolean, polls: boolean, flows: object[], credentials: Record<string, object> }} Contender
  */
@@ -86,7 +86,7 @@ async function install(userDir) {
 
 /**
  * One start, in a user directory that it was started in before.
- * @param {string} userDir @param {Contender} contender @param {Ends} ends
+ * @param {string} userDir @param {Contender} contender @param {import('./room.mjs').Room['ends']} ends
  * @returns {Promise<Figures>}
  */
 async function start(userDir, { polls, flows, credentials }, ends) {
@@ -138,32 +138,11 @@ export async function benchStart([given = '15']) {
     console.log('Usage: npm run bench -- start [ROUNDS]');
     return 2;
   }
-  if (process.platform !== 'linux')
-    throw new Error('Processor time is read from /proc: the benchmark runs on Linux only.');
-  for (const name of Object.keys(process.env)) if (/^(https?|all)_proxy$|^node_/i.test(name)) delete process.env[name];
-  const folder = await mkdtemp(join(tmpdir(), 'remote-printing-start-'));
-  /** @type {Ends} */
-  const ends = [];
-  const endAll = () => Promise.all(ends.splice(0).map((end) => end().catch(() => undefined)));
-  const broken = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
-    process.once(signal, () => {
-      broken.abort();
-      void endAll();
-    });
-  try {
-    return report(await run({ rounds, folder, ends, signal: broken.signal }));
-  } catch (error) {
-    if (broken.signal.aborted) return 130;
-    throw error;
-  } finally {
-    await endAll();
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-  }
+  return inRoom('start', async (room) => report(await run({ rounds, ...room })));
 }
 
 /**
- * @param {{ rounds: number, folder: string, ends: Ends, signal: AbortSignal }} options
+ * @param {{ rounds: number } & import('./room.mjs').Room} options
  * @returns {Promise<Map<string, Figures[]>>} by contender, round by round
  */
 async function run({ rounds, folder, ends, signal }) {

@@ -1,6 +1,6 @@
 import { PrintingError } from '../service/errors';
 import type { EndpointName } from '../service/paths';
-import { number, record, records, text, type Json } from '../service/wire';
+import { list, number, record, records, text, type Json } from '../service/wire';
 import type { CallOptions, Service } from './service';
 
 const MOST_PAGES = 1000;
@@ -42,7 +42,7 @@ export async function* pagesOf(
     if (guessed && first === before) return;
     yield entries;
     // A page with as many entries as were asked for may not be the last, though its answer names no other.
-    guessed = entries.length === Number(options.query?.limit) && !namesPages(body);
+    guessed = list(data).length === Number(options.query?.limit) && !namesPages(body);
     page = guessed ? page + 1 : nextPage(body, page);
   }
 }

@@ -109,11 +109,11 @@ export class ClusterWatch implements Watch, Subscriber {
     poller.add(this, { known: true });
   }
 
-  #note({ clusterId, status, error }: ClusterResult, delivered: boolean): void {
+  #note({ clusterId, status, error }: ClusterResult, reported: boolean): void {
     if (this.#closed) return;
     if (!error) this.#lastSuccess = this.around.clock.now();
     this.#online = status?.online ?? this.#online;
-    this.#troubles.note(clusterId, error, delivered);
+    this.#troubles.note(clusterId, error, reported);
   }
 }
 

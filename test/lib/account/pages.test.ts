@@ -56,6 +56,11 @@ describe('account/pages', () => {
     assert.deepEqual(await read(more, { limit: '2' }), [{ n: 1 }, { n: 2 }, { n: 3 }]);
     assert.deepEqual(more.queries, [{ limit: '2' }, { limit: '2', page: '2' }]);
     assert.equal((await read(new Script([full, { data: [] }]), { limit: '2' })).length, 2);
+    // What is no record takes a place all the same.
+    assert.equal(
+      (await read(new Script([{ data: [null, { n: 1 }] }, { data: [{ n: 2 }] }]), { limit: '2' })).length,
+      2,
+    );
     assert.equal((await read(new Script([full, full]), { limit: '2' })).length, 2);
     assert.equal((await read(new Script([{ ...full, links: {} }]), { limit: '2' })).length, 2);
   });
