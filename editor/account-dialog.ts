@@ -67,6 +67,9 @@ export function accountDialog(node: AccountNode): () => void {
   function showState(): void {
     part('state').text(simulated() ? text('state.simulated') : stateText(state));
     part('state-error').text(simulated() ? '' : errorText(state));
+    const page = webAddress(state?.simulatorUrl ?? '');
+    part('simulator-page').toggle(page !== null);
+    part('open-simulator').attr('href', page?.href ?? '');
     part('sign-out').prop('disabled', !state || state.state === 'signed-out');
   }
 

@@ -11,6 +11,8 @@ export interface AccountState {
   state: string;
   user: string | { name?: string } | null;
   expiresAt: string | null;
+  /** The page of the simulated world that the account runs in. */
+  simulatorUrl: string | null;
   error: string | { message?: string } | null;
 }
 

@@ -40,6 +40,7 @@ async function startSimulator() {
     [
       join(root, 'dist/simulator/cli.js'),
       ...['--port', process.env['SIMULATOR_PORT'] ?? '0', '--time-factor', String(TIME_FACTOR), '--auto-approve'],
+      '--history',
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );

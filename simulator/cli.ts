@@ -13,6 +13,7 @@ Usage: remote-printing-simulator [options]
   --seed N                   the same seed gives the same ids, names and temperatures (default 1)
   --time-factor N            virtual seconds of the printers per real second (default 1)
   --printers N               printers in the first workspace (default 3)
+  --history                  a new world has a week of prints behind it
   --auto-approve             sign in as the first user at once, without the pages
   --access-token-lifetime S  seconds (default 600)
   --upload-mode MODE         how files are uploaded: one-time (default), session (goes on where it broke) or plain
@@ -34,6 +35,7 @@ const OPTIONS = {
   seed: { type: 'string' },
   'time-factor': { type: 'string' },
   printers: { type: 'string' },
+  history: { type: 'boolean' },
   'auto-approve': { type: 'boolean' },
   'access-token-lifetime': { type: 'string' },
   'upload-mode': { type: 'string' },
@@ -93,6 +95,7 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
     options.uploadMode = mode;
   }
   if (values.host !== undefined) options.host = values.host;
+  if (values.history) options.history = true;
   if (values['auto-approve']) options.autoApprove = true;
   if (values['data-dir'] !== undefined) options.dataDir = values['data-dir'];
   if (values.path) options.paths = Object.fromEntries(values.path.map(readMove));

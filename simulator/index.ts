@@ -1,9 +1,11 @@
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { apiRoutes } from './api/routes';
 import { authRoutes } from './auth/routes';
 import { SimulatorClock } from './world/clock';
 import { controlRoutes } from './control/routes';
 import { Faults } from './http/faults';
+import { Ids } from './world/ids';
 import { newState } from './world/new-state';
 import { isLoopback, type SimulatorOptions } from './options';
 import { checkMoved, moved } from './http/moved';
@@ -18,6 +20,7 @@ import { storageRoutes } from './storage/routes';
 import type { ErrorStyle } from './http/refusals';
 import type { Organization } from './world/state';
 import { Tokens, type Client } from './auth/tokens';
+import { liveThroughAWeek } from './world/week';
 import { World } from './world/world';
 
 export type { SimulatorOptions } from './options';
@@ -84,7 +87,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     await store.close();
   };
   try {
-    const state = (await store.load()) ?? newState(options.seed ?? 1, options.printers ?? 3, now());
+    const stored = await store.load();
+    const state = stored ?? newState(options.seed ?? 1, options.printers ?? 3, now());
     const clock = new SimulatorClock(state.clock, options.timeFactor ?? 1, now);
     const changed = (): void => {
       clock.anchor();
@@ -94,6 +98,9 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const bytes = new StoredBytes(files, options.storage !== 'discard');
     const sessions = new Sessions(files);
     await bytes.removeParts();
+    if (!stored && options.history)
+      for (const { key, text } of liveThroughAWeek(state, new Ids(state.seed, state), now()))
+        await bytes.store(key, Readable.from([Buffer.from(text)]), { contentType: 'text/plain', size: text.length });
     const world = new World(state, {
       clock,
       printVisibleAfter: 1000 * (options.printVisibleAfter ?? 2),

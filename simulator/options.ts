@@ -13,6 +13,8 @@ export interface SimulatorOptions {
   timeFactor?: number;
   /** Clusters in the first workspace of a new world. Default 3. */
   printers?: number;
+  /** A new world has a week of prints behind it. */
+  history?: boolean;
   /** /authorize redirects at once, as the first user, without the pages. */
   autoApprove?: boolean;
   /** Real seconds. Default 600. */

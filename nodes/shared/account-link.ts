@@ -7,6 +7,8 @@ import { PrintingError } from '../../lib/service/errors';
 export interface AccountNode extends Node {
   /** The id that the editor knows it by: in a subflow's copy, that of the template. */
   accountId: string;
+  /** The page of the simulated world that it lives in; null for a real account, and while the world starts. */
+  simulatorUrl(): string | null;
   /** Settings and credentials, with what Node-RED filled in from the environment. */
   config(): AccountConfig;
   /** The account's client; throws NOT_CONFIGURED where its settings are missing or malformed. */

@@ -12,6 +12,7 @@ import { Upkeep } from '../../lib/state/upkeep';
 import { systemClock, type Clock } from '../../lib/time/clock';
 import type { WatchMemory } from '../../lib/watch/watch-memory';
 import type { AccountNode } from './account-link';
+import type { SimulatedWorld } from './simulated-world';
 
 /** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
 export interface Runtime {
@@ -28,6 +29,8 @@ export interface Runtime {
   authorization: Authorization;
   /** The account nodes that run. */
   accounts: Set<AccountNode>;
+  /** The world of the simulated ones, from the first of them on. */
+  simulated?: SimulatedWorld;
 }
 
 /** By user directory: every node set is handed an API object of its own, the directory is what they have in common. */

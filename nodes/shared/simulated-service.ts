@@ -2,34 +2,35 @@ import { join } from 'node:path';
 import { readSettings, type AccountSettings } from '../../lib/account/settings';
 import { grantFor, grantKey, type Grants } from '../../lib/sign-in/grant';
 import { PrintingError } from '../../lib/service/errors';
-import { startSimulator } from '../../simulator';
+import type { Simulator } from '../../simulator';
 import type { Runtime } from './runtime';
+import { SimulatedWorld } from './simulated-world';
 
-/** The pack's own simulated service, inside the runtime, for one account. */
+/** One account's use of the simulated world. */
 export interface SimulatedService {
   settings: AccountSettings;
+  /** Where its printers can be watched and disturbed, on this very machine. */
+  page: string;
   close(): Promise<void>;
 }
 
-/** An hour's print lasts a minute: long enough to watch, short enough to wait for. */
-const TIME_FACTOR = 60;
 /** Never visited: the redirect to it is read, not followed. */
 const REDIRECT = 'http://127.0.0.1/callback';
 
-/** Starts it on loopback addresses and signs the account in, over the same OAuth steps as a person would. */
+/** Enters the world and signs the account in, over the same OAuth steps as a person would. */
 export async function openSimulated(runtime: Runtime, accountId: string): Promise<SimulatedService> {
-  const dataDir = join(runtime.userDir, 'remote-printing-simulator', accountId.replace(/[^\w.-]/g, '_'));
-  const simulator = await startSimulator({ dataDir, timeFactor: TIME_FACTOR, autoApprove: true });
+  const world = (runtime.simulated ??= new SimulatedWorld(join(runtime.userDir, 'remote-printing-simulator')));
   try {
-    const { authUrl, apiUrl, client } = simulator;
+    const simulator = await world.enter();
+    const { authUrl, apiUrl, controlUrl, client } = simulator;
     const settings = readSettings(
       { authUrl, apiUrl, clientId: client.id, clientSecret: client.secret },
       { simulated: true },
     );
-    await signIn(runtime, accountId, settings);
-    return { settings, close: () => simulator.close() };
+    await signIn(runtime, accountId, { settings, simulator });
+    return { settings, page: controlUrl, close: () => world.leave() };
   } catch (error) {
-    await simulator.close();
+    await world.leave();
     throw error;
   }
 }
@@ -37,11 +38,12 @@ export async function openSimulated(runtime: Runtime, accountId: string): Promis
 async function signIn(
   { authorization, http, store }: Runtime,
   accountId: string,
-  settings: AccountSettings,
+  { settings, simulator }: { settings: AccountSettings; simulator: Simulator },
 ): Promise<void> {
   if ('apiToken' in settings.signIn) return;
   const grant = grantFor(await store.get<Grants>(grantKey(accountId)), settings.signIn);
-  if (grant && !grant.ended) return;
+  // A world that began anew knows nothing of earlier sign-ins.
+  if (grant?.refreshToken && simulator.tokens.refreshTokens.includes(grant.refreshToken)) return;
   const url = authorization.begin({ accountId, settings: settings.signIn, redirectUri: REDIRECT, organizationId: '' });
   const { headers, body } = await http.send({ method: 'GET', url });
   await body.dump();

@@ -39,6 +39,7 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   opening.catch((error: unknown) => this.warn(asPrintingError(error).message));
   this.client = () => opening;
   this.accountId = accountId;
+  this.simulatorUrl = () => simulated?.page ?? null;
   this.config = () => ({ ...definition, ...this.credentials });
   runtime.accounts.add(this);
 

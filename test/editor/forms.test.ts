@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { settings } from '../helpers/settings';
 import { account, Editor, editors, unnamed } from './editor';
+
+/** What the import menu brings. */
+const example = (name: string) =>
+  JSON.parse(readFileSync(join(__dirname, `../../examples/${name}.json`), 'utf8')) as { id: string; type: string }[];
 
 for (const runtime of editors) {
   describe(`forms in ${runtime.name}`, function () {
@@ -158,6 +164,38 @@ for (const runtime of editors) {
       const { cluster, clusterType } = await editor.saved(id);
       assert.match(String(cluster), /^[\w-]{41}[\w=-]{3}$/);
       assert.equal(clusterType, 'str');
+    });
+
+    it('an example that is imported second finds the account of the first, which leads to the simulator', async () => {
+      const { page } = editor;
+      const [first, second] = ['01-print-a-file', '06-printing-queries'].map(example);
+      await editor.import(first!);
+      // The editor asks what to do with the account that is there already.
+      await page.evaluate('RED.notifications.hide = false');
+      await editor.import(second!);
+      await page.getByRole('button', { name: 'Import copy' }).click();
+      const accounts = `(() => {
+        const found = [];
+        RED.nodes.eachConfig((node) => { if (node.type === 'remote-printing-account') found.push(node.id); });
+        return found;
+      })()`;
+      await page.waitForFunction(`RED.nodes.filterNodes({ type: 'remote-printing-query' }).length > 0`);
+      await page.evaluate('RED.notifications.hide = true');
+      const shared = first!.find(({ type }) => type === 'remote-printing-account')!.id;
+      assert.deepEqual((await page.evaluate<string[]>(accounts)).sort(), [account, shared].sort());
+      const query = await page.evaluate<string>(`RED.nodes.filterNodes({ type: 'remote-printing-query' })[0].id`);
+      assert.equal(await page.evaluate(`RED.nodes.node('${query}').account`), shared);
+
+      await editor.deploy();
+      await editor.open(query);
+      await editor.openAccount();
+      const link = page.getByRole('link', { name: 'Open the simulator' });
+      await link.waitFor();
+      const opened = editor.context.waitForEvent('page');
+      await link.click();
+      const simulator = await opened;
+      await simulator.getByRole('heading', { name: 'Simulator of the remote printing service' }).waitFor();
+      await simulator.close();
     });
 
     it('judges settings in the browser as the runtime does', async () => {

@@ -61,6 +61,7 @@ describe('nodes/account', () => {
       expiresAt: null,
       error: null,
       simulated: false,
+      simulatorUrl: null,
     };
     assert.deepEqual(await state(), out);
     await flow.signIn();
@@ -388,10 +389,68 @@ describe('nodes/account', () => {
       await works();
     });
 
-    it('starts beside another one', async () => {
-      await flow.deploy([simulated, { ...simulated, id: 'second' }].slice(1), { account: simulated, credentials: {} });
-      await works();
-      await works('second');
+    describe('beside another one', () => {
+      const second: Definition = { ...simulated, id: 'second' };
+      const pageOf = async (id: string) => (await flow.get(`accounts/${id}`).expect(200)).body.simulatorUrl as string;
+      const reach = async (page: string) => (await fetch(page)).status;
+
+      it('lives in the same world, which goes on until the last of them is gone', async () => {
+        await flow.deploy([], { account: simulated, more: [second], credentials: {} });
+        await works();
+        await works('second');
+        const page = await pageOf('account');
+        assert.equal(await pageOf('second'), page);
+
+        await flow.deploy([], { account: second, credentials: {}, type: 'nodes' });
+        await flow.get('accounts/account').expect(404);
+        await works('second');
+        assert.equal(await pageOf('second'), page);
+        assert.equal(await reach(page), 200);
+
+        await flow.deploy([], { account: flow.account, signIn: false });
+        await assert.rejects(reach(page));
+      });
+
+      it('is signed in anew where its world began anew', async () => {
+        await deploy();
+        await flow.stop({ keep: true });
+        await rm(join(flow.userDir, 'remote-printing-simulator'), { recursive: true });
+        flow = await Flow.start(simulator, flow.userDir);
+        await deploy();
+        await works();
+      });
+    });
+
+    it('begins with a week of prints', async () => {
+      const query = {
+        id: 'query',
+        type: 'remote-printing-query',
+        account: 'account',
+        query: 'print-jobs',
+        wires: [['status']],
+      };
+      const report = {
+        id: 'report',
+        type: 'remote-printing-report-generator',
+        account: 'account',
+        wires: [['result']],
+      };
+      await deploy([query, report, ...around]);
+      const [jobs, rows] = [flow.listen('status'), flow.listen('result')];
+      flow.send('query', {});
+      flow.send('report', {});
+      const listed = (await jobs.at(0)).payload as { state: string }[];
+      const lines = (await rows.at(0)).payload as { status: string; time_elapsed: string }[];
+      for (const end of ['finished', 'failed', 'aborted']) {
+        assert.ok(
+          listed.some(({ state }) => state === end),
+          end,
+        );
+        assert.ok(
+          lines.some(({ status }) => status === end),
+          end,
+        );
+      }
     });
   });
 

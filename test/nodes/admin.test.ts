@@ -365,6 +365,7 @@ describe('nodes/admin', () => {
         expiresAt: null,
         error: null,
         simulated: false,
+        simulatorUrl: null,
       };
       assert.deepEqual(body, gone);
       const before = simulator.requests.count();

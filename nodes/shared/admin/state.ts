@@ -5,7 +5,7 @@ import { grantKey, holderOf, newestGrant, type Grants } from '../../../lib/sign-
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount, type DeployedAccount } from './accounts';
 
-export type AccountState = SignInInfo & { simulated: boolean };
+export type AccountState = SignInInfo & { simulated: boolean; simulatorUrl: string | null };
 
 const SIGNED_OUT: AccountState = {
   state: 'signed-out',
@@ -13,6 +13,7 @@ const SIGNED_OUT: AccountState = {
   organizationId: null,
   expiresAt: null,
   simulated: false,
+  simulatorUrl: null,
   error: null,
 };
 
@@ -27,7 +28,7 @@ async function runningState({ running: [node] }: DeployedAccount): Promise<Accou
   try {
     const client = await node.client();
     await client.credentials.ready();
-    return { ...client.credentials.info(), simulated: client.simulated };
+    return { ...client.credentials.info(), simulated: client.simulated, simulatorUrl: node.simulatorUrl() };
   } catch (thrown) {
     return { ...SIGNED_OUT, error: asPrintingError(thrown).message };
   }
