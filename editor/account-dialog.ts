@@ -4,14 +4,14 @@ import { typedInput } from './inputs';
 import { typedText } from './fields';
 import { picker } from './picker';
 import type { EditorNode, Red } from './red';
-import { accountList, reason, request, statusOf, type AccountState } from './requests';
+import { accountList, isUnknown, reason, request, type AccountState } from './requests';
+import { SignIn } from './sign-in';
 import { text } from './texts';
 
 declare const RED: Red;
 
 /** What Node-RED shows in place of a stored password. */
 const UNTOUCHED = '__PWRD__';
-const ASK_EVERY = 1500;
 
 type AccountNode = EditorNode & { _def: { defaults: object; credentials: object } };
 
@@ -30,10 +30,7 @@ const part = (name: string) => $(`#remote-printing-${name}`);
 /** Brings the dialog of `node` to life; the returned function ends all that it started. */
 export function accountDialog(node: AccountNode): () => void {
   let closed = false;
-  let timer: number | undefined;
   let asking = false;
-  /** What to say once a sign-in that was begun here has ended; blank while there is none. */
-  let afterSignIn = '';
   let state: AccountState | undefined;
 
   typedInput('node-config-input-paths', { types: ['json'] });
@@ -66,7 +63,7 @@ export function accountDialog(node: AccountNode): () => void {
 
   function showState(): void {
     part('state').text(simulated() ? text('state.simulated') : stateText(state));
-    part('state-error').text(simulated() ? '' : errorText(state));
+    part('state-error').text((!simulated() && state?.error) || '');
     const page = webAddress(state?.simulatorUrl ?? '');
     part('simulator-page').toggle(page !== null);
     part('open-simulator').attr('href', page?.href ?? '');
@@ -94,56 +91,34 @@ export function accountDialog(node: AccountNode): () => void {
       state = await request<AccountState>('GET', node.id, '');
     } catch (failure) {
       state = undefined;
-      if (statusOf(failure) !== 404) say(reason(failure));
+      if (!isUnknown(failure)) say(reason(failure));
     } finally {
       asking = false;
     }
     if (isClosed()) return;
     showState();
-    if (state?.state !== 'signed-in') return;
-    if (before?.state !== 'signed-in') void workspaces.refresh();
-    // A sign-in while signed in shows by its new tokens alone.
-    const isNew = before?.state !== 'signed-in' || before.expiresAt !== state.expiresAt;
-    if (!afterSignIn || !isNew) return;
-    part('authorize-row').hide();
-    say(afterSignIn);
-    afterSignIn = '';
+    signIn.follow(before, state);
+    if (state?.state === 'signed-in' && before?.state !== 'signed-in') void workspaces.refresh();
   }
   const isClosed = () => closed;
 
-  function poll(): void {
-    clearTimeout(timer);
-    timer = window.setTimeout(() => void askState().finally(() => !closed && poll()), ASK_EVERY);
-  }
-
-  async function signIn(): Promise<void> {
-    // Opened within the click, for later the browser would block it.
-    const page = window.open('about:blank', '_blank', 'width=640,height=800');
-    if (page) page.opener = null;
-    say(text('account.signingIn'));
-    afterSignIn = state ? text('account.signedIn') : text('account.signedInDeploy');
-    try {
-      const { authorizeUrl } = await request<{ authorizeUrl: string }>('POST', node.id, '/sign-in', settings());
-      if (!webAddress(authorizeUrl)) throw new Error(text('invalid.url'));
-      part('authorize').attr('href', authorizeUrl);
-      part('authorize-row').show();
-      page?.location.replace(authorizeUrl);
-      poll();
-    } catch (failure) {
-      page?.close();
-      afterSignIn = '';
-      say(reason(failure));
-    }
-  }
+  const signIn = new SignIn({
+    begin: () => request('POST', node.id, '/sign-in', settings()),
+    ask: askState,
+    say,
+    link: part('authorize'),
+    row: part('authorize-row'),
+  });
 
   async function act(path: string, body: object, done: string): Promise<void> {
+    let said = done;
     try {
       await request('POST', node.id, path, body);
-      say(done);
     } catch (failure) {
-      say(reason(failure));
+      said = reason(failure);
     }
     await askState();
+    if (said) say(said);
   }
 
   async function copyDiagnostics(): Promise<void> {
@@ -165,7 +140,10 @@ export function accountDialog(node: AccountNode): () => void {
   field('redirectUri').on('input change', showRedirect);
   field('organizationId').on('input change', workspaces.show);
   part('redirect-copy').on('click', () => copy(redirectUri(), part('redirect-copy')));
-  part('sign-in').on('click', () => void signIn());
+  part('sign-in').on('click', () => {
+    const isDeployed = RED.nodes.node(node.id) && !node.changed;
+    void signIn.begin(isDeployed ? text('account.signedIn') : text('account.signedInDeploy'));
+  });
   part('sign-out').on('click', () => void act('/sign-out', {}, text('account.signedOut')));
   part('complete').on('click', () => {
     const url = typedText('#remote-printing-answer')?.trim() ?? '';
@@ -180,7 +158,7 @@ export function accountDialog(node: AccountNode): () => void {
 
   return () => {
     closed = true;
-    clearTimeout(timer);
+    signIn.end();
     RED.comms.unsubscribe(topic, onNews);
   };
 }
@@ -188,11 +166,5 @@ export function accountDialog(node: AccountNode): () => void {
 function stateText(state: AccountState | undefined): string {
   if (!state) return text('state.unknown');
   if (state.state !== 'signed-in') return text(`state.${state.state}`);
-  const user = typeof state.user === 'string' ? state.user : state.user?.name;
-  return user ? text('state.signed-in-as', { user }) : text('state.signed-in');
-}
-
-function errorText(state: AccountState | undefined): string {
-  const error = state?.error;
-  return (typeof error === 'string' ? error : error?.message) ?? '';
+  return state.user ? text('state.signed-in-as', { user: state.user }) : text('state.signed-in');
 }

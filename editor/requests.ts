@@ -1,47 +1,70 @@
 import { text } from './texts';
 
-/** A request that failed, as jQuery rejects it. */
-interface Failure {
-  status: number;
-  responseJSON?: { error?: unknown };
+/** What the runtime answers to forms. */
+interface Outcome<T> {
+  answer: T;
+  failure?: { status: number; error: string };
+}
+
+/** A request that the runtime could not carry out. */
+class Failure extends Error {
+  constructor(
+    readonly status: number,
+    sentence: string,
+  ) {
+    super(sentence);
+  }
 }
 
 /** Who is signed in to an account (reference 5). */
 export interface AccountState {
   state: string;
-  user: string | { name?: string } | null;
+  user: string | null;
+  organizationId: string | null;
   expiresAt: string | null;
   /** The page of the simulated world that the account runs in. */
   simulatorUrl: string | null;
-  error: string | { message?: string } | null;
+  error: string | null;
 }
 
-/** Asks the runtime (reference 5) under a relative address, so that the admin root and the editor's own sign-in hold. */
+/**
+ * Asks the runtime (reference 5) under a relative address, so that the admin root and the editor's own sign-in hold.
+ * Throws an Error that says in one sentence why not.
+ */
 export async function request<T>(method: 'GET' | 'POST', account: string, path: string, body?: object): Promise<T> {
-  return (await $.ajax({
+  const { answer, failure } = await send<T>({
     method,
     url: `remote-printing/accounts/${encodeURIComponent(account)}${path}`,
     cache: false,
-    headers: { Accept: 'application/json' },
+    // What went wrong comes within a 200 then, and nothing about it in the browser's console.
+    headers: { Accept: 'application/vnd.remote-printing.form+json' },
+    dataType: 'json',
     ...(body && { contentType: 'application/json', data: JSON.stringify(body) }),
-  })) as T;
+  });
+  if (!failure) return answer;
+  throw new Failure(failure.status, failure.status === 404 ? text('picker.deployFirst') : failure.error);
 }
 
-const isFailure = (thrown: unknown): thrown is Failure =>
-  typeof thrown === 'object' && thrown !== null && 'status' in thrown && typeof thrown.status === 'number';
-
-/** The HTTP status of a failed request; undefined for anything else that was thrown. */
-export const statusOf = (thrown: unknown): number | undefined => (isFailure(thrown) ? thrown.status : undefined);
-
-/** One sentence for a failed request, or for anything else that was thrown. */
-export function reason(thrown: unknown): string {
-  if (!isFailure(thrown)) return thrown instanceof Error ? thrown.message : String(thrown);
-  if (thrown.status === 404) return text('picker.deployFirst');
-  if (thrown.status === 401) return text('failure.permission');
-  if (!thrown.status) return text('failure.unreachable');
-  const { error } = thrown.responseJSON ?? {};
-  return typeof error === 'string' ? error : text('failure.status', { status: thrown.status });
+async function send<T>(settings: JQuery.AjaxSettings): Promise<Outcome<T>> {
+  try {
+    return (await $.ajax(settings)) as Outcome<T>;
+  } catch (thrown) {
+    const { status = 0 } = thrown as { status?: number };
+    throw new Failure(status, unanswered(status));
+  }
 }
+
+/** For an answer that did not come from our side of the runtime. */
+function unanswered(status: number): string {
+  if (status === 401 || status === 403) return text('failure.permission');
+  return status ? text('failure.status', { status }) : text('failure.unreachable');
+}
+
+/** Whether the runtime has no such account. */
+export const isUnknown = (thrown: unknown): boolean => thrown instanceof Failure && thrown.status === 404;
+
+/** One sentence for anything that was thrown. */
+export const reason = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
 /** A list of the account as choices; rejects with an Error that says what to do first. */
 export async function accountList<T>(
@@ -66,7 +89,7 @@ export interface Choice {
 
 /** Not signed in is said as such, whatever words the runtime used. */
 async function whyNoList(account: string, thrown: unknown): Promise<string> {
-  if (statusOf(thrown) === 404) return reason(thrown);
+  if (isUnknown(thrown)) return reason(thrown);
   const asked = await request<AccountState>('GET', account, '').catch(() => undefined);
   const isOut = asked?.state === 'signed-out' || asked?.state === 'sign-in-needed';
   return isOut ? text('picker.signInFirst') : reason(thrown);

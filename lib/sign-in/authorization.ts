@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError } from '../service/errors';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
@@ -20,6 +20,15 @@ interface Pending extends Beginning {
   endsAt: number;
 }
 
+/** How the sign-in that was begun last for an account ended, where it came to nothing. */
+interface Failed {
+  /** Of that sign-in. */
+  state: string;
+  /** One sentence; null while it is under way. */
+  why: string | null;
+  endsAt: number;
+}
+
 /** A redirect comes back within minutes or not at all. */
 const LASTS = 10 * 60 * 1000;
 /** Of the code for tokens, ms. */
@@ -33,6 +42,8 @@ const MOST = 100;
  */
 export class Authorization {
   readonly #pending = new Map<string, Pending>();
+  /** By account. */
+  readonly #latest = new Map<string, Failed>();
   readonly #deps: { store: StateStore; clock: Clock; endpoint: TokenEndpoint };
 
   constructor(deps: { store: StateStore; clock: Clock; endpoint: TokenEndpoint }) {
@@ -43,7 +54,9 @@ export class Authorization {
   begin(beginning: Beginning): string {
     this.#dropOld(MOST - 1);
     const state = randomBytes(32).toString('base64url');
-    this.#pending.set(state, { ...beginning, endsAt: this.#deps.clock.monotonic() + LASTS });
+    this.#pending.set(state, { ...beginning, endsAt: this.#later() });
+    this.#latest.delete(beginning.accountId);
+    this.#latest.set(beginning.accountId, { state, why: null, endsAt: this.#later() });
     const { settings, redirectUri, organizationId } = beginning;
     const query = {
       client_id: settings.clientId,
@@ -74,7 +87,17 @@ export class Authorization {
         'This sign-in is not known, was used already or is too old: begin it again.',
       );
     this.#pending.delete(state);
-    const { isWanted = () => true } = pending;
+    try {
+      await this.#grant(pending, query);
+    } catch (error) {
+      this.#fail(state, pending, asPrintingError(error).message);
+      throw error;
+    }
+    this.#latest.delete(pending.accountId);
+    return pending.accountId;
+  }
+
+  async #grant({ accountId, settings, redirectUri, isWanted = () => true }: Pending, query: URLSearchParams) {
     if (!isWanted()) throw unwanted();
     const code = query.get('code');
     if (!code) {
@@ -82,7 +105,6 @@ export class Authorization {
       throw new PrintingError('FORBIDDEN', `The sign-in was refused (${reason}): begin it again and approve it.`);
     }
     const { store, clock, endpoint } = this.#deps;
-    const { settings, redirectUri } = pending;
     const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: 'begin the sign-in again' });
     const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
     const keep = (stored: Grants | undefined) => {
@@ -90,20 +112,46 @@ export class Authorization {
       if (!isWanted()) throw unwanted();
       return withGrant(stored, settings, grant);
     };
-    await store.update<Grants>(grantKey(pending.accountId), keep, { insist: true });
-    return pending.accountId;
+    await store.update<Grants>(grantKey(accountId), keep, { insist: true });
   }
 
-  /** Whether a sign-in of this account has begun and not ended. */
+  /** Whether a sign-in of this account has begun and not ended, and is still wanted. */
   isUnderWay(accountId: string): boolean {
     this.#dropOld(MOST);
-    return [...this.#pending.values()].some((pending) => pending.accountId === accountId);
+    return [...this.#pending.values()].some(
+      (pending) => pending.accountId === accountId && (pending.isWanted?.() ?? true),
+    );
   }
+
+  /** Why the latest sign-in of this account came to nothing, for some minutes; null where it did not. */
+  failure(accountId: string): string | null {
+    this.#dropOld(MOST);
+    return this.#latest.get(accountId)?.why ?? null;
+  }
+
+  /** Nothing is said of earlier sign-ins of this account any more. */
+  forget(accountId: string): void {
+    this.#latest.delete(accountId);
+  }
+
+  #fail(state: string, { accountId, isWanted = () => true }: Pending, why: string): void {
+    // Whoever began another since waits for that one; whoever deleted the account, for none.
+    if (this.#latest.get(accountId)?.state !== state) return;
+    if (isWanted()) this.#latest.set(accountId, { state, why, endsAt: this.#later() });
+    else this.#latest.delete(accountId);
+  }
+
+  readonly #later = () => this.#deps.clock.monotonic() + LASTS;
 
   #dropOld(most: number): void {
     const now = this.#deps.clock.monotonic();
-    for (const [state, { endsAt }] of this.#pending)
-      if (endsAt <= now || this.#pending.size > most) this.#pending.delete(state);
+    for (const [accountId, { endsAt, why }] of this.#latest)
+      if ((endsAt <= now && why !== null) || this.#latest.size > MOST) this.#latest.delete(accountId);
+    for (const [state, pending] of this.#pending) {
+      if (pending.endsAt <= now)
+        this.#fail(state, pending, 'The sign-in took longer than ten minutes: begin it again.');
+      if (pending.endsAt <= now || this.#pending.size > most) this.#pending.delete(state);
+    }
   }
 }
 

@@ -51,9 +51,11 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
       .then(() => simulated?.close())
       .catch(() => undefined)
       // Nobody can use what a deleted account was granted.
-      .then(() =>
-        removed && !isInFlows(RED, accountId) ? runtime.store.delete(grantKey(accountId), { insist: true }) : undefined,
-      )
+      .then(() => {
+        if (!removed || isInFlows(RED, accountId)) return undefined;
+        runtime.authorization.forget(accountId);
+        return runtime.store.delete(grantKey(accountId), { insist: true });
+      })
       .catch(() => undefined)
       .then(leave)
       .catch(() => undefined)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Locator, Request } from 'playwright-core';
+import type { Locator, Page, Request } from 'playwright-core';
 
 import { startSimulator, type Simulator } from '../../simulator';
 import { Editor, editors, lockedBelowPath, unnamed } from './editor';
@@ -136,6 +136,44 @@ for (const runtime of editors) {
       );
       await editor.openAccount();
       await state('signed in as');
+    });
+
+    it('shows in place how a sign-in ended that was refused or failed, and that its window was closed', async () => {
+      const { page } = editor;
+      await addAccount();
+      await fillIn();
+      const wrong = page.locator('#remote-printing-state-error');
+      const atService = async (): Promise<Page> => {
+        const opened = editor.context.waitForEvent('page');
+        await page.click('#remote-printing-sign-in');
+        const service = await opened;
+        await service.getByRole('button', { name: 'Sign in' }).click();
+        await service
+          .getByRole('button', { name: 'Go on' })
+          .or(service.getByRole('button', { name: 'Refuse' }))
+          .waitFor();
+        return service;
+      };
+      for (const _again of [1, 2]) {
+        const service = await atService();
+        const goOn = service.getByRole('button', { name: 'Go on' });
+        if (await goOn.isVisible()) await goOn.click();
+        assert.equal(await wrong.textContent(), '');
+        await service.getByRole('button', { name: 'Refuse' }).click();
+        await wrong.filter({ hasText: 'The sign-in was refused' }).waitFor();
+        assert.equal(await page.isVisible('#remote-printing-authorize'), false);
+        await service.close();
+      }
+      await (await atService()).close();
+      await said('window seems to be closed');
+      await page.fill('#node-config-input-clientSecret', 'wrong');
+      await signIn();
+      await wrong.filter({ hasText: 'invalid_client' }).waitFor();
+      await state('signed out');
+      await page.fill('#node-config-input-clientSecret', simulator.client.secret);
+      await signIn();
+      await state('signed in as');
+      assert.equal(await wrong.textContent(), '');
     });
 
     it('lists the workspaces of whoever is signed in, and writes the chosen one', async () => {
@@ -279,8 +317,9 @@ for (const runtime of editors) {
       await page.clock.install();
       await addAccount();
       await fillIn();
-      await signIn();
-      await state('signed in as');
+      const opened = editor.context.waitForEvent('page');
+      await page.click('#remote-printing-sign-in');
+      await (await opened).getByRole('button', { name: 'Sign in' }).waitFor();
       const isQuestion = (url: string) => /remote-printing\/accounts\/\w+$/.test(new URL(url).pathname);
       await Promise.all([page.waitForRequest((request) => isQuestion(request.url())), page.clock.runFor(2000)]);
       await editor.cancelAccount();

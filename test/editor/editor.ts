@@ -44,7 +44,7 @@ after(async () => {
 
 /** Node-RED's editor in a browser, used as a person would. */
 export class Editor {
-  /** Errors that the page threw or wrote to its console; not the browser's own lines about answers that are no 200. */
+  /** Errors that the page threw or wrote to its console, and addresses of other computers that were asked for. */
   readonly #problems: string[] = [];
   /** The same, of all tests so far. */
   readonly #allProblems: string[] = [];
@@ -61,6 +61,7 @@ export class Editor {
     const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1300, height: 950 } });
     context.setDefaultTimeout(PATIENCE);
     const editor = new Editor(running, context);
+    context.on('request', (request) => editor.#note(request.url()));
     await editor.#load();
     return editor;
   }
@@ -102,8 +103,10 @@ export class Editor {
     this.#page = page;
     page.on('pageerror', (error) => this.#problems.push(String(error)));
     page.on('console', (message) => {
-      const asExpected = message.text().startsWith('Failed to load resource');
-      if (message.type() === 'error' && !asExpected) this.#problems.push(message.text());
+      // The editor's own questions, before somebody has logged in for example.
+      const { url } = message.location();
+      const isEditors = message.text().startsWith('Failed to load resource') && !url.includes('remote-printing');
+      if (message.type() === 'error' && !isEditors) this.#problems.push(`${message.text()} ${url}`);
     });
     await startCoverage(page);
     await page.goto(this.nodeRed.url);
@@ -116,6 +119,12 @@ export class Editor {
     await page.waitForFunction(`RED.workspaces.count() > 0 && !$('#red-ui-loading-progress').is(':visible')`);
     // They come and go above what is clicked.
     await page.evaluate('RED.notifications.hide = true');
+  }
+
+  #note(url: string): void {
+    const { hostname, protocol } = new URL(url);
+    if (/^(https?|wss?):$/.test(protocol) && hostname !== '127.0.0.1' && hostname !== 'localhost')
+      this.#problems.push(`asked for ${url}`);
   }
 
   async #logIn(): Promise<void> {

@@ -511,6 +511,57 @@ describe('nodes/admin', () => {
     });
   });
 
+  describe('the state, when a sign-in came to nothing', () => {
+    const about = async (id = 'account') => {
+      const { body } = await flow.get(`accounts/${id}`).expect(200);
+      return body as { state: string; error: string | null };
+    };
+    const refuse = async (url: string) => {
+      const one = new URL(url).searchParams.get('state');
+      await flow.get(`callback?error=access_denied&state=${one}`).expect(400);
+    };
+
+    it('says why, until the next sign-in begins', async () => {
+      await refuse(await begin());
+      assert.match((await about()).error ?? '', /^The sign-in was refused \(access_denied\): /);
+      await begin();
+      assert.equal((await about()).error, null);
+    });
+
+    it('is not changed by an earlier sign-in, and says nothing after one that succeeds', async () => {
+      const first = await begin();
+      const second = await begin();
+      await refuse(first);
+      assert.equal((await about()).error, null);
+      await refuse(second);
+      assert.match((await about()).error ?? '', /refused/);
+      await flow.get(`callback${await comeBack(await begin())}`).expect(200);
+      const { state, error } = await about();
+      assert.deepEqual([state, error], ['signed-in', null]);
+    });
+
+    it('is there before the first deploy too, from the beginning of the sign-in on', async () => {
+      const { authUrl, client } = simulator;
+      await flow.get('accounts/new').expect(404);
+      await begin('new', { authUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT });
+      const { state, error } = await about('new');
+      assert.deepEqual([state, error], ['signed-out', null]);
+      await time.pass(601);
+      assert.match((await about('new')).error ?? '', /longer than ten minutes/);
+      await time.pass(601);
+      await flow.get('accounts/new').expect(404);
+    });
+  });
+
+  it('tells forms what went wrong within a 200, for a browser complains of all else', async () => {
+    const ask = (id: string) => flow.get(`accounts/${id}`).set('Accept', 'application/vnd.remote-printing.form+json');
+    const { body: known } = await ask('account').expect(200);
+    assert.equal(known.answer.state, 'signed-out');
+    const { body: unknown } = await ask('x').expect(200);
+    assert.equal(unknown.failure.status, 404);
+    assert.match(unknown.failure.error, /deploy it first/);
+  });
+
   describe('a deleted account', () => {
     it('is not found at any endpoint, and is signed out when it comes again', async () => {
       await flow.signIn();

@@ -62,7 +62,7 @@ export function signInEndpoints(RED: NodeAPI) {
     complete: handle(async (request) => {
       const id = idOf(request);
       // One that is not deployed is known by its sign-in, under way or made.
-      if (!runtime().authorization.isUnderWay(id)) await stateOf(RED, id);
+      await stateOf(RED, id);
       const pasted = text(record(request.body)?.url)?.trim() ?? '';
       if (!URL.canParse(pasted))
         throw new PrintingError('INVALID_INPUT', 'Paste the whole address that the browser was sent to.');
@@ -74,6 +74,7 @@ export function signInEndpoints(RED: NodeAPI) {
       const id = idOf(request);
       const state = await stateOf(RED, id);
       await runtime().store.delete(grantKey(id));
+      runtime().authorization.forget(id);
       const deployed = deployedAccount(RED, id);
       for (const node of deployed?.running ?? []) {
         const client = await node.client().catch(() => undefined);

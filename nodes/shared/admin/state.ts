@@ -17,10 +17,13 @@ const SIGNED_OUT: AccountState = {
   error: null,
 };
 
-/** The state that the dialog shows: of the deployed account, or of a sign-in that was made before its deploy. */
+/** The state that the dialog shows: of the deployed account, or of a sign-in that was begun before its deploy. */
 export async function stateOf(RED: NodeAPI, id: string): Promise<AccountState> {
   const deployed = deployedAccount(RED, id);
-  return deployed ? runningState(deployed) : storedState(RED, id);
+  const state = await (deployed ? runningState(deployed) : storedState(RED, id));
+  // Fresher than what the tokens know.
+  const failed = runtimeOf(RED).authorization.failure(id);
+  return failed === null ? state : { ...state, error: failed };
 }
 
 async function runningState({ running: [node] }: DeployedAccount): Promise<AccountState> {
@@ -35,7 +38,9 @@ async function runningState({ running: [node] }: DeployedAccount): Promise<Accou
 }
 
 async function storedState(RED: NodeAPI, id: string): Promise<AccountState> {
-  const grant = newestGrant(await runtimeOf(RED).store.get<Grants>(grantKey(id)));
+  const { store, authorization } = runtimeOf(RED);
+  const grant = newestGrant(await store.get<Grants>(grantKey(id)));
+  if (!grant && (authorization.isUnderWay(id) || authorization.failure(id) !== null)) return SIGNED_OUT;
   if (!grant) throw new UnknownAccount();
   const { user, organizationId } = holderOf(grant);
   const state = grant.ended ? 'sign-in-needed' : 'signed-in';
