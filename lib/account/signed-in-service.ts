@@ -95,7 +95,7 @@ export class SignedInService implements Service, Sender {
       method: to.method,
       url: `${host}${to.path}`,
       headers: { authorization: `Bearer ${bearer}`, accept: 'application/json', 'accept-encoding': 'identity' },
-      signal: limit.signal,
+      deadline: limit,
     };
     if (body !== undefined) {
       request.body = body;

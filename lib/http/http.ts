@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Agent, Dispatcher } from 'undici';
 import { withOutcome } from '../service/errors';
-import { closed } from '../time/deadline';
+import { closed, type Deadline } from '../time/deadline';
 import { flatten } from './flatten';
 import { networkError } from './network-error';
 import { proxiesOf } from './proxies';
@@ -18,7 +18,10 @@ export interface HttpRequest {
   quiet?: number;
 }
 
-export type TextRequest = HttpRequest & { body?: string };
+export interface TextRequest extends Omit<HttpRequest, 'signal'> {
+  body?: string;
+  deadline?: Deadline | undefined;
+}
 
 export interface HttpAnswer {
   status: number;
@@ -31,7 +34,7 @@ export interface HttpAnswer {
 const QUIET = 30_000;
 const CONNECT = 10_000;
 
-function optionsOf({ method, url, headers, body, quiet = QUIET }: HttpRequest) {
+function optionsOf({ method, url, headers, body, quiet = QUIET }: Omit<HttpRequest, 'signal'>) {
   const { origin, pathname, search } = new URL(url);
   return {
     origin,
@@ -72,15 +75,15 @@ export class Http {
     }
   }
 
-  /** The whole answer as text, at most 64 MiB. Give a signal that limits it in time: an answer can trickle for ever. */
+  /** The whole answer as text, at most 64 MiB. Give a deadline: an answer can trickle for ever. */
   async text(wanted: TextRequest): Promise<TextAnswer> {
-    const { signal } = wanted;
-    const whole = new WholeText(signal);
+    const { deadline } = wanted;
+    const whole = new WholeText(deadline);
     try {
-      signal?.throwIfAborted();
+      if (deadline?.aborted) throw deadline.reason;
       return await whole.request(this.#open().dispatcher, optionsOf(wanted));
     } catch (error) {
-      throw networkError(error, whole.begun ? 'unknown' : 'not-sent', signal);
+      throw networkError(error, whole.begun ? 'unknown' : 'not-sent', deadline);
     }
   }
 

@@ -4,8 +4,12 @@ import { PrintingError, withOutcome, type RequestOutcome } from '../service/erro
  * A failed exchange as NETWORK; an abort's own reason passes through. Addresses stay out of the text: they may be signed.
  * `outcome`: what is known of the request by then.
  */
-export function networkError(thrown: unknown, outcome: RequestOutcome, signal?: AbortSignal): PrintingError {
-  if (signal?.aborted && signal.reason instanceof PrintingError) return withOutcome(signal.reason, outcome);
+export function networkError(
+  thrown: unknown,
+  outcome: RequestOutcome,
+  ended?: Pick<AbortSignal, 'aborted' | 'reason'>,
+): PrintingError {
+  if (ended?.aborted && ended.reason instanceof PrintingError) return withOutcome(ended.reason, outcome);
   if (thrown instanceof PrintingError) return thrown;
   const code = codeOf(thrown);
   return new PrintingError(

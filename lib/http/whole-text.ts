@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { PrintingError } from '../service/errors';
+import type { Deadline } from '../time/deadline';
 import { flatten } from './flatten';
 
 type Handler = Dispatcher.DispatchHandler;
@@ -22,8 +23,8 @@ export interface TextAnswer {
 export class WholeText implements Handler {
   /** The request's first byte may have left. */
   begun = false;
-  readonly #signal: AbortSignal | undefined;
-  readonly #abort = () => this.#break();
+  readonly #deadline: Deadline | undefined;
+  #leave: () => void = () => undefined;
   #resolve: (answer: TextAnswer) => void = () => undefined;
   #reject: (reason: unknown) => void = () => undefined;
   #controller: Dispatcher.DispatchController | undefined;
@@ -32,15 +33,15 @@ export class WholeText implements Handler {
   readonly #parts: Buffer[] = [];
   #size = 0;
 
-  constructor(signal: AbortSignal | undefined) {
-    this.#signal = signal;
+  constructor(deadline: Deadline | undefined) {
+    this.#deadline = deadline;
   }
 
   request(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): Promise<TextAnswer> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
-      this.#signal?.addEventListener('abort', this.#abort);
+      if (this.#deadline) this.#leave = this.#deadline.whenOver(() => this.#break());
       dispatcher.dispatch(options, this);
     });
   }
@@ -48,7 +49,7 @@ export class WholeText implements Handler {
   /** A connection stands, and the request is about to be written to it. */
   onRequestStart(...[controller]: Call<'onRequestStart'>): void {
     this.#controller = controller;
-    if (this.#signal?.aborted) this.#break();
+    if (this.#deadline?.aborted) this.#break();
     else this.begun = true;
   }
 
@@ -81,12 +82,8 @@ export class WholeText implements Handler {
 
   /** undici heeds an abort once a connection stands, and then sends nothing; who waits is not kept waiting for that. */
   #break(): void {
-    const reason = this.#signal?.reason as Error;
+    const reason = this.#deadline?.reason as Error;
     this.#controller?.abort(reason);
     if (!this.begun) this.#reject(reason);
-  }
-
-  #leave(): void {
-    this.#signal?.removeEventListener('abort', this.#abort);
   }
 }

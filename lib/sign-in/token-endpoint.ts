@@ -54,7 +54,7 @@ export class TokenEndpoint {
     return this.#grant(settings, grant, () => oauth.processRefreshTokenResponse(server, client, response));
   }
 
-  async #prepare(settings: SignInSettings, { signal }: Deadline) {
+  async #prepare(settings: SignInSettings, deadline: Deadline) {
     const oauth = await import('oauth4webapi');
     const endpoint = `${settings.authUrl}/token`;
     return {
@@ -63,7 +63,7 @@ export class TokenEndpoint {
       secret: oauth.ClientSecretPost(settings.clientSecret),
       options: {
         [oauth.customFetch]: (_: string, init: { headers: Record<string, string>; body?: unknown }) =>
-          this.#post(endpoint, init.headers, String(init.body), signal),
+          this.#post(endpoint, init.headers, String(init.body), deadline),
         // eslint-disable-next-line @typescript-eslint/no-deprecated -- only for this machine itself, as the reference allows
         [oauth.allowInsecureRequests]: isLoopback(settings.authUrl),
       },
@@ -71,8 +71,8 @@ export class TokenEndpoint {
   }
 
   /** Sends the form; a refusal is thrown here, as the error that flows see. */
-  async #post(url: string, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Response> {
-    const answer = await this.#http.text({ method: 'POST', url, headers, body, signal });
+  async #post(url: string, headers: Record<string, string>, body: string, deadline: Deadline): Promise<Response> {
+    const answer = await this.#http.text({ method: 'POST', url, headers, body, deadline });
     const parsed = parse(answer.text);
     const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
     if (answer.status < 200 || answer.status > 299)

@@ -94,7 +94,7 @@ export class Tokens implements Credentials {
     } catch (error) {
       // Early renewal is a courtesy: while the token is good, a passing fault changes nothing.
       const still = this.#endsAt - this.#options.clock.monotonic() > 0;
-      if (still && this.#grant === grant && !grant.ended && !this.#blocked && !deadline.signal.aborted)
+      if (still && this.#grant === grant && !grant.ended && !this.#blocked && !deadline.aborted)
         return grant.accessToken;
       throw error;
     }

@@ -69,7 +69,7 @@ export class InsistentStore implements StateStore {
       await write();
       this.#unwritten.delete(nameOf(key));
     } catch (error) {
-      if (!options.deadline?.signal.aborted) this.#note(key, value, options);
+      if (!options.deadline?.aborted) this.#note(key, value, options);
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { PrintingError, withOutcome } from '../service/errors';
 import { sleep, type Clock } from './clock';
-import { followAbort } from './follow-abort';
+import { followAbort, Followers } from './follow-abort';
 
 interface DeadlineOptions {
   /** How long the work may take, in milliseconds. Default: as long as `parent` lets it. */
@@ -23,49 +23,68 @@ interface DeadlineOptions {
  */
 export class Deadline {
   readonly clock: Clock;
-  readonly signal: AbortSignal;
   /** Monotonic clock time (ms) of the limit; Infinity where there is none but the parent's end. */
   readonly until: number;
-  readonly #release: () => void;
+  /** The deadline that this is the same as: it ends before this one could. */
+  readonly #same: Deadline | undefined;
+  readonly #followers = new Followers();
+  readonly #cancel: () => void = nothing;
+  readonly #leave: () => void = nothing;
+  #ended: { reason: unknown } | undefined;
+  #controller: AbortController | undefined;
 
   constructor(clock: Clock, { ms = Infinity, parent, cure, reason }: DeadlineOptions = {}) {
-    const outer = parent instanceof Deadline ? parent.until : Infinity;
-    const above = parent instanceof Deadline ? parent.signal : parent;
+    const above = parent instanceof Deadline ? parent : undefined;
     this.clock = clock;
-    this.until = Math.min(outer, clock.monotonic() + ms);
-    if (parent instanceof Deadline && this.until === outer) {
-      // It ends before this one could.
-      this.signal = parent.signal;
-      this.#release = () => undefined;
+    this.until = Math.min(above?.until ?? Infinity, clock.monotonic() + ms);
+    if (this.until === above?.until) {
+      this.#same = above;
       return;
     }
-    const controller = new AbortController();
-    // Every wait of the work listens to it.
-    setMaxListeners(0, controller.signal);
-    this.signal = controller.signal;
+    if (Number.isFinite(ms)) this.#cancel = clock.after(ms, () => this.#over(reason?.() ?? timeout(ms, cure)));
+    if (!parent) return;
+    const follow = () => this.#over(parent.reason);
+    if (parent.aborted) follow();
+    else this.#leave = parent instanceof Deadline ? parent.whenOver(follow) : followAbort(parent, follow);
+  }
 
-    const over = (why: unknown) => {
-      this.#release();
-      controller.abort(why);
-    };
-    const follow = () => over(above?.reason);
-    const leave = above && !above.aborted ? followAbort(above, follow) : () => undefined;
-    const cancel = Number.isFinite(ms) ? clock.after(ms, () => over(reason?.() ?? timeout(ms, cure))) : () => undefined;
-    this.#release = () => {
-      cancel();
-      leave();
-    };
-    if (above?.aborted) follow();
+  /** For what takes nothing else: made when it is asked for, as it costs more than all the rest (ADR 8). */
+  get signal(): AbortSignal {
+    if (this.#same) return this.#same.signal;
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      // Every wait of the work listens to it.
+      setMaxListeners(0, this.#controller.signal);
+      if (this.#ended) this.#controller.abort(this.#ended.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** It is over. */
+  get aborted(): boolean {
+    return this.#same ? this.#same.aborted : this.#ended !== undefined;
+  }
+
+  /** Why it is over. */
+  get reason(): unknown {
+    return this.#same ? this.#same.reason : this.#ended?.reason;
+  }
+
+  /** Calls `action` when it is over; the returned function ends that. */
+  whenOver(action: () => void): () => void {
+    if (this.#same) return this.#same.whenOver(action);
+    this.#followers.add(action);
+    return () => this.#followers.remove(action);
   }
 
   /** Milliseconds left, 0 when it is over. */
   remaining(): number {
-    return this.signal.aborted ? 0 : Math.max(0, this.until - this.clock.monotonic());
+    return this.aborted ? 0 : Math.max(0, this.until - this.clock.monotonic());
   }
 
   /** Whether something that takes `ms` can still be done in time. */
   allows(ms: number): boolean {
-    return !this.signal.aborted && this.clock.monotonic() + ms <= this.until;
+    return !this.aborted && this.clock.monotonic() + ms <= this.until;
   }
 
   /** The deadline of a part of the work: `ms` from now, or this one's end if that comes first. */
@@ -82,20 +101,28 @@ export class Deadline {
   /** Waits for something that others wait for too, and that goes on when this wait ends early. */
   wait<T>(shared: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const abort = () => reject(notSent(this.signal.reason));
-      if (this.signal.aborted) return abort();
-      this.signal.addEventListener('abort', abort, { once: true });
-      shared.then(resolve, reject).finally(() => this.signal.removeEventListener('abort', abort));
+      const abort = () => reject(notSent(this.reason));
+      if (this.aborted) return abort();
+      const leave = this.whenOver(abort);
+      shared.then(resolve, reject).finally(leave);
     });
   }
 
   throwIfOver(): void {
-    if (this.signal.aborted) throw notSent(this.signal.reason);
+    if (this.aborted) throw notSent(this.reason);
   }
 
   /** Lets go of timer and parent. The time of its own never ends it after that. */
   end(): void {
-    this.#release();
+    this.#cancel();
+    this.#leave();
+  }
+
+  #over(reason: unknown): void {
+    this.end();
+    this.#ended = { reason };
+    this.#controller?.abort(reason);
+    this.#followers.tell();
   }
 }
 
@@ -118,6 +145,8 @@ export const closed = (): PrintingError =>
   new PrintingError('TIMEOUT', 'The node was closed before the work was done: send the message again.', {
     outcome: 'unknown',
   });
+
+const nothing = (): void => undefined;
 
 const timeout = (ms: number, cure = "try again or raise the node's timeout"): PrintingError =>
   new PrintingError('TIMEOUT', `No result within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });

@@ -1,35 +1,50 @@
 /**
- * All who end with one signal share one listener of it, and stand in an array. What ended must not be held by what lives
+ * What is done when something ends. All who wait for it stand in an array, and what ended must not be held by what lives
  * on: in Node.js a listener that was removed still knows the one after it, and so does the table of a Set that was
  * outgrown. Where pieces of work always overlap, each of them would stay in memory until everything is collected.
  */
-class Followers {
+export class Followers {
   readonly #actions: (() => void)[] = [];
-  readonly #tell = () => {
-    for (const action of [...this.#actions]) if (this.#actions.includes(action)) action();
-  };
 
-  constructor(private readonly signal: AbortSignal) {}
-
-  add(action: () => void): () => void {
-    if (this.#actions.length === 0) this.signal.addEventListener('abort', this.#tell, { once: true });
-    this.#actions.push(action);
-    return () => this.#remove(action);
+  get size(): number {
+    return this.#actions.length;
   }
 
-  #remove(action: () => void): void {
+  add(action: () => void): void {
+    this.#actions.push(action);
+  }
+
+  remove(action: () => void): void {
     const at = this.#actions.indexOf(action);
-    if (at < 0) return;
-    this.#actions.splice(at, 1);
-    if (this.#actions.length === 0) this.signal.removeEventListener('abort', this.#tell);
+    if (at >= 0) this.#actions.splice(at, 1);
+  }
+
+  /** Calls those that are still there when it is their turn. */
+  tell(): void {
+    for (const action of [...this.#actions]) if (this.#actions.includes(action)) action();
   }
 }
 
-const followers = new WeakMap<AbortSignal, Followers>();
+interface Followed extends Followers {
+  listener: () => void;
+}
 
-/** Calls `action` when the signal aborts; the returned function ends that. */
+const followed = new WeakMap<AbortSignal, Followed>();
+
+/** Calls `action` when the signal aborts; the returned function ends that. All of a signal share one listener of it. */
 export function followAbort(signal: AbortSignal, action: () => void): () => void {
-  const all = followers.get(signal) ?? new Followers(signal);
-  followers.set(signal, all);
-  return all.add(action);
+  const all = followed.get(signal) ?? follow(signal);
+  if (all.size === 0) signal.addEventListener('abort', all.listener, { once: true });
+  all.add(action);
+  return () => {
+    all.remove(action);
+    if (all.size === 0) signal.removeEventListener('abort', all.listener);
+  };
+}
+
+function follow(signal: AbortSignal): Followed {
+  const followers = new Followers();
+  const all = Object.assign(followers, { listener: () => followers.tell() });
+  followed.set(signal, all);
+  return all;
 }

@@ -7,6 +7,8 @@ import { Readable } from 'node:stream';
 import { Agent, MockAgent } from 'undici';
 import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
+import { Deadline } from '../../../lib/time/deadline';
+import { ManualClock } from '../../helpers/manual-clock';
 
 const network = (outcome: string, words: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PrintingError, String(error));
@@ -56,12 +58,27 @@ describe('http/http', () => {
     assert.deepEqual([status, headers['x-one'], headers.link, text], [201, 'a', undefined, '{}']);
   });
 
-  it('lets go of its signal', async () => {
+  it('lets go of its signal, and of its deadline', async () => {
     respond = (request, response) => (request.method === 'GET' ? response.end() : request.socket.destroy());
     const { signal } = new AbortController();
-    await http.text({ method: 'GET', url, signal });
-    await assert.rejects(http.text({ method: 'DELETE', url, signal }));
+    await (await http.send({ method: 'GET', url, signal })).body.dump();
+    await assert.rejects(http.send({ method: 'DELETE', url, signal }));
     assert.equal(getEventListeners(signal, 'abort').length, 0);
+
+    const deadline = new Deadline(new ManualClock());
+    const left: boolean[] = [];
+    const whenOver = deadline.whenOver.bind(deadline);
+    deadline.whenOver = (action) => {
+      const leave = whenOver(action);
+      const at = left.push(false) - 1;
+      return () => {
+        left[at] = true;
+        leave();
+      };
+    };
+    await http.text({ method: 'GET', url, deadline });
+    await assert.rejects(http.text({ method: 'DELETE', url, deadline }));
+    assert.deepEqual(left, [true, true]);
   });
 
   it('sends a body as it is', async () => {
@@ -142,19 +159,21 @@ describe('http/http', () => {
     await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('unknown', /UND_ERR_BODY_TIMEOUT/));
   });
 
-  it('ends with the reason of its signal', async () => {
+  it('ends with the reason of its deadline', async () => {
     const controller = new AbortController();
+    const deadline = new Deadline(new ManualClock(), { parent: controller.signal });
     const reason = new PrintingError('TIMEOUT', 'The time is up.');
     respond = () => controller.abort(reason);
     const ended = (outcome: string) => ({ code: 'TIMEOUT', message: reason.message, outcome });
-    await assert.rejects(http.text({ method: 'GET', url, signal: controller.signal }), ended('unknown'));
-    await assert.rejects(http.text({ method: 'GET', url, signal: controller.signal }), ended('not-sent'));
+    await assert.rejects(http.text({ method: 'GET', url, deadline }), ended('unknown'));
+    await assert.rejects(http.text({ method: 'GET', url, deadline }), ended('not-sent'));
   });
 
-  it('ends with its signal also while no connection comes about', async () => {
+  it('ends with its deadline also while no connection comes about', async () => {
     const unreachable = new Http(new Agent({ connect: () => undefined }));
     const controller = new AbortController();
-    const asked = unreachable.text({ method: 'GET', url, signal: controller.signal });
+    const deadline = new Deadline(new ManualClock(), { parent: controller.signal });
+    const asked = unreachable.text({ method: 'GET', url, deadline });
     controller.abort(new PrintingError('TIMEOUT', 'The time is up.'));
     await assert.rejects(asked, { code: 'TIMEOUT', outcome: 'not-sent' });
   });

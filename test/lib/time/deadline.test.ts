@@ -84,6 +84,20 @@ describe('time/deadline', () => {
     assert.equal(clock.waiting, 0);
   });
 
+  it('tells those who stayed when it is over, also through a part that ends with it', async () => {
+    const whole = new Deadline(clock, { ms: 1_000 });
+    const part = whole.within(5_000);
+    const told: string[] = [];
+    whole.whenOver(() => told.push('whole'));
+    whole.whenOver(() => told.push('left'))();
+    part.whenOver(() => told.push('part'));
+    assert.deepEqual([whole.aborted, part.aborted], [false, false]);
+    await clock.advance(1_000);
+    assert.deepEqual(told, ['whole', 'part']);
+    assert.deepEqual([whole.aborted, part.aborted, part.reason], [true, true, whole.reason]);
+    assert.equal(whole.signal.reason, whole.reason, 'a signal that is asked for later has ended too');
+  });
+
   it('ends a wait as one before which nothing was sent', async () => {
     const deadline = new Deadline(clock, { ms: 1_000 });
     const slept = outcome(deadline.sleep(5_000));
