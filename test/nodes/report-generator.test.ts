@@ -471,8 +471,9 @@ describe('nodes/report-generator', () => {
     flow.send(report.id, {});
     const message = await mail.at(0);
     assert.equal(message.simulated, true);
-    assert.equal(message.payload, `${(message.columns as string[]).join(',')}\n`);
+    const [head, ...lines] = String(message.payload).trimEnd().split('\n');
+    assert.equal(head, (message.columns as string[]).join(','));
     assert.equal(new Date(message.from as string).getDay(), 1);
-    assert.equal(message.rowCount, 0);
+    assert.equal(message.rowCount, lines.length);
   });
 });
