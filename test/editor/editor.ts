@@ -36,6 +36,14 @@ export const withAccount = [
 /** For one step of a person: far longer than it takes, also where both cores are busy with something else. */
 const PATIENCE = 40_000;
 
+/** Nothing slides or fades: each frame of it is drawn without a graphics card, on the cores that run the tests. */
+const STILL = `addEventListener('DOMContentLoaded', () => {
+  const style = document.createElement('style');
+  style.textContent = '*, *::before, *::after { transition: none !important; animation: none !important }';
+  document.head.append(style);
+  if (window.jQuery) jQuery.fx.off = true;
+})`;
+
 /** Of each runtime the one that many files share: a start takes longer than most tests. */
 const shared = new Map<Runtime, Promise<Editor>>();
 after(async () => {
@@ -60,6 +68,7 @@ export class Editor {
     const browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
     const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1300, height: 950 } });
     context.setDefaultTimeout(PATIENCE);
+    await context.addInitScript(STILL);
     const editor = new Editor(running, context);
     context.on('request', (request) => editor.#note(request.url()));
     await editor.#load();

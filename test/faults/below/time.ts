@@ -60,7 +60,8 @@ export class InjectedTime {
   /** Lets `ms` pass, with everything that falls due in them. */
   async pass(ms: number): Promise<void> {
     const end = this.#elapsed + ms;
-    while (await this.#step(end));
+    do await this.activity.quiet();
+    while (this.#fire(end));
     this.#elapsed = end;
   }
 
@@ -76,14 +77,14 @@ export class InjectedTime {
     for (;;) {
       await this.activity.quiet();
       if (over) return true;
-      if (!(await this.#step(end))) break;
+      if (!this.#fire(end)) break;
     }
     this.#elapsed = end;
     return over;
   }
 
-  async #step(end: number): Promise<boolean> {
-    await this.activity.quiet();
+  /** Goes on to the next timer, if it is due by `end`; whether it was. All must be quiet. */
+  #fire(end: number): boolean {
     let next: Timer | undefined;
     for (const timer of this.#timers)
       if (!next || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
@@ -92,7 +93,6 @@ export class InjectedTime {
     this.#timers = this.#timers.filter((other) => other !== due);
     this.#elapsed = Math.max(this.#elapsed, due.at);
     due.action();
-    await this.activity.quiet();
     return true;
   }
 }
