@@ -9,6 +9,8 @@ const read = (/** @type {string} */ file) => readFileSync(join(root, file), 'utf
 const manifest = JSON.parse(read('package.json'));
 /** @type {Record<string, string>} file by node type */
 const registered = manifest['node-red'].nodes;
+/** @type {{ packages: Record<string, { dev?: boolean, version: string }> }} */
+const lock = JSON.parse(read('package-lock.json'));
 const htmlOf = (/** @type {string} */ js) => js.replace(/\.js$/, '.html');
 
 /** @type {[{ files: { path: string, mode: number }[] }]} */
@@ -120,16 +122,25 @@ const offences = {
     (key) => !manifest[key],
   ),
   'P04 its name is scoped': manifest.name.startsWith('@') ? [] : [manifest.name],
+  'P05 it is found by the keyword of all nodes': manifest.keywords.includes('node-red') ? [] : ['keywords'],
   'P06 it admits the Node-RED versions it is tested on': ['4.1.15', '5.0.7'].filter(
     (version) => !admits(manifest['node-red'].version, version),
   ),
   'P07 it admits the lowest Node.js of those': ['20.18.1', '22.9.0'].filter(
     (version) => !admits(manifest.engines.node, version),
   ),
+  "N01 its node types can be no other pack's": types.filter((type) => !type.startsWith('remote-printing-')),
   'N02 every node type stands in an example': types.filter(
     (type) => !isConfig(type) && !exampleNodes().some((node) => node.type === type),
   ),
   'D01 it has at most six dependencies': Object.keys(manifest.dependencies).slice(6),
+  'D02 it brings no package that the scorecard forbids': Object.entries(lock.packages).flatMap(
+    ([path, { dev, version }]) =>
+      !dev && path.endsWith('node_modules/agent-base') && Number.parseInt(version) < 6 ? [`${path} ${version}`] : [],
+  ),
+  'D03 what is not the newest major version has its reason in the README': ['undici stays at version 7'].filter(
+    (reason) => !read('README.md').includes(reason),
+  ),
   'no lockfile holds download addresses': ['package-lock.json', 'matrix/package-lock.json'].filter((file) =>
     read(file).includes('"resolved": "http'),
   ),
