@@ -7,7 +7,7 @@ import { ensureInstalled } from './install.mjs';
 
 try {
   const root = resolve(import.meta.dirname, '..');
-  ensureInstalled(root);
+  await ensureInstalled(root);
   build();
   if (process.argv[2] === 'ends') {
     await import('../bench/ends.mjs');

@@ -16,8 +16,8 @@ if (!layer) {
   process.exit(1);
 }
 
-ensureInstalled(root);
-if (layer.needs?.includes('matrix')) ensureInstalled(join(root, 'matrix'));
+await ensureInstalled(root);
+if (layer.needs?.includes('matrix')) await ensureInstalled(join(root, 'matrix'));
 if (layer.needs?.includes('build')) build();
 if (layer.needs?.includes('browser')) process.env['CHROMIUM_PATH'] = ensureChromium();
 

@@ -9,6 +9,7 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @typedef {object} Layer
  * @property {string} folder
  * @property {number} [processes] how many share its files in `npm test`; default 1. They wait more than they reckon
+ * @property {boolean} [dealt] in `npm test` each file runs on one of its runtimes only: the nodes on Node.js 22 and 24 differ little
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] its runs count for the coverage of the sources: the variable
  *   that says where to put what ran, in Node.js itself or in the browser
  * @property {('build' | 'browser' | 'matrix')[]} [needs] what it can't do without
@@ -37,6 +38,7 @@ export const LAYERS = {
   'node-red-5': {
     folder: 'test/nodes',
     processes: 2,
+    dealt: true,
     needs: ['matrix'],
     runtimes: ['22', '24'].map((version) => ({
       name: `Node.js ${version}`,
@@ -52,17 +54,21 @@ export const runtimesOf = (layer) => layer.runtimes ?? [{ name: '', node: proces
 /** The command for some of a layer. @param {string} node @param {string[]} args files and options */
 export const mocha = (node, args) => [node, join(root, 'node_modules/mocha/bin/mocha.js'), ...args];
 
-/** The files of a layer, dealt out so that the parts are of about one size. @param {Layer} layer @returns {string[][]} */
-export function parts({ folder, processes = 1 }) {
+/**
+ * The files of a layer, or of one share of it, dealt out so that all processes get about as much.
+ * @param {Layer} layer @param {{ index: number, of: number }} [share] @returns {string[][]}
+ */
+export function parts({ folder, processes = 1 }, { index, of } = { index: 0, of: 1 }) {
   const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
     .map((file) => ({ path: join(folder, file), size: statSync(join(root, folder, file)).size }))
     .sort((one, other) => other.size - one.size);
-  const dealt = Array.from({ length: Math.min(processes, files.length) }, () => ({ paths: [''].slice(1), size: 0 }));
+  const dealt = Array.from({ length: processes * of }, () => ({ paths: [''].slice(1), size: 0 }));
   for (const { path, size } of files) {
     const least = dealt.reduce((one, other) => (other.size < one.size ? other : one));
     least.paths.push(path);
     least.size += size;
   }
-  return dealt.map(({ paths }) => paths);
+  const mine = dealt.slice(index * processes, (index + 1) * processes);
+  return mine.map(({ paths }) => paths).filter((paths) => paths.length > 0);
 }

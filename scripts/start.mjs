@@ -112,7 +112,7 @@ async function post(url, body) {
 }
 
 async function main() {
-  ensureInstalled(root);
+  await ensureInstalled(root);
   build();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void end(0));
 

@@ -20,14 +20,14 @@ const node = process.execPath;
 const bin = (/** @type {string} */ file) => join(root, 'node_modules', file);
 const steps = new Steps(root);
 
-function setUp() {
+async function setUp() {
   writeFileSync(titles, '');
   mkdirSync(counts);
   process.env['REPORT_TITLES'] = titles;
   process.env['REPORT_LINES'] = 'yes';
-  ensureInstalled(root);
-  ensureInstalled(join(root, 'matrix'));
+  const installed = Promise.all([root, join(root, 'matrix')].map(ensureInstalled));
   process.env['CHROMIUM_PATH'] = ensureChromium();
+  await installed;
 }
 
 /** A step for each runtime of a layer; none where its folder is missing. @param {string} name @returns {import('./steps.mjs').Step[]} */
@@ -35,9 +35,10 @@ function layer(name) {
   const wanted = LAYERS[name];
   if (!wanted || !existsSync(join(root, wanted.folder))) return [];
   const coverage = wanted.covers ? { [wanted.covers]: counts } : {};
-  return runtimesOf(wanted).map(({ name: runtime, node: on, env }) => ({
+  const runtimes = runtimesOf(wanted);
+  return runtimes.map(({ name: runtime, node: on, env }, index) => ({
     name: runtime === '' ? name : `${name}, ${runtime}`,
-    commands: parts(wanted).map((files) => mocha(on, files)),
+    commands: parts(wanted, wanted.dealt ? { index, of: runtimes.length } : undefined).map((files) => mocha(on, files)),
     tests: true,
     env: { ...env, ...coverage },
   }));
@@ -67,7 +68,7 @@ function coverage() {
 }
 
 try {
-  setUp();
+  await setUp();
   const built = await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs']] });
   // Alone: what a thousand runs take is a figure of its own.
   const held = built && (await steps.all(...layer('faults')));

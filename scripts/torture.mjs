@@ -5,6 +5,6 @@ import { resolve } from 'node:path';
 import { ensureInstalled } from './install.mjs';
 
 const root = resolve(import.meta.dirname, '..');
-ensureInstalled(root);
+await ensureInstalled(root);
 const args = ['--import', 'tsx', 'test/faults/torture.ts', ...process.argv.slice(2)];
 process.exitCode = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status ?? 1;

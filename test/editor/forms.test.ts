@@ -169,20 +169,21 @@ for (const runtime of editors) {
     it('an example that is imported second finds the account of the first, which leads to the simulator', async () => {
       const { page } = editor;
       const [first, second] = ['01-print-a-file', '06-printing-queries'].map(example);
-      await editor.import(first!);
-      // The editor asks what to do with the account that is there already.
-      await page.evaluate('RED.notifications.hide = false');
-      await editor.import(second!);
-      await page.getByRole('button', { name: 'Import copy' }).click();
       const accounts = `(() => {
         const found = [];
         RED.nodes.eachConfig((node) => { if (node.type === 'remote-printing-account') found.push(node.id); });
         return found;
       })()`;
+      const others = await page.evaluate<string[]>(accounts);
+      await editor.import(first!);
+      // The editor asks what to do with the account that is there already.
+      await page.evaluate('RED.notifications.hide = false');
+      await editor.import(second!);
+      await page.getByRole('button', { name: 'Import copy' }).click();
       await page.waitForFunction(`RED.nodes.filterNodes({ type: 'remote-printing-query' }).length > 0`);
       await page.evaluate('RED.notifications.hide = true');
       const shared = first!.find(({ type }) => type === 'remote-printing-account')!.id;
-      assert.deepEqual((await page.evaluate<string[]>(accounts)).sort(), [account, shared].sort());
+      assert.deepEqual((await page.evaluate<string[]>(accounts)).sort(), [...others, shared].sort());
       const query = await page.evaluate<string>(`RED.nodes.filterNodes({ type: 'remote-printing-query' })[0].id`);
       assert.equal(await page.evaluate(`RED.nodes.node('${query}').account`), shared);
 

@@ -564,6 +564,7 @@ describe('nodes/upload-and-print', () => {
       simulator.faults.add({ endpoint: 'storagePut', hang: true, times: 'always' });
       await failed(payload(), 'TIMEOUT');
       simulator.faults.clear();
+      await deploy();
       assert.equal(result(await printed(payload())).printed, true);
     });
 
