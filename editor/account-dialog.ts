@@ -2,16 +2,18 @@ import { webAddress } from '../lib/rules/text';
 import { connectionTest } from './connection-test';
 import { typedInput } from './inputs';
 import { typedText } from './fields';
-import { picker } from './picker';
+import { combobox, type Choice } from './combobox';
 import type { EditorNode, Red } from './red';
-import { accountList, isUnknown, reason, request, type AccountState } from './requests';
+import { isUnknown, reason, request, UNTOUCHED, type AccountState } from './requests';
 import { SignIn } from './sign-in';
 import { text } from './texts';
 
 declare const RED: Red;
 
-/** What Node-RED shows in place of a stored password. */
-const UNTOUCHED = '__PWRD__';
+interface Workspace {
+  id: string;
+  name: string | null;
+}
 
 type AccountNode = EditorNode & { _def: { defaults: object; credentials: object } };
 
@@ -70,15 +72,26 @@ export function accountDialog(node: AccountNode): () => void {
     part('sign-out').prop('disabled', !state || state.state === 'signed-out');
   }
 
-  const workspaces = picker({
-    select: part('workspace'),
+  async function loadWorkspaces(): Promise<Choice[]> {
+    const found = await listWorkspaces();
+    return found.map(({ id, name }) => ({
+      value: id,
+      name: name || id,
+      details: [],
+      current: id === state?.organizationId,
+    }));
+  }
+  const listWorkspaces = () =>
+    request<Workspace[]>('GET', node.id, '/workspaces').catch((failure: unknown) => {
+      if (!isUnknown(failure)) throw failure;
+      return request<Workspace[]>('POST', node.id, '/typed/workspaces', settings());
+    });
+
+  const workspaces = combobox({
+    input: field('organizationId'),
     note: part('workspace-note'),
     blank: text('picker.anyWorkspace'),
-    load: () =>
-      accountList(node.id, '/workspaces', ({ id, name }: { id: string; name: string | null }) => ({
-        value: id,
-        label: name || id,
-      })),
+    load: () => (state?.state === 'signed-in' ? loadWorkspaces() : undefined),
     value: () => fieldText('organizationId'),
     choose: (id) => field('organizationId').val(id).trigger('change'),
   });
@@ -149,7 +162,6 @@ export function accountDialog(node: AccountNode): () => void {
     const url = typedText('#remote-printing-answer')?.trim() ?? '';
     void act('/sign-in/complete', { url }, '');
   });
-  part('workspace-refresh').on('click', () => void workspaces.refresh());
   part('diagnostics').on('click', () => void copyDiagnostics());
   part('authorize-row').hide();
   showRedirect();

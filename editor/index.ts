@@ -1,9 +1,22 @@
 import { accountDialog } from './account-dialog';
 import { showWhile } from './fields';
-import { clusterInput, rangeInput, valueInput } from './inputs';
+import { fileInput, itemInput, memberInput, printerInput, printJobInput, rangeInput, valueInput } from './inputs';
+import { useOnlyAccount } from './only-account';
 import * as validators from './validators';
 
 /** What the forms of this pack share. Every node's html loads this file; loading it again changes nothing. */
-const shared = { validators, valueInput, rangeInput, clusterInput, showWhile, accountDialog };
+const shared = {
+  validators,
+  valueInput,
+  rangeInput,
+  printerInput,
+  memberInput,
+  printJobInput,
+  itemInput,
+  fileInput,
+  showWhile,
+  accountDialog,
+  useOnlyAccount,
+};
 
 (window as { RemotePrinting?: typeof shared }).RemotePrinting ??= shared;

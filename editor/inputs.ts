@@ -1,8 +1,8 @@
 import { OFFERED_RANGES } from '../lib/rules/range-end';
-import { picker } from './picker';
+import { combobox, type Choice } from './combobox';
 import { typedText } from './fields';
 import type { InputOptions, InputType } from './red';
-import { accountList, type Choice } from './requests';
+import { lists } from './lists';
 import { text } from './texts';
 
 type TypeName = 'str' | 'msg' | 'flow' | 'global' | 'env' | 'jsonata' | 'json';
@@ -21,7 +21,9 @@ export function typedInput(id: string, options: InputOptions): JQuery {
 /** The pair `name` + `nameType` of a flow node; `types` of its own stand before those that all have. */
 export function valueInput(name: string, types: (TypeName | InputType)[] = []): JQuery {
   const typeField = `#node-input-${name}Type`;
-  return typedInput(`node-input-${name}`, { types: [...types, ...VALUE_TYPES], typeField });
+  const own = types.map((type) => (typeof type === 'string' ? type : type.value));
+  const others = VALUE_TYPES.filter((type) => !own.includes(type));
+  return typedInput(`node-input-${name}`, { types: [...types, ...others], typeField });
 }
 
 /** The same for an end of a range: a range word, offered while typing, or what else a value can be. */
@@ -33,56 +35,88 @@ export function rangeInput(name: string): JQuery {
   return valueInput(name, [{ value: 'relative', label: text('range'), icon: 'fa fa-calendar', autoComplete }]);
 }
 
-interface ListedCluster {
-  clusterId: string;
-  name: string | null;
-  model: string | null;
-  online: boolean | null;
-}
+type Load = (account: string | undefined) => Promise<Choice[]> | undefined;
 
-function clusterChoice({ clusterId, name, model, online }: ListedCluster): Choice {
-  const state = online === null ? undefined : text(online ? 'picker.online' : 'picker.offline');
-  const details = [model, state].filter(Boolean).join(', ');
-  return { value: clusterId, label: (name || clusterId) + (details && ` (${details})`) };
-}
-
-/** The cluster input of a flow node and, below it, the clusters of the account that is chosen in the form. */
-export function clusterInput(blank: string, name = 'cluster'): JQuery {
-  const field = valueInput(name);
-  const { row, select, note, again } = listRow();
-  field.closest('.form-row').after(row);
-
-  const clusters = picker({
-    select,
+/** A value input that also offers what the account of the form has, by name. */
+function listInput(name: string, { blank, load, follow, types = [] }: ListInput): void {
+  const field = valueInput(name, [{ value: 'str', label: text('picker.byName'), icon: 'fa fa-list' }, ...types]);
+  const note = $('<div role="status" class="remote-printing-note">').appendTo(field.closest('.form-row'));
+  const box = combobox({
+    input: $(`#node-input-${name}-shown`),
     note,
     blank,
-    load: () => accountList(typedText('#node-input-account'), '/clusters', clusterChoice),
-    value: () => (field.typedInput('type') === 'str' ? field.typedInput('value') : undefined),
-    choose(cluster) {
-      field.typedInput('type', 'str');
-      field.typedInput('value', cluster);
-    },
+    load: () => load(typedText('#node-input-account')),
+    value: () => textIn(name),
+    choose: (value) => field.typedInput('value', value),
   });
-  const refresh = () => void clusters.refresh();
-  field.on('change keyup', clusters.show);
-  again.on('click', refresh);
-  $('#node-input-account').on('change', refresh);
+  const refresh = () => void box.refresh();
+  field.on('change keyup', box.show);
+  $('#node-input-account').add(follow).on('change', refresh);
   refresh();
-  return row;
 }
 
-function listRow() {
-  const select = $('<select>', { id: 'node-input-cluster-choice' });
-  const again = $('<button type="button" class="red-ui-button"><i class="fa fa-refresh"></i></button>')
-    .attr({ id: 'node-input-cluster-refresh', 'aria-label': text('picker.refresh') })
-    .css('margin-left', '10px');
-  const note = $('<div role="status" class="remote-printing-note">');
-  const label = $('<label for="node-input-cluster-choice">').append(
-    $('<i class="fa fa-list"></i>'),
-    ' ',
-    $('<span>').text(text('picker.label')),
-  );
-  const control = $('<div style="display: inline-flex; width: 70%">').append(select.css('flex-grow', 1), again);
-  const row = $('<div class="form-row">').append(label, ' ', control, note);
-  return { row, select, note, again };
+interface ListInput {
+  /** What an empty field means. */
+  blank: string;
+  load: Load;
+  /** Fields that the list hangs on, beside the account. */
+  follow: JQuery;
+  types?: TypeName[];
 }
+
+/** The text of a TypedInput; undefined while it holds something else. */
+function textIn(name: string): string | undefined {
+  const field = $(`#node-input-${name}`);
+  return field.typedInput('type') === 'str' ? field.typedInput('value') : undefined;
+}
+
+/** The printer of a flow node, from the clusters of the account that is chosen in the form. */
+export const printerInput = (blank: string, name = 'cluster'): void =>
+  listInput(name, { blank, load: lists.clusters, follow: $() });
+
+/** One of the printers of the cluster that is chosen in the form. */
+export const memberInput = (blank: string): void =>
+  listInput('printer', {
+    blank,
+    load: (account) => ofCluster((cluster) => lists.printersOf(account, cluster)),
+    follow: $('#node-input-cluster'),
+  });
+
+/** A printing on the cluster that is chosen in the form. */
+export const printJobInput = (blank: string): void =>
+  listInput('job', {
+    blank,
+    load: (account) => ofCluster((cluster) => lists.printJobs(account, cluster)),
+    follow: $('#node-input-cluster'),
+  });
+
+/** The item of a query: a printing, an uploaded print file, or what can't be listed. */
+export const itemInput = (): void =>
+  listInput('item', {
+    blank: '',
+    load(account) {
+      switch (typedText('#node-input-query')) {
+        case 'print-job':
+          return ofCluster((cluster) => lists.printJobs(account, cluster));
+        case 'stored-job':
+          return lists.storedJobs(account);
+        default:
+          return undefined;
+      }
+    },
+    follow: $('#node-input-query, #node-input-cluster'),
+    types: ['json'],
+  });
+
+/** The ID of a file in the library: the service has a list of print files alone. */
+export const fileInput = (blank: string): void =>
+  listInput('fileId', {
+    blank,
+    load: (account) => (typedText('#node-input-kind') === 'job' ? lists.storedJobs(account) : undefined),
+    follow: $('#node-input-kind'),
+  });
+
+const ofCluster = <T>(load: (cluster: string) => T): T | undefined => {
+  const cluster = textIn('cluster');
+  return cluster ? load(cluster) : undefined;
+};

@@ -1,9 +1,15 @@
+import type { EditorNode, Red } from './red';
 import { text } from './texts';
+
+declare const RED: Red;
+
+/** What Node-RED shows in place of a stored password. */
+export const UNTOUCHED = '__PWRD__';
 
 /** What the runtime answers to forms. */
 interface Outcome<T> {
   answer: T;
-  failure?: { status: number; error: string };
+  failure?: { status: number; error: string; code: string };
 }
 
 /** A request that the runtime could not carry out. */
@@ -11,6 +17,7 @@ class Failure extends Error {
   constructor(
     readonly status: number,
     sentence: string,
+    readonly code?: string,
   ) {
     super(sentence);
   }
@@ -42,7 +49,7 @@ export async function request<T>(method: 'GET' | 'POST', account: string, path: 
     ...(body && { contentType: 'application/json', data: JSON.stringify(body) }),
   });
   if (!failure) return answer;
-  throw new Failure(failure.status, failure.status === 404 ? text('picker.deployFirst') : failure.error);
+  throw new Failure(failure.status, failure.status === 404 ? text('picker.deployFirst') : failure.error, failure.code);
 }
 
 async function send<T>(settings: JQuery.AjaxSettings): Promise<Outcome<T>> {
@@ -66,31 +73,38 @@ export const isUnknown = (thrown: unknown): boolean => thrown instanceof Failure
 /** One sentence for anything that was thrown. */
 export const reason = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-/** A list of the account as choices; rejects with an Error that says what to do first. */
-export async function accountList<T>(
-  account: string | undefined,
-  path: string,
-  toChoice: (item: T) => Choice,
-): Promise<Choice[]> {
+/** A list of an account that a form names, deployed or not; rejects with an Error that says what to do first. */
+export async function accountList<T>(account: string | undefined, path: string): Promise<T[]> {
   if (!account || account === '_ADD_') throw new Error(text('picker.chooseAccount'));
+  // Asked for anew after each answer: one that is just being saved is there a moment later.
+  const inEditor = () => RED.nodes.node(account) as AccountNode | null;
   try {
-    const list = await request<T[]>('GET', account, path);
-    return list.map(toChoice);
+    if (!inEditor()?.changed) return await request<T[]>('GET', account, path);
   } catch (thrown) {
-    throw new Error(await whyNoList(account, thrown), { cause: thrown });
+    if (!isUnknown(thrown) || !inEditor()) throw whyNoList(thrown);
   }
-}
-
-/** A line of a select. */
-export interface Choice {
-  value: string;
-  label: string;
+  const node = inEditor();
+  return request<T[]>('POST', account, `/typed${path}`, node ? settingsOf(node) : {}).catch((thrown: unknown) => {
+    throw whyNoList(thrown);
+  });
 }
 
 /** Not signed in is said as such, whatever words the runtime used. */
-async function whyNoList(account: string, thrown: unknown): Promise<string> {
-  if (isUnknown(thrown)) return reason(thrown);
-  const asked = await request<AccountState>('GET', account, '').catch(() => undefined);
-  const isOut = asked?.state === 'signed-out' || asked?.state === 'sign-in-needed';
-  return isOut ? text('picker.signInFirst') : reason(thrown);
+const whyNoList = (thrown: unknown): unknown =>
+  thrown instanceof Failure && thrown.code === 'NOT_SIGNED_IN' ? new Error(text('picker.signInFirst')) : thrown;
+
+/** An account in the editor; credentials are there once its dialog was open. */
+type AccountNode = EditorNode & {
+  changed?: boolean;
+  credentials?: Record<string, unknown>;
+  _def: { defaults: object; credentials: object };
+};
+
+/** The settings of an account that was saved but not deployed, as far as the editor has them. */
+function settingsOf(node: AccountNode): Record<string, unknown> {
+  const pairs = [
+    ...Object.keys(node._def.defaults).map((name) => [name, node[name]] as const),
+    ...Object.keys(node._def.credentials).map((name) => [name, node.credentials?.[name]] as const),
+  ];
+  return Object.fromEntries(pairs.filter(([, value]) => typeof value === 'string' && value !== UNTOUCHED));
 }

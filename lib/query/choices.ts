@@ -2,7 +2,10 @@ import { currentUser, readCurrentUser, type CurrentUser } from '../account/curre
 import type { Service } from '../account/service';
 import type { Cluster } from '../service/cluster';
 import type { PathOverrides } from '../service/paths';
-import type { Clock } from '../time/clock';
+import { readPages } from '../account/pages';
+import { readClusterStatus, statusRecord } from '../service/cluster-status';
+import { readPrintJob, type PrintJob } from '../service/print-job';
+import { isoTime, type Clock } from '../time/clock';
 import { underDeadline, type Deadline } from '../time/deadline';
 import { readAllPages } from '../watch/cluster-list';
 
@@ -26,6 +29,24 @@ export class Choices {
     const { service, overrides } = this.#deps;
     const { data } = await this.#soon((deadline) => readCurrentUser(service, overrides, deadline));
     return currentUser(data).organizations;
+  }
+
+  /** The jobs of a printer and the last that ended; without one, the jobs of all printers that the service lists. */
+  async jobs(clusterId: string | undefined): Promise<PrintJob[]> {
+    const { service, clock } = this.#deps;
+    if (clusterId === undefined) {
+      const query = { what: 'the print jobs' };
+      const listed = await this.#soon((deadline) => readPages(service, 'printJobs', { ...query, deadline }));
+      return listed.map((wire) => readPrintJob(wire));
+    }
+    const request = { ids: { cluster_id: clusterId }, what: 'the printer' };
+    const { data } = await this.#soon((deadline) => service.call('clusterStatus', { ...request, deadline }));
+    const { jobs, history } = readClusterStatus(statusRecord(data) ?? {}, {
+      clusterId,
+      receivedAt: isoTime(clock.now()),
+      identity: null,
+    });
+    return [...jobs, ...history];
   }
 
   #soon<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {

@@ -69,6 +69,35 @@ for (const runtime of editors) {
       });
     });
 
+    it('print jobs, print files and the printers of a group are chosen by name', async () => {
+      const { page } = editor;
+      const choose = async (field: string) => {
+        const choice = (await editor.offers(`node-input-${field}-shown`)).nth(1);
+        const name = await choice.locator('b').textContent();
+        await choice.click();
+        await page.focus('#node-input-name');
+        assert.equal(await page.locator(`#node-input-${field}-shown-chosen b`).textContent(), name);
+        return page.inputValue(`#node-input-${field}`);
+      };
+      await editor.add('remote-printing-job-control');
+      await choose('cluster');
+      await editor.fillTyped('job', 'str', '');
+      assert.match(await choose('job'), /^[\w-]+/);
+      await editor.cancel();
+      await editor.add('remote-printing-webcam-snapshot');
+      await choose('cluster');
+      assert.match(await choose('printer'), /^[\w-]+/);
+      await editor.cancel();
+      await editor.add('remote-printing-query');
+      await page.selectOption('#node-input-query', 'stored-job');
+      assert.match(await choose('item'), /^[\w-]+/);
+      await editor.cancel();
+      await editor.add('remote-printing-library-file');
+      await page.selectOption('#node-input-operation', 'info');
+      await page.selectOption('#node-input-kind', 'job');
+      assert.match(await choose('fileId'), /^[\w-]+/);
+    });
+
     it('complains of nothing when the list of printers arrives after the dialog has closed', async () => {
       const { page } = editor;
       let release = () => {};

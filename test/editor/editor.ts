@@ -300,6 +300,14 @@ export class Editor {
     return Object.fromEntries(Object.entries(node).filter(([name]) => !place.includes(name)));
   }
 
+  /** Clicks a field that offers what it can hold, and gives the list that opens, once there is something in it. */
+  async offers(field: string): Promise<Locator> {
+    await this.page.click(`#${field}`);
+    const choices = this.page.locator(`#${field}-choices`).getByRole('option');
+    await choices.nth(1).waitFor();
+    return choices;
+  }
+
   /** Chooses the type of a TypedInput and types the value. */
   async fillTyped(name: string, type: string, value: string): Promise<void> {
     await this.page.evaluate(`$('#node-input-${name}').typedInput('type', '${type}')`);

@@ -130,40 +130,70 @@ for (const runtime of editors) {
       );
     });
 
-    it('the list below the cluster says what is missing, and writes what is chosen from it', async () => {
+    it('a new node has the only account, and one that is not deployed yet lists its printers too', async () => {
       const { page } = editor;
-      const id = await editor.add('remote-printing-cluster-status');
-      const list = page.locator('#node-input-cluster-choice');
+      await editor.add('remote-printing-cluster-status');
+      assert.equal(await page.inputValue('#node-input-account'), account);
       const note = page.locator('.remote-printing-note');
-      const says = (words: string) => note.filter({ hasText: words }).waitFor();
       await page.selectOption('#node-input-account', '_ADD_');
-      await says('Choose an account');
+      await note.filter({ hasText: 'Choose an account' }).waitFor();
       await editor.addAccount();
       await page.selectOption('#node-config-input-service', 'simulator');
       await page.fill('#node-config-input-name', 'new one');
       await editor.saveAccount();
-      await says('Deploy the account first');
-      await editor.done();
-      await editor.deploy();
+      const choices = await editor.offers('node-input-cluster-shown');
+      assert.equal(await choices.first().locator('b').textContent(), 'all printers, or msg.clusterId');
+      assert.equal(await note.textContent(), '');
+    });
 
-      await editor.open(id);
-      await list.locator('option').nth(3).waitFor({ state: 'attached' });
-      const [blank, first = ''] = await list.locator('option').allTextContents();
-      assert.equal(blank, 'all printers, or msg.clusterId');
-      assert.match(first, /^.+ \(.+, (online|offline)\)$/);
-      await list.selectOption({ index: 1 });
-      const chosen = await list.inputValue();
-      assert.match(chosen, /^[\w-]{41}[\w=-]{3}$/);
-      assert.equal(await page.inputValue('#node-input-cluster-shown'), chosen);
-      await page.fill('#node-input-cluster-shown', 'somewhere else');
-      await page.press('#node-input-cluster-shown', 'Tab');
-      assert.equal(await list.locator('option:checked').textContent(), 'not in this list');
-      await list.selectOption({ index: 2 });
+    it('a printer is found by its name, shown by its name, and saved by its ID', async () => {
+      const { page } = editor;
+      const id = await editor.add('remote-printing-cluster-status');
+      const field = page.locator('#node-input-cluster-shown');
+      const chosen = page.locator('#node-input-cluster-shown-chosen');
+      const choices = await editor.offers('node-input-cluster-shown');
+      const names = (await choices.locator('b').allTextContents()).slice(1);
+      const [first = '', second = ''] = names;
+      await choices
+        .nth(1)
+        .getByRole('img', { name: /^(online|offline)$/ })
+        .waitFor();
+      await choices.nth(1).click();
+      const value = await page.inputValue('#node-input-cluster');
+      assert.match(value, /^[\w-]{41}[\w=-]{3}$/);
+      await page.focus('#node-input-interval');
+      assert.equal(await chosen.locator('b').textContent(), first);
+
+      await field.fill(second.slice(1, -1).toUpperCase());
+      await choices.filter({ hasText: second }).waitFor();
+      await field.press('Escape');
+      assert.equal(await choices.first().isVisible(), false);
+      assert.equal(await page.evaluate('RED.editor.getEditStack().length'), 1);
+      await field.press('ArrowDown');
+      await field.press('ArrowDown');
+      await field.press('Enter');
+      assert.notEqual(await page.inputValue('#node-input-cluster'), value);
+      await field.fill(first);
+      await page.focus('#node-input-interval');
+      assert.equal(await page.inputValue('#node-input-cluster'), value);
+
+      const strange = page.locator('.remote-printing-note', { hasText: 'not in this list' });
+      await field.fill('somewhere else');
+      await field.press('Tab');
+      await strange.waitFor();
+      assert.equal(await chosen.isVisible(), false);
+      for (const [type, text] of Object.entries({ msg: 'a.b', flow: 'c', global: 'd', env: 'E', jsonata: '"f"' })) {
+        await editor.fillTyped('cluster', type, text);
+        assert.deepEqual([await choices.first().isVisible(), await strange.isVisible()], [false, false]);
+        assert.equal(await page.evaluate(`$('#node-input-cluster').typedInput('value')`), text);
+      }
+      await editor.fillTyped('cluster', 'str', '');
+      await field.fill(second);
       await editor.done();
       await editor.deploy();
       const { cluster, clusterType } = await editor.saved(id);
       assert.match(String(cluster), /^[\w-]{41}[\w=-]{3}$/);
-      assert.equal(clusterType, 'str');
+      assert.deepEqual([cluster === value, clusterType], [false, 'str']);
     });
 
     it('an example that is imported second finds the account of the first, which leads to the simulator', async () => {

@@ -405,6 +405,44 @@ describe('nodes/admin', () => {
       assert.deepEqual(body, expected);
     });
 
+    it('list the jobs of a printer, and of all', async () => {
+      const { uuid } = simulator.world.printLocally(1, { name: 'part.gcode', seconds: 9000 });
+      const { clusterId } = simulator.world.cluster(1);
+      for (const path of [`jobs?cluster=${encodeURIComponent(clusterId)}`, 'jobs']) {
+        const { body } = await flow.get(`accounts/account/${path}`).expect(200);
+        const found = body.find(({ clusterJobId }: { clusterJobId: string }) => clusterJobId === uuid);
+        assert.deepEqual([found.name, found.clusterId], ['part.gcode', clusterId]);
+      }
+    });
+
+    it('list what an account has that is not deployed, to whoever typed its settings', async () => {
+      const { apiUrl, authUrl, client } = simulator;
+      const typed = { authUrl, apiUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
+      const lists = ['clusters', 'workspaces', 'jobs'];
+      for (const list of lists) {
+        const { body } = await flow.post(`accounts/new/typed/${list}`, typed).expect(400);
+        assert.equal(body.code, 'NOT_SIGNED_IN');
+      }
+      await flow.get(`callback${await comeBack(await begin('new', typed))}`).expect(200);
+      const { body: deployed } = await flow.get('accounts/account/clusters').expect(200);
+      const { body: clusters } = await flow.post('accounts/new/typed/clusters', typed).expect(200);
+      assert.deepEqual(clusters, deployed);
+      for (const list of lists) await flow.post(`accounts/new/typed/${list}`, typed).expect(200);
+      const before = simulator.requests.count();
+      const { body: elsewhere } = await flow
+        .post('accounts/new/typed/clusters', { ...typed, apiUrl: apiUrl.replace('127.0.0.1', 'localhost') })
+        .expect(400);
+      assert.match(elsewhere.error, /sign in again for another host/);
+      assert.equal(simulator.requests.count(), before);
+      for (const list of lists) await flow.post(`accounts/unknown/typed/${list}`).expect(404);
+    });
+
+    it('list the simulated printers of an account that is not deployed', async () => {
+      const { body } = await flow.post('accounts/new/typed/clusters', { service: 'simulator' }).expect(200);
+      assert.ok(body.length > 0);
+      await flow.get('accounts/new').expect(404);
+    });
+
     it('list the workspaces of the user', async () => {
       const { body } = await flow.get('accounts/account/workspaces').expect(200);
       const ids = simulator.users[0]?.organizations.map(({ organizationId }) => organizationId);

@@ -1,11 +1,14 @@
 import type { NodeAPI } from 'node-red';
 import type { Request } from 'express';
 import type { Client } from '../../../lib/client';
+import type { Choices } from '../../../lib/query/choices';
 import { PrintingError } from '../../../lib/service/errors';
+import { text } from '../../../lib/service/wire';
 import { version } from '../version';
 import { knownAccount } from './accounts';
 import { handle, idOf } from './handle';
 import { stateOf } from './state';
+import { typedAccount, withTypedChoices } from './typed-account';
 
 /** The endpoints that tell of an account (reference 5). */
 export function accountEndpoints(RED: NodeAPI) {
@@ -16,11 +19,17 @@ export function accountEndpoints(RED: NodeAPI) {
     throw new PrintingError('NOT_CONFIGURED', sentence);
   };
 
+  /** A GET is about what runs, a POST about the settings in its body. */
+  const choices = async <T>(request: Request, choose: (choices: Choices) => Promise<T>): Promise<T> => {
+    if (request.method === 'POST') return withTypedChoices(RED, typedAccount(RED, idOf(request), request.body), choose);
+    return choose((await client(request)).choices);
+  };
+
   return {
     state: handle((request) => stateOf(RED, idOf(request))),
 
     clusters: handle(async (request) => {
-      const clusters = await (await client(request)).choices.clusters();
+      const clusters = await choices(request, (all) => all.clusters());
       return clusters.map(({ clusterId, name, model, online, printers }) => ({
         clusterId,
         name,
@@ -30,7 +39,20 @@ export function accountEndpoints(RED: NodeAPI) {
       }));
     }),
 
-    workspaces: handle(async (request) => (await client(request)).choices.workspaces()),
+    workspaces: handle((request) => choices(request, (all) => all.workspaces())),
+
+    jobs: handle(async (request) => {
+      const jobs = await choices(request, (all) => all.jobs(text(request.query.cluster) ?? undefined));
+      return jobs.map(({ clusterJobId, jobId, clusterId, name, state, printerName, createdAt }) => ({
+        clusterJobId,
+        jobId,
+        clusterId,
+        name,
+        state,
+        printerName,
+        createdAt,
+      }));
+    }),
 
     diagnostics: handle(async (request) => {
       const asked = await client(request);

@@ -19,7 +19,7 @@ export const handle = (work: (request: Request) => Promise<unknown>) => (request
     (thrown: unknown) => {
       const error = asPrintingError(thrown);
       const status = error instanceof UnknownAccount ? 404 : 400;
-      if (isForm) response.json({ failure: { status, error: error.message } });
+      if (isForm) response.json({ failure: { status, error: error.message, code: error.code } });
       else response.status(status).json({ error: error.message, code: error.code });
     },
   );

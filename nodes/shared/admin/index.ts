@@ -24,16 +24,12 @@ export function addAdminEndpoints(RED: NodeAPI): void {
     canRead,
     on(() => about().state),
   );
-  RED.httpAdmin.get(
-    `${ROOT}/accounts/:id/clusters`,
-    canRead,
-    on(() => about().clusters),
-  );
-  RED.httpAdmin.get(
-    `${ROOT}/accounts/:id/workspaces`,
-    canRead,
-    on(() => about().workspaces),
-  );
+  for (const list of ['clusters', 'workspaces', 'jobs'] as const) {
+    const answer = on(() => about()[list]);
+    RED.httpAdmin.get(`${ROOT}/accounts/:id/${list}`, canRead, answer);
+    // With settings that are typed but not deployed.
+    RED.httpAdmin.post(`${ROOT}/accounts/:id/typed/${list}`, canWrite, answer);
+  }
   RED.httpAdmin.get(
     `${ROOT}/accounts/:id/diagnostics`,
     canRead,
