@@ -6,6 +6,11 @@ import type { EndType } from './print-event';
 const UNDER_WAY: readonly JobState[] = ['printing', 'paused', 'finishing'];
 const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
 
+const isUnderWay = ({ state }: PrintJob): boolean => UNDER_WAY.includes(state);
+
+/** Progress that counts: that of a job under way. */
+export const progressOf = (job: PrintJob): number => (isUnderWay(job) ? (job.progress ?? 0) : 0);
+
 /**
  * What is known of a job of the queue after an observation, and the events of the edges it crossed (reference 3.3).
  * `builder` null: it was there before anybody watched.
@@ -31,9 +36,9 @@ export function followJob(
     return { ...(before ?? blank), aborting, missingSince: null, job: figures };
   }
 
-  const underWay = UNDER_WAY.includes(job.state);
+  const underWay = isUnderWay(job);
   const isNew = !before || before.silent;
-  const progress = Math.max(before?.progress ?? 0, underWay ? (job.progress ?? 0) : 0);
+  const progress = Math.max(before?.progress ?? 0, progressOf(job));
   const after: KnownJob = {
     id,
     state: job.state,

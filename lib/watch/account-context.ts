@@ -43,6 +43,8 @@ export interface Subscriber {
   readonly paused: boolean;
   /** Events are for it: what was handed to it counts as delivered. */
   readonly hears: boolean;
+  /** Of progress, percent: what it wants to hear of. */
+  readonly milestones: readonly number[];
   /** After every poll; `due` says whether it is this subscriber's turn, and the result then its own. Must not throw. */
   serve(result: ClusterResult, due: boolean): void;
   /** True when any of it was an event to this subscriber. */

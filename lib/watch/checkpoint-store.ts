@@ -4,8 +4,9 @@ import { record, text } from '../service/wire';
 import type { Key, StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
-import { PackedStatus } from './packed-status';
-import type { ClusterMemory, ListMemory, ScopeMemory } from './watch-memory';
+import type { ClusterMemory } from './cluster-memory';
+import { readStatusText } from './packed-status';
+import type { ListMemory, ScopeMemory } from './watch-memory';
 
 /** How long a checkpoint that nobody touches is kept, ms. */
 const KEEP = 365 * 24 * 3600_000;
@@ -37,11 +38,10 @@ export class CheckpointStore {
     // Somebody else may have been faster, and gone on from there.
     if (memory.loaded as boolean) return;
     memory.loaded = true;
-    memory.checkpoint = readCheckpoint(stored);
-    memory.movedTo = text(record(stored)?.movedTo);
     const figures = text(record(stored)?.figures);
-    memory.status ??= figures === null ? null : PackedStatus.from(figures);
-    memory.late = memory.checkpoint !== null;
+    memory.restore(readCheckpoint(stored), figures === null ? null : readStatusText(figures));
+    memory.movedTo = text(record(stored)?.movedTo);
+    memory.late = memory.hasCheckpoint;
   }
 
   async loadList({ scope }: ScopeMemory, memory: ListMemory): Promise<void> {
@@ -56,9 +56,7 @@ export class CheckpointStore {
   write({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {
     memory.dirty = false;
     this.#want([KIND, ...scope, clusterId], () =>
-      memory.movedTo === null
-        ? { ...memory.checkpoint, figures: memory.status?.toString() ?? null }
-        : { movedTo: memory.movedTo },
+      memory.movedTo === null ? { ...memory.checkpoint, figures: memory.statusText } : { movedTo: memory.movedTo },
     );
   }
 

@@ -19,6 +19,7 @@ export interface WatchSurroundings {
 /** One node's view of one cluster. */
 export class ClusterWatch implements Watch, Subscriber {
   readonly hears = true;
+  readonly milestones: readonly number[];
   readonly interval: number;
   #paused: boolean;
   #closed = false;
@@ -35,6 +36,7 @@ export class ClusterWatch implements Watch, Subscriber {
     poller: Poller,
     private readonly around: WatchSurroundings,
   ) {
+    this.milestones = options.milestones;
     this.interval = intervalOf(options.interval);
     this.#paused = options.paused ?? false;
     this.#news = options.onlyChanges ? new News() : null;

@@ -28,6 +28,7 @@ let groups = 0;
  */
 export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   readonly hears = true;
+  readonly milestones: readonly number[];
   readonly interval: number;
   #paused: boolean;
   #closed = false;
@@ -51,6 +52,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     private readonly options: WatchOptions,
     private readonly around: Surroundings,
   ) {
+    this.milestones = options.milestones;
     this.interval = intervalOf(options.interval);
     this.#paused = options.paused ?? false;
     this.#news = options.onlyChanges ? new News() : null;

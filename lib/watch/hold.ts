@@ -4,6 +4,7 @@ import type { Poller } from './poller';
 /** Keeps a cluster polled, wherever it moves, and wants nothing of it. */
 export class Hold implements Subscriber {
   readonly hears = false;
+  readonly milestones = [];
   readonly paused = false;
 
   constructor(

@@ -1,23 +1,24 @@
 import { changed } from '../events/changed';
 import type { ClusterStatus } from '../service/cluster-status';
-import { PackedStatus } from './packed-status';
+import { packHistory, packRest, unpackStatus } from './packed-status';
+import { PackedTexts } from './packed-texts';
 
 /** Decides for one watch whether a status is news after what it passed on before (reference 3.1, `send`). */
 export class News {
-  readonly #sent = new Map<string, PackedStatus>();
+  readonly #sent = new Map<string, PackedTexts>();
 
   /** Takes the status as passed on where it is. */
   isNews(status: ClusterStatus): boolean {
     const before = this.#sent.get(status.clusterId);
-    if (before !== undefined && !changed(before.read(), status)) return false;
+    if (before && !changed(unpackStatus(before.get(0), before.get(1)), status)) return false;
     this.sent(status);
     return true;
   }
 
   /** It was passed on, whether it is news or not. */
   sent(status: ClusterStatus): void {
-    const before = this.#sent.get(status.clusterId);
-    if (before) before.set(status);
-    else this.#sent.set(status.clusterId, PackedStatus.of(status));
+    const texts = this.#sent.get(status.clusterId) ?? new PackedTexts();
+    texts.set(0, packHistory(status), packRest(status));
+    this.#sent.set(status.clusterId, texts);
   }
 }

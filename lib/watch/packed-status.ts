@@ -1,58 +1,42 @@
 import type { ClusterStatus } from '../service/cluster-status';
 import type { PrintJob } from '../service/print-job';
 
-/**
- * A status kept as text without the names of its jobs' fields, outside of the heap: thousands of clusters wait in memory
- * for the moment that one can't be read, and each has a dozen jobs.
- */
-export class PackedStatus {
-  #bytes = Buffer.alloc(0);
-  #length = 0;
+/** A status as text without the names of its jobs' fields; the history, which rarely changes, by itself. */
+export const packHistory = ({ history, clusterId }: ClusterStatus): string =>
+  JSON.stringify(rowsOf(history, clusterId));
 
-  static of(status: ClusterStatus): PackedStatus {
-    const packed = new PackedStatus();
-    packed.set(status);
-    return packed;
-  }
-
-  /** As `toString` gave it. */
-  static from(text: string): PackedStatus {
-    const packed = new PackedStatus();
-    packed.#write(text);
-    return packed;
-  }
-
-  set(status: ClusterStatus): void {
-    this.#write(textOf(status));
-  }
-
-  read(): ClusterStatus {
-    return statusOf(this.toString());
-  }
-
-  toString(): string {
-    return this.#bytes.toString('utf8', 0, this.#length);
-  }
-
-  /** In the place of what was there: an answer of a cluster is as long as the one before. */
-  #write(text: string): void {
-    const length = Buffer.byteLength(text);
-    // Not from the pool that buffers share: it would be kept whole.
-    if (length > this.#bytes.length || length < this.#bytes.length / 2)
-      this.#bytes = Buffer.allocUnsafeSlow(length + SPARE);
-    this.#length = this.#bytes.write(text);
-  }
+export function packRest(status: ClusterStatus): string {
+  const { jobs, history: _history, current, ...rest } = status;
+  return JSON.stringify([rest, rowsOf(jobs, status.clusterId), current ? jobs.indexOf(current) : -1]);
 }
 
-/** For numbers that get longer. */
-const SPARE = 64;
+type Rest = Omit<ClusterStatus, 'jobs' | 'history' | 'current'>;
 
-/** Each field by its name, and no loop: this is done with a dozen jobs in every poll, and costs half as much so. */
-const rowOf = (job: PrintJob) =>
+export function unpackStatus(packedHistory: string, packedRest: string): ClusterStatus {
+  const [rest, rows, at] = JSON.parse(packedRest) as [Rest, Row[], number];
+  const jobs = jobsOf(rows, rest.clusterId);
+  const history = jobsOf(JSON.parse(packedHistory) as Row[], rest.clusterId);
+  return { ...rest, jobs, history, current: jobs[at] ?? null };
+}
+
+/** Both in one, for the store. */
+export const statusText = (packedHistory: string, packedRest: string): string => `[${packedHistory},${packedRest}]`;
+
+/** What `statusText` gave; null for anything else. */
+export function readStatusText(text: string): ClusterStatus | null {
+  const [history, rest, ...others] = JSON.parse(text) as unknown[];
+  return others.length > 0 ? null : unpackStatus(JSON.stringify(history), JSON.stringify(rest));
+}
+
+/** Nearly all jobs are their cluster's own. */
+const OWN = 0;
+
+/** Each field by its name, and no loop: this is done with a dozen jobs, and costs half as much so. */
+const rowOf = (job: PrintJob, clusterId: string) =>
   [
     job.clusterJobId,
     job.jobId,
-    job.clusterId,
+    job.clusterId === clusterId ? OWN : job.clusterId,
     job.name,
     job.status,
     job.state,
@@ -68,13 +52,19 @@ const rowOf = (job: PrintJob) =>
     job.changesRequired,
   ] as const;
 
-function jobOf(row: ReturnType<typeof rowOf>): PrintJob {
+type Row = ReturnType<typeof rowOf>;
+
+const rowsOf = (jobs: readonly PrintJob[], clusterId: string): Row[] => jobs.map((job) => rowOf(job, clusterId));
+
+const jobsOf = (rows: readonly Row[], clusterId: string): PrintJob[] => rows.map((row) => jobOf(row, clusterId));
+
+function jobOf(row: Row, own: string): PrintJob {
   const [clusterJobId, jobId, clusterId, name, status, state, progress, timeElapsed, timeTotal, timeRemaining] = row;
   const [, , , , , , , , , , printerId, printerName, owner, sentFrom, createdAt, changesRequired] = row;
   return {
     clusterJobId,
     jobId,
-    clusterId,
+    clusterId: clusterId === OWN ? own : clusterId,
     name,
     status,
     state,
@@ -89,18 +79,4 @@ function jobOf(row: ReturnType<typeof rowOf>): PrintJob {
     createdAt,
     changesRequired,
   };
-}
-
-type Rows = ReturnType<typeof rowOf>[];
-
-function textOf(status: ClusterStatus): string {
-  const { jobs, history, current, ...rest } = status;
-  const at = current ? jobs.indexOf(current) : -1;
-  return JSON.stringify([rest, jobs.map(rowOf), history.map(rowOf), at]);
-}
-
-function statusOf(text: string): ClusterStatus {
-  const [rest, jobs, history, at] = JSON.parse(text) as [Omit<ClusterStatus, 'jobs'>, Rows, Rows, number];
-  const list = jobs.map(jobOf);
-  return { ...rest, jobs: list, history: history.map(jobOf), current: list[at] ?? null };
 }

@@ -1,17 +1,18 @@
 import { advance, openQuestions } from '../events/advance';
 import type { Checkpoint, Ended } from '../events/checkpoint';
+import type { JobAnswer } from '../events/job-ends';
 import type { Observation } from '../events/observation';
 import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, withIds, type PrintingError } from '../service/errors';
 import type { AccountContext, Subscriber } from './account-context';
-import { PackedStatus } from './packed-status';
+import type { ClusterMemory } from './cluster-memory';
 import { joinTurns, Predictions } from './predictions';
 import { Questions } from './questions';
 import { readStatus } from './read-status';
 import type { Scheduled } from './scheduler';
 import { isServedAt, retryPoll, SHORTEST, turnAfter, turnAfterFirst, turnFrom } from './turns';
 import type { ClusterResult } from './watch-types';
-import type { ClusterMemory, ScopeMemory } from './watch-memory';
+import type { ScopeMemory } from './watch-memory';
 
 /** Where nobody says how often, ms. */
 const USUAL_INTERVAL = 60_000;
@@ -77,7 +78,7 @@ export class Poller implements Scheduled {
     const before = this.#entries.length;
     this.#entries = this.#entries.filter((entry) => entry.subscriber !== subscriber);
     if (this.#entries.length === before) return;
-    if (subscriber.hears && this.#memory?.checkpoint && !this.#entries.some((entry) => entry.subscriber.hears))
+    if (subscriber.hears && this.#memory?.hasCheckpoint && !this.#entries.some((entry) => entry.subscriber.hears))
       this.#memory.late = true;
     this.replan();
     this.#rest();
@@ -256,8 +257,8 @@ export class Poller implements Scheduled {
 
     const { seen, raw } = answer;
     const { status } = seen;
-    (scope.of(clusterId).status ??= new PackedStatus()).set(status);
     if (memory) await this.#take(seen, memory, scope);
+    else scope.of(clusterId).show(status);
     if (raw !== null) {
       (this.#predictions ??= new Predictions()).note(status.jobs, account.clock.monotonic());
       account.observed(clusterId, status);
@@ -268,27 +269,38 @@ export class Poller implements Scheduled {
   /** Events, and then the checkpoint: it stands for what was handed over. */
   async #take(seen: Observation, memory: ClusterMemory, scope: ScopeMemory): Promise<void> {
     const { account, clusterId } = this;
-    const from = () => (this.#hearers().length > 0 ? memory.checkpoint : (this.#unheard ?? memory.checkpoint));
-    const open = openQuestions(from(), seen);
-    const answers =
-      open.length > 0 || this.#questions
-        ? await (this.#questions ??= new Questions()).ask(account, clusterId, open)
-        : new Map<string, never>();
-    account.signal.throwIfAborted();
-    const before = from();
+    const milestones = this.#hearers().map((subscriber) => subscriber.milestones);
+    if (milestones.length > 0 && memory.pass(seen, milestones)) {
+      this.#unheard = this.#questions = null;
+      return;
+    }
+    let before = this.#before(memory);
+    const open = openQuestions(before, seen);
+    let answers = new Map<string, JobAnswer>();
+    if (open.length > 0 || this.#questions) {
+      answers = await (this.#questions ??= new Questions()).ask(account, clusterId, open);
+      account.signal.throwIfAborted();
+      before = this.#before(memory);
+    }
     const { checkpoint, drafts } = advance(before, seen, { answers, late: memory.late && before !== null });
     const hearers = this.#hearers();
     if (hearers.length === 0) {
       this.#unheard = checkpoint;
+      memory.show(seen.status);
       return;
     }
     const delivered = hearers.map((subscriber) => subscriber.deliver(drafts)).some((some) => some);
     this.#unheard = null;
     memory.late = false;
-    memory.checkpoint = checkpoint;
+    memory.take(checkpoint, seen);
     // Few writes: much of this runs on SD cards. What was delivered must be written, or a restart would deliver it again.
     if (delivered || !before || !hasSameJobs(before, checkpoint)) account.checkpoints.write(scope, clusterId, memory);
     else memory.dirty = true;
+  }
+
+  /** Where the next observation goes on from. */
+  #before(memory: ClusterMemory): Checkpoint | null {
+    return this.#hearers().length > 0 ? memory.checkpoint : (this.#unheard ?? memory.checkpoint);
   }
 
   #hearers(): Subscriber[] {
@@ -313,7 +325,7 @@ export class Poller implements Scheduled {
   }
 
   #lastStatus(): ClusterStatus | null {
-    return this.#memory?.status?.read() ?? null;
+    return this.#memory?.status ?? null;
   }
 
   #note(error: PrintingError | null): void {

@@ -1,22 +1,7 @@
-import type { Checkpoint } from '../events/checkpoint';
 import type { ListCheckpoint } from '../events/list-changes';
 import type { Scope } from '../state/scope';
-import type { PackedStatus } from './packed-status';
+import { ClusterMemory } from './cluster-memory';
 import { phaseOf, SHORTEST } from './turns';
-
-/** What is known of a cluster between two polls. */
-export interface ClusterMemory {
-  /** The checkpoint was read from the store. */
-  loaded: boolean;
-  checkpoint: Checkpoint | null;
-  status: PackedStatus | null;
-  /** The cluster goes on under this id. */
-  movedTo: string | null;
-  /** The next observation is the first since nobody watched. */
-  late: boolean;
-  /** The store has less than this. */
-  dirty: boolean;
-}
 
 export interface ListMemory {
   loaded: boolean;
@@ -33,10 +18,7 @@ export class ScopeMemory {
 
   of(clusterId: string): ClusterMemory {
     let memory = this.clusters.get(clusterId);
-    if (!memory) {
-      memory = { loaded: false, checkpoint: null, status: null, movedTo: null, late: false, dirty: false };
-      this.clusters.set(clusterId, memory);
-    }
+    if (!memory) this.clusters.set(clusterId, (memory = new ClusterMemory()));
     return memory;
   }
 }

@@ -13,7 +13,6 @@ import { FirstPolls } from './first-polls';
 import { Follow } from './follow';
 import { Hold } from './hold';
 import { ListPoller } from './list-poller';
-import { PackedStatus } from './packed-status';
 import { Poller } from './poller';
 import { Scheduler } from './scheduler';
 import { intervalOf } from './turns';
@@ -172,7 +171,7 @@ export class Watcher {
     this.#listeners.clear();
     if (this.#scope)
       for (const [clusterId, memory] of this.#scope.clusters)
-        if (memory.dirty && memory.checkpoint) this.#checkpoints.write(this.#scope, clusterId, memory);
+        if (memory.dirty && memory.hasCheckpoint) this.#checkpoints.write(this.#scope, clusterId, memory);
     await this.#checkpoints.close();
   }
 
@@ -215,8 +214,7 @@ export class Watcher {
     this.#pollers.delete(clusterId);
     this.#scheduler.remove(poller);
     const memory = this.#scope?.clusters.get(clusterId);
-    if (memory?.loaded && !memory.status && !memory.checkpoint && !memory.movedTo)
-      this.#memory.forget(clusterId, this.#options.clock.monotonic());
+    if (memory?.loaded && memory.isEmpty) this.#memory.forget(clusterId, this.#options.clock.monotonic());
   }
 
   /** The same machine under a new id: everybody hears of it once, and its checkpoint goes along. */
@@ -227,14 +225,13 @@ export class Watcher {
     await this.#checkpoints.load(scope, cluster.clusterId, to);
     if (from.movedTo !== cluster.clusterId && this.#tellRebound(previous, cluster, from.late)) {
       to.movedTo = null;
-      if (!to.checkpoint && from.checkpoint) {
-        to.checkpoint = from.checkpoint;
-        to.status ??= from.status && PackedStatus.from(from.status.toString());
+      if (!to.hasCheckpoint && from.hasCheckpoint) {
+        to.restore(from.checkpoint, from.status);
         to.late = from.late;
       }
-      from.checkpoint = null;
+      from.restore(null, null);
       from.movedTo = cluster.clusterId;
-      if (to.checkpoint) this.#checkpoints.write(scope, cluster.clusterId, to);
+      if (to.hasCheckpoint) this.#checkpoints.write(scope, cluster.clusterId, to);
       this.#checkpoints.write(scope, previous, from);
       this.#replaceListed(scope, previous, cluster);
     }

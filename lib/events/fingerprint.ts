@@ -1,0 +1,46 @@
+import { hash } from 'node:crypto';
+import type { PrintJob } from '../service/print-job';
+import { advance, openQuestions } from './advance';
+import type { Checkpoint } from './checkpoint';
+import type { Observation } from './observation';
+
+/**
+ * Stands for all of an observation that events are made of, but progress: after one that left nothing open, another with
+ * the same fingerprint brings no event.
+ */
+export function fingerprint({ status, jobs, history, faults, hostPrinterId }: Observation): string {
+  const seen: unknown[] = [status.name, status.hostGuid, status.online, hostPrinterId];
+  for (const { printerId, name, status: is, firmware } of status.printers) {
+    const found = printerId === null ? undefined : faults.get(printerId);
+    seen.push(
+      printerId,
+      name,
+      is,
+      firmware.version,
+      firmware.latest,
+      firmware.updateStatus,
+      found && [...found.keys()],
+    );
+  }
+  seen.push(jobs?.length);
+  // What one lacks is filled in from an earlier one: with less in it, it is another.
+  for (const job of jobs ?? []) seen.push(job.clusterJobId, job.state, job.status, missingFrom(job));
+  seen.push(history?.length);
+  for (const { clusterJobId, state, status: is, timeElapsed, timeTotal } of history ?? [])
+    seen.push(clusterJobId, state, is, timeElapsed, timeTotal);
+  return hash('sha256', JSON.stringify(seen), 'base64');
+}
+
+/** Whether the same observation once more would bring nothing to the checkpoint after it. */
+export function isSettled(after: Checkpoint, seen: Observation): boolean {
+  if (openQuestions(after, seen).length > 0) return false;
+  const { checkpoint, drafts } = advance(after, seen);
+  return drafts.length === 0 && JSON.stringify(checkpoint) === JSON.stringify(after);
+}
+
+/** Which of a job's figures are missing, a bit each. */
+function missingFrom(job: PrintJob): number {
+  let missing = 0;
+  for (const field in job) missing = missing * 2 + (job[field as keyof PrintJob] === null ? 1 : 0);
+  return missing;
+}
