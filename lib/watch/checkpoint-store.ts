@@ -1,11 +1,11 @@
 import { readCheckpoint } from '../events/checkpoint';
 import { readListCheckpoint, type ListCheckpoint } from '../events/list-changes';
+import type { ClusterStatus } from '../service/cluster-status';
 import { record, text } from '../service/wire';
 import type { Key, StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
 import type { ClusterMemory } from './cluster-memory';
-import { readStatusText } from './packed-status';
 import type { ListMemory, ScopeMemory } from './watch-memory';
 
 /** How long a checkpoint that nobody touches is kept, ms. */
@@ -38,8 +38,8 @@ export class CheckpointStore {
     // Somebody else may have been faster, and gone on from there.
     if (memory.loaded as boolean) return;
     memory.loaded = true;
-    const figures = text(record(stored)?.figures);
-    memory.restore(readCheckpoint(stored), figures === null ? null : readStatusText(figures));
+    const figures = record(record(stored)?.figures) as ClusterStatus | null;
+    memory.restore(readCheckpoint(stored), figures);
     memory.movedTo = text(record(stored)?.movedTo);
     memory.late = memory.hasCheckpoint;
   }
@@ -56,7 +56,7 @@ export class CheckpointStore {
   write({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {
     memory.dirty = false;
     this.#want([KIND, ...scope, clusterId], () =>
-      memory.movedTo === null ? { ...memory.checkpoint, figures: memory.statusText } : { movedTo: memory.movedTo },
+      memory.movedTo === null ? { ...memory.checkpoint, figures: memory.status } : { movedTo: memory.movedTo },
     );
   }
 

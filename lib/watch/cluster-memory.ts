@@ -5,14 +5,14 @@ import { milestone } from '../events/milestones';
 import type { Observation } from '../events/observation';
 import type { ClusterStatus } from '../service/cluster-status';
 import type { PrintJob } from '../service/print-job';
-import { packHistory, packRest, statusText, unpackStatus } from './packed-status';
+import { packStatus, unpackStatus } from './packed-status';
 import { PackedTexts } from './packed-texts';
 
-/** The texts, those first that change least. */
-const [CHECKPOINT, HISTORY, REST] = [0, 1, 2];
-
-/** A checkpoint as it is packed: the figures of jobs that the status shows as well are not there twice. */
-type Packed = Omit<Checkpoint, 'jobs'> & { jobs: (Omit<KnownJob, 'job'> & { job: PrintJob | null })[] };
+/** What rarely changes. A job's figures that the status shows as well are not there twice. */
+interface Still {
+  checkpoint: (Omit<Checkpoint, 'jobs'> & { jobs: (Omit<KnownJob, 'job'> & { job: PrintJob | null })[] }) | null;
+  history: PrintJob[];
+}
 
 /**
  * What is known of a cluster between two polls, as text outside of the heap: there are thousands of them (ADR 8). A poll
@@ -48,25 +48,20 @@ export class ClusterMemory {
 
   /** The last known figures. */
   get status(): ClusterStatus | null {
-    return this.#hasStatus ? unpackStatus(this.#texts.get(HISTORY), this.#texts.get(REST)) : null;
-  }
-
-  /** The same as text. */
-  get statusText(): string | null {
-    return this.#hasStatus ? statusText(this.#texts.get(HISTORY), this.#texts.get(REST)) : null;
+    return this.#hasStatus ? unpackStatus(this.#texts.moving, this.#still.history) : null;
   }
 
   get checkpoint(): Checkpoint | null {
-    if (!this.#hasCheckpoint) return null;
-    const packed = JSON.parse(this.#texts.get(CHECKPOINT)) as Packed;
+    const { checkpoint } = this.#still;
+    if (!checkpoint) return null;
     const highest = this.#highest;
-    const queue = highest ? (this.status?.jobs ?? []) : [];
-    const jobs = packed.jobs.map((known): KnownJob => {
+    const queue = highest ? unpackStatus(this.#texts.moving, []).jobs : [];
+    const jobs = checkpoint.jobs.map((known): KnownJob => {
       const at = queue.findIndex(({ clusterJobId }) => clusterJobId === known.id);
       const job = complete(queue[at] ?? null, known.job ?? undefined) as PrintJob;
       return { ...known, progress: Math.max(known.progress, highest?.[at] ?? 0), job };
     });
-    return { ...packed, jobs };
+    return { ...checkpoint, jobs };
   }
 
   /** What the store had, or another memory; figures that are there already are newer. */
@@ -76,8 +71,7 @@ export class ClusterMemory {
 
   /** Figures that the checkpoint does not go along with. */
   show(status: ClusterStatus): void {
-    if (this.#highest) this.#set(this.checkpoint, status);
-    else this.#setStatus(status);
+    this.#set(this.checkpoint, status);
   }
 
   /**
@@ -91,7 +85,7 @@ export class ClusterMemory {
     for (const some of milestones)
       if (reached.some((now, at) => milestone(highest[at] ?? 0, now, some) !== null)) return false;
     this.#highest = reached;
-    this.#texts.set(REST, packRest(seen.status));
+    this.#texts.setMoving(packStatus(seen.status));
     this.dirty = true;
     return true;
   }
@@ -107,21 +101,25 @@ export class ClusterMemory {
     this.#fingerprint = isSettled(checkpoint, seen) ? fingerprint(seen) : null;
   }
 
-  /** Figures of known jobs that `shown` has are not kept twice. */
+  /** `shown`: the jobs of the queue that the checkpoint knows of. */
   #set(checkpoint: Checkpoint | null, status: ClusterStatus | null, shown: readonly PrintJob[] = []): void {
     const texts = new Map(shown.map((job) => [job.clusterJobId, JSON.stringify(job)]));
     const jobs = checkpoint?.jobs.map((known) =>
       texts.get(known.id) === JSON.stringify(known.job) ? { ...known, job: null } : known,
     );
-    this.#texts.set(CHECKPOINT, JSON.stringify({ ...checkpoint, jobs }), '', '');
+    const still: Still = {
+      checkpoint: checkpoint && { ...checkpoint, jobs: jobs ?? [] },
+      history: status?.history ?? [],
+    };
+    this.#texts.set(JSON.stringify(still), status ? packStatus(status) : '');
     this.#hasCheckpoint = checkpoint !== null;
+    this.#hasStatus = status !== null;
     this.#highest = null;
     this.#fingerprint = null;
-    if (status) this.#setStatus(status);
   }
 
-  #setStatus(status: ClusterStatus): void {
-    this.#texts.set(HISTORY, packHistory(status), packRest(status));
-    this.#hasStatus = true;
+  get #still(): Still {
+    const text = this.#texts.still;
+    return text === '' ? { checkpoint: null, history: [] } : (JSON.parse(text) as Still);
   }
 }

@@ -1,6 +1,5 @@
 import { changed } from '../events/changed';
 import type { ClusterStatus } from '../service/cluster-status';
-import { packHistory, packRest, unpackStatus } from './packed-status';
 import { PackedTexts } from './packed-texts';
 
 /** Decides for one watch whether a status is news after what it passed on before (reference 3.1, `send`). */
@@ -10,7 +9,7 @@ export class News {
   /** Takes the status as passed on where it is. */
   isNews(status: ClusterStatus): boolean {
     const before = this.#sent.get(status.clusterId);
-    if (before && !changed(unpackStatus(before.get(0), before.get(1)), status)) return false;
+    if (before && !changed(JSON.parse(before.moving), status)) return false;
     this.sent(status);
     return true;
   }
@@ -18,7 +17,7 @@ export class News {
   /** It was passed on, whether it is news or not. */
   sent(status: ClusterStatus): void {
     const texts = this.#sent.get(status.clusterId) ?? new PackedTexts();
-    texts.set(0, packHistory(status), packRest(status));
+    texts.setMoving(JSON.stringify(status));
     this.#sent.set(status.clusterId, texts);
   }
 }

@@ -1,28 +1,40 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+
 /** For numbers that get longer. */
 const SPARE = 64;
+/** It is a few kilobytes with a good deal of repetition. */
+const DEFLATE = { level: 3, windowBits: 13, memLevel: 5 };
 
-/** A few texts in one piece of memory outside of the heap, those first that change least. */
+/** Two texts in one piece of memory outside of the heap: one that rarely changes, compressed, and one that often does. */
 export class PackedTexts {
   #bytes = Buffer.alloc(0);
-  readonly #ends: number[] = [];
+  #compressed = 0;
+  #length = 0;
 
-  get(index: number): string {
-    return this.#bytes.toString('utf8', this.#ends[index - 1] ?? 0, this.#ends[index]);
+  get still(): string {
+    return this.#compressed === 0 ? '' : inflateRawSync(this.#bytes.subarray(0, this.#compressed)).toString();
   }
 
-  /** Those from `index` on; what stood there is gone. */
-  set(index: number, ...texts: string[]): void {
-    const begin = this.#ends[index - 1] ?? 0;
-    const length = texts.reduce((sum, text) => sum + Buffer.byteLength(text), begin);
-    // In the place of what was there: an answer of a cluster is as long as the one before.
-    if (length > this.#bytes.length || length < this.#bytes.length / 2) {
-      // Not from the pool that buffers share: it would be kept whole.
-      const bytes = Buffer.allocUnsafeSlow(length + SPARE);
-      this.#bytes.copy(bytes, 0, 0, begin);
-      this.#bytes = bytes;
-    }
-    this.#ends.length = index;
-    let at = begin;
-    for (const text of texts) this.#ends.push((at += this.#bytes.write(text, at)));
+  get moving(): string {
+    return this.#bytes.toString('utf8', this.#compressed, this.#length);
+  }
+
+  set(still: string, moving: string): void {
+    this.#write(deflateRawSync(still, DEFLATE), moving);
+  }
+
+  setMoving(text: string): void {
+    this.#write(this.#bytes.subarray(0, this.#compressed), text);
+  }
+
+  /** In the place of what was there: a text is mostly as long as the one before. */
+  #write(compressed: Buffer, moving: string): void {
+    const length = compressed.length + Buffer.byteLength(moving);
+    const before = this.#bytes;
+    // Not from the pool that buffers share: it would be kept whole.
+    if (length > before.length || length < before.length / 2) this.#bytes = Buffer.allocUnsafeSlow(length + SPARE);
+    if (compressed.buffer !== this.#bytes.buffer) compressed.copy(this.#bytes);
+    this.#compressed = compressed.length;
+    this.#length = compressed.length + this.#bytes.write(moving, compressed.length);
   }
 }

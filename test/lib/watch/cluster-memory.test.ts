@@ -85,7 +85,7 @@ describe('watch/cluster-memory', () => {
       }),
       { numRuns: 400 },
     );
-    assert(passed > 400, `${passed} polls were passed over`);
+    assert(passed > 50, `${passed} polls were passed over`);
   });
 
   it('passes over progress until anybody waits for it, and from the highest on', () => {
