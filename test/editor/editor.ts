@@ -33,8 +33,8 @@ export const withAccount = [
   { id: account, type: 'remote-printing-account', service: 'simulator' },
 ];
 
-/** For one step of a person: far longer than it takes, also where both cores are busy with something else. */
-const PATIENCE = 40_000;
+/** For one step of a person: far longer than it takes, also where cores and disk are busy with something else. */
+const PATIENCE = 120_000;
 
 /** Nothing slides or fades: each frame of it is drawn without a graphics card, on the cores that run the tests. */
 const STILL = `addEventListener('DOMContentLoaded', () => {

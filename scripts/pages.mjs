@@ -1,0 +1,52 @@
+// npm run pages: docs/nodes, a page for each node, from the very texts that the editor shows as its help.
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const root = resolve(import.meta.dirname, '..');
+const read = (/** @type {string} */ file) => readFileSync(join(root, file), 'utf8');
+const texts = 'nodes/locales/en-US';
+
+/** @type {Record<string, string>} in the palette's order */
+const registered = JSON.parse(read('package.json'))['node-red'].nodes;
+
+/** Help as it reads outside the editor's styles. @param {string} html */
+const body = (html) =>
+  html
+    .replace(/^<script[^>]*>\n|<\/script>\s*$/g, '')
+    .replace(/^ {2}/gm, '')
+    .replace(/<h3>(.*?)<\/h3>/g, '## $1\n')
+    .replace(/<h4>(.*?)<\/h4>/g, '### $1\n')
+    .replaceAll('<dl class="message-properties">', '<dl>')
+    .replaceAll('<ol class="node-ports">', '<ol>')
+    .replace(/<dt class="optional">([\s\S]*?)<\/dt>/g, '<dt>$1, optional</dt>')
+    .replace(/<dt>([^<]+?)(\s*<|, optional<)/g, '<dt><b>$1</b>$2')
+    .replace(/<span class="property-type">(.*?)<\/span>/g, '<i>$1</i>');
+
+/** The first sentence of a help. @param {string} html */
+const gist = (html) =>
+  (/<p>\s*([\s\S]*?[.:])(\s|<\/p>)/.exec(html)?.[1] ?? '')
+    .replace(/<[^>]+>/g, '')
+    .replace(/\s+/g, ' ')
+    .replace(/:$/, '.');
+
+/** Every page by its path. @returns {Map<string, string>} */
+export function pages() {
+  const nodes = Object.keys(registered).map((type) => {
+    const help = read(`${texts}/${type}.html`);
+    const { paletteLabel } = JSON.parse(read(`${texts}/${type}.json`));
+    return { type, help, name: String(paletteLabel) };
+  });
+  const index = nodes.map(({ type, name, help }) => `| [${name}](${type}.md) | ${gist(help)} |`);
+  const made = nodes.map(({ type, name, help }) => {
+    const head = `# ${name}\n\nType \`${type}\`. The same text is the node's help in the editor; [all nodes](README.md).\n\n`;
+    return /** @type {const} */ ([`docs/nodes/${type}.md`, head + body(help)]);
+  });
+  const readme = `# The nodes\n\nMade from the editor's help by \`npm run pages\`. Every name at a glance: [reference](../reference.md).\n\n| node | does |\n|---|---|\n${index.join('\n')}\n`;
+  return new Map([...made, ['docs/nodes/README.md', readme]]);
+}
+
+if (process.argv[1] === import.meta.filename) {
+  mkdirSync(join(root, 'docs/nodes'), { recursive: true });
+  for (const [path, text] of pages()) writeFileSync(join(root, path), text);
+  console.log(`${readdirSync(join(root, 'docs/nodes')).length} pages in docs/nodes`);
+}

@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pages } from '../../scripts/pages.mjs';
+import { root, textOf } from '../helpers/sources';
+
+describe('docs/nodes', () => {
+  for (const [path, text] of pages())
+    it(`${path} is what \`npm run pages\` makes of the help`, () => assert.equal(textOf(path), text));
+
+  it('has a page for nothing else', () => {
+    const files = readdirSync(join(root, 'docs/nodes')).map((file) => `docs/nodes/${file}`);
+    assert.deepEqual(files.sort(), [...pages().keys()].sort());
+  });
+});
