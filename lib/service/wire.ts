@@ -11,10 +11,14 @@ export function list(value: unknown): unknown[] {
   return record(value) ? [value] : [];
 }
 
-export const records = (value: unknown): Json[] =>
-  list(value)
-    .map(record)
-    .filter((entry) => entry !== null);
+export function records(value: unknown): Json[] {
+  const found: Json[] = [];
+  for (const entry of list(value)) {
+    const one = record(entry);
+    if (one) found.push(one);
+  }
+  return found;
+}
 
 /** A non-blank string, else null. */
 export const text = (value: unknown): string | null =>

@@ -9,7 +9,7 @@ export class News {
   /** Takes the status as passed on where it is. */
   isNews(status: ClusterStatus): boolean {
     const before = this.#sent.get(status.clusterId);
-    if (before && !changed(JSON.parse(before.moving), status)) return false;
+    if (before && !changed(JSON.parse(before.still), status)) return false;
     this.sent(status);
     return true;
   }
@@ -17,7 +17,7 @@ export class News {
   /** It was passed on, whether it is news or not. */
   sent(status: ClusterStatus): void {
     const texts = this.#sent.get(status.clusterId) ?? new PackedTexts();
-    texts.setMoving(JSON.stringify(status));
+    texts.set(JSON.stringify(status), '');
     this.#sent.set(status.clusterId, texts);
   }
 }

@@ -22,16 +22,17 @@ interface Prediction {
   end: number;
   /** Its whole time, ms. */
   total: number;
+  /** How far it moved between two polls, ms. */
+  moved: number;
 }
 
 /** When the prints of one cluster should end, how sure that is, and when to poll for it beyond the regular turns. */
 export class Predictions {
   /** Earliest first. */
   #open: Prediction[] = [];
-  readonly #spent = new Map<string, number>();
+  /** Polls made for a print beyond the regular ones; most clusters need none most of the time. */
+  #spent: Map<string, number> | null = null;
   #doubt = DOUBT;
-  /** How far the prediction of a print moved between two polls, ms. */
-  readonly #moved = new Map<string, number>();
   #lastSeen = -Infinity;
 
   /** Takes what a poll brought at `now` (monotonic, ms). */
@@ -40,7 +41,7 @@ export class Predictions {
     this.#open = jobs.flatMap((job) => predict(job, now)).sort((one, other) => one.end - other.end);
     for (const prediction of before) {
       const still = this.#open.find(({ jobId }) => jobId === prediction.jobId);
-      if (still) this.#noteMove(still.jobId, Math.abs(still.end - prediction.end));
+      if (still) still.moved = Math.max(Math.abs(still.end - prediction.end), prediction.moved / 2);
       else if (!jobs.some(({ clusterJobId }) => clusterJobId === prediction.jobId)) this.#noteEnd(prediction, now);
     }
     this.#lastSeen = now;
@@ -57,17 +58,18 @@ export class Predictions {
   spend(now: number): void {
     // It was made for the end that is nearest.
     const [nearest] = this.#open
-      .filter(({ jobId }) => (this.#spent.get(jobId) ?? 0) < MOST_EXTRA)
+      .filter(({ jobId }) => this.#spentOn(jobId) < MOST_EXTRA)
       .sort((one, other) => Math.abs(one.end - now) - Math.abs(other.end - now));
     if (!nearest) return;
-    this.#spent.set(nearest.jobId, (this.#spent.get(nearest.jobId) ?? 0) + 1);
-    if (this.#spent.size > REMEMBERED) this.#spent.delete([...this.#spent.keys()][0] ?? '');
+    const spent = (this.#spent ??= new Map());
+    spent.set(nearest.jobId, this.#spentOn(nearest.jobId) + 1);
+    if (spent.size > REMEMBERED) spent.delete([...spent.keys()][0] ?? '');
   }
 
-  #nextFor({ jobId, end, total }: Prediction, soonest: number): number {
-    if ((this.#spent.get(jobId) ?? 0) >= MOST_EXTRA) return Infinity;
+  #nextFor({ jobId, end, total, moved }: Prediction, soonest: number): number {
+    if (this.#spentOn(jobId) >= MOST_EXTRA) return Infinity;
     const shows = end + MARGIN;
-    const doubt = Math.max(this.#doubt * total, this.#moved.get(jobId) ?? 0);
+    const doubt = Math.max(this.#doubt * total, moved);
     // Those before the end stand so far from it that they don't keep it waiting.
     const before = Math.min(MOST_BEFORE, Math.floor((doubt + MARGIN) / SHORTEST));
     for (let steps = before; steps > 0; steps--) {
@@ -77,15 +79,13 @@ export class Predictions {
     return Math.max(shows, soonest);
   }
 
-  #noteMove(jobId: string, by: number): void {
-    const moved = Math.max(by, (this.#moved.get(jobId) ?? 0) / 2);
-    this.#moved.set(jobId, moved);
+  #spentOn(jobId: string): number {
+    return this.#spent?.get(jobId) ?? 0;
   }
 
   /** The print ended between the last poll and this one. */
   #noteEnd({ jobId, end, total }: Prediction, now: number): void {
-    this.#moved.delete(jobId);
-    this.#spent.delete(jobId);
+    this.#spent?.delete(jobId);
     const error = Math.max(0, this.#lastSeen - end, end - now);
     // Far from its end a print is stopped by somebody, which says nothing about predictions.
     if (total <= 0 || error > MOST_DOUBT * total) return;
@@ -110,5 +110,5 @@ function predict(job: PrintJob, now: number): Prediction[] {
   const left = timeRemaining !== null && timeRemaining > 0 ? timeRemaining : byTimes;
   if (left === null) return [];
   const total = timeTotal ?? (timeElapsed ?? 0) + left;
-  return [{ jobId: clusterJobId, end: now + Math.max(0, left) * 1000, total: total * 1000 }];
+  return [{ jobId: clusterJobId, end: now + Math.max(0, left) * 1000, total: total * 1000, moved: 0 }];
 }
