@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { PrintingError } from '../../../lib/service/errors';
 import { sleep } from '../../../lib/time/clock';
 import { answer, at, job, minute } from '../events/observations';
-import { broken, ScriptedAccount, type Witness } from './scripted-account';
+import { broken, notFound, ScriptedAccount, type Witness } from './scripted-account';
+
+interface Span {
+  from: number;
+  length: number;
+}
 
 /** One life of an account, in seconds. */
 interface Life {
@@ -11,26 +17,44 @@ interface Life {
   /** Who watches: all, the first few by themselves, or both. */
   watchers: ('all' | 'singles')[];
   latency: number;
+  /** Every so many answers take so long instead, s. */
+  slow: { every: number; latency: number } | null;
   deploys: number[];
+  /** Nothing but what was stored outlives these. */
+  restarts: number[];
   asked: number[];
   /** From when on, and for how long, the service answers with 500. */
-  outage: { from: number; length: number } | null;
+  outage: Span | null;
+  /** From when on, and for how long, the first cluster alone fails: with 500, with 404, or with a 429 to all who ask then. */
+  fault: (Span & { how: 'broken' | 'missing' | 'limited' }) | null;
+  /** When one more cluster comes, s. */
+  joins: number | null;
   /** Prints of this length follow each other on each cluster; 0: none. */
   print: number;
 }
+
+const span = { from: fc.integer({ min: 1, max: 300 }), length: fc.integer({ min: 10, max: 120 }) };
 
 const life: fc.Arbitrary<Life> = fc.record({
   clusters: fc.integer({ min: 1, max: 30 }),
   interval: fc.constantFrom(10, 15, 20, 60, 90),
   watchers: fc.constantFrom(['all'], ['singles'], ['all', 'singles']),
   latency: fc.constantFrom(0, 0.15, 1),
+  slow: fc.option(fc.record({ every: fc.integer({ min: 2, max: 9 }), latency: fc.constantFrom(0.5, 2, 3) })),
   deploys: fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 4 }),
+  restarts: fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 2 }),
   asked: fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 3 }),
-  outage: fc.option(fc.record({ from: fc.integer({ min: 1, max: 300 }), length: fc.integer({ min: 10, max: 120 }) })),
+  outage: fc.option(fc.record(span)),
+  fault: fc.option(fc.record({ ...span, how: fc.constantFrom('broken', 'missing', 'limited') })),
+  joins: fc.option(fc.integer({ min: 1, max: 300 })),
   print: fc.constantFrom(0, 0, 45, 130, 200),
 });
 
 const LENGTH = 600;
+/** What a 429 asks for, s. */
+const LIMITED = 20;
+const NEWCOMER = 'new';
+const limited = (retryAfter: number) => new PrintingError('RATE_LIMITED', 'Too many.', { statusCode: 429, retryAfter });
 const DONE = minute(60 * 24 * 365);
 
 /** Plays a life; when each poll of each cluster began and ended (s), and the ids of ends as they were told. */
@@ -41,7 +65,7 @@ async function play(wanted: Life) {
   const polls = new Map<string, { begun: number; ended: number }[]>();
   const delivered: string[] = [];
   const names = Array.from({ length: wanted.clusters }, (_, index) => `C${index}`);
-  for (const name of names)
+  const appear = (name: string) =>
     service.cluster(name, () => {
       if (wanted.print === 0) return answer();
       const [count, into] = [Math.floor(seconds() / wanted.print), seconds() % wanted.print];
@@ -51,15 +75,21 @@ async function play(wanted: Life) {
       );
       return answer({ print_jobs: [at(`${name}-${count}`, 'printing', 0, times)], recently_completed: before });
     });
+  names.forEach(appear);
+  let answers = 0;
+  const within = (when: Span | null) => when !== null && seconds() >= when.from && seconds() < when.from + when.length;
   const call = service.call.bind(service);
   service.call = async (endpoint, options) => {
     const poll = { begun: seconds(), ended: Infinity };
     const clusterId = options.ids?.cluster_id;
     if (endpoint === 'clusterStatus' && clusterId) polls.set(clusterId, [...(polls.get(clusterId) ?? []), poll]);
     try {
-      if (wanted.latency > 0) await sleep(clock, wanted.latency * 1000, options.deadline.signal);
-      const { outage } = wanted;
-      if (outage && seconds() >= outage.from && seconds() < outage.from + outage.length) throw broken();
+      const { slow, fault } = wanted;
+      const latency = slow && ++answers % slow.every === 0 ? slow.latency : wanted.latency;
+      if (latency > 0) await sleep(clock, latency * 1000, options.deadline.signal);
+      if (within(wanted.outage)) throw broken();
+      if (within(fault) && fault?.how === 'limited') throw limited(LIMITED * 1000);
+      if (within(fault) && clusterId === 'C0') throw fault?.how === 'missing' ? notFound() : broken();
       return await call(endpoint, options);
     } finally {
       poll.ended = seconds();
@@ -82,32 +112,37 @@ async function play(wanted: Life) {
     );
   };
   start();
+  const again = async (how: () => unknown) => {
+    witnesses.forEach((witness) => witness.close());
+    await account.watcher.close();
+    how();
+    start();
+  };
   const steps = [
-    ...wanted.deploys.map((time) => ({ time, deploy: true })),
-    ...wanted.asked.map((time) => ({ time, deploy: false })),
+    ...wanted.deploys.map((time) => ({ time, act: () => again(() => account.deploy()) })),
+    ...wanted.restarts.map((time) => ({ time, act: () => again(() => account.start()) })),
+    ...wanted.asked.map((time) => ({ time, act: () => void witnesses[0]?.poll() })),
+    ...(wanted.joins === null ? [] : [{ time: wanted.joins, act: () => appear(NEWCOMER) }]),
   ].sort((one, other) => one.time - other.time);
-  for (const { time, deploy } of steps) {
+  for (const { time, act } of steps) {
     await clock.advance(Math.max(0, time * 1000 - clock.monotonic()));
-    if (deploy) {
-      witnesses.forEach((witness) => witness.close());
-      await account.watcher.close();
-      account.deploy();
-      start();
-    } else {
-      void witnesses[0]?.poll();
-    }
+    await act();
   }
   await clock.advance(LENGTH * 1000 - clock.monotonic());
   await account.watcher.close();
   return { polls, delivered, names };
 }
 
-/** Where the service answered and nothing was deployed within the last interval or so. */
-function isQuiet({ outage, interval }: Life, from: number, to: number): boolean {
-  if (!outage) return true;
+/** Where the service answered this cluster, and nothing was restarted in between. */
+function isQuiet({ outage, fault, interval, restarts }: Life, name: string, from: number, to: number): boolean {
+  if (restarts.some((time) => time >= from && time <= to)) return false;
+  const own = fault && (name === 'C0' || fault.how === 'limited') ? fault : null;
   // A backoff that began in the outage may last twice as long.
-  return to < outage.from || from > outage.from + 4 * outage.length + 4 * interval;
+  return [outage, own].every((span) => !span || to < span.from || from > span.from + 4 * span.length + 4 * interval);
 }
+
+/** The longest that an answer takes, s. */
+const slowest = ({ latency, slow }: Life): number => Math.max(latency, slow?.latency ?? 0);
 
 describe('any account, watched for ten minutes', function () {
   const check = (property: (life: Life, played: Awaited<ReturnType<typeof play>>) => void) =>
@@ -118,25 +153,35 @@ describe('any account, watched for ten minutes', function () {
 
   it('polls each cluster within 1.1 intervals, never twice at a time, never closer than 10 s but when asked', async () => {
     await check((wanted, { polls, names }) => {
-      const watched = wanted.watchers.includes('all') ? names : names.slice(0, 5);
-      for (const name of watched) {
+      const most = 1.1 * wanted.interval + 3 * slowest(wanted);
+      const isWhole = wanted.watchers.includes('all');
+      for (const name of isWhole ? names : names.slice(0, 5)) {
         const all = polls.get(name) ?? [];
         assert(all.length > 0, `${name} is never polled`);
-        // While the list can't be read nobody knows of it.
-        const begun = wanted.outage ? 0 : (all[0]?.begun ?? 0);
-        assert(begun <= 1.1 * wanted.interval + 2 * wanted.latency, `${name} begins late`);
+        for (const start of [0, ...wanted.restarts]) {
+          const first = all.find(({ begun }) => begun >= start)?.begun ?? Infinity;
+          // While the list can't be read nobody knows of it.
+          assert(first <= start + most || !isQuiet(wanted, name, start + 1e-6, start + most), `${name} begins late`);
+        }
         all.slice(1).forEach(({ begun }, index) => {
           const before = all[index];
           assert(before);
           assert(begun >= before.ended, `${name} overlaps at ${begun}`);
           const gap = begun - before.begun;
-          const asked = wanted.asked.some((time) => Math.abs(begun - time) < 5 + 2 * wanted.latency);
-          assert(asked || gap >= 10 - 1e-6, `${name}: ${before.begun} and ${begun} are too close`);
           // What is asked for waits for its turn among the others, and the list is read before.
-          const most = 1.1 * wanted.interval + 3 * wanted.latency;
-          assert(gap <= most || !isQuiet(wanted, before.begun, begun), `${name}: ${gap} s at ${begun}`);
+          const asked = wanted.asked.some((time) => Math.abs(begun - time) < 5 + 3 * slowest(wanted));
+          const restarted = wanted.restarts.some((time) => time >= before.begun && time <= begun);
+          assert(asked || restarted || gap >= 10 - 1e-6, `${name}: ${before.begun} and ${begun} are too close`);
+          assert(gap <= most || !isQuiet(wanted, name, before.begun, begun), `${name}: ${gap} s at ${begun}`);
         });
       }
+      // The list is read as often as the interval bears, at least once in two minutes.
+      const known = wanted.joins !== null && isWhole && !wanted.outage && wanted.fault?.how !== 'limited';
+      const seen = (polls.get(NEWCOMER)?.[0]?.begun ?? Infinity) - (wanted.joins ?? 0);
+      assert(
+        !known || seen <= Math.max(60, wanted.interval) + wanted.interval + most,
+        `the new one begins after ${seen} s`,
+      );
     });
   });
 
@@ -144,7 +189,13 @@ describe('any account, watched for ten minutes', function () {
     await check((wanted, { polls, names }) => {
       const watched = wanted.watchers.includes('all') ? names : names.slice(0, 5);
       const prints = wanted.print === 0 ? 0 : Math.ceil(LENGTH / wanted.print);
-      const most = (LENGTH / wanted.interval) * 1.1 + 2 + 6 * prints + wanted.asked.length + wanted.deploys.length;
+      const most =
+        (LENGTH / wanted.interval) * 1.1 +
+        2 +
+        6 * prints +
+        wanted.asked.length +
+        wanted.deploys.length +
+        2 * wanted.restarts.length;
       for (const name of watched) assert((polls.get(name) ?? []).length <= most, name);
     });
   });
@@ -152,7 +203,7 @@ describe('any account, watched for ten minutes', function () {
   it('tells every end that was seen to each watch once, and loses none', async () => {
     await check((wanted, { delivered, names }) => {
       assert.equal(new Set(delivered).size, delivered.length, 'delivered twice');
-      if (wanted.print === 0 || wanted.outage) return;
+      if (wanted.print === 0 || wanted.outage || wanted.fault) return;
       // All but those before the first poll and after the last.
       const first = Math.ceil((1.2 * wanted.interval + 3) / wanted.print);
       const last = Math.floor((LENGTH - 1.3 * wanted.interval - 3) / wanted.print);
