@@ -1,6 +1,7 @@
 /** What the service says of a cluster, as its interface and public answers have it; the same for all contenders. */
 
-const PRINT = 2 * 3600;
+/** How long each print takes, seconds. */
+export const PRINT = 2 * 3600;
 const pad = (/** @type {number} */ n, /** @type {number} */ length) => n.toString(16).padStart(length, '0');
 export const clusterIdOf = (/** @type {number} */ n) => `cluster-${pad(n, 8)}-4444-8888-${pad(n * 7919, 12)}`;
 const printerIdOf = (/** @type {number} */ n) => `${pad(n, 8)}-1111-4222-8333-${pad(n * 104729, 12)}`;

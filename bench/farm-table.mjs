@@ -1,3 +1,4 @@
+import { PRINT } from './farm-answers.mjs';
 import { grid } from './table.mjs';
 
 /**
@@ -7,8 +8,14 @@ import { grid } from './table.mjs';
  * @typedef {{ farm: import('./farm-contenders.mjs').Farm, rows: Row[] }} Run
  */
 
-/** What watching is held to. `cpu` to bare undici; `even`: the same ratio of most clusters to that of fewest. */
-const TARGET = { polls: 0.99, gap: 1.1, cpu: 1.4, even: 1.15, memory: 150, p99: 20 };
+/**
+ * What watching is held to. `spread`: the busiest second to the mean; `cpu` to bare undici; `even`: the same ratio of most
+ * clusters to that of fewest; `writes` for each print that ended.
+ */
+const TARGET = { polls: 0.99, gap: 1.1, spread: 2, cpu: 1.4, even: 1.15, memory: 150, p99: 20, writes: 2 };
+/** Ends do not come evenly, and the list of clusters has a file as well. */
+const SPREAD_OF_ENDS = 4;
+const ACCOUNT_WRITES = 5;
 const BARE = 'bare undici';
 /** What is held to the targets. */
 const OURS = ['status node', 'node each'];
@@ -70,15 +77,21 @@ export function judgeFarm(runs, idle) {
         text: `${name}, ${run.farm.clusters} clusters at ${run.farm.latency} ms (${run.farm.long ? 18 : 2} kB): ${text}`,
       });
       if ('failed' in result) return [told(false, result.failed)];
-      const { made, wanted, gap, delays } = result;
+      const { made, wanted, gap, delays, busiest, writes } = result;
+      const ends = (wanted * run.farm.interval) / PRINT;
       const [ratio, memory] = [ratioOf(run, idle, name), memoryOf(row, idle)];
       return [
         told(made >= TARGET.polls * wanted, `polls made: ${made} of ${wanted.toFixed(0)}`),
+        told(busiest <= TARGET.spread, `busiest second at most ${TARGET.spread} x the mean: ${busiest.toFixed(2)}`),
         told(gap <= TARGET.gap, `gaps of at most ${TARGET.gap} intervals: ${gap.toFixed(2)}`),
         ...(Number.isNaN(ratio)
           ? []
           : [told(ratio <= TARGET.cpu, `CPU at most ${TARGET.cpu} x bare undici: ${ratio.toFixed(2)}`)]),
         told(delays.p99 <= TARGET.p99, `loop delay p99 at most ${TARGET.p99} ms: ${delays.p99.toFixed(1)}`),
+        told(
+          writes <= TARGET.writes * ends + SPREAD_OF_ENDS * Math.sqrt(ends) + ACCOUNT_WRITES,
+          `writes for ends and starts of prints alone: ${writes} for ${ends.toFixed(0)} prints`,
+        ),
         ...(name === OURS[0]
           ? [told(memory <= TARGET.memory, `at most ${TARGET.memory} MiB over an idle Node-RED: ${memory.toFixed(0)}`)]
           : []),

@@ -8,7 +8,7 @@ import { inRoom } from './room.mjs';
 
 const HELP = `Usage: npm run bench -- farm [options]
 
-  --clusters N     how many, such as 100,1000 (default: the usual settings, about ten minutes)
+  --clusters N     how many, such as 100,1000 (default: the usual settings, about twenty minutes)
   --latency MS     of the service's answers, such as 0,150 (default 150)
   --kb 18          size of an answer: 18 or 2, or both as 18,2
   --seconds S      measured (default 20), for the pack lengthened to whole intervals: 10 s, 60 s from 10,000 clusters on
@@ -18,7 +18,7 @@ const HELP = `Usage: npm run bench -- farm [options]
 /** @typedef {Pick<import('./farm-contenders.mjs').Farm, 'clusters' | 'latency' | 'long'>} Kind */
 /** @type {Kind[]} */
 const USUAL = [
-  { clusters: 100, latency: 0, long: true },
+  { clusters: 100, latency: 150, long: true },
   { clusters: 1000, latency: 0, long: false },
   { clusters: 1000, latency: 150, long: true },
   { clusters: 10_000, latency: 150, long: true },
@@ -81,7 +81,7 @@ async function run({ kinds, seconds, only, folder, ends, signal }) {
   if (load > 1) console.log(`The machine is busy (load ${load.toFixed(1)}): the ratios will swing.`);
   const service = await startFarmService(ends);
   const setting = { folder, ends, service };
-  const idle = await idleCosts(setting, 10);
+  const idle = await idleCosts(setting, 30);
   signal.throwIfAborted();
 
   /** @type {import('./farm-table.mjs').Run[]} */
@@ -108,13 +108,20 @@ async function run({ kinds, seconds, only, folder, ends, signal }) {
   return verdicts.every(({ met }) => met) ? 0 : 1;
 }
 
+/** So many polls are made before any is measured: until then code is compiled while it is used. */
+const POLLS_BEFORE = 1000;
+/** Fewer in the window say little of what one costs. */
+const POLLS_MEASURED = 600;
+
 /**
- * Who remembers what it saw is measured when it has seen all, for whole intervals; others cost the same from their first
- * seconds on.
+ * Who remembers what it saw is measured when it has seen all, for whole intervals; others cost the same as soon as they
+ * are warm.
  * @param {import('./farm-contenders.mjs').Farm} farm @param {number | null} seconds @param {boolean} remembers
  */
-function timesOf({ interval }, seconds, remembers) {
-  const window = seconds ?? 20;
-  if (!remembers) return { warmUp: 12, window };
-  return { warmUp: interval * 1.1 + 4, window: Math.ceil(window / interval) * interval };
+function timesOf({ clusters, interval }, seconds, remembers) {
+  const each = interval / clusters;
+  const window = Math.max(seconds ?? 20, Math.ceil(POLLS_MEASURED * each));
+  const warm = Math.max(12, POLLS_BEFORE * each);
+  if (!remembers) return { warmUp: warm, window };
+  return { warmUp: Math.max(warm, interval * 1.5 + 4), window: Math.ceil(window / interval) * interval };
 }
