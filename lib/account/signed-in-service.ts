@@ -82,11 +82,15 @@ export class SignedInService implements Service, Sender {
     if (answer.status < 500) this.#credentials.taken(bearer);
     if (answer.status >= 200 && answer.status <= 299) return answer;
     this.#failures++;
+    if (answer.status === 404 && isPage(answer.text)) throw notTheService(this.#hostOf(to), 404);
     throw refusalError(answer.status, answer.body, options.what, answer.retryAfter);
   }
 
+  readonly #hostOf = ({ host }: Pick<Target, 'host'>) =>
+    host === 'auth' ? this.#settings.authUrl : this.#settings.apiUrl;
+
   async #send(to: Target, { body, deadline, underWay }: SendOptions, bearer: string): Promise<Received> {
-    const host = to.host === 'auth' ? this.#settings.authUrl : this.#settings.apiUrl;
+    const host = this.#hostOf(to);
     if (!host)
       throw new PrintingError('NOT_CONFIGURED', 'The account has no account host: open the account and fill it in.');
     deadline.throwIfOver();
@@ -144,6 +148,19 @@ function dataOf(body: unknown): unknown {
   const envelope = record(body);
   return envelope && 'data' in envelope ? envelope.data : body;
 }
+
+const isPage = (text: string): boolean => /^\s*<(!doctype html|html)/i.test(text);
+
+/** Some other web server has answered. */
+const notTheService = (host: string, statusCode: number): PrintingError =>
+  new PrintingError(
+    'NOT_FOUND',
+    `${host} does not answer as the service does: check the hosts and paths of the account.`,
+    {
+      statusCode,
+      outcome: 'refused',
+    },
+  );
 
 function parse(text: string): unknown {
   try {

@@ -1,7 +1,7 @@
 import type { Deadline } from '../time/deadline';
 import type { Service } from '../account/service';
 import { atLimit, dispatchAction, followAction, type Action, type ActionRequest } from '../action/action';
-import { asPrintingError, PrintingError, withIds, type Ids } from '../service/errors';
+import { asPrintingError, PrintingError, printerOffline, withIds, type Ids } from '../service/errors';
 import { isKnownStatus, readPrintJob, type PrintJob } from '../service/print-job';
 import { flag, record, type Json } from '../service/wire';
 import { ruleOf, type JobRule } from './job-rules';
@@ -92,8 +92,7 @@ export class JobControl {
     const { data } = await this.#service.call('printJob', call);
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null) ?? {};
     const job = readPrintJob(wire, cluster_id);
-    if (flag(wire.is_online) === false)
-      throw new PrintingError('NOT_ACCEPTED', 'The printer is offline: switch it on, or try again when it is online.');
+    if (flag(wire.is_online) === false) throw printerOffline();
     const { status } = job;
     if (status === null || !isKnownStatus(status) || from.includes(status)) return job;
     const needs = from.join(', ').replace(/, ([^,]*)$/, ' or $1');

@@ -71,7 +71,7 @@ export class Http {
       const answer = await orAborted(request(streaming, options), attempt);
       return { status: answer.statusCode, headers: flatten(answer.headers), body: answer.body };
     } catch (error) {
-      throw networkError(error, attempt.begun ? 'unknown' : 'not-sent', signal);
+      throw networkError(error, attempt.begun ? 'unknown' : 'not-sent', signal, wanted.url);
     }
   }
 
@@ -83,7 +83,7 @@ export class Http {
       if (deadline?.aborted) throw deadline.reason;
       return await whole.request(this.#open().dispatcher, optionsOf(wanted));
     } catch (error) {
-      throw networkError(error, whole.begun ? 'unknown' : 'not-sent', deadline);
+      throw networkError(error, whole.begun ? 'unknown' : 'not-sent', deadline, wanted.url);
     }
   }
 

@@ -1,23 +1,28 @@
 import { PrintingError, withOutcome, type RequestOutcome } from '../service/errors';
 
 /**
- * A failed exchange as NETWORK; an abort's own reason passes through. Addresses stay out of the text: they may be signed.
+ * A failed exchange as NETWORK; an abort's own reason passes through. Of the address the host alone is named: the rest
+ * may be signed.
  * `outcome`: what is known of the request by then.
  */
 export function networkError(
   thrown: unknown,
   outcome: RequestOutcome,
   ended?: Pick<AbortSignal, 'aborted' | 'reason'>,
+  url = '',
 ): PrintingError {
   if (ended?.aborted && ended.reason instanceof PrintingError) return withOutcome(ended.reason, outcome);
   if (thrown instanceof PrintingError) return thrown;
   const code = codeOf(thrown);
-  return new PrintingError(
-    'NETWORK',
-    `The connection to the service failed (${code}): check the network and try again.`,
-    { cause: new Error(code), outcome },
-  );
+  return new PrintingError('NETWORK', sentence(code, hostIn(url)), { cause: new Error(code), outcome });
 }
+
+const sentence = (code: string, host: string): string =>
+  code === 'ENOTFOUND'
+    ? `There is no host ${host} (${code}): check how it is written in the account, and the network.`
+    : `The connection to ${host} failed (${code}): check the network and try again.`;
+
+const hostIn = (url: string): string => (URL.canParse(url) ? new URL(url).host : 'the service');
 
 /** The short code of a network failure, such as `ECONNRESET`; one of several tried addresses stands for all. */
 export function codeOf(thrown: unknown): string {

@@ -1,6 +1,6 @@
 import type { Service } from '../account/service';
 import { readClusterStatus, statusRecord } from '../service/cluster-status';
-import { PrintingError } from '../service/errors';
+import { PrintingError, printerOffline } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import type { ClusterList } from '../watch/cluster-list';
 
@@ -50,6 +50,5 @@ function orNotFound(error: unknown): PrintingError {
 }
 
 function checkOnline(online: boolean | null | undefined): void {
-  if (online === false)
-    throw new PrintingError('NOT_ACCEPTED', 'The printer is offline: switch it on, or try again when it is online.');
+  if (online === false) throw printerOffline();
 }

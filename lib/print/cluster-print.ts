@@ -1,5 +1,5 @@
 import type { Service } from '../account/service';
-import { asPrintingError, PrintingError, withIds } from '../service/errors';
+import { asPrintingError, printerOffline, withIds } from '../service/errors';
 import { statusRecord } from '../service/cluster-status';
 import { flag, record } from '../service/wire';
 import type { Followed } from '../watch/watcher';
@@ -60,11 +60,10 @@ export class ClusterPrint {
   }
 
   /** Whether the cluster can be printed on as far as reading tells; before a long upload, or instead of a print. */
-  async #check({ dryRun, deadline }: PrintRequest, clusterId: string): Promise<void> {
+  async #check({ deadline }: PrintRequest, clusterId: string): Promise<void> {
     const ids = { cluster_id: clusterId };
     const { data } = await this.#deps.service.call('clusterStatus', { ids, what: 'the printer', deadline });
-    if (dryRun && flag(statusRecord(data)?.is_online) === false)
-      throw new PrintingError('NOT_ACCEPTED', 'The printer is offline: switch it on or choose another.');
+    if (flag(statusRecord(data)?.is_online) === false) throw printerOffline();
   }
 
   async #dispatch(request: PrintRequest, clusterId: string, uploaded: Uploaded, ledger: Ledger): Promise<PrintResult> {

@@ -41,6 +41,9 @@ export interface Ids {
   reportId?: string | undefined;
 }
 
+/** What at the printer stands in the way, where that is known. */
+export type Obstacle = 'offline' | 'queue-full';
+
 export interface ErrorDetails {
   cause?: unknown;
   /** HTTP status, where the service answered. */
@@ -50,6 +53,7 @@ export interface ErrorDetails {
   outcome?: RequestOutcome | undefined;
   /** Milliseconds that the service asked to wait (Retry-After). */
   retryAfter?: number | undefined;
+  obstacle?: Obstacle | undefined;
   ids?: Ids | undefined;
 }
 
@@ -61,6 +65,7 @@ export class PrintingError extends Error {
   readonly serviceCode: string | undefined;
   readonly outcome: RequestOutcome | undefined;
   readonly retryAfter: number | undefined;
+  readonly obstacle: Obstacle | undefined;
   readonly ids: Ids;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -70,19 +75,21 @@ export class PrintingError extends Error {
     this.serviceCode = details.serviceCode;
     this.outcome = details.outcome;
     this.retryAfter = details.retryAfter;
+    this.obstacle = details.obstacle;
     this.ids = details.ids ?? {};
   }
 }
 
 /** The same failure with other details, or said otherwise. */
 export const revised = (error: PrintingError, details: ErrorDetails & { message?: string }): PrintingError => {
-  const { code, statusCode, serviceCode, outcome, retryAfter, ids, cause } = error;
+  const { code, statusCode, serviceCode, outcome, retryAfter, obstacle, ids, cause } = error;
   const { message = error.message, ...changed } = details;
   const copy = new PrintingError(code, message, {
     statusCode,
     serviceCode,
     outcome,
     retryAfter,
+    obstacle,
     ids,
     cause,
     ...changed,
@@ -91,6 +98,13 @@ export const revised = (error: PrintingError, details: ErrorDetails & { message?
   if (error.stack !== undefined && message === error.message) copy.stack = error.stack;
   return copy;
 };
+
+/** Before anything was sent. */
+export const printerOffline = (ids?: Ids): PrintingError =>
+  new PrintingError('NOT_ACCEPTED', 'The printer is offline: switch it on, or try again when it is online.', {
+    obstacle: 'offline',
+    ids,
+  });
 
 /** The same failure, with ids that are known where it is caught; its own ids win. */
 export const withIds = (error: PrintingError, ids: Ids): PrintingError =>

@@ -1,4 +1,4 @@
-import { PrintingError, type ErrorCode } from './errors';
+import { PrintingError, printerOffline, type ErrorCode, type Obstacle } from './errors';
 import { record, records, text } from './wire';
 
 /** What a failed answer says, read from the `errors` array (wire facts 1.1) or the token endpoint's own shape (3). */
@@ -25,15 +25,27 @@ export const withoutAddresses = (words: string): string => words.replace(/\b[a-z
 /** The error of an answer that is not 2xx (reference 4). `what` names the thing asked for, such as `the printer`. */
 export function refusalError(status: number, body: unknown, what: string, retryAfter?: number): PrintingError {
   const { serviceCode, says } = readRefusal(body);
-  const [code, sentence] = explain(status, what);
+  const obstacle = status === 409 ? OBSTACLES.get(serviceCode) : undefined;
+  const [code, sentence] = obstacle ? (['NOT_ACCEPTED', obstacle.sentence] as const) : explain(status, what);
   const own = [serviceCode, says?.replace(/\.+$/, '')].filter(Boolean).join(': ');
   return new PrintingError(code, own ? `${sentence.replace(/\.$/, '')} (${own}).` : sentence, {
     statusCode: status,
     serviceCode,
     retryAfter,
+    obstacle: obstacle?.kind,
     outcome: status >= 500 ? 'unknown' : 'refused',
   });
 }
+
+/** Of the service's codes (wire facts 1.1). */
+const OBSTACLES = new Map<string | undefined, { kind?: Obstacle; sentence: string }>([
+  ['printerInactive', { kind: 'offline', sentence: printerOffline().message }],
+  [
+    'printerQueueFull',
+    { kind: 'queue-full', sentence: 'The queue of the printer is full: try again when a job has ended.' },
+  ],
+  ['printerNotAcceptingJobs', { sentence: 'The printer takes no jobs now: try again when it is free.' }],
+]);
 
 function explain(status: number, what: string): [ErrorCode, string] {
   switch (status) {

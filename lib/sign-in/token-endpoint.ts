@@ -1,5 +1,5 @@
 import type { Http } from '../http/http';
-import { PrintingError } from '../service/errors';
+import { PrintingError, revised } from '../service/errors';
 import { isLoopback } from '../rules/loopback';
 import { readRetryAfter, refusalError } from '../service/refusals';
 import { number, record, text, type Json } from '../service/wire';
@@ -76,7 +76,7 @@ export class TokenEndpoint {
     const parsed = parse(answer.text);
     const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
     if (answer.status < 200 || answer.status > 299)
-      throw refusalError(answer.status, parsed, 'the sign-in', retryAfter);
+      throw refused(refusalError(answer.status, parsed, 'the sign-in', retryAfter));
     if (!parsed) throw unexpected();
     return Response.json(tolerated(parsed), { status: 200 });
   }
@@ -108,6 +108,12 @@ export class TokenEndpoint {
     };
   }
 }
+
+/** What the standard calls `invalid_client` is what people typed. */
+const refused = (error: PrintingError): PrintingError =>
+  error.serviceCode === 'invalid_client'
+    ? revised(error, { message: 'Client ID or secret is wrong (invalid_client): correct them in the account.' })
+    : error;
 
 /** 10 minutes, as documented (wire facts 3), for an answer that does not say. */
 const DEFAULT_LIFETIME = 600_000;

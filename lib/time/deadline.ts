@@ -10,6 +10,8 @@ interface DeadlineOptions {
   parent?: AbortSignal | Deadline | undefined;
   /** What a user can do when the time is over, as the second half of a sentence. */
   cure?: string;
+  /** What is missing at the limit, as the first half of that sentence. */
+  what?: string;
   /** The reason at the limit, where it is not TIMEOUT. */
   reason?: () => PrintingError;
 }
@@ -33,7 +35,7 @@ export class Deadline {
   #ended: { reason: unknown } | undefined;
   #controller: AbortController | undefined;
 
-  constructor(clock: Clock, { ms = Infinity, parent, cure, reason }: DeadlineOptions = {}) {
+  constructor(clock: Clock, { ms = Infinity, parent, cure, what, reason }: DeadlineOptions = {}) {
     const above = parent instanceof Deadline ? parent : undefined;
     this.clock = clock;
     this.until = Math.min(above?.until ?? Infinity, clock.monotonic() + ms);
@@ -41,7 +43,7 @@ export class Deadline {
       this.#same = above;
       return;
     }
-    if (Number.isFinite(ms)) this.#cancel = clock.after(ms, () => this.#over(reason?.() ?? timeout(ms, cure)));
+    if (Number.isFinite(ms)) this.#cancel = clock.after(ms, () => this.#over(reason?.() ?? timeout(ms, what, cure)));
     if (!parent) return;
     const follow = () => this.#over(parent.reason);
     if (parent.aborted) follow();
@@ -148,8 +150,8 @@ export const closed = (): PrintingError =>
 
 const nothing = (): void => undefined;
 
-const timeout = (ms: number, cure = "try again or raise the node's timeout"): PrintingError =>
-  new PrintingError('TIMEOUT', `No result within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
+const timeout = (ms: number, what = 'No result', cure = "try again or raise the node's timeout"): PrintingError =>
+  new PrintingError('TIMEOUT', `${what} within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
 
 const notSent = (reason: unknown): Error =>
   reason instanceof PrintingError ? withOutcome(reason, 'not-sent') : (reason as Error);

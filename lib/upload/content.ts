@@ -1,4 +1,5 @@
 import { open, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
@@ -42,7 +43,9 @@ export function bytesContent(bytes: Buffer, name: string): Content {
 }
 
 /** The file stays open until `close`: what is read is what was found first, even if another takes its name. */
-export async function fileContent(path: string): Promise<Content> {
+export async function fileContent(named: string): Promise<Content> {
+  // As messages say it: what a relative path is relative to is what people don't know.
+  const path = resolve(named);
   const unreadable = (cause: unknown): never => {
     throw notReadable(path, cause);
   };

@@ -46,11 +46,12 @@ export class StatusLine {
 export const IDLE: StatusText = { fill: 'grey', shape: 'ring', key: 'idle' };
 
 /** Red ring with the failure in a few words. */
-export const failureText = ({ code }: PrintingError): StatusText => ({
-  fill: 'red',
-  shape: 'ring',
-  key: `error.${code}`,
-});
+export function failureText({ code, obstacle }: PrintingError): StatusText {
+  const failed = { fill: 'red', shape: 'ring' } as const;
+  if (obstacle === 'offline') return { ...failed, key: 'printerOffline' };
+  if (obstacle === 'queue-full') return { ...failed, key: 'queueFull' };
+  return { ...failed, key: `error.${code}` };
+}
 
 /** What a node shows while its account can't be used; null while it can. */
 export function signInText(state: SignInState): StatusText | null {

@@ -24,6 +24,8 @@ export interface WorkOptions {
   account: string | undefined;
   /** Of a message, in seconds. */
   timeout: number;
+  /** What a message waits for, where that is worth a word when it does not come: `No answer from the printer`. */
+  awaited?: string;
   /** The node reads `msg.payload`: a stream there is looked after from the message's arrival, and ended with it. */
   takesPayload?: boolean;
   /** The account is there, before any message. */
@@ -37,7 +39,7 @@ export interface WorkOptions {
 export function workNode(
   RED: NodeAPI,
   node: Node,
-  { account: accountId, timeout, takesPayload = false, onReady }: WorkOptions,
+  { account: accountId, timeout, awaited, takesPayload = false, onReady }: WorkOptions,
   work: (msg: NodeMessage, send: Send, context: WorkContext) => Promise<void>,
 ): void {
   const status = new StatusLine(RED, node);
@@ -45,6 +47,7 @@ export function workNode(
   const { signal } = closing;
   // Every message under way listens to it.
   setMaxListeners(0, signal);
+  const limit = { ms: timeout * 1000, parent: signal, ...(awaited !== undefined && { what: awaited }) };
   let running = 0;
   let stopListening: (() => void) | undefined;
 
@@ -70,7 +73,7 @@ export function workNode(
       running++;
       const release = takesPayload && msg.payload instanceof Readable ? holdStream(msg.payload, signal) : undefined;
       try {
-        await underDeadline(runtimeOf(RED).clock, { ms: timeout * 1000, parent: signal }, async (deadline) => {
+        await underDeadline(runtimeOf(RED).clock, limit, async (deadline) => {
           const client = await deadline.wait(clientOf(RED, accountId));
           await work(msg, send, { client, deadline, signal, show });
         });

@@ -30,7 +30,8 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
   const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
-  workNode(RED, this, { account: definition.account, timeout }, async (msg, send, { client, deadline, show }) => {
+  const options = { account: definition.account, timeout, awaited: 'No answer from the printer' };
+  workNode(RED, this, options, async (msg, send, { client, deadline, show }) => {
     const action = byMessage ? await readText(RED, this, BLANK, msg, 'action') : chosen;
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
     const clusterJobId = await readText(RED, this, job, msg, 'clusterJobId');

@@ -27,7 +27,8 @@ export function WebcamSnapshotNode(this: Node, RED: NodeAPI, definition: Definit
   const printer = { value: definition.printer, type: definition.printerType };
 
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
-  workNode(RED, this, { account: definition.account, timeout }, async (msg, send, { client, deadline, show }) => {
+  const options = { account: definition.account, timeout, awaited: 'No answer from the printer' };
+  workNode(RED, this, options, async (msg, send, { client, deadline, show }) => {
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
     if (clusterId === undefined)
       throw new PrintingError('INVALID_INPUT', 'Choose a printer in the node or set msg.clusterId.');

@@ -25,6 +25,15 @@ describe('http/network-error', () => {
     assert.doesNotMatch(`${error.stack} ${String(error.cause)}`, /secret/);
   });
 
+  it('names the host that was not reached, and nothing else of its address', () => {
+    const url = 'https://user:word@store.example:8443/path?signature=secret';
+    for (const code of ['ECONNREFUSED', 'ENOTFOUND']) {
+      const { message } = networkError(coded(code), 'not-sent', undefined, url);
+      assert.match(message, new RegExp(`store\\.example:8443.* \\(${code}\\): check`));
+      assert.doesNotMatch(message, /secret|word|path/);
+    }
+  });
+
   it('lets our own errors and reasons pass', () => {
     const own = new PrintingError('FILE_CHANGED', 'The file changed.');
     assert.equal(networkError(own, 'unknown'), own);

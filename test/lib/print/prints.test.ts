@@ -80,6 +80,15 @@ describe('print/prints', function () {
     simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: 'always', status: 503 });
   }
 
+  it('says that the printer is offline before it uploads anything', async () => {
+    simulator.world.setOnline(1, false);
+    const { error } = await run({ clusterIds: [simulator.world.cluster(1).clusterId], printKey: 'k' });
+    assert.deepEqual([error?.code, error?.obstacle], ['NOT_ACCEPTED', 'offline']);
+    assert.deepEqual([simulator.requests.count('registerUpload'), prints()], [0, 0]);
+    simulator.world.setOnline(1, true);
+    assert.equal(first(await run({ printKey: 'k' })).duplicate, false);
+  });
+
   it('settles a key by any later poll that sees the print, and then reads no more', async () => {
     loseSight('after');
     assert.equal((await run({ printKey: 'k' })).error?.code, 'PRINT_OUTCOME_UNKNOWN');

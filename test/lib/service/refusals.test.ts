@@ -32,6 +32,19 @@ describe('service/refusals', () => {
     }
   });
 
+  it('say what at the printer stands in the way', () => {
+    for (const [code, obstacle, words] of [
+      ['printerInactive', 'offline', /^The printer is offline: switch it on/],
+      ['printerQueueFull', 'queue-full', /^The queue of the printer is full: /],
+      ['printerNotAcceptingJobs', undefined, /^The printer takes no jobs now: /],
+      ['constructor', undefined, /^The service did not accept the print now: /],
+    ] as const) {
+      const error = refusalError(409, body(code), 'the print');
+      assert.deepEqual([error.code, error.obstacle], ['NOT_ACCEPTED', obstacle]);
+      assert.match(error.message, words);
+    }
+  });
+
   it('are read from any body', () => {
     assert.deepEqual(readRefusal(body('a')), { serviceCode: 'a', says: 'A title.' });
     assert.deepEqual(readRefusal({ errors: { code: 'single' } }), { serviceCode: 'single', says: undefined });
