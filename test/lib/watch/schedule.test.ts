@@ -118,7 +118,7 @@ async function play(wanted: Life) {
     how();
     start();
   };
-  const steps = [
+  const steps: { time: number; act: () => unknown }[] = [
     ...wanted.deploys.map((time) => ({ time, act: () => again(() => account.deploy()) })),
     ...wanted.restarts.map((time) => ({ time, act: () => again(() => account.start()) })),
     ...wanted.asked.map((time) => ({ time, act: () => void witnesses[0]?.poll() })),
