@@ -53,7 +53,7 @@ describe('nodes/job-control', () => {
     assert.equal(codeOf(error), code, message);
     assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
     assert.equal(sent.length, 0);
-    assert.match(String(flow.statuses('control').at(-1)?.text), new RegExp(code));
+    assert.match(String(flow.statuses('control').at(-1)?.text), new RegExp(`${code}|printerOffline`));
     return error;
   }
   const clusterId = () => simulator.world.cluster(1).clusterId;
