@@ -77,7 +77,7 @@ async function endChild(child) {
  */
 function demo({ authUrl, apiUrl, clientId, clientSecret }) {
   /** @type {{ id: string, type: string, name?: string }[]} */
-  const example = JSON.parse(readFileSync(join(root, 'examples/01-print-a-file.json'), 'utf8'));
+  const example = JSON.parse(readFileSync(join(root, 'examples/12-print-a-file.json'), 'utf8'));
   const flows = example.map((node) => {
     if (node.type === 'remote-printing-account')
       return { ...node, name: 'simulator', service: 'remote', authUrl, apiUrl };

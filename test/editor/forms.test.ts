@@ -198,7 +198,7 @@ for (const runtime of editors) {
 
     it('an example that is imported second finds the account of the first, which leads to the simulator', async () => {
       const { page } = editor;
-      const [first, second] = ['01-print-a-file', '06-printing-queries'].map(example);
+      const [first, second] = ['12-print-a-file', '15-printing-queries'].map(example);
       const accounts = `(() => {
         const found = [];
         RED.nodes.eachConfig((node) => { if (node.type === 'remote-printing-account') found.push(node.id); });

@@ -387,7 +387,7 @@ describe('nodes/library-file', () => {
   });
 
   it('uploads, downloads and deletes in its example', async () => {
-    const path = join(__dirname, '../../examples/05-library-files.json');
+    const path = join(__dirname, '../../examples/14-library-files.json');
     const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
     const account = example.find(({ type }) => type === 'remote-printing-account')!;
     const nodes = example.filter(({ type }) => type === 'remote-printing-library-file');

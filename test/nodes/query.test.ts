@@ -358,7 +358,7 @@ describe('nodes/query', () => {
   });
 
   it('answers in its example', async () => {
-    const path = join(__dirname, '../../examples/06-printing-queries.json');
+    const path = join(__dirname, '../../examples/15-printing-queries.json');
     const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
     const account = example.find(({ type }) => type === 'remote-printing-account')!;
     const queries = example.filter(({ type }) => type === 'remote-printing-query');

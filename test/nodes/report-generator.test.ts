@@ -459,21 +459,4 @@ describe('nodes/report-generator', () => {
       assert.ok(errors.all.length <= 1);
     });
   });
-
-  it('reports on last week in its example', async () => {
-    const path = join(__dirname, '../../examples/04-weekly-report.json');
-    const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
-    const account = example.find(({ type }) => type === 'remote-printing-account')!;
-    const report = example.find(({ type }) => type === 'remote-printing-report-generator')!;
-    const inbox = helperNode((report.wires as string[][])[0]?.[0] ?? '');
-    await flow.deploy([{ ...report, z: 'tab' }, inbox], { account, credentials: {} });
-    const mail = flow.listen(inbox.id);
-    flow.send(report.id, {});
-    const message = await mail.at(0);
-    assert.equal(message.simulated, true);
-    const [head, ...lines] = String(message.payload).trimEnd().split('\n');
-    assert.equal(head, (message.columns as string[]).join(','));
-    assert.equal(new Date(message.from as string).getDay(), 1);
-    assert.equal(message.rowCount, lines.length);
-  });
 });

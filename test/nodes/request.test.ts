@@ -240,7 +240,7 @@ describe('nodes/request', () => {
   });
 
   it('answers in its example', async () => {
-    const path = join(__dirname, '../../examples/07-any-request.json');
+    const path = join(__dirname, '../../examples/16-any-request.json');
     const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
     const account = example.find(({ type }) => type === 'remote-printing-account')!;
     const requests = example.filter(({ type }) => type === 'remote-printing-request');

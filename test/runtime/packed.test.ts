@@ -75,7 +75,7 @@ describe('the packed pack', function () {
     before(() => Promise.all([...nodeReds.values()].map(pressTheButton)));
 
     async function pressTheButton(nodeRed: RealNodeRed): Promise<void> {
-      const example = `library/examples/flows/${tarball.manifest.name}/01-print-a-file`;
+      const example = `library/examples/flows/${tarball.manifest.name}/12-print-a-file`;
       const flows = await get<FlowNode[]>(nodeRed, example);
       await nodeRed.deploy(flows.map((node) => (node.type === 'debug' ? { ...node, console: true } : node)));
       await logged(nodeRed, /\[debug:printer status\]/);
