@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { build } from './build.mjs';
-import { ensureChromium } from './chromium.mjs';
+import { ensureChromium } from './debian.mjs';
 import { ensureInstalled } from './install.mjs';
 import { LAYERS, mocha, runtimesOf } from './layers.mjs';
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { ensureChromium } from './chromium.mjs';
+import { ensureChromium } from './debian.mjs';
 import { ensureInstalled } from './install.mjs';
 import { LAYERS, mocha, parts, runtimesOf } from './layers.mjs';
 import { Steps } from './steps.mjs';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core';
 
-import { ensureChromium } from '../../scripts/chromium.mjs';
+import { ensureChromium } from '../../scripts/debian.mjs';
 import { saveCoverage, startCoverage } from './coverage';
 import {
   runtimes,

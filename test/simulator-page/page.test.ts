@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
-import { ensureChromium } from '../../scripts/chromium.mjs';
+import { ensureChromium } from '../../scripts/debian.mjs';
 import { startSimulator, type Simulator } from '../../simulator';
 
 describe('simulator: the page of the control host', function () {

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** @param {string} name @returns {string | undefined} */
+function onPath(name) {
+  // Servers lie where only root looks.
+  return [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
+    .map((folder) => join(folder, name))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+/**
+ * Path of a program that tests need: one on the PATH, or the one that Debian's package manager then brings.
+ * @param {string} name of the Debian package
+ * @param {string[]} programs the names that it may have
+ * @param {string} advice what else a person can do
+ */
+function ensure(name, programs, advice) {
+  const find = () => programs.map(onPath).find(Boolean);
+  const there = find();
+  if (there) return there;
+  if (!onPath('apt-get')) throw new Error(`the tests need ${name}: ${advice}`);
+  const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
+  for (const command of ['update', `install -y --no-install-recommends ${name}`]) {
+    const [program = '', ...args] = [...sudo, 'apt-get', '-q', ...command.split(' ')];
+    const { status } = spawnSync(program, args, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    });
+    if (status !== 0) throw new Error(`apt-get ${command} failed: ${advice}`);
+  }
+  const installed = find();
+  if (!installed) throw new Error(`apt-get installed a ${name} that is not on the PATH`);
+  return installed;
+}
+
+/** Path of a Chromium: CHROMIUM_PATH, one on the PATH, or Debian's. */
+export const ensureChromium = () =>
+  process.env['CHROMIUM_PATH'] ??
+  ensure('chromium', ['chromium', 'chromium-browser', 'google-chrome'], 'install one or set CHROMIUM_PATH');
+
+/** Path of the MQTT broker. */
+export const ensureMosquitto = () => ensure('mosquitto', ['mosquitto'], 'install it by hand');

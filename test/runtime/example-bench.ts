@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { PrintJob } from '../../simulator';
+import { root } from '../../scripts/node-red.mjs';
+import { freshUserDir, startRealNodeRed, type RealNodeRed, type Runtime } from '../helpers/real-node-red';
+import { lean } from './lean';
+
+export interface ExampleNode {
+  id: string;
+  type: string;
+  name?: string;
+  wires?: string[][];
+  env?: { name: string; value: unknown; type: string }[];
+  [property: string]: unknown;
+}
+
+/** What arrived at an address that an example was given. */
+export interface Call {
+  path: string;
+  method: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+interface Cluster {
+  clusterId: string;
+  friendlyName: string;
+  queue: PrintJob[];
+  history: PrintJob[];
+}
+
+const CORE = [
+  ...['20-inject.js', '21-debug.js', '10-function.js', '10-switch.js', '15-change.js', '25-catch.js', '90-comment.js'],
+  ...['21-httpin.js', '21-httprequest.js', '10-file.js', '90-exec.js', '10-mqtt.js', '80-template.js'],
+];
+const PATIENCE = 120_000;
+/** A connection for each request: one that was left idle may be closed at the moment that it is used. */
+const headers = { connection: 'close' };
+
+/** A real Node-RED that runs one example after the other, as imported but for its settings, in one simulated world. */
+export class ExampleBench {
+  /** What came to `address`, since the last import. */
+  readonly calls: Call[] = [];
+  /** What `address` answers. */
+  answer: unknown = {};
+  #nodes: ExampleNode[] = [];
+  #since = 0;
+  #control = '';
+
+  private constructor(
+    readonly runtime: Runtime,
+    readonly userDir: string,
+    private nodeRed: RealNodeRed,
+    private readonly server: Server,
+  ) {}
+
+  static async start(runtime: Runtime): Promise<ExampleBench> {
+    const userDir = await freshUserDir();
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const bench = new ExampleBench(runtime, userDir, await ExampleBench.#nodeRed(runtime, userDir), server);
+    server.on('request', (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const { url: path = '', method = '', headers } = request;
+        bench.calls.push({ path, method, headers, body: Buffer.concat(chunks) });
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(bench.answer));
+      });
+    });
+    return bench;
+  }
+
+  static #nodeRed({ node, nodeRed }: Runtime, userDir: string): Promise<RealNodeRed> {
+    // A mail server of tests has a certificate of its own making.
+    const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    return startRealNodeRed({ node, nodeRed, userDir, env, settings: lean(...CORE), flows: [] });
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    this.server.close();
+    await this.nodeRed.kill();
+  }
+
+  /** Somewhere that an example can send to. */
+  get address(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  /** Imports and deploys an example, with these settings of its tab. */
+  async import(file: string, env: Record<string, unknown> = {}, change = (node: ExampleNode) => node): Promise<void> {
+    const example = JSON.parse(readFileSync(join(root, 'examples', `${file}.json`), 'utf8')) as ExampleNode[];
+    const watches = example.filter(({ type }) => type === 'remote-printing-cluster-status');
+    const [{ id: z }] = example.filter(({ type }) => type === 'tab') as [ExampleNode];
+    this.#nodes = example.map((given) => {
+      const node = change(given);
+      if (node.type === 'debug') return { ...node, console: true };
+      // What the example hears is written down beside.
+      if (watches.includes(given)) return { ...node, wires: [node.wires![0]!, [...node.wires![1]!, 'heard']] };
+      if (node.type !== 'tab') return node;
+      const secrets = Object.fromEntries(
+        (node.env ?? [])
+          .filter(({ type, name }) => type === 'cred' && name in env)
+          .map(({ name }) => [name, env[name]]),
+      );
+      const set = (node.env ?? []).map((entry) =>
+        entry.name in env && entry.type !== 'cred' ? { ...entry, value: String(env[entry.name]) } : entry,
+      );
+      return { ...node, env: set, credentials: secrets };
+    });
+    const ask = { id: 'ask', type: 'inject', z, x: 1, y: 1, props: [], wires: [watches.map(({ id }) => id)] };
+    const heard = {
+      ...{ id: 'heard', type: 'debug', name: 'heard', z, x: 1, y: 1, active: true, console: true, wires: [] },
+      ...{ complete: 'topic & " " & payload.job.name & " late " & payload.late', targetType: 'jsonata' },
+    };
+    this.calls.length = 0;
+    this.#since = this.nodeRed.log.length;
+    await this.nodeRed.deploy([...this.#nodes, ask, heard]);
+    await this.#findWorld();
+  }
+
+  async restart(): Promise<void> {
+    await this.nodeRed.stop();
+    this.#since = 0;
+    const { node, nodeRed } = this.runtime;
+    this.nodeRed = await startRealNodeRed({ node, nodeRed, userDir: this.userDir, settings: lean(...CORE) });
+    await this.#findWorld();
+  }
+
+  async #findWorld(): Promise<void> {
+    const { id } = this.#nodes.find(({ type }) => type === 'remote-printing-account')!;
+    // A deploy is answered before its flows run.
+    const limit = Date.now() + PATIENCE;
+    for (this.#control = ''; this.#control === ''; await pause(20)) {
+      const response = await this.nodeRed.fetch(`remote-printing/accounts/${id}`, { headers });
+      const { simulatorUrl } = (await response.json()) as { simulatorUrl?: string };
+      if (response.ok && simulatorUrl) this.#control = simulatorUrl;
+      assert.ok(Date.now() < limit, this.#tail());
+    }
+  }
+
+  page = (path: string): Promise<Response> => this.nodeRed.fetch(path, { headers });
+
+  /** Presses the button of an inject node. */
+  async press(name: string): Promise<void> {
+    const node = this.#nodes.find((other) => other.type === 'inject' && other.name === name);
+    assert.ok(node, `no button ${name}`);
+    await this.#inject(node.id);
+  }
+
+  async #inject(id: string): Promise<void> {
+    const response = await this.nodeRed.fetch(`inject/${id}`, { method: 'POST', headers });
+    assert.equal(response.status, 200);
+  }
+
+  /** Something happens in the simulated world. */
+  async world(action: string, body: object = {}): Promise<void> {
+    const response = await fetch(`${this.#control}/world/${action}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    assert.equal(response.status, 200, `${action}: ${await response.text()}`);
+  }
+
+  pass = (seconds: number): Promise<void> => this.world('advance', { seconds });
+
+  async clusters(): Promise<Cluster[]> {
+    return ((await (await fetch(`${this.#control}/state`, { headers })).json()) as { clusters: Cluster[] }).clusters;
+  }
+
+  /** The prints of this name, ended ones too. */
+  async prints(name: string): Promise<(PrintJob & { clusterId: string })[]> {
+    const clusters = await this.clusters();
+    return clusters.flatMap(({ clusterId, queue, history }) =>
+      [...queue, ...history].filter((job) => job.name === name).map((job) => ({ ...job, clusterId })),
+    );
+  }
+
+  /** What the debug nodes of this name showed, as one text. */
+  shown(name: string): string {
+    const lines: string[] = [];
+    let within = false;
+    for (const line of this.nodeRed.log.slice(this.#since)) {
+      const [, of, text] = /\[\w+\] \[([^\]]+)\] ?(.*)$/.exec(line) ?? [];
+      if (of !== undefined) within = of === `debug:${name}`;
+      if (within) lines.push(text ?? line);
+    }
+    return lines.join('\n');
+  }
+
+  /** Waits, and polls the printers meanwhile. */
+  async until(holds: () => boolean | Promise<boolean>): Promise<void> {
+    const limit = Date.now() + PATIENCE;
+    for (let turn = 0; !(await holds()); turn += 1) {
+      if (Date.now() > limit) assert.fail(`waited in vain; the log:\n${this.#tail()}`);
+      if (turn % 10 === 0) await this.#inject('ask');
+      await pause(50);
+    }
+  }
+
+  untilShown = (name: string, pattern: RegExp): Promise<void> => this.until(() => pattern.test(this.shown(name)));
+  untilHeard = (pattern: RegExp): Promise<void> => this.untilShown('heard', pattern);
+
+  /** Whatever the example will do about what there is now, it has done. */
+  settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 3; turn += 1) {
+      await this.#inject('ask');
+      await pause(300);
+    }
+  };
+
+  #tail = (): string => this.nodeRed.log.slice(-30).join('\n');
+}

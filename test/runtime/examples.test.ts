@@ -1,0 +1,364 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { MqttClient } from 'mqtt';
+
+import { ensureMosquitto } from '../../scripts/debian.mjs';
+import { runtimes } from '../helpers/real-node-red';
+import { ExampleBench } from './example-bench';
+import { MailServer } from './mail-server';
+
+/** The MQTT library of Node-RED's own nodes. */
+const mqtt = createRequire(require.resolve('@node-red/nodes/package.json'))('mqtt') as typeof import('mqtt');
+
+const GCODE = ';held\n;FLAVOR:Griffin\n;TIME:600\nG28\nG1 X20 Y20 E1\nM104 S0\n';
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
+/** Virtual seconds from the start of a print to its first layer, and from its end to the cleared plate. */
+const HEATING = 100;
+const CLEARING = 400;
+
+/** Each example on each Node-RED, side by side; all in one simulated world for each. */
+describe('the examples', () => {
+  const wanted = runtimes.filter(({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name));
+  const benches = new Map<string, ExampleBench>();
+  before(async () => {
+    const start = async (runtime: (typeof wanted)[number]) =>
+      void benches.set(runtime.name, await ExampleBench.start(runtime));
+    await Promise.all(wanted.map(start));
+  });
+  after(() => Promise.all([...benches.values()].map((bench) => bench.close())));
+
+  function example(title: string, exercise: (bench: ExampleBench) => Promise<void>): void {
+    describe(title, () => {
+      const runs = new Map<string, Promise<void>>();
+      before(() => {
+        for (const [name, bench] of benches) {
+          const run = exercise(bench);
+          // It is awaited by its own test.
+          run.catch(() => undefined);
+          runs.set(name, run);
+        }
+      });
+      for (const { name } of wanted) it(name, () => runs.get(name));
+    });
+  }
+
+  example('print ended: a picture goes to a chat', async (bench) => {
+    await bench.import('01-print-ended-picture-to-a-chat', { CHAT_WEBHOOK: `${bench.address}/chat` });
+    await printAndWatch(bench, 'print something small');
+    await bench.pass(1200 + CLEARING);
+    await bench.until(() => bench.calls.length === 1);
+    const [{ path, method, headers, body }] = bench.calls as [ExampleBench['calls'][0]];
+    assert.deepEqual([path, method], ['/chat', 'POST']);
+    assert.match(String(headers['content-type']), /^multipart\/form-data/);
+    assert.match(body.toString('latin1'), /name="content"\s+square\.gcode has finished on \w+ printer after 20 min\./);
+    assert.ok(body.includes(PNG), 'no picture');
+    const page = await (await bench.page('print-chat')).text();
+    assert.match(page, /square\.gcode has finished on .*<img alt="" src="data:image\/png;base64,/);
+
+    // Where the camera fails, the message comes without its picture.
+    for (const cluster of [1, 2, 3]) await bench.world('actions', { cluster, outcome: 'failed' });
+    await printAndWatch(bench, 'print something small');
+    const [running] = (await bench.prints('square.gcode')).filter(({ status }) => status === 'printing');
+    await bench.world('fail', { cluster: running!.clusterId });
+    await bench.until(() => bench.calls.length === 2);
+    assert.match(bench.calls[1]!.body.toString('latin1'), /square\.gcode has failed on/);
+    assert.ok(!bench.calls[1]!.body.includes(PNG));
+    for (const cluster of [1, 2, 3]) await bench.world('actions', { cluster });
+  });
+
+  example('power off: when done and cooled, and never at a restart', async (bench) => {
+    const clusters = await bench.import('02-power-off-when-cooled').then(() => bench.clusters());
+    const plugs = Object.fromEntries(clusters.map(({ friendlyName }) => [friendlyName, `${bench.address}/off`]));
+    await bench.import('02-power-off-when-cooled', { PLUGS: JSON.stringify(plugs) });
+    await printAndWatch(bench, 'print something small');
+    assert.equal(bench.calls.length, 0, 'hot and printing');
+    await bench.pass(600 + CLEARING + 3600);
+    await bench.untilHeard(/job\.finished square\.gcode late false/);
+    await bench.until(() => bench.calls.length === 1);
+    assert.deepEqual([bench.calls[0]!.path, bench.calls[0]!.method], ['/off', 'GET']);
+    await bench.settle();
+    assert.equal(bench.calls.length, 1, 'once');
+
+    // The next one ends while Node-RED is off.
+    await printAndWatch(bench, 'print something small');
+    await bench.pass(500);
+    await bench.restart();
+    await bench.pass(600 + CLEARING + 3600);
+    await bench.untilHeard(/job\.finished square\.gcode late/);
+    await bench.settle();
+    assert.equal(bench.calls.length, 1, 'not after a restart');
+  });
+
+  example('milestones: one notice each', async (bench) => {
+    await bench.import('03-milestone-notices', { NOTICE_WEBHOOK: `${bench.address}/notice` });
+    await printAndWatch(bench, 'print for an hour (a minute here)');
+    for (const milestone of [25, 50, 75]) {
+      await bench.pass(900);
+      await bench.until(() => texts(bench).some((text) => text.includes(`: ${milestone} %, `)));
+    }
+    await bench.pass(3600);
+    await bench.untilHeard(/job\.finished square/);
+    await bench.settle();
+    assert.equal(bench.calls.length, 3);
+    assert.match(texts(bench)[0]!, /^square\.gcode on \w+ printer: 25 %, 0:\d\d h left, done at \d\d:\d\d$/);
+  });
+
+  example('drop folder: each file prints once, or after an OK', async (bench) => {
+    const FOLDER = join(bench.userDir, 'drop');
+    const look = () => bench.press('look every 10 s');
+    await bench.import('04-drop-folder', { FOLDER });
+    await bench.press('put a file there');
+    await bench.until(async () => (await look(), (await bench.prints('dropped square.gcode')).length > 0));
+    await bench.untilShown('printed', /duplicate: false/);
+    await bench.import('04-drop-folder', { FOLDER });
+    for (let turn = 0; turn < 3; turn += 1) await look().then(bench.settle);
+    assert.equal((await bench.prints('dropped square.gcode')).length, 1);
+
+    // It broke off before the result was there.
+    const [note] = await readdir(join(FOLDER, '.printed'));
+    const noted = await readFile(join(FOLDER, '.printed', note!), 'utf8');
+    await writeFile(join(FOLDER, '.printed', note!), noted.replace(',"done":true', ''));
+    await bench.restart();
+    await bench.until(async () => (await look(), /duplicate: true/.test(bench.shown('printed'))));
+    assert.equal((await bench.prints('dropped square.gcode')).length, 1);
+
+    await bench.import('04-drop-folder', { FOLDER, HOLD: true });
+    await writeFile(join(FOLDER, 'held.gcode'), GCODE);
+    await bench.until(async () => (await look(), /held\.gcode/.test(bench.shown('waiting for an OK'))));
+    await bench.settle();
+    assert.deepEqual(await bench.prints('held.gcode'), []);
+    await bench.press('OK: print what waits');
+    await bench.until(async () => (await bench.prints('held.gcode')).length === 1);
+    await bench.pass(600 + HEATING + CLEARING);
+  });
+
+  example('first idle printer: the next job only when the plate is cleared', async (bench) => {
+    await bench.import('06-job-to-the-first-idle-printer');
+    for (const cluster of [1, 2, 3]) await bench.world('cleaning', { cluster, value: 'manual' });
+    await bench.press('three test jobs');
+    await bench.press('three test jobs');
+    const count = async () => {
+      const all = await Promise.all(['square 1.gcode', 'square 2.gcode', 'square 3.gcode'].map((n) => bench.prints(n)));
+      return all.flat();
+    };
+    await bench.until(async () => (await count()).length === 3);
+    assert.equal(new Set((await count()).map(({ clusterId }) => clusterId)).size, 3, 'one for each printer');
+    await bench.pass(600 + HEATING + CLEARING);
+    await bench.until(async () => (await count()).every(({ status }) => status === 'wait_cleanup'));
+    await bench.settle();
+    assert.equal((await count()).length, 3, 'the plates are not cleared');
+
+    const [first] = await bench.clusters();
+    await bench.world('clean', { cluster: first!.clusterId });
+    await bench.until(async () => (await count()).length === 4);
+    await bench.settle();
+    const jobs = await count();
+    assert.equal(jobs.length, 4, 'only one plate is cleared');
+    assert.equal(jobs.filter(({ clusterId }) => clusterId === first!.clusterId).length, 2);
+    for (const cluster of [1, 2, 3]) await bench.world('cleaning', { cluster, value: 'automatic' });
+    await bench.until(async () => (await bench.pass(2000), (await count()).length === 6));
+    await bench.pass(2000);
+  });
+
+  example('log and report: a line for each print, a mail with hours and material', async (bench) => {
+    const mails = await MailServer.start();
+    const LOG_FILE = join(bench.userDir, 'log', 'prints.csv');
+    const mail = { MAIL_TO: 'Owner <owner@example.com>', MAIL_FROM: 'node-red@example.com', SMTP_HOST: '127.0.0.1' };
+    const access = { SMTP_PORT: mails.port, SMTP_USER: mails.user, SMTP_PASSWORD: mails.password };
+    try {
+      await bench.import('07-log-of-prints-and-weekly-report', { LOG_FILE, ...mail, ...access });
+      await printAndWatch(bench, 'print something small');
+      await bench.pass(600 + CLEARING);
+      await bench.untilShown('logged', /square\.gcode/);
+      await bench.settle();
+      const [head, ...all] = (await readFile(LOG_FILE, 'utf8')).trim().split('\n');
+      assert.equal(head, 'at,printer,job,end,minutes,owner,id');
+      const lines = all.filter((line) => line.includes('"square.gcode"'));
+      assert.equal(lines.length, 1);
+      assert.match(
+        lines[0]!,
+        /^"[\d-]+T[\d:.]+Z","\w+ printer","square\.gcode","finished","10","Mona Maker","[\w-]+"$/,
+      );
+
+      await bench.press('Mondays at 7:00');
+      await bench.until(() => mails.mails.length === 1);
+      const [{ to, head: headers, text, secure }] = mails.mails as [MailServer['mails'][0]];
+      assert.deepEqual([to, secure], [['owner@example.com'], true]);
+      assert.match(headers, /^Subject: =\?UTF-8\?B\?/m);
+      const [, prints] = /^(\d+) prints, \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d: /.exec(text) ?? assert.fail(text);
+      assert.ok(Number(prints) > 20, prints);
+      assert.match(text, /\d+ finished/);
+      assert.match(
+        text,
+        /By printer\n( +[\d.]+ h {2}\w+ printer\n)+\nBy material that was loaded\n( +[\d.]+ h {2}Generic .+\n)+/,
+      );
+
+      // No password over a plain line.
+      mails.offersTls = false;
+      await bench.press('Mondays at 7:00');
+      await bench.untilShown('what went wrong', /offers no TLS: the password is not sent/);
+      assert.equal(mails.mails.length, 1);
+    } finally {
+      await mails.close();
+    }
+  });
+
+  example('alarm: offline, needs a person, stalled, and when it is over', async (bench) => {
+    const settings = { ALARM_WEBHOOK: `${bench.address}/alarm`, OFFLINE_MINUTES: 0, STALL_MINUTES: 0.005 };
+    await bench.import('08-alarm-offline-needs-a-person-stalled', settings);
+    const told = (pattern: RegExp) => bench.until(() => texts(bench).some((text) => pattern.test(text)));
+    await bench.world('offline', { cluster: 2 });
+    await told(/^Window printer is offline\.$/);
+    await bench.world('online', { cluster: 2 });
+    await told(/^Over: Window printer is offline\.$/);
+    await bench.world('add-fault', { cluster: 3, code: 'DOOR_OPEN', message: 'the door is open' });
+    await told(/^Back room printer reports: the door is open\.$/);
+    await bench.world('clear-faults', { cluster: 3 });
+
+    // So long that it gets on by less than 0.1 % within a second.
+    await bench.world('print-locally', { cluster: 1, name: 'endless.gcode', seconds: 1e7 });
+    await bench.pass(HEATING);
+    await told(/^endless\.gcode at Workbench printer does not get on \(0 %\)\.$/);
+    await bench.world('pause', { cluster: 1 });
+    await told(/^endless\.gcode is paused at Workbench printer\.$/);
+    await bench.pass(10);
+    await bench.world('resume', { cluster: 1 });
+    await told(/^Over: endless\.gcode is paused at Workbench printer\.$/);
+    await bench.settle();
+    assert.equal(texts(bench).filter((text) => text.startsWith('Window')).length, 1);
+    assert.equal(texts(bench).filter((text) => text.startsWith('Back room')).length, 1);
+    await bench.world('abort', { cluster: 1 });
+    await bench.pass(CLEARING);
+  });
+
+  example('timelapse: frames are kept, a video where ffmpeg is', async (bench) => {
+    const FRAMES = join(bench.userDir, 'frames');
+    await bench.import('09-timelapse', { FRAMES, SECONDS: 1 });
+    await printAndWatch(bench, 'print for an hour (a minute here)');
+    const folder = async () => join(FRAMES, (await readdir(FRAMES).catch(() => []))[0] ?? '');
+    const frames = async () =>
+      (await readdir(await folder()).catch(() => [])).filter((name) => /^frame-\d{5}\.png$/.test(name)).sort();
+    await bench.until(async () => (await frames()).length >= 3);
+    await bench.pass(3600 + CLEARING);
+    await bench.untilShown('video', /\S/);
+    for (const [at, name] of (await frames()).entries()) {
+      assert.equal(name, `frame-${String(at + 1).padStart(5, '0')}.png`);
+      assert.ok((await readFile(join(await folder(), name))).subarray(0, 4).equals(PNG));
+    }
+    const video = join(await folder(), 'timelapse.mp4');
+    if (spawnSync('ffmpeg', ['-version']).status === 0) {
+      assert.match((await readFile(video)).subarray(0, 12).toString('latin1'), /ftyp/);
+    } else {
+      assert.match(bench.shown('video'), /No video was made \(is ffmpeg installed\?\); the \d+ pictures are kept\./);
+    }
+  });
+
+  example('cheap power: a dry run at once, the print when the price is low', async (bench) => {
+    bench.answer = { price: 0.5 };
+    await bench.import('10-start-when-power-is-cheap', { PRICE_URL: `${bench.address}/price`, LIMIT: 0.2 });
+    await bench.press('print when power is cheap');
+    const priced = async () => {
+      const before = bench.calls.length;
+      await bench.press('every minute');
+      await bench.until(() => bench.calls.length > before);
+      await bench.settle();
+    };
+    await priced();
+    assert.deepEqual(await bench.prints('night square.gcode'), [], 'power is dear');
+    bench.answer = { price: 0.1 };
+    await bench.until(async () => (await bench.press('every minute'), /night square/.test(bench.shown('printed'))));
+    await priced();
+    assert.equal((await bench.prints('night square.gcode')).length, 1);
+    assert.equal(bench.shown('what went wrong'), '');
+    bench.answer = {};
+    await bench.pass(600 + HEATING + CLEARING);
+  });
+
+  example('MQTT: Home Assistant finds the printers; commands come back', async (bench) => {
+    const broker = await startBroker(bench.userDir);
+    const client = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`);
+    const messages = new Map<string, string[]>();
+    client.on('message', (topic, payload) => {
+      messages.set(topic, [...(messages.get(topic) ?? []), payload.toString()]);
+    });
+    try {
+      await client.subscribeAsync('#');
+      const { port } = broker;
+      await bench.import('11-mqtt-with-home-assistant', {}, (node) =>
+        node.type === 'mqtt-broker' ? { ...node, broker: '127.0.0.1', port: String(port) } : node,
+      );
+      await bench.until(() => messages.get('printing/bridge')?.at(-1) === 'online');
+      await printAndWatch(bench, 'print for an hour (a minute here)');
+      const [job] = (await bench.prints('square.gcode')).filter(({ status }) => status === 'printing');
+      const id = job!.clusterId.replace(/[^\w-]/g, '');
+      const state = () =>
+        JSON.parse(messages.get(`printing/${id}/state`)?.at(-1) ?? '{}') as Record<string, string | boolean>;
+      await bench.until(() => state().state === 'printing');
+      assert.deepEqual([state().online, state().job], [true, 'square.gcode']);
+      assert.match(String(state().done_at), /^\d{4}-.*Z$/);
+
+      const found = JSON.parse(messages.get(`homeassistant/sensor/${id}/progress/config`)?.[0] ?? '{}') as {
+        state_topic: string;
+        device: { name: string };
+      };
+      assert.equal(found.state_topic, `printing/${id}/state`);
+      assert.match(found.device.name, / printer$/);
+      const events = messages.get(`printing/${id}/event`) ?? [];
+      assert.ok(events.some((event) => (JSON.parse(event) as { type: string }).type === 'job.started'));
+
+      const { command_topic: topic, payload_press: press } = JSON.parse(
+        messages.get(`homeassistant/button/${id}/pause/config`)?.[0] ?? '{}',
+      ) as Record<string, string>;
+      await client.publishAsync(topic!, press!);
+      await bench.until(() => state().state === 'paused');
+      await client.publishAsync(topic!, 'abort');
+      await bench.until(async () => (await bench.pass(100), state().state === 'idle'));
+      await bench.pass(CLEARING);
+    } finally {
+      await closeBroker(broker, client);
+    }
+  });
+});
+
+/** Presses the button that prints, and waits until the example has seen it print. */
+async function printAndWatch(bench: ExampleBench, button: string): Promise<void> {
+  const started = () => bench.shown('heard').split('job.started square.gcode').length;
+  const before = started();
+  // What an example has never seen before is no event to it.
+  await bench.settle();
+  await bench.press(button);
+  await bench.untilShown('sent', /square\.gcode/);
+  await bench.pass(HEATING + 10);
+  await bench.until(() => started() > before);
+}
+
+const texts = ({ calls }: ExampleBench) =>
+  calls.map(({ body }) => (JSON.parse(body.toString()) as { text: string }).text);
+
+interface Broker {
+  port: number;
+  process: ChildProcess;
+}
+
+async function startBroker(folder: string): Promise<Broker> {
+  const place = createServer().listen(0, '127.0.0.1');
+  await once(place, 'listening');
+  const { port } = place.address() as AddressInfo;
+  place.close();
+  const config = join(folder, 'mosquitto.conf');
+  await writeFile(config, `listener ${port} 127.0.0.1\nallow_anonymous true\npersistence false\n`);
+  const child = spawn(ensureMosquitto(), ['-c', config], { stdio: 'ignore' });
+  return { port, process: child };
+}
+
+async function closeBroker({ process }: Broker, client: MqttClient): Promise<void> {
+  await client.endAsync(true);
+  const gone = once(process, 'exit');
+  process.kill();
+  await gone;
+}

@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+
+interface Mail {
+  to: string[];
+  /** Whether it came over TLS. */
+  secure: boolean;
+  head: string;
+  /** Decoded. */
+  text: string;
+}
+
+/** A real mail server of this machine: passwords over TLS only, as every provider has it. */
+export class MailServer {
+  readonly mails: Mail[] = [];
+  readonly user = 'node-red';
+  readonly password = 'a good password';
+
+  private constructor(private readonly server: SMTPServer) {}
+
+  static async start(): Promise<MailServer> {
+    const server: SMTPServer = new SMTPServer({
+      authOptional: true,
+      onAuth: ({ username, password }, _session, answer) => {
+        if (username === mailServer.user && password === mailServer.password) answer(null, { user: username });
+        else answer(new Error('Invalid user or password'));
+      },
+      onData: (stream, { secure, envelope }, done) => {
+        const chunks: Buffer[] = [];
+        stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+        stream.on('end', () => {
+          const [head = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
+          const text = Buffer.from(body, 'base64').toString();
+          mailServer.mails.push({ to: envelope.rcptTo.map(({ address }) => address), secure, head, text });
+          done();
+        });
+      },
+    });
+    const mailServer = new MailServer(server);
+    server.listen(0, '127.0.0.1');
+    await once(server.server, 'listening');
+    return mailServer;
+  }
+
+  get port(): number {
+    return (this.server.server.address() as AddressInfo).port;
+  }
+
+  set offersTls(offers: boolean) {
+    (this.server as unknown as { options: { hideSTARTTLS: boolean } }).options.hideSTARTTLS = !offers;
+  }
+
+  close(): Promise<void> {
+    return new Promise((closed) => this.server.close(closed));
+  }
+}
