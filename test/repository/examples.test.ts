@@ -110,7 +110,7 @@ describe('examples', () => {
       it('has code that can be read', () => {
         for (const { name, func } of nodes)
           if (func !== undefined)
-            assert.doesNotThrow(() => new vm.Script(`(async function () {\n${func}\n})`), `${name ?? ''}`);
+            assert.doesNotThrow(() => new vm.Script(`(async function () {\n${func}\n})`), name ?? '');
       });
 
       it('lies apart, within the canvas', () => {

@@ -10,6 +10,7 @@ import type { PrintJob } from '../../simulator';
 import { root } from '../../scripts/node-red.mjs';
 import { freshUserDir, startRealNodeRed, type RealNodeRed, type Runtime } from '../helpers/real-node-red';
 import { lean } from './lean';
+import { MAIL_CERTIFICATE } from './mail-server';
 
 export interface ExampleNode {
   id: string;
@@ -78,8 +79,7 @@ export class ExampleBench {
   }
 
   static #nodeRed({ node, nodeRed }: Runtime, userDir: string): Promise<RealNodeRed> {
-    // A mail server of tests has a certificate of its own making.
-    const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    const env = { NODE_EXTRA_CA_CERTS: MAIL_CERTIFICATE };
     return startRealNodeRed({ node, nodeRed, userDir, env, settings: lean(...CORE), flows: [] });
   }
 

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { SMTPServer } from 'smtp-server';
 
 interface Mail {
@@ -11,6 +13,9 @@ interface Mail {
   text: string;
 }
 
+/** Certificate and key of `localhost`, of nobody's making but these tests': whoever sends mail must be told to trust it. */
+export const MAIL_CERTIFICATE = join(__dirname, 'mail-server.pem');
+
 /** A real mail server of this machine: passwords over TLS only, as every provider has it. */
 export class MailServer {
   readonly mails: Mail[] = [];
@@ -20,7 +25,9 @@ export class MailServer {
   private constructor(private readonly server: SMTPServer) {}
 
   static async start(): Promise<MailServer> {
+    const pem = readFileSync(MAIL_CERTIFICATE);
     const server: SMTPServer = new SMTPServer({
+      ...{ key: pem, cert: pem },
       authOptional: true,
       onAuth: ({ username, password }, _session, answer) => {
         if (username === mailServer.user && password === mailServer.password) answer(null, { user: username });
