@@ -1,13 +1,16 @@
 import { accountDialog } from './account-dialog';
+import { amountInput } from './amount-input';
 import { showWhile } from './fields';
 import { fileInput, itemInput, memberInput, printerInput, printJobInput, rangeInput, valueInput } from './inputs';
 import { useOnlyAccount } from './only-account';
+import { addKeywords } from './palette-search';
 import * as validators from './validators';
 
 /** What the forms of this pack share. Every node's html loads this file; loading it again changes nothing. */
 const shared = {
   validators,
   valueInput,
+  amountInput,
   rangeInput,
   printerInput,
   memberInput,
@@ -17,6 +20,7 @@ const shared = {
   showWhile,
   accountDialog,
   useOnlyAccount,
+  addKeywords,
 };
 
 (window as { RemotePrinting?: typeof shared }).RemotePrinting ??= shared;

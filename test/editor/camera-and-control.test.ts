@@ -21,7 +21,11 @@ for (const runtime of editors) {
       await editor.fillTyped('cluster', 'flow', 'printer');
       await editor.fillTyped('printer', 'msg', 'payload.printerId');
       await page.fill('#node-input-timeout', '30');
-      await page.fill('#node-input-maxBytes', '1000000');
+      assert.equal(await page.inputValue('#node-input-maxBytes-shown'), '20');
+      await page.fill('#node-input-maxBytes-shown', '0');
+      await page.locator('#node-input-maxBytes-shown.input-error').waitFor();
+      await page.fill('#node-input-maxBytes-shown', '1.5');
+      await page.locator('#node-input-maxBytes-shown:not(.input-error)').waitFor();
       await editor.done();
       await editor.deploy();
       assert.deepEqual(await editor.saved(id), {
@@ -34,7 +38,7 @@ for (const runtime of editors) {
         printer: 'payload.printerId',
         printerType: 'msg',
         timeout: '30',
-        maxBytes: '1000000',
+        maxBytes: '1572864',
       });
     });
 

@@ -118,7 +118,8 @@ export class Editor {
       if (message.type() === 'error' && !isEditors) this.#problems.push(`${message.text()} ${url}`);
     });
     await startCoverage(page);
-    await page.goto(this.nodeRed.url);
+    // The editor's scripts are large, and the runtime may be busy with its start.
+    await page.goto(this.nodeRed.url, { timeout: 3 * PATIENCE });
     const login = page.locator('#node-dialog-login-username');
     const palette = this.paletteNode('remote-printing-upload-and-print');
     await login.or(palette).first().waitFor();

@@ -20,19 +20,19 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
-    it('the palette shows the nodes by their names, under one category, with their icons', async () => {
+    it('the palette shows the nodes by their names, in the order of use, under one category, with their icons', async () => {
       const category = editor.page.locator('.red-ui-palette-category', { hasText: 'remote printing' });
       const labels = await category.locator('.red-ui-palette-label').allTextContents();
       const words = labels.map((label) => label.replace(/\s+/g, ' '));
-      assert.deepEqual(words.sort(), [
+      assert.deepEqual(words, [
+        'upload and print',
         'cluster status',
         'job control',
+        'webcam snapshot',
+        'report generator',
         'library file',
         'printing query',
         'printing request',
-        'report generator',
-        'upload and print',
-        'webcam snapshot',
       ]);
       const icons = await editor.page.evaluate<string[]>(
         `Promise.all($('.red-ui-palette-node[data-palette-type^=remote-printing] .red-ui-palette-icon').toArray().map((icon) =>
@@ -40,6 +40,24 @@ for (const runtime of editors) {
       );
       assert.equal(icons.length, 8);
       for (const icon of icons) assert.match(icon, /^<svg/);
+    });
+
+    it('the palette finds the nodes by what people call the matter', async () => {
+      const { page } = editor;
+      const search = page.locator('#red-ui-palette-search input[type=text]').last();
+      const all = 8;
+      const found = { '3d': all, gcode: 2, camera: 1, printer: all, pause: 1, webcam: 1, print: all };
+      for (const [word, count] of Object.entries(found)) {
+        await search.fill(word);
+        await search.press('End');
+        await page.waitForFunction(
+          `$('.red-ui-palette-node[data-palette-type^=remote-printing]:visible').length === ${count}`,
+        );
+      }
+      await search.fill('');
+      await search.press('End');
+      const label = page.locator('.red-ui-palette-node[data-palette-type=remote-printing-job-control]');
+      assert.equal((await label.textContent())?.replace(/\s+/g, ' ').trim(), 'job control');
     });
 
     it('cluster status saves what was filled in', async () => {
@@ -76,7 +94,7 @@ for (const runtime of editors) {
       await editor.fillTyped('printKey', 'msg', 'order.id');
       await page.selectOption('#node-input-waitFor', 'finished');
       for (const name of ['startNow', 'compress', 'reuseUpload', 'dryRun']) await page.click(`#node-input-${name}`);
-      await page.fill('#node-input-timeout', '120');
+      await page.fill('#node-input-timeout-shown', '2');
       await page.uncheck('#node-input-print');
       assert.equal(await page.isVisible('#node-input-cluster-shown'), false);
       await page.selectOption('#node-input-source', 'payload');

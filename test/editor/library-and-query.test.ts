@@ -50,7 +50,7 @@ for (const runtime of editors) {
       await page.selectOption('#node-input-kind', 'job');
       await editor.fillTyped('fileId', 'flow', 'wanted');
       await editor.fillTyped('file', 'msg', 'target');
-      await page.fill('#node-input-timeout', '120');
+      await page.fill('#node-input-timeout-shown', '2');
       await editor.done();
       await editor.deploy();
       assert.deepEqual(await editor.saved(id), {

@@ -48,7 +48,8 @@ for (const runtime of editors) {
       await editor.fillTyped('to', 'msg', 'until');
       await page.selectOption('#node-input-format', 'stream');
       await page.check('#node-input-onlyNew');
-      await page.fill('#node-input-timeout', '900');
+      assert.equal(await page.inputValue('#node-input-timeout-shown'), '5');
+      await page.fill('#node-input-timeout-shown', '15');
       await editor.done();
       await editor.deploy();
       const { clusters, clustersType, ...rest } = await editor.saved(id);
