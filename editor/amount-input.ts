@@ -16,7 +16,6 @@ export function amountInput(name: string, per: number): void {
     saved.val(typed === '' ? '' : String(Math.round(Number(typed) * per))).trigger('change');
   });
   // Whoever judges the saved one marks it alone.
-  new MutationObserver(() => shown.toggleClass('input-error', saved.hasClass('input-error'))).observe(saved[0]!, {
-    attributeFilter: ['class'],
-  });
+  const judged = new MutationObserver(() => shown.toggleClass('input-error', saved.hasClass('input-error')));
+  for (const field of saved.get()) judged.observe(field, { attributeFilter: ['class'] });
 }

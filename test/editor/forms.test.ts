@@ -56,6 +56,7 @@ for (const runtime of editors) {
       }
       await search.fill('');
       await search.press('End');
+      await page.waitForFunction(`$('.red-ui-palette-node[data-palette-type=inject]').is(':visible')`);
       const label = page.locator('.red-ui-palette-node[data-palette-type=remote-printing-job-control]');
       assert.equal((await label.textContent())?.replace(/\s+/g, ' ').trim(), 'job control');
     });
