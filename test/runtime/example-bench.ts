@@ -8,7 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { PrintJob } from '../../simulator';
 import { root } from '../../scripts/node-red.mjs';
-import { freshUserDir, startRealNodeRed, type RealNodeRed, type Runtime } from '../helpers/real-node-red';
+import { freshUserDir, startRealNodeRed } from '../helpers/real-node-red';
+import type { RealNodeRed, RealNodeRedOptions, Runtime } from '../helpers/real-node-red';
 import { lean } from './lean';
 import { MAIL_CERTIFICATE } from './mail-server';
 
@@ -65,7 +66,12 @@ export class ExampleBench {
     const userDir = await freshUserDir();
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const bench = new ExampleBench(runtime, userDir, await ExampleBench.#nodeRed(runtime, userDir), server);
+    const bench = new ExampleBench(
+      runtime,
+      userDir,
+      await ExampleBench.#nodeRed(runtime, userDir, { flows: [] }),
+      server,
+    );
     server.on('request', (request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -78,9 +84,9 @@ export class ExampleBench {
     return bench;
   }
 
-  static #nodeRed({ node, nodeRed }: Runtime, userDir: string): Promise<RealNodeRed> {
+  static #nodeRed({ node, nodeRed }: Runtime, userDir: string, options: RealNodeRedOptions = {}): Promise<RealNodeRed> {
     const env = { NODE_EXTRA_CA_CERTS: MAIL_CERTIFICATE };
-    return startRealNodeRed({ node, nodeRed, userDir, env, settings: lean(...CORE), flows: [] });
+    return startRealNodeRed({ node, nodeRed, userDir, env, settings: lean(...CORE), ...options });
   }
 
   async close(): Promise<void> {
@@ -129,8 +135,7 @@ export class ExampleBench {
   async restart(): Promise<void> {
     await this.nodeRed.stop();
     this.#since = 0;
-    const { node, nodeRed } = this.runtime;
-    this.nodeRed = await startRealNodeRed({ node, nodeRed, userDir: this.userDir, settings: lean(...CORE) });
+    this.nodeRed = await ExampleBench.#nodeRed(this.runtime, this.userDir);
     await this.#findWorld();
   }
 
