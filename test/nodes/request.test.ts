@@ -56,7 +56,8 @@ describe('nodes/request', () => {
     assert.equal(got, code, message);
     assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
     assert.equal(sent.length, 0);
-    assert.match(String(flow.statuses('request').at(-1)?.text), new RegExp(`${code}|printerOffline`));
+    const shown = message.includes('printer is offline') ? 'status.printerOffline' : `status.error.${code}`;
+    assert.equal(flow.statuses('request').at(-1)?.text, shown);
     return error;
   }
   const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);

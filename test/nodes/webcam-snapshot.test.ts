@@ -61,7 +61,8 @@ describe('nodes/webcam-snapshot', () => {
     assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
     assert.ok(!message.includes(simulator.storageUrl) && !message.includes('signature'), message);
     assert.equal(sent.length, 0);
-    assert.match(String(flow.statuses('camera').at(-1)?.text), new RegExp(`${code}|printerOffline`));
+    const shown = message.includes('printer is offline') ? 'status.printerOffline' : `status.error.${code}`;
+    assert.equal(flow.statuses('camera').at(-1)?.text, shown);
     return error;
   }
   const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
