@@ -7,7 +7,7 @@ export const callbackPage = {
     'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
   },
-  done: (): string => page('Signed in', 'You can close this window and go on in Node-RED.'),
+  done: (): string => page('Signed in', 'You can close this window and return to Node-RED.'),
   failed: (reason: string): string => page('Not signed in', reason),
 };
 

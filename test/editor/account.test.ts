@@ -168,7 +168,7 @@ for (const runtime of editors) {
       await said('window seems to be closed');
       await page.fill('#node-config-input-clientSecret', 'wrong');
       await signIn();
-      await wrong.filter({ hasText: 'invalid_client' }).waitFor();
+      await wrong.filter({ hasText: 'Client ID or secret is wrong' }).waitFor();
       await state('signed out');
       await page.fill('#node-config-input-clientSecret', simulator.client.secret);
       await signIn();
@@ -234,7 +234,7 @@ for (const runtime of editors) {
       await mark(await testConnection('API host'), 'works');
       await mark(await testConnection('Sign-in'), 'does not work');
       await mark(await testConnection('Printers'), 'not checked');
-      await noted('Not working: 1.');
+      await noted('Problems found: 1.');
       await signIn();
       await state('signed in as');
       await mark(await testConnection('Printers'), 'works');
@@ -255,10 +255,10 @@ for (const runtime of editors) {
       const use = page.getByRole('button', { name: 'Use GET /connect/v1/jobs' });
       await set('{');
       await use.click();
-      await noted('First correct the paths');
+      await noted('Correct the paths');
       await set('{"maintenance":"GET /connect/v1/clusters/{cluster_id}/maintenance/pending"}');
       await use.click();
-      await noted('test again');
+      await noted('Test again');
       assert.deepEqual(await paths(), {
         maintenance: 'GET /connect/v1/clusters/{cluster_id}/maintenance/pending',
         printJobs: 'GET /connect/v1/jobs',
@@ -266,7 +266,7 @@ for (const runtime of editors) {
       assert.equal(await page.isVisible('#node-config-input-paths-shown'), true);
       await mark(await testConnection('Path printJobs'), 'works');
       await mark(await testConnection('Description of printJobs'), 'works');
-      await noted('Nothing is wrong.');
+      await noted('No problems found.');
       assert.equal(await use.count(), 0);
     });
 

@@ -74,11 +74,20 @@ describe('locales', () => {
       const said = help.replace(/\s+/g, ' ');
       const unsaid = labels
         .map((key) => catalogue.label[key.slice('label.'.length)] ?? assert.fail(key))
-        .filter(
-          (label) =>
-            !['Name', 'State', 'Address'].includes(label) && !said.includes(label.replace(/[:(].*/, '').trim()),
-        );
+        .filter((label) => !['Name', 'Address'].includes(label) && !said.includes(label.replace(/[:(].*/, '').trim()));
       assert.deepEqual(unsaid, []);
+    });
+
+    it(`${type} has a help text with each of its parts, and one example`, () => {
+      const help = read(nodes, 'locales', 'en-US', `${type}.html`);
+      const parts =
+        type === account ? ['Properties', 'Example'] : ['Properties', 'Inputs', 'Outputs', 'Example', 'Details'];
+      const heads = all(help, /<h3>(.*)<\/h3>/g);
+      assert.deepEqual(
+        heads.filter((head) => parts.includes(head)),
+        parts,
+      );
+      if (type !== account) assert.match(help, /<h4>Errors<\/h4>/);
     });
 
     it(`${type} keeps its status texts short`, () => {
