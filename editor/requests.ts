@@ -44,7 +44,7 @@ export async function request<T>(method: 'GET' | 'POST', account: string, path: 
     url: `remote-printing/accounts/${encodeURIComponent(account)}${path}`,
     cache: false,
     // What went wrong comes within a 200 then, and nothing about it in the browser's console.
-    headers: { Accept: 'application/vnd.remote-printing.form+json' },
+    headers: { Accept: 'application/vnd.remote-printing.form+json', 'Accept-Language': text('language') },
     dataType: 'json',
     ...(body && { contentType: 'application/json', data: JSON.stringify(body) }),
   });

@@ -28,6 +28,7 @@ import type { Uploads } from './upload/uploads';
 import type { WatchMemory } from './watch/watch-memory';
 import { Watcher } from './watch/watcher';
 import { logReport, type Log } from './watch/watcher-log';
+import { say, type Sentence } from './words/say';
 
 export interface ClientOptions {
   /** Names the account in the state store; stays the same over restarts and changes of settings. */
@@ -59,7 +60,7 @@ export class Client {
   readonly #store: StateStore;
   readonly #calls: SignedInService;
   readonly #scope: CurrentScope;
-  readonly #warn: (sentence: string) => void;
+  readonly #warn: (sentence: Sentence) => void;
   readonly #listings: Listings;
   readonly #openOutcomes: OpenOutcomes;
   readonly #closing = new AbortController();
@@ -82,11 +83,11 @@ export class Client {
     this.#settings = settings;
     this.#http = http;
     this.#store = store;
-    const warn = (sentence: string) => log.warn(sentence);
+    const warn = (sentence: Sentence) => log.warn(sentence);
     this.#warn = warn;
     this.credentials = credentialsOf(settings, { accountId, store, clock, http, warn });
     this.credentials.ready().catch((error: unknown) => {
-      log.warn(`The sign-in could not be read: ${asPrintingError(error).message}`);
+      log.warn(say`The sign-in could not be read: ${asPrintingError(error).sentence}`);
     });
     this.#calls = new SignedInService({ settings, http, clock, credentials: this.credentials });
     this.service = this.#calls;

@@ -6,13 +6,14 @@ import { Tokens } from '../sign-in/tokens';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { AccountSettings } from './settings';
+import type { Sentence } from '../words/say';
 
 interface CredentialsDeps {
   accountId: string;
   store: StateStore;
   clock: Clock;
   http: Http;
-  warn: (sentence: string) => void;
+  warn: (sentence: Sentence) => void;
 }
 
 /** What gives an account its bearers, by its settings. */

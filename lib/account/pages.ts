@@ -2,6 +2,7 @@ import { PrintingError } from '../service/errors';
 import type { EndpointName } from '../service/paths';
 import { list, number, record, records, text, type Json } from '../service/wire';
 import type { CallOptions, Service } from './service';
+import { say } from '../words/say';
 
 const MOST_PAGES = 1000;
 
@@ -33,7 +34,7 @@ export async function* pagesOf(
     if (!Array.isArray(data) && !record(data))
       throw new PrintingError(
         'SERVICE_ERROR',
-        `The service answered ${options.what} with something else: try again later.`,
+        say`The service answered ${options.what} with something else: try again later.`,
       );
     const entries = records(data);
     const before = first;

@@ -1,5 +1,6 @@
 import type { EndpointName, PathParameter, Target } from '../service/paths';
 import type { Deadline } from '../time/deadline';
+import type { Sentence } from '../words/say';
 
 export interface CallOptions {
   ids?: Partial<Record<PathParameter, string>>;
@@ -7,7 +8,7 @@ export interface CallOptions {
   /** Goes out as JSON inside the `data` envelope (interface, Upload record). */
   data?: unknown;
   /** What is asked for, in the words of an error sentence: `the printer`. */
-  what: string;
+  what: Sentence;
   /** Limits all of it, every wait included: for a token, a 429, a repeat. */
   deadline: Deadline;
   /** What limits a request once it has left, where that isn't `deadline`: a print is not broken off by a node's close. */

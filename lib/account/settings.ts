@@ -6,6 +6,7 @@ import { PrintingError } from '../service/errors';
 import { readOverrides, type PathSettings } from '../service/paths';
 import { readHost } from '../sign-in/hosts';
 import type { SignInSettings } from '../sign-in/grant';
+import { say } from '../words/say';
 
 /** The scope of the service's own sample application (wire facts 3.2). */
 export const DEFAULT_SCOPE =
@@ -45,8 +46,8 @@ export interface AccountSettings {
 export function readSettings(config: AccountConfig, { simulated = false } = {}): AccountSettings {
   const isStatic = config.signIn === 'token';
   return {
-    apiUrl: readHost(config.apiUrl, 'API host'),
-    authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, 'account host'),
+    apiUrl: readHost(config.apiUrl, say`API host`),
+    authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, say`account host`),
     paths: { storagePath: readPrefix(config.storagePath), overrides: readOverrides(config.paths) },
     signIn: isStatic
       ? { apiToken: readToken(config.apiToken) }
@@ -58,13 +59,13 @@ export function readSettings(config: AccountConfig, { simulated = false } = {}):
 
 /** The part that a sign-in needs, also before anything is deployed. */
 export function readSignIn(config: AccountConfig): SignInSettings {
-  const authUrl = readHost(config.authUrl, 'account host');
+  const authUrl = readHost(config.authUrl, say`account host`);
   const clientId = trimmed(config.clientId);
   if (!clientId)
-    throw new PrintingError('NOT_CONFIGURED', 'The account has no client id: open the account and fill it in.');
+    throw new PrintingError('NOT_CONFIGURED', say`The account has no client id: open the account and fill it in.`);
   const clientSecret = config.clientSecret ?? '';
   if (!trimmed(clientSecret))
-    throw new PrintingError('NOT_CONFIGURED', 'The account has no client secret: open the account and fill it in.');
+    throw new PrintingError('NOT_CONFIGURED', say`The account has no client secret: open the account and fill it in.`);
   return { authUrl, clientId, clientSecret, scope: trimmed(config.scope) || DEFAULT_SCOPE };
 }
 
@@ -72,26 +73,27 @@ export function readSignIn(config: AccountConfig): SignInSettings {
 function readToken(value: unknown): string {
   const token = trimmed(value);
   if (/[^\x21-\x7e]/.test(token))
-    throw new PrintingError('NOT_CONFIGURED', 'The API token holds characters that no token has: paste it again.');
+    throw new PrintingError('NOT_CONFIGURED', say`The API token holds characters that no token has: paste it again.`);
   return token;
 }
 
 function readPrefix(value: unknown): string {
   const prefix = readStoragePath(value);
-  if (prefix === null) throw new PrintingError('NOT_CONFIGURED', "The account's storage path must be like /slicer/v1.");
+  if (prefix === null)
+    throw new PrintingError('NOT_CONFIGURED', say`The account's storage path must be like /slicer/v1.`);
   return prefix;
 }
 
 function readOrigin(value: unknown): string {
   const origin = trimmed(value);
   if (origin && !isOrigin(origin))
-    throw new PrintingError('NOT_CONFIGURED', "The account's origin must be a web origin like https://example.org.");
+    throw new PrintingError('NOT_CONFIGURED', say`The account's origin must be a web origin like https://example.org.`);
   return origin;
 }
 
 /** A redirect URI as the service gets it. Throws NOT_CONFIGURED for what can't be one. */
 export function readRedirect(value: unknown): string {
   if (!isRedirectUri(value))
-    throw new PrintingError('NOT_CONFIGURED', 'The redirect address must be a web address without a # part.');
+    throw new PrintingError('NOT_CONFIGURED', say`The redirect address must be a web address without a # part.`);
   return trimmed(value);
 }

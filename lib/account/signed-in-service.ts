@@ -8,6 +8,7 @@ import type { Credentials } from '../sign-in/credentials';
 import { isoTime, type Clock } from '../time/clock';
 import type { Answer, Sender, SendOptions, SentAnswer, Service } from './service';
 import type { AccountSettings } from './settings';
+import { say, type Sentence } from '../words/say';
 
 /** No answer that is not a file takes longer, however it trickles, ms. */
 const LONGEST_ANSWER = 60_000;
@@ -92,7 +93,7 @@ export class SignedInService implements Service, Sender {
   async #send(to: Target, { body, deadline, underWay }: SendOptions, bearer: string): Promise<Received> {
     const host = this.#hostOf(to);
     if (!host)
-      throw new PrintingError('NOT_CONFIGURED', 'The account has no account host: open the account and fill it in.');
+      throw new PrintingError('NOT_CONFIGURED', say`The account has no account host: open the account and fill it in.`);
     deadline.throwIfOver();
     const limit = (underWay ?? deadline).within(LONGEST_ANSWER, { reason: tooSlow });
     const request: TextRequest = {
@@ -119,15 +120,15 @@ export class SignedInService implements Service, Sender {
     }
   }
 
-  #readJson({ status, text, body }: Received, what: string): Answer {
+  #readJson({ status, text, body }: Received, what: Sentence): Answer {
     if (text.trim() === '') return { status, data: null, body: null };
     if (!record(body) && !Array.isArray(body)) throw this.#notUnderstood(status, what);
     return { status, data: dataOf(body), body };
   }
 
-  #notUnderstood(status: number, what: string): PrintingError {
+  #notUnderstood(status: number, what: Sentence): PrintingError {
     this.#failures++;
-    return new PrintingError('SERVICE_ERROR', `The service's answer about ${what} is not what the interface says.`, {
+    return new PrintingError('SERVICE_ERROR', say`The service's answer about ${what} is not what the interface says.`, {
       statusCode: status,
       outcome: 'unknown',
     });
@@ -137,7 +138,7 @@ export class SignedInService implements Service, Sender {
 const tooSlow = (): PrintingError =>
   new PrintingError(
     'NETWORK',
-    'The service did not answer to its end within a minute: check the network and try again.',
+    say`The service did not answer to its end within a minute: check the network and try again.`,
     {
       outcome: 'unknown',
     },
@@ -155,7 +156,7 @@ const isPage = (text: string): boolean => /^\s*<(!doctype html|html)/i.test(text
 const notTheService = (host: string, statusCode: number): PrintingError =>
   new PrintingError(
     'NOT_FOUND',
-    `${host} does not answer as the service does: check the hosts and paths of the account.`,
+    say`${host} does not answer as the service does: check the hosts and paths of the account.`,
     {
       statusCode,
       outcome: 'refused',

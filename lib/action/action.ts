@@ -5,6 +5,7 @@ import { record, text, type Json } from '../service/wire';
 import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
 import type { Deadline } from '../time/deadline';
 import { meaning } from './words';
+import { say, type Sentence } from '../words/say';
 
 export interface ActionRequest {
   /** Interface, endpoint 12; or the action of a print job (wire facts 13.1). */
@@ -13,7 +14,7 @@ export interface ActionRequest {
   ids: Partial<Record<PathParameter, string>> & { cluster_id: string; action: string };
   data?: Json;
   /** The action, in the words of an error sentence: `the picture`. */
-  what: string;
+  what: Sentence;
   deadline: Deadline;
 }
 
@@ -55,17 +56,17 @@ export async function followAction(
     if (means === 'success') return action;
     if (means === 'failed') throw failed(action.status, what);
     if (actionId === null) {
-      const sentence = `The service took ${what}, but its answer names no action to follow: look at the printer.`;
+      const sentence = say`The service took ${what}, but its answer names no action to follow: look at the printer.`;
       throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
     }
     await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
-    const call = { ids: { cluster_id, action_id: actionId }, what: 'the action', deadline };
+    const call = { ids: { cluster_id, action_id: actionId }, what: say`the action`, deadline };
     action = { ...read((await service.call('actionStatus', call)).data), actionId };
   }
 }
 
 /** Why an action did not end in time: one whose last word is new to us counts as failed, else `reason` stands. */
-export function atLimit(reason: PrintingError, status: string | null, what: string): PrintingError {
+export function atLimit(reason: PrintingError, status: string | null, what: Sentence): PrintingError {
   return reason.code === 'TIMEOUT' && meaning(status) === 'new' ? failed(status, what) : reason;
 }
 
@@ -79,8 +80,8 @@ function read(data: unknown): Action {
   };
 }
 
-const failed = (status: string | null, what: string): PrintingError =>
+const failed = (status: string | null, what: Sentence): PrintingError =>
   new PrintingError(
     'ACTION_FAILED',
-    `The printer did not carry out ${what} (${status?.slice(0, 60) ?? 'no status'}): look at the printer and try again.`,
+    say`The printer did not carry out ${what} (${status?.slice(0, 60) ?? say`no status`}): look at the printer and try again.`,
   );

@@ -4,6 +4,7 @@ import { networkError } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Target } from '../service/paths';
 import type { Deadline } from '../time/deadline';
+import { say } from '../words/say';
 
 /** An answer, whatever its status. */
 export interface Asked {
@@ -30,7 +31,7 @@ export function asker({ apiUrl, authUrl }: Pick<AccountSettings, 'apiUrl' | 'aut
   return async ({ host, path, bearer }, deadline) => {
     const base = host === 'auth' ? authUrl : apiUrl;
     if (!base)
-      throw new PrintingError('NOT_CONFIGURED', 'The account has no account host: open the account and fill it in.');
+      throw new PrintingError('NOT_CONFIGURED', say`The account has no account host: open the account and fill it in.`);
     deadline.throwIfOver();
     const { clock, signal } = deadline;
     const sentAt = clock.now();
@@ -51,7 +52,7 @@ export function asker({ apiUrl, authUrl }: Pick<AccountSettings, 'apiUrl' | 'aut
       for await (const part of answer.body as AsyncIterable<Buffer>) {
         size += part.length;
         if (size > LONGEST)
-          throw new PrintingError('SERVICE_ERROR', 'The answer is longer than 5 MiB: it was not read.');
+          throw new PrintingError('SERVICE_ERROR', say`The answer is longer than 5 MiB: it was not read.`);
         parts.push(part);
       }
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { Overridable } from '../rules/path-overrides';
 import { asPrintingError } from '../service/errors';
+import { say, type Sentence, type Value } from '../words/say';
 
 /** A line of the connection test (reference 5). */
 export interface Check {
@@ -8,7 +9,7 @@ export interface Check {
   /** null: it was not checked, or it can't be told; `detail` says which. */
   ok: boolean | null;
   /** One sentence for people. */
-  detail: string;
+  detail: Sentence;
   /** A path that may be put into the account's `paths` instead of the one in use. */
   suggestion?: { name: Overridable; value: string };
 }
@@ -17,17 +18,20 @@ export interface Check {
 export const failed = (name: string, thrown: unknown): Check => ({
   name,
   ok: false,
-  detail: asPrintingError(thrown).message,
+  detail: asPrintingError(thrown).sentence,
 });
 
 /** The line of something that needs what an earlier line has not found. */
-export const notChecked = (name: string, why: string): Check => ({ name, ok: null, detail: `Not checked: ${why}.` });
+export const notChecked = (name: string, why: Sentence): Check => ({
+  name,
+  ok: null,
+  detail: say`Not checked: ${why}.`,
+});
 
 /** The same lines with nothing in them that signs anybody in, should an answer of the service have repeated it. */
 export function withoutSecrets(checks: Check[], secrets: (string | undefined)[]): Check[] {
   const told = secrets.filter((secret) => secret !== undefined && secret.length > 0) as string[];
-  return checks.map((check) => ({
-    ...check,
-    detail: told.reduce((words, secret) => words.replaceAll(secret, '…'), check.detail),
-  }));
+  const hidden = (value: Value): Value =>
+    typeof value === 'string' ? told.reduce((words, secret) => words.replaceAll(secret, '…'), value) : value;
+  return checks.map((check) => ({ ...check, detail: check.detail.with(hidden) }));
 }

@@ -1,5 +1,6 @@
 import type { Asked } from './ask';
 import { notChecked, type Check } from './check';
+import { say } from '../words/say';
 
 /** Tokens and dates go wrong with a clock that is off by more, ms. */
 const MOST = 60_000;
@@ -7,18 +8,21 @@ const MOST = 60_000;
 /** How far this computer's clock is off, by the `Date` of an answer: the service wrote it half a round trip ago. */
 export function checkClock(answer: Asked | undefined): Check {
   const name = 'clock';
-  if (!answer) return notChecked(name, 'no host was reached');
+  if (!answer) return notChecked(name, say`no host was reached`);
   const { date, age } = answer.headers;
   const said = Date.parse(date ?? '');
   if (Number.isNaN(said) || (age !== undefined && age !== '0'))
-    return { name, ok: null, detail: 'The answer does not say what time it is at the service.' };
+    return { name, ok: null, detail: say`The answer does not say what time it is at the service.` };
   // The header has no milliseconds: what it says is half a second early on average.
   const off = (answer.sentAt + answer.arrivedAt) / 2 - (said + 500);
   const seconds = Math.round(Math.abs(off) / 1000);
-  if (seconds <= 1) return { name, ok: true, detail: "This computer's clock agrees with the service's." };
-  const detail = `This computer's clock is ${lasting(seconds)} ${off > 0 ? 'ahead of' : 'behind'} the service's`;
+  if (seconds <= 1) return { name, ok: true, detail: say`This computer's clock agrees with the service's.` };
+  const detail =
+    off > 0
+      ? say`This computer's clock is ${lasting(seconds)} ahead of the service's.`
+      : say`This computer's clock is ${lasting(seconds)} behind the service's.`;
   const ok = Math.abs(off) <= MOST;
-  return { name, ok, detail: ok ? `${detail}.` : `${detail}: set it right.` };
+  return { name, ok, detail: ok ? detail : say`${detail} Set it right.` };
 }
 
 function lasting(seconds: number): string {

@@ -13,14 +13,15 @@ import { checkDescriptions } from './descriptions';
 import { checkHost } from './hosts';
 import { checkPath, READING } from './paths-check';
 import { checkUser } from './user-checks';
+import { say, type Sentence } from '../words/say';
 
 export interface Connection {
   settings: AccountSettings;
   credentials: Credentials;
   http: Http;
   clock: Clock;
-  /** Why the sign-in must not be sent to these hosts; blank where it may. */
-  withheld?: string;
+  /** Why the sign-in must not be sent to these hosts; null where it may. */
+  withheld?: Sentence | null;
 }
 
 /** All of it, ms. */
@@ -41,7 +42,7 @@ export async function testConnection(connection: Connection): Promise<Check[]> {
       return bearer;
     },
   };
-  const checks = await underDeadline(clock, { ms: LONGEST, cure: 'try again' }, (deadline) =>
+  const checks = await underDeadline(clock, { ms: LONGEST, cure: say`try again` }, (deadline) =>
     run(connection, noted, deadline),
   );
   return withoutSecrets(checks, secrets);
@@ -60,20 +61,20 @@ async function run(
   ]);
   const first = [
     api.check,
-    account?.check ?? notChecked('accountHost', 'none is set, and an API token needs none'),
+    account?.check ?? notChecked('accountHost', say`none is set, and an API token needs none`),
     checkClock(api.answer ?? account?.answer),
   ];
-  const end = (why: string, ...done: Check[]) => [...first, ...completed(done, why)];
-  if (!api.answer) return end('the API host was not reached');
-  if (withheld) return end('the sign-in was not sent', { name: 'token', ok: false, detail: withheld });
+  const end = (why: Sentence, ...done: Check[]) => [...first, ...completed(done, why)];
+  if (!api.answer) return end(say`the API host was not reached`);
+  if (withheld) return end(say`the sign-in was not sent`, { name: 'token', ok: false, detail: withheld });
 
   const listed = await checkList(connection, giveBearer, deadline);
-  if (!listed.isTaken) return end('the sign-in was not taken', ...listed.checks);
+  if (!listed.isTaken) return end(say`the sign-in was not taken`, ...listed.checks);
   let bearer: string;
   try {
     bearer = await giveBearer(deadline);
   } catch (thrown) {
-    return end('the sign-in has ended meanwhile', failed('token', thrown));
+    return end(say`the sign-in has ended meanwhile`, failed('token', thrown));
   }
   const { paths, organizationId, authUrl } = settings;
   const context = { ask, paths, bearer, clusterId: listed.clusterId };
@@ -83,7 +84,7 @@ async function run(
     Promise.all(READING.map((name) => checkPath(name, context, deadline))),
     checkDescriptions({ ...context, hasAccountHost: authUrl !== '' }, deadline),
   ]);
-  return [...first, ...completed([...listed.checks, ...user, ...reads], ''), ...descriptions];
+  return [...first, ...completed([...listed.checks, ...user, ...reads], say`it was not asked for`), ...descriptions];
 }
 
 interface Listed {
@@ -101,7 +102,7 @@ async function checkList(
   giveBearer: Credentials['bearer'],
   deadline: Deadline,
 ): Promise<Listed> {
-  const limit = deadline.within(LIST, { cure: 'try again' });
+  const limit = deadline.within(LIST, { cure: say`try again` });
   try {
     // A bearer that can't be had is told as such, not as a list that failed.
     await giveBearer(limit);
@@ -113,7 +114,7 @@ async function checkList(
     const service = new SignedInService({ settings, http, clock, credentials });
     const found = (await readAllPages(service, limit)).map(({ cluster }) => cluster);
     const clusterId = (found.find(({ online }) => online) ?? found[0])?.clusterId ?? null;
-    const names = found.map(({ name, model }) => name ?? model ?? 'a printer without a name');
+    const names = found.map(({ name, model }) => name ?? model ?? '?');
     return { checks: [TAKEN, { name: 'clusters', ok: true, detail: counted(names) }], isTaken: true, clusterId };
   } catch (thrown) {
     const error = asPrintingError(thrown);
@@ -127,7 +128,7 @@ async function checkList(
   }
 }
 
-const TAKEN: Check = { name: 'token', ok: true, detail: 'The service takes the sign-in.' };
+const TAKEN: Check = { name: 'token', ok: true, detail: say`The service takes the sign-in.` };
 
 /** What needs a token, in the order of the lines. */
 const NEED_TOKEN = [
@@ -136,12 +137,13 @@ const NEED_TOKEN = [
 ];
 
 /** All lines that need a token; those that are not there were not checked. */
-const completed = (done: Check[], why: string): Check[] =>
+const completed = (done: Check[], why: Sentence): Check[] =>
   NEED_TOKEN.map((name) => done.find((check) => check.name === name) ?? notChecked(name, why));
 
-function counted(names: string[]): string {
-  if (names.length === 0) return 'The workspace has no printers.';
+function counted(names: string[]): Sentence {
+  if (names.length === 0) return say`The workspace has no printers.`;
   const more = names.length - MOST_NAMES;
-  const shown = names.slice(0, MOST_NAMES).join(', ') + (more > 0 ? ` and ${more} more` : '');
-  return `${names.length} ${names.length === 1 ? 'printer' : 'printers'} found: ${shown}.`;
+  const first = names.slice(0, MOST_NAMES).join(', ');
+  const shown = more > 0 ? say`${first} and ${more} more` : first;
+  return names.length === 1 ? say`1 printer found: ${shown}.` : say`${names.length} printers found: ${shown}.`;
 }

@@ -5,6 +5,7 @@ import type { Ask } from './ask';
 import type { Check } from './check';
 import { callInUse, compare, readCall } from './compare';
 import { describedCalls, partsOf, type DescribedCall } from './openapi';
+import { say } from '../words/say';
 
 interface DescriptionContext {
   ask: Ask;
@@ -38,16 +39,15 @@ export async function checkDescriptions(context: DescriptionContext, deadline: D
     bases.map(async (base) => ({ base, calls: await read(base, ask, bearer, limit) })),
   ).finally(() => limit.end());
   const served = found.filter((one): one is { base: Base; calls: DescribedCall[] } => one.calls !== null);
-  const label = ({ base }: { base: Base }) => base.path || 'the account host';
   const name = 'description';
   if (served.length === 0)
     return [
-      { name, ok: null, detail: 'The service serves no description of itself here: the paths were not compared.' },
+      { name, ok: null, detail: say`The service serves no description of itself here: the paths were not compared.` },
     ];
   const whole: Check = {
     name,
     ok: true,
-    detail: `The service describes itself: ${served.map((one) => `${label(one)} (${one.calls.length} calls)`).join(', ')}.`,
+    detail: say`The service describes itself: ${served.map(({ base, calls }) => `${base.path || '/'} (${calls.length})`).join(', ')}.`,
   };
   const compared = OVERRIDABLE.flatMap((overridable): Check[] => {
     const wanted = readCall(ENDPOINTS[overridable].call, paths.storagePath);
@@ -62,18 +62,18 @@ export async function checkDescriptions(context: DescriptionContext, deadline: D
     const result = compare(overridable, paths, calls);
     switch (result.kind) {
       case 'same':
-        return [{ ...check, ok: true, detail: `${call} is described.` }];
+        return [{ ...check, ok: true, detail: say`${call} is described.` }];
       case 'other':
         return [
           {
             ...check,
             ok: false,
-            detail: `${call} is not described, but ${result.call} is.`,
+            detail: say`${call} is not described, but ${result.call} is.`,
             suggestion: { name: overridable, value: result.call },
           },
         ];
       case 'none':
-        return [{ ...check, ok: null, detail: `${call} is not described, nor is anything like it.` }];
+        return [{ ...check, ok: null, detail: say`${call} is not described, nor is anything like it.` }];
     }
   });
   return [whole, ...compared];

@@ -4,13 +4,14 @@ import { record } from '../service/wire';
 import type { Deadline } from '../time/deadline';
 import type { Ask, Asked } from './ask';
 import type { Check } from './check';
+import { say } from '../words/say';
 
 /** No host that can be worked with takes longer to say hello, ms. */
 const PATIENCE = 10_000;
 
 const HOSTS = {
-  api: { name: 'apiHost', label: 'API host', path: '/connect/v1' },
-  auth: { name: 'accountHost', label: 'account host', path: '/' },
+  api: { name: 'apiHost', label: say`API host`, path: '/connect/v1' },
+  auth: { name: 'accountHost', label: say`account host`, path: '/' },
 } as const;
 
 /** Whether a host is there, by the uptime call, which needs no token (wire facts 1). */
@@ -22,21 +23,24 @@ export async function checkHost(
 ): Promise<{ check: Check; answer?: Asked }> {
   const { name, label, path } = HOSTS[host];
   const where = new URL(url).host;
-  const limit = deadline.within(PATIENCE, { cure: 'check the address and the network' });
+  const limit = deadline.within(PATIENCE, { cure: say`check the address and the network` });
   try {
     const answer = await ask({ host, path }, limit);
     const { status } = answer;
     if (status >= 500)
-      return { check: { name, ok: false, detail: `${where} fails with status ${status}: try again later.` }, answer };
-    if (isUptime(answer.body)) return { check: { name, ok: true, detail: `${where} answers.` }, answer };
-    const detail = `${where} answers with status ${status}, but not as the service does: check that it is the ${label}.`;
+      return {
+        check: { name, ok: false, detail: say`${where} fails with status ${status}: try again later.` },
+        answer,
+      };
+    if (isUptime(answer.body)) return { check: { name, ok: true, detail: say`${where} answers.` }, answer };
+    const detail = say`${where} answers with status ${status}, but not as the service does: check that it is the ${label}.`;
     return { check: { name, ok: null, detail }, answer };
   } catch (thrown) {
     const error = asPrintingError(thrown);
     const reason = error.code === 'NETWORK' && error.cause instanceof Error ? error.cause.message : null;
     const detail = reason
-      ? `${where} was not reached (${reason}): check the address and the network.`
-      : `${where}: ${error.message}`;
+      ? say`${where} was not reached (${reason}): check the address and the network.`
+      : say`${where}: ${error.sentence}`;
     return { check: { name, ok: false, detail } };
   } finally {
     limit.end();

@@ -6,6 +6,7 @@ import type { Deadline } from '../time/deadline';
 import type { Ask, Asked } from './ask';
 import type { Check } from './check';
 import { callInUse } from './compare';
+import { say, type Sentence } from '../words/say';
 
 /** The calls of `paths` that only read (reference 7). The user is asked for apart. */
 export const READING = ['printJobs', 'maintenance', 'actionStatus', 'getReport'] as const satisfies Overridable[];
@@ -32,11 +33,11 @@ const NOWHERE = 'no-such-call';
 export async function checkPath(name: Reading, context: ProbeContext, deadline: Deadline): Promise<Check> {
   const { ask, paths, bearer, clusterId } = context;
   const call = callInUse(name, paths.overrides);
-  const check = (ok: boolean | null, detail: string): Check => ({ name: `path.${name}`, ok, detail });
-  if (!call.startsWith('GET ')) return check(null, `${call} is not tried: it may change something.`);
+  const check = (ok: boolean | null, detail: Sentence): Check => ({ name: `path.${name}`, ok, detail });
+  if (!call.startsWith('GET ')) return check(null, say`${call} is not tried: it may change something.`);
   const ids: Partial<Record<PathParameter, string>> = Object.fromEntries(PATH_PARAMETERS.map((id) => [id, NOBODY]));
   if (clusterId !== null) ids.cluster_id = clusterId;
-  const limit = deadline.within(PATIENCE, { cure: 'try again' });
+  const limit = deadline.within(PATIENCE, { cure: say`try again` });
   try {
     const { host, path } = target(name, ids, paths);
     const query = name === 'printJobs' ? '?limit=1' : '';
@@ -46,32 +47,32 @@ export async function checkPath(name: Reading, context: ProbeContext, deadline: 
     const nowhere = target(name, ids, { ...paths, overrides: { ...paths.overrides, [name]: misspelt(call) } });
     const missing = await ask({ host, path: nowhere.path, bearer }, limit);
     if (wordsOf(answer) !== wordsOf(missing))
-      return check(true, `${call} is very likely there: what is not found is answered otherwise than a wrong path.`);
+      return check(true, say`${call} is very likely there: what is not found is answered otherwise than a wrong path.`);
     if (!call.includes('{')) return check(false, unknown(call));
-    return check(null, `${call}: can't be told, the service answers every wrong path and id alike.`);
+    return check(null, say`${call}: can't be told, the service answers every wrong path and id alike.`);
   } catch (thrown) {
-    return check(false, `${call}: ${asPrintingError(thrown).message}`);
+    return check(false, say`${call}: ${asPrintingError(thrown).sentence}`);
   } finally {
     limit.end();
   }
 }
 
 /** What the status alone tells of a path; null where it depends on what the service says of others. */
-export function statusSays({ status, body }: Asked, call: string): [ok: boolean | null, detail: string] | null {
+export function statusSays({ status, body }: Asked, call: string): [ok: boolean | null, detail: Sentence] | null {
   if (status >= 200 && status <= 299)
     return record(body) || Array.isArray(body)
-      ? [true, `${call} answers.`]
-      : [false, `${call} answers something that is not what the interface says.`];
+      ? [true, say`${call} answers.`]
+      : [false, say`${call} answers something that is not what the interface says.`];
   if (status === 401 || status === 403)
-    return [false, `${call} was refused: check the rights of the user and the scope.`];
-  if (status === 405) return [false, `${call}: the service takes another method there.`];
-  if (status === 429) return [null, `${call}: can't be told now, the service asks to slow down.`];
-  if (status >= 500) return [false, `${call} failed with status ${status}: try again later.`];
+    return [false, say`${call} was refused: check the rights of the user and the scope.`];
+  if (status === 405) return [false, say`${call}: the service takes another method there.`];
+  if (status === 429) return [null, say`${call}: can't be told now, the service asks to slow down.`];
+  if (status >= 500) return [false, say`${call} failed with status ${status}: try again later.`];
   if (status < 400 || !isRefusal(body)) return [false, unknown(call)];
   return null;
 }
 
-const unknown = (call: string): string => `${call}: the service does not know this path.`;
+const unknown = (call: string): Sentence => say`${call}: the service does not know this path.`;
 
 const errorsOf = (body: unknown): unknown[] => list(record(body)?.errors);
 /** In the service's own words (wire facts 1.1): no page of something else on the way. */

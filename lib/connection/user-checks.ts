@@ -7,6 +7,7 @@ import type { Ask, Asked } from './ask';
 import { notChecked, type Check } from './check';
 import { callInUse } from './compare';
 import { statusSays } from './paths-check';
+import { say, type Sentence } from '../words/say';
 
 interface UserContext {
   ask: Ask;
@@ -23,27 +24,27 @@ const PATIENCE = 10_000;
 /** Who is signed in, in which workspace, and whether the path that tells of it is right; its place is not sure (wire facts 11). */
 export async function checkUser(context: UserContext, deadline: Deadline): Promise<Check[]> {
   const call = callInUse('currentUser', context.paths.overrides);
-  const path = (ok: boolean | null, detail: string): Check => ({ name: 'path.currentUser', ok, detail });
-  const unknown = (why: string) => [notChecked('user', why), workspace(context, null)];
+  const path = (ok: boolean | null, detail: Sentence): Check => ({ name: 'path.currentUser', ok, detail });
+  const unknown = (why: Sentence) => [notChecked('user', why), workspace(context, null)];
   if (!call.startsWith('GET '))
     return [
-      ...unknown('its path is not one that only reads'),
-      path(null, `${call} is not tried: it may change something.`),
+      ...unknown(say`its path is not one that only reads`),
+      path(null, say`${call} is not tried: it may change something.`),
     ];
-  const limit = deadline.within(PATIENCE, { cure: 'try again' });
+  const limit = deadline.within(PATIENCE, { cure: say`try again` });
   try {
     const { answer, used } = await ask(context, call, limit);
-    const [ok, detail] = statusSays(answer, used) ?? [false, `${used}: the service does not know this path.`];
+    const [ok, detail] = statusSays(answer, used) ?? [false, say`${used}: the service does not know this path.`];
     const [wire] = records((answer.body as { data?: unknown } | null | undefined)?.data ?? answer.body);
-    if (ok !== true || !wire) return [...unknown('who is signed in was not told'), path(ok, detail)];
+    if (ok !== true || !wire) return [...unknown(say`who is signed in was not told`), path(ok, detail)];
     const user = currentUser(wire);
     const name = user.name ?? user.userId;
     const said: Check = name
-      ? { name: 'user', ok: true, detail: `Signed in as ${name}.` }
-      : { name: 'user', ok: null, detail: 'The service does not say who is signed in.' };
+      ? { name: 'user', ok: true, detail: say`Signed in as ${name}.` }
+      : { name: 'user', ok: null, detail: say`The service does not say who is signed in.` };
     return [said, workspace(context, user), path(ok, detail)];
   } catch (thrown) {
-    return [...unknown('the service was not asked'), path(false, `${call}: ${asPrintingError(thrown).message}`)];
+    return [...unknown(say`the service was not asked`), path(false, say`${call}: ${asPrintingError(thrown).sentence}`)];
   } finally {
     limit.end();
   }
@@ -68,11 +69,15 @@ async function ask(
 function workspace({ organizationId: wanted, tokenOrganizationId }: UserContext, user: CurrentUser | null): Check {
   const id = tokenOrganizationId ?? user?.organizationId ?? null;
   const name = 'workspace';
-  if (id === null) return { name, ok: null, detail: 'The service does not say which workspace the sign-in is for.' };
+  if (id === null) return { name, ok: null, detail: say`The service does not say which workspace the sign-in is for.` };
   const known = user?.organizations.find((organization) => organization.id === id)?.name ?? shortened(id);
   if (wanted && wanted !== id)
-    return { name, ok: false, detail: `Signed in to ${known}, which is not the workspace that is set: sign in again.` };
-  return { name, ok: true, detail: `Works in ${known}.` };
+    return {
+      name,
+      ok: false,
+      detail: say`Signed in to ${known}, which is not the workspace that is set: sign in again.`,
+    };
+  return { name, ok: true, detail: say`Works in ${known}.` };
 }
 
 /** Ids of the service are treated as secrets (wire facts 1). */

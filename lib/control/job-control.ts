@@ -6,6 +6,7 @@ import { isKnownStatus, readPrintJob, type PrintJob } from '../service/print-job
 import { flag, record, type Json } from '../service/wire';
 import { ruleOf, type JobRule } from './job-rules';
 import { jobUnderWay } from './job-under-way';
+import { say } from '../words/say';
 
 export interface JobActionRequest {
   clusterId: string;
@@ -49,7 +50,7 @@ export class JobControl {
   async run(request: JobActionRequest): Promise<JobActionResult> {
     const { clusterId, action, data, deadline, onStage } = request;
     const ids: Ids = { clusterId };
-    const what = `the action "${action.slice(0, 60)}"`;
+    const what = say`the action "${action.slice(0, 60)}"`;
     let status: string | null = null;
     try {
       onStage('sending');
@@ -88,15 +89,14 @@ export class JobControl {
     action: string,
     from: NonNullable<JobRule['from']>,
   ): Promise<PrintJob> {
-    const call = { ids: { cluster_id, cluster_job_id }, what: 'the print job', deadline };
+    const call = { ids: { cluster_id, cluster_job_id }, what: say`the print job`, deadline };
     const { data } = await this.#service.call('printJob', call);
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null) ?? {};
     const job = readPrintJob(wire, cluster_id);
     if (flag(wire.is_online) === false) throw printerOffline();
     const { status } = job;
     if (status === null || !isKnownStatus(status) || from.includes(status)) return job;
-    const needs = from.join(', ').replace(/, ([^,]*)$/, ' or $1');
-    const sentence = `The action "${action}" needs a job that is ${needs}, but this one is ${status}: check the job.`;
+    const sentence = say`The action "${action}" needs a job that is one of ${from.join(', ')}, but this one is ${status}: check the job.`;
     throw new PrintingError('NOT_ACCEPTED', sentence);
   }
 }
@@ -104,7 +104,7 @@ export class JobControl {
 /** A dispatch whose answer was lost can't just be tried again. */
 function maybeDone(error: PrintingError, action: string): PrintingError {
   if (error.outcome !== 'unknown' || (error.code !== 'NETWORK' && error.code !== 'SERVICE_ERROR')) return error;
-  const sentence = `The answer to "${action.slice(0, 60)}" was lost: look at the job before you send it again.`;
+  const sentence = say`The answer to "${action.slice(0, 60)}" was lost: look at the job before you send it again.`;
   const { statusCode, serviceCode, outcome } = error;
   return new PrintingError(error.code, sentence, { statusCode, serviceCode, outcome, cause: error });
 }

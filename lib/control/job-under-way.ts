@@ -3,6 +3,7 @@ import { statusRecord } from '../service/cluster-status';
 import { PrintingError } from '../service/errors';
 import { isUnderWay, readPrintJobs } from '../service/print-job';
 import type { Deadline } from '../time/deadline';
+import { say } from '../words/say';
 
 /**
  * Which job an action without one is about: the one that is printing on the cluster now (reference 2.2). Throws
@@ -10,15 +11,15 @@ import type { Deadline } from '../time/deadline';
  */
 export async function jobUnderWay(service: Service, clusterId: string, deadline: Deadline): Promise<string> {
   const ids = { cluster_id: clusterId };
-  const { data } = await service.call('clusterStatus', { ids, what: 'the printer', deadline });
+  const { data } = await service.call('clusterStatus', { ids, what: say`the printer`, deadline });
   const all = readPrintJobs(statusRecord(data)?.print_jobs, clusterId);
   const printing = all.filter(isUnderWay);
   const jobs = printing.length > 0 ? printing : all.filter(({ state }) => state === 'preparing');
   const [id, ...others] = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
   if (id === undefined)
-    throw new PrintingError('NOT_ACCEPTED', 'Nothing is printing on this printer: name a print job to act on.');
+    throw new PrintingError('NOT_ACCEPTED', say`Nothing is printing on this printer: name a print job to act on.`);
   if (others.length > 0) {
-    const sentence = `${jobs.length} prints are under way on this printer: name the one that is meant in msg.clusterJobId.`;
+    const sentence = say`${jobs.length} prints are under way on this printer: name the one that is meant in msg.clusterJobId.`;
     throw new PrintingError('NOT_ACCEPTED', sentence);
   }
   return id;

@@ -1,6 +1,7 @@
 import { readMilestones } from '../rules/milestones';
 import { PrintingError } from '../service/errors';
 import type { EventDraft, PrintEvent } from './print-event';
+import { say } from '../words/say';
 
 /** Reads a setting such as `25,50,75` into rising numbers; blank means none. Throws NOT_CONFIGURED. */
 export function parseMilestones(setting: string): number[] {
@@ -8,7 +9,7 @@ export function parseMilestones(setting: string): number[] {
   if (milestones) return milestones;
   throw new PrintingError(
     'NOT_CONFIGURED',
-    'The milestones are not usable: write percentages over 0 and up to 100 with commas between, such as 25,50,75.',
+    say`The milestones are not usable: write percentages over 0 and up to 100 with commas between, such as 25,50,75.`,
   );
 }
 

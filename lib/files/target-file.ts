@@ -5,6 +5,7 @@ import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import { flushFolder } from './flush-folder';
 import { noteScratch, scratchName, sweepScratch } from './scratch';
+import { say } from '../words/say';
 
 /** Throws FILE_NOT_WRITABLE where it is clear already that no file can be written to `path`. */
 export async function checkTarget(path: string): Promise<void> {
@@ -99,7 +100,7 @@ async function locate(path: string): Promise<{ target: string; found: Stats | un
     throw notWritable(path, error);
   });
   if (found ? !found.isFile() : /[\\/]$/.test(path)) {
-    const sentence = `${path} is not a file but a folder or device: give the path of a file.`;
+    const sentence = say`${path} is not a file but a folder or device: give the path of a file.`;
     throw new PrintingError('FILE_NOT_WRITABLE', sentence);
   }
   try {
@@ -135,11 +136,11 @@ function notWritable(path: string, cause: unknown): PrintingError {
   const code = codeOf(cause);
   const reason =
     code === 'ENOENT' || code === 'ENOTDIR'
-      ? `There is no folder for the file ${path}: check the path.`
+      ? say`There is no folder for the file ${path}: check the path.`
       : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
-        ? `The file ${path} may not be written: give the runtime's user the right to write it.`
+        ? say`The file ${path} may not be written: give the runtime's user the right to write it.`
         : code === 'ENOSPC' || code === 'EDQUOT'
-          ? `The disk is full, so ${path} can't be written: free some space.`
-          : `The file ${path} can't be written (${code}): check the path and the disk.`;
+          ? say`The disk is full, so ${path} can't be written: free some space.`
+          : say`The file ${path} can't be written (${code}): check the path and the disk.`;
   return new PrintingError('FILE_NOT_WRITABLE', reason, { cause });
 }

@@ -3,10 +3,11 @@ import { PrintingError } from '../service/errors';
 import { isLoopback } from '../rules/loopback';
 import type { Http, HttpAnswer } from './http';
 import { networkError } from './network-error';
+import { say, type Sentence } from '../words/say';
 
 export interface DownloadOptions {
   /** What is fetched, in the words of an error sentence: `the picture`. */
-  what: string;
+  what: Sentence;
   /** Ends the download: its reason is thrown, by the stream as well. */
   signal?: AbortSignal | undefined;
   /** Bytes; more of them end in TOO_LARGE. No limit by default. */
@@ -80,10 +81,10 @@ async function get(
   }
 }
 
-function safeAddress(url: unknown, what: string): string {
+function safeAddress(url: unknown, what: Sentence): string {
   const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopback(parsed.href))) return parsed.href;
-  const sentence = `The service gave no usable address for ${what}: try again.`;
+  const sentence = say`The service gave no usable address for ${what}: try again.`;
   throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
 
@@ -92,7 +93,7 @@ function fits(contentType: string | null, accept: string): boolean {
   return accept.endsWith('/*') ? contentType.startsWith(accept.slice(0, -1)) : contentType === accept;
 }
 
-function limited(maxBytes: number, what: string): Transform {
+function limited(maxBytes: number, what: Sentence): Transform {
   let size = 0;
   return new Transform({
     transform(part: Buffer, _encoding, done) {
@@ -103,23 +104,23 @@ function limited(maxBytes: number, what: string): Transform {
   });
 }
 
-function refused(statusCode: number, what: string): PrintingError {
+function refused(statusCode: number, what: Sentence): PrintingError {
   const passes = statusCode >= 500 || statusCode === 408 || statusCode === 429;
   const sentence = passes
-    ? `The storage failed with status ${statusCode} on ${what}: try again later.`
-    : `The storage refused ${what} with status ${statusCode}, its address may have expired: try again.`;
+    ? say`The storage failed with status ${statusCode} on ${what}: try again later.`
+    : say`The storage refused ${what} with status ${statusCode}, its address may have expired: try again.`;
   return new PrintingError('SERVICE_ERROR', sentence, { statusCode, outcome: passes ? 'unknown' : 'refused' });
 }
 
-function wrongKind(contentType: string | null, what: string): PrintingError {
-  const sentence = `The storage sent ${contentType?.slice(0, 60) ?? 'nothing'} in place of ${what}: try again later.`;
+function wrongKind(contentType: string | null, what: Sentence): PrintingError {
+  const sentence = say`The storage sent ${contentType?.slice(0, 60) ?? say`nothing`} in place of ${what}: try again later.`;
   return new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
 
 const megabytes = (bytes: number) => (bytes / 2 ** 20).toLocaleString('en-US', { maximumFractionDigits: 1 });
 
-const tooLarge = (maxBytes: number, what: string): PrintingError =>
+const tooLarge = (maxBytes: number, what: Sentence): PrintingError =>
   new PrintingError(
     'TOO_LARGE',
-    `The size of ${what} is over the maximum of ${megabytes(maxBytes)} MB: raise the maximum size of the node.`,
+    say`The size of ${what} is over the maximum of ${megabytes(maxBytes)} MB: raise the maximum size of the node.`,
   );

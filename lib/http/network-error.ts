@@ -1,4 +1,5 @@
 import { PrintingError, withOutcome, type RequestOutcome } from '../service/errors';
+import { say, type Sentence } from '../words/say';
 
 /**
  * A failed exchange as NETWORK; an abort's own reason passes through. Of the address the host alone is named: the rest
@@ -17,12 +18,12 @@ export function networkError(
   return new PrintingError('NETWORK', sentence(code, hostIn(url)), { cause: new Error(code), outcome });
 }
 
-const sentence = (code: string, host: string): string =>
+const sentence = (code: string, host: string | Sentence): Sentence =>
   code === 'ENOTFOUND'
-    ? `There is no host ${host} (${code}): check how it is written in the account, and the network.`
-    : `The connection to ${host} failed (${code}): check the network and try again.`;
+    ? say`There is no host ${host} (${code}): check how it is written in the account, and the network.`
+    : say`The connection to ${host} failed (${code}): check the network and try again.`;
 
-const hostIn = (url: string): string => (URL.canParse(url) ? new URL(url).host : 'the service');
+const hostIn = (url: string): string | Sentence => (URL.canParse(url) ? new URL(url).host : say`the service`);
 
 /** The short code of a network failure, such as `ECONNRESET`; one of several tried addresses stands for all. */
 export function codeOf(thrown: unknown): string {

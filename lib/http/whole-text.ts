@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { flatten } from './flatten';
+import { say } from '../words/say';
 
 type Handler = Dispatcher.DispatchHandler;
 type Call<Name extends keyof Handler> = Parameters<NonNullable<Handler[Name]>>;
@@ -64,7 +65,7 @@ export class WholeText implements Handler {
     this.#size += part.length;
     if (this.#size > LONGEST)
       controller.abort(
-        new PrintingError('SERVICE_ERROR', 'The service sent an answer far too long.', { outcome: 'unknown' }),
+        new PrintingError('SERVICE_ERROR', say`The service sent an answer far too long.`, { outcome: 'unknown' }),
       );
   }
 

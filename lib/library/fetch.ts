@@ -7,6 +7,7 @@ import { PrintingError } from '../service/errors';
 import { STORAGE, type StoredRef } from '../service/stored-file';
 import { number, text, type Json } from '../service/wire';
 import { isUploaded, readStored, type Limits } from '../upload/stored-job';
+import { say, type Sentence } from '../words/say';
 
 /** What a message may hold; more goes to a file. */
 export const MOST_BYTES_IN_MEMORY = 256 * 1024 * 1024;
@@ -62,12 +63,12 @@ function addressOf(raw: Json, { kind }: StoredRef): string {
   const what = STORAGE[kind].inWords;
   const status = text(raw.status);
   if (status !== null && !isUploaded(raw)) {
-    const sentence = `There is nothing to download for ${what} yet (status ${status.slice(0, 60)}): upload it to its end first.`;
+    const sentence = say`There is nothing to download for ${what} yet (status ${status.slice(0, 60)}): upload it to its end first.`;
     throw new PrintingError('NOT_FOUND', sentence);
   }
   throw new PrintingError(
     'SERVICE_ERROR',
-    `The service's record of ${what} names no address to download from: try again later.`,
+    say`The service's record of ${what} names no address to download from: try again later.`,
   );
 }
 
@@ -89,7 +90,7 @@ async function fetchOnce(
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       count += chunk.length;
       if (count > most) throw tooLarge();
-      if (announced !== null && count > announced) throw changed(announced, 'more');
+      if (announced !== null && count > announced) throw changed(announced, say`more`);
       onProgress(count, total);
       yield chunk;
     }
@@ -107,12 +108,12 @@ async function fetchOnce(
 const tooLarge = (): PrintingError =>
   new PrintingError(
     'TOO_LARGE',
-    `The file has more than the ${MOST_BYTES_IN_MEMORY} bytes (256 MiB) that a message may hold: name a file to download it to.`,
+    say`The file has more than the ${MOST_BYTES_IN_MEMORY} bytes (256 MiB) that a message may hold: name a file to download it to.`,
   );
 
-const changed = (announced: number, count: number | 'more'): PrintingError =>
+const changed = (announced: number, count: number | Sentence): PrintingError =>
   new PrintingError(
     'FILE_CHANGED',
-    `The service has a file of ${announced} bytes but sent ${count}: try again, or upload the file anew.`,
+    say`The service has a file of ${announced} bytes but sent ${count}: try again, or upload the file anew.`,
     { outcome: 'unknown' },
   );

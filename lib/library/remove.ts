@@ -2,6 +2,7 @@ import type { Service } from '../account/service';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { STORAGE, type StoredRef } from '../service/stored-file';
 import type { Limits } from '../upload/stored-job';
+import { say, type Sentence } from '../words/say';
 
 /**
  * Deletes a stored file. The interface says that it can be done, not how (interface, endpoint 7; wire facts 4.4): an
@@ -13,12 +14,12 @@ export async function removeStored(service: Service, { kind, id }: StoredRef, li
     return (await service.call(remove, { ids: { [idParameter]: id }, what: inWords, ...limits })).data;
   } catch (thrown) {
     const error = asPrintingError(thrown);
-    const say = (sentence: string) => new PrintingError(error.code, sentence, { ...error, cause: error });
+    const failed = (sentence: Sentence) => new PrintingError(error.code, sentence, { ...error, cause: error });
     if (error.statusCode === 404)
-      throw say(`The service finds nothing to delete: ${inWords} is gone already, or its id is wrong.`);
+      throw failed(say`The service finds nothing to delete: ${inWords} is gone already, or its id is wrong.`);
     if (error.statusCode === 405)
-      throw say(
-        `The service may not support deleting by this call: delete ${inWords} in its library, or set another path for ${remove} in the account.`,
+      throw failed(
+        say`The service may not support deleting by this call: delete ${inWords} in its library, or set another path for ${remove} in the account.`,
       );
     throw error;
   }

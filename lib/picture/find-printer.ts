@@ -3,6 +3,7 @@ import { readClusterStatus, statusRecord } from '../service/cluster-status';
 import { PrintingError, printerOffline } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import type { ClusterList } from '../watch/cluster-list';
+import { say } from '../words/say';
 
 export interface FoundPrinter {
   printerId: string;
@@ -24,7 +25,7 @@ export async function findPrinter(
   printerId: string | null,
   deadline: Deadline,
 ): Promise<FoundPrinter> {
-  const call = { ids: { cluster_id: clusterId }, what: 'the printer', deadline };
+  const call = { ids: { cluster_id: clusterId }, what: say`the printer`, deadline };
   const answer = await service.call('clusterStatus', call).catch(orNotFound);
   const listed = await clusterList.find(clusterId, deadline);
   if (answer instanceof PrintingError) {
@@ -41,7 +42,7 @@ export async function findPrinter(
   const host = known.find((printer) => printer.printerId);
   if (host?.printerId) return { printerId: host.printerId, name: host.name ?? status.name };
   if (listed?.hostGuid && UUID.test(listed.hostGuid)) return { printerId: listed.hostGuid, name: listed.name };
-  throw new PrintingError('NOT_FOUND', 'The service names no printer of this id: set the printer in the node.');
+  throw new PrintingError('NOT_FOUND', say`The service names no printer of this id: set the printer in the node.`);
 }
 
 function orNotFound(error: unknown): PrintingError {

@@ -2,6 +2,7 @@ import { download } from '../http/download';
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import { imageType, isMarkup } from './image-type';
+import { say } from '../words/say';
 
 export interface Image {
   bytes: Buffer;
@@ -17,7 +18,7 @@ interface ImageOptions {
   onPercent: (percent: number | null) => void;
 }
 
-const WHAT = 'the picture';
+const WHAT = say`the picture`;
 
 /** Fetches an image whole. Throws what a download throws, and SERVICE_ERROR for what is no image. */
 export async function fetchImage(
@@ -37,7 +38,7 @@ export async function fetchImage(
   const bytes = Buffer.concat(parts);
   const type = contentType?.startsWith('image/') ? contentType : imageType(bytes);
   if (bytes.length === 0 || type === null || isMarkup(bytes))
-    throw new PrintingError('SERVICE_ERROR', `What the storage sent is no picture: try again later.`, {
+    throw new PrintingError('SERVICE_ERROR', say`What the storage sent is no picture: try again later.`, {
       outcome: 'refused',
     });
   return { bytes, contentType: type };

@@ -11,6 +11,7 @@ import { findPrinter, type FoundPrinter } from './find-printer';
 import { fetchImage } from './image';
 import { Shared } from './shared';
 import type { ClusterList } from '../watch/cluster-list';
+import { say } from '../words/say';
 
 export interface SnapshotRequest {
   clusterId: string;
@@ -51,7 +52,7 @@ interface Progress extends SnapshotProgress {
 
 /** Wire facts 9; `{"data": {}}` goes with it. */
 const ACTION = 'get_webcam_snapshot';
-const WHAT = 'the picture';
+const WHAT = say`the picture`;
 
 interface SnapshotsDeps {
   service: Service;

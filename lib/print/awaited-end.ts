@@ -4,12 +4,12 @@ import type { Followed, Watcher } from '../watch/watcher';
 import type { ClusterResult } from './cluster-print';
 import type { KeyOf, Ledger } from './ledger';
 import { progress, type PrintRequest, type PrintResult } from './print-request';
+import { say, type Sentence } from '../words/say';
 
 const FAILURES = {
-  failed: 'The print failed: look at the printer.',
-  aborted: 'The print was aborted.',
-  ended:
-    'The print left the printer, and neither its history nor the job’s record tells how it ended: look at the printer.',
+  failed: say`The print failed: look at the printer.`,
+  aborted: say`The print was aborted.`,
+  ended: say`The print left the printer, and neither its history nor the job’s record tells how it ended: look at the printer.`,
 };
 
 /**
@@ -28,7 +28,7 @@ export async function awaitEnd(
   if (clusterId === null || clusterJobId === null)
     throw new PrintingError(
       'PRINT_OUTCOME_UNKNOWN',
-      'The print was taken but can’t be seen on the printer: look there for the job.',
+      say`The print was taken but can’t be seen on the printer: look there for the job.`,
       { ids },
     );
   const at = { jobId, clusterJobId, clusterId };
@@ -44,7 +44,12 @@ export async function awaitEnd(
 }
 
 /** Keeps the end of a print for repeats of its key. Never rejects. */
-export const noteEnd = (ledger: Ledger, key: KeyOf, ended: Followed, warn: (sentence: string) => void): Promise<void> =>
+export const noteEnd = (
+  ledger: Ledger,
+  key: KeyOf,
+  ended: Followed,
+  warn: (sentence: Sentence) => void,
+): Promise<void> =>
   ledger
     .end(key, ended)
-    .catch((error: unknown) => warn(`The end of a print could not be saved: ${asPrintingError(error).message}`));
+    .catch((error: unknown) => warn(say`The end of a print could not be saved: ${asPrintingError(error).sentence}`));

@@ -9,6 +9,7 @@ import type { Ledger } from './ledger';
 import type { OpenOutcomes } from './open-outcomes';
 import { printResult, progress, type PrintRequest, type PrintResult } from './print-request';
 import type { SharedUpload } from './shared-upload';
+import { say } from '../words/say';
 
 /** Where one cluster's print stands when it was dispatched. */
 export interface ClusterResult {
@@ -62,7 +63,7 @@ export class ClusterPrint {
   /** Whether the cluster can be printed on as far as reading tells; before a long upload, or instead of a print. */
   async #check({ deadline }: PrintRequest, clusterId: string): Promise<void> {
     const ids = { cluster_id: clusterId };
-    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: 'the printer', deadline });
+    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: say`the printer`, deadline });
     if (flag(statusRecord(data)?.is_online) === false) throw printerOffline();
   }
 

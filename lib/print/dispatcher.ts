@@ -9,6 +9,7 @@ import { claim } from './claim';
 import type { Dispatched, Entry, KeyOf, Ledger } from './ledger';
 import type { Listing, Listings } from './listings';
 import { search, type Search } from './search';
+import { say, type Sentence } from '../words/say';
 
 export interface DispatchRequest {
   clusterId: string;
@@ -77,7 +78,7 @@ export class Dispatcher {
         return await this.#send(ledger, request, attempt, (done) => ledger.settle(key, entry, done));
       } catch (thrown) {
         if (asPrintingError(thrown).code !== 'PRINT_OUTCOME_UNKNOWN')
-          await this.#noted(ledger.release(key, before), 'That a print key is free again');
+          await this.#noted(ledger.release(key, before), say`That a print key is free again`);
         throw thrown;
       }
     };
@@ -101,7 +102,7 @@ export class Dispatcher {
       const found = await search({ ...this.#deps, ledger }, attempt, deadline);
       if (found.end === 'cut') throw unknown(attempt, found);
       if (found.end === 'absent') return undefined;
-      await this.#noted(ledger.settle(key, entry, found.print), 'The outcome of a print');
+      await this.#noted(ledger.settle(key, entry, found.print), say`The outcome of a print`);
       return found.print;
     };
     return ledger.holdJobs(attempt.clusterId, [attempt.jobId], work, deadline);
@@ -130,7 +131,7 @@ export class Dispatcher {
   /** Settles a key where its printing is in a listing. Rejects where the claims can't be read: then nobody can tell whose it is. */
   async #settleIn(ledger: Ledger, key: KeyOf, entry: Entry, printings: PrintJob[]): Promise<Dispatched | undefined> {
     const done = await claim(ledger, entry.attempt, printings);
-    if (done) await this.#noted(ledger.settle(key, entry, done), 'The outcome of a print');
+    if (done) await this.#noted(ledger.settle(key, entry, done), say`The outcome of a print`);
     return done;
   }
 
@@ -141,7 +142,7 @@ export class Dispatcher {
     settle: (done: Dispatched) => Promise<void> = () => Promise.resolve(),
   ): Promise<Answered> {
     const { clusterId, jobId } = attempt;
-    const keep = (done: Dispatched) => this.#noted(settle(done), 'The outcome of a print');
+    const keep = (done: Dispatched) => this.#noted(settle(done), say`The outcome of a print`);
     const answer = await this.#call(startNow, attempt, deadline);
     if (answer instanceof PrintingError) {
       const found = await search({ ...this.#deps, ledger }, attempt, deadline);
@@ -156,13 +157,13 @@ export class Dispatcher {
     if (status === 'failed')
       throw new PrintingError(
         'PRINT_FAILED',
-        'The service took the job but says that its print failed: look at the printer.',
+        say`The service took the job but says that its print failed: look at the printer.`,
         { outcome: 'refused', ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined } },
       );
     // From here on it is printed, whatever fails.
     if (clusterJobId) {
       const claim = ledger.claims.take(clusterId, jobId, [clusterJobId], attempt.id);
-      await this.#noted(claim, 'The outcome of a print');
+      await this.#noted(claim, say`The outcome of a print`);
     }
     const done = { jobId, clusterJobId, status };
     await keep(done);
@@ -181,7 +182,7 @@ export class Dispatcher {
       return await this.#deps.service.call('print', {
         ids: { cluster_id: clusterId, job_id: jobId },
         data: startNow ? {} : { start_now: false },
-        what: 'the print',
+        what: say`the print`,
         deadline,
         underWay,
       });
@@ -197,9 +198,9 @@ export class Dispatcher {
   }
 
   /** Waits for what is worth knowing later, but changes nothing now. */
-  async #noted(work: Promise<unknown>, what: string): Promise<void> {
+  async #noted(work: Promise<unknown>, what: Sentence): Promise<void> {
     await work.catch((error: unknown) =>
-      this.#deps.warn(`${what} could not be saved yet: ${asPrintingError(error).message}`),
+      this.#deps.warn(say`${what} could not be saved yet: ${asPrintingError(error).sentence}`),
     );
   }
 }
@@ -209,13 +210,13 @@ interface DispatcherDeps {
   listings: Listings;
   clock: Clock;
   /** For the log. */
-  warn: (sentence: string) => void;
+  warn: (sentence: Sentence) => void;
 }
 
 function unknown({ clusterId, jobId }: Attempt, { end }: Search, cause?: PrintingError): PrintingError {
   const seen =
-    end === 'absent' ? 'the print can’t be seen on the printer' : 'the printer could not be searched to the end';
-  const sentence = `The answer to the print was lost and ${seen}: look there for the job before you print again.`;
+    end === 'absent' ? say`the print can’t be seen on the printer` : say`the printer could not be searched to the end`;
+  const sentence = say`The answer to the print was lost and ${seen}: look there for the job before you print again.`;
   const error = new PrintingError('PRINT_OUTCOME_UNKNOWN', sentence, {
     cause,
     outcome: 'unknown',

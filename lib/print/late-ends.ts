@@ -11,6 +11,7 @@ import { awaitEnd, noteEnd } from './awaited-end';
 import type { KeptWait, KeptWaits, WaitOwner } from './kept-waits';
 import { Ledger } from './ledger';
 import { failedResult, type Awaited, type PrintResult, type Progress, type Wait } from './print-request';
+import { say, type Sentence } from '../words/say';
 
 /** Between tries to read what can't be read now, ms. */
 const RELOAD = { first: 1_000, longest: 300_000 };
@@ -106,7 +107,7 @@ export class LateEnds {
       onEnd(result, wait.index, note);
       this.#drop(owner, wait);
     } catch (thrown) {
-      if (!signal.aborted) warn(`The end of a print could not be reported: ${asPrintingError(thrown).message}`);
+      if (!signal.aborted) warn(say`The end of a print could not be reported: ${asPrintingError(thrown).sentence}`);
     }
   }
 
@@ -138,7 +139,7 @@ export class LateEnds {
       .drop(owner, wait)
       .catch((error: unknown) =>
         this.#deps.warn(
-          `That the end of a print was reported could not be saved yet: ${asPrintingError(error).message}`,
+          say`That the end of a print was reported could not be saved yet: ${asPrintingError(error).sentence}`,
         ),
       );
   }
@@ -152,8 +153,8 @@ interface LateEndsDeps {
   signIn: SignInWatch;
   clock: Clock;
   /** For the log. */
-  warn: (sentence: string) => void;
+  warn: (sentence: Sentence) => void;
 }
 
-const notKept = (error: unknown): string =>
-  `The wait for the end of a print could not be saved; a restart would lose its result: ${asPrintingError(error).message}`;
+const notKept = (error: unknown): Sentence =>
+  say`The wait for the end of a print could not be saved; a restart would lose its result: ${asPrintingError(error).sentence}`;

@@ -6,6 +6,7 @@ import type { Deadline } from '../time/deadline';
 import type { Followed } from '../watch/watcher';
 import type { Attempt } from './attempt';
 import { Claims, KEEP } from './claims';
+import { say } from '../words/say';
 
 /** What was stored and printed: the first result that a repeated print key passes on. */
 export interface Dispatched {
@@ -84,7 +85,7 @@ export class Ledger {
       if (cause.code === 'FILE_NOT_READABLE' || cause.code === 'TIMEOUT') throw cause;
       throw new PrintingError(
         'FILE_NOT_WRITABLE',
-        'The print key could not be saved, so nothing was printed: make the state folder writable.',
+        say`The print key could not be saved, so nothing was printed: make the state folder writable.`,
         { cause, outcome: 'not-sent' },
       );
     }

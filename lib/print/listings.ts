@@ -3,6 +3,7 @@ import { statusRecord, type ClusterStatus } from '../service/cluster-status';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { flag, time } from '../service/wire';
 import type { Deadline } from '../time/deadline';
+import { say } from '../words/say';
 
 /** The printings that a cluster's lists show. */
 export interface Listing {
@@ -27,7 +28,7 @@ export class Listings {
 
   async read(clusterId: string, deadline: Deadline): Promise<Listing> {
     const ids = { cluster_id: clusterId };
-    const { data } = await this.#service.call('clusterStatus', { ids, what: 'the printer', deadline });
+    const { data } = await this.#service.call('clusterStatus', { ids, what: say`the printer`, deadline });
     const status = statusRecord(data) ?? {};
     return {
       printings: [

@@ -9,6 +9,7 @@ import type { Watcher } from '../watch/watcher';
 import type { Dispatcher } from './dispatcher';
 import { Ledger } from './ledger';
 import type { Listings } from './listings';
+import { say, type Sentence } from '../words/say';
 
 /** Between tries to read which outcomes are open, ms. */
 const RELOAD = { first: 1_000, longest: 300_000 };
@@ -115,8 +116,8 @@ interface OpenOutcomesDeps {
   /** Made where an outcome is open. */
   dispatcher: () => Dispatcher;
   /** For the log. */
-  warn: (sentence: string) => void;
+  warn: (sentence: Sentence) => void;
 }
 
-const hopeless = (clusterId: string): string =>
-  `Whether a print on printer ${clusterId.slice(0, 6)}… was taken can’t be found out any more, its answer was lost: look there before you print it again.`;
+const hopeless = (clusterId: string): Sentence =>
+  say`Whether a print on printer ${clusterId.slice(0, 6)}… was taken can’t be found out any more, its answer was lost: look there before you print it again.`;

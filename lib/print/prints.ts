@@ -9,6 +9,7 @@ import type { ClusterPrint, ClusterResult } from './cluster-print';
 import { Ledger } from './ledger';
 import { failedResult, printResult, type PrintRequest, type PrintResult, type Wait } from './print-request';
 import { SharedUpload } from './shared-upload';
+import type { Sentence } from '../words/say';
 
 export * from './print-request';
 
@@ -119,5 +120,5 @@ interface PrintsDeps {
   store: StateStore;
   scope: CurrentScope;
   /** For the log. */
-  warn: (sentence: string) => void;
+  warn: (sentence: Sentence) => void;
 }

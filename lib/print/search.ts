@@ -5,6 +5,7 @@ import type { Attempt } from './attempt';
 import { claim, likeliest } from './claim';
 import type { Dispatched, Ledger } from './ledger';
 import type { Listings } from './listings';
+import { say, type Sentence } from '../words/say';
 
 /** How long a print whose answer was lost is looked for (reference 3.4), ms. */
 const SEARCH_FOR = 30_000;
@@ -19,7 +20,7 @@ export type Search = { end: 'found'; print: Dispatched } | { end: 'absent' } | {
 
 /** Looks on the cluster for the printing of an attempt. Never throws. The job's lock must be held. */
 export async function search(
-  deps: { listings: Listings; ledger: Ledger; warn: (sentence: string) => void },
+  deps: { listings: Listings; ledger: Ledger; warn: (sentence: Sentence) => void },
   attempt: Attempt,
   deadline: Deadline,
 ): Promise<Search> {
@@ -38,7 +39,7 @@ export async function search(
       const printings = [...(listing?.printings ?? []), ...heard];
       const print = await claim(deps.ledger, attempt, printings).catch(() => {
         // A print that is there must not look like one that isn't, for want of a disk.
-        deps.warn('A print that was found could not be noted: look after the state folder.');
+        deps.warn(say`A print that was found could not be noted: look after the state folder.`);
         return likeliest(attempt, printings);
       });
       if (print) return { end: 'found', print };

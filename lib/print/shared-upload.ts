@@ -1,6 +1,7 @@
 import { PrintingError } from '../service/errors';
 import type { Uploaded, Uploads } from '../upload/uploads';
 import { progress, type PrintRequest } from './print-request';
+import { say } from '../words/say';
 
 /** The one upload of a request, for all the clusters that want it; none of them, and nothing is sent. */
 export class SharedUpload {
@@ -28,7 +29,7 @@ export class SharedUpload {
 
   /** Nobody will want it any more. Resolves when its source has been let go of. */
   async end(): Promise<void> {
-    this.#wanted.refuse(new PrintingError('INVALID_INPUT', 'No printer wants the file: name one that is there.'));
+    this.#wanted.refuse(new PrintingError('INVALID_INPUT', say`No printer wants the file: name one that is there.`));
     await this.#sending?.catch(() => undefined);
   }
 

@@ -8,6 +8,7 @@ import { readPrintJob, type PrintJob } from '../service/print-job';
 import { isoTime, type Clock } from '../time/clock';
 import { underDeadline, type Deadline } from '../time/deadline';
 import { readAllPages } from '../watch/cluster-list';
+import { say } from '../words/say';
 
 /** How long a dialog of the editor waits, ms. */
 const PATIENCE = 60_000;
@@ -35,11 +36,11 @@ export class Choices {
   async jobs(clusterId: string | undefined): Promise<PrintJob[]> {
     const { service, clock } = this.#deps;
     if (clusterId === undefined) {
-      const query = { what: 'the print jobs' };
+      const query = { what: say`the print jobs` };
       const listed = await this.#soon((deadline) => readPages(service, 'printJobs', { ...query, deadline }));
       return listed.map((wire) => readPrintJob(wire));
     }
-    const request = { ids: { cluster_id: clusterId }, what: 'the printer' };
+    const request = { ids: { cluster_id: clusterId }, what: say`the printer` };
     const { data } = await this.#soon((deadline) => service.call('clusterStatus', { ...request, deadline }));
     const { jobs, history } = readClusterStatus(statusRecord(data) ?? {}, {
       clusterId,
@@ -51,6 +52,6 @@ export class Choices {
 
   #soon<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const { clock, closing: parent } = this.#deps;
-    return underDeadline(clock, { ms: PATIENCE, parent, cure: 'try again' }, work);
+    return underDeadline(clock, { ms: PATIENCE, parent, cure: say`try again` }, work);
   }
 }

@@ -1,5 +1,6 @@
 import { PrintingError } from '../service/errors';
 import { record, text, type Json } from '../service/wire';
+import { say, type Sentence } from '../words/say';
 
 /** Which print jobs are wanted (wire facts 13.2); an empty list or text wants all. */
 export interface PrintJobFilter {
@@ -18,12 +19,12 @@ const NAMES = ['status', 'sentFrom', 'clusterIds', 'search', 'privateOnly'];
 /** A filter as a user gives it: an object or its JSON; undefined for none. Throws INVALID_INPUT that says what is wrong. */
 export function readPrintJobFilter(given: unknown): PrintJobFilter {
   const filter = given === undefined ? {} : record(typeof given === 'string' ? parse(given) : given);
-  if (!filter || Buffer.isBuffer(filter)) throw refusal('must be an object such as {"status":"in_progress"}');
+  if (!filter || Buffer.isBuffer(filter)) throw refusal(say`must be an object such as {"status":"in_progress"}`);
   const unknown = Object.keys(filter).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw refusal(`has no "${unknown}", but ${NAMES.join(', ')}`);
+  if (unknown !== undefined) throw refusal(say`has no "${unknown}", but ${NAMES.join(', ')}`);
   const { search = '', privateOnly = false } = filter;
-  if (typeof search !== 'string') throw refusal('needs a text as its search');
-  if (typeof privateOnly !== 'boolean') throw refusal('needs true or false as its privateOnly');
+  if (typeof search !== 'string') throw refusal(say`needs a text as its search`);
+  if (typeof privateOnly !== 'boolean') throw refusal(say`needs true or false as its privateOnly`);
   return {
     status: texts(filter, 'status'),
     sentFrom: texts(filter, 'sentFrom'),
@@ -37,7 +38,7 @@ export function readPrintJobFilter(given: unknown): PrintJobFilter {
 function texts(filter: Json, name: string): string[] {
   const given = filter[name] ?? [];
   const found = (Array.isArray(given) ? given : [given]).map(text);
-  if (found.includes(null)) throw refusal(`needs a text, or an array of texts, as its ${name}`);
+  if (found.includes(null)) throw refusal(say`needs a text, or an array of texts, as its ${name}`);
   return [...new Set(found as string[])];
 }
 
@@ -81,4 +82,4 @@ function parse(json: string): unknown {
   }
 }
 
-const refusal = (rule: string) => new PrintingError('INVALID_INPUT', `The filter of the print jobs ${rule}.`);
+const refusal = (rule: Sentence) => new PrintingError('INVALID_INPUT', say`The filter of the print jobs ${rule}.`);

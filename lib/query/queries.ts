@@ -14,6 +14,7 @@ import { isoTime, type Clock } from '../time/clock';
 import { readStored } from '../upload/stored-job';
 import { readAllPages, type ClusterList } from '../watch/cluster-list';
 import { filterQueries, fits, type PrintJobFilter } from './print-job-filter';
+import { say, type Sentence } from '../words/say';
 
 /** What can be asked (reference 3.5); each with what it needs to know. */
 export type Query =
@@ -89,11 +90,11 @@ export class Queries {
     const { service, clock, clusterList } = this.#deps;
     const { data } = await service.call('clusterStatus', {
       ids: { cluster_id: clusterId },
-      what: 'the printer',
+      what: say`the printer`,
       ...limits,
     });
     const wire = statusRecord(data);
-    if (!wire) throw nothingOfTheKind('the printer');
+    if (!wire) throw nothingOfTheKind(say`the printer`);
     // Name and model are all that the list adds: without them the answer is still one.
     const identity = await clusterList.find(clusterId, limits.deadline);
     const receivedAt = isoTime(clock.now());
@@ -103,7 +104,7 @@ export class Queries {
   async #printJobs(filter: PrintJobFilter, limits: Limits): Promise<QueryAnswer> {
     const raw: Json[] = [];
     for (const query of filterQueries(filter)) {
-      const entries = await readPages(this.#deps.service, 'printJobs', { query, what: 'the print jobs', ...limits });
+      const entries = await readPages(this.#deps.service, 'printJobs', { query, what: say`the print jobs`, ...limits });
       for (const entry of entries) raw.push(entry);
     }
     const jobs = raw.filter((entry) => fits(filter, entry)).map((entry) => readPrintJob(entry));
@@ -112,9 +113,9 @@ export class Queries {
 
   async #printJob(clusterId: string, clusterJobId: string, limits: Limits): Promise<QueryAnswer> {
     const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
-    const { data } = await this.#deps.service.call('printJob', { ids, what: 'the print job', ...limits });
+    const { data } = await this.#deps.service.call('printJob', { ids, what: say`the print job`, ...limits });
     const [wire] = records(data);
-    if (!wire) throw nothingOfTheKind('the print job');
+    if (!wire) throw nothingOfTheKind(say`the print job`);
     const job = readPrintJob(wire, clusterId);
     const payload = { ...job, clusterJobId: job.clusterJobId ?? clusterJobId };
     return { payload, raw: data, ids: { clusterId, clusterJobId, ...(job.jobId && { jobId: job.jobId }) } };
@@ -129,7 +130,7 @@ export class Queries {
   async #currentUser({ deadline }: Limits): Promise<QueryAnswer> {
     const { data } = await readCurrentUser(this.#deps.service, this.#deps.overrides, deadline);
     const [wire] = records(data);
-    if (!wire) throw nothingOfTheKind('the user');
+    if (!wire) throw nothingOfTheKind(say`the user`);
     return { payload: currentUser(wire), raw: data, ids: {} };
   }
 
@@ -137,7 +138,7 @@ export class Queries {
     const ids = { cluster_id: clusterId };
     const raw = await readPages(this.#deps.service, 'maintenance', {
       ids,
-      what: "the printer's maintenance",
+      what: say`the printer's maintenance`,
       ...limits,
     });
     return { payload: raw.map(readMaintenanceTask), raw, ids: { clusterId } };
@@ -160,7 +161,7 @@ function eachOnce(jobs: PrintJob[]): PrintJob[] {
   });
 }
 
-const nothingOfTheKind = (what: string) =>
-  new PrintingError('SERVICE_ERROR', `The service answered ${what} with something else: try again later.`, {
+const nothingOfTheKind = (what: Sentence) =>
+  new PrintingError('SERVICE_ERROR', say`The service answered ${what} with something else: try again later.`, {
     outcome: 'unknown',
   });

@@ -2,6 +2,7 @@ import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
 import { PrintingError } from '../service/errors';
 import { keyBeyond, keysOf, shapeOf, type Shape } from './columns';
+import { say } from '../words/say';
 
 /** Cells by column, as they stand in the table. */
 export type Row = Record<string, string>;
@@ -94,6 +95,6 @@ function rowMaker(columns: readonly string[]): (cells: string[]) => Row {
 
 function noTable(thrown: unknown): PrintingError {
   const code = thrown instanceof CsvError ? thrown.code : 'unknown';
-  const sentence = `The report can't be read as a CSV table (${code}): ask for it as csv or file.`;
+  const sentence = say`The report can't be read as a CSV table (${code}): ask for it as csv or file.`;
   return new PrintingError('SERVICE_ERROR', sentence, { cause: new Error(code), outcome: 'refused' });
 }

@@ -6,6 +6,7 @@ import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
 import { isoTime } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import type { Range } from './ranges';
+import { say } from '../words/say';
 
 export interface Order {
   clusterIds: string[];
@@ -34,7 +35,7 @@ interface Limits {
   deadline: Deadline;
 }
 
-const WHAT = 'the report';
+const WHAT = say`the report`;
 /** Wire facts 10: in these states a report is being made. */
 const OPEN = ['pending', 'processing'];
 /** How long `unknown`, a word that is new to us or a success without an address may last before it counts as the end, ms. */
@@ -59,7 +60,7 @@ export async function orderReport(
   );
   const { reportId } = ordered;
   if (reportId === null)
-    throw new PrintingError('SERVICE_ERROR', 'The service took the order, but named no report: try again.');
+    throw new PrintingError('SERVICE_ERROR', say`The service took the order, but named no report: try again.`);
   onOrdered(reportId);
   return follow(service, reportId, ordered, { deadline });
 }
@@ -102,7 +103,7 @@ function read(data: unknown): ReportState {
 }
 
 function failed(status: string | null): PrintingError {
-  const said = status?.toLowerCase() === 'success' ? 'no address' : (status?.slice(0, 60) ?? 'no status');
-  const sentence = `The service did not make the report (${said}): try again, or for a shorter range.`;
+  const said = status?.toLowerCase() === 'success' ? say`no address` : (status?.slice(0, 60) ?? say`no status`);
+  const sentence = say`The service did not make the report (${said}): try again, or for a shorter range.`;
   return new PrintingError('REPORT_FAILED', sentence);
 }

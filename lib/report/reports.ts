@@ -15,6 +15,7 @@ import { orderReport, readReport, type Made } from './order';
 import { asFile, asRows, asStream, asText, type Format, type Output, type Slice } from './outputs';
 import type { Range } from './ranges';
 import { transfer } from './transfer';
+import { say } from '../words/say';
 
 export interface ReportRequest {
   /** Null: all clusters of the account. */
@@ -95,7 +96,7 @@ export class Reports {
     const { service, store, scope } = this.#deps;
     const { reportType, range, format, path, onlyNew, deadline, onProgress } = request;
     if (onlyNew !== null && format !== 'rows' && format !== 'stream') {
-      const sentence = 'Only new rows can be had as rows or as a stream: choose one of them, or all rows.';
+      const sentence = say`Only new rows can be had as rows or as a stream: choose one of them, or all rows.`;
       throw new PrintingError('INVALID_INPUT', sentence);
     }
     if (format === 'file') await checkTarget(path);
@@ -121,7 +122,7 @@ export class Reports {
   async #allClusters(deadline: Deadline): Promise<string[]> {
     const listed = await readAllPages(this.#deps.service, deadline);
     if (listed.length === 0)
-      throw new PrintingError('NOT_FOUND', 'The account has no printers to report on: connect a printer first.');
+      throw new PrintingError('NOT_FOUND', say`The account has no printers to report on: connect a printer first.`);
     return listed.map(({ cluster }) => cluster.clusterId);
   }
 

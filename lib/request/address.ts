@@ -1,6 +1,7 @@
 import { PrintingError } from '../service/errors';
 import { unsafePart } from '../rules/path';
 import type { Target } from '../service/paths';
+import { say, type Sentence } from '../words/say';
 
 /** The two hosts of an account, without a slash at the end; `authUrl` may be blank (a static token needs none). */
 export interface Hosts {
@@ -19,7 +20,7 @@ export function readAddress(given: string, hosts: Hosts): Omit<Target, 'method'>
   if (given.startsWith(ON_ACCOUNT_HOST)) return { host: 'auth', path: safe(given.slice(ON_ACCOUNT_HOST.length)) };
   const [, start, rest = ''] = /^(https?:\/\/[^/?#]*)(.*)$/is.exec(given) ?? [];
   if (start !== undefined) return onOwnHost(start, rest, hosts);
-  if (/^[a-z][a-z\d+.-]*:/i.test(given)) throw refused('it is no path and no address of the service');
+  if (/^[a-z][a-z\d+.-]*:/i.test(given)) throw refused(say`it is no path and no address of the service`);
   return { host: 'api', path: safe(given.startsWith('/') ? given : `/${given}`) };
 }
 
@@ -37,19 +38,19 @@ function onOwnHost(start: string, rest: string, { apiUrl, authUrl }: Hosts): Omi
     if (rest.startsWith(prefix) && /^([/?]|$)/.test(path))
       return { host, path: safe(path.startsWith('/') ? path : `/${path}`) };
   }
-  throw refused('it is not on a host of the account');
+  throw refused(say`it is not on a host of the account`);
 }
 
 function safe(path: string): string {
-  if (!path.startsWith('/')) throw refused(`${ON_ACCOUNT_HOST} must be followed by a slash`);
+  if (!path.startsWith('/')) throw refused(say`${ON_ACCOUNT_HOST} must be followed by a slash`);
   const unsafe = unsafePart(path);
-  if (unsafe) throw refused(`it holds ${unsafe}`);
+  if (unsafe) throw refused(say`it holds ${unsafe}`);
   return path;
 }
 
-const refused = (reason: string): PrintingError =>
+const refused = (reason: Sentence): PrintingError =>
   new PrintingError(
     'INVALID_INPUT',
-    `The request was not sent because of its path: ${reason}; write it like /connect/v1/clusters.`,
+    say`The request was not sent because of its path: ${reason}; write it like /connect/v1/clusters.`,
     { outcome: 'not-sent' },
   );

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { PrintingError } from '../service/errors';
 import { record } from '../service/wire';
+import { say, type Sentence } from '../words/say';
 
 /**
  * The JSON body of a PUT or POST: inside the `data` envelope (interface, Upload record) unless it brings that itself.
@@ -8,18 +9,22 @@ import { record } from '../service/wire';
  */
 export function readBody(payload: unknown): string {
   if (payload === undefined || payload === null || payload === '') return '{"data":{}}';
-  if (ArrayBuffer.isView(payload) || payload instanceof Readable) throw unusable('it holds bytes');
-  if (typeof payload === 'function' || typeof payload === 'symbol') throw unusable(`it is a ${typeof payload}`);
+  if (ArrayBuffer.isView(payload) || payload instanceof Readable) throw unusable(say`it holds bytes`);
+  if (typeof payload === 'function' || typeof payload === 'symbol') throw unusable(say`it is a ${typeof payload}`);
   const given = record(payload);
   try {
     return JSON.stringify(given && Object.hasOwn(given, 'data') ? given : { data: payload });
   } catch (cause) {
-    throw unusable('it holds what JSON can not', cause);
+    throw unusable(say`it holds what JSON can not`, cause);
   }
 }
 
-const unusable = (reason: string, cause?: unknown): PrintingError =>
-  new PrintingError('INVALID_INPUT', `The payload can't be the body of the request: ${reason}; set it to an object.`, {
-    outcome: 'not-sent',
-    cause,
-  });
+const unusable = (reason: Sentence, cause?: unknown): PrintingError =>
+  new PrintingError(
+    'INVALID_INPUT',
+    say`The payload can't be the body of the request: ${reason}; set it to an object.`,
+    {
+      outcome: 'not-sent',
+      cause,
+    },
+  );

@@ -5,6 +5,7 @@ import type { Deadline } from '../time/deadline';
 import { readAddress, type Hosts } from './address';
 import { readBody } from './body';
 import { headersForFlow } from './headers';
+import { say } from '../words/say';
 
 export interface OwnRequest {
   /** GET, PUT, POST or DELETE, in any case. */
@@ -40,7 +41,7 @@ export class Requests {
   async run({ method, path, payload, deadline }: OwnRequest): Promise<OwnAnswer> {
     const to = { method: readMethod(method), ...readAddress(path, this.#hosts) };
     const body = to.method === 'PUT' || to.method === 'POST' ? readBody(payload) : undefined;
-    const { status, headers, data } = await this.#service.send(to, { body, what: 'the request', deadline });
+    const { status, headers, data } = await this.#service.send(to, { body, what: say`the request`, deadline });
     return { statusCode: status, headers: headersForFlow(headers), data };
   }
 }
@@ -48,8 +49,12 @@ export class Requests {
 function readMethod(given: string): Method {
   const method = given.trim().toUpperCase();
   if (!METHODS.includes(method))
-    throw new PrintingError('INVALID_INPUT', 'The method must be GET, PUT, POST or DELETE: correct it and try again.', {
-      outcome: 'not-sent',
-    });
+    throw new PrintingError(
+      'INVALID_INPUT',
+      say`The method must be GET, PUT, POST or DELETE: correct it and try again.`,
+      {
+        outcome: 'not-sent',
+      },
+    );
   return method as Method;
 }

@@ -1,3 +1,4 @@
+import type { Sentence } from '../words/say';
 import { unsafePart } from './path';
 
 /** The calls that a user can put another method and path in place of (reference 7). */
@@ -35,7 +36,8 @@ export type PathFault =
   | { kind: 'json' | 'object' }
   | { kind: 'name'; name: string }
   | { kind: 'call'; name: Overridable }
-  | { kind: 'parameter' | 'unsafe'; name: Overridable; words: string };
+  | { kind: 'parameter'; name: Overridable; words: string }
+  | { kind: 'unsafe'; name: Overridable; words: Sentence };
 
 const CALL = /^(GET|PUT|POST|DELETE) (\{auth_url\}|\{storage\})?(\/[^\s?#]*)$/;
 

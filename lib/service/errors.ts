@@ -1,3 +1,4 @@
+import { say, type Sentence } from '../words/say';
 /** The codes that flows see as `error.code` (reference 4). */
 export const ERROR_CODES = [
   'NOT_CONFIGURED',
@@ -61,6 +62,8 @@ export interface ErrorDetails {
 export class PrintingError extends Error {
   override readonly name = 'PrintingError';
   readonly code: ErrorCode;
+  /** The message, for other languages. */
+  readonly sentence: Sentence;
   readonly statusCode: number | undefined;
   readonly serviceCode: string | undefined;
   readonly outcome: RequestOutcome | undefined;
@@ -68,9 +71,10 @@ export class PrintingError extends Error {
   readonly obstacle: Obstacle | undefined;
   readonly ids: Ids;
 
-  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+  constructor(code: ErrorCode, sentence: Sentence, details: ErrorDetails = {}) {
+    super(String(sentence), details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
+    this.sentence = sentence;
     this.statusCode = details.statusCode;
     this.serviceCode = details.serviceCode;
     this.outcome = details.outcome;
@@ -81,10 +85,10 @@ export class PrintingError extends Error {
 }
 
 /** The same failure with other details, or said otherwise. */
-export const revised = (error: PrintingError, details: ErrorDetails & { message?: string }): PrintingError => {
+export const revised = (error: PrintingError, details: ErrorDetails & { sentence?: Sentence }): PrintingError => {
   const { code, statusCode, serviceCode, outcome, retryAfter, obstacle, ids, cause } = error;
-  const { message = error.message, ...changed } = details;
-  const copy = new PrintingError(code, message, {
+  const { sentence = error.sentence, ...changed } = details;
+  const copy = new PrintingError(code, sentence, {
     statusCode,
     serviceCode,
     outcome,
@@ -95,13 +99,13 @@ export const revised = (error: PrintingError, details: ErrorDetails & { message?
     ...changed,
   });
   // Where it was first thrown is what a maintainer wants to see.
-  if (error.stack !== undefined && message === error.message) copy.stack = error.stack;
+  if (error.stack !== undefined && sentence === error.sentence) copy.stack = error.stack;
   return copy;
 };
 
 /** Before anything was sent. */
 export const printerOffline = (ids?: Ids): PrintingError =>
-  new PrintingError('NOT_ACCEPTED', 'The printer is offline: switch it on, or try again when it is online.', {
+  new PrintingError('NOT_ACCEPTED', say`The printer is offline: switch it on, or try again when it is online.`, {
     obstacle: 'offline',
     ids,
   });
@@ -121,5 +125,5 @@ export const withOutcome = (error: PrintingError, outcome: RequestOutcome): Prin
 export function asPrintingError(thrown: unknown): PrintingError {
   if (thrown instanceof PrintingError) return thrown;
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
-  return new PrintingError('SERVICE_ERROR', `Something unexpected happened: ${cause.message}.`, { cause });
+  return new PrintingError('SERVICE_ERROR', say`Something unexpected happened: ${cause.message}.`, { cause });
 }

@@ -1,5 +1,6 @@
 import { PrintingError } from './errors';
 import type { StoredKind } from './stored-file';
+import { say, type Sentence } from '../words/say';
 
 /** One row of the interface's "Supported file types". */
 export interface FileType {
@@ -52,14 +53,14 @@ export function toolpath(name: string): FileType {
   if (found) return found;
   const allowed = inWords(TOOLPATHS);
   const sentence = UNSLICED.some((extension) => endsIn(name, extension))
-    ? `"${name}" is a model: slice it to G-code first (only ${allowed} files can be printed).`
-    : `"${name}" is not a toolpath: only ${allowed} files can be printed.`;
+    ? say`"${name}" is a model: slice it to G-code first (only ${allowed} files can be printed).`
+    : say`"${name}" is not a toolpath: only ${allowed} files can be printed.`;
   throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
 }
 
-const BY_KIND: Record<StoredKind, { types: readonly FileType[]; words: string }> = {
-  job: { types: TOOLPATHS, words: 'print job' },
-  file: { types: PROJECT_FILES, words: 'project file' },
+const BY_KIND: Record<StoredKind, { types: readonly FileType[]; words: Sentence }> = {
+  job: { types: TOOLPATHS, words: say`print job` },
+  file: { types: PROJECT_FILES, words: say`project file` },
 };
 
 /** The type of a file that is to be stored as `kind`. Throws UNSUPPORTED_FILE_TYPE, which says what takes it instead. */
@@ -68,11 +69,11 @@ export function storedType(kind: StoredKind, name: string): FileType {
   const other = BY_KIND[kind === 'job' ? 'file' : 'job'];
   const found = find(own.types, name);
   if (found) return found;
-  const takes = ({ types, words }: typeof own) => `the kind "${words}" takes ${inWords(types)} files`;
+  const takes = ({ types, words }: typeof own) => say`the kind "${words}" takes ${inWords(types)} files`;
   const cure = find(other.types, name)
-    ? `choose the kind "${other.words}"; ${takes(own)}`
-    : `${takes(own)}, ${takes(other)}`;
-  throw new PrintingError('UNSUPPORTED_FILE_TYPE', `"${name}" can't be stored as a ${own.words}: ${cure}.`);
+    ? say`choose the kind "${other.words}"; ${takes(own)}`
+    : say`${takes(own)}, ${takes(other)}`;
+  throw new PrintingError('UNSUPPORTED_FILE_TYPE', say`"${name}" can't be stored as a ${own.words}: ${cure}.`);
 }
 
 const find = (types: readonly FileType[], name: string) => types.find(({ extension }) => endsIn(name, extension));
@@ -81,7 +82,7 @@ const find = (types: readonly FileType[], name: string) => types.find(({ extensi
 const endsIn = (name: string, extension: string): boolean =>
   name.length > extension.length && name.toLowerCase().endsWith(extension);
 
-function inWords(types: readonly FileType[]): string {
+function inWords(types: readonly FileType[]): Sentence {
   const extensions = types.map(({ extension }) => extension);
-  return `${extensions.slice(0, -1).join(', ')} and ${extensions.at(-1) ?? ''}`;
+  return say`${extensions.slice(0, -1).join(', ')} and ${extensions.at(-1) ?? ''}`;
 }

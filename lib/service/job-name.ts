@@ -1,5 +1,6 @@
 import { PrintingError } from './errors';
 import { findToolpath, toolpath } from './file-types';
+import { say, type Sentence } from '../words/say';
 
 const SHORTEST = 3;
 const LONGEST = 255;
@@ -22,30 +23,31 @@ export function jobName(wanted: string | undefined, fileName: string, compress: 
   const full = given === sent ? name : given === undefined ? name + sent : given === own ? `${name}.gz` : null;
   if (full === null)
     throw refusal(
-      `The job name "${name}" ends in ${given ?? ''} but the file is sent as ${sent}: leave the extension out.`,
+      say`The job name "${name}" ends in ${given ?? ''} but the file is sent as ${sent}: leave the extension out.`,
     );
   const reason = brokenRule(full);
-  if (reason) throw refusal(`The job name ${reason}: set another job name.`);
+  if (reason) throw refusal(say`The job name ${reason}: set another job name.`);
   return full;
 }
 
 /** The same rules for any other stored file, whose name is its own. Throws INVALID_INPUT. */
 export function checkFileName(name: string): void {
   const reason = brokenRule(name);
-  if (reason) throw refusal(`The file name ${reason}: give the file another name.`);
+  if (reason) throw refusal(say`The file name ${reason}: give the file another name.`);
 }
 
-function brokenRule(name: string): string | null {
+function brokenRule(name: string): Sentence | null {
   // Counted as people do, not in UTF-16 units.
   const { length } = [...name];
-  if (length < SHORTEST || length > LONGEST) return `has ${length} characters and may have ${SHORTEST} to ${LONGEST}`;
+  if (length < SHORTEST || length > LONGEST)
+    return say`has ${length} characters and may have ${SHORTEST} to ${LONGEST}`;
   const quoted = JSON.stringify(name);
-  if (/^\s/.test(name)) return `${quoted} starts with a blank`;
-  if (name.startsWith('..')) return `${quoted} starts with two dots`;
-  if (FORBIDDEN.test(name)) return `${quoted} holds one of \\ / : * ? " < > |`;
-  if (CONTROL.test(name)) return `${quoted} holds a control character`;
-  if (DEVICE.test(name)) return `${quoted} is a reserved device name`;
+  if (/^\s/.test(name)) return say`${quoted} starts with a blank`;
+  if (name.startsWith('..')) return say`${quoted} starts with two dots`;
+  if (FORBIDDEN.test(name)) return say`${quoted} holds one of \\ / : * ? " < > |`;
+  if (CONTROL.test(name)) return say`${quoted} holds a control character`;
+  if (DEVICE.test(name)) return say`${quoted} is a reserved device name`;
   return null;
 }
 
-const refusal = (sentence: string) => new PrintingError('INVALID_INPUT', sentence);
+const refusal = (sentence: Sentence) => new PrintingError('INVALID_INPUT', sentence);

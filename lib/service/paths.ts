@@ -6,6 +6,7 @@ import {
   type PathOverrides,
   type PathParameter,
 } from '../rules/path-overrides';
+import { say, type Sentence } from '../words/say';
 
 export type { PathOverrides, PathParameter };
 
@@ -68,23 +69,23 @@ export interface Target {
 export function readOverrides(paths: unknown): PathOverrides {
   const read = readPathOverrides(paths);
   if ('overrides' in read) return read.overrides;
-  throw new PrintingError('NOT_CONFIGURED', `The account's paths are not usable: ${reason(read.fault)}.`);
+  throw new PrintingError('NOT_CONFIGURED', say`The account's paths are not usable: ${reason(read.fault)}.`);
 }
 
-function reason(fault: PathFault): string {
+function reason(fault: PathFault): Sentence {
   switch (fault.kind) {
     case 'json':
-      return 'they are not JSON';
+      return say`they are not JSON`;
     case 'object':
-      return 'they must be a JSON object';
+      return say`they must be a JSON object`;
     case 'name':
-      return `"${fault.name}" is not a name that can be overridden`;
+      return say`"${fault.name}" is not a name that can be overridden`;
     case 'call':
-      return `"${fault.name}" must be like "GET /path/{cluster_id}"`;
+      return say`"${fault.name}" must be like "GET /path/{cluster_id}"`;
     case 'parameter':
-      return `"${fault.name}" has the unknown path parameter {${fault.words}}`;
+      return say`"${fault.name}" has the unknown path parameter {${fault.words}}`;
     case 'unsafe':
-      return `"${fault.name}" holds ${fault.words}`;
+      return say`"${fault.name}" holds ${fault.words}`;
   }
 }
 
@@ -114,12 +115,12 @@ export function target(
 /** One path segment from an id: only what is illegal in a path is encoded, `=` stays (wire facts, trap 44). */
 function segment(parameter: PathParameter, id: string | undefined): string {
   const name = parameter.replaceAll('_', ' ');
-  if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', `The ${name} is missing.`);
+  if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', say`The ${name} is missing.`);
   if (/[/\\]|\.\./.test(id) || id === '.')
-    throw new PrintingError('INVALID_INPUT', `The ${name} must not hold a slash or "..".`);
+    throw new PrintingError('INVALID_INPUT', say`The ${name} must not hold a slash or "..".`);
   try {
     return encodeURIComponent(id).replaceAll('%3D', '=');
   } catch (cause) {
-    throw new PrintingError('INVALID_INPUT', `The ${name} holds characters that no address can carry.`, { cause });
+    throw new PrintingError('INVALID_INPUT', say`The ${name} holds characters that no address can carry.`, { cause });
   }
 }

@@ -1,5 +1,6 @@
 import { PrintingError, printerOffline, type ErrorCode, type Obstacle } from './errors';
 import { record, records, text } from './wire';
+import { say, type Sentence } from '../words/say';
 
 /** What a failed answer says, read from the `errors` array (wire facts 1.1) or the token endpoint's own shape (3). */
 export interface Refusal {
@@ -23,12 +24,12 @@ export function readRefusal(body: unknown): Refusal {
 export const withoutAddresses = (words: string): string => words.replace(/\b[a-z][a-z\d+.-]*:\/\/\S+/gi, '(address)');
 
 /** The error of an answer that is not 2xx (reference 4). `what` names the thing asked for, such as `the printer`. */
-export function refusalError(status: number, body: unknown, what: string, retryAfter?: number): PrintingError {
+export function refusalError(status: number, body: unknown, what: Sentence, retryAfter?: number): PrintingError {
   const { serviceCode, says } = readRefusal(body);
   const obstacle = status === 409 ? OBSTACLES.get(serviceCode) : undefined;
   const [code, sentence] = obstacle ? (['NOT_ACCEPTED', obstacle.sentence] as const) : explain(status, what);
   const own = [serviceCode, says?.replace(/\.+$/, '')].filter(Boolean).join(': ');
-  return new PrintingError(code, own ? `${sentence.replace(/\.$/, '')} (${own}).` : sentence, {
+  return new PrintingError(code, own ? say`${sentence} The service says: ${own}.` : sentence, {
     statusCode: status,
     serviceCode,
     retryAfter,
@@ -38,34 +39,37 @@ export function refusalError(status: number, body: unknown, what: string, retryA
 }
 
 /** Of the service's codes (wire facts 1.1). */
-const OBSTACLES = new Map<string | undefined, { kind?: Obstacle; sentence: string }>([
-  ['printerInactive', { kind: 'offline', sentence: printerOffline().message }],
+const OBSTACLES = new Map<string | undefined, { kind?: Obstacle; sentence: Sentence }>([
+  ['printerInactive', { kind: 'offline', sentence: printerOffline().sentence }],
   [
     'printerQueueFull',
-    { kind: 'queue-full', sentence: 'The queue of the printer is full: try again when a job has ended.' },
+    { kind: 'queue-full', sentence: say`The queue of the printer is full: try again when a job has ended.` },
   ],
-  ['printerNotAcceptingJobs', { sentence: 'The printer takes no jobs now: try again when it is free.' }],
+  ['printerNotAcceptingJobs', { sentence: say`The printer takes no jobs now: try again when it is free.` }],
 ]);
 
-function explain(status: number, what: string): [ErrorCode, string] {
+function explain(status: number, what: Sentence): [ErrorCode, Sentence] {
   switch (status) {
     case 401:
-      return ['NOT_SIGNED_IN', 'The service did not take the sign-in: open the account and sign in again.'];
+      return ['NOT_SIGNED_IN', say`The service did not take the sign-in: open the account and sign in again.`];
     case 403:
-      return ['FORBIDDEN', `The service refused ${what}: check the rights of the user and the scope of the account.`];
+      return [
+        'FORBIDDEN',
+        say`The service refused ${what}: check the rights of the user and the scope of the account.`,
+      ];
     case 404:
-      return ['NOT_FOUND', `The service does not know ${what}: check the id and the workspace.`];
+      return ['NOT_FOUND', say`The service does not know ${what}: check the id and the workspace.`];
     case 409:
       return [
         'NOT_ACCEPTED',
-        `The service did not accept ${what} now: it is busy, full, switched off, or its state forbids it; try later.`,
+        say`The service did not accept ${what} now: it is busy, full, switched off, or its state forbids it; try later.`,
       ];
     case 429:
-      return ['RATE_LIMITED', `The service asks to slow down before ${what}: try later or ask less often.`];
+      return ['RATE_LIMITED', say`The service asks to slow down before ${what}: try later or ask less often.`];
     default:
       return status >= 500
-        ? ['SERVICE_ERROR', `The service failed with status ${status} on ${what}: try again later.`]
-        : ['SERVICE_ERROR', `The service answered ${what} with the unexpected status ${status}.`];
+        ? ['SERVICE_ERROR', say`The service failed with status ${status} on ${what}: try again later.`]
+        : ['SERVICE_ERROR', say`The service answered ${what} with the unexpected status ${status}.`];
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Ids } from './errors';
 import type { EndpointName, PathParameter } from './paths';
 import { number, text, time, type Json } from './wire';
+import { say, type Sentence } from '../words/say';
 
 /** What the storage keeps: `job` a toolpath that can be printed, `file` any other file (interface, What the service does 2). */
 export type StoredKind = 'job' | 'file';
@@ -13,7 +14,7 @@ export const STORAGE: Record<StoredKind, StorageWords> = {
     remove: 'deleteJob',
     idParameter: 'job_id',
     nameField: 'job_name',
-    inWords: 'the stored job',
+    inWords: say`the stored job`,
   },
   file: {
     register: 'registerFile',
@@ -21,7 +22,7 @@ export const STORAGE: Record<StoredKind, StorageWords> = {
     remove: 'deleteFile',
     idParameter: 'file_id',
     nameField: 'file_name',
-    inWords: 'the library file',
+    inWords: say`the library file`,
   },
 };
 
@@ -31,7 +32,7 @@ interface StorageWords {
   remove: EndpointName;
   idParameter: PathParameter;
   nameField: 'job_name' | 'file_name';
-  inWords: string;
+  inWords: Sentence;
 }
 
 /** One stored file. */

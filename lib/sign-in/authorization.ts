@@ -5,6 +5,7 @@ import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { grantKey, withGrant, type Grants, type SignInSettings } from './grant';
 import type { TokenEndpoint } from './token-endpoint';
+import { say, type Sentence } from '../words/say';
 
 export interface Beginning {
   accountId: string;
@@ -25,7 +26,7 @@ interface Failed {
   /** Of that sign-in. */
   state: string;
   /** One sentence; null while it is under way. */
-  why: string | null;
+  why: Sentence | null;
   endsAt: number;
 }
 
@@ -84,13 +85,13 @@ export class Authorization {
     if (!pending || (accountId !== undefined && pending.accountId !== accountId))
       throw new PrintingError(
         'INVALID_INPUT',
-        'This sign-in is not known, was used already or is too old: begin it again.',
+        say`This sign-in is not known, was used already or is too old: begin it again.`,
       );
     this.#pending.delete(state);
     try {
       await this.#grant(pending, query);
     } catch (error) {
-      this.#fail(state, pending, asPrintingError(error).message);
+      this.#fail(state, pending, asPrintingError(error).sentence);
       throw error;
     }
     this.#latest.delete(pending.accountId);
@@ -101,11 +102,11 @@ export class Authorization {
     if (!isWanted()) throw unwanted();
     const code = query.get('code');
     if (!code) {
-      const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? 'no code';
-      throw new PrintingError('FORBIDDEN', `The sign-in was refused (${reason}): begin it again and approve it.`);
+      const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? say`no code`;
+      throw new PrintingError('FORBIDDEN', say`The sign-in was refused (${reason}): begin it again and approve it.`);
     }
     const { store, clock, endpoint } = this.#deps;
-    const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: 'begin the sign-in again' });
+    const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: say`begin the sign-in again` });
     const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
     const keep = (stored: Grants | undefined) => {
       // Under the lock: an account that is deleted now finds nothing stored after it.
@@ -124,7 +125,7 @@ export class Authorization {
   }
 
   /** Why the latest sign-in of this account came to nothing, for some minutes; null where it did not. */
-  failure(accountId: string): string | null {
+  failure(accountId: string): Sentence | null {
     this.#dropOld(MOST);
     return this.#latest.get(accountId)?.why ?? null;
   }
@@ -134,7 +135,7 @@ export class Authorization {
     this.#latest.delete(accountId);
   }
 
-  #fail(state: string, { accountId, isWanted = () => true }: Pending, why: string): void {
+  #fail(state: string, { accountId, isWanted = () => true }: Pending, why: Sentence): void {
     // Whoever began another since waits for that one; whoever deleted the account, for none.
     if (this.#latest.get(accountId)?.state !== state) return;
     if (isWanted()) this.#latest.set(accountId, { state, why, endsAt: this.#later() });
@@ -149,7 +150,7 @@ export class Authorization {
       if ((endsAt <= now && why !== null) || this.#latest.size > MOST) this.#latest.delete(accountId);
     for (const [state, pending] of this.#pending) {
       if (pending.endsAt <= now)
-        this.#fail(state, pending, 'The sign-in took longer than ten minutes: begin it again.');
+        this.#fail(state, pending, say`The sign-in took longer than ten minutes: begin it again.`);
       if (pending.endsAt <= now || this.#pending.size > most) this.#pending.delete(state);
     }
   }
@@ -158,5 +159,5 @@ export class Authorization {
 const unwanted = () =>
   new PrintingError(
     'INVALID_INPUT',
-    'The account was changed or deleted meanwhile: open it and begin the sign-in again.',
+    say`The account was changed or deleted meanwhile: open it and begin the sign-in again.`,
   );

@@ -1,4 +1,5 @@
 import type { Target } from '../service/paths';
+import type { Sentence } from '../words/say';
 import type { Deadline } from '../time/deadline';
 import type { SignInState, SignInWatch } from './sign-in-state';
 
@@ -10,7 +11,7 @@ export interface SignInInfo {
   /** ISO 8601; when the access token ends. */
   expiresAt: string | null;
   /** A sentence for people, where something is wrong. */
-  error: string | null;
+  error: Sentence | null;
 }
 
 export interface Renewal {

@@ -1,3 +1,4 @@
+import { Sentence } from '../words/say';
 import { record, text, type Json } from '../service/wire';
 
 /** A sign-in as it stands in the state store (sealed): what the service granted, and for whom. */
@@ -19,7 +20,7 @@ export interface Grant {
   holder?: Omit<TokenHolder, 'expiresAt'>;
   /** When the user signed in, milliseconds since 1970: refreshes leave it as it is. */
   signedInAt?: number;
-  /** Set when the service ended the sign-in: the tokens are gone, only the name of the user is kept. */
+  /** Why the sign-in has ended, in English: the tokens are gone, only the name of the user is kept. */
   ended?: string;
 }
 
@@ -35,6 +36,9 @@ export interface SignInSettings {
   /** The service is the pack's own simulator: its address says nothing, it changes with every start. */
   simulated?: boolean;
 }
+
+/** Why a sign-in has ended; null while it has not. */
+export const whyEnded = ({ ended }: Grant): Sentence | null => (ended === undefined ? null : new Sentence(ended));
 
 /** All sign-ins of an account, one for each service: trying another leaves this one alone, and coming back finds it. */
 export interface Grants {

@@ -1,19 +1,20 @@
 import { PrintingError } from '../service/errors';
 import { hostFault } from '../rules/hosts';
 import { trimmed } from '../rules/text';
+import { say, type Sentence } from '../words/say';
 
 /**
  * A host of the service without a slash at its end. Tokens travel to it, so it must be `https://…`; plain `http:` is for
  * loopback addresses only (reference 2.1). Throws NOT_CONFIGURED.
  */
-export function readHost(value: unknown, name: string): string {
+export function readHost(value: unknown, name: Sentence): string {
   const fault = hostFault(value);
   if (fault === 'missing')
-    throw new PrintingError('NOT_CONFIGURED', `The account has no ${name}: open the account and fill it in.`);
+    throw new PrintingError('NOT_CONFIGURED', say`The account has no ${name}: open the account and fill it in.`);
   if (fault)
     throw new PrintingError(
       'NOT_CONFIGURED',
-      `The account's ${name} must be an address like https://host (http only for this machine itself).`,
+      say`The account's ${name} must be an address like https://host (http only for this machine itself).`,
     );
   return trimmed(value).replace(/\/+$/, '');
 }

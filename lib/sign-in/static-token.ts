@@ -3,6 +3,7 @@ import { Changes } from './changes';
 import type { Credentials, Renewal, SignInInfo } from './credentials';
 import { readToken, type TokenHolder } from './grant';
 import type { SignInState } from './sign-in-state';
+import { say } from '../words/say';
 
 /**
  * An API token made by hand in the service's web interface (wire facts 3.1): used as it is, never renewed. One that was
@@ -52,7 +53,7 @@ export class StaticToken implements Credentials {
 
   info(): SignInInfo {
     const { user, organizationId } = this.#holder;
-    const error = this.#state === 'sign-in-needed' ? this.#refused().message : null;
+    const error = this.#state === 'sign-in-needed' ? this.#refused().sentence : null;
     return { state: this.#state, user, organizationId, expiresAt: null, error };
   }
 
@@ -82,10 +83,10 @@ export class StaticToken implements Credentials {
     return this.#token
       ? new PrintingError(
           'NOT_SIGNED_IN',
-          'The service refused the API token: make a new one and put it into the account.',
+          say`The service refused the API token: make a new one and put it into the account.`,
           { statusCode: 401, outcome: 'refused' },
         )
-      : new PrintingError('NOT_SIGNED_IN', 'The account has no API token: open the account and put one in.', {
+      : new PrintingError('NOT_SIGNED_IN', say`The account has no API token: open the account and put one in.`, {
           outcome: 'not-sent',
         });
   }

@@ -6,6 +6,7 @@ import { number, record, text, type Json } from '../service/wire';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { readToken, type Grant, type SignInSettings } from './grant';
+import { say } from '../words/say';
 
 /** The token endpoint (interface, endpoint 2): all fields of the interface in the form body, the secret among them. */
 export class TokenEndpoint {
@@ -76,7 +77,7 @@ export class TokenEndpoint {
     const parsed = parse(answer.text);
     const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
     if (answer.status < 200 || answer.status > 299)
-      throw refused(refusalError(answer.status, parsed, 'the sign-in', retryAfter));
+      throw refused(refusalError(answer.status, parsed, say`the sign-in`, retryAfter));
     if (!parsed) throw unexpected();
     return Response.json(tolerated(parsed), { status: 200 });
   }
@@ -112,7 +113,7 @@ export class TokenEndpoint {
 /** What the standard calls `invalid_client` is what people typed. */
 const refused = (error: PrintingError): PrintingError =>
   error.serviceCode === 'invalid_client'
-    ? revised(error, { message: 'Client ID or secret is wrong (invalid_client): correct them in the account.' })
+    ? revised(error, { sentence: say`Client ID or secret is wrong (invalid_client): correct them in the account.` })
     : error;
 
 /** 10 minutes, as documented (wire facts 3), for an answer that does not say. */
@@ -140,7 +141,7 @@ function parse(body: string): Json | null {
 
 /** The cause is named, not carried: it may hold the answer, and so the tokens. */
 const unexpected = (cause?: unknown): PrintingError =>
-  new PrintingError('SERVICE_ERROR', 'The account host gave a token answer that is not what the interface says.', {
+  new PrintingError('SERVICE_ERROR', say`The account host gave a token answer that is not what the interface says.`, {
     outcome: 'unknown',
     cause: cause instanceof Error ? new Error(cause.name) : undefined,
   });

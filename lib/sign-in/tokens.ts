@@ -6,9 +6,19 @@ import { isoTime, type Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { Changes } from './changes';
 import type { Credentials, Renewal, SignInInfo } from './credentials';
-import { grantFor, grantKey, holderOf, withGrant, type Grant, type Grants, type SignInSettings } from './grant';
+import {
+  grantFor,
+  grantKey,
+  holderOf,
+  whyEnded,
+  withGrant,
+  type Grant,
+  type Grants,
+  type SignInSettings,
+} from './grant';
 import type { SignInState } from './sign-in-state';
 import type { TokenEndpoint } from './token-endpoint';
+import { say, type Sentence } from '../words/say';
 
 export interface TokensOptions {
   accountId: string;
@@ -16,7 +26,7 @@ export interface TokensOptions {
   store: StateStore;
   clock: Clock;
   endpoint: TokenEndpoint;
-  warn: (sentence: string) => void;
+  warn: (sentence: Sentence) => void;
 }
 
 /** Renew this long before the end, or a tenth of a short lifetime before. */
@@ -128,7 +138,7 @@ export class Tokens implements Credentials {
       user: holder?.user ?? null,
       organizationId: holder?.organizationId ?? null,
       expiresAt: this.#grant && !this.#grant.ended ? isoTime(this.#grant.expiresAt) : null,
-      error: this.#grant?.ended ?? error?.message ?? null,
+      error: (this.#grant && whyEnded(this.#grant)) ?? error?.sentence ?? null,
     };
   }
 
@@ -217,8 +227,9 @@ export class Tokens implements Credentials {
   #usable(): Grant {
     if (this.#blocked) throw this.#blocked;
     if (!this.#grant)
-      throw new PrintingError('NOT_SIGNED_IN', 'Nobody is signed in: open the account and sign in.', NOT_SENT);
-    if (this.#grant.ended) throw new PrintingError('NOT_SIGNED_IN', this.#grant.ended, NOT_SENT);
+      throw new PrintingError('NOT_SIGNED_IN', say`Nobody is signed in: open the account and sign in.`, NOT_SENT);
+    const ended = whyEnded(this.#grant);
+    if (ended) throw new PrintingError('NOT_SIGNED_IN', ended, NOT_SENT);
     return this.#grant;
   }
 
@@ -230,7 +241,7 @@ export class Tokens implements Credentials {
   }
 
   async #refresh(refused: string): Promise<string> {
-    const limit = new Deadline(this.#options.clock, { ms: LONGEST_REFRESH, cure: 'try again later' });
+    const limit = new Deadline(this.#options.clock, { ms: LONGEST_REFRESH, cure: say`try again later` });
     // Whatever is not the endpoint's own word may pass, a proxy's page too; a fault of our own code doesn't.
     const again = (error: PrintingError) =>
       error.code !== 'NOT_SIGNED_IN' &&
@@ -264,11 +275,11 @@ export class Tokens implements Credentials {
       const current = grantFor(stored, settings);
       // Another instance that shares the store may have been faster.
       if (!current || current.ended || current.accessToken !== refused) return stored;
-      const end = (reason: string) => {
+      const end = (reason: Sentence) => {
         now.ended = true;
         return withGrant(stored, settings, { ...current, ...spent(reason) });
       };
-      if (!current.refreshToken) return end('The sign-in has run out and can’t be renewed: sign in again.');
+      if (!current.refreshToken) return end(say`The sign-in has run out and can’t be renewed: sign in again.`);
       await this.#checkWritable(deadline);
       try {
         renewed = { grant: await endpoint.refresh(settings, current, deadline), at: clock.monotonic() };
@@ -278,7 +289,7 @@ export class Tokens implements Credentials {
         if (!isRefusal(error)) throw error;
         refusal = error;
         if (!ENDS.includes(error.serviceCode ?? '')) return stored;
-        return end('The service ended the sign-in: open the account and sign in again.');
+        return end(say`The service ended the sign-in: open the account and sign in again.`);
       }
     };
     try {
@@ -293,7 +304,7 @@ export class Tokens implements Credentials {
       this.#failures++;
       if (!renewed) throw error;
       // The old pair is spent already, so going on in memory is the best that is left; the store writes it when it can.
-      this.#options.warn('The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.');
+      this.#options.warn(say`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`);
       this.#take(renewed.grant);
       return renewed.grant.accessToken;
     }
@@ -311,7 +322,7 @@ export class Tokens implements Credentials {
   #block(refusal: PrintingError): void {
     this.#blocked = new PrintingError(
       'NOT_SIGNED_IN',
-      `The service refused the client application (${refusal.serviceCode ?? ''}): check client id, secret and scope of the account, deploy and sign in again.`,
+      say`The service refused the client application (${refusal.serviceCode ?? ''}): check client id, secret and scope of the account, deploy and sign in again.`,
       { ...NOT_SENT, statusCode: refusal.statusCode, serviceCode: refusal.serviceCode },
     );
   }
@@ -326,7 +337,13 @@ export class Tokens implements Credentials {
 const NOT_SENT = { outcome: 'not-sent' } as const;
 
 /** What is left of a grant whose tokens are worth nothing any more. */
-const spent = (reason: string) => ({ ended: reason, accessToken: '', refreshToken: null, expiresAt: 0, lifetime: 0 });
+const spent = (reason: Sentence) => ({
+  ended: reason.pattern,
+  accessToken: '',
+  refreshToken: null,
+  expiresAt: 0,
+  lifetime: 0,
+});
 
 /** An answer in the token endpoint's own words, as against a fault on the way that passes. */
 const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): boolean =>
@@ -335,6 +352,6 @@ const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): boolean
 const refusedAnew = (): PrintingError =>
   new PrintingError(
     'NOT_SIGNED_IN',
-    'The service refuses a token that it has just issued: try again later, and sign in again if that goes on.',
+    say`The service refuses a token that it has just issued: try again later, and sign in again if that goes on.`,
     { ...NOT_SENT, statusCode: 401 },
   );

@@ -7,6 +7,7 @@ import type { Clock } from '../time/clock';
 import { Locks } from './locks';
 import { seal, unseal, type Sealed } from './seal';
 import type { Change, Key, PutOptions, StateStore } from './store';
+import { say, type Sentence } from '../words/say';
 
 export interface FileStoreOptions {
   /** The folder; made when it is missing. */
@@ -16,7 +17,7 @@ export interface FileStoreOptions {
   sealedKinds: string[];
   /** Secrets to encrypt with: the first seals, all are tried to unseal. None: values stay in the clear, owner-only. */
   secrets: () => string[];
-  warn: (sentence: string) => void;
+  warn: (sentence: Sentence) => void;
 }
 
 /** What stands in a file. */
@@ -174,28 +175,30 @@ export class FileStore implements StateStore {
   }
 
   async #setAside(path: string, key: Key, wasSealed: boolean): Promise<undefined> {
-    const reason = wasSealed ? "can't be decrypted (was the credential secret changed?)" : 'is damaged';
+    const reason = wasSealed
+      ? say`The saved ${key[0]} can't be decrypted (was the credential secret changed?)`
+      : say`The saved ${key[0]} is damaged`;
     try {
       await rename(path, `${path}.damaged-${this.#options.clock.now()}`);
     } catch (cause) {
       // Who waits for the same file may have set it aside; else it is still in the way.
       if (codeOf(cause) !== 'ENOENT') throw notReadable(key, cause);
     }
-    this.#options.warn(`The saved ${key[0]} ${reason}; it was set aside and counts as missing.`);
+    this.#options.warn(say`${reason}; it was set aside and counts as missing.`);
   }
 }
 
 const notReadable = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_READABLE',
-    `The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
+    say`The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
     { cause, outcome: 'not-sent' },
   );
 
 const notWritable = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_WRITABLE',
-    `The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
+    say`The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
     { cause, outcome: 'not-sent' },
   );
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../time/clock';
+import { say, type Sentence } from '../words/say';
 
 interface UpkeepOptions {
   clock: Clock;
@@ -6,7 +7,7 @@ interface UpkeepOptions {
   sweep: () => Promise<void>;
   /** The last user has left. */
   ended: () => Promise<void>;
-  warn: (sentence: string) => void;
+  warn: (sentence: Sentence) => void;
 }
 
 /** By then a machine without a clock of its own has been told the time. */
@@ -40,7 +41,7 @@ export class Upkeep {
     const { clock, sweep, warn } = this.#options;
     this.#disarm = clock.after(wait, () => {
       this.#arm(EVERY);
-      sweep().catch(() => warn('The state folder could not be tidied.'));
+      sweep().catch(() => warn(say`The state folder could not be tidied.`));
     });
   }
 }

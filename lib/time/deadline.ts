@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { PrintingError, withOutcome } from '../service/errors';
 import { sleep, type Clock } from './clock';
 import { followAbort, Followers } from './follow-abort';
+import { say, type Sentence } from '../words/say';
 
 interface DeadlineOptions {
   /** How long the work may take, in milliseconds. Default: as long as `parent` lets it. */
@@ -9,9 +10,9 @@ interface DeadlineOptions {
   /** What else ends the work: the close of a node, or the deadline of the work that this is a part of. */
   parent?: AbortSignal | Deadline | undefined;
   /** What a user can do when the time is over, as the second half of a sentence. */
-  cure?: string;
+  cure?: Sentence;
   /** What is missing at the limit, as the first half of that sentence. */
-  what?: string;
+  what?: Sentence;
   /** The reason at the limit, where it is not TIMEOUT. */
   reason?: () => PrintingError;
 }
@@ -144,14 +145,14 @@ export async function underDeadline<T>(
 
 /** The reason with which work is ended when its node or runtime closes. */
 export const closed = (): PrintingError =>
-  new PrintingError('TIMEOUT', 'The node was closed before the work was done: send the message again.', {
+  new PrintingError('TIMEOUT', say`The node was closed before the work was done: send the message again.`, {
     outcome: 'unknown',
   });
 
 const nothing = (): void => undefined;
 
-const timeout = (ms: number, what = 'No result', cure = "try again or raise the node's timeout"): PrintingError =>
-  new PrintingError('TIMEOUT', `${what} within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
+const timeout = (ms: number, what = say`No result`, cure = say`try again or raise the node's timeout`): PrintingError =>
+  new PrintingError('TIMEOUT', say`${what} within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
 
 const notSent = (reason: unknown): Error =>
   reason instanceof PrintingError ? withOutcome(reason, 'not-sent') : (reason as Error);

@@ -8,6 +8,7 @@ import { scratchName, sweepScratch } from '../files/scratch';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import { fileContent, type Content } from './content';
+import { say } from '../words/say';
 
 /**
  * The content gzipped, in a temporary file that only its owner can read, since the size must be known before the first
@@ -46,6 +47,6 @@ export async function compress(
 
 function unwritable(cause: unknown): never {
   if (cause instanceof PrintingError) throw cause;
-  const sentence = `The compressed file can't be written to the temporary folder (${codeOf(cause)}): free some space or send it uncompressed.`;
+  const sentence = say`The compressed file can't be written to the temporary folder (${codeOf(cause)}): free some space or send it uncompressed.`;
   throw new PrintingError('FILE_NOT_WRITABLE', sentence, { cause });
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
+import { say } from '../words/say';
 
 /** Bytes of a known number, to be read in chunks. */
 export interface Content {
@@ -52,7 +53,7 @@ export async function fileContent(named: string): Promise<Content> {
   // First, for opening a pipe would wait for its writer.
   const found = await stat(path).catch(unreadable);
   if (!found.isFile()) {
-    const sentence = `${path} is not a file but a folder or device: give the path of a file.`;
+    const sentence = say`${path} is not a file but a folder or device: give the path of a file.`;
     throw new PrintingError('FILE_NOT_READABLE', sentence);
   }
   const file = await open(path).catch(unreadable);
@@ -117,19 +118,19 @@ export async function* exactly(
 const changed = (size: number, count: number | 'more') =>
   new PrintingError(
     'FILE_CHANGED',
-    `The file was announced with ${size} bytes but has ${count}: send it again once it is complete.`,
+    say`The file was announced with ${size} bytes but has ${count}: send it again once it is complete.`,
   );
 
 export const empty = (name: string) =>
-  new PrintingError('FILE_NOT_READABLE', `The file ${name} is empty: send one with content.`);
+  new PrintingError('FILE_NOT_READABLE', say`The file ${name} is empty: send one with content.`);
 
 function notReadable(path: string, cause: unknown): PrintingError {
   const code = codeOf(cause);
   const reason =
     code === 'ENOENT' || code === 'ENOTDIR'
-      ? `There is no file ${path}: check the path.`
+      ? say`There is no file ${path}: check the path.`
       : code === 'EACCES' || code === 'EPERM'
-        ? `The file ${path} may not be read: give the runtime's user the right to read it.`
-        : `The file ${path} can't be read (${code}): check the path and the disk.`;
+        ? say`The file ${path} may not be read: give the runtime's user the right to read it.`
+        : say`The file ${path} can't be read (${code}): check the path and the disk.`;
   return new PrintingError('FILE_NOT_READABLE', reason, { cause });
 }

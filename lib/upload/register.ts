@@ -4,6 +4,7 @@ import { PrintingError } from '../service/errors';
 import { STORAGE, storedId, type StoredKind, type StoredRef } from '../service/stored-file';
 import { record, text } from '../service/wire';
 import type { Limits } from './stored-job';
+import { say } from '../words/say';
 
 /** What is announced to the service (interface, Upload record). */
 export interface Announcement {
@@ -27,11 +28,11 @@ export async function register(service: Service, announced: Announcement, limits
   const { kind, name, size, contentType, origin } = announced;
   const { register: endpoint, nameField } = STORAGE[kind];
   const data = { [nameField]: name, file_size: size, content_type: contentType, ...(origin ? { origin } : {}) };
-  const answer = record((await service.call(endpoint, { data, what: 'the upload', ...limits })).data);
+  const answer = record((await service.call(endpoint, { data, what: say`the upload`, ...limits })).data);
   const id = storedId(kind, answer);
   const url = storageAddress(answer?.upload_url);
   if (id === null || url === null) {
-    const sentence = "The service's answer names no usable address to upload to: try again later.";
+    const sentence = say`The service's answer names no usable address to upload to: try again later.`;
     throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
   }
   return { kind, id, url, contentType: text(answer?.content_type) ?? contentType };

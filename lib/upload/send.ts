@@ -12,6 +12,7 @@ import type { ProgressReports } from './progress';
 import { register, type Announcement, type UploadTarget } from './register';
 import { isUploaded, readStored } from './stored-job';
 import { askKept, transfer, type Address, type Transfer } from './transfer';
+import { say } from '../words/say';
 
 export interface SendDeps {
   service: Service;
@@ -157,7 +158,10 @@ class Sending {
       const stored = await readStored(this.#deps.service, target, { deadline });
       if (!isUploaded(stored) || (number(stored.file_size) ?? size) !== size) return false;
       if (!this.#isDoubtful) return true;
-      const file = await download(this.#deps.http, stored.download_url, { what: 'the file', signal: deadline.signal });
+      const file = await download(this.#deps.http, stored.download_url, {
+        what: say`the file`,
+        signal: deadline.signal,
+      });
       file.stream.destroy();
       return file.size === size;
     } catch {
@@ -187,22 +191,21 @@ class Sending {
 function failed(result: Exclude<Transfer, { end: 'taken' }>, target: UploadTarget, tries: number): PrintingError {
   const ids = storedIds(target);
   if (result.end === 'refused') {
-    const sentence = `The storage location refused the file with status ${result.status}: try again, or with another file.`;
+    const sentence = say`The storage location refused the file with status ${result.status}: try again, or with another file.`;
     return new PrintingError('UPLOAD_FAILED', sentence, { statusCode: result.status, outcome: 'refused', ids });
   }
-  const times = tries === 1 ? 'the first try' : `try ${tries}`;
-  const sentence = `The upload broke off (${result.reason}) at ${times}: check the network and try again.`;
+  const times = tries === 1 ? say`the first try` : say`try ${tries}`;
+  const sentence = say`The upload broke off (${result.reason}) at ${times}: check the network and try again.`;
   return new PrintingError('UPLOAD_FAILED', sentence, {
     statusCode: result.status,
-    cause: new Error(result.reason),
+    cause: new Error(String(result.reason)),
     outcome: 'unknown',
     ids,
   });
 }
 
 function spent(failure: PrintingError | undefined): PrintingError {
-  const sentence =
-    'The upload failed midway, and a stream can be read only once: send the file by its path, or as a Buffer.';
+  const sentence = say`The upload failed midway, and a stream can be read only once: send the file by its path, or as a Buffer.`;
   return new PrintingError('UPLOAD_FAILED', sentence, {
     cause: failure,
     statusCode: failure?.statusCode,

@@ -4,6 +4,7 @@ import { withoutAddresses } from '../service/refusals';
 import { STORAGE, storedIds, type StoredRef } from '../service/stored-file';
 import { records, text, type Json } from '../service/wire';
 import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
+import { say } from '../words/say';
 
 export type Limits = Pick<CallOptions, 'deadline'>;
 
@@ -27,7 +28,7 @@ export async function awaitUploaded(service: Service, ref: StoredRef, { deadline
       const reason = withoutAddresses(text(stored.status_description) ?? status).slice(0, 200);
       throw new PrintingError(
         'UPLOAD_FAILED',
-        `The service could not take the file (${reason}): check the file and send it again.`,
+        say`The service could not take the file (${reason}): check the file and send it again.`,
         {
           ids: storedIds(ref),
         },

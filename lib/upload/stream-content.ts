@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import { empty, exactly, type Content } from './content';
+import { say } from '../words/say';
 
 /** So much of what a stream gave stays in hand, bytes: about what a connection that breaks may have swallowed. */
 const IN_HAND = 8 * 1024 * 1024;
@@ -11,7 +12,7 @@ const MOST_PARTS = 4096;
 /** A stream gives its bytes once; the newest of them can be read again. */
 export function streamContent(stream: Readable, size: number, name: string): Content {
   if (!Number.isSafeInteger(size) || size < 0) {
-    const sentence = `The size of the stream "${name}" is missing: give it as a whole number of bytes.`;
+    const sentence = say`The size of the stream "${name}" is missing: give it as a whole number of bytes.`;
     throw new PrintingError('INVALID_INPUT', sentence);
   }
   if (size === 0) throw empty(name);
@@ -91,7 +92,7 @@ class StreamTail {
       return true;
     } catch (cause) {
       if (cause instanceof PrintingError) throw cause;
-      const sentence = `The stream "${this.#name}" broke off (${codeOf(cause)}): send it again.`;
+      const sentence = say`The stream "${this.#name}" broke off (${codeOf(cause)}): send it again.`;
       throw new PrintingError('FILE_NOT_READABLE', sentence, { cause });
     }
   }
@@ -110,5 +111,5 @@ class StreamTail {
 function bytesOf(chunk: unknown, encoding: BufferEncoding | null): Buffer {
   if (typeof chunk === 'string') return Buffer.from(chunk, encoding ?? 'utf8');
   if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  throw new PrintingError('INVALID_INPUT', 'The stream gives objects instead of bytes: send a stream of a file.');
+  throw new PrintingError('INVALID_INPUT', say`The stream gives objects instead of bytes: send a stream of a file.`);
 }

@@ -3,6 +3,7 @@ import type { Http, HttpAnswer } from '../http/http';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import type { Content } from './content';
+import { say, type Sentence } from '../words/say';
 
 /** How one sending of the bytes ended. */
 export type Transfer =
@@ -10,7 +11,7 @@ export type Transfer =
   /** The store said no: the address, the headers or the bytes are wrong. */
   | { end: 'refused'; status: number }
   /** Network or store failed; `complete` when all bytes had left, so that only the answer may be lost. */
-  | { end: 'broken'; reason: string; status?: number; complete: boolean };
+  | { end: 'broken'; reason: string | Sentence; status?: number; complete: boolean };
 
 export interface Address {
   url: string;
@@ -60,7 +61,7 @@ export async function transfer(
     if (status === GO_ON && answer.headers.location === undefined)
       return { end: 'broken', reason: `status ${status}`, status, complete: false };
     if (status < 200 || status > 299) return { end: 'refused', status };
-    return complete ? { end: 'taken' } : { end: 'broken', reason: 'it was answered too early', complete };
+    return complete ? { end: 'taken' } : { end: 'broken', reason: say`it was answered too early`, complete };
   } catch (error) {
     if (!(error instanceof PrintingError) || error.code !== 'NETWORK') throw error;
     const reason = error.cause instanceof Error ? error.cause.message : 'network';
@@ -81,7 +82,7 @@ export async function askKept(http: Http, address: Address, size: number, deadli
   leaveBody(answer);
   const { status } = answer;
   if (mayPass(status)) {
-    const sentence = `The storage failed with status ${status} on the upload: try again later.`;
+    const sentence = say`The storage failed with status ${status} on the upload: try again later.`;
     throw new PrintingError('SERVICE_ERROR', sentence, { statusCode: status, outcome: 'unknown' });
   }
   const { range, location } = answer.headers;

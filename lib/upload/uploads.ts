@@ -18,6 +18,7 @@ import { holdStream, nameOf, openContent, type Source } from './source';
 import { send } from './send';
 import { awaitUploaded } from './stored-job';
 import { UnderWay } from './under-way';
+import { say } from '../words/say';
 
 export interface UploadOptions {
   /** Blank: the file's own name. */
@@ -211,7 +212,7 @@ export class Uploads {
 async function hashLater({ content, hash }: Job): Promise<string> {
   const found = await hash();
   if (await content.unchanged()) return found;
-  throw new PrintingError('FILE_CHANGED', 'The file was changed after it was sent.');
+  throw new PrintingError('FILE_CHANGED', say`The file was changed after it was sent.`);
 }
 
 const kindOf = ({ plan: { scope, type }, content: { size } }: Job): Kind => ({ scope, type, size });
@@ -238,6 +239,6 @@ export function checkSize(size: number): void {
   if (size > MOST_BYTES)
     throw new PrintingError(
       'INVALID_INPUT',
-      `The file has ${size} bytes and the service takes at most ${MOST_BYTES} (1 GiB): make it smaller.`,
+      say`The file has ${size} bytes and the service takes at most ${MOST_BYTES} (1 GiB): make it smaller.`,
     );
 }

@@ -5,6 +5,7 @@ import { PrintingError } from '../service/errors';
 import type { Json } from '../service/wire';
 import { sleep, type Clock } from '../time/clock';
 import { underDeadline, type Deadline } from '../time/deadline';
+import { say } from '../words/say';
 
 /** What is kept of a cluster that the list has. */
 export interface ListedCluster extends ClusterIdentity {
@@ -24,6 +25,7 @@ const APART = 2_000;
 const PAGE = '250';
 /** One reading of all pages, ms. */
 const LONGEST = 120_000;
+const WHAT = say`the list of printers`;
 
 export type List = ReadonlyMap<string, ListedCluster>;
 
@@ -129,7 +131,7 @@ const listed = ({
 async function readListed(service: Service, deadline: Deadline): Promise<List> {
   const found = new Map<string, ListedCluster>();
   let entries = 0;
-  const options = { query: { limit: PAGE }, what: 'the cluster list', deadline };
+  const options = { query: { limit: PAGE }, what: WHAT, deadline };
   for await (const page of pagesOf(service, 'clusters', options)) {
     entries += page.length;
     for (const raw of page) {
@@ -144,7 +146,7 @@ async function readListed(service: Service, deadline: Deadline): Promise<List> {
 /** The whole list, each cluster once. Throws what `readPages` throws, and SERVICE_ERROR for entries that are no clusters. */
 export async function readAllPages(service: Service, deadline: Deadline): Promise<{ cluster: Cluster; raw: Json }[]> {
   const found = new Map<string, { cluster: Cluster; raw: Json }>();
-  const entries = await readPages(service, 'clusters', { what: 'the cluster list', deadline });
+  const entries = await readPages(service, 'clusters', { what: WHAT, deadline });
   for (const raw of entries) {
     const cluster = readCluster(raw);
     if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });
@@ -154,6 +156,6 @@ export async function readAllPages(service: Service, deadline: Deadline): Promis
 }
 
 const noClusters = (): PrintingError =>
-  new PrintingError('SERVICE_ERROR', 'The service answered the cluster list with something else: try again later.', {
+  new PrintingError('SERVICE_ERROR', say`The service answered ${WHAT} with something else: try again later.`, {
     outcome: 'unknown',
   });

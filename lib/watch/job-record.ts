@@ -4,6 +4,7 @@ import { asPrintingError } from '../service/errors';
 import { readPrintJob } from '../service/print-job';
 import { record, text } from '../service/wire';
 import type { Deadline } from '../time/deadline';
+import { say } from '../words/say';
 
 /** Refusals that another try would get as well. */
 const FINAL = ['NOT_FOUND', 'FORBIDDEN', 'INVALID_INPUT'];
@@ -17,7 +18,7 @@ export async function readJobRecord(
 ): Promise<JobAnswer> {
   try {
     const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
-    const { data } = await service.call('printJob', { ids, what: 'the print job', deadline });
+    const { data } = await service.call('printJob', { ids, what: say`the print job`, deadline });
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null);
     if (!wire) return 'unanswered';
     const job = readPrintJob(wire, clusterId);

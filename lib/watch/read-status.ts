@@ -6,9 +6,11 @@ import { isoTime } from '../time/clock';
 import { underDeadline } from '../time/deadline';
 import type { AccountContext } from './account-context';
 import type { ListedCluster } from './cluster-list';
+import { say } from '../words/say';
 
 /** One poll with its repeats, ms. */
 const LONGEST = 60_000;
+const WHAT = say`the printer`;
 
 export type StatusAnswer =
   /** `raw` null: nothing could be read of it but that it is there. */
@@ -24,14 +26,16 @@ export async function readStatus(
   try {
     // Names and models are no reason to wait for a list, once there was one.
     const listing = list.find(clusterId);
-    const { data } = await underDeadline(clock, { ms: LONGEST, parent: signal, cure: 'try again later' }, (deadline) =>
-      service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: 'the cluster', deadline }),
+    const { data } = await underDeadline(
+      clock,
+      { ms: LONGEST, parent: signal, cure: say`try again later` },
+      (deadline) => service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline }),
     );
     const listed = await listing;
     const context = { clusterId, receivedAt: receivedAt(), identity: listed ?? known() };
     const seen = observe(data, { ...context, hostPrinterId: listed?.host?.printerId ?? null });
     if (seen) return { seen, raw: data };
-    throw new PrintingError('SERVICE_ERROR', 'The service answered the status with something else: try again later.', {
+    throw new PrintingError('SERVICE_ERROR', say`The service answered ${WHAT} with something else: try again later.`, {
       outcome: 'unknown',
     });
   } catch (thrown) {

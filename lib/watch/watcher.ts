@@ -26,6 +26,7 @@ import type {
   WatchOptions,
 } from './watch-types';
 import { WatchMemory, type ScopeMemory } from './watch-memory';
+import { say } from '../words/say';
 
 export type * from './watch-types';
 
@@ -162,7 +163,10 @@ export class Watcher {
   /** Ends everything: timers, calls, follows. Resolves when the last checkpoint is written; never rejects. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
-    const reason = new PrintingError('NOT_CONFIGURED', 'The account was closed meanwhile: deploy it again and repeat.');
+    const reason = new PrintingError(
+      'NOT_CONFIGURED',
+      say`The account was closed meanwhile: deploy it again and repeat.`,
+    );
     this.#closing.abort(reason);
     this.#endSignIn();
     this.#scheduler.close();

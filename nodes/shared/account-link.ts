@@ -2,6 +2,7 @@ import type { Node, NodeAPI } from 'node-red';
 import type { AccountConfig } from '../../lib/account/settings';
 import type { Client } from '../../lib/client';
 import { PrintingError } from '../../lib/service/errors';
+import { say } from '../../lib/words/say';
 
 /** The account config node, as flow nodes see it. */
 export interface AccountNode extends Node {
@@ -22,7 +23,7 @@ export const isAccount = (node: unknown): node is AccountNode =>
 export async function clientOf(RED: NodeAPI, accountId: string | undefined): Promise<Client> {
   const account: unknown = accountId ? RED.nodes.getNode(accountId) : null;
   if (!isAccount(account)) {
-    throw new PrintingError('NOT_CONFIGURED', 'The node has no account: open it, choose or add one, and deploy.');
+    throw new PrintingError('NOT_CONFIGURED', say`The node has no account: open it, choose or add one, and deploy.`);
   }
   return account.client();
 }

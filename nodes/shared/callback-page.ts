@@ -1,3 +1,6 @@
+import { say, type Sentence } from '../../lib/words/say';
+import { inLanguage } from './language';
+
 /** The small page that a sign-in ends on. Static but for one sentence, which is escaped; no script. */
 export const callbackPage = {
   headers: {
@@ -7,16 +10,20 @@ export const callbackPage = {
     'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
   },
-  done: (): string => page('Signed in', 'You can close this window and return to Node-RED.'),
-  failed: (reason: string): string => page('Not signed in', reason),
+  done: (language: string): string =>
+    page(language, say`Signed in`, say`You can close this window and return to Node-RED.`),
+  failed: (language: string, reason: Sentence): string => page(language, say`Not signed in`, reason),
 };
 
-const page = (title: string, sentence: string): string => `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>${title}</title>
+function page(language: string, title: Sentence, sentence: Sentence): string {
+  const [shownTitle, shownSentence] = [title, sentence].map((words) => escape(inLanguage(language, words)));
+  return `<!doctype html>
+<html lang="${language}">
+<head><meta charset="utf-8"><title>${shownTitle}</title>
 <style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:15vh auto;padding:0 1rem;text-align:center}</style></head>
-<body><h1>${title}</h1><p>${escape(sentence)}</p></body>
+<body><h1>${shownTitle}</h1><p>${shownSentence}</p></body>
 </html>
 `;
+}
 
 const escape = (words: string): string => words.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

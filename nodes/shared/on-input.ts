@@ -1,5 +1,6 @@
-import type { Node, NodeMessage, NodeMessageInFlow } from 'node-red';
+import type { Node, NodeAPI, NodeMessage, NodeMessageInFlow } from 'node-red';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
+import { toldError } from './language';
 
 export type Send = (msg: NodeMessage | (NodeMessage | NodeMessage[] | null)[]) => void;
 
@@ -8,6 +9,7 @@ export type Send = (msg: NodeMessage | (NodeMessage | NodeMessage[] | null)[]) =
  * message that carries the ids known so far (reference 4). Nothing that `work` throws reaches the runtime.
  */
 export function onInput(
+  RED: NodeAPI,
   node: Node,
   work: (msg: NodeMessageInFlow, send: Send) => Promise<void>,
   onError: (error: PrintingError) => void,
@@ -20,7 +22,7 @@ export function onInput(
           const error = asPrintingError(thrown);
           onError(error);
           markFailed(msg, error);
-          done(error);
+          done(toldError(RED, error));
         },
       )
       .catch((fault: unknown) => node.warn(asPrintingError(fault).message));

@@ -4,16 +4,18 @@ import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { PrintingError } from '../../lib/service/errors';
 import type { Source } from '../../lib/upload/source';
 import { isBlank, kindOf, readText, type Setting } from './inputs';
+import { say } from '../../lib/words/say';
 
 /** The clusters to print on: one id, or an array of ids (reference 3.4). Throws INVALID_INPUT. */
 export function readClusterIds(value: unknown): { clusterIds: string[]; many: boolean } {
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   for (const id of ids) {
-    if (isBlank(id)) throw new PrintingError('INVALID_INPUT', 'Choose a printer in the node or set msg.clusterId.');
+    if (isBlank(id)) throw new PrintingError('INVALID_INPUT', say`Choose a printer in the node or set msg.clusterId.`);
     if (typeof id !== 'string')
-      throw new PrintingError('INVALID_INPUT', `The id of a printer must be a text, but it is ${kindOf(id)}.`);
+      throw new PrintingError('INVALID_INPUT', say`The id of a printer must be a text, but it is ${kindOf(id)}.`);
   }
-  if (ids.length === 0) throw new PrintingError('INVALID_INPUT', 'The list of printers is empty: name at least one.');
+  if (ids.length === 0)
+    throw new PrintingError('INVALID_INPUT', say`The list of printers is empty: name at least one.`);
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
 }
 
@@ -28,14 +30,14 @@ export async function readSource(
   if (kind !== 'payload') {
     const path = await readText(RED, node, file, msg, 'filename');
     if (path === undefined)
-      throw new PrintingError('INVALID_INPUT', 'No file is named: set it in the node or msg.filename.');
+      throw new PrintingError('INVALID_INPUT', say`No file is named: set it in the node or msg.filename.`);
     return { kind: 'file', path };
   }
   const name = typeof msg.filename === 'string' && !isBlank(msg.filename) ? basename(msg.filename) : jobName;
   if (!name)
     throw new PrintingError(
       'INVALID_INPUT',
-      'The payload has no name: set msg.filename or msg.jobName, such as part.gcode.',
+      say`The payload has no name: set msg.filename or msg.jobName, such as part.gcode.`,
     );
   const { payload, fileSize } = msg;
   if (typeof payload === 'string') return { kind: 'bytes', bytes: Buffer.from(payload, 'utf8'), name };
@@ -43,11 +45,11 @@ export async function readSource(
     return { kind: 'bytes', bytes: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength), name };
   if (payload instanceof Readable) {
     if (typeof fileSize !== 'number' || !Number.isSafeInteger(fileSize) || fileSize < 0)
-      throw new PrintingError('INVALID_INPUT', 'A stream needs its size in bytes in msg.fileSize.');
+      throw new PrintingError('INVALID_INPUT', say`A stream needs its size in bytes in msg.fileSize.`);
     return { kind: 'stream', stream: payload, size: fileSize, name };
   }
   throw new PrintingError(
     'INVALID_INPUT',
-    `The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`,
+    say`The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`,
   );
 }

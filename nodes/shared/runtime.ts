@@ -13,6 +13,8 @@ import { systemClock, type Clock } from '../../lib/time/clock';
 import type { WatchMemory } from '../../lib/watch/watch-memory';
 import type { AccountNode } from './account-link';
 import type { SimulatedWorld } from './simulated-world';
+import type { Sentence } from '../../lib/words/say';
+import { told } from './language';
 
 /** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
 export interface Runtime {
@@ -50,7 +52,7 @@ export function runtimeOf(RED: NodeAPI): Runtime {
 function make(RED: NodeAPI, userDir: string): Runtime {
   const folder = join(userDir, 'remote-printing');
   const clock = systemClock;
-  const warn = (sentence: string) => RED.log.warn(`[remote-printing] ${sentence}`);
+  const warn = (sentence: Sentence) => RED.log.warn(`[remote-printing] ${told(RED, sentence)}`);
   const files = new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secretsOf(RED), warn });
   const store = new InsistentStore(files, clock);
   const sweep = async () => {

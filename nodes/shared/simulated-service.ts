@@ -5,6 +5,7 @@ import { PrintingError } from '../../lib/service/errors';
 import type { Simulator } from '../../simulator';
 import type { Runtime } from './runtime';
 import { SimulatedWorld } from './simulated-world';
+import { say } from '../../lib/words/say';
 
 /** One account's use of the simulated world. */
 export interface SimulatedService {
@@ -48,6 +49,6 @@ async function signIn(
   const { headers, body } = await http.send({ method: 'GET', url });
   await body.dump();
   const redirect = headers.location;
-  if (!redirect) throw new PrintingError('SERVICE_ERROR', 'The simulator did not sign the account in.');
+  if (!redirect) throw new PrintingError('SERVICE_ERROR', say`The simulator did not sign the account in.`);
   await authorization.complete(new URL(redirect).searchParams, accountId);
 }

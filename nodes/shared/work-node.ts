@@ -5,6 +5,7 @@ import { closed, underDeadline, type Deadline } from '../../lib/time/deadline';
 import type { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
 import { holdStream } from '../../lib/upload/source';
+import type { Sentence } from '../../lib/words/say';
 import { clientOf } from './account-link';
 import { onInput, type Send } from './on-input';
 import { runtimeOf } from './runtime';
@@ -25,7 +26,7 @@ export interface WorkOptions {
   /** Of a message, in seconds. */
   timeout: number;
   /** What a message waits for, where that is worth a word when it does not come: `No answer from the printer`. */
-  awaited?: string;
+  awaited?: Sentence;
   /** The node reads `msg.payload`: a stream there is looked after from the message's arrival, and ended with it. */
   takesPayload?: boolean;
   /** The account is there, before any message. */
@@ -68,6 +69,7 @@ export function workNode(
     .catch((error: unknown) => show(failureText(asPrintingError(error))));
 
   onInput(
+    RED,
     node,
     async (msg, send) => {
       running++;

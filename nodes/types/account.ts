@@ -5,6 +5,8 @@ import { asPrintingError } from '../../lib/service/errors';
 import { grantKey } from '../../lib/sign-in/grant';
 import { WatchMemory } from '../../lib/watch/watch-memory';
 import { isInFlows, type AccountNode } from '../shared/account-link';
+import type { Sentence } from '../../lib/words/say';
+import { told } from '../shared/language';
 import { runtimeOf } from '../shared/runtime';
 import type { SimulatedService } from '../shared/simulated-service';
 
@@ -21,7 +23,10 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   // In a subflow's copy the account is the template's: that is the id that the editor signs in.
   const accountId = (this as { _alias?: string })._alias ?? this.id;
   const runtime = runtimeOf(RED);
-  const log = { warn: (sentence: string) => this.warn(sentence), info: (sentence: string) => this.log(sentence) };
+  const log = {
+    warn: (sentence: Sentence) => this.warn(told(RED, sentence)),
+    info: (sentence: Sentence) => this.log(told(RED, sentence)),
+  };
   const memory = runtime.watching.get(accountId) ?? new WatchMemory();
   runtime.watching.set(accountId, memory);
   const shared = { accountId, store: runtime.store, clock: runtime.clock, log, memory };
@@ -36,7 +41,7 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   };
   const leave = runtime.upkeep.use();
   const opening = open();
-  opening.catch((error: unknown) => this.warn(asPrintingError(error).message));
+  opening.catch((error: unknown) => log.warn(asPrintingError(error).sentence));
   this.client = () => opening;
   this.accountId = accountId;
   this.simulatorUrl = () => simulated?.page ?? null;

@@ -8,6 +8,7 @@ import type { Round, Watch } from '../../lib/watch/watch-types';
 import { clientOf } from '../shared/account-link';
 import { clusterStatusText } from '../shared/cluster-status-text';
 import { amount, isBlank, needsMessage, readText } from '../shared/inputs';
+import { told, toldError } from '../shared/language';
 import { onInput, type Send } from '../shared/on-input';
 import { failureText, signInText, StatusLine } from '../shared/status';
 
@@ -68,7 +69,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
     // Whose message asked for it is told by that message's end.
     if (!error || isClosed() || visits.has(error.ids.clusterId ?? null) || visits.has(null)) return;
     // An empty message: without one, Catch nodes would not get it.
-    this.error(error, {});
+    this.error(toldError(RED, error), {});
   };
 
   const start = async (): Promise<void> => {
@@ -113,7 +114,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
   ready.catch((thrown: unknown) => {
     const error = asPrintingError(thrown);
     status.show(failureText(error));
-    this.warn(error.message);
+    this.warn(told(RED, error.sentence));
   });
 
   const work = async (msg: NodeMessage, send: Send): Promise<void> => {
@@ -172,7 +173,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
       onTrouble: () => undefined,
     });
 
-  onInput(this, work, (error) => {
+  onInput(RED, this, work, (error) => {
     // A poll that failed shows already, with the time since when.
     if (!watch?.state.trouble) status.show(failureText(error));
   });

@@ -4,6 +4,7 @@ import { PrintingError } from '../../lib/service/errors';
 import { record } from '../../lib/service/wire';
 import { amount, readText } from '../shared/inputs';
 import { workNode } from '../shared/work-node';
+import { say, type Sentence } from '../../lib/words/say';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -30,15 +31,15 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
   const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
-  const options = { account: definition.account, timeout, awaited: 'No answer from the printer' };
+  const options = { account: definition.account, timeout, awaited: say`No answer from the printer` };
   workNode(RED, this, options, async (msg, send, { client, deadline, show }) => {
     const action = byMessage ? await readText(RED, this, BLANK, msg, 'action') : chosen;
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
     const clusterJobId = await readText(RED, this, job, msg, 'clusterJobId');
-    if (action === undefined) throw missing('No action is named: choose one in the node or set msg.action.');
-    if (clusterId === undefined) throw missing('Choose a printer in the node or set msg.clusterId.');
+    if (action === undefined) throw missing(say`No action is named: choose one in the node or set msg.action.`);
+    if (clusterId === undefined) throw missing(say`Choose a printer in the node or set msg.clusterId.`);
     if (clusterJobId === undefined && !jobMayBeMissing)
-      throw missing('The print job that the node names is empty: a blank setting means the one that is printing.');
+      throw missing(say`The print job that the node names is empty: a blank setting means the one that is printing.`);
     const { quantity, position } = msg;
     const data = byMessage && !Buffer.isBuffer(msg.payload) ? (record(msg.payload) ?? {}) : {};
     const values = { action: action.slice(0, LONGEST_SHOWN) };
@@ -57,4 +58,4 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
 }
 
 const BLANK = { value: '', type: 'str' };
-const missing = (sentence: string) => new PrintingError('INVALID_INPUT', sentence);
+const missing = (sentence: Sentence) => new PrintingError('INVALID_INPUT', sentence);

@@ -5,6 +5,7 @@ import { PrintingError } from '../../lib/service/errors';
 import { isBlank, read, readText } from '../shared/inputs';
 import { readClusterIds } from '../shared/print-inputs';
 import { workNode } from '../shared/work-node';
+import { say, type Sentence } from '../../lib/words/say';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -26,11 +27,11 @@ export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): voi
 
   const readCluster = async (msg: NodeMessage): Promise<string> => {
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
-    return clusterId ?? missing('Choose a printer in the node or set msg.clusterId.');
+    return clusterId ?? missing(say`Choose a printer in the node or set msg.clusterId.`);
   };
   const readItem = async (msg: NodeMessage, property: 'clusterJobId' | 'jobId' | 'fileId'): Promise<string> => {
     const id = await readText(RED, this, item, msg, property);
-    return id ?? missing(`Nothing is named to ask about: set its id in the node or in msg.${property}.`);
+    return id ?? missing(say`Nothing is named to ask about: set its id in the node or in msg.${property}.`);
   };
   /** The filter's own clusters come before those that are named beside it. */
   const readFilter = async (msg: NodeMessage): Promise<PrintJobFilter> => {
@@ -57,7 +58,7 @@ export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): voi
       case 'library-file':
         return { query, id: await readItem(msg, 'fileId') };
       default:
-        throw new PrintingError('NOT_CONFIGURED', 'The node has no such query: open it and choose one.');
+        throw new PrintingError('NOT_CONFIGURED', say`The node has no such query: open it and choose one.`);
     }
   };
 
@@ -76,6 +77,6 @@ export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): voi
   );
 }
 
-function missing(sentence: string): never {
+function missing(sentence: Sentence): never {
   throw new PrintingError('INVALID_INPUT', sentence);
 }

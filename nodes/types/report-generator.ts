@@ -8,6 +8,7 @@ import { amount, isBlank, read, readText } from '../shared/inputs';
 import { readReportClusters } from '../shared/report-inputs';
 import type { StatusText } from '../shared/status';
 import { workNode } from '../shared/work-node';
+import { say } from '../../lib/words/say';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -45,10 +46,10 @@ export function ReportGeneratorNode(this: Node, RED: NodeAPI, definition: Defini
     const format = readFormat(definition.format);
     // Where the setting is blank, msg.filename is not meant: it may name another file (reference 2.2).
     if (format === 'file' && isBlank(settings.file.value))
-      throw new PrintingError('INVALID_INPUT', 'No file is named to write the report to: set it in the node.');
+      throw new PrintingError('INVALID_INPUT', say`No file is named to write the report to: set it in the node.`);
     const path = format === 'file' ? await readText(RED, this, settings.file, msg, 'file') : '';
     if (path === undefined)
-      throw new PrintingError('INVALID_INPUT', "The node's setting for the file gives none: check it.");
+      throw new PrintingError('INVALID_INPUT', say`The node's setting for the file gives none: check it.`);
     const from = await read(RED, this, settings.from, msg, 'from');
     const to = await read(RED, this, settings.to, msg, 'to');
     const marks = client.simulated ? { simulated: true } : {};
@@ -94,7 +95,7 @@ function rowMessages(RED: NodeAPI, base: NodeMessage): () => RowMessage {
 function readFormat(value: unknown): Format {
   const format = typeof value === 'string' && value !== '' ? value : 'rows';
   if (!FORMATS.includes(format))
-    throw new PrintingError('NOT_CONFIGURED', `The node knows no format ${format}: choose one in the node.`);
+    throw new PrintingError('NOT_CONFIGURED', say`The node knows no format ${format}: choose one in the node.`);
   return format as Format;
 }
 

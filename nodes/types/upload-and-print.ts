@@ -8,6 +8,7 @@ import { isInFlows } from '../shared/account-link';
 import { whenFlowsStarted } from '../shared/flows-started';
 import { amount, read, readFlag, readText } from '../shared/inputs';
 import { readClusterIds, readSource } from '../shared/print-inputs';
+import { told, toldError } from '../shared/language';
 import { markFailed } from '../shared/on-input';
 import { printingText } from '../shared/printing-text';
 import { failureText, left, percent, rate, type StatusText } from '../shared/status';
@@ -64,11 +65,11 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       show(error ? failureText(error) : resultText(result));
       const { message: kept, parts } = (note ?? { message: {}, parts: null }) as Note;
       const message = { ...kept, ...known(result), ...(client.simulated ? { simulated: true } : {}), late: true };
-      const told = { ...message, ...toldOf(result), ...(parts ? { parts: { ...parts, index } } : {}) };
-      if (parts || !error) this.send([RED.util.cloneMessage(told), null]);
+      const outgoing = { ...message, ...toldOf(RED, result), ...(parts ? { parts: { ...parts, index } } : {}) };
+      if (parts || !error) this.send([RED.util.cloneMessage(outgoing), null]);
       if (!error) return;
       markFailed(message, error);
-      this.error(error, message);
+      this.error(toldError(RED, error), message);
     };
     const ends = (lateEnds = client.lateEnds({ nodeId: this.id, signal, onProgress, onEnd }));
     void started.then(() => ends.takeUp());
@@ -104,7 +105,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       if (error && !many) return;
       show(error ? failureText(error) : resultText(result));
       const message = many ? RED.util.cloneMessage(passedOn) : msg;
-      Object.assign(message, known(result), marks, toldOf(result), many ? { parts: { ...parts, index } } : {});
+      Object.assign(message, known(result), marks, toldOf(RED, result), many ? { parts: { ...parts, index } } : {});
       send([message, null]);
     };
     const readRequest = async () => {
@@ -158,9 +159,9 @@ interface Note {
 }
 
 /** A result, as properties of a message. */
-function toldOf({ error, raw, ...payload }: PrintResult): NodeMessage {
-  const told = error ? { ...payload, error: { code: error.code, message: error.message } } : payload;
-  return { raw, payload: told };
+function toldOf(RED: NodeAPI, { error, raw, ...payload }: PrintResult): NodeMessage {
+  if (!error) return { raw, payload };
+  return { raw, payload: { ...payload, error: { code: error.code, message: told(RED, error.sentence) } } };
 }
 
 /** The ids that are known, as properties of a message. */

@@ -12,6 +12,7 @@ import { InsistentStore } from '../../lib/state/insistent-store';
 import { Upkeep } from '../../lib/state/upkeep';
 import type { Clock } from '../../lib/time/clock';
 import { WatchMemory } from '../../lib/watch/watch-memory';
+import type { Sentence } from '../../lib/words/say';
 import { startSimulator, type PrintJob, type Simulator, type SimulatorOptions } from '../../simulator';
 import { seeded } from '../helpers/seeded';
 import { Activity } from './below/activity';
@@ -206,10 +207,10 @@ export class Machine {
     });
   }
 
-  warn(sentence: string): void {
+  warn(sentence: Sentence): void {
     if (!this.alive) return;
-    this.warnings.push(sentence);
-    this.world.trace.add(`log: ${sentence}`);
+    this.warnings.push(String(sentence));
+    this.world.trace.add(`log: ${String(sentence)}`);
   }
 
   /** As a deploy does. */
@@ -217,7 +218,10 @@ export class Machine {
     const { authUrl, apiUrl, client } = this.world.simulator;
     const settings = readSettings({ authUrl, apiUrl, clientId: client.id, clientSecret: client.secret });
     const http = new Http();
-    const log = { warn: (sentence: string) => this.warn(sentence), info: (sentence: string) => this.warn(sentence) };
+    const log = {
+      warn: (sentence: Sentence) => this.warn(sentence),
+      info: (sentence: Sentence) => this.warn(sentence),
+    };
     const shared = { store: this.store, clock: this.clock, memory: this.#memory };
     const opened = new Client({ accountId: ACCOUNT, settings, log, http, ...shared });
     this.#clients.push({ client: opened, http, leave: this.#upkeep.use() });
@@ -263,7 +267,7 @@ export class Machine {
 export function storeIn(
   folder: string,
   clock: Clock,
-  warn: (sentence: string) => void = () => undefined,
+  warn: (sentence: Sentence) => void = () => undefined,
   secrets = [SECRET],
 ): FileStore {
   return new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secrets, warn });

@@ -79,7 +79,7 @@ describe('client', () => {
       settings: readSettings({ apiUrl, signIn: 'token', apiToken }),
       store,
       clock: systemClock,
-      log: { warn: (sentence) => assert.fail(sentence), info: (sentence) => assert.fail(sentence) },
+      log: { warn: (sentence) => assert.fail(String(sentence)), info: (sentence) => assert.fail(String(sentence)) },
     });
     opened.push(client);
     assert.equal(client.credentials.state, 'unchecked');
@@ -101,7 +101,10 @@ describe('client', () => {
       settings: readSettings({ authUrl, apiUrl, clientId: application.id, clientSecret: application.secret }),
       store,
       clock: systemClock,
-      log: { warn: (sentence) => told.push(['warn', sentence]), info: (sentence) => told.push(['info', sentence]) },
+      log: {
+        warn: (sentence) => told.push(['warn', String(sentence)]),
+        info: (sentence) => told.push(['info', String(sentence)]),
+      },
     });
     opened.push(client);
     await client.credentials.ready();

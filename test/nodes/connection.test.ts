@@ -65,7 +65,7 @@ describe('nodes/admin accounts/:id/test', () => {
     await flow.deploy([]);
     const out = await test(typedSettings(), 'new');
     assert.equal(out('apiHost').ok, true);
-    assert.match(out('token').detail, /Nobody is signed in/);
+    assert.match(String(out('token').detail), /Nobody is signed in/);
     await signInBeforeDeploy('new', typedSettings());
     assert.equal((await test(typedSettings(), 'new'))('clusters').ok, true);
   });
@@ -143,7 +143,7 @@ describe('nodes/admin accounts/:id/test', () => {
         const before = simulator.requests.count();
         const find = await test(typed, id);
         assert.equal(find('token').ok, false);
-        assert.match(find('token').detail, /sign in again for another host/);
+        assert.match(String(find('token').detail), /sign in again for another host/);
         // Whether the hosts are there is asked without it.
         const asked = simulator.requests.list().slice(-(simulator.requests.count() - before));
         assert.ok(asked.every(({ endpoint }) => endpoint === 'uptime'));

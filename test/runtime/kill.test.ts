@@ -145,7 +145,7 @@ describe('kill -9 around a token refresh', function () {
       clock: systemClock,
       sealedKinds: ['grant'],
       secrets: () => [credentialSecret],
-      warn: (sentence) => assert.fail(sentence),
+      warn: (sentence) => assert.fail(String(sentence)),
     });
     const grant = newestGrant(await store.get<Grants>(grantKey('account')));
     assert.ok(grant?.refreshToken, 'no refresh token on disk');

@@ -9,13 +9,14 @@ import { knownAccount } from './accounts';
 import { handle, idOf } from './handle';
 import { stateOf } from './state';
 import { typedAccount, withTypedChoices } from './typed-account';
+import { say } from '../../../lib/words/say';
 
 /** The endpoints that tell of an account (reference 5). */
 export function accountEndpoints(RED: NodeAPI) {
   const client = async (request: Request): Promise<Client> => {
     const [node] = knownAccount(RED, idOf(request)).running;
     if (node) return node.client();
-    const sentence = 'The account does not run: enable it, or use its subflow, and deploy.';
+    const sentence = say`The account does not run: enable it, or use its subflow, and deploy.`;
     throw new PrintingError('NOT_CONFIGURED', sentence);
   };
 

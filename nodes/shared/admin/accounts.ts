@@ -3,11 +3,12 @@ import type { AccountConfig } from '../../../lib/account/settings';
 import { PrintingError } from '../../../lib/service/errors';
 import { isAccount, type AccountNode } from '../account-link';
 import { runtimeOf } from '../runtime';
+import { say } from '../../../lib/words/say';
 
 /** Answered with 404. */
 export class UnknownAccount extends PrintingError {
   constructor() {
-    super('NOT_FOUND', 'There is no such account here: deploy it first.');
+    super('NOT_FOUND', say`There is no such account here: deploy it first.`);
   }
 }
 

@@ -7,6 +7,7 @@ import { runtimeOf, type Runtime } from '../runtime';
 import type { DeployedAccount } from './accounts';
 import { handle, idOf } from './handle';
 import { typedAccount, typedSettings, whyWithheld, type TypedAccount } from './typed-account';
+import { say } from '../../../lib/words/say';
 
 /** The endpoint that says what of an account works, also before it is deployed (reference 5). */
 export const connectionEndpoint = (RED: NodeAPI) =>
@@ -19,7 +20,10 @@ export const connectionEndpoint = (RED: NodeAPI) =>
 async function testSimulator(deployed: DeployedAccount | undefined): Promise<Check[]> {
   const client = await deployed?.running[0]?.client();
   if (client?.simulated) return client.testConnection();
-  throw new PrintingError('NOT_CONFIGURED', 'The simulator starts with the deploy: deploy the account, then test it.');
+  throw new PrintingError(
+    'NOT_CONFIGURED',
+    say`The simulator starts with the deploy: deploy the account, then test it.`,
+  );
 }
 
 /** With credentials of its own, beside those of what runs: the store's locks see to it that both may renew. */

@@ -1,5 +1,7 @@
 import type { Request, Response } from 'express';
 import { asPrintingError } from '../../../lib/service/errors';
+import { Sentence } from '../../../lib/words/say';
+import { inLanguage, languageOf } from '../language';
 import { UnknownAccount } from './accounts';
 
 export const idOf = (request: Request): string => String(request.params.id);
@@ -8,19 +10,24 @@ export const idOf = (request: Request): string => String(request.params.id);
 const FORMS = 'application/vnd.remote-printing.form+json';
 
 /**
- * Answers what `work` gives as JSON; 404 for an unknown account, 400 for anything else that goes wrong. Forms are told
- * either within a 200, as `{ answer }` or `{ failure }`.
+ * Answers what `work` gives as JSON, its sentences in the language of who asks; 404 for an unknown account, 400 for
+ * anything else that goes wrong. Forms are told either within a 200, as `{ answer }` or `{ failure }`.
  */
 export const handle = (work: (request: Request) => Promise<unknown>) => (request: Request, response: Response) => {
   const isForm = request.get('accept') === FORMS;
+  const language = languageOf(request);
+  const send = (body: unknown) => {
+    const translated = (_: string, value: unknown) => (value instanceof Sentence ? inLanguage(language, value) : value);
+    response.type('json').send(JSON.stringify(body, translated));
+  };
   response.set('Cache-Control', 'no-store');
   work(request).then(
-    (answer) => response.json(isForm ? { answer } : answer),
+    (answer) => send(isForm ? { answer } : answer),
     (thrown: unknown) => {
-      const error = asPrintingError(thrown);
-      const status = error instanceof UnknownAccount ? 404 : 400;
-      if (isForm) response.json({ failure: { status, error: error.message, code: error.code } });
-      else response.status(status).json({ error: error.message, code: error.code });
+      const { code, sentence: error } = asPrintingError(thrown);
+      const status = thrown instanceof UnknownAccount ? 404 : 400;
+      if (!isForm) response.status(status);
+      send(isForm ? { failure: { status, error, code } } : { error, code });
     },
   );
 };

@@ -5,11 +5,13 @@ import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { record, text } from '../../../lib/service/wire';
 import { grantKey, type SignInSettings } from '../../../lib/sign-in/grant';
 import { callbackPage } from '../callback-page';
+import { languageOf } from '../language';
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount } from './accounts';
 import { handle, idOf } from './handle';
 import { stateOf } from './state';
 import { hostOf, signInConfig } from './typed-settings';
+import { say } from '../../../lib/words/say';
 
 /** The endpoints that begin, end and forget sign-ins (reference 5). */
 export function signInEndpoints(RED: NodeAPI) {
@@ -53,9 +55,10 @@ export function signInEndpoints(RED: NodeAPI) {
         response.status(200).end();
         return;
       }
+      const language = languageOf(request);
       finish(new URL(request.originalUrl, 'http://localhost').searchParams).then(
-        () => response.status(200).send(callbackPage.done()),
-        (thrown: unknown) => response.status(400).send(callbackPage.failed(asPrintingError(thrown).message)),
+        () => response.status(200).send(callbackPage.done(language)),
+        (thrown: unknown) => response.status(400).send(callbackPage.failed(language, asPrintingError(thrown).sentence)),
       );
     },
 
@@ -65,7 +68,7 @@ export function signInEndpoints(RED: NodeAPI) {
       await stateOf(RED, id);
       const pasted = text(record(request.body)?.url)?.trim() ?? '';
       if (!URL.canParse(pasted))
-        throw new PrintingError('INVALID_INPUT', 'Paste the whole address that the browser was sent to.');
+        throw new PrintingError('INVALID_INPUT', say`Paste the whole address that the browser was sent to.`);
       await finish(new URL(pasted).searchParams, id);
       return stateOf(RED, id);
     }),

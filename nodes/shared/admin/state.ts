@@ -1,7 +1,8 @@
 import type { NodeAPI } from 'node-red';
 import { asPrintingError } from '../../../lib/service/errors';
 import type { SignInInfo } from '../../../lib/sign-in/credentials';
-import { grantKey, holderOf, newestGrant, type Grants } from '../../../lib/sign-in/grant';
+import { grantKey, holderOf, newestGrant, whyEnded, type Grants } from '../../../lib/sign-in/grant';
+import { say } from '../../../lib/words/say';
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount, type DeployedAccount } from './accounts';
 
@@ -27,13 +28,14 @@ export async function stateOf(RED: NodeAPI, id: string): Promise<AccountState> {
 }
 
 async function runningState({ running: [node] }: DeployedAccount): Promise<AccountState> {
-  if (!node) return { ...SIGNED_OUT, error: 'The account does not run: it is disabled, or its subflow is not used.' };
+  if (!node)
+    return { ...SIGNED_OUT, error: say`The account does not run: it is disabled, or its subflow is not used.` };
   try {
     const client = await node.client();
     await client.credentials.ready();
     return { ...client.credentials.info(), simulated: client.simulated, simulatorUrl: node.simulatorUrl() };
   } catch (thrown) {
-    return { ...SIGNED_OUT, error: asPrintingError(thrown).message };
+    return { ...SIGNED_OUT, error: asPrintingError(thrown).sentence };
   }
 }
 
@@ -45,5 +47,5 @@ async function storedState(RED: NodeAPI, id: string): Promise<AccountState> {
   const { user, organizationId } = holderOf(grant);
   const state = grant.ended ? 'sign-in-needed' : 'signed-in';
   const expiresAt = new Date(grant.expiresAt).toISOString();
-  return { ...SIGNED_OUT, state, user, organizationId, expiresAt, error: grant.ended ?? null };
+  return { ...SIGNED_OUT, state, user, organizationId, expiresAt, error: whyEnded(grant) };
 }

@@ -9,6 +9,7 @@ import { grantFor, grantKey, type Grants } from '../../../lib/sign-in/grant';
 import { runtimeOf, type Runtime } from '../runtime';
 import { deployedAccount, UnknownAccount, type DeployedAccount } from './accounts';
 import { connectionConfig, hostOf } from './typed-settings';
+import { say, type Sentence } from '../../../lib/words/say';
 
 /** An account as a form has it: what was typed, over what is deployed of it. */
 export interface TypedAccount {
@@ -21,7 +22,7 @@ export interface TypedAccount {
 /** Throws INVALID_INPUT for a body that is no object, and UnknownAccount where nothing is known of the account. */
 export function typedAccount(RED: NodeAPI, id: string, body: unknown): TypedAccount {
   const typed = record(body ?? {});
-  if (!typed) throw new PrintingError('INVALID_INPUT', 'The body must be an object of settings.');
+  if (!typed) throw new PrintingError('INVALID_INPUT', say`The body must be an object of settings.`);
   const deployed = deployedAccount(RED, id);
   if (!deployed && Object.keys(typed).length === 0) throw new UnknownAccount();
   const stored = (deployed?.config as { service?: unknown } | undefined)?.service;
@@ -32,17 +33,17 @@ export function typedAccount(RED: NodeAPI, id: string, body: unknown): TypedAcco
 export const typedSettings = ({ typed, deployed }: TypedAccount): AccountSettings =>
   readSettings(connectionConfig(typed, deployed));
 
-/** Why the stored sign-in may not be used: whoever types hosts is not trusted with tokens that were granted for others. */
+/** Why the stored sign-in may not be used; null where it may: whoever types hosts is not trusted with tokens that were granted for others. */
 export async function whyWithheld(
   { store }: Runtime,
   { id, deployed }: TypedAccount,
   { signIn, apiUrl }: AccountSettings,
-): Promise<string> {
-  if ('apiToken' in signIn) return '';
+): Promise<Sentence | null> {
+  if ('apiToken' in signIn) return null;
   const grant = grantFor(await store.get<Grants>(grantKey(id)), signIn);
   const known = [hostOf(deployed?.config.apiUrl), grant?.apiUrl ?? ''];
-  if (!grant || known.includes(apiUrl)) return '';
-  return 'The stored sign-in goes to the API host alone that it was made for: sign in again for another host.';
+  if (!grant || known.includes(apiUrl)) return null;
+  return say`The stored sign-in goes to the API host alone that it was made for: sign in again for another host.`;
 }
 
 /** Has a form choose from what such an account has, with credentials of its own beside those of what runs. */

@@ -2,6 +2,7 @@ import type { AccountConfig } from '../../../lib/account/settings';
 import { trimmed } from '../../../lib/rules/text';
 import { PrintingError } from '../../../lib/service/errors';
 import type { DeployedAccount } from './accounts';
+import { say } from '../../../lib/words/say';
 
 /** What the editor leaves in place of a stored credential. */
 const UNTOUCHED = '__PWRD__';
@@ -21,7 +22,7 @@ export function signInConfig(typed: Record<string, unknown>, deployed: DeployedA
   if (isStored && hostOf(config.authUrl) !== hostOf(deployed?.config.authUrl))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      'The stored client secret goes to the stored account host alone: type the secret anew for another host.',
+      say`The stored client secret goes to the stored account host alone: type the secret anew for another host.`,
     );
   return config;
 }
@@ -37,7 +38,7 @@ export function connectionConfig(typed: Record<string, unknown>, deployed: Deplo
   if (isStored && (isElsewhere('apiUrl') || isElsewhere('authUrl')))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      'The stored API token goes to the stored hosts alone: type the token anew for another host.',
+      say`The stored API token goes to the stored hosts alone: type the token anew for another host.`,
     );
   return config;
 }
@@ -50,7 +51,7 @@ function changedSettings(typed: Record<string, unknown>, deployed: DeployedAccou
   if (changed.some(([, value]) => /\$\{|^\$\(/.test(value)))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      'What stands in the environment is read for deployed settings alone: deploy the account first.',
+      say`What stands in the environment is read for deployed settings alone: deploy the account first.`,
     );
   return Object.fromEntries(changed);
 }

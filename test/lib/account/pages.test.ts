@@ -4,6 +4,7 @@ import { readPages } from '../../../lib/account/pages';
 import type { CallOptions, Service } from '../../../lib/account/service';
 import { PrintingError } from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
+import { say } from '../../../lib/words/say';
 
 /** Answers bodies in turn, and keeps what was asked. */
 class Script implements Service {
@@ -16,7 +17,7 @@ class Script implements Service {
   }
 }
 const read = (service: Service, query?: Record<string, string>) =>
-  readPages(service, 'printJobs', { what: 'the print jobs', deadline: limit(), ...(query && { query }) });
+  readPages(service, 'printJobs', { what: say`the print jobs`, deadline: limit(), ...(query && { query }) });
 const page = (data: unknown, total: number) => ({ data, meta: { page: { total_pages: total } } });
 
 describe('account/pages', () => {

@@ -9,6 +9,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { Deadline } from '../../../lib/time/deadline';
 import type { Credentials } from '../../../lib/sign-in/credentials';
 import { ManualClock, settle } from '../../helpers/manual-clock';
+import { say } from '../../../lib/words/say';
 
 const API = 'https://api.example';
 const AUTH = 'https://auth.example';
@@ -42,11 +43,12 @@ describe('account/signed-in-service', () => {
       .intercept({ method, path })
       .replyWithError(Object.assign(new Error('broken'), { code }));
   const refusal = (code: string) => ({ errors: [{ id: '1', code, http_status: '400', title: 'No.' }] });
-  const clusters = (options = {}) => service.call('clusters', { what: 'the clusters', deadline: within(), ...options });
+  const clusters = (options = {}) =>
+    service.call('clusters', { what: say`the clusters`, deadline: within(), ...options });
   const print = (options = {}) =>
     service.call('print', {
       ids: { cluster_id: 'c', job_id: 'j' },
-      what: 'the print',
+      what: say`the print`,
       data: {},
       deadline: within(),
       ...options,
@@ -211,7 +213,7 @@ describe('account/signed-in-service', () => {
     const work = clusters({ deadline: within(Infinity, controller.signal) });
     work.catch(() => undefined);
     await clock.advance(10);
-    controller.abort(new PrintingError('TIMEOUT', 'Enough.'));
+    controller.abort(new PrintingError('TIMEOUT', say`Enough.`));
     await assert.rejects(work, { code: 'TIMEOUT' });
     assert.equal(clock.waiting, 0);
   });
@@ -231,7 +233,7 @@ describe('account/signed-in-service', () => {
     const settings = readSettings({ apiUrl: API, authUrl: `${AUTH}/`, clientId: 'id', clientSecret: 's', paths });
     service = new SignedInService({ settings, http: new Http(agent), clock, credentials });
     agent.get(AUTH).intercept({ path: '/me' }).reply(200, '{"data":{"user_id":"u"}}');
-    assert.deepEqual((await service.call('currentUser', { what: 'the user', deadline: within() })).data, {
+    assert.deepEqual((await service.call('currentUser', { what: say`the user`, deadline: within() })).data, {
       user_id: 'u',
     });
   });

@@ -18,18 +18,18 @@ describe('connection/clock-check', () => {
     [-900, true, /agrees/],
     [30_000, true, /30 s ahead of/],
     [-60_000, true, /60 s behind/],
-    [61_000, false, /61 s ahead of .*: set it right/],
-    [-3_600_000, false, /60 min behind .*: set it right/],
+    [61_000, false, /61 s ahead of .*Set it right/],
+    [-3_600_000, false, /60 min behind .*Set it right/],
     [86_400_000, false, /24 h ahead of/],
   ] as const)
     it(`says of a clock that is ${off / 1000} s ahead whether that is too much`, () => {
       const check = checkClock(answer(off));
       assert.equal(check.ok, ok);
-      assert.match(check.detail, words);
+      assert.match(String(check.detail), words);
     });
 
   it('takes half of the round trip away', () => {
-    assert.match(checkClock(answer(0, 40_000)).detail, /agrees/);
+    assert.match(String(checkClock(answer(0, 40_000)).detail), /agrees/);
   });
 
   it('can not tell from an answer that has no date, a broken one, or that was kept on the way', () => {

@@ -11,6 +11,7 @@ import { limit } from '../../helpers/limits';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { ScriptedService } from '../../helpers/scripted-service';
+import { say } from '../../../lib/words/say';
 
 const SCOPE = ['account', 'https://api.example', 'workspace'] as const;
 const HOUR = 3_600_000;
@@ -18,9 +19,9 @@ const DAY = 24 * HOUR;
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 
 const iso = (ms: number) => new Date(ms).toISOString();
-const lost = () => new PrintingError('NETWORK', 'Reset.', { outcome: 'unknown' });
-const down = () => new PrintingError('SERVICE_ERROR', 'Down.', { outcome: 'unknown', statusCode: 500 });
-const refused = () => new PrintingError('NOT_ACCEPTED', 'Busy.', { outcome: 'refused', statusCode: 409 });
+const lost = () => new PrintingError('NETWORK', say`Reset.`, { outcome: 'unknown' });
+const down = () => new PrintingError('SERVICE_ERROR', say`Down.`, { outcome: 'unknown', statusCode: 500 });
+const refused = () => new PrintingError('NOT_ACCEPTED', say`Busy.`, { outcome: 'refused', statusCode: 409 });
 
 describe('print/dispatcher', () => {
   let clock: ManualClock;
@@ -55,7 +56,7 @@ describe('print/dispatcher', () => {
     ledger = new Ledger(store, SCOPE);
     listings = new Listings(service);
     warnings = [];
-    dispatcher = new Dispatcher({ service, listings, clock, warn: (sentence) => warnings.push(sentence) });
+    dispatcher = new Dispatcher({ service, listings, clock, warn: (sentence) => warnings.push(String(sentence)) });
   });
 
   /** The service takes a print, and shows it from now on. */
@@ -288,7 +289,7 @@ describe('print/dispatcher', () => {
         // The clock of the service and of its lists.
         const serviceNow = () => START + clock.monotonic();
         clock = new ManualClock(START + shift);
-        dispatcher = new Dispatcher({ service, listings, clock, warn: (sentence) => assert.fail(sentence) });
+        dispatcher = new Dispatcher({ service, listings, clock, warn: (sentence) => assert.fail(String(sentence)) });
         status = () => ({ is_online: true, generated_time: iso(serviceNow()), print_jobs: queue });
         await loseAnswer('k', () => taken('p1', 'job', serviceNow()));
         const found = await outcome(again('k'));
@@ -362,7 +363,7 @@ describe('print/dispatcher', () => {
     let underWay: Deadline | undefined;
     print = (options) => {
       underWay = (options as { underWay: Deadline }).underWay;
-      closing.abort(new PrintingError('TIMEOUT', 'Closed.', { outcome: 'unknown' }));
+      closing.abort(new PrintingError('TIMEOUT', say`Closed.`, { outcome: 'unknown' }));
       assert.ok(deadline.signal.aborted);
       assert.ok(!underWay.signal.aborted);
       return taken('p1');

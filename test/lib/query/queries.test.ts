@@ -7,6 +7,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
+import { say } from '../../../lib/words/say';
 
 type Reply = (endpoint: EndpointName, options: CallOptions) => unknown;
 
@@ -74,7 +75,7 @@ describe('query/queries', () => {
       const deadline = limit(clock, { signal: closing.signal });
       const work = fails(queries.ask(query, { deadline }));
       await clock.advance(1);
-      const reason = new PrintingError('TIMEOUT', 'The node was closed.');
+      const reason = new PrintingError('TIMEOUT', say`The node was closed.`);
       closing.abort(reason);
       assert.equal((await work).message, reason.message);
       deadline.end();
@@ -114,7 +115,7 @@ describe('query/queries', () => {
   });
 
   it('looks for the user at the other address where the first is unknown, unless it was set', async () => {
-    const unknown = new PrintingError('NOT_FOUND', 'Unknown.', { outcome: 'refused' });
+    const unknown = new PrintingError('NOT_FOUND', say`Unknown.`, { outcome: 'refused' });
     const reply: Reply = (endpoint) => (endpoint === 'currentUser' ? unknown : { user_id: 'u' });
     const { payload } = await open(reply).queries.ask({ query: 'current-user' }, within());
     assert.equal((payload as { userId: string }).userId, 'u');

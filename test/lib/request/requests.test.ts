@@ -8,6 +8,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import type { Credentials } from '../../../lib/sign-in/credentials';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
+import { say } from '../../../lib/words/say';
 
 const API = 'https://api.example';
 const AUTH = 'https://account.example';
@@ -173,7 +174,7 @@ describe('request/requests', () => {
     agent.get(API).intercept({ path: '/x' }).reply(200, '{}').delay(1000);
     const ending = new AbortController();
     const running = run({ deadline: limit(clock, { signal: ending.signal }) });
-    ending.abort(new PrintingError('TIMEOUT', 'The node was closed.'));
+    ending.abort(new PrintingError('TIMEOUT', say`The node was closed.`));
     await fails(running, 'TIMEOUT');
   });
 });

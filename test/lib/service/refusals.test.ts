@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { isExpiredToken, readRefusal, refusalError, withoutAddresses } from '../../../lib/service/refusals';
+import { say } from '../../../lib/words/say';
 
 const body = (code: string, more = {}) => ({
   errors: [{ id: '1', code, http_status: '409', title: 'A title.', ...more }],
@@ -22,13 +23,13 @@ describe('service/refusals', () => {
       [503, 'SERVICE_ERROR', 'unknown'],
     ];
     for (const [status, code, outcome] of codes) {
-      const error = refusalError(status, body('someCode', { detail: 'In detail.' }), 'the cluster', 5_000);
+      const error = refusalError(status, body('someCode', { detail: 'In detail.' }), say`the cluster`, 5_000);
       assert.equal(error.code, code);
       assert.equal(error.outcome, outcome);
       assert.equal(error.statusCode, status);
       assert.equal(error.serviceCode, 'someCode');
       assert.equal(error.retryAfter, 5_000);
-      assert.match(error.message, /\(someCode: In detail\)\.$/);
+      assert.match(error.message, / The service says: someCode: In detail\.$/);
     }
   });
 
@@ -39,7 +40,7 @@ describe('service/refusals', () => {
       ['printerNotAcceptingJobs', undefined, /^The printer takes no jobs now: /],
       ['constructor', undefined, /^The service did not accept the print now: /],
     ] as const) {
-      const error = refusalError(409, body(code), 'the print');
+      const error = refusalError(409, body(code), say`the print`);
       assert.deepEqual([error.code, error.obstacle], ['NOT_ACCEPTED', obstacle]);
       assert.match(error.message, words);
     }
@@ -66,7 +67,7 @@ describe('service/refusals', () => {
       assert.deepEqual(readRefusal(nothing), { serviceCode: undefined, says: undefined });
     fc.assert(
       fc.property(fc.anything(), fc.integer({ min: 300, max: 599 }), (any, status) => {
-        const error = refusalError(status, any, 'the cluster');
+        const error = refusalError(status, any, say`the cluster`);
         assert.ok(error.message.length < 500);
       }),
     );
@@ -74,7 +75,7 @@ describe('service/refusals', () => {
 
   it('carry no addresses and no endless texts', () => {
     const says = `see https://store.example/x?signature=secret ${'long '.repeat(100)}`;
-    const { message } = refusalError(400, body('a', { detail: says }), 'the upload');
+    const { message } = refusalError(400, body('a', { detail: says }), say`the upload`);
     assert.doesNotMatch(message, /secret|store\.example/);
     assert.match(message, /\(address\)/);
     assert.ok(message.length < 350);
@@ -97,6 +98,6 @@ describe('service/refusals', () => {
     assert.equal(error.cause, cause);
     assert.equal(asPrintingError(error), error);
     assert.match(asPrintingError('words').message, /words/);
-    assert.deepEqual(new PrintingError('TIMEOUT', 'x').ids, {});
+    assert.deepEqual(new PrintingError('TIMEOUT', say`x`).ids, {});
   });
 });

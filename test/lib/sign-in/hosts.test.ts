@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { say } from '../../../lib/words/say';
 import { isLoopback } from '../../../lib/rules/loopback';
 import { readHost } from '../../../lib/sign-in/hosts';
 
@@ -12,7 +13,7 @@ describe('sign-in/hosts', () => {
     ['http://127.9.9.9', 'http://127.9.9.9'],
     ['http://[::1]:9000', 'http://[::1]:9000'],
   ] as const)
-    it(`takes ${given}`, () => assert.equal(readHost(given, 'account host'), read));
+    it(`takes ${given}`, () => assert.equal(readHost(given, say`account host`), read));
 
   for (const given of [
     'account.example',
@@ -33,12 +34,15 @@ describe('sign-in/hosts', () => {
     'https://a b',
   ])
     it(`refuses ${given}`, () => {
-      assert.throws(() => readHost(given, 'account host'), { code: 'NOT_CONFIGURED', message: /account host must be/ });
+      assert.throws(() => readHost(given, say`account host`), {
+        code: 'NOT_CONFIGURED',
+        message: /account host must be/,
+      });
     });
 
   for (const given of [undefined, null, '', '   ', 7, {}])
     it(`misses ${JSON.stringify(given)}`, () => {
-      assert.throws(() => readHost(given, 'API host'), { code: 'NOT_CONFIGURED', message: /no API host/ });
+      assert.throws(() => readHost(given, say`API host`), { code: 'NOT_CONFIGURED', message: /no API host/ });
     });
 
   it('tells this machine from others', () => {

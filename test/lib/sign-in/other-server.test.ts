@@ -33,7 +33,7 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
       store,
       clock,
       endpoint,
-      warn: (sentence) => assert.fail(sentence),
+      warn: (sentence) => assert.fail(String(sentence)),
     });
 
   before(async () => {

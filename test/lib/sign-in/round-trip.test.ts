@@ -42,7 +42,7 @@ describe('sign-in against the simulator', () => {
       store,
       clock,
       endpoint,
-      warn: (sentence) => assert.fail(sentence),
+      warn: (sentence) => assert.fail(String(sentence)),
     });
 
   before(async () => {

@@ -32,8 +32,8 @@ describe('sign-in/static-token', () => {
     });
     assert.deepEqual([token.state, token.usable], ['sign-in-needed', true]);
     const { error } = token.info();
-    assert.match(error ?? '', /refused the API token/);
-    assert.doesNotMatch(error ?? '', /secret-token/);
+    assert.match(String(error), /refused the API token/);
+    assert.doesNotMatch(String(error), /secret-token/);
     assert.equal(await token.bearer(), 'secret-token');
     token.taken();
     assert.equal(token.state, 'signed-in', 'the service was wrong');

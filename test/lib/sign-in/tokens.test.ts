@@ -6,6 +6,7 @@ import { Tokens } from '../../../lib/sign-in/tokens';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { limit } from '../../helpers/limits';
+import { say } from '../../../lib/words/say';
 
 const SETTINGS = { authUrl: 'https://auth.example', clientId: 'id', clientSecret: 'secret', scope: 'all' };
 const LIFETIME = 600_000;
@@ -37,16 +38,23 @@ describe('sign-in/tokens', () => {
     },
   } as unknown as TokenEndpoint;
   const open = (settings = SETTINGS) =>
-    new Tokens({ accountId: 'a', settings, store, clock, endpoint, warn: (sentence) => warnings.push(sentence) });
+    new Tokens({
+      accountId: 'a',
+      settings,
+      store,
+      clock,
+      endpoint,
+      warn: (sentence) => warnings.push(String(sentence)),
+    });
   const stored = async () => grantFor(await store.get<Grants>(grantKey('a')), SETTINGS);
   const fails =
     (code: 'NETWORK' | 'SERVICE_ERROR' | 'RATE_LIMITED', details = {}) =>
     () =>
-      Promise.reject(new PrintingError(code, 'It failed.', { outcome: 'unknown', ...details }));
+      Promise.reject(new PrintingError(code, say`It failed.`, { outcome: 'unknown', ...details }));
   const refuses =
     (serviceCode: string | undefined, statusCode = 400) =>
     () =>
-      Promise.reject(new PrintingError('SERVICE_ERROR', 'No.', { outcome: 'refused', statusCode, serviceCode }));
+      Promise.reject(new PrintingError('SERVICE_ERROR', say`No.`, { outcome: 'refused', statusCode, serviceCode }));
 
   beforeEach(async () => {
     clock = new ManualClock();
@@ -150,7 +158,7 @@ describe('sign-in/tokens', () => {
       const restarted = open();
       await assert.rejects(restarted.bearer(limit(clock)), { code: 'NOT_SIGNED_IN' });
       assert.equal(restarted.state, 'sign-in-needed');
-      assert.match(restarted.info().error ?? '', /ended the sign-in/);
+      assert.match(String(restarted.info().error), /ended the sign-in/);
     });
 
   it('keeps the tokens when the client application is refused, and asks no more', async () => {
@@ -224,7 +232,7 @@ describe('sign-in/tokens', () => {
     const update = store.update.bind(store);
     store.update = async (key, change) => {
       await update(key, change);
-      if (key[0] === 'grant') throw new PrintingError('FILE_NOT_WRITABLE', 'disk full', { outcome: 'not-sent' });
+      if (key[0] === 'grant') throw new PrintingError('FILE_NOT_WRITABLE', say`disk full`, { outcome: 'not-sent' });
       return undefined;
     };
     assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
@@ -236,7 +244,7 @@ describe('sign-in/tokens', () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     const put = store.put.bind(store);
-    store.put = () => Promise.reject(new PrintingError('FILE_NOT_WRITABLE', 'disk full', { outcome: 'not-sent' }));
+    store.put = () => Promise.reject(new PrintingError('FILE_NOT_WRITABLE', say`disk full`, { outcome: 'not-sent' }));
     const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
       code: 'FILE_NOT_WRITABLE',
     });
@@ -251,14 +259,15 @@ describe('sign-in/tokens', () => {
 
   it('is not signed out by a store that can not be read, and comes back by itself', async () => {
     const [get, update] = [store.get.bind(store), store.update.bind(store)];
-    const unreadable = () => Promise.reject(new PrintingError('FILE_NOT_READABLE', 'EMFILE', { outcome: 'not-sent' }));
+    const unreadable = () =>
+      Promise.reject(new PrintingError('FILE_NOT_READABLE', say`EMFILE`, { outcome: 'not-sent' }));
     store.get = unreadable;
     store.update = unreadable;
     const tokens = open();
     let changes = 0;
     tokens.onChange(() => changes++);
     await assert.rejects(tokens.bearer(limit(clock)), { code: 'FILE_NOT_READABLE', outcome: 'not-sent' });
-    assert.match(tokens.info().error ?? '', /EMFILE/);
+    assert.match(String(tokens.info().error), /EMFILE/);
     await clock.advance(5_000);
     [store.get, store.update] = [get, update];
     await clock.advance(30_000);
@@ -272,7 +281,7 @@ describe('sign-in/tokens', () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     const update = store.update.bind(store);
-    store.update = () => Promise.reject(new PrintingError('FILE_NOT_READABLE', 'EIO', { outcome: 'not-sent' }));
+    store.update = () => Promise.reject(new PrintingError('FILE_NOT_READABLE', say`EIO`, { outcome: 'not-sent' }));
     const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
       code: 'FILE_NOT_READABLE',
     });

@@ -20,7 +20,7 @@ describe('state/file-store', () => {
       clock,
       sealedKinds: ['grant'],
       secrets: () => secrets,
-      warn: (sentence) => warnings.push(sentence),
+      warn: (sentence) => warnings.push(String(sentence)),
     });
   const files = async (kind: string) => (await readdir(join(folder, kind))).map((name) => join(folder, kind, name));
   const only = async (kind: string): Promise<string> => {
@@ -122,7 +122,13 @@ describe('state/file-store', () => {
   it('keeps print keys over a clock that is wrong: in 1970, or years ahead', async () => {
     const year = 365 * 24 * 3600_000;
     const at = (clock: ManualClock) =>
-      new FileStore({ folder, clock, sealedKinds: [], secrets: () => [], warn: (sentence) => warnings.push(sentence) });
+      new FileStore({
+        folder,
+        clock,
+        sealedKinds: [],
+        secrets: () => [],
+        warn: (sentence) => warnings.push(String(sentence)),
+      });
     await at(new ManualClock(Date.parse('2026-01-01'))).put(['print-key', 'a'], 1, { keepFor: year / 4 });
     for (const wrong of [0, Date.parse('2026-01-01') + 30 * year]) {
       const store = at(new ManualClock(wrong));

@@ -4,6 +4,7 @@ import { InsistentStore } from '../../../lib/state/insistent-store';
 import type { Change, Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
+import { say } from '../../../lib/words/say';
 
 /** Takes what it is given to no disk while `full`. */
 class FullDisk extends MemoryStore {
@@ -17,7 +18,7 @@ class FullDisk extends MemoryStore {
     if (!this.full) return next;
     if (keep === undefined) this.values.delete(JSON.stringify(key));
     else this.values.set(JSON.stringify(key), keep);
-    throw new PrintingError('FILE_NOT_WRITABLE', 'The disk is full.', { outcome: 'not-sent' });
+    throw new PrintingError('FILE_NOT_WRITABLE', say`The disk is full.`, { outcome: 'not-sent' });
   }
 }
 

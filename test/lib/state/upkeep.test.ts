@@ -16,7 +16,7 @@ describe('state/upkeep', () => {
       ended: async () => {
         ended++;
       },
-      warn: (sentence) => warnings.push(sentence),
+      warn: (sentence) => warnings.push(String(sentence)),
     });
     const [one, two] = [upkeep.use(), upkeep.use()];
     await clock.advance(HOUR - 1);

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { say } from '../../../lib/words/say';
 import type { AddressInfo } from 'node:net';
 import type { Answer, CallOptions, Service } from '../../../lib/account/service';
 import { refusalError } from '../../../lib/service/refusals';
@@ -150,7 +151,7 @@ export class ScriptedService implements Service {
 
   #read({ ids }: CallOptions): Answer {
     const job = this.storage.jobs.get(ids?.job_id ?? '');
-    if (!job) throw refusalError(404, null, 'the stored file');
+    if (!job) throw refusalError(404, null, say`the stored file`);
     const seen = this.statuses.shift();
     return answer({ ...job, ...(typeof seen === 'string' ? { status: seen } : seen) });
   }

@@ -4,6 +4,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { sleep } from '../../../lib/time/clock';
 import { answer, at, job, minute } from '../events/observations';
 import { broken, notFound, ScriptedAccount, type Witness } from './scripted-account';
+import { say } from '../../../lib/words/say';
 
 interface Span {
   from: number;
@@ -54,7 +55,8 @@ const LENGTH = 600;
 /** What a 429 asks for, s. */
 const LIMITED = 20;
 const NEWCOMER = 'new';
-const limited = (retryAfter: number) => new PrintingError('RATE_LIMITED', 'Too many.', { statusCode: 429, retryAfter });
+const limited = (retryAfter: number) =>
+  new PrintingError('RATE_LIMITED', say`Too many.`, { statusCode: 429, retryAfter });
 const DONE = minute(60 * 24 * 365);
 
 /** Plays a life; when each poll of each cluster began and ended (s), and the ids of ends as they were told. */

@@ -9,10 +9,11 @@ import { Watcher, type Round, type Watch, type WatcherReport, type WatchOptions 
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { answer, short, type Wire } from '../events/observations';
+import { say } from '../../../lib/words/say';
 
-export const notFound = () => new PrintingError('NOT_FOUND', 'Not there.', { statusCode: 404, outcome: 'refused' });
+export const notFound = () => new PrintingError('NOT_FOUND', say`Not there.`, { statusCode: 404, outcome: 'refused' });
 export const broken = (retryAfter?: number) =>
-  new PrintingError('SERVICE_ERROR', 'Broken.', { statusCode: 500, retryAfter });
+  new PrintingError('SERVICE_ERROR', say`Broken.`, { statusCode: 500, retryAfter });
 
 /** A service that answers from a script, and counts. */
 export class ScriptedService implements Service {

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
-import type { Node } from 'node-red';
+import type { Node, NodeAPI } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
 import { onInput } from '../../../nodes/shared/on-input';
+import { say } from '../../../lib/words/say';
 
 describe('nodes/shared/on-input', () => {
+  const RED = { _: (key: string) => key } as NodeAPI;
   const nothing = (): void => undefined;
   const run = async (work: () => Promise<void>, { done = nothing, onError = nothing } = {}) => {
     const ends: unknown[][] = [];
     const warnings: string[] = [];
     const node = Object.assign(new EventEmitter(), { warn: (sentence: string) => warnings.push(sentence) });
-    onInput(node as unknown as Node, work, onError);
+    onInput(RED, node as unknown as Node, work, onError);
     const msg: Record<string, unknown> = { clusterId: 'mine' };
     node.emit(
       'input',
@@ -31,7 +33,7 @@ describe('nodes/shared/on-input', () => {
 
   it('ends once with the error, on a message with what is known', async () => {
     const ids = { clusterId: 'c', jobId: 'j', printerId: undefined };
-    const error = new PrintingError('NOT_FOUND', 'No.', { statusCode: 404, serviceCode: 'recordNotFound', ids });
+    const error = new PrintingError('NOT_FOUND', say`No.`, { statusCode: 404, serviceCode: 'recordNotFound', ids });
     const { ends, msg } = await run(() => Promise.reject(error));
     assert.deepEqual(ends, [[error]]);
     assert.deepEqual(msg, { clusterId: 'c', jobId: 'j', statusCode: 404, serviceCode: 'recordNotFound' });

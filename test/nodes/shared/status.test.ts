@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Node, NodeAPI, NodeStatus } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
 import { failureText, IDLE, left, percent, rate, signInText, StatusLine } from '../../../nodes/shared/status';
+import { say } from '../../../lib/words/say';
 
 describe('nodes/shared/status', () => {
   let shown: NodeStatus[];
@@ -34,7 +35,7 @@ describe('nodes/shared/status', () => {
   it('shows nothing any more once it was cleared', () => {
     line.show(IDLE);
     line.clear();
-    line.show(failureText(new PrintingError('NETWORK', 'No.')));
+    line.show(failureText(new PrintingError('NETWORK', say`No.`)));
     assert.deepEqual(shown.slice(1), [{}]);
   });
 

@@ -1,0 +1,45 @@
+/** What fills a gap of a sentence; a text from elsewhere, such as a name, is said as it is. */
+export type Value = string | number | Sentence;
+
+/** For each sentence, by its English pattern, its pattern in another language. */
+export type Catalogue = Readonly<Partial<Record<string, string>>>;
+
+const ENGLISH: Catalogue = {};
+
+/** A sentence for people, or a part of one: kept as what it is made of, so that it can be said in any language (ADR 11). */
+export class Sentence {
+  /** In English, with `{0}`, `{1}` and so on where values go. */
+  readonly pattern: string;
+  readonly values: readonly Value[];
+
+  constructor(pattern: string, values: readonly Value[] = []) {
+    this.pattern = pattern;
+    this.values = values;
+  }
+
+  toString(): string {
+    return this.in(ENGLISH);
+  }
+
+  /** The same with other values, also in the parts of it. */
+  with(change: (value: Value) => Value): Sentence {
+    const changed = this.values.map((value) => (value instanceof Sentence ? value.with(change) : change(value)));
+    return new Sentence(this.pattern, changed);
+  }
+
+  /** In the language of a catalogue; what that does not have stays English. */
+  in(catalogue: Catalogue): string {
+    const pattern = catalogue[this.pattern] ?? this.pattern;
+    return pattern.replace(/\{(\d+)\}/g, (gap, at: string) => {
+      const value = this.values[Number(at)] ?? gap;
+      return value instanceof Sentence ? value.in(catalogue) : String(value);
+    });
+  }
+}
+
+/** A sentence from a template: say`The printer ${name} is offline.` */
+export const say = (words: TemplateStringsArray, ...values: Value[]): Sentence =>
+  new Sentence(
+    words.reduce((pattern, next, at) => `${pattern}{${at - 1}}${next}`),
+    values,
+  );
