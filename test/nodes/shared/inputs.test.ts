@@ -21,13 +21,9 @@ describe('nodes/shared/inputs', () => {
   });
 
   it('names kinds for people', () => {
-    assert.deepEqual([null, [], Buffer.alloc(1), {}, 7, true].map(kindOf), [
-      'null',
-      'an array',
-      'a Buffer',
-      'an object',
-      'a number',
-      'a boolean',
-    ]);
+    assert.deepEqual(
+      [null, [], Buffer.alloc(1), {}, 7, true].map((value) => String(kindOf(value))),
+      ['null', 'an array', 'a Buffer', 'an object', 'a number', 'a boolean'],
+    );
   });
 });
