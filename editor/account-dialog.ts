@@ -1,8 +1,8 @@
 import { webAddress } from '../lib/rules/text';
 import { connectionTest } from './connection-test';
-import { typedInput } from './inputs';
 import { typedText } from './fields';
 import { combobox, type Choice } from './combobox';
+import { pathsTable } from './paths-table';
 import type { EditorNode, Red } from './red';
 import { isUnknown, reason, request, UNTOUCHED, type AccountState } from './requests';
 import { SignIn } from './sign-in';
@@ -35,7 +35,9 @@ export function accountDialog(node: AccountNode): () => void {
   let asking = false;
   let state: AccountState | undefined;
 
-  typedInput('node-config-input-paths', { types: ['json'] });
+  const paths = pathsTable(node.paths);
+  /** Names of workspaces, as far as they have been listed. */
+  const workspaceNames = new Map<string, string | null>();
 
   const simulated = () => fieldText('service') === 'simulator';
   function showParts(): void {
@@ -45,6 +47,8 @@ export function accountDialog(node: AccountNode): () => void {
     $('.remote-printing-oauth').toggle(!byToken);
     $('.remote-printing-token').toggle(byToken);
     say('');
+    part('checks').empty();
+    part('test-note').text('');
     showState();
     // Which of them is needed hangs on what was just chosen.
     for (const name of ['authUrl', 'apiUrl']) field(name).trigger('change');
@@ -65,6 +69,7 @@ export function accountDialog(node: AccountNode): () => void {
 
   function showState(): void {
     part('state').text(simulated() ? text('state.simulated') : stateText(state));
+    part('holder').text(simulated() ? '' : holderText());
     part('state-error').text((!simulated() && state?.error) || '');
     const page = webAddress(state?.simulatorUrl ?? '');
     part('simulator-page').toggle(page !== null);
@@ -72,8 +77,23 @@ export function accountDialog(node: AccountNode): () => void {
     part('sign-out').prop('disabled', !state || state.state === 'signed-out');
   }
 
+  /** In which workspace, and until when. */
+  function holderText(): string {
+    if (state?.state !== 'signed-in') return '';
+    const { organizationId, expiresAt } = state;
+    const workspace = workspaceNames.get(organizationId ?? '');
+    const time = expiresAt && new Date(expiresAt).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
+    const sentences = [
+      workspace && text('state.workspace', { workspace }),
+      time && text(fieldText('signIn') === 'token' ? 'state.until' : 'state.renewed', { time }),
+    ];
+    return sentences.filter(Boolean).join(' ');
+  }
+
   async function loadWorkspaces(): Promise<Choice[]> {
     const found = await listWorkspaces();
+    for (const { id, name } of found) workspaceNames.set(id, name);
+    if (!closed) showState();
     return found.map(({ id, name }) => ({
       value: id,
       name: name || id,
@@ -143,7 +163,7 @@ export function accountDialog(node: AccountNode): () => void {
     }
   }
 
-  connectionTest(node, settings);
+  connectionTest(node, settings, paths);
 
   const topic = `remote-printing/accounts/${node.id}`;
   const onNews = () => void askState();

@@ -1,4 +1,4 @@
-import { readPathOverrides } from '../lib/rules/path-overrides';
+import type { PathsTable } from './paths-table';
 import type { EditorNode } from './red';
 import { reason, request } from './requests';
 import { text } from './texts';
@@ -20,12 +20,11 @@ const MARKS = {
 const NAMES = ['apiHost', 'accountHost', 'clock', 'token', 'user', 'workspace', 'clusters', 'description'];
 
 /** The button that tests what the account's dialog shows, deployed or not, and the lines that it gives. */
-export function connectionTest(node: EditorNode, settings: () => Record<string, string>): void {
+export function connectionTest(node: EditorNode, settings: () => Record<string, string>, paths: PathsTable): void {
   // Of this dialog: by the time of the answer there may be another one.
   const button = $('#remote-printing-test');
   const note = $('#remote-printing-test-note');
   const lines = $('#remote-printing-checks');
-  const paths = $('#node-config-input-paths');
 
   async function test(): Promise<void> {
     button.prop('disabled', true);
@@ -59,22 +58,11 @@ export function connectionTest(node: EditorNode, settings: () => Record<string, 
       text: text('check.use', { call: suggestion.value }),
     });
     use.on('click', () => {
-      if (take(suggestion)) use.prop('disabled', true);
+      const isTaken = paths.set(suggestion.name, suggestion.value);
+      use.prop('disabled', isTaken);
+      note.text(text(isTaken ? 'check.used' : 'check.mendPaths'));
     });
     return shown.append(' ', use);
-  }
-
-  /** Puts a path into the field, beside those that are there; false where these can't be read. */
-  function take({ name, value }: { name: string; value: string }): boolean {
-    const read = readPathOverrides(paths.typedInput('value'));
-    paths.closest('details').prop('open', true);
-    if ('fault' in read) {
-      note.text(text('check.mendPaths'));
-      return false;
-    }
-    paths.typedInput('value', JSON.stringify({ ...read.overrides, [name]: value }));
-    note.text(text('check.used'));
-    return true;
   }
 
   button.on('click', () => void test());

@@ -4,6 +4,7 @@ import { showWhile } from './fields';
 import { fileInput, itemInput, memberInput, printerInput, printJobInput, rangeInput, valueInput } from './inputs';
 import { useOnlyAccount } from './only-account';
 import { addKeywords } from './palette-search';
+import { printerName } from './printer-names';
 import * as validators from './validators';
 
 /** What the forms of this pack share. Every node's html loads this file; loading it again changes nothing. */
@@ -21,6 +22,7 @@ const shared = {
   accountDialog,
   useOnlyAccount,
   addKeywords,
+  printerName,
 };
 
 (window as { RemotePrinting?: typeof shared }).RemotePrinting ??= shared;

@@ -1,4 +1,5 @@
 import type { Choice } from './combobox';
+import { rememberPrinters } from './printer-names';
 import { accountList } from './requests';
 import { text } from './texts';
 
@@ -23,6 +24,7 @@ interface ListedJob {
 export const lists = {
   clusters: async (account: string | undefined): Promise<Choice[]> => {
     const listed = await accountList<ListedCluster>(account, '/clusters');
+    rememberPrinters(account ?? '', listed);
     return listed.map(({ clusterId, name, model, online }) => ({
       value: clusterId,
       name: name || clusterId,

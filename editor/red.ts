@@ -14,7 +14,7 @@ export type InputOptions = Omit<WidgetTypedInputOptions, 'types'> & {
 };
 
 /** Node-RED's global of the editor page, with what its published types lack. */
-export interface Red extends Pick<Client, '_' | 'comms' | 'nodes' | 'workspaces'> {
+export interface Red extends Pick<Client, '_' | 'comms' | 'events' | 'nodes' | 'view' | 'workspaces'> {
   settings: { apiRootUrl?: string };
   editor: Client['editor'] & { getEditStack(): { id: string }[] };
   clipboard: { copyText(value: string, element: JQuery, message: string): boolean };

@@ -103,7 +103,7 @@ export const paths = (): Validator =>
     return 'fault' in read ? pathReason(read.fault) : null;
   });
 
-function pathReason(fault: PathFault): string {
+export function pathReason(fault: PathFault): string {
   switch (fault.kind) {
     case 'json':
     case 'object':

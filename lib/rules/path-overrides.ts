@@ -1,20 +1,34 @@
 import type { Sentence } from '../words/say';
 import { unsafePart } from './path';
 
+/**
+ * How well a call is known that the interface does not show (wire facts 2, 9 to 13): `documented` in public pages of the
+ * service, `sample` in public sample code, `inferred` from neighbouring facts.
+ */
+export type Sureness = 'documented' | 'sample' | 'inferred';
+
 /** The calls that a user can put another method and path in place of (reference 7). */
-export const OVERRIDABLE = [
-  'currentUser',
-  'printerAction',
-  'actionStatus',
-  'jobAction',
-  'createReport',
-  'getReport',
-  'deleteJob',
-  'deleteFile',
-  'printJobs',
-  'maintenance',
-] as const;
-export type Overridable = (typeof OVERRIDABLE)[number];
+export const OVERRIDABLE_CALLS = {
+  currentUser: { call: 'GET {auth_url}/users/current', sure: 'inferred' },
+  printerAction: {
+    call: 'POST /connect/v1/clusters/{cluster_id}/printers/{printer_id}/action/{action}',
+    sure: 'documented',
+  },
+  actionStatus: { call: 'GET /connect/v1/clusters/{cluster_id}/action_status/{action_id}', sure: 'documented' },
+  jobAction: {
+    call: 'POST /connect/v1/clusters/{cluster_id}/print_jobs/{cluster_job_id}/action/{action}',
+    sure: 'documented',
+  },
+  createReport: { call: 'PUT /report/v1/reports', sure: 'sample' },
+  getReport: { call: 'GET /report/v1/reports/{report_id}', sure: 'sample' },
+  deleteJob: { call: 'DELETE {storage}/jobs/{job_id}', sure: 'inferred' },
+  deleteFile: { call: 'DELETE {storage}/files/{file_id}', sure: 'inferred' },
+  printJobs: { call: 'GET /connect/v1/print_jobs', sure: 'documented' },
+  maintenance: { call: 'GET /connect/v1/clusters/{cluster_id}/maintenance/pending', sure: 'documented' },
+} as const satisfies Record<string, { call: string; sure: Sureness }>;
+
+export type Overridable = keyof typeof OVERRIDABLE_CALLS;
+export const OVERRIDABLE = Object.keys(OVERRIDABLE_CALLS) as Overridable[];
 
 export const PATH_PARAMETERS = [
   'cluster_id',
@@ -59,7 +73,7 @@ export function readPathOverrides(paths: unknown): { overrides: PathOverrides } 
   return { overrides: parsed };
 }
 
-const isOverridable = (name: string): name is Overridable => (OVERRIDABLE as readonly string[]).includes(name);
+const isOverridable = (name: string): name is Overridable => Object.hasOwn(OVERRIDABLE_CALLS, name);
 
 function faultOf(name: string, call: unknown): PathFault | null {
   if (!isOverridable(name)) return { kind: 'name', name };

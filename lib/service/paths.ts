@@ -1,24 +1,23 @@
 import { PrintingError } from './errors';
 import {
+  OVERRIDABLE_CALLS,
   readPathOverrides,
-  type Overridable,
   type PathFault,
   type PathOverrides,
   type PathParameter,
+  type Sureness,
 } from '../rules/path-overrides';
 import { say, type Sentence } from '../words/say';
 
 export type { PathOverrides, PathParameter };
 
 /**
- * The one table of the service's calls. `sure` says how well each is known:
- * `interface` stands in the interface, the others fill what it marks "not shown" (wire facts 2, 9 to 13):
- * `documented` in public pages of the service, `sample` in public sample code, `inferred` from neighbouring facts.
- * Another method and path can be put in the place of those in `rules/path-overrides` (reference 7).
+ * The table of the service's calls. `sure` says how well each is known: `interface` stands in the interface; the others
+ * fill what it marks "not shown", and most of them can be overridden.
  */
 interface Endpoint {
   call: string;
-  sure: 'interface' | 'documented' | 'sample' | 'inferred';
+  sure: 'interface' | Sureness;
 }
 
 export const ENDPOINTS = {
@@ -30,30 +29,9 @@ export const ENDPOINTS = {
   clusterStatus: { call: 'GET /connect/v1/clusters/{cluster_id}/status', sure: 'interface' },
   print: { call: 'POST /connect/v1/clusters/{cluster_id}/print/{job_id}', sure: 'interface' },
   printJob: { call: 'GET /connect/v1/clusters/{cluster_id}/print_jobs/{cluster_job_id}', sure: 'interface' },
-  currentUser: { call: 'GET {auth_url}/users/current', sure: 'inferred' },
   currentUserOnApi: { call: 'GET /connect/v1/users/current', sure: 'inferred' },
-  printerAction: {
-    call: 'POST /connect/v1/clusters/{cluster_id}/printers/{printer_id}/action/{action}',
-    sure: 'documented',
-  },
-  actionStatus: {
-    call: 'GET /connect/v1/clusters/{cluster_id}/action_status/{action_id}',
-    sure: 'documented',
-  },
-  jobAction: {
-    call: 'POST /connect/v1/clusters/{cluster_id}/print_jobs/{cluster_job_id}/action/{action}',
-    sure: 'documented',
-  },
-  createReport: { call: 'PUT /report/v1/reports', sure: 'sample' },
-  getReport: { call: 'GET /report/v1/reports/{report_id}', sure: 'sample' },
-  deleteJob: { call: 'DELETE {storage}/jobs/{job_id}', sure: 'inferred' },
-  deleteFile: { call: 'DELETE {storage}/files/{file_id}', sure: 'inferred' },
-  printJobs: { call: 'GET /connect/v1/print_jobs', sure: 'documented' },
-  maintenance: {
-    call: 'GET /connect/v1/clusters/{cluster_id}/maintenance/pending',
-    sure: 'documented',
-  },
-} as const satisfies Record<string, Endpoint> & Record<Overridable, Endpoint>;
+  ...OVERRIDABLE_CALLS,
+} as const satisfies Record<string, Endpoint>;
 
 export type EndpointName = keyof typeof ENDPOINTS;
 export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Locator, Page, Request } from 'playwright-core';
 
+import { OVERRIDABLE_CALLS } from '../../lib/rules/path-overrides';
 import { startSimulator, type Simulator } from '../../simulator';
 import { Editor, editors, lockedBelowPath, unnamed } from './editor';
 
@@ -239,6 +240,10 @@ for (const runtime of editors) {
       await state('signed in as');
       await mark(await testConnection('Printers'), 'works');
       assert.deepEqual(await unnamed(editor.form), []);
+      const workspace = simulator.users[0]!.organizations[0]!.organizationName;
+      const holder = page.locator('#remote-printing-holder');
+      await holder.filter({ hasText: `Workspace: ${workspace}.` }).waitFor();
+      await holder.filter({ hasText: /Valid until .*\d:\d\d.*, renewed automatically\./ }).waitFor();
     });
 
     it('puts a path that the service has elsewhere beside the others, and finds it there', async () => {
@@ -246,9 +251,9 @@ for (const runtime of editors) {
       await openSignedIn();
       const hostile = '<img src=x onerror="document.title=1">&amp;';
       simulator.world.setName(1, hostile);
-      const paths = async () =>
-        JSON.parse(await page.evaluate<string>(`$('#node-config-input-paths').typedInput('value')`)) as object;
-      const set = (value: string) => page.evaluate(`$('#node-config-input-paths').typedInput('value', '${value}')`);
+      const paths = async () => JSON.parse(await page.inputValue('#node-config-input-paths')) as object;
+      const set = (value: string) =>
+        page.evaluate(`$('#node-config-input-paths').val('${value}').trigger('change').trigger('blur')`);
       await mark(await testConnection('Path printJobs'), 'does not work');
       assert.match((await (await testConnection('Printers')).textContent()) ?? '', /<img src=x .*>&amp;/);
       assert.equal(await page.locator('.red-ui-tray img[src=x]').count(), 0);
@@ -263,11 +268,46 @@ for (const runtime of editors) {
         maintenance: 'GET /connect/v1/clusters/{cluster_id}/maintenance/pending',
         printJobs: 'GET /connect/v1/jobs',
       });
-      assert.equal(await page.isVisible('#node-config-input-paths-shown'), true);
+      assert.equal(await page.getByLabel('list of print jobs').isVisible(), true);
       await mark(await testConnection('Path printJobs'), 'works');
       await mark(await testConnection('Description of printJobs'), 'works');
       await noted('No problems found.');
       assert.equal(await use.count(), 0);
+    });
+
+    it('shows the paths in a table, with the default of each and how sure it is, and says what is wrong', async () => {
+      const { page } = editor;
+      const account = await addAccount();
+      await fillIn();
+      for (const summary of await page.locator('summary').all()) await summary.click();
+      const rows = page.locator('#remote-printing-paths tbody tr');
+      const known = { documented: 'documented', sample: 'from sample code', inferred: 'likely' };
+      const shown = await Promise.all(
+        (await rows.all()).map(async (row) => [
+          await row.locator('code').textContent(),
+          await row.locator('input').getAttribute('placeholder'),
+          await row.locator('td').last().textContent(),
+        ]),
+      );
+      const calls = Object.entries(OVERRIDABLE_CALLS).map(([name, { call, sure }]) => [name, call, known[sure]]);
+      assert.deepEqual(shown, calls);
+
+      const field = page.getByLabel('list of print jobs');
+      await field.fill('nonsense');
+      assert.equal(await field.getAttribute('aria-invalid'), 'true');
+      assert.equal(await field.getAttribute('title'), 'printJobs must look like "GET /path/{cluster_id}"');
+      await field.fill(' GET /connect/v1/jobs ');
+      assert.equal(await field.getAttribute('aria-invalid'), 'false');
+      assert.equal(await page.isVisible('#node-config-input-paths'), false);
+      await editor.saveAccount();
+      const saved = () => page.evaluate(`RED.nodes.node('${account}').paths`);
+      assert.equal(await saved(), '{"printJobs":"GET /connect/v1/jobs"}');
+      await editor.openAccount();
+      for (const summary of await page.locator('summary').all()) await summary.click();
+      assert.equal(await field.inputValue(), 'GET /connect/v1/jobs');
+      await field.fill('');
+      await saveBoth();
+      assert.equal(await saved(), '{}');
     });
 
     it('lists the printers by their names, which are never read as HTML', async () => {

@@ -224,6 +224,12 @@ export class Editor {
     return this.#accountOpened();
   }
 
+  /** As from the sidebar of configuration nodes. */
+  async openAlone(account: string): Promise<void> {
+    await this.page.evaluate(`RED.editor.editConfig('', 'remote-printing-account', '${account}')`);
+    await this.#opened(1);
+  }
+
   async #accountOpened(): Promise<string> {
     await this.#opened(2);
     return this.page.evaluate('RED.editor.getEditStack().at(-1).id');
@@ -234,9 +240,10 @@ export class Editor {
     await this.#closed(1);
   }
 
-  async cancelAccount(): Promise<void> {
+  /** `left`: how many dialogs are still open then. */
+  async cancelAccount(left = 1): Promise<void> {
     await this.page.click('#node-config-dialog-cancel');
-    await this.#closed(1);
+    await this.#closed(left);
   }
 
   async cancel(): Promise<void> {

@@ -215,6 +215,35 @@ for (const runtime of editors) {
       assert.deepEqual([cluster === value, clusterType], [false, 'str']);
     });
 
+    it('nodes are called by their printer, once its name is known, and ports by what they are for', async () => {
+      const id = await editor.add('remote-printing-upload-and-print');
+      const labelled = (words: string) =>
+        editor.page.locator(`[id="${id}"] .red-ui-flow-node-label`, { hasText: words }).waitFor();
+      await labelled('upload and print');
+      const choice = (await editor.offers('node-input-cluster-shown')).nth(1);
+      const printer = (await choice.locator('b').textContent()) ?? '';
+      await choice.click();
+      await editor.done();
+      await labelled(`print on ${printer}`);
+      await editor.deploy();
+      await editor.reload();
+      await labelled(`print on ${printer}`);
+
+      const ports = await editor.page.evaluate<Record<string, string[]>>(`Object.fromEntries(
+        RED.nodes.registry.getNodeTypes().filter((type) => /^remote-printing-(?!account)/.test(type)).map((type) => {
+          const definition = RED.nodes.getType(type);
+          const node = { _: (key) => definition._(key) };
+          const outputs = Array.from({ length: definition.outputs }, (_, index) => definition.outputLabels.call(node, index));
+          return [type, [definition.inputLabels.call(node), ...outputs]];
+        }))`);
+      assert.equal(Object.keys(ports).length, 8);
+      assert.deepEqual(ports['remote-printing-cluster-status'], ['poll now', 'status', 'events']);
+      for (const [type, labels] of Object.entries(ports)) {
+        assert.equal(new Set(labels).size, labels.length, type);
+        for (const words of labels) assert.match(words, /^[a-z ]+$/, type);
+      }
+    });
+
     it('an example that is imported second finds the account of the first, which leads to the simulator', async () => {
       const { page } = editor;
       const [first, second] = ['12-print-a-file', '15-printing-queries'].map(example);

@@ -51,5 +51,32 @@ for (const runtime of editors) {
       }
       assert.equal(await page.evaluate('window.ran'), undefined);
     });
+
+    it('shows paths that are no table as text, and a wrong one in its row', async () => {
+      const { page } = editor;
+      await editor.import(accounts);
+      const raw = page.locator('#node-config-input-paths');
+      const rows = page.locator('#remote-printing-paths');
+      for (const [index, paths] of hostile.paths.entries()) {
+        await editor.openAlone(`paths${index}`);
+        for (const summary of await page.locator('summary').all()) await summary.click();
+        assert.equal(await raw.inputValue(), paths);
+        const isTable = paths.includes('currentUser');
+        assert.deepEqual([await raw.isVisible(), await rows.isVisible()], [!isTable, isTable]);
+        const row = page.getByLabel('who is signed in');
+        if (isTable)
+          assert.deepEqual([await row.inputValue(), await row.getAttribute('aria-invalid')], [SCRIPT, 'true']);
+        assert.equal(await page.locator('.red-ui-tray img[src=x]').count(), 0);
+        await editor.cancelAccount(0);
+      }
+      await editor.openAlone('paths3');
+      for (const summary of await page.locator('summary').all()) await summary.click();
+      await raw.fill('{"printJobs": "GET /connect/v1/jobs"}');
+      await raw.press('Tab');
+      await rows.waitFor();
+      assert.equal(await page.getByLabel('list of print jobs').inputValue(), 'GET /connect/v1/jobs');
+      assert.equal(await page.evaluate('window.ran'), undefined);
+      await editor.cancelAccount(0);
+    });
   });
 }

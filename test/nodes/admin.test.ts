@@ -83,7 +83,7 @@ describe('nodes/admin', () => {
     it('uses a secret that was typed, wrong as it may be', async () => {
       const search = await comeBack(await begin('account', { redirectUri: REDIRECT, clientSecret: 'typed-secret' }));
       const page = await flow.get(`callback${search}`).expect(400);
-      assert.match(page.text, /invalid_client/);
+      assert.match(page.text, /Client ID or secret is wrong/);
       assert.doesNotMatch(page.text, /typed-secret/);
       assert.equal(await state(), 'signed-out');
     });

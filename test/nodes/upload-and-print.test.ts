@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import type { NodeMessage } from 'node-red';
@@ -400,7 +400,8 @@ describe('nodes/upload-and-print', () => {
   describe('what can go wrong', () => {
     it('names every kind of bad input, sends nothing, and lives on', async () => {
       await deploy();
-      await failed(payload({ clusterId: undefined }), 'INVALID_INPUT');
+      const { error } = await failed(payload({ clusterId: undefined }), 'INVALID_INPUT');
+      assert.match((error as Error).message, /Choose a printer/);
       await failed(payload({ clusterId: 'a/b' }), 'INVALID_INPUT');
       await failed(payload({ clusterId: '..' }), 'INVALID_INPUT');
       await failed(payload({ filename: undefined }), 'INVALID_INPUT');
@@ -442,6 +443,21 @@ describe('nodes/upload-and-print', () => {
       await mkdir(join(folder, 'folder.gcode'));
       await failed(at(join(folder, 'folder.gcode')), 'FILE_NOT_READABLE');
       await failed({ clusterId: clusterId() }, 'INVALID_INPUT');
+    });
+
+    it('names the whole path of a file that is not there', async () => {
+      await deploy({ source: 'file' });
+      const { error } = await failed({ filename: 'nowhere/part.gcode', clusterId: clusterId() }, 'FILE_NOT_READABLE');
+      assert.ok((error as Error).message.includes(resolve('nowhere/part.gcode')), (error as Error).message);
+    });
+
+    it('finds out that the printer is offline before anything is uploaded', async () => {
+      await deploy();
+      simulator.world.setOnline(1, false);
+      const { error } = await failed(payload(), 'NOT_ACCEPTED');
+      assert.match((error as Error).message, /printer is offline/);
+      assert.match(String(flow.statuses('print').at(-1)?.text), /printerOffline/);
+      assert.equal(count('registerUpload') + count('print'), 0);
     });
 
     for (const [status, code, serviceCode] of [

@@ -148,6 +148,17 @@ describe('account/signed-in-service', () => {
       await assert.rejects(clusters(), { code, statusCode: status, outcome: 'refused' });
     });
 
+  it('tells the page of another web server as a wrong host, and what the service does not know as such', async () => {
+    answer(404, '<!DOCTYPE html>\n<html><h1>Not Found</h1></html>', { headers: { 'content-type': 'text/html' } });
+    await assert.rejects(clusters(), {
+      code: 'NOT_FOUND',
+      statusCode: 404,
+      message: /^https:\/\/api\.example does not answer as the service does/,
+    });
+    answer(404, refusal('recordNotFound'));
+    await assert.rejects(clusters(), { code: 'NOT_FOUND', message: /does not know the clusters/ });
+  });
+
   for (const [name, fail] of [
     ['a 500', () => answer(500, refusal('unexpectedError'))],
     ['a 503 of a proxy', () => answer(503, '<html>busy</html>')],

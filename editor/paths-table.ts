@@ -1,0 +1,80 @@
+import { OVERRIDABLE, OVERRIDABLE_CALLS, readPathOverrides, type Overridable } from '../lib/rules/path-overrides';
+import { text } from './texts';
+import { pathReason } from './validators';
+
+export interface PathsTable {
+  /** Puts a call into its row, for everybody to see; false where there are no rows, since what is set can't be read. */
+  set: (name: string, call: string) => boolean;
+}
+
+/**
+ * Edits the account's `paths` in a table with a row for each call. What is no table, in an imported flow for example,
+ * is shown as the text that it is, until it is one. Whatever stands there is only ever set as the value of a field.
+ */
+export function pathsTable(saved: unknown): PathsTable {
+  const field = $('#node-config-input-paths');
+  const table = $('#remote-printing-paths');
+  const rows = new Map(OVERRIDABLE.map((name) => [name as string, row(name)]));
+  // The runtime takes an object too; a field would make "[object Object]" of it.
+  if (typeof saved === 'object' && saved !== null) field.val(JSON.stringify(saved));
+
+  function row(name: Overridable): JQuery {
+    const { call, sure } = OVERRIDABLE_CALLS[name];
+    const id = `remote-printing-path-${name}`;
+    const input = $('<input>', { type: 'text', id, placeholder: call, title: call, spellcheck: 'false' });
+    const label = $('<label>', { for: id, text: `${text(`path.name.${name}`)} ` }).append($('<code>', { text: name }));
+    const cells = [$('<th>', { scope: 'row' }).append(label), $('<td>').append(input)];
+    const known = $('<td>', { text: text(`path.known.${sure}`) });
+    table.children('tbody').append($('<tr>').append(...cells, known));
+    return input.on('input change', () => {
+      judge(name, input);
+      save();
+    });
+  }
+
+  const typed = (input: JQuery) => String(input.val()).trim();
+
+  function judge(name: string, input: JQuery): void {
+    const read = typed(input) === '' ? undefined : readPathOverrides({ [name]: typed(input) });
+    const reason = read && 'fault' in read ? pathReason(read.fault) : undefined;
+    input.toggleClass('input-error', reason !== undefined).attr('aria-invalid', String(reason !== undefined));
+    input.attr('title', reason ?? OVERRIDABLE_CALLS[name as Overridable].call);
+  }
+
+  function save(): void {
+    const filled = [...rows].map(([name, input]) => [name, typed(input)] as const).filter(([, call]) => call !== '');
+    field.val(JSON.stringify(Object.fromEntries(filled))).trigger('change');
+  }
+
+  function show(): void {
+    const calls = callsIn(String(field.val()));
+    field.toggle(calls === null);
+    table.add('#remote-printing-paths-tip').toggle(calls !== null);
+    for (const [name, input] of rows) judge(name, input.val(calls?.[name] ?? ''));
+  }
+
+  // Not at each key: a text that is whole for a moment may be meant to go on.
+  field.on('blur', show);
+  show();
+
+  return {
+    set(name, call) {
+      table.closest('details').prop('open', true);
+      const input = rows.get(name);
+      if (!input || callsIn(String(field.val())) === null) return false;
+      input.val(call).trigger('change');
+      return true;
+    },
+  };
+}
+
+/** What each row says, be it right or wrong; null for what has no place in a table. */
+function callsIn(paths: string): Record<string, string> | null {
+  const read = readPathOverrides(paths);
+  if ('fault' in read && ['json', 'object', 'name'].includes(read.fault.kind)) return null;
+  const calls = JSON.parse(paths.trim() || '{}') as Record<string, unknown>;
+  const areTexts = Object.entries(calls).every(
+    ([name, call]) => Object.hasOwn(OVERRIDABLE_CALLS, name) && typeof call === 'string',
+  );
+  return areTexts ? (calls as Record<string, string>) : null;
+}

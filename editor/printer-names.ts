@@ -1,0 +1,55 @@
+import type { EditorNode, Red } from './red';
+import { request } from './requests';
+
+declare const RED: Red;
+
+export interface NamedCluster {
+  clusterId: string;
+  name: string | null;
+}
+
+/** What lists of printers have shown so far, by account and ID. */
+const names = new Map<string, string>();
+/** What was asked for since the last deploy; nobody is asked twice for a printer that is gone. */
+const asked = new Set<string>();
+const asking = new Set<string>();
+const keyOf = (account: string, id: string) => JSON.stringify([account, id]);
+
+/** The name of the printer that a node is set to, for its label; undefined until it is known, or where none is chosen. */
+export function printerName(node: EditorNode, property = 'cluster'): string | undefined {
+  const { account, [property]: id, [`${property}Type`]: type } = node;
+  if (type !== 'str' || typeof account !== 'string' || typeof id !== 'string' || !account || !id) return undefined;
+  const key = keyOf(account, id);
+  const name = names.get(key);
+  if (name === undefined && !asked.has(key)) {
+    asked.add(key);
+    void ask(account);
+  }
+  return name;
+}
+
+/** Once for all labels of an account that are drawn meanwhile. */
+async function ask(account: string): Promise<void> {
+  if (asking.has(account) || !RED.nodes.node(account)) return;
+  asking.add(account);
+  try {
+    rememberPrinters(account, await request<NamedCluster[]>('GET', account, '/clusters'));
+  } catch {
+    // Not signed in, for example: the labels say less then.
+  } finally {
+    asking.delete(account);
+  }
+}
+
+export function rememberPrinters(account: string, listed: NamedCluster[]): void {
+  const fresh = listed.filter(({ clusterId, name }) => name && names.get(keyOf(account, clusterId)) !== name);
+  if (fresh.length === 0) return;
+  for (const { clusterId, name } of fresh) names.set(keyOf(account, clusterId), name ?? '');
+  RED.nodes.eachNode((node) => {
+    if ((node as EditorNode).account === account) Object.assign(node, { dirty: true });
+    return true;
+  });
+  RED.view.redraw();
+}
+
+RED.events.on('deploy', () => asked.clear());
