@@ -1,15 +1,14 @@
 // npm start: from a fresh clone to a finished print. Installs, builds, starts the service simulator and a Node-RED with this
 // pack and the first example, signs in as a browser would, and presses the example's button.
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 
 import { build } from './build.mjs';
 import { ensureInstalled } from './install.mjs';
 import { root, startNodeRed } from './node-red.mjs';
+import { startSimulatorProcess } from './simulator.mjs';
 
 /** The example's cube takes 18 minutes to print; so it takes about 20 s. */
 const TIME_FACTOR = 50;
@@ -31,49 +30,8 @@ function end(code) {
 const say = (text) => console.log(text);
 
 /**
- * The simulated service in a process of its own, as `npx remote-printing-simulator` starts it.
- * @returns {Promise<{ authUrl: string, apiUrl: string, controlUrl: string, clientId: string, clientSecret: string }>}
- */
-async function startSimulator() {
-  const child = spawn(
-    process.execPath,
-    [
-      join(root, 'dist/simulator/cli.js'),
-      ...['--port', process.env['SIMULATOR_PORT'] ?? '0', '--time-factor', String(TIME_FACTOR), '--auto-approve'],
-      '--history',
-    ],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  ends.push(() => endChild(child));
-  child.on('exit', (code) => {
-    if (!ending) console.error(`The simulator ended by itself (${code}).`);
-    void end(1);
-  });
-  /** @type {Record<string, string>} */
-  const facts = {};
-  for await (const line of createInterface({ input: child.stdout })) {
-    const [, name, value] = /^(\w+): +(\S+)$/.exec(line) ?? [];
-    if (name && value) facts[name] = value;
-    const { authUrl, apiUrl, controlUrl, clientId, clientSecret } = facts;
-    if (authUrl && apiUrl && controlUrl && clientId && clientSecret)
-      return { authUrl, apiUrl, controlUrl, clientId, clientSecret };
-  }
-  throw new Error('the simulator ended before it said where it is');
-}
-
-/** @param {import('node:child_process').ChildProcess} child */
-async function endChild(child) {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), 1500);
-  await gone;
-  clearTimeout(timer);
-}
-
-/**
  * The first example, on the simulator's process instead of the one inside the runtime, its debug nodes printing.
- * @param {Awaited<ReturnType<typeof startSimulator>>} service
+ * @param {import('./simulator.mjs').RunningSimulator} service
  */
 function demo({ authUrl, apiUrl, clientId, clientSecret }) {
   /** @type {{ id: string, type: string, name?: string }[]} */
@@ -116,7 +74,14 @@ async function main() {
   build();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void end(0));
 
-  const service = await startSimulator();
+  const port = process.env['SIMULATOR_PORT'] ?? '0';
+  const options = ['--port', port, '--time-factor', String(TIME_FACTOR), '--auto-approve', '--history'];
+  const service = await startSimulatorProcess(options);
+  ends.push(() => service.stop());
+  void service.exited.then(() => {
+    if (!ending) console.error('The simulator ended by itself.');
+    void end(1);
+  });
   const { flows, account, button, credentials } = demo(service);
   // The demo starts afresh each time: another simulator knows nothing of the last one's tokens and prints.
   rmSync(userDir, { recursive: true, force: true });

@@ -4,6 +4,7 @@ import { chromium, type BrowserContext, type Locator, type Page } from 'playwrig
 import { ensureChromium } from '../../scripts/debian.mjs';
 import { saveCoverage, startCoverage } from './coverage';
 import {
+  darkTheme,
   runtimes,
   startRealNodeRed,
   type RealNodeRed,
@@ -57,22 +58,57 @@ export class Editor {
   /** The same, of all tests so far. */
   readonly #allProblems: string[] = [];
   #page: Page | undefined;
+  #nodeRed: RealNodeRed;
 
   private constructor(
-    readonly nodeRed: RealNodeRed,
+    nodeRed: RealNodeRed,
     readonly context: BrowserContext,
-  ) {}
+    private readonly options: RealNodeRedOptions,
+  ) {
+    this.#nodeRed = nodeRed;
+  }
 
-  static async start({ node, nodeRed }: Runtime, options: RealNodeRedOptions = {}): Promise<Editor> {
-    const running = await startRealNodeRed({ ...options, node, nodeRed });
+  static async start(
+    { name, node, nodeRed }: Runtime,
+    options: RealNodeRedOptions = {},
+    colorScheme: 'light' | 'dark' = 'light',
+  ): Promise<Editor> {
+    const theme = colorScheme === 'dark' && name.includes('4.1') ? { page: { css: darkTheme } } : {};
+    const started = { ...options, node, nodeRed, theme };
+    const running = await startRealNodeRed(started);
     const browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
-    const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1300, height: 950 } });
+    const { origin } = new URL(running.url);
+    const context = await browser.newContext({
+      locale: 'en-US',
+      viewport: { width: 1300, height: 950 },
+      colorScheme,
+      // The choice in the menu of Node-RED 5, where the browser keeps it.
+      storageState: {
+        cookies: [],
+        origins: [{ origin, localStorage: [{ name: 'view-dark-theme', value: colorScheme }] }],
+      },
+    });
     context.setDefaultTimeout(PATIENCE);
     await context.addInitScript(STILL);
-    const editor = new Editor(running, context);
+    const editor = new Editor(running, context, started);
     context.on('request', (request) => editor.#note(request.url()));
     await editor.#load();
     return editor;
+  }
+
+  get nodeRed(): RealNodeRed {
+    return this.#nodeRed;
+  }
+
+  /** Node-RED ends and starts again, on what it has on disk and under the same address. */
+  async restart(): Promise<void> {
+    const { url, userDir } = this.#nodeRed;
+    await saveCoverage(this.page);
+    await this.page.close();
+    await this.#nodeRed.stop();
+    const { flows: _flows, credentials: _credentials, ...options } = this.options;
+    this.#nodeRed = await startRealNodeRed({ ...options, userDir, port: Number(new URL(url).port) });
+    await this.#load();
   }
 
   /** One with `withAccount` deployed, and nothing else. It closes by itself after the last test. */
@@ -121,7 +157,7 @@ export class Editor {
     // The editor's scripts are large, and the runtime may be busy with its start.
     await page.goto(this.nodeRed.url, { timeout: 3 * PATIENCE });
     const login = page.locator('#node-dialog-login-username');
-    const palette = this.paletteNode('remote-printing-upload-and-print');
+    const palette = this.paletteNode(this.options.withPack === false ? 'inject' : 'remote-printing-upload-and-print');
     await login.or(palette).first().waitFor();
     if (await login.isVisible()) await this.#logIn();
     await palette.waitFor();

@@ -19,6 +19,11 @@ export interface Runtime {
 const nodeRed4 = join(root, 'node_modules', 'node-red');
 const nodeRed5 = join(matrix, 'node-red');
 
+/** Node-RED 4.1 has no dark colours of its own; this is the theme that its settings file points to. */
+export const darkTheme = ['theme.min.css', 'theme-customizations.min.css'].map((file) =>
+  join(matrix, '@node-red-contrib-themes', 'dark', file),
+);
+
 /** Every pair of Node-RED and Node.js that the pack supports, from the oldest to the newest. */
 export const runtimes: Runtime[] = [
   { name: 'Node-RED 4.1 on Node 20.18.1', node: nodeBinary('node20-floor'), nodeRed: nodeRed4 },

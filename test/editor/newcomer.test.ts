@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Locator, Page } from 'playwright-core';
+
+import { startSimulatorProcess, type RunningSimulator } from '../../scripts/simulator.mjs';
+import { freshUserDir, type Runtime } from '../helpers/real-node-red';
+import { packTarball, type Tarball } from '../runtime/palette';
+import { Editor, editors } from './editor';
+
+const SCHEMES = ['light', 'dark'] as const;
+
+/** Somebody with an empty Node-RED, whose clicks and keystrokes are counted; what is pasted is one keystroke. */
+class Newcomer {
+  clicks = 0;
+  keystrokes = 0;
+  #service: RunningSimulator | undefined;
+
+  private constructor(
+    readonly colorScheme: (typeof SCHEMES)[number],
+    readonly editor: Editor,
+    readonly userDir: string,
+  ) {}
+
+  static async start(runtime: Runtime, colorScheme: (typeof SCHEMES)[number]): Promise<Newcomer> {
+    const userDir = await freshUserDir();
+    return new Newcomer(colorScheme, await Editor.start(runtime, { withPack: false, userDir }, colorScheme), userDir);
+  }
+
+  async end(): Promise<void> {
+    await this.editor.close();
+    await this.#service?.stop();
+    await rm(this.userDir, { recursive: true, force: true });
+  }
+
+  get page(): Page {
+    return this.editor.page;
+  }
+
+  async click(what: string | Locator): Promise<void> {
+    await (typeof what === 'string' ? this.page.locator(what) : what).click();
+    this.clicks += 1;
+  }
+
+  async paste(field: string, text: string): Promise<void> {
+    await this.click(field);
+    await this.page.keyboard.insertText(text);
+    this.keystrokes += 1;
+  }
+
+  async menu(item: string): Promise<void> {
+    await this.click('#red-ui-header-button-sidemenu');
+    await this.click(this.page.locator('#red-ui-header-button-sidemenu-submenu').getByText(item, { exact: true }));
+  }
+
+  async deploy(): Promise<void> {
+    await this.editor.deploy();
+    this.clicks += 1;
+  }
+
+  node(label: string): Locator {
+    const { page } = this;
+    const text = page.locator('.red-ui-flow-node-label-text').getByText(label, { exact: true });
+    return page.locator('.red-ui-flow-node-group', { has: text });
+  }
+
+  async edit(label: string): Promise<void> {
+    await this.node(label).dblclick();
+    this.clicks += 2;
+  }
+
+  /** Waits for what stands under a node. */
+  status(label: string, words: RegExp): Promise<void> {
+    return this.node(label).locator('.red-ui-flow-node-status-label', { hasText: words }).waitFor();
+  }
+
+  async install({ file }: Tarball): Promise<void> {
+    const { page } = this;
+    await this.menu('Manage palette');
+    await this.click(page.locator('#red-ui-settings-tab-palette').getByText('Install', { exact: true }));
+    const chooser = page.waitForEvent('filechooser');
+    await this.click('.red-ui-palette-editor-upload-button');
+    await (await chooser).setFiles(file);
+    await this.click(page.locator('.red-ui-palette-editor-upload').getByRole('button', { name: 'Upload' }));
+    await this.editor.paletteNode('remote-printing-request').waitFor({ state: 'attached' });
+    await this.click(page.getByRole('button', { name: 'Close', exact: true }));
+  }
+
+  async importExample(pack: string, name: string): Promise<void> {
+    await this.menu('Import');
+    await this.click(this.page.locator('#red-ui-clipboard-dialog-import-tabs').getByText('Examples'));
+    const examples = this.page.locator('#red-ui-clipboard-dialog-import-tab-examples');
+    await this.click(examples.getByText(pack, { exact: true }));
+    await this.click(examples.getByText(name, { exact: true }));
+    await this.click('#red-ui-clipboard-dialog-ok');
+  }
+
+  showFlow = (label: string): Promise<void> => this.click(this.page.locator('.red-ui-tab', { hasText: label }));
+
+  /** Time passes for the printers inside Node-RED. */
+  async pass(seconds: number): Promise<void> {
+    const account = await this.page.evaluate<string>(
+      `RED.nodes.filterNodes({ type: 'remote-printing-cluster-status' })[0].account`,
+    );
+    const about = await this.editor.nodeRed.fetch(`remote-printing/accounts/${account}`);
+    const { simulatorUrl } = (await about.json()) as { simulatorUrl: string };
+    const body = JSON.stringify({ seconds });
+    const headers = { 'content-type': 'application/json' };
+    const passed = await fetch(`${simulatorUrl}/world/advance`, { method: 'POST', headers, body });
+    assert.equal(passed.status, 200);
+  }
+
+  /** How wide the picture on a page of this Node-RED is. */
+  async pictureAt(path: string): Promise<number> {
+    const page = await this.editor.context.newPage();
+    await page.goto(this.editor.nodeRed.url + path);
+    this.keystrokes += path.length + 1;
+    const width = await page.locator('img').evaluate(async (element: unknown) => {
+      const image = element as { decode(): Promise<void>; naturalWidth: number };
+      await image.decode();
+      return image.naturalWidth;
+    });
+    await page.close();
+    return width;
+  }
+
+  /** Starts the simulator of the pack that was installed, and fills in an account of it. */
+  async fillInAccount(pack: string): Promise<void> {
+    const cli = join(this.userDir, 'node_modules', pack, 'dist/simulator/cli.js');
+    this.#service = await startSimulatorProcess(['--history'], cli);
+    const { authUrl, apiUrl, clientId, clientSecret } = this.#service;
+    for (const [name, value] of Object.entries({ authUrl, apiUrl, clientId, clientSecret }))
+      await this.paste(`#node-config-input-${name}`, value);
+  }
+
+  /** Signs in on the service's pages, into the second workspace, and answers whether Node-RED may have access. */
+  async signIn(answer: 'Refuse' | 'Approve'): Promise<void> {
+    const opened = this.editor.context.waitForEvent('page');
+    await this.click('#remote-printing-sign-in');
+    const service = await opened;
+    await this.click(service.getByRole('button', { name: 'Sign in' }));
+    await service.getByLabel('Workspace').selectOption({ label: 'School' });
+    this.clicks += 2;
+    await this.click(service.getByRole('button', { name: 'Go on' }));
+    await this.click(service.getByRole('button', { name: answer }));
+    await service.getByRole('heading', { name: answer === 'Approve' ? 'Signed in' : 'Not signed in' }).waitFor();
+    await service.close();
+    this.clicks += 1;
+  }
+
+  said = (id: string, words: string): Promise<void> =>
+    this.page.locator(`#remote-printing-${id}`, { hasText: words }).waitFor();
+}
+
+for (const runtime of editors) {
+  describe(`a newcomer to ${runtime.name}, in the light and in the dark`, function () {
+    let tarball: Tarball;
+    let newcomers: Newcomer[];
+    let began: number;
+
+    before(async () => {
+      tarball = await packTarball();
+      newcomers = await Promise.all(SCHEMES.map((colorScheme) => Newcomer.start(runtime, colorScheme)));
+      began = performance.now();
+    });
+    afterEach(() => {
+      const seconds = ((performance.now() - began) / 1000).toFixed(1);
+      for (const { colorScheme, clicks, keystrokes } of newcomers)
+        console.log(`      ${colorScheme}: ${clicks} clicks and ${keystrokes} keystrokes so far, in ${seconds} s`);
+    });
+    after(async () => {
+      await Promise.all(newcomers.map((newcomer) => newcomer.end()));
+      await tarball.remove();
+    });
+
+    /** Side by side: much of the time is a print's and a poll's. */
+    const both = (title: string, step: (newcomer: Newcomer) => Promise<void>) =>
+      it(title, async () => {
+        await Promise.all(newcomers.map(step));
+      });
+
+    both('uploads the pack to an empty palette', (newcomer) => newcomer.install(tarball));
+
+    both('imports the first example, deploys, presses its button, and sees a picture', async (newcomer) => {
+      await newcomer.importExample(tarball.manifest.name, '01-print-ended-picture-to-a-chat');
+      await newcomer.showFlow('Print ended');
+      await newcomer.deploy();
+      await newcomer.status('all printers', /3 of 3 online/);
+      await newcomer.click(newcomer.node('print something small').locator('.red-ui-flow-node-button-button'));
+      await newcomer.status('upload and print', /sent/);
+      await newcomer.pass(1200);
+      await newcomer.status('message', /square\.gcode has finished on/);
+      assert.equal(await newcomer.pictureAt('print-chat'), 640);
+    });
+
+    both('signs a second account in, after a refusal, and finds that everything works', async (newcomer) => {
+      await newcomer.edit('all printers');
+      await newcomer.click('#node-input-btn-account-add');
+      await newcomer.fillInAccount(tarball.manifest.name);
+      await newcomer.signIn('Refuse');
+      await newcomer.said('state-error', 'refused');
+      await newcomer.signIn('Approve');
+      await newcomer.said('state', 'signed in as');
+      await newcomer.click('#remote-printing-test');
+      await newcomer.said('test-note', 'No problems found');
+      await newcomer.said('checks', 'School');
+      await newcomer.click('#node-config-dialog-ok');
+      await newcomer.click('#node-dialog-ok');
+      await newcomer.deploy();
+      await newcomer.status('all printers', /1 of 1 online/);
+    });
+
+    both('is still signed in when Node-RED has started again', async (newcomer) => {
+      await newcomer.editor.restart();
+      await newcomer.showFlow('Print ended');
+      await newcomer.status('all printers', /1 of 1 online/);
+      await newcomer.edit('all printers');
+      await newcomer.click('#node-input-btn-account-edit');
+      await newcomer.said('state', 'signed in as');
+    });
+  });
+}
