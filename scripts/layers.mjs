@@ -23,7 +23,7 @@ export const LAYERS = {
   nodes: { folder: 'test/nodes', processes: 2, covers: 'NODE_V8_COVERAGE' },
   repository: { folder: 'test/repository' },
   faults: { folder: 'test/faults', processes: 2 },
-  runtime: { folder: 'test/runtime', needs: ['build'] },
+  runtime: { folder: 'test/runtime', needs: ['build', 'browser', 'matrix'] },
   editor: {
     folder: 'test/editor',
     covers: 'EDITOR_COVERAGE',

@@ -30,8 +30,9 @@ export interface Call {
   body: Buffer;
 }
 
-interface Cluster {
+export interface Cluster {
   clusterId: string;
+  organizationId: string;
   friendlyName: string;
   queue: PrintJob[];
   history: PrintJob[];
@@ -39,7 +40,7 @@ interface Cluster {
 
 const CORE = [
   ...['20-inject.js', '21-debug.js', '10-function.js', '10-switch.js', '15-change.js', '25-catch.js', '90-comment.js'],
-  ...['21-httpin.js', '21-httprequest.js', '10-file.js', '90-exec.js', '10-mqtt.js', '80-template.js'],
+  ...['21-httpin.js', '21-httprequest.js', '10-file.js', '90-exec.js', '10-mqtt.js', '80-template.js', 'rbe.js'],
 ];
 const PATIENCE = 120_000;
 /** A connection for each request: one that was left idle may be closed at the moment that it is used. */
@@ -60,17 +61,20 @@ export class ExampleBench {
     readonly userDir: string,
     private nodeRed: RealNodeRed,
     private readonly server: Server,
+    private readonly packs: string[],
   ) {}
 
-  static async start(runtime: Runtime): Promise<ExampleBench> {
+  /** With what is in these folders besides: other packs that an example needs. */
+  static async start(runtime: Runtime, packs: string[] = []): Promise<ExampleBench> {
     const userDir = await freshUserDir();
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const bench = new ExampleBench(
       runtime,
       userDir,
-      await ExampleBench.#nodeRed(runtime, userDir, { flows: [] }),
+      await ExampleBench.#nodeRed(runtime, userDir, packs, { flows: [] }),
       server,
+      packs,
     );
     server.on('request', (request, response) => {
       const chunks: Buffer[] = [];
@@ -84,9 +88,15 @@ export class ExampleBench {
     return bench;
   }
 
-  static #nodeRed({ node, nodeRed }: Runtime, userDir: string, options: RealNodeRedOptions = {}): Promise<RealNodeRed> {
+  static #nodeRed(
+    { node, nodeRed }: Runtime,
+    userDir: string,
+    packs: string[],
+    options: RealNodeRedOptions = {},
+  ): Promise<RealNodeRed> {
     const env = { NODE_EXTRA_CA_CERTS: MAIL_CERTIFICATE };
-    return startRealNodeRed({ node, nodeRed, userDir, env, settings: lean(...CORE), ...options });
+    const settings = { ...lean(...CORE), nodesDir: [root, ...packs] };
+    return startRealNodeRed({ node, nodeRed, userDir, env, settings, ...options });
   }
 
   async close(): Promise<void> {
@@ -135,7 +145,8 @@ export class ExampleBench {
   async restart(): Promise<void> {
     await this.nodeRed.stop();
     this.#since = 0;
-    this.nodeRed = await ExampleBench.#nodeRed(this.runtime, this.userDir);
+    const port = Number(new URL(this.nodeRed.url).port);
+    this.nodeRed = await ExampleBench.#nodeRed(this.runtime, this.userDir, this.packs, { port });
     await this.#findWorld();
   }
 
@@ -151,13 +162,23 @@ export class ExampleBench {
     }
   }
 
+  /** Of this Node-RED. */
+  get url(): string {
+    return this.nodeRed.url;
+  }
+
   page = (path: string): Promise<Response> => this.nodeRed.fetch(path, { headers });
 
+  /** A node of the example. */
+  node(is: (node: ExampleNode) => boolean): ExampleNode {
+    const node = this.#nodes.find(is);
+    assert.ok(node, `no such node: ${is.toString()}`);
+    return node;
+  }
+
   /** Presses the button of an inject node. */
-  async press(name: string): Promise<void> {
-    const node = this.#nodes.find((other) => other.type === 'inject' && other.name === name);
-    assert.ok(node, `no button ${name}`);
-    await this.#inject(node.id);
+  async press(button: string): Promise<void> {
+    await this.#inject(this.node(({ type, name }) => type === 'inject' && name === button).id);
   }
 
   async #inject(id: string): Promise<void> {

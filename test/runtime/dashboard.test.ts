@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { chromium, type Browser, type Locator } from 'playwright-core';
+
+import { ensureChromium } from '../../scripts/debian.mjs';
+import { assertAccessible } from '../helpers/accessibility';
+import { runtimes } from '../helpers/real-node-red';
+import { ExampleBench, type Cluster } from './example-bench';
+import { dashboardPack, PHONE, SCREEN, Wall } from './wall';
+
+const EXAMPLE = '05-wall-dashboard';
+const gcode = (name: string, seconds: number) =>
+  `;${name}\n;FLAVOR:Griffin\n;TIME:${seconds}\nG28\nG1 X20 Y20 E1\nM104 S0\n`;
+const HOURS = 36_000;
+/** Virtual seconds from the start of a print to its first layer. */
+const HEATING = 100;
+/** Of the chart's first line. */
+const BLUE = [0, 149, 255] as const;
+
+/** What is behind everything in each theme of the example. */
+const THEMES = { light: 'rgb(241, 243, 245)', dark: 'rgb(18, 21, 25)' };
+
+interface Place {
+  bench: ExampleBench;
+  screen: Wall;
+  phone: Wall;
+}
+
+/** On each Node-RED, side by side. */
+describe('the wall dashboard', () => {
+  const wanted = runtimes.filter(({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name));
+  const places = new Map<string, Place>();
+  let browser: Browser;
+  before(async () => {
+    browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
+    const start = async (runtime: (typeof wanted)[number]) => {
+      const bench = await ExampleBench.start(runtime, [dashboardPack]);
+      await bench.import(EXAMPLE);
+      for (const cluster of [1, 2, 3]) await bench.world('cleaning', { cluster, value: 'manual' });
+      const [screen, phone] = await Promise.all([Wall.open(browser, bench.url), Wall.open(browser, bench.url, PHONE)]);
+      places.set(runtime.name, { bench, screen, phone });
+    };
+    await Promise.all(wanted.map(start));
+  });
+  after(async () => {
+    await browser.close();
+    await Promise.all([...places.values()].map(({ bench }) => bench.close()));
+  });
+
+  function onEach(title: string, exercise: (place: Place) => Promise<void>): void {
+    describe(title, () => {
+      const runs = new Map<string, Promise<void>>();
+      before(() => {
+        for (const [name, place] of places) {
+          const run = exercise(place);
+          // It is awaited by its own test.
+          run.catch(() => undefined);
+          runs.set(name, run);
+        }
+      });
+      for (const { name } of wanted) it(name, () => runs.get(name));
+    });
+  }
+
+  onEach('has a card with a picture for each printer, on a phone as on a screen', async ({ screen, phone }) => {
+    for (const wall of [screen, phone]) {
+      await wall.card('Workbench printer').getByText('idle').waitFor();
+      const picture = wall.card('Workbench printer').getByRole('img', { name: 'Camera of Workbench printer' });
+      await picture.waitFor();
+      const width = await picture.evaluate(async (element: unknown) => {
+        const image = element as { decode(): Promise<void>; naturalWidth: number };
+        await image.decode();
+        return image.naturalWidth;
+      });
+      assert.equal(width, 640);
+      assert.match((await picture.getAttribute('src'))!, /^data:image\/png;base64,/);
+      assert.equal(await wall.cards.count(), 3);
+      await wall.assertFits();
+    }
+  });
+
+  onEach('prints a file that is dropped on a card, to 100 %', async ({ bench, screen, phone }) => {
+    const card = phone.card('Workbench printer');
+    const [dropped, second] = [join(bench.userDir, 'dropped.gcode'), join(bench.userDir, 'second.gcode')];
+    await writeFile(dropped, gcode('dropped', 600));
+    await writeFile(second, gcode('second', 600));
+    await phone.drop(card, dropped);
+    await phone.answer('Print dropped.gcode on Workbench printer?', 'Cancel');
+    await phone.drop(card, dropped);
+    await phone.answer('Print dropped.gcode on Workbench printer?', 'Print');
+    await bench.until(async () => (await bench.prints('dropped.gcode')).length === 1);
+    await bench.pass(HEATING + 300);
+    await shows(bench, card, /printing: dropped\.gcode.*\d\d %, [45] min left, done \w+,? \d\d:\d\d/s);
+    // A second one has to wait.
+    await phone.drop(card, second);
+    await phone.answer('Print second.gcode on Workbench printer?', 'Print');
+    await shows(bench, card, /Next: second\.gcode/);
+    await bench.pass(600);
+    for (const wall of [screen, phone]) {
+      await shows(bench, wall.card('Workbench printer'), /finished: dropped\.gcode.*100 %/s);
+      const bar = wall.card('Workbench printer').getByRole('progressbar', { name: 'Progress of dropped.gcode' });
+      assert.equal(await bar.getAttribute('aria-valuenow'), '100');
+      await wall.assertFits();
+    }
+  });
+
+  onEach('charts the progress', async ({ bench, screen, phone }) => {
+    for (const wall of [screen, phone]) await bench.until(async () => (await wall.drawn(...BLUE)) > 50);
+  });
+
+  onEach('pauses, resumes and aborts, each after a question', async ({ bench, screen }) => {
+    const card = screen.card('Window printer');
+    const chooser = screen.page.waitForEvent('filechooser');
+    await screen.button('Print a file on Window printer').click();
+    await (await chooser).setFiles({ name: 'chosen.gcode', mimeType: '', buffer: Buffer.from(gcode('chosen', HOURS)) });
+    await screen.answer('Print chosen.gcode on Window printer?', 'Print');
+    await bench.until(async () => (await bench.prints('chosen.gcode')).length === 1);
+    await bench.pass(HEATING + 100);
+    await shows(bench, card, /printing: chosen\.gcode/);
+
+    const pause = screen.button('Pause chosen.gcode on Window printer');
+    await pause.click();
+    await screen.answer('Pause chosen.gcode on Window printer?', 'Cancel');
+    assert.equal((await bench.prints('chosen.gcode'))[0]!.status, 'printing');
+    // By keyboard, from the question's first button to its second.
+    await pause.press('Enter');
+    await screen.page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).press('Tab');
+    await screen.page.keyboard.press('Enter');
+    await shows(bench, card, /paused: chosen\.gcode/);
+    await screen.button('Resume chosen.gcode on Window printer').click();
+    await screen.answer('Resume chosen.gcode on Window printer?', 'Resume');
+    await shows(bench, card, /printing: chosen\.gcode/);
+    await screen.button('Abort chosen.gcode on Window printer').click();
+    await screen.answer('Abort chosen.gcode on Window printer?', 'Abort');
+    await bench.until(async () => (await bench.prints('chosen.gcode'))[0]!.status.startsWith('abort'));
+    await bench.pass(60);
+    await shows(bench, card, /aborted: chosen\.gcode/);
+  });
+
+  onEach('has its cards again after a deploy and after a restart', async ({ bench, screen, phone }) => {
+    const card = (wall: Wall) => wall.card('Workbench printer').getByText('second.gcode').first();
+    await bench.import(EXAMPLE);
+    for (const wall of [screen, phone]) await card(wall).waitFor();
+    await bench.restart();
+    const fresh = await Wall.open(browser, bench.url);
+    for (const wall of [fresh, screen, phone]) {
+      await card(wall).waitFor();
+      assert.equal(await wall.cards.count(), 3);
+    }
+    await fresh.page.close();
+    assert.deepEqual(fresh.problems, []);
+  });
+
+  for (const [theme, background] of Object.entries(THEMES))
+    onEach(`can be read and used by everybody, ${theme}`, async ({ bench, screen, phone }) => {
+      const { id } = bench.node(({ type, name }) => type === 'ui-theme' && name === theme);
+      await bench.import(EXAMPLE, {}, (node) => (node.type === 'ui-page' ? { ...node, theme: id } : node));
+      for (const wall of [screen, phone]) {
+        await bench.until(async () => (await wall.background()) === background);
+        await wall.card('Workbench printer').getByRole('img').waitFor();
+        await assertAccessible(wall.page.locator('html'), `the page, ${theme}`);
+      }
+      await screen.drop(screen.card('Workbench printer'), join(bench.userDir, 'dropped.gcode'));
+      const dialog = screen.page.getByRole('dialog', { name: 'Print dropped.gcode on Workbench printer?' });
+      await assertAccessible(dialog, `the question, ${theme}`);
+      await dialog.press('Escape');
+      await dialog.waitFor({ state: 'hidden' });
+    });
+
+  onEach('shows thirty printers side by side, one of them offline', async ({ bench, screen, phone }) => {
+    const [{ organizationId }] = (await bench.clusters()) as [Cluster];
+    for (let number = 4; number <= 30; number += 1)
+      await bench.world('add-cluster', { name: `Printer ${number}`, organizationId });
+    await bench.world('offline', { cluster: 2 });
+    await bench.press('at the start, then every minute');
+    for (const wall of [screen, phone]) {
+      await bench.until(async () => (await wall.cards.count()) === 30);
+      await shows(bench, wall.card('Window printer'), /offline/);
+      assert.ok(await wall.button('Print a file on Window printer').isDisabled());
+      await wall.assertFits();
+    }
+    const last = await screen.cards.last().boundingBox();
+    assert.ok(last && last.y + last.height <= SCREEN.height, 'not all on one screen');
+  });
+
+  onEach('says that there are no printers', async ({ bench, screen, phone }) => {
+    for (const { clusterId } of await bench.clusters()) await bench.world('remove-cluster', { cluster: clusterId });
+    await bench.press('at the start, then every minute');
+    for (const wall of [screen, phone]) await wall.page.getByText('The account has no printers.').waitFor();
+  });
+
+  onEach('has asked no other computer, and complained of nothing', async ({ screen, phone }) => {
+    await Promise.resolve();
+    assert.deepEqual([screen.problems, phone.problems], [[], []]);
+  });
+});
+
+/** Waits until a card shows this; the printers are polled meanwhile. */
+const shows = (bench: ExampleBench, card: Locator, text: RegExp): Promise<void> =>
+  bench.until(async () => text.test(await card.innerText()));

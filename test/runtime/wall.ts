@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import type { Browser, ConsoleMessage, Locator, Page } from 'playwright-core';
+
+import { root } from '../../scripts/node-red.mjs';
+
+/** The dashboard's pack, as Node-RED finds it in `nodesDir`. */
+export const dashboardPack = join(root, 'matrix', 'node_modules', '@flowfuse', 'node-red-dashboard');
+
+export const PHONE = { width: 390, height: 844 };
+export const SCREEN = { width: 1920, height: 1080 };
+const PATIENCE = 120_000;
+
+/** The page of the example 05-wall-dashboard in a browser. */
+export class Wall {
+  /** Errors that the page threw or wrote to its console, and addresses of other computers that were asked for. */
+  readonly problems: string[] = [];
+
+  private constructor(readonly page: Page) {}
+
+  /** `nodeRed` is the address of a Node-RED that runs the example. */
+  static async open(browser: Browser, nodeRed: string, viewport = SCREEN): Promise<Wall> {
+    const page = await browser.newPage({ locale: 'en-US', viewport });
+    page.setDefaultTimeout(PATIENCE);
+    const wall = new Wall(page);
+    page.on('pageerror', (error) => wall.problems.push(String(error)));
+    page.on('console', (message) => wall.#note(message));
+    page.on('request', (request) => {
+      const { origin, protocol } = new URL(request.url());
+      if (protocol !== 'data:' && origin !== new URL(nodeRed).origin) wall.problems.push(`asked for ${request.url()}`);
+    });
+    await page.goto(new URL('dashboard/printers', nodeRed).href);
+    return wall;
+  }
+
+  #note(message: ConsoleMessage): void {
+    const whileOff = /ERR_CONNECTION_|^SIO connect error/.test(message.text());
+    if (message.type() === 'error' && !whileOff) this.problems.push(message.text());
+  }
+
+  get cards(): Locator {
+    return this.page.getByRole('article');
+  }
+
+  card = (name: string): Locator => this.page.getByRole('article', { name, exact: true });
+  button = (name: string): Locator => this.page.getByRole('button', { name, exact: true });
+
+  /** Drags a file from outside onto a card. */
+  async drop(card: Locator, file: string): Promise<void> {
+    await card.scrollIntoViewIfNeeded();
+    const { x, y, width, height } = (await card.boundingBox())!;
+    const hand = await this.page.context().newCDPSession(this.page);
+    const data = { items: [], files: [file], dragOperationsMask: 1 };
+    for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+      await hand.send('Input.dispatchDragEvent', { type, x: x + width / 2, y: y + height / 2, data });
+    await hand.detach();
+  }
+
+  /** Answers the question that the page asks. */
+  async answer(question: string, answer: string): Promise<void> {
+    const dialog = this.page.getByRole('dialog', { name: question, exact: true });
+    await dialog.getByRole('button', { name: answer, exact: true }).click();
+    await dialog.waitFor({ state: 'hidden' });
+  }
+
+  /** Nothing is cut off, and the page can't be scrolled aside. */
+  async assertFits(): Promise<void> {
+    const wide = await this.page.evaluate(
+      `[...document.querySelectorAll('*')]
+        .filter((element) => element.getClientRects().length > 0 && element.getBoundingClientRect().right > innerWidth + 1)
+        .map((element) => element.outerHTML.slice(0, 200))`,
+    );
+    assert.deepEqual(wide, []);
+    assert.ok(await this.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'can be scrolled aside');
+  }
+
+  /** The colour behind everything, as `rgb(…)`. */
+  background = (): Promise<string> =>
+    this.page.evaluate(`getComputedStyle(document.querySelector('.v-application')).backgroundColor`);
+
+  /** How many points of the chart have this colour. */
+  drawn = (red: number, green: number, blue: number): Promise<number> =>
+    this.page.evaluate(`(() => {
+      let count = 0;
+      for (const canvas of document.querySelectorAll('canvas')) {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        for (let at = 0; at < data.length; at += 4)
+          if (data[at] === ${red} && data[at + 1] === ${green} && data[at + 2] === ${blue}) count += 1;
+      }
+      return count;
+    })()`);
+}
