@@ -71,7 +71,7 @@ function textIn(name: string): string | undefined {
 }
 
 /** The printer of a flow node, from the clusters of the account that is chosen in the form. */
-export const printerInput = (blank: string, name = 'cluster'): void =>
+export const printerInput = (blank = text('picker.clusterOfMessage'), name = 'cluster'): void =>
   listInput(name, { blank, load: lists.clusters, follow: $() });
 
 /** One of the printers of the cluster that is chosen in the form. */

@@ -1,7 +1,10 @@
 import type { RED as Client, WidgetTypedInputOptions, WidgetTypedInputTypeDefinition } from '@node-red/editor-client';
 
 /** A node as the editor hands it to validators and dialogs; every property is what somebody wrote into a flow. */
-export type EditorNode = Record<string, unknown> & { id: string; _(key: string): string };
+export type EditorNode = Record<string, unknown> & {
+  id: string;
+  _(key: string, options?: { defaultValue: string }): string;
+};
 
 /** What is offered below a TypedInput while somebody types. */
 export type InputType = WidgetTypedInputTypeDefinition & {

@@ -22,7 +22,10 @@ export type Validator = (this: EditorNode, value: unknown, options: object) => t
 const rule = (name: string, fault: (node: EditorNode, value: unknown) => string | null): Validator =>
   function (value, _options) {
     const reason = fault(this, value);
-    return reason === null || `${this._(`label.${name}`)}: ${reason}`;
+    if (reason === null) return true;
+    // The label of this form, else the one that all forms share.
+    const label = this._(`label.${name}`, { defaultValue: text(`label.${name}`) });
+    return `${label}: ${reason}`;
   };
 
 /** The rules of the account: none holds for the simulator, which has settings of its own. */

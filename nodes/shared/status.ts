@@ -1,8 +1,9 @@
 import type { Node, NodeAPI, NodeStatusFill, NodeStatusShape } from 'node-red';
 import type { PrintingError } from '../../lib/service/errors';
 import type { SignInState } from '../../lib/sign-in/sign-in-state';
+import { SHARED } from './language';
 
-/** What a node shows: colour, shape, and a key of the node's own catalogue with its values. */
+/** What a node shows: colour, shape, and a key of a text, below `status`, with its values. */
 export interface StatusText {
   fill: NodeStatusFill;
   shape: NodeStatusShape;
@@ -28,12 +29,18 @@ export class StatusLine {
     const wanted = JSON.stringify([fill, shape, key, values]);
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
-    const words = this.#RED._(`status.${key}`, values ?? {});
-    const text = this.simulated ? `${words} ${this.#RED._('status.simulated')}` : words;
+    const words = this.#text(key, values);
+    const text = this.simulated ? `${words} ${this.#text('simulated')}` : words;
     const shown = JSON.stringify([fill, shape, text]);
     if (this.#cleared || shown === this.#shown) return;
     this.#shown = shown;
     this.#node.status({ fill, shape, text });
+  }
+
+  /** In the node's own words, else in those that all nodes share. */
+  #text(key: string, values: StatusText['values'] = {}): string {
+    const shared = this.#RED._(`${SHARED}:status.${key}`, values);
+    return this.#RED._(`status.${key}`, { ...values, defaultValue: shared });
   }
 
   /** For good: the node closes, and what a later answer would show is its successor's affair. */

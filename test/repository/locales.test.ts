@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
+import ts from 'typescript';
 
 import { root } from '../../scripts/node-red.mjs';
 
@@ -8,24 +9,41 @@ const nodes = join(root, 'nodes');
 const read = (...path: string[]) => readFileSync(join(...path), 'utf8');
 const types = readdirSync(nodes).flatMap((file) => (file.endsWith('.html') ? [file.slice(0, -'.html'.length)] : []));
 const account = 'remote-printing-account';
+/** Before the key of a text that the account's catalogue has for all nodes. */
+const SHARED = `@remote-printing/node-red-remote-printing/${account}:`;
 
-/** All keys of a catalogue that end in a text. */
-function keysOf(catalogue: object, above = ''): string[] {
-  return Object.entries(catalogue).flatMap(([key, value]: [string, unknown]) =>
-    typeof value === 'string' ? [above + key] : keysOf(value as object, `${above}${key}.`),
-  );
+type Texts = Map<string, string>;
+
+/** All texts of a catalogue, by their keys. */
+function textsOf(catalogue: object, above = ''): Texts {
+  const texts: Texts = new Map();
+  for (const [key, value] of Object.entries(catalogue) as [string, string | object][]) {
+    if (typeof value === 'string') texts.set(above + key, value);
+    else for (const [below, text] of textsOf(value, `${above}${key}.`)) texts.set(below, text);
+  }
+  return texts;
 }
 
-const catalogues = new Map(
-  types.map((type) => [type, keysOf(JSON.parse(read(nodes, 'locales', 'en-US', `${type}.json`)) as object)]),
-);
+const languages = readdirSync(join(nodes, 'locales'));
+const others = languages.filter((language) => language !== 'en-US');
+const readTexts = (language: string, name: string) =>
+  textsOf(JSON.parse(read(nodes, 'locales', language, `${name}.json`)) as object);
+const english = new Map(types.map((type) => [type, readTexts('en-US', type)]));
+const englishOf = (type: string): Texts => english.get(type) ?? assert.fail(type);
+
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, key = '']) => key);
 const formKeys = (html: string) =>
   all(html, /data-i18n="([^"]*)"/g)
     .flatMap((value) => value.split(';'))
     .map((key) => key.replace(/^\[[^\]]*\]/, ''));
 const scriptKeys = (script: string) => all(script, /\b_\(\s*'([^']+)'/g);
-const missing = (keys: string[], type: string) => keys.filter((key) => !catalogues.get(type)?.includes(key));
+/** The English text of a key as a form of this type would find it. */
+const textOf = (key: string, type: string) =>
+  key.startsWith(SHARED) ? englishOf(account).get(key.slice(SHARED.length)) : englishOf(type).get(key);
+const missing = (keys: string[], type: string) => keys.filter((key) => textOf(key, type) === undefined);
+/** A status may have words of its own, or those that all nodes share. */
+const missingStatus = (keys: string[], type: string) =>
+  keys.filter((key) => (textOf(key, type) ?? textOf(SHARED + key, type)) === undefined);
 
 /** A node's module and what it takes from nodes/, by way of each other too. */
 function runtimeOf(file: string, found = new Set<string>()): string[] {
@@ -54,26 +72,29 @@ describe('locales', () => {
       const files = runtimeOf(join(nodes, `${type}.ts`));
       assert.ok(files.includes(own));
       const statusKeys = files.flatMap((file) => all(read(file), /\bkey: '([^']+)'/g)).map((key) => `status.${key}`);
-      assert.deepEqual(missing([...scriptKeys(read(own)), ...statusKeys], type), []);
+      assert.deepEqual([...missing(scriptKeys(read(own)), type), ...missingStatus(statusKeys, type)], []);
     });
 
-    it(`${type} explains in its help each error that it has a text for`, () => {
+    it(`${type} has a text for each error that its help explains, and explains each that it has a text for`, () => {
       const help = read(nodes, 'locales', 'en-US', `${type}.html`);
       const explained = all(help, /<dt>([A-Z_, ]+)<\/dt>/g).flatMap((codes) => codes.split(', '));
-      const errors = catalogues.get(type)?.filter((key) => key.startsWith('status.error.')) ?? [];
-      assert.deepEqual(explained.map((code) => `status.error.${code}`).sort(), errors.sort());
+      const errors = explained.map((code) => `status.error.${code}`);
+      assert.deepEqual(missingStatus(errors, type), []);
+      if (type === account) return;
+      const own = [...englishOf(type).keys()].filter((key) => key.startsWith('status.error.'));
+      assert.deepEqual(
+        own.filter((key) => !errors.includes(key)),
+        [],
+      );
     });
 
     it(`${type} has a help text, with every property of its form in it`, () => {
       const help = read(nodes, 'locales', 'en-US', `${type}.html`);
       assert.match(help, new RegExp(`data-help-name="${type}"`));
-      const labels = formKeys(read(nodes, `${type}.html`)).filter((key) => key.startsWith('label.'));
-      const catalogue = JSON.parse(read(nodes, 'locales', 'en-US', `${type}.json`)) as {
-        label: Record<string, string>;
-      };
+      const labels = formKeys(read(nodes, `${type}.html`)).filter((key) => /(^|:)label\./.test(key));
       const said = help.replace(/\s+/g, ' ');
       const unsaid = labels
-        .map((key) => catalogue.label[key.slice('label.'.length)] ?? assert.fail(key))
+        .map((key) => textOf(key, type) ?? assert.fail(key))
         .filter((label) => !['Name', 'Address'].includes(label) && !said.includes(label.replace(/[:(].*/, '').trim()));
       assert.deepEqual(unsaid, []);
     });
@@ -91,8 +112,7 @@ describe('locales', () => {
     });
 
     it(`${type} keeps its status texts short`, () => {
-      const { status = {} } = JSON.parse(read(nodes, 'locales', 'en-US', `${type}.json`)) as { status?: object };
-      const values = {
+      const values: Partial<Record<string, string>> = {
         percent: '99',
         left: '12 h 34 min',
         rate: '12 MB/s',
@@ -105,14 +125,13 @@ describe('locales', () => {
         ahead: '9',
         action: 'twelve signs',
       };
-      for (const text of textsOf(status)) {
-        const shown = text.replace(
-          /__(\w+)__/g,
-          (placeholder, name) => (values as Partial<Record<string, string>>)[name] ?? placeholder,
-        );
-        assert.doesNotMatch(shown, /__/);
-        assert.ok(shown.length <= 32, `'${shown}' has ${shown.length} characters`);
-      }
+      for (const language of languages)
+        for (const [key, text] of readTexts(language, type)) {
+          if (!key.startsWith('status.')) continue;
+          const shown = text.replace(/__(\w+)__/g, (placeholder, name: string) => values[name] ?? placeholder);
+          assert.doesNotMatch(shown, /__/);
+          assert.ok(shown.length <= 32, `${language}: '${shown}' has ${shown.length} characters`);
+        }
     });
   }
 
@@ -124,10 +143,129 @@ describe('locales', () => {
     const states = ['signed-out', 'sign-in-needed', 'unchecked'].map((state) => `state.${state}`);
     assert.deepEqual(missing(states, account), []);
   });
+
+  it('what several nodes say in the same words stands once, in the catalogue of the account', () => {
+    const said = types.flatMap((type) =>
+      // What nodes and their ports are called may be alike.
+      [...englishOf(type)].filter(([key]) => !/^(port|nodeLabel)/.test(key)).map((pair) => pair.join(': ')),
+    );
+    assert.deepEqual(
+      said.filter((text, index) => said.indexOf(text) !== index),
+      [],
+    );
+  });
+
+  it('says in which language each catalogue is', () => {
+    for (const language of languages) assert.equal(readTexts(language, account).get('language'), language);
+  });
+
+  describe('of the sentences', () => {
+    const written = sentences();
+
+    it('has each that is written in the code, and no other', () => {
+      assert.ok(written.size > 250);
+      for (const language of others) {
+        const known = readTexts(language, 'sentences');
+        const lacking = [...written].filter((pattern) => !known.has(pattern));
+        const unused = [...known.keys()].filter((pattern) => !written.has(pattern));
+        assert.deepEqual({ language, lacking, unused }, { language, lacking: [], unused: [] });
+      }
+    });
+
+    it('finds each only where it is written by the template, or was stored', () => {
+      const made = sources().filter((file) => read(root, file).includes('new Sentence('));
+      assert.deepEqual(made, ['lib/sign-in/grant.ts', 'lib/words/say.ts']);
+    });
+  });
+
+  for (const language of others) {
+    describe(`in ${language}`, () => {
+      const catalogues = types.map((type) => ({ type, from: englishOf(type), to: readTexts(language, type) }));
+      const known = readTexts(language, 'sentences');
+      const pairs = [
+        ...catalogues.flatMap(({ type, from, to }) =>
+          [...from].map(([key, text]) => ({ key: `${type}: ${key}`, text, said: to.get(key) ?? '' })),
+        ),
+        ...[...known].map(([pattern, said]) => ({ key: 'sentences', text: pattern, said })),
+      ];
+
+      it('has the same keys', () => {
+        for (const { from, to } of catalogues) assert.deepEqual([...to.keys()], [...from.keys()]);
+      });
+
+      it('has the same gaps', () => {
+        const gaps = (text: string) => (text.match(/__\w+__|\{\d+\}/g) ?? []).sort();
+        for (const { text, said } of pairs) assert.deepEqual(gaps(said), gaps(text), said);
+      });
+
+      it('keeps what is not language as it is: names of properties, examples, addresses', () => {
+        const fixed =
+          /msg\.\w+|https?:\/\/[\w.:/]*\w|\/[a-z]+\/v\d[\w/]*|\{"status":"in_progress"\}|"GET [^"]*"|\b\d{4}-\d\d-\d\d\w*/g;
+        for (const { text, said } of pairs)
+          for (const part of text.match(fixed) ?? []) assert.ok(said.includes(part), `${part} is not in: ${said}`);
+      });
+
+      it('leaves no text in English', () => {
+        const left = pairs.filter(({ text, said }) => text === said && !isSame(language, text));
+        assert.deepEqual(
+          left.map(({ key, text }) => `${key}: ${text}`),
+          [],
+        );
+      });
+
+      it('has no text that is blank, or ends otherwise than the English one', () => {
+        const ends = (text: string) => /[.。…]$/.test(text);
+        for (const { key, text, said } of pairs) {
+          assert.notEqual(said.trim(), '', key);
+          if (/\w\.$/.test(text)) assert.ok(ends(said), `${key}: ${said}`);
+          else if (/\w$/.test(text)) assert.ok(!/[.。]$/.test(said), `${key}: ${said}`);
+        }
+      });
+    });
+  }
 });
 
-function textsOf(catalogue: object): string[] {
-  return Object.values(catalogue).flatMap((value: unknown) =>
-    typeof value === 'string' ? [value] : textsOf(value as object),
+/** Words that a language has taken over from English, or shares with it. */
+const SAME: Partial<Record<string, string[]>> = {
+  de: ['Name', 'Scopes', 'Origin', 'Filter', 'Simulator', 'online', 'offline'],
+  nl: [
+    ...['Scopes', 'Origin', 'Filter', 'Simulator', 'Account', 'Printer', 'Printers', 'printer {0}…'],
+    ...['online', 'offline', 'printer offline', 'status', 'info'],
+  ],
+  fr: ['Service', 'Source', 'Description', 'Action', 'minutes', 'question'],
+};
+/** Where nothing is left but gaps, addresses and units, there is nothing to translate either. */
+function isSame(language: string, text: string): boolean {
+  const words = text.replace(/__\w+__|\{\d+\}|https?:\/\/\S+|msg\.\w+/g, '');
+  return !/[a-z]{2}/.test(words) || (SAME[language] ?? []).includes(text);
+}
+
+function sources(): string[] {
+  return ['lib', 'nodes'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => relative(root, join(root, folder, file)))
+      .sort(),
+  );
+}
+
+/** The pattern of each sentence in the code that has words in it. */
+function sentences(): Set<string> {
+  const found = new Set<string>();
+  for (const file of sources()) {
+    const visit = (node: ts.Node): void => {
+      if (ts.isTaggedTemplateExpression(node) && node.tag.getText() === 'say') found.add(patternOf(node.template));
+      ts.forEachChild(node, visit);
+    };
+    visit(ts.createSourceFile(file, read(root, file), ts.ScriptTarget.Latest, true));
+  }
+  return new Set([...found].filter((pattern) => /\p{L}/u.test(pattern)));
+}
+
+function patternOf(template: ts.TemplateLiteral): string {
+  if (ts.isNoSubstitutionTemplateLiteral(template)) return template.text;
+  return template.templateSpans.reduce(
+    (pattern, { literal }, at) => `${pattern}{${at}}${literal.text}`,
+    template.head.text,
   );
 }

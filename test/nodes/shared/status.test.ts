@@ -9,7 +9,10 @@ describe('nodes/shared/status', () => {
   let line: StatusLine;
   beforeEach(() => {
     shown = [];
-    const RED = { _: (key: string, values: object) => [key, ...Object.values(values ?? {})].join(' ') };
+    const RED = {
+      _: (key: string, { defaultValue: _, ...values }: Record<string, string> = {}) =>
+        [key, ...Object.values(values)].join(' '),
+    };
     const node = { status: (status: NodeStatus) => shown.push(status) };
     line = new StatusLine(RED as unknown as NodeAPI, node as unknown as Node);
   });
@@ -23,6 +26,24 @@ describe('nodes/shared/status', () => {
     assert.deepEqual(
       shown.map(({ text }) => text),
       ['status.idle', 'status.printing 10', 'status.printing 11'],
+    );
+  });
+
+  it('has words of its own, or those that all nodes share', () => {
+    const shared = (key: string) => `@remote-printing/node-red-remote-printing/remote-printing-account:status.${key}`;
+    const texts = new Map([
+      [shared('idle'), 'idle'],
+      [shared('asking'), 'asking'],
+      ['status.asking', 'asking the printer'],
+    ]);
+    const RED = { _: (key: string, { defaultValue = key } = {}) => texts.get(key) ?? defaultValue };
+    const node = { status: (status: NodeStatus) => shown.push(status) };
+    const own = new StatusLine(RED as unknown as NodeAPI, node as unknown as Node);
+    own.show(IDLE);
+    own.show({ ...IDLE, key: 'asking' });
+    assert.deepEqual(
+      shown.map(({ text }) => text),
+      ['idle', 'asking the printer'],
     );
   });
 
