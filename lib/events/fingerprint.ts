@@ -5,8 +5,8 @@ import type { Checkpoint } from './checkpoint';
 import type { Observation } from './observation';
 
 /**
- * Stands for all of an observation that events are made of, but progress: after one that left nothing open, another with
- * the same fingerprint brings no event.
+ * Stands for all of an observation that events are made of and for all that is said of the queue, but for figures: after
+ * one that left nothing open, another with the same fingerprint brings no event, and its jobs are the same but for theirs.
  */
 export function fingerprint({ status, jobs, history, faults, hostPrinterId }: Observation): string {
   const seen: unknown[] = [status.name, status.hostGuid, status.online, hostPrinterId];
@@ -23,8 +23,7 @@ export function fingerprint({ status, jobs, history, faults, hostPrinterId }: Ob
     );
   }
   seen.push(jobs?.length);
-  // What one lacks is filled in from an earlier one: with less in it, it is another.
-  for (const job of jobs ?? []) seen.push(job.clusterJobId, job.state, job.status, missingFrom(job));
+  for (const job of status.jobs) pushJob(seen, job);
   seen.push(history?.length);
   for (const { clusterJobId, state, status: is, timeElapsed, timeTotal } of history ?? [])
     seen.push(clusterJobId, state, is, timeElapsed, timeTotal);
@@ -38,9 +37,25 @@ export function isSettled(after: Checkpoint, seen: Observation): boolean {
   return drafts.length === 0 && JSON.stringify(checkpoint) === JSON.stringify(after);
 }
 
-/** Which of a job's figures are missing, a bit each. */
-function missingFrom(job: PrintJob): number {
-  let missing = 0;
-  for (const field in job) missing = missing * 2 + (job[field as keyof PrintJob] === null ? 1 : 0);
-  return missing;
+/** Each field by its name, and no loop: this is done with every job in every poll, and costs half as much so. */
+function pushJob(seen: unknown[], job: PrintJob): void {
+  seen.push(
+    job.clusterJobId,
+    job.jobId,
+    job.clusterId,
+    job.name,
+    job.status,
+    job.state,
+    job.printerId,
+    job.printerName,
+    job.owner,
+    job.sentFrom,
+    job.createdAt,
+    job.changesRequired,
+    // What one lacks is filled in from an earlier one: with less in it, it is another.
+    job.progress === null,
+    job.timeElapsed === null,
+    job.timeTotal === null,
+    job.timeRemaining === null,
+  );
 }

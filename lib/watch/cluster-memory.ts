@@ -5,12 +5,14 @@ import { milestone } from '../events/milestones';
 import type { Observation } from '../events/observation';
 import type { ClusterStatus } from '../service/cluster-status';
 import type { PrintJob } from '../service/print-job';
-import { packStatus, unpackStatus } from './packed-status';
+import { packFigures, unpackFigures } from './packed-status';
 import { PackedTexts } from './packed-texts';
 
 /** What rarely changes. A job's figures that the status shows as well are not there twice. */
 interface Still {
   checkpoint: (Omit<Checkpoint, 'jobs'> & { jobs: (Omit<KnownJob, 'job'> & { job: PrintJob | null })[] }) | null;
+  /** Of the queue; their figures are with the moving ones. */
+  jobs: PrintJob[];
   history: PrintJob[];
 }
 
@@ -48,14 +50,15 @@ export class ClusterMemory {
 
   /** The last known figures. */
   get status(): ClusterStatus | null {
-    return this.#hasStatus ? unpackStatus(this.#texts.moving, this.#still.history) : null;
+    return this.#statusWith(this.#still);
   }
 
   get checkpoint(): Checkpoint | null {
-    const { checkpoint } = this.#still;
+    const still = this.#still;
+    const { checkpoint } = still;
     if (!checkpoint) return null;
     const highest = this.#highest;
-    const queue = highest ? unpackStatus(this.#texts.moving, []).jobs : [];
+    const queue = (highest && this.#statusWith(still)?.jobs) ?? [];
     const jobs = checkpoint.jobs.map((known): KnownJob => {
       const at = queue.findIndex(({ clusterJobId }) => clusterJobId === known.id);
       const job = complete(queue[at] ?? null, known.job ?? undefined) as PrintJob;
@@ -85,7 +88,7 @@ export class ClusterMemory {
     for (const some of milestones)
       if (reached.some((now, at) => milestone(highest[at] ?? 0, now, some) !== null)) return false;
     this.#highest = reached;
-    this.#texts.setMoving(packStatus(seen.status));
+    this.#texts.setMoving(packFigures(seen.status));
     this.dirty = true;
     return true;
   }
@@ -109,9 +112,10 @@ export class ClusterMemory {
     );
     const still: Still = {
       checkpoint: checkpoint && { ...checkpoint, jobs: jobs ?? [] },
+      jobs: status?.jobs ?? [],
       history: status?.history ?? [],
     };
-    this.#texts.set(JSON.stringify(still), status ? packStatus(status) : '');
+    this.#texts.set(JSON.stringify(still), status ? packFigures(status) : '');
     this.#hasCheckpoint = checkpoint !== null;
     this.#hasStatus = status !== null;
     this.#highest = null;
@@ -120,6 +124,10 @@ export class ClusterMemory {
 
   get #still(): Still {
     const text = this.#texts.still;
-    return text === '' ? { checkpoint: null, history: [] } : (JSON.parse(text) as Still);
+    return text === '' ? { checkpoint: null, jobs: [], history: [] } : (JSON.parse(text) as Still);
+  }
+
+  #statusWith(still: Still): ClusterStatus | null {
+    return this.#hasStatus ? unpackFigures(this.#texts.moving, still) : null;
   }
 }

@@ -14,27 +14,15 @@ export class Heap<T> {
   }
 
   set(item: T, time: number): void {
-    let at = this.#at.get(item);
-    if (at === undefined) {
-      at = this.#items.length;
-      this.#put(at, item, time);
-    } else {
-      this.#times[at] = time;
-    }
-    this.#sink(this.#rise(at));
+    this.#settle(this.#at.get(item) ?? this.#items.length, item, time);
   }
 
   remove(item: T): void {
     const at = this.#at.get(item);
     if (at === undefined) return;
     this.#at.delete(item);
-    const last = this.#items.length - 1;
-    const [lastItem, lastTime] = [this.#items[last] as T, this.#times[last] as number];
-    this.#items.pop();
-    this.#times.pop();
-    if (at === last) return;
-    this.#put(at, lastItem, lastTime);
-    this.#sink(this.#rise(at));
+    const [lastItem, lastTime] = [this.#items.pop() as T, this.#times.pop() as number];
+    if (at < this.#items.length) this.#settle(at, lastItem, lastTime);
   }
 
   /** Takes out the earliest. */
@@ -44,33 +32,27 @@ export class Heap<T> {
     return item;
   }
 
-  #rise(at: number): number {
+  /** Puts an item where it belongs, from the free place `at` on up or down; those in its way take the place that gets free. */
+  #settle(at: number, item: T, time: number): void {
     while (at > 0) {
       const above = (at - 1) >> 1;
-      if ((this.#times[above] as number) <= (this.#times[at] as number)) break;
-      this.#swap(at, above);
+      if ((this.#times[above] as number) <= time) break;
+      this.#move(above, at);
       at = above;
     }
-    return at;
-  }
-
-  #sink(at: number): void {
     for (;;) {
-      const [left, right] = [2 * at + 1, 2 * at + 2];
-      let least = at;
-      for (const below of [left, right])
-        if (below < this.#times.length && (this.#times[below] as number) < (this.#times[least] as number))
-          least = below;
-      if (least === at) return;
-      this.#swap(at, least);
-      at = least;
+      const left = 2 * at + 1;
+      const right = left + 1;
+      const below = (this.#times[right] ?? Infinity) < (this.#times[left] ?? Infinity) ? right : left;
+      if (!((this.#times[below] ?? Infinity) < time)) break;
+      this.#move(below, at);
+      at = below;
     }
+    this.#put(at, item, time);
   }
 
-  #swap(one: number, other: number): void {
-    const [item, time] = [this.#items[one] as T, this.#times[one] as number];
-    this.#put(one, this.#items[other] as T, this.#times[other] as number);
-    this.#put(other, item, time);
+  #move(from: number, to: number): void {
+    this.#put(to, this.#items[from] as T, this.#times[from] as number);
   }
 
   #put(at: number, item: T, time: number): void {

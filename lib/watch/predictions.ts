@@ -38,9 +38,14 @@ export class Predictions {
   /** Takes what a poll brought at `now` (monotonic, ms). */
   note(jobs: readonly PrintJob[], now: number): void {
     const before = this.#open;
-    this.#open = jobs.flatMap((job) => predict(job, now)).sort((one, other) => one.end - other.end);
+    const open: Prediction[] = [];
+    for (const job of jobs) {
+      const prediction = predict(job, now);
+      if (prediction) open.push(prediction);
+    }
+    this.#open = open.sort((one, other) => one.end - other.end);
     for (const prediction of before) {
-      const still = this.#open.find(({ jobId }) => jobId === prediction.jobId);
+      const still = open.find(({ jobId }) => jobId === prediction.jobId);
       if (still) still.moved = Math.max(Math.abs(still.end - prediction.end), prediction.moved / 2);
       else if (!jobs.some(({ clusterJobId }) => clusterJobId === prediction.jobId)) this.#noteEnd(prediction, now);
     }
@@ -50,8 +55,9 @@ export class Predictions {
   /** When to poll for the next end, given that the last poll began at `last`; Infinity where no poll helps. */
   next(last: number): number {
     const soonest = last + SHORTEST;
-    const times = this.#open.map((prediction) => this.#nextFor(prediction, soonest));
-    return Math.min(Infinity, ...times);
+    let next = Infinity;
+    for (const prediction of this.#open) next = Math.min(next, this.#nextFor(prediction, soonest));
+    return next;
   }
 
   /** A poll beyond the regular ones was made at `now`. */
@@ -103,12 +109,12 @@ export function joinTurns(turn: number, extra: number, last: number, interval: n
   return extra - SHORTEST >= last + SHORTEST ? extra - SHORTEST : turn;
 }
 
-function predict(job: PrintJob, now: number): Prediction[] {
+function predict(job: PrintJob, now: number): Prediction | null {
   const { clusterJobId, state, timeRemaining, timeTotal, timeElapsed } = job;
-  if (clusterJobId === null || (state !== 'printing' && state !== 'finishing')) return [];
+  if (clusterJobId === null || (state !== 'printing' && state !== 'finishing')) return null;
   const byTimes = timeTotal !== null && timeTotal > 0 && timeElapsed !== null ? timeTotal - timeElapsed : null;
   const left = timeRemaining !== null && timeRemaining > 0 ? timeRemaining : byTimes;
-  if (left === null) return [];
+  if (left === null) return null;
   const total = timeTotal ?? (timeElapsed ?? 0) + left;
-  return [{ jobId: clusterJobId, end: now + Math.max(0, left) * 1000, total: total * 1000, moved: 0 }];
+  return { jobId: clusterJobId, end: now + Math.max(0, left) * 1000, total: total * 1000, moved: 0 };
 }

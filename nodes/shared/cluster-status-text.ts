@@ -14,10 +14,15 @@ export function clusterStatusText(state: WatchState | undefined, round: Round | 
       : failureText(error);
   }
   if (!round) return { fill: 'grey', shape: 'ring', key: 'polling' };
+  if (all && state) return clustersText(state.clusters);
   const clusters = round.results.flatMap(({ status }) => status ?? []);
   if (!all && clusters[0]) return oneClusterText(clusters[0]);
-  const online = state?.clusters.online ?? clusters.filter((cluster) => cluster.online !== false).length;
-  const values = { online: String(online), total: String(state?.clusters.total ?? clusters.length) };
+  const online = clusters.filter((cluster) => cluster.online !== false).length;
+  return clustersText(state?.clusters ?? { online, total: clusters.length });
+}
+
+function clustersText({ online, total }: { online: number; total: number }): StatusText {
+  const values = { online: String(online), total: String(total) };
   return { fill: online ? 'green' : 'grey', shape: online ? 'dot' : 'ring', key: 'clusters', values };
 }
 

@@ -5,6 +5,7 @@ import type { Checkpoint } from '../../../lib/events/checkpoint';
 import type { JobAnswer } from '../../../lib/events/job-ends';
 import { eventsFor } from '../../../lib/events/milestones';
 import type { Observation } from '../../../lib/events/observation';
+import type { Fault } from '../../../lib/service/printer';
 import { ClusterMemory } from '../../../lib/watch/cluster-memory';
 import { history, JOBS, MILESTONES, view, wireOf, type Frame } from '../events/histories';
 import { answer, at, observation, own } from '../events/observations';
@@ -103,6 +104,69 @@ describe('watch/cluster-memory', () => {
     assert.equal(memory.pass(see(25, 4), [[]]), true);
     assert.equal(memory.pass(see(50, 5), [[], [50]]), false);
     assert.equal(memory.status?.jobs[0]?.progress, 25, 'what is not passed over is not taken');
+  });
+
+  it('passes over no change but that of figures', () => {
+    const wire = {
+      print_jobs: [at('a', 'printing', 10)],
+      recently_completed: [at('b', 'finished', 100)],
+    };
+    const first = observation(answer(wire));
+    /** Whether a poll is passed over that shows this change and no other. */
+    const passes = (change: (seen: Observation) => void): boolean => {
+      const memory = new ClusterMemory();
+      memory.take(advance(null, first).checkpoint, first);
+      const seen = structuredClone(first);
+      change(seen);
+      return memory.pass(seen, [[]]);
+    };
+    assert.equal(
+      passes(() => undefined),
+      true,
+    );
+    const figures = ['progress', 'timeElapsed', 'timeTotal', 'timeRemaining'];
+    for (const [field, before] of Object.entries(first.status.jobs[0] ?? {})) {
+      const set = (value: unknown) => passes(({ status }) => Object.assign(status.jobs[0] ?? {}, { [field]: value }));
+      if (before !== null) assert.equal(set(null), false, `${field} goes`);
+      const isFigure = before !== null && figures.includes(field);
+      assert.equal(set(figures.includes(field) ? 11 : ['else']), isFigure, `${field} changes`);
+    }
+    for (const field of ['clusterJobId', 'state', 'status', 'timeElapsed', 'timeTotal'])
+      assert.equal(
+        passes(({ status }) => Object.assign(status.history[0] ?? {}, { [field]: 'else' })),
+        false,
+        `${field} of the history`,
+      );
+    for (const field of ['printerId', 'name', 'status'])
+      assert.equal(
+        passes(({ status }) => Object.assign(status.printers[0] ?? {}, { [field]: 'else' })),
+        false,
+        `${field} of the printer`,
+      );
+    for (const field of ['version', 'latest', 'updateStatus'])
+      assert.equal(
+        passes(({ status }) => Object.assign(status.printers[0]?.firmware ?? {}, { [field]: 'else' })),
+        false,
+        `${field} of the firmware`,
+      );
+    for (const field of ['name', 'hostGuid', 'online'])
+      assert.equal(
+        passes(({ status }) => Object.assign(status, { [field]: 'else' })),
+        false,
+        field,
+      );
+    const printerId = first.status.printers[0]?.printerId ?? assert.fail();
+    const fault = { level: 'error', message: 'hot' } as unknown as Fault;
+    assert.equal(
+      passes(({ faults }) => faults.set(printerId, new Map([['hot', fault]]))),
+      false,
+      'a fault',
+    );
+    assert.equal(
+      passes((seen) => (seen.hostPrinterId = 'else')),
+      false,
+      'the host',
+    );
   });
 
   it('passes over nothing while something is open', () => {
