@@ -28,9 +28,11 @@ import { memoryOf, startProbe } from './measure.mjs';
  * @property {(setting: Setting, farm: Farm, times: Times) => Promise<Watched>} run
  */
 
+/** @type {Contender} */
+export const yardstick = { name: 'bare undici', remembers: false, run: bare };
+
 /** @type {Contender[]} */
 export const farmContenders = [
-  { name: 'bare undici', remembers: false, run: bare },
   {
     name: 'status node',
     remembers: true,

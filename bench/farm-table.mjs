@@ -4,7 +4,8 @@ import { grid } from './table.mjs';
 /**
  * @typedef {import('./farm-contenders.mjs').Watched} Watched
  * @typedef {Awaited<ReturnType<typeof import('./farm-contenders.mjs').idleCosts>>} Idle
- * @typedef {{ name: string, result: Watched | { failed: string } }} Row
+ * @typedef {Watched | { failed: string }} Result
+ * @typedef {{ name: string, result: Result, bare: Result }} Row `bare`: the yardstick, which ran at the same time
  * @typedef {{ farm: import('./farm-contenders.mjs').Farm, rows: Row[] }} Run
  */
 
@@ -16,26 +17,17 @@ const TARGET = { polls: 0.99, gap: 1.1, spread: 2, cpu: 1.4, even: 1.15, memory:
 /** Ends do not come evenly, and the list of clusters has a file as well. */
 const SPREAD_OF_ENDS = 4;
 const ACCOUNT_WRITES = 5;
-const BARE = 'bare undici';
 /** What is held to the targets. */
 const OURS = ['status node', 'node each'];
 
-/** Milliseconds of processor time for a poll, beyond what the process costs without any. @param {Row} row @param {Idle} idle */
-function cpuOf({ name, result }, idle) {
-  if ('failed' in result) return NaN;
-  return ((result.cpu - (name === BARE ? idle.bare : idle.nodeRed).cpu) * 1000) / result.rate;
-}
+/** Milliseconds of processor time for a poll, beyond what the process costs without any. @param {Result} result @param {{ cpu: number }} idle */
+const cpuOf = (result, idle) => ('failed' in result ? NaN : ((result.cpu - idle.cpu) * 1000) / result.rate);
 
-/** @param {Run} run @param {Idle} idle @param {string} name */
-function ratioOf({ rows }, idle, name) {
-  const [row, bare] = [name, BARE].map((wanted) => rows.find((other) => other.name === wanted));
-  return row && bare ? cpuOf(row, idle) / cpuOf(bare, idle) : NaN;
-}
+/** @param {Row | undefined} row @param {Idle} idle */
+const ratioOf = (row, idle) => (row ? cpuOf(row.result, idle.nodeRed) / cpuOf(row.bare, idle.bare) : NaN);
 
-/** Resident memory over an idle process of the kind, MiB. @param {Row} row @param {Idle} idle */
-function memoryOf({ name, result }, idle) {
-  return 'failed' in result ? NaN : result.resident - (name === BARE ? idle.bare : idle.nodeRed).resident;
-}
+/** Resident memory over an idle process of the kind, MiB. @param {Result} result @param {{ resident: number }} idle */
+const memoryOf = (result, idle) => ('failed' in result ? NaN : result.resident - idle.resident);
 
 /** @param {Run} run */
 export const titleOf = ({ farm: { clusters, latency, interval, long } }) =>
@@ -44,8 +36,12 @@ export const titleOf = ({ farm: { clusters, latency, interval, long } }) =>
 /** @param {Run} run @param {Idle} idle */
 export function farmTable(run, idle) {
   const heads = ['', 'polls', 'busiest s', 'longest gap', 'CPU ms/poll', 'to bare', 'RSS +MiB', 'heap +MiB'];
-  const lines = run.rows.map((row) => {
-    const { name, result } = row;
+  const lineOf = (
+    /** @type {string} */ name,
+    /** @type {Result} */ result,
+    /** @type {Idle['bare']} */ over,
+    ratio = '',
+  ) => {
     if ('failed' in result) return [name, `failed: ${result.failed}`];
     const { made, wanted, busiest, gap, heap, delays, writes } = result;
     return [
@@ -53,16 +49,20 @@ export function farmTable(run, idle) {
       `${((100 * made) / wanted).toFixed(0)} %`,
       `${busiest.toFixed(2)} x`,
       `${gap.toFixed(2)} i`,
-      cpuOf(row, idle).toFixed(2),
-      ratioOf(run, idle, name).toFixed(2),
-      memoryOf(row, idle).toFixed(0),
-      (heap - (name === BARE ? idle.bare : idle.nodeRed).heap).toFixed(1),
+      cpuOf(result, over).toFixed(2),
+      ratio,
+      memoryOf(result, over).toFixed(0),
+      (heap - over.heap).toFixed(1),
       delays.p50.toFixed(1),
       delays.p99.toFixed(1),
       delays.max.toFixed(0),
       String(writes),
     ];
-  });
+  };
+  const lines = run.rows.flatMap((row) => [
+    lineOf(row.name, row.result, idle.nodeRed, ratioOf(row, idle).toFixed(2)),
+    lineOf('  bare undici', row.bare, idle.bare),
+  ]);
   return grid([[...heads, 'loop p50 ms', 'p99 ms', 'max ms', 'writes'], ...lines]);
 }
 
@@ -79,14 +79,12 @@ export function judgeFarm(runs, idle) {
       if ('failed' in result) return [told(false, result.failed)];
       const { made, wanted, gap, delays, busiest, writes } = result;
       const ends = (wanted * run.farm.interval) / PRINT;
-      const [ratio, memory] = [ratioOf(run, idle, name), memoryOf(row, idle)];
+      const [ratio, memory] = [ratioOf(row, idle), memoryOf(result, idle.nodeRed)];
       return [
         told(made >= TARGET.polls * wanted, `polls made: ${made} of ${wanted.toFixed(0)}`),
         told(busiest <= TARGET.spread, `busiest second at most ${TARGET.spread} x the mean: ${busiest.toFixed(2)}`),
         told(gap <= TARGET.gap, `gaps of at most ${TARGET.gap} intervals: ${gap.toFixed(2)}`),
-        ...(Number.isNaN(ratio)
-          ? []
-          : [told(ratio <= TARGET.cpu, `CPU at most ${TARGET.cpu} x bare undici: ${ratio.toFixed(2)}`)]),
+        told(ratio <= TARGET.cpu, `CPU at most ${TARGET.cpu} x bare undici: ${ratio.toFixed(2)}`),
         told(delays.p99 <= TARGET.p99, `loop delay p99 at most ${TARGET.p99} ms: ${delays.p99.toFixed(1)}`),
         told(
           writes <= TARGET.writes * ends + SPREAD_OF_ENDS * Math.sqrt(ends) + ACCOUNT_WRITES,
@@ -101,7 +99,12 @@ export function judgeFarm(runs, idle) {
   const sizes = runs.toSorted((one, other) => one.farm.clusters - other.farm.clusters);
   const [fewest, most] = [sizes[0], sizes.at(-1)];
   if (fewest && most && fewest.farm.clusters < most.farm.clusters) {
-    const [few, many] = [fewest, most].map((run) => ratioOf(run, idle, 'status node'));
+    const [few, many] = [fewest, most].map(({ rows }) =>
+      ratioOf(
+        rows.find(({ name }) => name === OURS[0]),
+        idle,
+      ),
+    );
     verdicts.push({
       met: Number(many) <= TARGET.even * Number(few),
       text: `CPU to bare undici is the same at ${most.farm.clusters} clusters as at ${fewest.farm.clusters}: ${many?.toFixed(2)} and ${few?.toFixed(2)}`,

@@ -1,18 +1,18 @@
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 
-import { farmContenders, idleCosts } from './farm-contenders.mjs';
+import { farmContenders, idleCosts, yardstick } from './farm-contenders.mjs';
 import { startFarmService } from './farm-service.mjs';
 import { farmTable, judgeFarm, titleOf } from './farm-table.mjs';
 import { inRoom } from './room.mjs';
 
 const HELP = `Usage: npm run bench -- farm [options]
 
-  --clusters N     how many, such as 100,1000 (default: the usual settings, about twenty minutes)
+  --clusters N     how many, such as 100,1000 (default: the usual settings, about fifteen minutes)
   --latency MS     of the service's answers, such as 0,150 (default 150)
   --kb 18          size of an answer: 18 or 2, or both as 18,2
   --seconds S      measured (default 20), for the pack lengthened to whole intervals: 10 s, 60 s from 10,000 clusters on
-  --only NAMES     such as 'status node,bare undici'
+  --only NAMES     such as 'status node,core nodes'
 `;
 
 /** @typedef {Pick<import('./farm-contenders.mjs').Farm, 'clusters' | 'latency' | 'long'>} Kind */
@@ -79,25 +79,28 @@ async function run({ kinds, seconds, only, folder, ends, signal }) {
   console.log(`Watching many clusters; Node.js ${process.version}, ${cpus().length} CPUs`);
   const [load = 0] = loadavg();
   if (load > 1) console.log(`The machine is busy (load ${load.toFixed(1)}): the ratios will swing.`);
-  const service = await startFarmService(ends);
-  const setting = { folder, ends, service };
+  const setting = { folder, ends, service: await startFarmService(ends) };
+  const beside = { folder, ends, service: await startFarmService(ends) };
   const idle = await idleCosts(setting, 30);
   signal.throwIfAborted();
 
   /** @type {import('./farm-table.mjs').Run[]} */
   const runs = [];
   for (const kind of kinds) {
-    const farm = { ...kind, url: service.url, interval: kind.clusters >= 10_000 ? 60 : 10 };
+    const farm = { ...kind, url: setting.service.url, interval: kind.clusters >= 10_000 ? 60 : 10 };
     /** @type {import('./farm-table.mjs').Run} */
     const finished = { farm, rows: [] };
     for (const contender of farmContenders) {
       if (!only.includes(contender.name) || contender.fits?.(farm) === false) continue;
       const times = timesOf(farm, seconds, contender.remembers);
-      const result = await contender
-        .run(setting, farm, times)
-        .catch((/** @type {Error} */ error) => ({ failed: error.message }));
+      const failed = (/** @type {Error} */ error) => ({ failed: error.message });
+      // A processor is not equally fast at all times: each is compared with a yardstick of the very same time.
+      const [result, bare] = await Promise.all([
+        contender.run(setting, farm, times).catch(failed),
+        yardstick.run(beside, { ...farm, url: beside.service.url }, times).catch(failed),
+      ]);
       signal.throwIfAborted();
-      finished.rows.push({ name: contender.name, result });
+      finished.rows.push({ name: contender.name, result, bare });
     }
     runs.push(finished);
     console.log(`\n${titleOf(finished)}\n${farmTable(finished, idle)}`);
