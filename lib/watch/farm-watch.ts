@@ -39,6 +39,8 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   readonly #awaited = new Set<string>();
   /** The group goes out as soon as nobody is awaited any more. */
   #closing = true;
+  /** Monotonic, ms. */
+  readonly #begun: number;
   #boundary = 0;
   #disarm: () => void = () => undefined;
   #lastSuccess: number | null = null;
@@ -54,6 +56,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   ) {
     this.milestones = options.milestones;
     this.interval = intervalOf(options.interval);
+    this.#begun = around.clock.monotonic();
     this.#paused = options.paused ?? false;
     this.#news = options.onlyChanges ? new News() : null;
     this.#troubles = new Troubles(
@@ -174,7 +177,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     const poller = this.around.pollerOf(clusterId);
     this.#members.set(clusterId, { poller, rank });
     this.#awaited.add(clusterId);
-    poller.add(this, { known });
+    poller.add(this, { known, by: this.#begun + this.interval });
   }
 
   #leave(clusterId: string): void {

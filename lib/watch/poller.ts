@@ -10,7 +10,7 @@ import { joinTurns, Predictions } from './predictions';
 import { Questions } from './questions';
 import { readStatus } from './read-status';
 import type { Scheduled } from './scheduler';
-import { isServedAt, retryPoll, SHORTEST, turnAfter, turnAfterFirst, turnFrom } from './turns';
+import { firstSpan, isServedAt, retryPoll, SHORTEST, turnAfter, turnAfterFirst, turnFrom } from './turns';
 import type { ClusterResult } from './watch-types';
 import type { ScopeMemory } from './watch-memory';
 
@@ -64,12 +64,12 @@ export class Poller implements Scheduled {
     return this.account.memory.polledAt.get(this.clusterId) ?? -Infinity;
   }
 
-  /** `known`: it watched before, and goes on in its turn. */
-  add(subscriber: Subscriber, { known = false } = {}): void {
+  /** `known`: it watched before, and goes on in its turn. `by`: when it wants its first poll at the latest, where it can. */
+  add(subscriber: Subscriber, { known = false, by = Infinity } = {}): void {
     const { interval } = subscriber;
     const now = this.account.clock.monotonic();
     const next = turnAfter(this.#last, interval, this.#phase);
-    const turn = known && next >= now ? next : this.#firstTurn(now, interval);
+    const turn = known && next >= now ? next : this.#firstTurn(now, firstSpan(now, by, interval));
     this.#entries.push({ subscriber, turn, first: !known });
     this.replan();
   }

@@ -25,6 +25,10 @@ export function turnFrom(from: number, interval: number, phase: number): number 
   return turn < from ? turn + interval : turn;
 }
 
+/** Over how long first polls are spread that should be over `by`: an interval, or what is left of it after a long list. */
+export const firstSpan = (now: number, by: number, interval: number): number =>
+  by - now > interval / 2 ? Math.min(by - now, interval) : interval;
+
 /**
  * The turn after a poll that began at `start`: an interval later, moved towards the cluster's phase by as much as the
  * interval bears. What was late, early or crowded is spread again so.

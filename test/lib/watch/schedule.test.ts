@@ -218,3 +218,27 @@ describe('any account, watched for ten minutes', function () {
     });
   });
 });
+
+describe('a farm whose list takes long to read', () => {
+  it('has polled each cluster within an interval of the deploy, evenly', async () => {
+    const account = new ScriptedAccount();
+    const { clock, service } = account;
+    for (let n = 0; n < 200; n++) service.cluster(`C${n}`);
+    const begun = new Map<string, number>();
+    const call = service.call.bind(service);
+    service.call = async (endpoint, options) => {
+      if (endpoint === 'clusters') await sleep(clock, 6_000, options.deadline.signal);
+      const { cluster_id: clusterId } = options.ids ?? {};
+      if (clusterId && !begun.has(clusterId)) begun.set(clusterId, clock.monotonic());
+      return call(endpoint, options);
+    };
+    account.watch(null, { interval: 60, milestones: [] });
+    await clock.advance(60_000);
+    await account.watcher.close();
+    assert.equal(begun.size, 200);
+    for (let from = 10_000; from < 60_000; from += 10_000) {
+      const count = [...begun.values()].filter((time) => time >= from && time < from + 10_000).length;
+      assert(count >= 30 && count <= 45, `${count} begin in the ten seconds from ${from}`);
+    }
+  });
+});
