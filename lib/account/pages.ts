@@ -34,7 +34,7 @@ export async function* pagesOf(
     if (!Array.isArray(data) && !record(data))
       throw new PrintingError(
         'SERVICE_ERROR',
-        say`The service answered ${options.what} with something else: try again later.`,
+        say`The service answered ${options.what} with something unexpected: try again later.`,
       );
     const entries = records(data);
     const before = first;

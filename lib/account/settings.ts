@@ -62,7 +62,7 @@ export function readSignIn(config: AccountConfig): SignInSettings {
   const authUrl = readHost(config.authUrl, say`account host`);
   const clientId = trimmed(config.clientId);
   if (!clientId)
-    throw new PrintingError('NOT_CONFIGURED', say`The account has no client id: open the account and fill it in.`);
+    throw new PrintingError('NOT_CONFIGURED', say`The account has no client ID: open the account and fill it in.`);
   const clientSecret = config.clientSecret ?? '';
   if (!trimmed(clientSecret))
     throw new PrintingError('NOT_CONFIGURED', say`The account has no client secret: open the account and fill it in.`);
@@ -73,14 +73,17 @@ export function readSignIn(config: AccountConfig): SignInSettings {
 function readToken(value: unknown): string {
   const token = trimmed(value);
   if (/[^\x21-\x7e]/.test(token))
-    throw new PrintingError('NOT_CONFIGURED', say`The API token holds characters that no token has: paste it again.`);
+    throw new PrintingError(
+      'NOT_CONFIGURED',
+      say`The API token contains characters that no token has: paste it again.`,
+    );
   return token;
 }
 
 function readPrefix(value: unknown): string {
   const prefix = readStoragePath(value);
   if (prefix === null)
-    throw new PrintingError('NOT_CONFIGURED', say`The account's storage path must be like /slicer/v1.`);
+    throw new PrintingError('NOT_CONFIGURED', say`The account's storage path must look like /slicer/v1.`);
   return prefix;
 }
 
@@ -94,6 +97,6 @@ function readOrigin(value: unknown): string {
 /** A redirect URI as the service gets it. Throws NOT_CONFIGURED for what can't be one. */
 export function readRedirect(value: unknown): string {
   if (!isRedirectUri(value))
-    throw new PrintingError('NOT_CONFIGURED', say`The redirect address must be a web address without a # part.`);
+    throw new PrintingError('NOT_CONFIGURED', say`The redirect URI must be a web address without a # part.`);
   return trimmed(value);
 }

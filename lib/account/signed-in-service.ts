@@ -45,7 +45,7 @@ export class SignedInService implements Service, Sender {
     const { query, data, what, deadline, underWay } = options;
     const to = { method, host, path: query ? `${path}?${new URLSearchParams(query).toString()}` : path };
     const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
-    return this.#persist(to, { body, what, deadline, underWay }, (received) => this.#readJson(received, what));
+    return this.#persist(to, { body, what, deadline, underWay }, (received) => this.#readJson(received, what, host));
   }
 
   async send(...[to, options]: Parameters<Sender['send']>): Promise<SentAnswer> {
@@ -53,7 +53,7 @@ export class SignedInService implements Service, Sender {
       if (body !== undefined) return { status, headers, data: dataOf(body), body };
       if (text.trim() === '') return { status, headers, data: null, body: null };
       // What calls itself JSON and is none was cut off on its way.
-      if (/\bjson\b/i.test(headers['content-type'] ?? '')) throw this.#notUnderstood(status, options.what);
+      if (/\bjson\b/i.test(headers['content-type'] ?? '')) throw this.#notUnderstood(status, unexpected(options.what));
       return { status, headers, data: text, body: text };
     });
   }
@@ -83,7 +83,8 @@ export class SignedInService implements Service, Sender {
     if (answer.status < 500) this.#credentials.taken(bearer);
     if (answer.status >= 200 && answer.status <= 299) return answer;
     this.#failures++;
-    if (answer.status === 404 && isPage(answer.text)) throw notTheService(this.#hostOf(to), 404);
+    if (answer.status === 404 && isPage(answer.text))
+      throw new PrintingError('NOT_FOUND', elsewhere(this.#hostOf(to)), { statusCode: 404, outcome: 'refused' });
     throw refusalError(answer.status, answer.body, options.what, answer.retryAfter);
   }
 
@@ -120,25 +121,26 @@ export class SignedInService implements Service, Sender {
     }
   }
 
-  #readJson({ status, text, body }: Received, what: Sentence): Answer {
+  #readJson({ status, text, body }: Received, what: Sentence, host: Target['host']): Answer {
     if (text.trim() === '') return { status, data: null, body: null };
-    if (!record(body) && !Array.isArray(body)) throw this.#notUnderstood(status, what);
+    if (!record(body) && !Array.isArray(body))
+      throw this.#notUnderstood(status, isPage(text) ? elsewhere(this.#hostOf({ host })) : unexpected(what));
     return { status, data: dataOf(body), body };
   }
 
-  #notUnderstood(status: number, what: Sentence): PrintingError {
+  #notUnderstood(status: number, sentence: Sentence): PrintingError {
     this.#failures++;
-    return new PrintingError('SERVICE_ERROR', say`The service's answer about ${what} is not what the interface says.`, {
-      statusCode: status,
-      outcome: 'unknown',
-    });
+    return new PrintingError('SERVICE_ERROR', sentence, { statusCode: status, outcome: 'unknown' });
   }
 }
+
+const unexpected = (what: Sentence): Sentence =>
+  say`The service gave an unexpected answer about ${what}: check the hosts of the account, or try again later.`;
 
 const tooSlow = (): PrintingError =>
   new PrintingError(
     'NETWORK',
-    say`The service did not answer to its end within a minute: check the network and try again.`,
+    say`The service did not complete its answer within a minute: check the network and try again.`,
     {
       outcome: 'unknown',
     },
@@ -153,15 +155,8 @@ function dataOf(body: unknown): unknown {
 const isPage = (text: string): boolean => /^\s*<(!doctype html|html)/i.test(text);
 
 /** Some other web server has answered. */
-const notTheService = (host: string, statusCode: number): PrintingError =>
-  new PrintingError(
-    'NOT_FOUND',
-    say`${host} does not answer as the service does: check the hosts and paths of the account.`,
-    {
-      statusCode,
-      outcome: 'refused',
-    },
-  );
+const elsewhere = (host: string): Sentence =>
+  say`${host} does not answer like the service: check the hosts and paths of the account.`;
 
 function parse(text: string): unknown {
   try {

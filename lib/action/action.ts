@@ -56,7 +56,7 @@ export async function followAction(
     if (means === 'success') return action;
     if (means === 'failed') throw failed(action.status, what);
     if (actionId === null) {
-      const sentence = say`The service took ${what}, but its answer names no action to follow: look at the printer.`;
+      const sentence = say`The service accepted ${what}, but named no action to follow: check the printer.`;
       throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
     }
     await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
@@ -83,5 +83,5 @@ function read(data: unknown): Action {
 const failed = (status: string | null, what: Sentence): PrintingError =>
   new PrintingError(
     'ACTION_FAILED',
-    say`The printer did not carry out ${what} (${status?.slice(0, 60) ?? say`no status`}): look at the printer and try again.`,
+    say`The printer did not carry out ${what} (${status?.slice(0, 60) ?? say`no status`}): check the printer and try again.`,
   );

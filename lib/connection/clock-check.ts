@@ -12,7 +12,7 @@ export function checkClock(answer: Asked | undefined): Check {
   const { date, age } = answer.headers;
   const said = Date.parse(date ?? '');
   if (Number.isNaN(said) || (age !== undefined && age !== '0'))
-    return { name, ok: null, detail: say`The answer does not say what time it is at the service.` };
+    return { name, ok: null, detail: say`The answer does not tell the time at the service.` };
   // The header has no milliseconds: what it says is half a second early on average.
   const off = (answer.sentAt + answer.arrivedAt) / 2 - (said + 500);
   const seconds = Math.round(Math.abs(off) / 1000);
@@ -22,7 +22,7 @@ export function checkClock(answer: Asked | undefined): Check {
       ? say`This computer's clock is ${lasting(seconds)} ahead of the service's.`
       : say`This computer's clock is ${lasting(seconds)} behind the service's.`;
   const ok = Math.abs(off) <= MOST;
-  return { name, ok, detail: ok ? detail : say`${detail} Set it right.` };
+  return { name, ok, detail: ok ? detail : say`${detail} Correct it.` };
 }
 
 function lasting(seconds: number): string {

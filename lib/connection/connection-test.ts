@@ -61,7 +61,7 @@ async function run(
   ]);
   const first = [
     api.check,
-    account?.check ?? notChecked('accountHost', say`none is set, and an API token needs none`),
+    account?.check ?? notChecked('accountHost', say`none is set, and an API token does not need one`),
     checkClock(api.answer ?? account?.answer),
   ];
   const end = (why: Sentence, ...done: Check[]) => [...first, ...completed(done, why)];
@@ -69,12 +69,12 @@ async function run(
   if (withheld) return end(say`the sign-in was not sent`, { name: 'token', ok: false, detail: withheld });
 
   const listed = await checkList(connection, giveBearer, deadline);
-  if (!listed.isTaken) return end(say`the sign-in was not taken`, ...listed.checks);
+  if (!listed.isTaken) return end(say`the sign-in was not accepted`, ...listed.checks);
   let bearer: string;
   try {
     bearer = await giveBearer(deadline);
   } catch (thrown) {
-    return end(say`the sign-in has ended meanwhile`, failed('token', thrown));
+    return end(say`the sign-in has ended in the meantime`, failed('token', thrown));
   }
   const { paths, organizationId, authUrl } = settings;
   const context = { ask, paths, bearer, clusterId: listed.clusterId };
@@ -128,7 +128,7 @@ async function checkList(
   }
 }
 
-const TAKEN: Check = { name: 'token', ok: true, detail: say`The service takes the sign-in.` };
+const TAKEN: Check = { name: 'token', ok: true, detail: say`The service accepts the sign-in.` };
 
 /** What needs a token, in the order of the lines. */
 const NEED_TOKEN = [

@@ -42,7 +42,7 @@ export async function checkDescriptions(context: DescriptionContext, deadline: D
   const name = 'description';
   if (served.length === 0)
     return [
-      { name, ok: null, detail: say`The service serves no description of itself here: the paths were not compared.` },
+      { name, ok: null, detail: say`The service does not describe itself here, so the paths were not compared.` },
     ];
   const whole: Check = {
     name,
@@ -73,7 +73,7 @@ export async function checkDescriptions(context: DescriptionContext, deadline: D
           },
         ];
       case 'none':
-        return [{ ...check, ok: null, detail: say`${call} is not described, nor is anything like it.` }];
+        return [{ ...check, ok: null, detail: say`${call} is not described, and nothing similar is.` }];
     }
   });
   return [whole, ...compared];

@@ -33,7 +33,7 @@ export async function checkHost(
         answer,
       };
     if (isUptime(answer.body)) return { check: { name, ok: true, detail: say`${where} answers.` }, answer };
-    const detail = say`${where} answers with status ${status}, but not as the service does: check that it is the ${label}.`;
+    const detail = say`${where} answers with status ${status}, but not like the service: check that it is the ${label}.`;
     return { check: { name, ok: null, detail }, answer };
   } catch (thrown) {
     const error = asPrintingError(thrown);

@@ -47,9 +47,9 @@ export async function checkPath(name: Reading, context: ProbeContext, deadline: 
     const nowhere = target(name, ids, { ...paths, overrides: { ...paths.overrides, [name]: misspelt(call) } });
     const missing = await ask({ host, path: nowhere.path, bearer }, limit);
     if (wordsOf(answer) !== wordsOf(missing))
-      return check(true, say`${call} is very likely there: what is not found is answered otherwise than a wrong path.`);
+      return check(true, say`${call} is very likely right: the service answers a wrong path differently.`);
     if (!call.includes('{')) return check(false, unknown(call));
-    return check(null, say`${call}: can't be told, the service answers every wrong path and id alike.`);
+    return check(null, say`${call}: not clear, as the service answers every wrong path and ID alike.`);
   } catch (thrown) {
     return check(false, say`${call}: ${asPrintingError(thrown).sentence}`);
   } finally {
@@ -62,11 +62,11 @@ export function statusSays({ status, body }: Asked, call: string): [ok: boolean 
   if (status >= 200 && status <= 299)
     return record(body) || Array.isArray(body)
       ? [true, say`${call} answers.`]
-      : [false, say`${call} answers something that is not what the interface says.`];
+      : [false, say`${call} gives an unexpected answer.`];
   if (status === 401 || status === 403)
-    return [false, say`${call} was refused: check the rights of the user and the scope.`];
-  if (status === 405) return [false, say`${call}: the service takes another method there.`];
-  if (status === 429) return [null, say`${call}: can't be told now, the service asks to slow down.`];
+    return [false, say`${call} was refused: check the permissions of the user and the scopes.`];
+  if (status === 405) return [false, say`${call}: the service expects another method there.`];
+  if (status === 429) return [null, say`${call}: not clear now, as the service asks for a pause.`];
   if (status >= 500) return [false, say`${call} failed with status ${status}: try again later.`];
   if (status < 400 || !isRefusal(body)) return [false, unknown(call)];
   return null;

@@ -36,7 +36,7 @@ export async function checkUser(context: UserContext, deadline: Deadline): Promi
     const { answer, used } = await ask(context, call, limit);
     const [ok, detail] = statusSays(answer, used) ?? [false, say`${used}: the service does not know this path.`];
     const [wire] = records((answer.body as { data?: unknown } | null | undefined)?.data ?? answer.body);
-    if (ok !== true || !wire) return [...unknown(say`who is signed in was not told`), path(ok, detail)];
+    if (ok !== true || !wire) return [...unknown(say`the service did not say who is signed in`), path(ok, detail)];
     const user = currentUser(wire);
     const name = user.name ?? user.userId;
     const said: Check = name
@@ -75,9 +75,9 @@ function workspace({ organizationId: wanted, tokenOrganizationId }: UserContext,
     return {
       name,
       ok: false,
-      detail: say`Signed in to ${known}, which is not the workspace that is set: sign in again.`,
+      detail: say`Signed in to ${known}, which is not the workspace in the settings: sign in again.`,
     };
-  return { name, ok: true, detail: say`Works in ${known}.` };
+  return { name, ok: true, detail: say`Signed in to ${known}.` };
 }
 
 /** Ids of the service are treated as secrets (wire facts 1). */

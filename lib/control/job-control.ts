@@ -104,7 +104,7 @@ export class JobControl {
 /** A dispatch whose answer was lost can't just be tried again. */
 function maybeDone(error: PrintingError, action: string): PrintingError {
   if (error.outcome !== 'unknown' || (error.code !== 'NETWORK' && error.code !== 'SERVICE_ERROR')) return error;
-  const sentence = say`The answer to "${action.slice(0, 60)}" was lost: look at the job before you send it again.`;
+  const sentence = say`The answer to "${action.slice(0, 60)}" was lost: check the job before you send it again.`;
   const { statusCode, serviceCode, outcome } = error;
   return new PrintingError(error.code, sentence, { statusCode, serviceCode, outcome, cause: error });
 }

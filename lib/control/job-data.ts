@@ -37,6 +37,6 @@ export function jobData(action: string, { quantity, position, data = {} }: JobIn
 function whole(value: unknown, name: string, least: number): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
   const found = value === undefined ? say`it is missing` : say`it is ${inspect(value, SHORT).slice(0, 60)}`;
-  const sentence = say`The ${name} must be a whole number from ${least}, but ${found}: set msg.${name}.`;
+  const sentence = say`The ${name} must be a whole number of at least ${least}, but ${found}: set msg.${name}.`;
   throw new PrintingError('INVALID_INPUT', sentence);
 }

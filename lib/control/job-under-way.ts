@@ -17,9 +17,9 @@ export async function jobUnderWay(service: Service, clusterId: string, deadline:
   const jobs = printing.length > 0 ? printing : all.filter(({ state }) => state === 'preparing');
   const [id, ...others] = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
   if (id === undefined)
-    throw new PrintingError('NOT_ACCEPTED', say`Nothing is printing on this printer: name a print job to act on.`);
+    throw new PrintingError('NOT_ACCEPTED', say`Nothing is printing on this printer: choose a print job.`);
   if (others.length > 0) {
-    const sentence = say`${jobs.length} prints are under way on this printer: name the one that is meant in msg.clusterJobId.`;
+    const sentence = say`${jobs.length} prints are under way on this printer: choose a print job in the node or set msg.clusterJobId.`;
     throw new PrintingError('NOT_ACCEPTED', sentence);
   }
   return id;

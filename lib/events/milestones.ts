@@ -9,7 +9,7 @@ export function parseMilestones(setting: string): number[] {
   if (milestones) return milestones;
   throw new PrintingError(
     'NOT_CONFIGURED',
-    say`The milestones are not usable: write percentages over 0 and up to 100 with commas between, such as 25,50,75.`,
+    say`The milestones are not valid: write percentages above 0 and up to 100, separated by commas, such as 25,50,75.`,
   );
 }
 

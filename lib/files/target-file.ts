@@ -100,7 +100,7 @@ async function locate(path: string): Promise<{ target: string; found: Stats | un
     throw notWritable(path, error);
   });
   if (found ? !found.isFile() : /[\\/]$/.test(path)) {
-    const sentence = say`${path} is not a file but a folder or device: give the path of a file.`;
+    const sentence = say`${path} is not a file but a folder or device: choose a file.`;
     throw new PrintingError('FILE_NOT_WRITABLE', sentence);
   }
   try {
@@ -138,7 +138,7 @@ function notWritable(path: string, cause: unknown): PrintingError {
     code === 'ENOENT' || code === 'ENOTDIR'
       ? say`There is no folder for the file ${path}: check the path.`
       : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
-        ? say`The file ${path} may not be written: give the runtime's user the right to write it.`
+        ? say`The file ${path} may not be written: give the user that runs Node-RED permission to write it.`
         : code === 'ENOSPC' || code === 'EDQUOT'
           ? say`The disk is full, so ${path} can't be written: free some space.`
           : say`The file ${path} can't be written (${code}): check the path and the disk.`;

@@ -84,7 +84,7 @@ async function get(
 function safeAddress(url: unknown, what: Sentence): string {
   const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopback(parsed.href))) return parsed.href;
-  const sentence = say`The service gave no usable address for ${what}: try again.`;
+  const sentence = say`The service gave no valid address for ${what}: try again.`;
   throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
 
@@ -113,7 +113,7 @@ function refused(statusCode: number, what: Sentence): PrintingError {
 }
 
 function wrongKind(contentType: string | null, what: Sentence): PrintingError {
-  const sentence = say`The storage sent ${contentType?.slice(0, 60) ?? say`nothing`} in place of ${what}: try again later.`;
+  const sentence = say`The storage sent ${contentType?.slice(0, 60) ?? say`nothing`} instead of ${what}: try again later.`;
   return new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
 
@@ -122,5 +122,5 @@ const megabytes = (bytes: number) => (bytes / 2 ** 20).toLocaleString('en-US', {
 const tooLarge = (maxBytes: number, what: Sentence): PrintingError =>
   new PrintingError(
     'TOO_LARGE',
-    say`The size of ${what} is over the maximum of ${megabytes(maxBytes)} MB: raise the maximum size of the node.`,
+    say`The size of ${what} exceeds the maximum size of ${megabytes(maxBytes)} MB: raise it in the node.`,
   );

@@ -20,7 +20,7 @@ export function networkError(
 
 const sentence = (code: string, host: string | Sentence): Sentence =>
   code === 'ENOTFOUND'
-    ? say`There is no host ${host} (${code}): check how it is written in the account, and the network.`
+    ? say`The host ${host} was not found (${code}): check the address and the network.`
     : say`The connection to ${host} failed (${code}): check the network and try again.`;
 
 const hostIn = (url: string): string | Sentence => (URL.canParse(url) ? new URL(url).host : say`the service`);

@@ -65,7 +65,9 @@ export class WholeText implements Handler {
     this.#size += part.length;
     if (this.#size > LONGEST)
       controller.abort(
-        new PrintingError('SERVICE_ERROR', say`The service sent an answer far too long.`, { outcome: 'unknown' }),
+        new PrintingError('SERVICE_ERROR', say`The answer of the service is far too long: try again later.`, {
+          outcome: 'unknown',
+        }),
       );
   }
 

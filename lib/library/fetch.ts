@@ -63,12 +63,12 @@ function addressOf(raw: Json, { kind }: StoredRef): string {
   const what = STORAGE[kind].inWords;
   const status = text(raw.status);
   if (status !== null && !isUploaded(raw)) {
-    const sentence = say`There is nothing to download for ${what} yet (status ${status.slice(0, 60)}): upload it to its end first.`;
+    const sentence = say`There is nothing to download for ${what} yet (status ${status.slice(0, 60)}): finish its upload first.`;
     throw new PrintingError('NOT_FOUND', sentence);
   }
   throw new PrintingError(
     'SERVICE_ERROR',
-    say`The service's record of ${what} names no address to download from: try again later.`,
+    say`The service's record of ${what} contains no download address: try again later.`,
   );
 }
 
@@ -108,12 +108,12 @@ async function fetchOnce(
 const tooLarge = (): PrintingError =>
   new PrintingError(
     'TOO_LARGE',
-    say`The file has more than the ${MOST_BYTES_IN_MEMORY} bytes (256 MiB) that a message may hold: name a file to download it to.`,
+    say`The file has more than the ${MOST_BYTES_IN_MEMORY} bytes (256 MiB) that a message may hold: choose a file to download it to.`,
   );
 
 const changed = (announced: number, count: number | Sentence): PrintingError =>
   new PrintingError(
     'FILE_CHANGED',
-    say`The service has a file of ${announced} bytes but sent ${count}: try again, or upload the file anew.`,
+    say`The service has a file of ${announced} bytes but sent ${count}: try again, or upload the file again.`,
     { outcome: 'unknown' },
   );

@@ -16,10 +16,10 @@ export async function removeStored(service: Service, { kind, id }: StoredRef, li
     const error = asPrintingError(thrown);
     const failed = (sentence: Sentence) => new PrintingError(error.code, sentence, { ...error, cause: error });
     if (error.statusCode === 404)
-      throw failed(say`The service finds nothing to delete: ${inWords} is gone already, or its id is wrong.`);
+      throw failed(say`The service finds nothing to delete: ${inWords} has already been deleted, or its ID is wrong.`);
     if (error.statusCode === 405)
       throw failed(
-        say`The service may not support deleting by this call: delete ${inWords} in its library, or set another path for ${remove} in the account.`,
+        say`The service may not support deleting by this call: delete ${inWords} on its web page, or set another path for ${remove} in the account.`,
       );
     throw error;
   }

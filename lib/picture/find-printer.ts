@@ -42,7 +42,7 @@ export async function findPrinter(
   const host = known.find((printer) => printer.printerId);
   if (host?.printerId) return { printerId: host.printerId, name: host.name ?? status.name };
   if (listed?.hostGuid && UUID.test(listed.hostGuid)) return { printerId: listed.hostGuid, name: listed.name };
-  throw new PrintingError('NOT_FOUND', say`The service names no printer of this id: set the printer in the node.`);
+  throw new PrintingError('NOT_FOUND', say`The service knows no printer with this ID: choose a printer in the node.`);
 }
 
 function orNotFound(error: unknown): PrintingError {

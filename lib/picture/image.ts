@@ -38,7 +38,7 @@ export async function fetchImage(
   const bytes = Buffer.concat(parts);
   const type = contentType?.startsWith('image/') ? contentType : imageType(bytes);
   if (bytes.length === 0 || type === null || isMarkup(bytes))
-    throw new PrintingError('SERVICE_ERROR', say`What the storage sent is no picture: try again later.`, {
+    throw new PrintingError('SERVICE_ERROR', say`What the storage sent is not a picture: try again later.`, {
       outcome: 'refused',
     });
   return { bytes, contentType: type };

@@ -7,9 +7,9 @@ import { progress, type PrintRequest, type PrintResult } from './print-request';
 import { say, type Sentence } from '../words/say';
 
 const FAILURES = {
-  failed: say`The print failed: look at the printer.`,
+  failed: say`The print failed: check the printer.`,
   aborted: say`The print was aborted.`,
-  ended: say`The print left the printer, and neither its history nor the job’s record tells how it ended: look at the printer.`,
+  ended: say`The print left the printer, and neither its history nor the job’s record tells how it ended: check the printer.`,
 };
 
 /**
@@ -28,7 +28,7 @@ export async function awaitEnd(
   if (clusterId === null || clusterJobId === null)
     throw new PrintingError(
       'PRINT_OUTCOME_UNKNOWN',
-      say`The print was taken but can’t be seen on the printer: look there for the job.`,
+      say`The print was accepted, but can’t be seen on the printer: look for the job there.`,
       { ids },
     );
   const at = { jobId, clusterJobId, clusterId };

@@ -157,7 +157,7 @@ export class Dispatcher {
     if (status === 'failed')
       throw new PrintingError(
         'PRINT_FAILED',
-        say`The service took the job but says that its print failed: look at the printer.`,
+        say`The service accepted the job, but says that the print failed: check the printer.`,
         { outcome: 'refused', ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined } },
       );
     // From here on it is printed, whatever fails.
@@ -216,7 +216,7 @@ interface DispatcherDeps {
 function unknown({ clusterId, jobId }: Attempt, { end }: Search, cause?: PrintingError): PrintingError {
   const seen =
     end === 'absent' ? say`the print can’t be seen on the printer` : say`the printer could not be searched to the end`;
-  const sentence = say`The answer to the print was lost and ${seen}: look there for the job before you print again.`;
+  const sentence = say`The answer to the print was lost and ${seen}: look for the job there before you print again.`;
   const error = new PrintingError('PRINT_OUTCOME_UNKNOWN', sentence, {
     cause,
     outcome: 'unknown',

@@ -120,4 +120,4 @@ interface OpenOutcomesDeps {
 }
 
 const hopeless = (clusterId: string): Sentence =>
-  say`Whether a print on printer ${clusterId.slice(0, 6)}… was taken can’t be found out any more, its answer was lost: look there before you print it again.`;
+  say`It can’t be found out any more whether printer ${clusterId.slice(0, 6)}… accepted a print, as the answer was lost: look there before you print it again.`;

@@ -39,7 +39,7 @@ export async function search(
       const printings = [...(listing?.printings ?? []), ...heard];
       const print = await claim(deps.ledger, attempt, printings).catch(() => {
         // A print that is there must not look like one that isn't, for want of a disk.
-        deps.warn(say`A print that was found could not be noted: look after the state folder.`);
+        deps.warn(say`A print that was found could not be saved: check the state folder.`);
         return likeliest(attempt, printings);
       });
       if (print) return { end: 'found', print };

@@ -29,7 +29,9 @@ export class SharedUpload {
 
   /** Nobody will want it any more. Resolves when its source has been let go of. */
   async end(): Promise<void> {
-    this.#wanted.refuse(new PrintingError('INVALID_INPUT', say`No printer wants the file: name one that is there.`));
+    this.#wanted.refuse(
+      new PrintingError('INVALID_INPUT', say`None of the printers can take the file: choose another printer.`),
+    );
     await this.#sending?.catch(() => undefined);
   }
 

@@ -23,7 +23,7 @@ export function readPrintJobFilter(given: unknown): PrintJobFilter {
   const unknown = Object.keys(filter).find((name) => !NAMES.includes(name));
   if (unknown !== undefined) throw refusal(say`has no "${unknown}", but ${NAMES.join(', ')}`);
   const { search = '', privateOnly = false } = filter;
-  if (typeof search !== 'string') throw refusal(say`needs a text as its search`);
+  if (typeof search !== 'string') throw refusal(say`needs a string as its search`);
   if (typeof privateOnly !== 'boolean') throw refusal(say`needs true or false as its privateOnly`);
   return {
     status: texts(filter, 'status'),
@@ -38,7 +38,7 @@ export function readPrintJobFilter(given: unknown): PrintJobFilter {
 function texts(filter: Json, name: string): string[] {
   const given = filter[name] ?? [];
   const found = (Array.isArray(given) ? given : [given]).map(text);
-  if (found.includes(null)) throw refusal(say`needs a text, or an array of texts, as its ${name}`);
+  if (found.includes(null)) throw refusal(say`needs a string, or an array of strings, as its ${name}`);
   return [...new Set(found as string[])];
 }
 

@@ -162,6 +162,6 @@ function eachOnce(jobs: PrintJob[]): PrintJob[] {
 }
 
 const nothingOfTheKind = (what: Sentence) =>
-  new PrintingError('SERVICE_ERROR', say`The service answered ${what} with something else: try again later.`, {
+  new PrintingError('SERVICE_ERROR', say`The service answered ${what} with something unexpected: try again later.`, {
     outcome: 'unknown',
   });

@@ -95,6 +95,6 @@ function rowMaker(columns: readonly string[]): (cells: string[]) => Row {
 
 function noTable(thrown: unknown): PrintingError {
   const code = thrown instanceof CsvError ? thrown.code : 'unknown';
-  const sentence = say`The report can't be read as a CSV table (${code}): ask for it as csv or file.`;
+  const sentence = say`The report can't be read as a CSV table (${code}): choose the output csv or file.`;
   return new PrintingError('SERVICE_ERROR', sentence, { cause: new Error(code), outcome: 'refused' });
 }

@@ -60,7 +60,7 @@ export async function orderReport(
   );
   const { reportId } = ordered;
   if (reportId === null)
-    throw new PrintingError('SERVICE_ERROR', say`The service took the order, but named no report: try again.`);
+    throw new PrintingError('SERVICE_ERROR', say`The service accepted the request, but named no report: try again.`);
   onOrdered(reportId);
   return follow(service, reportId, ordered, { deadline });
 }
@@ -104,6 +104,6 @@ function read(data: unknown): ReportState {
 
 function failed(status: string | null): PrintingError {
   const said = status?.toLowerCase() === 'success' ? say`no address` : (status?.slice(0, 60) ?? say`no status`);
-  const sentence = say`The service did not make the report (${said}): try again, or for a shorter range.`;
+  const sentence = say`The service did not create the report (${said}): try again, or choose a shorter range.`;
   return new PrintingError('REPORT_FAILED', sentence);
 }

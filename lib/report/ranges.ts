@@ -40,7 +40,7 @@ function rangeOf(value: unknown, end: 'from' | 'to', now: number): End {
   if (range && isTime(range.from) && isTime(range.to)) return range;
   throw new PrintingError(
     'INVALID_INPUT',
-    say`The report's ${end} must be like "last 7 days", "this week", 2026-01-31 or 2026-01-31T12:00Z, or a number of milliseconds.`,
+    say`The report's ${end} must look like "last 7 days", "this week", 2026-01-31 or 2026-01-31T12:00Z, or a number of milliseconds.`,
   );
 }
 

@@ -96,7 +96,7 @@ export class Reports {
     const { service, store, scope } = this.#deps;
     const { reportType, range, format, path, onlyNew, deadline, onProgress } = request;
     if (onlyNew !== null && format !== 'rows' && format !== 'stream') {
-      const sentence = say`Only new rows can be had as rows or as a stream: choose one of them, or all rows.`;
+      const sentence = say`Only rows and streams can leave out rows sent before: choose one of them as output, or all rows.`;
       throw new PrintingError('INVALID_INPUT', sentence);
     }
     if (format === 'file') await checkTarget(path);

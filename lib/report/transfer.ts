@@ -54,12 +54,12 @@ export async function transfer(
 }
 
 const notReport = (): PrintingError =>
-  new PrintingError('SERVICE_ERROR', say`The storage sent a web page in place of the report: try again later.`, {
+  new PrintingError('SERVICE_ERROR', say`The storage sent a web page instead of the report: try again later.`, {
     outcome: 'unknown',
   });
 
 const tooLarge = (most: number): PrintingError =>
   new PrintingError(
     'TOO_LARGE',
-    say`The report has more than ${most / 1024 / 1024} MiB: ask for a file or a stream, or for a shorter range.`,
+    say`The report has more than ${most / 1024 / 1024} MiB: choose the output file or stream, or a shorter range.`,
   );

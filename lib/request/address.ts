@@ -20,7 +20,7 @@ export function readAddress(given: string, hosts: Hosts): Omit<Target, 'method'>
   if (given.startsWith(ON_ACCOUNT_HOST)) return { host: 'auth', path: safe(given.slice(ON_ACCOUNT_HOST.length)) };
   const [, start, rest = ''] = /^(https?:\/\/[^/?#]*)(.*)$/is.exec(given) ?? [];
   if (start !== undefined) return onOwnHost(start, rest, hosts);
-  if (/^[a-z][a-z\d+.-]*:/i.test(given)) throw refused(say`it is no path and no address of the service`);
+  if (/^[a-z][a-z\d+.-]*:/i.test(given)) throw refused(say`it is neither a path nor an address of the service`);
   return { host: 'api', path: safe(given.startsWith('/') ? given : `/${given}`) };
 }
 
@@ -44,7 +44,7 @@ function onOwnHost(start: string, rest: string, { apiUrl, authUrl }: Hosts): Omi
 function safe(path: string): string {
   if (!path.startsWith('/')) throw refused(say`${ON_ACCOUNT_HOST} must be followed by a slash`);
   const unsafe = unsafePart(path);
-  if (unsafe) throw refused(say`it holds ${unsafe}`);
+  if (unsafe) throw refused(say`it contains ${unsafe}`);
   return path;
 }
 

@@ -54,7 +54,7 @@ export function toolpath(name: string): FileType {
   const allowed = inWords(TOOLPATHS);
   const sentence = UNSLICED.some((extension) => endsIn(name, extension))
     ? say`"${name}" is a model: slice it to G-code first (only ${allowed} files can be printed).`
-    : say`"${name}" is not a toolpath: only ${allowed} files can be printed.`;
+    : say`"${name}" can't be printed: only ${allowed} files can.`;
   throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
 }
 
@@ -69,7 +69,7 @@ export function storedType(kind: StoredKind, name: string): FileType {
   const other = BY_KIND[kind === 'job' ? 'file' : 'job'];
   const found = find(own.types, name);
   if (found) return found;
-  const takes = ({ types, words }: typeof own) => say`the kind "${words}" takes ${inWords(types)} files`;
+  const takes = ({ types, words }: typeof own) => say`the kind "${words}" accepts ${inWords(types)} files`;
   const cure = find(other.types, name)
     ? say`choose the kind "${other.words}"; ${takes(own)}`
     : say`${takes(own)}, ${takes(other)}`;

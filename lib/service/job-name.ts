@@ -23,7 +23,7 @@ export function jobName(wanted: string | undefined, fileName: string, compress: 
   const full = given === sent ? name : given === undefined ? name + sent : given === own ? `${name}.gz` : null;
   if (full === null)
     throw refusal(
-      say`The job name "${name}" ends in ${given ?? ''} but the file is sent as ${sent}: leave the extension out.`,
+      say`The job name "${name}" ends in ${given ?? ''} but the file is sent as ${sent}: leave out the extension.`,
     );
   const reason = brokenRule(full);
   if (reason) throw refusal(say`The job name ${reason}: set another job name.`);
@@ -42,10 +42,10 @@ function brokenRule(name: string): Sentence | null {
   if (length < SHORTEST || length > LONGEST)
     return say`has ${length} characters and may have ${SHORTEST} to ${LONGEST}`;
   const quoted = JSON.stringify(name);
-  if (/^\s/.test(name)) return say`${quoted} starts with a blank`;
+  if (/^\s/.test(name)) return say`${quoted} starts with a space`;
   if (name.startsWith('..')) return say`${quoted} starts with two dots`;
-  if (FORBIDDEN.test(name)) return say`${quoted} holds one of \\ / : * ? " < > |`;
-  if (CONTROL.test(name)) return say`${quoted} holds a control character`;
+  if (FORBIDDEN.test(name)) return say`${quoted} contains one of \\ / : * ? " < > |`;
+  if (CONTROL.test(name)) return say`${quoted} contains a control character`;
   if (DEVICE.test(name)) return say`${quoted} is a reserved device name`;
   return null;
 }

@@ -47,7 +47,7 @@ export interface Target {
 export function readOverrides(paths: unknown): PathOverrides {
   const read = readPathOverrides(paths);
   if ('overrides' in read) return read.overrides;
-  throw new PrintingError('NOT_CONFIGURED', say`The account's paths are not usable: ${reason(read.fault)}.`);
+  throw new PrintingError('NOT_CONFIGURED', say`The account's paths are not valid: ${reason(read.fault)}.`);
 }
 
 function reason(fault: PathFault): Sentence {
@@ -59,11 +59,11 @@ function reason(fault: PathFault): Sentence {
     case 'name':
       return say`"${fault.name}" is not a name that can be overridden`;
     case 'call':
-      return say`"${fault.name}" must be like "GET /path/{cluster_id}"`;
+      return say`"${fault.name}" must look like "GET /path/{cluster_id}"`;
     case 'parameter':
       return say`"${fault.name}" has the unknown path parameter {${fault.words}}`;
     case 'unsafe':
-      return say`"${fault.name}" holds ${fault.words}`;
+      return say`"${fault.name}" contains ${fault.words}`;
   }
 }
 
@@ -90,15 +90,29 @@ export function target(
   return { method: method as Method, host, path };
 }
 
+/** As users call them. */
+const PARAMETERS: Record<PathParameter, Sentence> = {
+  cluster_id: say`printer ID`,
+  printer_id: say`printer ID`,
+  action: say`action`,
+  action_id: say`action ID`,
+  cluster_job_id: say`print job ID`,
+  report_id: say`report ID`,
+  job_id: say`job ID`,
+  file_id: say`file ID`,
+};
+
 /** One path segment from an id: only what is illegal in a path is encoded, `=` stays (wire facts, trap 44). */
 function segment(parameter: PathParameter, id: string | undefined): string {
-  const name = parameter.replaceAll('_', ' ');
+  const name = PARAMETERS[parameter];
   if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', say`The ${name} is missing.`);
   if (/[/\\]|\.\./.test(id) || id === '.')
-    throw new PrintingError('INVALID_INPUT', say`The ${name} must not hold a slash or "..".`);
+    throw new PrintingError('INVALID_INPUT', say`The ${name} must not contain a slash or "..".`);
   try {
     return encodeURIComponent(id).replaceAll('%3D', '=');
   } catch (cause) {
-    throw new PrintingError('INVALID_INPUT', say`The ${name} holds characters that no address can carry.`, { cause });
+    throw new PrintingError('INVALID_INPUT', say`The ${name} contains characters that an address cannot contain.`, {
+      cause,
+    });
   }
 }

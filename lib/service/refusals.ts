@@ -45,27 +45,27 @@ const OBSTACLES = new Map<string | undefined, { kind?: Obstacle; sentence: Sente
     'printerQueueFull',
     { kind: 'queue-full', sentence: say`The queue of the printer is full: try again when a job has ended.` },
   ],
-  ['printerNotAcceptingJobs', { sentence: say`The printer takes no jobs now: try again when it is free.` }],
+  ['printerNotAcceptingJobs', { sentence: say`The printer accepts no jobs now: try again when it is free.` }],
 ]);
 
 function explain(status: number, what: Sentence): [ErrorCode, Sentence] {
   switch (status) {
     case 401:
-      return ['NOT_SIGNED_IN', say`The service did not take the sign-in: open the account and sign in again.`];
+      return ['NOT_SIGNED_IN', say`The service did not accept the sign-in: open the account and sign in again.`];
     case 403:
       return [
         'FORBIDDEN',
-        say`The service refused ${what}: check the rights of the user and the scope of the account.`,
+        say`The service refused ${what}: check the permissions of the user and the scopes of the account.`,
       ];
     case 404:
-      return ['NOT_FOUND', say`The service does not know ${what}: check the id and the workspace.`];
+      return ['NOT_FOUND', say`The service does not know ${what}: check the ID and the workspace.`];
     case 409:
       return [
         'NOT_ACCEPTED',
-        say`The service did not accept ${what} now: it is busy, full, switched off, or its state forbids it; try later.`,
+        say`The service did not accept ${what} now: it is busy, full or switched off, or its state does not allow it: try again later.`,
       ];
     case 429:
-      return ['RATE_LIMITED', say`The service asks to slow down before ${what}: try later or ask less often.`];
+      return ['RATE_LIMITED', say`The service asks for a pause before ${what}: try again later, or ask less often.`];
     default:
       return status >= 500
         ? ['SERVICE_ERROR', say`The service failed with status ${status} on ${what}: try again later.`]

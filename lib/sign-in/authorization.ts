@@ -85,7 +85,7 @@ export class Authorization {
     if (!pending || (accountId !== undefined && pending.accountId !== accountId))
       throw new PrintingError(
         'INVALID_INPUT',
-        say`This sign-in is not known, was used already or is too old: begin it again.`,
+        say`This sign-in is unknown, has already been used or is too old: start it again.`,
       );
     this.#pending.delete(state);
     try {
@@ -103,10 +103,10 @@ export class Authorization {
     const code = query.get('code');
     if (!code) {
       const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? say`no code`;
-      throw new PrintingError('FORBIDDEN', say`The sign-in was refused (${reason}): begin it again and approve it.`);
+      throw new PrintingError('FORBIDDEN', say`The sign-in was refused (${reason}): start it again and approve it.`);
     }
     const { store, clock, endpoint } = this.#deps;
-    const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: say`begin the sign-in again` });
+    const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: say`start the sign-in again` });
     const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
     const keep = (stored: Grants | undefined) => {
       // Under the lock: an account that is deleted now finds nothing stored after it.
@@ -150,7 +150,7 @@ export class Authorization {
       if ((endsAt <= now && why !== null) || this.#latest.size > MOST) this.#latest.delete(accountId);
     for (const [state, pending] of this.#pending) {
       if (pending.endsAt <= now)
-        this.#fail(state, pending, say`The sign-in took longer than ten minutes: begin it again.`);
+        this.#fail(state, pending, say`The sign-in took longer than ten minutes: start it again.`);
       if (pending.endsAt <= now || this.#pending.size > most) this.#pending.delete(state);
     }
   }
@@ -159,5 +159,5 @@ export class Authorization {
 const unwanted = () =>
   new PrintingError(
     'INVALID_INPUT',
-    say`The account was changed or deleted meanwhile: open it and begin the sign-in again.`,
+    say`The account was changed or deleted in the meantime: open it and start the sign-in again.`,
   );

@@ -14,7 +14,7 @@ export function readHost(value: unknown, name: Sentence): string {
   if (fault)
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`The account's ${name} must be an address like https://host (http only for this machine itself).`,
+      say`The account's ${name} must be an address like https://host (http only for this computer itself).`,
     );
   return trimmed(value).replace(/\/+$/, '');
 }

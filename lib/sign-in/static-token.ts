@@ -83,10 +83,10 @@ export class StaticToken implements Credentials {
     return this.#token
       ? new PrintingError(
           'NOT_SIGNED_IN',
-          say`The service refused the API token: make a new one and put it into the account.`,
+          say`The service refused the API token: create a new one and enter it in the account.`,
           { statusCode: 401, outcome: 'refused' },
         )
-      : new PrintingError('NOT_SIGNED_IN', say`The account has no API token: open the account and put one in.`, {
+      : new PrintingError('NOT_SIGNED_IN', say`The account has no API token: open the account and enter one.`, {
           outcome: 'not-sent',
         });
   }

@@ -141,7 +141,11 @@ function parse(body: string): Json | null {
 
 /** The cause is named, not carried: it may hold the answer, and so the tokens. */
 const unexpected = (cause?: unknown): PrintingError =>
-  new PrintingError('SERVICE_ERROR', say`The account host gave a token answer that is not what the interface says.`, {
-    outcome: 'unknown',
-    cause: cause instanceof Error ? new Error(cause.name) : undefined,
-  });
+  new PrintingError(
+    'SERVICE_ERROR',
+    say`The account host gave an unexpected answer to the sign-in: check the account host.`,
+    {
+      outcome: 'unknown',
+      cause: cause instanceof Error ? new Error(cause.name) : undefined,
+    },
+  );

@@ -279,7 +279,7 @@ export class Tokens implements Credentials {
         now.ended = true;
         return withGrant(stored, settings, { ...current, ...spent(reason) });
       };
-      if (!current.refreshToken) return end(say`The sign-in has run out and can’t be renewed: sign in again.`);
+      if (!current.refreshToken) return end(say`The sign-in has expired and can’t be renewed: sign in again.`);
       await this.#checkWritable(deadline);
       try {
         renewed = { grant: await endpoint.refresh(settings, current, deadline), at: clock.monotonic() };
@@ -322,7 +322,7 @@ export class Tokens implements Credentials {
   #block(refusal: PrintingError): void {
     this.#blocked = new PrintingError(
       'NOT_SIGNED_IN',
-      say`The service refused the client application (${refusal.serviceCode ?? ''}): check client id, secret and scope of the account, deploy and sign in again.`,
+      say`The service refused the client application (${refusal.serviceCode ?? ''}): check the client ID, secret and scopes of the account, deploy and sign in again.`,
       { ...NOT_SENT, statusCode: refusal.statusCode, serviceCode: refusal.serviceCode },
     );
   }
@@ -352,6 +352,6 @@ const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): boolean
 const refusedAnew = (): PrintingError =>
   new PrintingError(
     'NOT_SIGNED_IN',
-    say`The service refuses a token that it has just issued: try again later, and sign in again if that goes on.`,
+    say`The service refuses a token that it has just issued: try again later, and sign in again if that continues.`,
     { ...NOT_SENT, statusCode: 401 },
   );

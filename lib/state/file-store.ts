@@ -184,7 +184,7 @@ export class FileStore implements StateStore {
       // Who waits for the same file may have set it aside; else it is still in the way.
       if (codeOf(cause) !== 'ENOENT') throw notReadable(key, cause);
     }
-    this.#options.warn(say`${reason}; it was set aside and counts as missing.`);
+    this.#options.warn(say`${reason}; it was set aside and is treated as missing.`);
   }
 }
 

@@ -53,7 +53,7 @@ export async function fileContent(named: string): Promise<Content> {
   // First, for opening a pipe would wait for its writer.
   const found = await stat(path).catch(unreadable);
   if (!found.isFile()) {
-    const sentence = say`${path} is not a file but a folder or device: give the path of a file.`;
+    const sentence = say`${path} is not a file but a folder or device: choose a file.`;
     throw new PrintingError('FILE_NOT_READABLE', sentence);
   }
   const file = await open(path).catch(unreadable);
@@ -118,7 +118,7 @@ export async function* exactly(
 const changed = (size: number, count: number | 'more') =>
   new PrintingError(
     'FILE_CHANGED',
-    say`The file was announced with ${size} bytes but has ${count}: send it again once it is complete.`,
+    say`The file was announced with ${size} bytes, but has ${count}: send it again once it is complete.`,
   );
 
 export const empty = (name: string) =>
@@ -130,7 +130,7 @@ function notReadable(path: string, cause: unknown): PrintingError {
     code === 'ENOENT' || code === 'ENOTDIR'
       ? say`There is no file ${path}: check the path.`
       : code === 'EACCES' || code === 'EPERM'
-        ? say`The file ${path} may not be read: give the runtime's user the right to read it.`
+        ? say`The file ${path} may not be read: give the user that runs Node-RED permission to read it.`
         : say`The file ${path} can't be read (${code}): check the path and the disk.`;
   return new PrintingError('FILE_NOT_READABLE', reason, { cause });
 }

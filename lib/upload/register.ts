@@ -32,7 +32,7 @@ export async function register(service: Service, announced: Announcement, limits
   const id = storedId(kind, answer);
   const url = storageAddress(answer?.upload_url);
   if (id === null || url === null) {
-    const sentence = say`The service's answer names no usable address to upload to: try again later.`;
+    const sentence = say`The service's answer contains no valid upload address: try again later.`;
     throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
   }
   return { kind, id, url, contentType: text(answer?.content_type) ?? contentType };

@@ -191,11 +191,11 @@ class Sending {
 function failed(result: Exclude<Transfer, { end: 'taken' }>, target: UploadTarget, tries: number): PrintingError {
   const ids = storedIds(target);
   if (result.end === 'refused') {
-    const sentence = say`The storage location refused the file with status ${result.status}: try again, or with another file.`;
+    const sentence = say`The storage location refused the file with status ${result.status}: try again, or use another file.`;
     return new PrintingError('UPLOAD_FAILED', sentence, { statusCode: result.status, outcome: 'refused', ids });
   }
   const times = tries === 1 ? say`the first try` : say`try ${tries}`;
-  const sentence = say`The upload broke off (${result.reason}) at ${times}: check the network and try again.`;
+  const sentence = say`The upload was interrupted (${result.reason}) on ${times}: check the network and try again.`;
   return new PrintingError('UPLOAD_FAILED', sentence, {
     statusCode: result.status,
     cause: new Error(String(result.reason)),
@@ -205,7 +205,7 @@ function failed(result: Exclude<Transfer, { end: 'taken' }>, target: UploadTarge
 }
 
 function spent(failure: PrintingError | undefined): PrintingError {
-  const sentence = say`The upload failed midway, and a stream can be read only once: send the file by its path, or as a Buffer.`;
+  const sentence = say`The upload failed halfway, and a stream can only be read once: send the file by its path, or as a Buffer.`;
   return new PrintingError('UPLOAD_FAILED', sentence, {
     cause: failure,
     statusCode: failure?.statusCode,

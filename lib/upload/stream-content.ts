@@ -92,7 +92,7 @@ class StreamTail {
       return true;
     } catch (cause) {
       if (cause instanceof PrintingError) throw cause;
-      const sentence = say`The stream "${this.#name}" broke off (${codeOf(cause)}): send it again.`;
+      const sentence = say`The stream "${this.#name}" was interrupted (${codeOf(cause)}): send it again.`;
       throw new PrintingError('FILE_NOT_READABLE', sentence, { cause });
     }
   }
@@ -111,5 +111,8 @@ class StreamTail {
 function bytesOf(chunk: unknown, encoding: BufferEncoding | null): Buffer {
   if (typeof chunk === 'string') return Buffer.from(chunk, encoding ?? 'utf8');
   if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  throw new PrintingError('INVALID_INPUT', say`The stream gives objects instead of bytes: send a stream of a file.`);
+  throw new PrintingError(
+    'INVALID_INPUT',
+    say`The stream contains objects instead of bytes: send the stream of a file.`,
+  );
 }

@@ -212,7 +212,7 @@ export class Uploads {
 async function hashLater({ content, hash }: Job): Promise<string> {
   const found = await hash();
   if (await content.unchanged()) return found;
-  throw new PrintingError('FILE_CHANGED', say`The file was changed after it was sent.`);
+  throw new PrintingError('FILE_CHANGED', say`The file was changed after it was sent: send it again.`);
 }
 
 const kindOf = ({ plan: { scope, type }, content: { size } }: Job): Kind => ({ scope, type, size });
@@ -239,6 +239,6 @@ export function checkSize(size: number): void {
   if (size > MOST_BYTES)
     throw new PrintingError(
       'INVALID_INPUT',
-      say`The file has ${size} bytes and the service takes at most ${MOST_BYTES} (1 GiB): make it smaller.`,
+      say`The file has ${size} bytes and the service accepts at most ${MOST_BYTES} (1 GiB): make it smaller.`,
     );
 }

@@ -156,6 +156,6 @@ export async function readAllPages(service: Service, deadline: Deadline): Promis
 }
 
 const noClusters = (): PrintingError =>
-  new PrintingError('SERVICE_ERROR', say`The service answered ${WHAT} with something else: try again later.`, {
+  new PrintingError('SERVICE_ERROR', say`The service answered ${WHAT} with something unexpected: try again later.`, {
     outcome: 'unknown',
   });

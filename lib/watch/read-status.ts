@@ -35,9 +35,13 @@ export async function readStatus(
     const context = { clusterId, receivedAt: receivedAt(), identity: listed ?? known() };
     const seen = observe(data, { ...context, hostPrinterId: listed?.host?.printerId ?? null });
     if (seen) return { seen, raw: data };
-    throw new PrintingError('SERVICE_ERROR', say`The service answered ${WHAT} with something else: try again later.`, {
-      outcome: 'unknown',
-    });
+    throw new PrintingError(
+      'SERVICE_ERROR',
+      say`The service answered ${WHAT} with something unexpected: try again later.`,
+      {
+        outcome: 'unknown',
+      },
+    );
   } catch (thrown) {
     if (!(thrown instanceof PrintingError) || thrown.code !== 'NOT_FOUND') throw thrown;
     signal.throwIfAborted();

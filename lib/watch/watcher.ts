@@ -165,7 +165,7 @@ export class Watcher {
     if (this.#closing.signal.aborted) return;
     const reason = new PrintingError(
       'NOT_CONFIGURED',
-      say`The account was closed meanwhile: deploy it again and repeat.`,
+      say`The account was closed in the meantime: deploy it and try again.`,
     );
     this.#closing.abort(reason);
     this.#endSignIn();

@@ -23,7 +23,7 @@ export const isAccount = (node: unknown): node is AccountNode =>
 export async function clientOf(RED: NodeAPI, accountId: string | undefined): Promise<Client> {
   const account: unknown = accountId ? RED.nodes.getNode(accountId) : null;
   if (!isAccount(account)) {
-    throw new PrintingError('NOT_CONFIGURED', say`The node has no account: open it, choose or add one, and deploy.`);
+    throw new PrintingError('NOT_CONFIGURED', say`Choose an account in the node and deploy.`);
   }
   return account.client();
 }

@@ -41,7 +41,7 @@ export async function readText(
   const found = await read(RED, node, setting, msg, property);
   if (found === undefined || typeof found === 'string') return found;
   if (typeof found === 'number') return String(found);
-  throw new PrintingError('INVALID_INPUT', say`The ${property} must be a text, but it is ${kindOf(found)}.`);
+  throw new PrintingError('INVALID_INPUT', say`The ${property} must be a string, but it is ${kindOf(found)}.`);
 }
 
 /** A message property that is a boolean; undefined where it is missing. Throws INVALID_INPUT for anything else. */
@@ -56,7 +56,7 @@ function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, ms
     const settle = (error: Error | null, result: unknown) => {
       if (error)
         reject(
-          new PrintingError('INVALID_INPUT', say`A setting of the node can't be read: ${error.message}.`, {
+          new PrintingError('INVALID_INPUT', say`A setting of the node is not valid: ${error.message}.`, {
             cause: error,
           }),
         );

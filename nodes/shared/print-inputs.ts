@@ -12,10 +12,10 @@ export function readClusterIds(value: unknown): { clusterIds: string[]; many: bo
   for (const id of ids) {
     if (isBlank(id)) throw new PrintingError('INVALID_INPUT', say`Choose a printer in the node or set msg.clusterId.`);
     if (typeof id !== 'string')
-      throw new PrintingError('INVALID_INPUT', say`The id of a printer must be a text, but it is ${kindOf(id)}.`);
+      throw new PrintingError('INVALID_INPUT', say`The ID of a printer must be a string, but it is ${kindOf(id)}.`);
   }
   if (ids.length === 0)
-    throw new PrintingError('INVALID_INPUT', say`The list of printers is empty: name at least one.`);
+    throw new PrintingError('INVALID_INPUT', say`The list of printers is empty: choose at least one.`);
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
 }
 
@@ -30,7 +30,7 @@ export async function readSource(
   if (kind !== 'payload') {
     const path = await readText(RED, node, file, msg, 'filename');
     if (path === undefined)
-      throw new PrintingError('INVALID_INPUT', say`No file is named: set it in the node or msg.filename.`);
+      throw new PrintingError('INVALID_INPUT', say`Choose a file in the node or set msg.filename.`);
     return { kind: 'file', path };
   }
   const name = typeof msg.filename === 'string' && !isBlank(msg.filename) ? basename(msg.filename) : jobName;
@@ -45,7 +45,7 @@ export async function readSource(
     return { kind: 'bytes', bytes: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength), name };
   if (payload instanceof Readable) {
     if (typeof fileSize !== 'number' || !Number.isSafeInteger(fileSize) || fileSize < 0)
-      throw new PrintingError('INVALID_INPUT', say`A stream needs its size in bytes in msg.fileSize.`);
+      throw new PrintingError('INVALID_INPUT', say`A stream needs its size in bytes: set msg.fileSize.`);
     return { kind: 'stream', stream: payload, size: fileSize, name };
   }
   throw new PrintingError(

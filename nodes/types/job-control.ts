@@ -36,10 +36,12 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
     const action = byMessage ? await readText(RED, this, BLANK, msg, 'action') : chosen;
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
     const clusterJobId = await readText(RED, this, job, msg, 'clusterJobId');
-    if (action === undefined) throw missing(say`No action is named: choose one in the node or set msg.action.`);
+    if (action === undefined) throw missing(say`Choose an action in the node or set msg.action.`);
     if (clusterId === undefined) throw missing(say`Choose a printer in the node or set msg.clusterId.`);
     if (clusterJobId === undefined && !jobMayBeMissing)
-      throw missing(say`The print job that the node names is empty: a blank setting means the one that is printing.`);
+      throw missing(
+        say`The setting for the print job is empty: choose a print job, or leave it blank for the one that is printing.`,
+      );
     const { quantity, position } = msg;
     const data = byMessage && !Buffer.isBuffer(msg.payload) ? (record(msg.payload) ?? {}) : {};
     const values = { action: action.slice(0, LONGEST_SHOWN) };

@@ -19,6 +19,13 @@ interface Definition extends NodeDef {
 /** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
 const TIMEOUT = 60;
 
+/** A missing item, by the label that it has in the form. */
+const NO_ITEM = {
+  clusterJobId: say`Choose a print job in the node or set msg.clusterJobId.`,
+  jobId: say`Choose a stored job in the node or set msg.jobId.`,
+  fileId: say`Enter a library file in the node or set msg.fileId.`,
+};
+
 export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): void {
   RED.nodes.createNode(this, definition);
   const cluster = { value: definition.cluster, type: definition.clusterType };
@@ -31,7 +38,7 @@ export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): voi
   };
   const readItem = async (msg: NodeMessage, property: 'clusterJobId' | 'jobId' | 'fileId'): Promise<string> => {
     const id = await readText(RED, this, item, msg, property);
-    return id ?? missing(say`Nothing is named to ask about: set its id in the node or in msg.${property}.`);
+    return id ?? missing(NO_ITEM[property]);
   };
   /** The filter's own clusters come before those that are named beside it. */
   const readFilter = async (msg: NodeMessage): Promise<PrintJobFilter> => {
@@ -58,7 +65,7 @@ export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): voi
       case 'library-file':
         return { query, id: await readItem(msg, 'fileId') };
       default:
-        throw new PrintingError('NOT_CONFIGURED', say`The node has no such query: open it and choose one.`);
+        throw new PrintingError('NOT_CONFIGURED', say`The query is unknown: choose one in the node.`);
     }
   };
 

@@ -23,12 +23,12 @@ export function RequestNode(this: Node, RED: NodeAPI, definition: Definition): v
   const readMethod = (msg: NodeMessage): string => {
     const method = isBlank(setting) || setting === 'msg.method' ? msg.method : setting;
     if (typeof method === 'string') return method;
-    throw new PrintingError('INVALID_INPUT', say`No method is named: choose one in the node or set msg.method.`);
+    throw new PrintingError('INVALID_INPUT', say`Choose a method in the node or set msg.method.`);
   };
   const readPath = async (msg: NodeMessage): Promise<string> => {
     const path = await readText(RED, this, pathSetting, msg, 'path');
     if (path !== undefined) return path;
-    throw new PrintingError('INVALID_INPUT', say`No path is named: set it in the node or set msg.path.`);
+    throw new PrintingError('INVALID_INPUT', say`Enter a path in the node or set msg.path.`);
   };
 
   workNode(

@@ -198,7 +198,7 @@ describe('nodes/account', () => {
       ['with a malformed account host', { authUrl: 'account.example' }, {}, /account host/],
       ['without an API host', { apiUrl: undefined }, {}, /API host/],
       ['with plain http to elsewhere', { apiUrl: 'http://api.example' }, {}, /API host/],
-      ['without a client id', {}, { clientId: '' }, /client id/],
+      ['without a client id', {}, { clientId: '' }, /client ID/],
       ['without a client secret', {}, { clientSecret: undefined }, /client secret/],
       ['with a malformed storage path', { storagePath: 'x y' }, {}, /storage path/],
       ['with a malformed origin', { origin: 'here' }, {}, /origin/],
@@ -259,7 +259,7 @@ describe('nodes/account', () => {
       assert.equal(body.code, 'NOT_SIGNED_IN');
       const { state: now, error } = await state();
       assert.equal(now, 'sign-in-needed');
-      assert.match(error, /client secret|client id/);
+      assert.match(error, /client secret|client ID/i);
       await redeploy({});
       assert.equal((await state()).state, 'signed-in');
       await works();

@@ -126,8 +126,8 @@ describe('nodes/admin', () => {
           `${simulator.authUrl}/evil`,
           simulator.authUrl.replace('127.0.0.1', 'localhost'),
         ])
-          assert.match(await refusal({ authUrl, clientSecret: '__PWRD__' }), /type the secret anew/);
-        assert.match(await refusal({ authUrl: 'https://evil.example' }), /type the secret anew/);
+          assert.match(await refusal({ authUrl, clientSecret: '__PWRD__' }), /secret is only sent to the stored/);
+        assert.match(await refusal({ authUrl: 'https://evil.example' }), /secret is only sent to the stored/);
         const url = await begin('account', {
           redirectUri: REDIRECT,
           authUrl: 'https://new.example',
@@ -147,7 +147,7 @@ describe('nodes/admin', () => {
           try {
             for (const value of ['${TEST_SECRET}', '$(TEST_SECRET)', 'https://evil.example/${TEST_SECRET}']) {
               const answer = await refusal({ clientSecret: 'typed', [name]: value });
-              assert.match(answer, /environment/);
+              assert.match(answer, /[Ee]nvironment/);
               assert.doesNotMatch(answer, /the-secret/);
             }
           } finally {
@@ -183,10 +183,10 @@ describe('nodes/admin', () => {
     });
 
     for (const [what, typed, names] of [
-      ['no redirect address', {}, /redirect address/],
-      ['a redirect address that is none', { redirectUri: 'callback' }, /redirect address/],
+      ['no redirect address', {}, /redirect URI/],
+      ['a redirect address that is none', { redirectUri: 'callback' }, /redirect URI/],
       ['an account host on plain http', { redirectUri: REDIRECT, authUrl: 'http://account.example' }, /account host/],
-      ['no client id', { redirectUri: REDIRECT, clientId: '' }, /client id/],
+      ['no client id', { redirectUri: REDIRECT, clientId: '' }, /client ID/],
       ['no client secret', { redirectUri: REDIRECT, clientSecret: '' }, /client secret/],
     ] as const)
       it(`refuses ${what}`, async () => {
@@ -236,7 +236,7 @@ describe('nodes/admin', () => {
           .get(`callback${query}`)
           .expect(400)
           .expect('content-type', /^text\/html/);
-        assert.match(page.text, /begin it again/);
+        assert.match(page.text, /start it again/);
         assert.equal(simulator.requests.count(), before);
       });
 
@@ -501,7 +501,7 @@ describe('nodes/admin', () => {
   });
 
   describe('while a sign-in is under way', () => {
-    const REFUSED = /changed or deleted meanwhile/;
+    const REFUSED = /changed or deleted in the meantime/;
     const other = { id: 'keeper', type: 'remote-printing-account', service: 'remote' };
 
     it('its account is deleted: the popup comes back to nothing, and nothing is stored', async () => {
@@ -616,7 +616,7 @@ describe('nodes/admin', () => {
       await flow.signIn();
       await flow.deploy([], { account: { ...flow.account, d: true }, signIn: false });
       const { body } = await flow.get('accounts/account').expect(200);
-      assert.match(body.error, /does not run/);
+      assert.match(body.error, /is not running/);
       const { body: refused } = await flow.get('accounts/account/clusters').expect(400);
       assert.equal(refused.code, 'NOT_CONFIGURED');
       await flow.deploy([], { signIn: false });

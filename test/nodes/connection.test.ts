@@ -108,9 +108,9 @@ describe('nodes/admin accounts/:id/test', () => {
     assert.match(await refusal([]), /object/);
     assert.match(await refusal({ apiUrl: 'http://api.example' }), /API host/);
     assert.match(await refusal({ paths: '{' }), /not JSON/);
-    assert.match(await refusal({ clientId: '' }), /client id/);
+    assert.match(await refusal({ clientId: '' }), /client ID/);
     assert.match(await refusal({ authUrl: '' }, 'account'), /./);
-    assert.match(await refusal({ apiUrl: '${SECRET}' }), /environment/);
+    assert.match(await refusal({ apiUrl: '${SECRET}' }), /[Ee]nvironment/);
   });
 
   describe('by somebody who may write, but see no secrets', () => {
@@ -118,7 +118,7 @@ describe('nodes/admin accounts/:id/test', () => {
 
     it('sends the stored client secret to the stored account host alone', async () => {
       await flow.deploy([]);
-      assert.match(await refusal({ authUrl: 'https://evil.example' }), /type the secret anew/);
+      assert.match(await refusal({ authUrl: 'https://evil.example' }), /secret is only sent to the stored/);
     });
 
     it('sends a stored token to the stored hosts alone', async () => {
@@ -127,8 +127,8 @@ describe('nodes/admin accounts/:id/test', () => {
       await flow.deploy([], { account, credentials: { account: { apiToken: users[0]!.apiToken } } });
       assert.equal((await test({ apiToken: '__PWRD__', apiUrl: `${apiUrl}/` }))('clusters').ok, true);
       assert.equal((await test({ authUrl: '' }))('clusters').ok, true);
-      assert.match(await refusal({ apiUrl: elsewhere() }), /type the token anew/);
-      assert.match(await refusal({ authUrl: authUrl.replace('127.0.0.1', 'localhost') }), /type the token anew/);
+      assert.match(await refusal({ apiUrl: elsewhere() }), /token is only sent to the stored/);
+      assert.match(await refusal({ authUrl: authUrl.replace('127.0.0.1', 'localhost') }), /token is only sent to the stored/);
       assert.equal((await test({ apiUrl: elsewhere(), apiToken: users[0]!.apiToken }))('clusters').ok, true);
     });
 

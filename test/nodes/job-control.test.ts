@@ -271,10 +271,10 @@ describe('nodes/job-control', () => {
       const msg = printing();
       simulator.faults.add({ endpoint: 'jobAction', reset: true, when: 'after' });
       const reset = await failed(msg, 'NETWORK');
-      assert.match((reset.error as Error).message, /look at the job/);
+      assert.match((reset.error as Error).message, /check the job/);
       simulator.faults.add({ endpoint: 'jobAction', status: 502, html: true, when: 'after' });
       const broken = await failed(msg, 'SERVICE_ERROR');
-      assert.match((broken.error as Error).message, /look at the job/);
+      assert.match((broken.error as Error).message, /check the job/);
       assert.equal(broken.statusCode, 502);
       assert.equal(sentActions(), 2);
       await new Promise((resolve) => setTimeout(resolve, 100));

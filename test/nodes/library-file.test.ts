@@ -310,7 +310,7 @@ describe('nodes/library-file', () => {
         assert.deepEqual([message.payload, message.other], [{ deleted: true }, 1]);
         assert.deepEqual({ ...ids, ...message }, message);
         assert.equal(simulator.world.libraryFiles().length + simulator.world.storedJobs().length, 0);
-        await failed(ids, 'NOT_FOUND', /gone already/);
+        await failed(ids, 'NOT_FOUND', /already been deleted/);
       });
 
     it('says that the service may not support it', async () => {

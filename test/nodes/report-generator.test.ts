@@ -237,7 +237,7 @@ describe('nodes/report-generator', () => {
     it('never takes msg.filename for its target by itself', async () => {
       await deploy({ format: 'file' });
       const error = await failed('INVALID_INPUT', { filename: join(folder, 'x.csv') });
-      assert.match((error.error as Error).message, /No file is named/);
+      assert.match((error.error as Error).message, /Choose a file/);
       assert.deepEqual(await readdir(folder), []);
       assert.equal(ordered(), 0);
     });
@@ -361,7 +361,7 @@ describe('nodes/report-generator', () => {
         [{ clusterId: 7 }, /printers must be/],
         [{ clusterId: [clusterId(), null] }, /printers must be/],
         [{ clusterId: [] }, /list of printers is empty/],
-        [{ from: 'soon' }, /from must be/],
+        [{ from: 'soon' }, /from must look/],
         [{ from: '2026-01-02', to: '2026-01-01' }, /range is empty/],
         [{ reportType: {} }, /reportType must be/],
       ] as const)

@@ -571,7 +571,7 @@ describe('nodes/upload-and-print', () => {
       const set = { 'data.upload_url': 'http://192.0.2.1/upload?signature=s' };
       simulator.faults.add({ endpoint: 'registerUpload', times: 'always', set });
       const { message } = (await failed(payload(), 'SERVICE_ERROR')).error as Error;
-      assert.match(message, /no usable address to upload to/);
+      assert.match(message, /no valid upload address/);
       assert.ok(!message.includes('192.0.2.1'));
     });
 

@@ -347,7 +347,7 @@ describe('nodes/webcam-snapshot', () => {
       const set = { 'data.status_details.value.image_url': `${storage.url}/picture` };
       simulator.faults.add({ endpoint: 'actionStatus', times: 'always', set });
       for (; pages.length > 0; pages.shift())
-        assert.match(((await failed(here(), 'SERVICE_ERROR')).error as Error).message, /no picture/);
+        assert.match(((await failed(here(), 'SERVICE_ERROR')).error as Error).message, /not a picture/);
       await storage.stop();
     });
 

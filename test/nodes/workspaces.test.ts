@@ -202,11 +202,11 @@ describe('nodes/workspaces', () => {
         ['{', /not JSON/],
         ['[]', /JSON object/],
         ['{"clusters":"GET /x"}', /"clusters" is not a name/],
-        ['{"currentUser":"PATCH /x"}', /"currentUser" must be like/],
-        ['{"currentUser":"GET users"}', /"currentUser" must be like/],
-        ['{"currentUser":"GET https://evil.example/"}', /"currentUser" must be like/],
-        ['{"currentUser":"GET //evil.example/"}', /"currentUser" holds/],
-        ['{"currentUser":"GET /a/../b"}', /"currentUser" holds/],
+        ['{"currentUser":"PATCH /x"}', /"currentUser" must look like/],
+        ['{"currentUser":"GET users"}', /"currentUser" must look like/],
+        ['{"currentUser":"GET https://evil.example/"}', /"currentUser" must look like/],
+        ['{"currentUser":"GET //evil.example/"}', /"currentUser" contains/],
+        ['{"currentUser":"GET /a/../b"}', /"currentUser" contains/],
         ['{"jobAction":"POST /x/{job}"}', /unknown path parameter \{job\}/],
       ];
       for (const [text, says] of wrong) {

@@ -16,7 +16,7 @@ export function accountEndpoints(RED: NodeAPI) {
   const client = async (request: Request): Promise<Client> => {
     const [node] = knownAccount(RED, idOf(request)).running;
     if (node) return node.client();
-    const sentence = say`The account does not run: enable it, or use its subflow, and deploy.`;
+    const sentence = say`The account is not running: enable it, or use its subflow, and deploy.`;
     throw new PrintingError('NOT_CONFIGURED', sentence);
   };
 

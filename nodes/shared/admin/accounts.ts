@@ -8,7 +8,7 @@ import { say } from '../../../lib/words/say';
 /** Answered with 404. */
 export class UnknownAccount extends PrintingError {
   constructor() {
-    super('NOT_FOUND', say`There is no such account here: deploy it first.`);
+    super('NOT_FOUND', say`There is no such account: deploy it first.`);
   }
 }
 

@@ -29,7 +29,7 @@ export async function stateOf(RED: NodeAPI, id: string): Promise<AccountState> {
 
 async function runningState({ running: [node] }: DeployedAccount): Promise<AccountState> {
   if (!node)
-    return { ...SIGNED_OUT, error: say`The account does not run: it is disabled, or its subflow is not used.` };
+    return { ...SIGNED_OUT, error: say`The account is not running: it is disabled, or its subflow is not used.` };
   try {
     const client = await node.client();
     await client.credentials.ready();

@@ -43,7 +43,7 @@ export async function whyWithheld(
   const grant = grantFor(await store.get<Grants>(grantKey(id)), signIn);
   const known = [hostOf(deployed?.config.apiUrl), grant?.apiUrl ?? ''];
   if (!grant || known.includes(apiUrl)) return null;
-  return say`The stored sign-in goes to the API host alone that it was made for: sign in again for another host.`;
+  return say`The stored sign-in is only sent to the API host that it was made for: sign in again for another host.`;
 }
 
 /** Has a form choose from what such an account has, with credentials of its own beside those of what runs. */

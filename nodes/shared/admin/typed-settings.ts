@@ -22,7 +22,7 @@ export function signInConfig(typed: Record<string, unknown>, deployed: DeployedA
   if (isStored && hostOf(config.authUrl) !== hostOf(deployed?.config.authUrl))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`The stored client secret goes to the stored account host alone: type the secret anew for another host.`,
+      say`The stored client secret is only sent to the stored account host: enter it again for another host.`,
     );
   return config;
 }
@@ -38,7 +38,7 @@ export function connectionConfig(typed: Record<string, unknown>, deployed: Deplo
   if (isStored && (isElsewhere('apiUrl') || isElsewhere('authUrl')))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`The stored API token goes to the stored hosts alone: type the token anew for another host.`,
+      say`The stored API token is only sent to the stored hosts: enter it again for another host.`,
     );
   return config;
 }
@@ -51,7 +51,7 @@ function changedSettings(typed: Record<string, unknown>, deployed: DeployedAccou
   if (changed.some(([, value]) => /\$\{|^\$\(/.test(value)))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`What stands in the environment is read for deployed settings alone: deploy the account first.`,
+      say`Environment variables are only read for deployed settings: deploy the account first.`,
     );
   return Object.fromEntries(changed);
 }

@@ -65,7 +65,7 @@ describe('account/settings', () => {
     ['an API host that is no text', { apiUrl: 7 }, /no API host/],
     ['an account host without its scheme', { authUrl: 'account.example' }, /account host must be/],
     ['plain http to elsewhere', { apiUrl: 'http://api.example' }, /API host must be/],
-    ['no client id', { clientId: ' ' }, /client id/],
+    ['no client id', { clientId: ' ' }, /client ID/],
     ['no client secret', { clientSecret: '' }, /client secret/],
     ['a client secret of blanks', { clientSecret: '  ' }, /client secret/],
     ['a storage path without its slash', { storagePath: 'slicer/v1' }, /storage path/],
@@ -125,6 +125,6 @@ describe('account/settings', () => {
     for (const address of ['http://localhost:1880/remote-printing/callback', 'https://red.example/admin/cb?a=1'])
       assert.equal(readRedirect(` ${address} `), address);
     for (const address of [undefined, '', 'callback', '/callback', 'javascript:alert(1)', 'http://a.example/#x', 5])
-      refused(() => readRedirect(address), /redirect address/);
+      refused(() => readRedirect(address), /redirect URI/);
   });
 });

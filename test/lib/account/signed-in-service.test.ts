@@ -153,10 +153,15 @@ describe('account/signed-in-service', () => {
     await assert.rejects(clusters(), {
       code: 'NOT_FOUND',
       statusCode: 404,
-      message: /^https:\/\/api\.example does not answer as the service does/,
+      message: /^https:\/\/api\.example does not answer like the service/,
     });
     answer(404, refusal('recordNotFound'));
     await assert.rejects(clusters(), { code: 'NOT_FOUND', message: /does not know the clusters/ });
+    for (let n = 0; n < 4; n++) answer(200, '<html>Welcome</html>');
+    await assert.rejects(later(clusters(), 30_000), {
+      code: 'SERVICE_ERROR',
+      message: /^https:\/\/api\.example does not answer like the service/,
+    });
   });
 
   for (const [name, fail] of [

@@ -18,8 +18,8 @@ describe('connection/clock-check', () => {
     [-900, true, /agrees/],
     [30_000, true, /30 s ahead of/],
     [-60_000, true, /60 s behind/],
-    [61_000, false, /61 s ahead of .*Set it right/],
-    [-3_600_000, false, /60 min behind .*Set it right/],
+    [61_000, false, /61 s ahead of .*Correct it/],
+    [-3_600_000, false, /60 min behind .*Correct it/],
     [86_400_000, false, /24 h ahead of/],
   ] as const)
     it(`says of a clock that is ${off / 1000} s ahead whether that is too much`, () => {

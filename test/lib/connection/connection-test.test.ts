@@ -103,7 +103,7 @@ describe('connection/connection-test', () => {
   it('tells the wrong API host from a right one', async () => {
     const { find } = await test({ apiUrl: simulator.authUrl });
     assert.equal(find('apiHost').ok, null);
-    assert.match(find('apiHost').detail, /status 404, but not as the service does: check that it is the API host/);
+    assert.match(find('apiHost').detail, /status 404, but not like the service: check that it is the API host/);
     assert.equal(find('clusters').ok, false);
   });
 
@@ -129,7 +129,7 @@ describe('connection/connection-test', () => {
     const other = simulator.users[0]!.organizations[1]!.organizationId;
     const { find } = await test({ organizationId: other });
     assert.equal(find('workspace').ok, false);
-    assert.match(find('workspace').detail, /not the workspace that is set/);
+    assert.match(find('workspace').detail, /not the workspace in the settings/);
     const own = await test({ organizationId: simulator.users[0]!.organizations[0]!.organizationId });
     assert.equal(own.find('workspace').ok, true);
   });

@@ -19,7 +19,7 @@ describe('connection/user-checks', () => {
     const said = checks.map((check) => ({ ...check, detail: String(check.detail) }));
     assert.deepEqual(said, [
       { name: 'user', ok: true, detail: 'Signed in as Ada.' },
-      { name: 'workspace', ok: true, detail: 'Works in wwwwww….' },
+      { name: 'workspace', ok: true, detail: 'Signed in to wwwwww….' },
       { name: 'path.currentUser', ok: true, detail: 'GET /connect/v1/users/current answers.' },
     ]);
   });

@@ -116,7 +116,7 @@ describe('control/job-control', () => {
     ]) {
       const got = await run('duplicate', { jobAction: [error] });
       assert.equal(got.error?.code, error.code);
-      assert.match(got.error?.message ?? '', /look at the job/);
+      assert.match(got.error?.message ?? '', /check the job/);
       assert.deepEqual(
         [got.error?.cause, got.error?.statusCode, got.error?.serviceCode],
         [error, error.statusCode, error.serviceCode],

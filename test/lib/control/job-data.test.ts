@@ -50,7 +50,7 @@ describe('control/job-data', () => {
       refused(() => jobData('abort', { quantity: value }), /quantity/);
       refused(() => jobData('move', { position: value }), /position/);
     }
-    refused(() => jobData('duplicate', { quantity: 0 }), /from 1, but it is 0/);
+    refused(() => jobData('duplicate', { quantity: 0 }), /at least 1, but it is 0/);
     fc.assert(
       fc.property(fc.anything(), (value) => {
         try {

@@ -292,9 +292,9 @@ describe('library/library', () => {
       simulator.faults.add({ endpoint: 'getFile', set: { 'data.status': 'uploading' }, remove });
       await fails(fetched(ref), 'NOT_FOUND', /nothing to download .*status uploading/);
       simulator.faults.add({ endpoint: 'getFile', remove });
-      await fails(fetched(ref), 'SERVICE_ERROR', /no address/);
+      await fails(fetched(ref), 'SERVICE_ERROR', /no download address/);
       simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.download_url': 'ftp://elsewhere/' } });
-      await fails(fetched(ref), 'SERVICE_ERROR', /no usable address/);
+      await fails(fetched(ref), 'SERVICE_ERROR', /no valid address/);
     });
 
     it('sends no bearer to the store', async () => {
@@ -338,7 +338,7 @@ describe('library/library', () => {
       const error = await fails(client.library.remove(ref, limits()), 'SERVICE_ERROR', /may not support deleting/);
       assert.deepEqual([error.statusCode, error.ids.fileId], [405, ref.id]);
       await client.library.remove(ref, limits());
-      const gone = await fails(client.library.remove(ref, limits()), 'NOT_FOUND', /gone already/);
+      const gone = await fails(client.library.remove(ref, limits()), 'NOT_FOUND', /already been deleted/);
       assert.deepEqual([gone.statusCode, gone.serviceCode], [404, 'recordNotFound']);
       await fails(client.library.remove({ kind: 'job', id: 'x'.repeat(44) }, limits()), 'NOT_FOUND', /the stored job/);
     });

@@ -53,14 +53,17 @@ describe('service/file-types', () => {
 
   it('say what is allowed', () => {
     for (const name of ['a.gz', 'a.txt', 'gcode', '.gcode', '.gcode.gz', '.ufp', 'a.gcode ', ''])
-      assert.throws(() => toolpath(name), unsupported(/not a toolpath: only \.gcode, \.gcode\.gz and \.ufp files/));
+      assert.throws(
+        () => toolpath(name),
+        unsupported(/can't be printed: only \.gcode, \.gcode\.gz and \.ufp files can/),
+      );
     for (const name of ['a', 'a.zip', '.stl'])
       for (const kind of ['file', 'job'] as const)
         assert.throws(
           () => storedType(kind, name),
           (error: Error) =>
-            unsupported(/"project file" takes \.3mf, .* and \.txt files/)(error) &&
-            unsupported(/"print job" takes \.gcode, \.gcode\.gz and \.ufp files/)(error),
+            unsupported(/"project file" accepts \.3mf, .* and \.txt files/)(error) &&
+            unsupported(/"print job" accepts \.gcode, \.gcode\.gz and \.ufp files/)(error),
         );
   });
 

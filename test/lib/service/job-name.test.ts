@@ -53,10 +53,10 @@ describe('service/job-name', () => {
   });
 
   it('is refused where the service would refuse it', () => {
-    refuses([' a', 'p.gcode', false], /starts with a blank/);
+    refuses([' a', 'p.gcode', false], /starts with a space/);
     refuses(['..a', 'p.gcode', false], /two dots/);
     refuses(['a\nb', 'p.gcode', false], /control character/);
-    for (const character of '\\/:*?"<>|') refuses([`a${character}b`, 'p.gcode', false], /holds one of/);
+    for (const character of '\\/:*?"<>|') refuses([`a${character}b`, 'p.gcode', false], /contains one of/);
     for (const device of ['CON', 'prn', 'Aux', 'NUL', 'com1', 'LPT9', 'con.v2'])
       refuses([device, 'p.gcode', false], /device/);
     refuses(['', 'a:b.gcode', false], /set another job name/);

@@ -62,12 +62,12 @@ describe('service/paths', () => {
   });
 
   it('refuse ids that are missing or would lead elsewhere', () => {
-    assert.throws(() => target('storedJob', {}, settings), is('INVALID_INPUT', /job id is missing/));
-    assert.throws(() => target('storedJob', { job_id: '' }, settings), is('INVALID_INPUT', /job id is missing/));
+    assert.throws(() => target('storedJob', {}, settings), is('INVALID_INPUT', /job ID is missing/));
+    assert.throws(() => target('storedJob', { job_id: '' }, settings), is('INVALID_INPUT', /job ID is missing/));
     for (const id of ['a/b', 'a\\b', '..', 'a..b', '.'])
       assert.throws(
         () => target('clusterStatus', { cluster_id: id }, settings),
-        is('INVALID_INPUT', /cluster id must not hold/),
+        is('INVALID_INPUT', /printer ID must not contain/),
       );
   });
 
@@ -122,11 +122,11 @@ describe('service/paths', () => {
         [{ print: 'POST /x' }, /"print" is not a name/],
         [{ toString: 'GET /x' }, /"toString" is not a name/],
         [{ __proto__x: 'GET /x' }, /is not a name/],
-        [{ printJobs: 'PATCH /x' }, /"printJobs" must be like/],
-        [{ printJobs: 'GET x' }, /must be like/],
-        [{ printJobs: 'GET https://elsewhere.example/x' }, /must be like/],
-        [{ printJobs: 'GET /x?y' }, /must be like/],
-        [{ printJobs: 7 }, /must be like/],
+        [{ printJobs: 'PATCH /x' }, /"printJobs" must look like/],
+        [{ printJobs: 'GET x' }, /must look like/],
+        [{ printJobs: 'GET https://elsewhere.example/x' }, /must look like/],
+        [{ printJobs: 'GET /x?y' }, /must look like/],
+        [{ printJobs: 7 }, /must look like/],
         [{ printJobs: 'GET /x/{what}' }, /unknown path parameter \{what\}/],
       ];
       for (const [paths, words] of wrong) assert.throws(() => readOverrides(paths), is('NOT_CONFIGURED', words));

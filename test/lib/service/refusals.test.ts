@@ -37,7 +37,7 @@ describe('service/refusals', () => {
     for (const [code, obstacle, words] of [
       ['printerInactive', 'offline', /^The printer is offline: switch it on/],
       ['printerQueueFull', 'queue-full', /^The queue of the printer is full: /],
-      ['printerNotAcceptingJobs', undefined, /^The printer takes no jobs now: /],
+      ['printerNotAcceptingJobs', undefined, /^The printer accepts no jobs now: /],
       ['constructor', undefined, /^The service did not accept the print now: /],
     ] as const) {
       const error = refusalError(409, body(code), say`the print`);

@@ -55,7 +55,7 @@ describe('sign-in/authorization', () => {
     assert.equal(exchanges, 1);
     wanted = false;
     answer();
-    await assert.rejects(completing, { code: 'INVALID_INPUT', message: /deleted meanwhile/ });
+    await assert.rejects(completing, { code: 'INVALID_INPUT', message: /deleted in the meantime/ });
     assert.equal(await store.get(grantKey('a')), undefined);
   });
 

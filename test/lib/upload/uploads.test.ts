@@ -273,12 +273,12 @@ describe('upload/uploads', () => {
       await fails(
         send(source, { beforeSending: async () => appendFileSync(path, 'G') }),
         'FILE_CHANGED',
-        /1048576 bytes but has more/,
+        /1048576 bytes, but has more/,
       );
       await fails(
         send(source, { beforeSending: async () => truncateSync(path, MIB) }),
         'FILE_CHANGED',
-        /1048577 bytes but has 1048576/,
+        /1048577 bytes, but has 1048576/,
       );
       assert.equal(service.count('registerUpload'), 2, 'it is not tried again');
     });
@@ -299,7 +299,7 @@ describe('upload/uploads', () => {
       await fails(
         send({ kind: 'stream', stream: early, size: 9, name: 'a.gcode' }, { beforeSending }),
         'FILE_NOT_READABLE',
-        /broke off/,
+        /was interrupted/,
       );
       const late = new PassThrough();
       late.write(text(5));
@@ -412,7 +412,7 @@ describe('upload/uploads', () => {
       const error = await fails(
         send({ kind: 'stream', stream, size: 16 * MIB, name: 'a.gcode' }),
         'UPLOAD_FAILED',
-        /only once/,
+        /only be read once/,
       );
       assert.deepEqual(error.ids, { jobId: 'job-1' });
       assert.equal(storage.puts.length, 1);
@@ -463,7 +463,7 @@ describe('upload/uploads', () => {
         { job_id: 'x', upload_url: 'http://storage.example/file' },
       ]) {
         service.turns.push(...Array.from({ length: 5 }, () => () => answer(target)));
-        await fails(send(await file('part.gcode', text(10)), {}), 'SERVICE_ERROR', /no usable address/);
+        await fails(send(await file('part.gcode', text(10)), {}), 'SERVICE_ERROR', /no valid upload address/);
       }
     });
   });
@@ -626,7 +626,7 @@ describe('upload/uploads', () => {
       service.turns.push(() => refusalError(503, null, say`the stored file`));
       await fails(send(source, { reuse }), 'SERVICE_ERROR', /503/);
       service.turns.push(() => refusalError(429, null, say`the stored file`));
-      await fails(send(source, { reuse }), 'RATE_LIMITED', /slow down/);
+      await fails(send(source, { reuse }), 'RATE_LIMITED', /asks for a pause/);
       assert.equal(storage.puts.length, 1);
     });
 
