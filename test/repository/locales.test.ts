@@ -232,7 +232,7 @@ const SAME: Partial<Record<string, string[]>> = {
     ...['Scopes', 'Origin', 'Filter', 'Simulator', 'Account', 'Printer', 'Printers', 'printer {0}…'],
     ...['online', 'offline', 'printer offline', 'status', 'info'],
   ],
-  fr: ['Service', 'Source', 'Description', 'Action', 'minutes', 'question'],
+  fr: ['Service', 'Source', 'Description', 'Action', 'action', 'minutes', 'question'],
 };
 /** Where nothing is left but gaps, addresses and units, there is nothing to translate either. */
 function isSame(language: string, text: string): boolean {
