@@ -204,8 +204,8 @@ describe('nodes/account', () => {
       ['with a malformed origin', { origin: 'here' }, {}, /origin/],
       ['with malformed paths', { paths: '{' }, {}, /paths/],
       ['with a token that holds a line break', { signIn: 'token' }, { apiToken: 'a\nb' }, /API token/],
-      ['missing', { id: 'other' }, {}, /no account/],
-      ['disabled', { d: true }, {}, /no account/],
+      ['missing', { id: 'other' }, {}, /Choose an account/],
+      ['disabled', { d: true }, {}, /Choose an account/],
     ];
     for (const [what, changes, credentials, names] of CASES)
       it(`${what}: every message ends as NOT_CONFIGURED`, async () => {

@@ -128,7 +128,10 @@ describe('nodes/admin accounts/:id/test', () => {
       assert.equal((await test({ apiToken: '__PWRD__', apiUrl: `${apiUrl}/` }))('clusters').ok, true);
       assert.equal((await test({ authUrl: '' }))('clusters').ok, true);
       assert.match(await refusal({ apiUrl: elsewhere() }), /token is only sent to the stored/);
-      assert.match(await refusal({ authUrl: authUrl.replace('127.0.0.1', 'localhost') }), /token is only sent to the stored/);
+      assert.match(
+        await refusal({ authUrl: authUrl.replace('127.0.0.1', 'localhost') }),
+        /token is only sent to the stored/,
+      );
       assert.equal((await test({ apiUrl: elsewhere(), apiToken: users[0]!.apiToken }))('clusters').ok, true);
     });
 
