@@ -93,12 +93,13 @@ export async function startNodeRed(options) {
     };
     const timer = setTimeout(() => fail('did not start within 180 s'), 180_000);
     let address = '';
+    // In English and, for tests, in German.
     const read = (/** @type {string} */ line) => {
       log.push(line);
       options.onLine?.(line);
-      address ||= /Server now running at (http\S+)/.exec(line)?.[1] ?? '';
+      address ||= /Server .* (http\S+)/.exec(line)?.[1] ?? '';
       const running = log.some((text) =>
-        /Started flows|Waiting for missing types|Flows stopped in safe mode/.test(text),
+        /Started flows|Flows sind gestartet|Waiting for missing types|Flows stopped in safe mode/.test(text),
       );
       if (!address || !running) return;
       clearTimeout(timer);

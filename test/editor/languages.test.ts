@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { account, Editor, editors, withAccount } from './editor';
+
+const NODES = [
+  ...['upload-and-print', 'cluster-status', 'job-control', 'webcam-snapshot'],
+  ...['report-generator', 'library-file', 'query', 'request'],
+].map((name) => `remote-printing-${name}`);
+const ACCOUNT = 'remote-printing-account';
+const NAMESPACE = '@remote-printing/node-red-remote-printing/';
+
+/** A catalogue as it stands in the sources. */
+const catalogue = (language: string, name: string) =>
+  JSON.parse(readFileSync(join(__dirname, '../../nodes/locales', language, `${name}.json`), 'utf8')) as Texts;
+interface Texts {
+  [key: string]: string | Texts;
+}
+const textOf = (texts: Texts, key: string) =>
+  key
+    .split('.')
+    .reduce<Texts | string | undefined>((at, part) => (typeof at === 'object' ? at[part] : undefined), texts);
+
+/** A node that gets messages without a printer, and what a flow hears of it: asked for by HTTP. */
+const at = { z: 'tab', x: 100, y: 100 };
+const asking = [
+  { id: 'in', type: 'http in', url: '/ask', method: 'get', wires: [['job']], ...at },
+  { id: 'job', type: 'remote-printing-job-control', account, action: 'pause', wires: [[]], ...at },
+  { id: 'status', type: 'status', scope: ['job'], wires: [['note']], ...at },
+  {
+    ...{ id: 'note', type: 'change', wires: [[]], ...at },
+    rules: [{ t: 'set', p: 'said', pt: 'flow', to: 'status.text', tot: 'msg' }],
+  },
+  { id: 'catch', type: 'catch', scope: ['job'], wires: [['tell']], ...at },
+  {
+    ...{ id: 'tell', type: 'change', wires: [['out']], ...at },
+    rules: [
+      { t: 'set', p: 'payload', pt: 'msg', to: '{}', tot: 'json' },
+      { t: 'set', p: 'payload.message', pt: 'msg', to: 'error.message', tot: 'msg' },
+      { t: 'set', p: 'payload.code', pt: 'msg', to: 'error.code', tot: 'msg' },
+      { t: 'set', p: 'payload.status', pt: 'msg', to: 'said', tot: 'flow' },
+    ],
+  },
+  { id: 'out', type: 'http response', wires: [], ...at },
+];
+const flows = [
+  ...withAccount,
+  { id: 'real', type: ACCOUNT, service: 'remote' },
+  ...asking,
+  ...NODES.map((type, index) => ({ id: type, type, account, wires: [[], []], z: 'tab', x: 200, y: 60 * index })),
+];
+
+/** What a form shows otherwise than its catalogue says, and what of it does not fit into its place. */
+const LOOK = `(() => {
+  const form = $('.red-ui-tray form');
+  const texts = form.find('[data-i18n]').toArray().flatMap((element) =>
+    element.dataset.i18n.split(';').map((said) => {
+      const [, attribute, key] = /^(?:\\[(\\w+)\\])?(.*)$/.exec(said);
+      return { key, text: attribute ? element.getAttribute(attribute) : element.textContent };
+    }),
+  );
+  const outside = (element) => {
+    if (element.textContent.trim() === '') return false;
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    const text = range.getBoundingClientRect();
+    const place = element.getBoundingClientRect();
+    // A space at the end of a line hangs out of it.
+    return text.right > place.right + 5 || text.left < place.left - 5;
+  };
+  const narrow = (select) => {
+    const free = $(select).clone().css({ width: 'auto', position: 'absolute', visibility: 'hidden' }).appendTo(form);
+    const isNarrow = free.outerWidth() > $(select).outerWidth() + 1;
+    free.remove();
+    return isNarrow;
+  };
+  const { right } = form[0].getBoundingClientRect();
+  const cut = [
+    ...form.find('*').filter(':visible').toArray().filter((element) => element.getBoundingClientRect().right > right + 1),
+    ...form.find('label, button, summary, .form-tips, td, th').filter(':visible').toArray().filter(outside),
+    ...form.find('select:has([data-i18n])').filter(':visible').toArray().filter(narrow),
+  ];
+  const words = [form[0].innerText, ...form.find('[placeholder]').toArray().map((field) => field.placeholder)];
+  return { texts, cut: cut.map((element) => element.textContent.trim()), words };
+})()`;
+interface Look {
+  texts: { key: string; text: string }[];
+  cut: string[];
+  words: string[];
+}
+
+for (const runtime of editors) {
+  describe(`in another language in ${runtime.name}`, function () {
+    let editor: Editor;
+
+    before(async () => {
+      editor = await Editor.start(runtime, { flows, settings: { lang: 'de' } });
+      await speak('de');
+    });
+    afterEach(function () {
+      return editor.settle(this.currentTest);
+    });
+    after(() => editor.close());
+
+    /** As somebody who chooses it in the editor's settings. */
+    const speak = async (language: string) => {
+      await editor.page.evaluate(`localStorage.setItem('editor-language', '${language}')`);
+      await editor.reload();
+    };
+
+    it('the runtime speaks German to flows, with the same code', async () => {
+      const answer = async () => {
+        const response = await editor.nodeRed.fetch('ask');
+        return (await response.json()) as { message: string; code: string; status: string };
+      };
+      const told = await answer();
+      assert.equal(told.code, 'INVALID_INPUT');
+      assert.match(told.message, /^(PrintingError: )?Einen Drucker im Node wählen oder msg\.clusterId setzen\.$/);
+      assert.equal(told.status, 'ungültige Eingabe (simuliert)');
+    });
+
+    it('the palette and its search', async () => {
+      const label = editor.paletteNode('remote-printing-query');
+      assert.equal((await label.textContent())?.replace(/\s+/g, ' ').trim(), 'Druckabfrage');
+      const search = editor.page.locator('#red-ui-palette-search input[type=text]').last();
+      await search.fill('wartung');
+      await search.press('End');
+      await editor.page.waitForFunction(
+        `$('.red-ui-palette-node[data-palette-type^=remote-printing]:visible').length === 1`,
+      );
+      await search.fill('');
+      await search.press('End');
+    });
+
+    it('the help is there, in English', async () => {
+      const help = await editor.page.evaluate<string>(`RED.nodes.getNodeHelp('remote-printing-query')`);
+      assert.match(help, /<h3>Properties<\/h3>/);
+    });
+
+    it('the runtime answers the editor in its language', async () => {
+      await editor.openAlone('real');
+      await editor.page.click('#remote-printing-test');
+      const note = editor.page.locator('#remote-printing-test-note');
+      await note.filter({ hasText: 'API-Host' }).waitFor();
+      assert.equal(await note.textContent(), 'Im Konto fehlt „API-Host“: Konto öffnen und eintragen.');
+      await editor.cancelAccount(0);
+    });
+
+    // The two with the longest words.
+    for (const language of ['de', 'fr'])
+      it(`every form is in ${language}, and nothing of it is cut off`, async () => {
+        if (language !== 'de') await speak(language);
+        const texts = new Map([...NODES, ACCOUNT].map((type) => [type, catalogue(language, type)]));
+        const heads = [...texts.values()].flatMap((all) => Object.keys(all));
+        const keyPath = new RegExp(`${NAMESPACE}|(^|\\s)(${heads.join('|')})\\.[a-z]`);
+        const cut: string[] = [];
+        const check = async (type: string) => {
+          const look = await editor.page.evaluate<Look>(LOOK);
+          const ours = look.texts.filter(({ key }) => key.startsWith(NAMESPACE));
+          assert.ok(ours.length > 3, type);
+          for (const { key, text } of ours) {
+            const [, name = '', path = ''] = /^(?:.*\/)?([\w-]+):(.*)$/.exec(key) ?? [];
+            assert.equal(text, textOf(texts.get(name) ?? assert.fail(key), path), key);
+          }
+          for (const words of look.words) assert.doesNotMatch(words, keyPath, type);
+          cut.push(...look.cut.map((text) => `${type}: ${text}`));
+        };
+        for (const type of NODES) {
+          await editor.open(type);
+          await check(type);
+          await editor.cancel();
+        }
+        await editor.openAlone('real');
+        await editor.page.evaluate(`$('.red-ui-tray details').prop('open', true)`);
+        await check(ACCOUNT);
+        assert.deepEqual(cut, []);
+        await editor.cancelAccount(0);
+      });
+  });
+}
