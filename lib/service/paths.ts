@@ -104,6 +104,8 @@ const PARAMETERS: Record<PathParameter, Sentence> = {
 
 /** One path segment from an id: only what is illegal in a path is encoded, `=` stays (wire facts, trap 44). */
 function segment(parameter: PathParameter, id: string | undefined): string {
+  // As nearly all ids are.
+  if (id !== undefined && /^[\w-]+$/.test(id)) return id;
   const name = PARAMETERS[parameter];
   if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', say`The ${name} is missing.`);
   if (/[/\\]|\.\./.test(id) || id === '.')
