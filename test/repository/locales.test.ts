@@ -229,7 +229,7 @@ describe('locales', () => {
 const SAME: Partial<Record<string, string[]>> = {
   de: ['Name', 'Scopes', 'Origin', 'Filter', 'Simulator', 'online', 'offline'],
   nl: [
-    ...['Scopes', 'Origin', 'Filter', 'Simulator', 'Account', 'Printer', 'Printers', 'printer {0}…'],
+    ...['Scopes', 'Origin', 'Filter', 'Simulator', 'Account', 'Query', 'Printer', 'Printers', 'printer {0}…'],
     ...['online', 'offline', 'printer offline', 'status', 'info'],
   ],
   fr: ['Service', 'Source', 'Description', 'Action', 'action', 'minutes', 'question'],
