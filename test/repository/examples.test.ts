@@ -59,7 +59,8 @@ const isPlaced = (node: FlowNode): node is Placed => node.x !== undefined && nod
 function box({ name, type, x, y }: Placed) {
   const label = name ? name : type.replace('remote-printing-', '');
   const hasInput = !['inject', 'comment', 'catch', 'http in', 'mqtt in'].includes(type);
-  const width = Math.max(100, 20 * Math.ceil((label.length * 7.2 + 50 + (hasInput ? 7 : 0)) / 20));
+  const labelled = Math.max(100, 20 * Math.ceil((label.length * 7.2 + 50 + (hasInput ? 7 : 0)) / 20));
+  const width = type.startsWith('link ') ? HEIGHT : labelled;
   return {
     left: x - width / 2 - (type === 'inject' ? BUTTON : 0),
     right: x + width / 2 + (type === 'debug' ? BUTTON : 0),

@@ -123,10 +123,10 @@ describe('the wall dashboard', () => {
     await pause.click();
     await screen.answer('Pause chosen.gcode on Window printer?', 'Cancel');
     assert.equal((await bench.prints('chosen.gcode'))[0]!.status, 'printing');
-    // By keyboard, from the question's first button to its second.
+    // By keyboard alone: past "Cancel".
     await pause.press('Enter');
-    await screen.page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).press('Tab');
-    await screen.page.keyboard.press('Enter');
+    await screen.page.getByRole('dialog').waitFor();
+    for (const key of ['Tab', 'Tab', 'Enter']) await screen.page.keyboard.press(key);
     await shows(bench, card, /paused: chosen\.gcode/);
     await screen.button('Resume chosen.gcode on Window printer').click();
     await screen.answer('Resume chosen.gcode on Window printer?', 'Resume');
@@ -136,6 +136,31 @@ describe('the wall dashboard', () => {
     await bench.until(async () => (await bench.prints('chosen.gcode'))[0]!.status.startsWith('abort'));
     await bench.pass(60);
     await shows(bench, card, /aborted: chosen\.gcode/);
+  });
+
+  onEach('says what went wrong', async ({ bench, screen, phone }) => {
+    const chooser = screen.page.waitForEvent('filechooser');
+    await screen.button('Print a file on Back room printer').click();
+    await (await chooser).setFiles({ name: 'model.stl', mimeType: '', buffer: Buffer.from('solid') });
+    await screen.answer('Print model.stl on Back room printer?', 'Print');
+    await screen.card('Back room printer').getByText('"model.stl" is a model').waitFor();
+    // The browser's own line.
+    assert.match(screen.problems.splice(0).join(), /^Failed to load resource[^,]* 400 [^,]*$/);
+
+    const sent = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'G28' };
+    const [{ clusterId }] = (await bench.clusters()) as [Cluster];
+    const answer = await fetch(new URL(`print-file?printer=${clusterId}&name=foreign.gcode`, bench.url), sent);
+    assert.equal(answer.status, 400, 'from a form of another site');
+    assert.deepEqual(await bench.prints('foreign.gcode'), []);
+
+    await bench.world('print-locally', { cluster: 3, name: 'local.gcode', seconds: HOURS });
+    await bench.pass(HEATING + 100);
+    await bench.world('actions', { cluster: 3, outcome: 'failed' });
+    await shows(bench, phone.card('Back room printer'), /printing: local\.gcode/);
+    await phone.button('Pause local.gcode on Back room printer').click();
+    await phone.answer('Pause local.gcode on Back room printer?', 'Pause');
+    await phone.page.getByText('The printer did not carry out').waitFor();
+    assert.equal(await screen.page.getByText('The printer did not carry out').count(), 0, 'only who pressed is told');
   });
 
   onEach('has its cards again after a deploy and after a restart', async ({ bench, screen, phone }) => {

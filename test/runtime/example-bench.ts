@@ -40,7 +40,16 @@ export interface Cluster {
 
 const CORE = [
   ...['20-inject.js', '21-debug.js', '10-function.js', '10-switch.js', '15-change.js', '25-catch.js', '90-comment.js'],
-  ...['21-httpin.js', '21-httprequest.js', '10-file.js', '90-exec.js', '10-mqtt.js', '80-template.js', 'rbe.js'],
+  ...[
+    '21-httpin.js',
+    '21-httprequest.js',
+    '10-file.js',
+    '90-exec.js',
+    '10-mqtt.js',
+    '80-template.js',
+    'rbe.js',
+    '60-link.js',
+  ],
 ];
 const PATIENCE = 120_000;
 /** A connection for each request: one that was left idle may be closed at the moment that it is used. */

@@ -47,6 +47,12 @@ export class Wall {
 
   /** Drags a file from outside onto a card. */
   async drop(card: Locator, file: string): Promise<void> {
+    const taken = await card.evaluate((element: unknown) => {
+      const above = new Event('dragover', { bubbles: true, cancelable: true });
+      return !(element as EventTarget).dispatchEvent(above);
+    });
+    // Else the browser opens the file itself.
+    assert.ok(taken, 'files are not taken');
     await card.scrollIntoViewIfNeeded();
     const { x, y, width, height } = (await card.boundingBox())!;
     const hand = await this.page.context().newCDPSession(this.page);
