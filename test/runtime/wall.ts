@@ -42,6 +42,10 @@ export class Wall {
     return this.page.getByRole('article');
   }
 
+  get notice(): Locator {
+    return this.page.locator('.nrdb-ui-notification');
+  }
+
   card = (name: string): Locator => this.page.getByRole('article', { name, exact: true });
   button = (name: string): Locator => this.page.getByRole('button', { name, exact: true });
 
@@ -54,11 +58,11 @@ export class Wall {
     // Else the browser opens the file itself.
     assert.ok(taken, 'files are not taken');
     await card.scrollIntoViewIfNeeded();
-    const { x, y, width, height } = (await card.boundingBox())!;
+    const { x, y } = (await card.boundingBox())!;
     const hand = await this.page.context().newCDPSession(this.page);
     const data = { items: [], files: [file], dragOperationsMask: 1 };
     for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
-      await hand.send('Input.dispatchDragEvent', { type, x: x + width / 2, y: y + height / 2, data });
+      await hand.send('Input.dispatchDragEvent', { type, x: x + 50, y: y + 50, data });
     await hand.detach();
   }
 
