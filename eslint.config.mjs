@@ -113,7 +113,7 @@ export default tseslint.config(
       // And what not every flow needs is loaded on demand, at once: a node can't wait while it is made.
       '@typescript-eslint/no-require-imports': [
         'error',
-        { allowAsImport: true, allow: ['^\\.', '^undici', '^write-file-atomic$'] },
+        { allowAsImport: true, allow: ['^\\.', '^undici', '^pg$', '^write-file-atomic$'] },
       ],
     },
   },

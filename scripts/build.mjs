@@ -14,7 +14,7 @@ export function build() {
   });
   buildEditor();
   copyAssets();
-  chmodSync(join(root, 'dist/simulator/cli.js'), 0o755);
+  for (const cli of ['dist/simulator/cli.js', 'dist/lib/state/cli.js']) chmodSync(join(root, cli), 0o755);
   checkRegistered();
 }
 

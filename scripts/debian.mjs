@@ -1,11 +1,18 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+
+/** Where Debian keeps PostgreSQL's own programs, the newest version first. */
+function postgresFolders() {
+  const root = '/usr/lib/postgresql';
+  const versions = existsSync(root) ? readdirSync(root) : [];
+  return versions.sort((one, other) => Number(other) - Number(one)).map((version) => join(root, version, 'bin'));
+}
 
 /** @param {string} name @returns {string | undefined} */
 function onPath(name) {
   // Servers lie where only root looks.
-  return [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
+  return [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', ...postgresFolders()]
     .map((folder) => join(folder, name))
     .find((file) => {
       try {
@@ -46,6 +53,9 @@ function ensure(name, programs, advice) {
 export const ensureChromium = () =>
   process.env['CHROMIUM_PATH'] ??
   ensure('chromium', ['chromium', 'chromium-browser', 'google-chrome'], 'install one or set CHROMIUM_PATH');
+
+/** Folder of PostgreSQL's programs. */
+export const ensurePostgres = () => dirname(ensure('postgresql', ['initdb'], 'install it by hand'));
 
 /** Path of the MQTT broker. */
 export const ensureMosquitto = () => ensure('mosquitto', ['mosquitto'], 'install it by hand');

@@ -1,4 +1,5 @@
 import type { EndpointName, PathParameter, Target } from '../service/paths';
+import type { Lock } from '../state/store';
 import type { Deadline } from '../time/deadline';
 import type { Sentence } from '../words/say';
 
@@ -13,6 +14,8 @@ export interface CallOptions {
   deadline: Deadline;
   /** What limits a request once it has left, where that isn't `deadline`: a print is not broken off by a node's close. */
   underWay?: Deadline | undefined;
+  /** What must be held for as long as a request may take, or it is not sent. */
+  lock?: Pick<Lock, 'secure'> | undefined;
 }
 
 export interface Answer {
@@ -34,7 +37,7 @@ export interface Service {
 }
 
 /** As CallOptions, for a request that is none of the endpoints. */
-export interface SendOptions extends Pick<CallOptions, 'what' | 'deadline' | 'underWay'> {
+export interface SendOptions extends Pick<CallOptions, 'what' | 'deadline' | 'underWay' | 'lock'> {
   /** The JSON body, as it goes out. */
   body?: string | undefined;
 }

@@ -42,10 +42,11 @@ export class SignedInService implements Service, Sender {
 
   async call(...[endpoint, options]: Parameters<Service['call']>): Promise<Answer> {
     const { method, host, path } = target(endpoint, options.ids ?? {}, this.#settings.paths);
-    const { query, data, what, deadline, underWay } = options;
+    const { query, data, what, deadline, underWay, lock } = options;
     const to = { method, host, path: query ? `${path}?${new URLSearchParams(query).toString()}` : path };
     const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
-    return this.#persist(to, { body, what, deadline, underWay }, (received) => this.#readJson(received, what, host));
+    const sent = { body, what, deadline, underWay, lock };
+    return this.#persist(to, sent, (received) => this.#readJson(received, what, host));
   }
 
   async send(...[to, options]: Parameters<Sender['send']>): Promise<SentAnswer> {
@@ -91,7 +92,7 @@ export class SignedInService implements Service, Sender {
   readonly #hostOf = ({ host }: Pick<Target, 'host'>) =>
     host === 'auth' ? this.#settings.authUrl : this.#settings.apiUrl;
 
-  async #send(to: Target, { body, deadline, underWay }: SendOptions, bearer: string): Promise<Received> {
+  async #send(to: Target, { body, deadline, underWay, lock }: SendOptions, bearer: string): Promise<Received> {
     const host = this.#hostOf(to);
     if (!host)
       throw new PrintingError('NOT_CONFIGURED', say`The account has no account host: open the account and fill it in.`);
@@ -107,8 +108,9 @@ export class SignedInService implements Service, Sender {
       request.body = body;
       request.headers = { ...request.headers, 'content-type': 'application/json' };
     }
-    this.#requests++;
     try {
+      request.fence = await lock?.secure(limit.remaining());
+      this.#requests++;
       const { status, headers, text } = await this.#http.text(request);
       const now = (this.#lastAnswer = this.#clock.now());
       const retryAfter = readRetryAfter(headers['retry-after'], now);

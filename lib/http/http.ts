@@ -21,6 +21,8 @@ export interface HttpRequest {
 export interface TextRequest extends Omit<HttpRequest, 'signal'> {
   body?: string;
   deadline?: Deadline | undefined;
+  /** Called when a connection stands and the first byte is about to leave; what it throws keeps it from that. */
+  fence?: (() => void) | undefined;
 }
 
 export interface HttpAnswer {
@@ -77,8 +79,8 @@ export class Http {
 
   /** The whole answer as text, at most 64 MiB. Give a deadline: an answer can trickle for ever. */
   async text(wanted: TextRequest): Promise<TextAnswer> {
-    const { deadline } = wanted;
-    const whole = new WholeText(deadline);
+    const { deadline, fence } = wanted;
+    const whole = new WholeText(deadline, fence);
     try {
       if (deadline?.aborted) throw deadline.reason;
       return await whole.request(this.#open().dispatcher, optionsOf(wanted));

@@ -25,6 +25,7 @@ export class WholeText implements Handler {
   /** The request's first byte may have left. */
   begun = false;
   readonly #deadline: Deadline | undefined;
+  readonly #fence: (() => void) | undefined;
   #leave: () => void = () => undefined;
   #resolve: (answer: TextAnswer) => void = () => undefined;
   #reject: (reason: unknown) => void = () => undefined;
@@ -34,8 +35,9 @@ export class WholeText implements Handler {
   readonly #parts: Buffer[] = [];
   #size = 0;
 
-  constructor(deadline: Deadline | undefined) {
+  constructor(deadline: Deadline | undefined, fence?: () => void) {
     this.#deadline = deadline;
+    this.#fence = fence;
   }
 
   request(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): Promise<TextAnswer> {
@@ -50,8 +52,14 @@ export class WholeText implements Handler {
   /** A connection stands, and the request is about to be written to it. */
   onRequestStart(...[controller]: Call<'onRequestStart'>): void {
     this.#controller = controller;
-    if (this.#deadline?.aborted) this.#break();
-    else this.begun = true;
+    if (this.#deadline?.aborted) return this.#break();
+    try {
+      this.#fence?.();
+      this.begun = true;
+    } catch (reason) {
+      controller.abort(reason as Error);
+      this.#reject(reason);
+    }
   }
 
   /** Also called for what only foretells the answer (1xx). */

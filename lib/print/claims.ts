@@ -1,5 +1,5 @@
-import type { StateStore } from '../state/store';
 import type { Scope } from '../state/scope';
+import { LockLostError, type Lock, type StateStore } from '../state/store';
 
 /** A printing on a cluster, and the attempt that it came of. */
 interface Claim {
@@ -16,10 +16,13 @@ const MOST = 200;
 export class Claims {
   readonly #store: StateStore;
   readonly #scope: Scope;
+  /** Claims are made under these. */
+  readonly #locks: readonly Lock[];
 
-  constructor(store: StateStore, scope: Scope) {
+  constructor(store: StateStore, scope: Scope, locks: readonly Lock[]) {
     this.#store = store;
     this.#scope = scope;
+    this.#locks = locks;
   }
 
   /** Printings of a job that are accounted for. */
@@ -41,9 +44,13 @@ export class Claims {
       return [...claims, { clusterJobId: taken, attempt }].slice(-MOST);
     };
     try {
-      await this.#store.update(this.#key(clusterId, jobId), change, { keepFor: KEEP, insist: true });
+      await this.#store.update(this.#key(clusterId, jobId), change, {
+        keepFor: KEEP,
+        insist: true,
+        under: this.#locks,
+      });
     } catch (error) {
-      if (taken === undefined) throw error;
+      if (taken === undefined || error instanceof LockLostError) throw error;
     }
     return taken ?? null;
   }

@@ -2,6 +2,7 @@ import type { Service } from '../account/service';
 import { asPrintingError, printerOffline, withIds } from '../service/errors';
 import { statusRecord } from '../service/cluster-status';
 import { flag, record } from '../service/wire';
+import type { Deadline } from '../time/deadline';
 import type { Followed } from '../watch/watcher';
 import type { Uploaded } from '../upload/uploads';
 import type { Answered, Dispatcher } from './dispatcher';
@@ -27,19 +28,23 @@ export class ClusterPrint {
   }
 
   async run(request: PrintRequest, clusterId: string, upload: SharedUpload, all: Ledger): Promise<ClusterResult> {
-    const { printKey, dryRun, deadline } = request;
-    const ledger = all.within(deadline);
-    const work = async (): Promise<ClusterResult> => {
-      const earlier = printKey ? await this.#earlier(request, clusterId, ledger) : undefined;
+    const { printKey, dryRun } = request;
+    const ledger = all.within(request.deadline);
+    const work = async (ledger: Ledger, deadline: Deadline): Promise<ClusterResult> => {
+      const held = { ...request, deadline };
+      const earlier = printKey ? await this.#earlier(held, clusterId, ledger) : undefined;
       if (earlier) return earlier;
-      await upload.check();
-      await this.#check(request, clusterId);
-      const uploaded = await upload.stored();
+      await deadline.wait(upload.check());
+      await this.#check(held, clusterId);
+      const uploaded = await deadline.wait(upload.stored());
       if (dryRun) return { result: printResult({ ...uploaded, clusterId, dryRun }) };
-      return { result: await this.#dispatch(request, clusterId, uploaded, ledger) };
+      return { result: await this.#dispatch(held, clusterId, uploaded, ledger) };
     };
+    const { deadline } = request;
     try {
-      return await (printKey && !dryRun ? ledger.holdKey({ clusterId, printKey }, work, deadline) : work());
+      return await (printKey && !dryRun
+        ? ledger.holdKey({ clusterId, printKey }, work, deadline)
+        : work(ledger, deadline));
     } catch (thrown) {
       const error = withIds(asPrintingError(thrown), { clusterId });
       if (error.code === 'PRINT_OUTCOME_UNKNOWN' && printKey) this.#deps.openOutcomes.add(ledger.lasting, clusterId);

@@ -62,7 +62,7 @@ export class Dispatcher {
     const before = key && (await ledger.find(key));
     if (before?.done) return { ...before.done, note: before.note, duplicate: true };
     const jobs = [jobId, ...(before ? [before.attempt.jobId] : [])];
-    const work = async (): Promise<Answered> => {
+    const work = async (ledger: Ledger, deadline: Deadline): Promise<Answered> => {
       // The cluster must answer, or nothing is sent.
       const listing = await this.#deps.listings.read(clusterId, deadline);
       const late = key && before && (await this.#settleIn(ledger, key, before, listing.printings));
@@ -71,11 +71,12 @@ export class Dispatcher {
       const times = { now: this.#deps.clock.now(), mayTake: deadline.remaining() };
       const attempt = newAttempt(request, { listing, claimed, ...times });
       deadline.throwIfOver();
-      if (!key) return this.#send(ledger, request, attempt);
+      const held = { ...request, deadline };
+      if (!key) return this.#send(ledger, held, attempt);
       const entry = { attempt, note };
       await ledger.begin(key, entry);
       try {
-        return await this.#send(ledger, request, attempt, (done) => ledger.settle(key, entry, done));
+        return await this.#send(ledger, held, attempt, (done) => ledger.settle(key, entry, done));
       } catch (thrown) {
         if (asPrintingError(thrown).code !== 'PRINT_OUTCOME_UNKNOWN')
           await this.#noted(ledger.release(key, before), say`That a print key is free again`);
@@ -98,7 +99,7 @@ export class Dispatcher {
    */
   searchAgain(ledger: Ledger, key: KeyOf, entry: Entry, deadline: Deadline): Promise<Dispatched | undefined> {
     const { attempt } = entry;
-    const work = async () => {
+    const work = async (ledger: Ledger, deadline: Deadline) => {
       const found = await search({ ...this.#deps, ledger }, attempt, deadline);
       if (found.end === 'cut') throw unknown(attempt, found);
       if (found.end === 'absent') return undefined;
@@ -110,14 +111,14 @@ export class Dispatcher {
 
   /** Settles an open key by what a poll has seen, once nobody is at work on it. */
   settle(ledger: Ledger, key: KeyOf, listing: Listing, deadline: Deadline): Promise<Settled> {
-    const underKey = async (): Promise<Settled> => {
+    const underKey = async (ledger: Ledger, deadline: Deadline): Promise<Settled> => {
       const entry = await ledger.find(key);
       if (!entry || (entry.done && entry.done.clusterJobId !== null)) {
         await ledger.close(key);
         return 'settled';
       }
       const { attempt } = entry;
-      const work = () => this.#settleIn(ledger, key, entry, listing.printings);
+      const work = (ledger: Ledger) => this.#settleIn(ledger, key, entry, listing.printings);
       if (await ledger.holdJobs(attempt.clusterId, [attempt.jobId], work, deadline)) return 'settled';
       const now = this.#deps.clock.now();
       const isOver = listing.current ? (listing.at ?? now) > attempt.latest : now > attempt.latest + UNSEEN_FOR;
@@ -143,7 +144,7 @@ export class Dispatcher {
   ): Promise<Answered> {
     const { clusterId, jobId } = attempt;
     const keep = (done: Dispatched) => this.#noted(settle(done), say`The outcome of a print`);
-    const answer = await this.#call(startNow, attempt, deadline);
+    const answer = await this.#call(ledger, startNow, attempt, deadline);
     if (answer instanceof PrintingError) {
       const found = await search({ ...this.#deps, ledger }, attempt, deadline);
       if (found.end !== 'found') throw unknown(attempt, found, answer);
@@ -176,7 +177,12 @@ export class Dispatcher {
   }
 
   /** The call's answer, or why there is none although the print may have been taken. */
-  async #call(startNow: boolean, { clusterId, jobId }: Attempt, deadline: Deadline): Promise<Answer | PrintingError> {
+  async #call(
+    lock: Ledger,
+    startNow: boolean,
+    { clusterId, jobId }: Attempt,
+    deadline: Deadline,
+  ): Promise<Answer | PrintingError> {
     const underWay = new Deadline(this.#deps.clock, { ms: deadline.remaining() });
     try {
       return await this.#deps.service.call('print', {
@@ -185,6 +191,7 @@ export class Dispatcher {
         what: say`the print`,
         deadline,
         underWay,
+        lock,
       });
     } catch (thrown) {
       const error = asPrintingError(thrown);

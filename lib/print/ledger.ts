@@ -1,8 +1,8 @@
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Scope } from '../state/scope';
 import { BoundedStore } from '../state/bounded-store';
-import { hold, type StateStore } from '../state/store';
-import type { Deadline } from '../time/deadline';
+import { hold, type Key, type Lock, type PutOptions, type StateStore } from '../state/store';
+import { underDeadline, type Deadline } from '../time/deadline';
 import type { Followed } from '../watch/watcher';
 import type { Attempt } from './attempt';
 import { Claims, KEEP } from './claims';
@@ -44,31 +44,53 @@ export class Ledger {
   readonly lasting: Ledger;
   readonly #store: StateStore;
   readonly #scope: Scope;
+  /** What is written is written under these. */
+  readonly #locks: readonly Lock[];
 
-  constructor(store: StateStore, scope: Scope, lasting?: Ledger) {
+  constructor(
+    store: StateStore,
+    scope: Scope,
+    { lasting, locks = [] }: { lasting?: Ledger; locks?: readonly Lock[] } = {},
+  ) {
     this.#store = store;
     this.#scope = scope;
-    this.claims = new Claims(store, scope);
+    this.#locks = locks;
+    this.claims = new Claims(store, scope, locks);
     this.lasting = lasting ?? this;
   }
 
   /** The same ledger for one piece of work, which waits for no disk beyond its deadline. */
   within(deadline: Deadline): Ledger {
-    return new Ledger(new BoundedStore(this.#store, deadline), this.#scope, this.lasting);
+    const { lasting } = this;
+    return new Ledger(new BoundedStore(this.#store, deadline), this.#scope, { lasting, locks: this.#locks });
   }
 
   /** One at a time for each print key, from its first reading to the result. */
-  holdKey<T>({ clusterId, printKey }: KeyOf, work: () => Promise<T>, deadline: Deadline): Promise<T> {
-    return hold(this.#store, ['print-key-lock', ...this.#scope, clusterId, printKey], work, deadline);
+  holdKey<T>({ clusterId, printKey }: KeyOf, work: UnderLock<T>, deadline: Deadline): Promise<T> {
+    return this.#hold(['print-key-lock', ...this.#scope, clusterId, printKey], work, deadline);
   }
 
   /** One at a time for each job on a cluster, so that a lost answer can't be taken for another's print. */
-  holdJobs<T>(clusterId: string, jobIds: string[], work: () => Promise<T>, deadline: Deadline): Promise<T> {
+  holdJobs<T>(clusterId: string, jobIds: string[], work: UnderLock<T>, deadline: Deadline): Promise<T> {
     // In one order for everybody, so that nobody waits in a circle.
     const [first, ...others] = [...new Set(jobIds)].sort();
-    if (first === undefined) return work();
-    const inner = () => this.holdJobs(clusterId, others, work, deadline);
-    return hold(this.#store, ['dispatch-lock', ...this.#scope, clusterId, first], inner, deadline);
+    if (first === undefined) return work(this, deadline);
+    const inner: UnderLock<T> = (ledger, limit) => ledger.holdJobs(clusterId, others, work, limit);
+    return this.#hold(['dispatch-lock', ...this.#scope, clusterId, first], inner, deadline);
+  }
+
+  #hold<T>(key: Key, work: UnderLock<T>, deadline: Deadline): Promise<T> {
+    const held = (lock: Lock) => {
+      const ledger = new Ledger(this.#store, this.#scope, { lasting: this.lasting, locks: [...this.#locks, lock] });
+      return underDeadline(deadline.clock, { parent: deadline, lost: lock.signal }, (limit) => work(ledger, limit));
+    };
+    return hold(this.#store, key, held, deadline);
+  }
+
+  /** As `Lock.secure`, for all locks that are held. */
+  async secure(ms: number): Promise<() => void> {
+    const checks = await Promise.all(this.#locks.map((lock) => lock.secure(ms)));
+    return () => checks.forEach((check) => check());
   }
 
   find(key: KeyOf): Promise<Entry | undefined> {
@@ -79,7 +101,7 @@ export class Ledger {
   async begin(key: KeyOf, entry: Entry): Promise<void> {
     try {
       await this.#changeOpen((keys) => (keys.some(same(key)) ? keys : [...keys, key]));
-      await this.#store.put(this.#key(key), entry, { keepFor: KEEP });
+      await this.#store.put(this.#key(key), entry, this.#lasting());
     } catch (thrown) {
       const cause = asPrintingError(thrown);
       if (cause.code === 'FILE_NOT_READABLE' || cause.code === 'TIMEOUT') throw cause;
@@ -93,14 +115,14 @@ export class Ledger {
 
   /** The outcome is known: printed. */
   async settle(key: KeyOf, entry: Entry, done: Dispatched): Promise<void> {
-    await this.#store.put(this.#key(key), { ...entry, done }, { keepFor: KEEP, insist: true });
+    await this.#store.put(this.#key(key), { ...entry, done }, this.#lasting({ insist: true }));
     if (done.clusterJobId !== null) await this.close(key);
   }
 
   /** The call failed for certain: the key stands as before it. */
   async release(key: KeyOf, before: Entry | undefined): Promise<void> {
-    if (before) return this.#store.put(this.#key(key), before, { keepFor: KEEP, insist: true });
-    await this.#store.delete(this.#key(key), { insist: true });
+    if (before) return this.#store.put(this.#key(key), before, this.#lasting({ insist: true }));
+    await this.#store.delete(this.#key(key), this.#lasting({ insist: true }));
     await this.close(key);
   }
 
@@ -120,10 +142,15 @@ export class Ledger {
   }
 
   async #changeOpen(change: (keys: KeyOf[]) => KeyOf[]): Promise<void> {
-    await this.#store.update<KeyOf[]>(this.#open, (current) => {
-      const keys = change(current ?? []);
+    const changed = (current: KeyOf[] = []) => {
+      const keys = change(current);
       return keys.length > 0 ? keys : undefined;
-    });
+    };
+    await this.#store.update(this.#open, changed, { under: this.#locks });
+  }
+
+  #lasting(options: PutOptions = {}): PutOptions {
+    return { ...options, keepFor: KEEP, under: this.#locks };
   }
 
   get #open() {
@@ -132,5 +159,8 @@ export class Ledger {
 
   #key = ({ clusterId, printKey }: KeyOf) => ['print-key', ...this.#scope, clusterId, printKey] as const;
 }
+
+/** Works on the ledger as it may be written under a lock, and stops when the lock is lost. */
+type UnderLock<T> = (ledger: Ledger, deadline: Deadline) => Promise<T>;
 
 const same = (one: KeyOf) => (other: KeyOf) => one.clusterId === other.clusterId && one.printKey === other.printKey;

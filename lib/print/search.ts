@@ -1,5 +1,6 @@
 import type { PrintJob } from '../service/print-job';
 import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
+import { LockLostError } from '../state/store';
 import type { Deadline } from '../time/deadline';
 import type { Attempt } from './attempt';
 import { claim, likeliest } from './claim';
@@ -37,7 +38,9 @@ export async function search(
         .catch(() => null)
         .finally(() => limit.end());
       const printings = [...(listing?.printings ?? []), ...heard];
-      const print = await claim(deps.ledger, attempt, printings).catch(() => {
+      const print = await claim(deps.ledger, attempt, printings).catch((error: unknown) => {
+        // Whose it is, is for who holds the lock now.
+        if (error instanceof LockLostError) return undefined;
         // A print that is there must not look like one that isn't, for want of a disk.
         deps.warn(say`A print that was found could not be saved: check the state folder.`);
         return likeliest(attempt, printings);

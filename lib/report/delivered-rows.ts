@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Scope } from '../state/scope';
-import type { Key, StateStore } from '../state/store';
-import type { Deadline } from '../time/deadline';
+import type { Key, Lock, StateStore } from '../state/store';
+import { underDeadline, type Deadline } from '../time/deadline';
 import type { Row } from './csv';
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -26,24 +26,25 @@ export interface DeliveredRows {
  * Remembers which rows of reports were handed over, by the print job they tell of, or whole where they name none: the
  * last 100,000 for a year. `name` stands for who they were handed to.
  * The memory is written after `work`, also where that throws: rows that were handed over before a crash come again.
- * One report at a time for one name: `deadline` ends the wait for another. Throws FILE_NOT_READABLE, without beginning,
+ * One report at a time for one name: `deadline` ends the wait for another, and the work's own ends with the lock. Throws FILE_NOT_READABLE, without beginning,
  * where the memory can't be read now; that it can't be written takes back nothing of what was handed over.
  */
 export async function withDeliveredRows<T>(
   store: StateStore,
   { scope, name, deadline }: { scope: Scope; name: string; deadline: Deadline },
-  work: (delivered: DeliveredRows) => Promise<T>,
+  work: (delivered: DeliveredRows, deadline: Deadline) => Promise<T>,
 ): Promise<T> {
   const key: Key = ['report-rows', ...scope, name];
   let outcome: Promise<T> | undefined;
-  const change = async (before: string[] | undefined) => {
+  const change = async (before: string[] | undefined, lock: Lock) => {
     const known = new Set(before);
     const now: string[] = [];
     const markOf = marker();
-    outcome = work({
+    const delivered: DeliveredRows = {
       isNew: (row) => !known.has(markOf(row)),
       add: (rows) => rows.forEach((row) => now.push(markOf(row))),
-    });
+    };
+    outcome = underDeadline(deadline.clock, { parent: deadline, lost: lock.signal }, (limit) => work(delivered, limit));
     await outcome.catch(() => undefined);
     if (now.length === 0) return before;
     return [...new Set([...(before ?? []), ...now.slice(-MOST)])].slice(-MOST);

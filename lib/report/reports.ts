@@ -111,8 +111,9 @@ export class Reports {
         onProgress({ stage: 'waiting', rows: 0 });
       };
       const made = await orderReport(service, { clusterIds, reportType, range, deadline, onOrdered });
-      const deliver = (delivered: DeliveredRows | null) => this.#deliver(made, clusterId, request, delivered);
-      if (onlyNew === null) await deliver(null);
+      const deliver = (delivered: DeliveredRows | null, limit: Deadline) =>
+        this.#deliver(made, clusterId, { ...request, deadline: limit }, delivered);
+      if (onlyNew === null) await deliver(null, deadline);
       else await withDeliveredRows(store, { scope: await deadline.wait(scope()), name: onlyNew, deadline }, deliver);
     } catch (thrown) {
       throw withIds(asPrintingError(thrown), { clusterId: clusterId ?? undefined, reportId });

@@ -1,4 +1,4 @@
-import type { Http } from '../http/http';
+import type { Http, TextRequest } from '../http/http';
 import { PrintingError, revised } from '../service/errors';
 import { isLoopback } from '../rules/loopback';
 import { readRetryAfter, refusalError } from '../service/refusals';
@@ -44,10 +44,13 @@ export class TokenEndpoint {
     );
   }
 
-  /** Changes the refresh token for a new pair. The old one is spent from here on, whatever the outcome. */
-  async refresh(settings: SignInSettings, grant: Grant, deadline: Deadline): Promise<Grant> {
+  /**
+   * Changes the refresh token for a new pair. The old one is spent from here on, whatever the outcome.
+   * @param fence called when the request is about to leave; what it throws keeps it from that
+   */
+  async refresh(settings: SignInSettings, grant: Grant, deadline: Deadline, fence?: () => void): Promise<Grant> {
     const oauth = await import('oauth4webapi');
-    const { server, client, secret, options } = await this.#prepare(settings, deadline);
+    const { server, client, secret, options } = await this.#prepare(settings, deadline, fence);
     const response = await oauth.refreshTokenGrantRequest(server, client, secret, grant.refreshToken ?? '', {
       ...options,
       additionalParameters: { redirect_uri: grant.redirectUri, scope: settings.scope },
@@ -55,7 +58,7 @@ export class TokenEndpoint {
     return this.#grant(settings, grant, () => oauth.processRefreshTokenResponse(server, client, response));
   }
 
-  async #prepare(settings: SignInSettings, deadline: Deadline) {
+  async #prepare(settings: SignInSettings, deadline: Deadline, fence?: () => void) {
     const oauth = await import('oauth4webapi');
     const endpoint = `${settings.authUrl}/token`;
     return {
@@ -64,7 +67,7 @@ export class TokenEndpoint {
       secret: oauth.ClientSecretPost(settings.clientSecret),
       options: {
         [oauth.customFetch]: (_: string, init: { headers: Record<string, string>; body?: unknown }) =>
-          this.#post(endpoint, init.headers, String(init.body), deadline),
+          this.#post({ url: endpoint, headers: init.headers, body: String(init.body), deadline, fence }),
         // eslint-disable-next-line @typescript-eslint/no-deprecated -- only for this machine itself, as the reference allows
         [oauth.allowInsecureRequests]: isLoopback(settings.authUrl),
       },
@@ -72,8 +75,8 @@ export class TokenEndpoint {
   }
 
   /** Sends the form; a refusal is thrown here, as the error that flows see. */
-  async #post(url: string, headers: Record<string, string>, body: string, deadline: Deadline): Promise<Response> {
-    const answer = await this.#http.text({ method: 'POST', url, headers, body, deadline });
+  async #post(request: Omit<TextRequest, 'method'>): Promise<Response> {
+    const answer = await this.#http.text({ method: 'POST', ...request });
     const parsed = parse(answer.text);
     const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
     if (answer.status < 200 || answer.status > 299)

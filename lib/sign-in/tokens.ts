@@ -1,6 +1,6 @@
 import { retry } from '../http/retry';
 import { asPrintingError, PrintingError, withOutcome } from '../service/errors';
-import type { StateStore } from '../state/store';
+import type { Lock, StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
 import { isoTime, type Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
@@ -33,6 +33,8 @@ export interface TokensOptions {
 const EARLY = 60_000;
 /** One renewal with its repeats, ms. */
 const LONGEST_REFRESH = 60_000;
+/** Until the answer is written, where the store just has gone away, ms. */
+const LONGEST_SAVE = 30_000;
 const REPEATS = { repeats: 2, first: 1_000, longest: 3_000, factor: 3 };
 /** After a refresh that failed in passing, everybody who asks within this time gets the same answer. */
 const PAUSE = 5_000;
@@ -271,7 +273,7 @@ export class Tokens implements Credentials {
     let renewed: { grant: Grant; at: number } | undefined;
     let refusal: PrintingError | undefined;
     const now = { ended: false };
-    const refresh = async (stored: Grants | undefined): Promise<Grants | undefined> => {
+    const refresh = async (stored: Grants | undefined, lock: Lock): Promise<Grants | undefined> => {
       const current = grantFor(stored, settings);
       // Another instance that shares the store may have been faster.
       if (!current || current.ended || current.accessToken !== refused) return stored;
@@ -281,8 +283,9 @@ export class Tokens implements Credentials {
       };
       if (!current.refreshToken) return end(say`The sign-in has expired and can’t be renewed: sign in again.`);
       await this.#checkWritable(deadline);
+      const fence = await lock.secure(deadline.remaining() + LONGEST_SAVE);
       try {
-        renewed = { grant: await endpoint.refresh(settings, current, deadline), at: clock.monotonic() };
+        renewed = { grant: await endpoint.refresh(settings, current, deadline, fence), at: clock.monotonic() };
         return withGrant(stored, settings, renewed.grant);
       } catch (thrown) {
         const error = asPrintingError(thrown);

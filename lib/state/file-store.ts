@@ -4,32 +4,17 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
-import { Locks } from './locks';
-import { seal, unseal, type Sealed } from './seal';
+import { LASTING, Locks } from './locks';
+import { parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
 import type { Change, Key, PutOptions, StateStore } from './store';
+import type { Movable } from './take-over';
 import { say, type Sentence } from '../words/say';
 
-export interface FileStoreOptions {
+export interface FileStoreOptions extends RecordsOptions {
   /** The folder; made when it is missing. */
   folder: string;
   clock: Clock;
-  /** Kinds of keys whose values are encrypted. */
-  sealedKinds: string[];
-  /** Secrets to encrypt with: the first seals, all are tried to unseal. None: values stay in the clear, owner-only. */
-  secrets: () => string[];
   warn: (sentence: Sentence) => void;
-}
-
-/** What stands in a file. */
-interface FileRecord {
-  version: 1;
-  key: Key;
-  /** When it was written, milliseconds since 1970 by the clock of then. */
-  at?: number;
-  /** Milliseconds since 1970 after which a sweep may remove it. */
-  until?: number;
-  value?: unknown;
-  sealed?: Sealed;
 }
 
 /** Left by a crash in the middle of a write; the value itself is whole under its own name. */
@@ -44,14 +29,16 @@ const SET_BY = 5 * 24 * 60 * 60 * 1000;
  * A StateStore of one small JSON file per key: written beside, flushed, renamed, the folder flushed.
  * Its locks hold within this process; one folder belongs to one runtime.
  */
-export class FileStore implements StateStore {
+export class FileStore implements StateStore, Movable {
   readonly #options: FileStoreOptions;
   readonly #locks = new Locks();
+  readonly #records: Records;
   /** Wall time minus monotonic time at the start. */
   readonly #lead: number;
 
   constructor(options: FileStoreOptions) {
     this.#options = options;
+    this.#records = new Records(options);
     this.#lead = options.clock.now() - options.clock.monotonic();
   }
 
@@ -72,7 +59,7 @@ export class FileStore implements StateStore {
     const work = async () => {
       const read = this.#read<T>(key);
       const current = await (options.deadline?.wait(read) ?? read);
-      const next = await change(current);
+      const next = await change(current, LASTING);
       if (next === undefined) {
         if (current !== undefined) await this.#remove(key);
       } else if (next !== current || typeof next !== 'object') await this.#write(key, next, options);
@@ -97,7 +84,7 @@ export class FileStore implements StateStore {
           const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
           if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true }).catch(() => undefined);
         } else if (name.endsWith('.json') && !wasSet) {
-          const found = await readFile(path, 'utf8').then(parse, () => undefined);
+          const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
           if (found && isOver(found, now)) await this.#forget(found.key, now);
         }
       }
@@ -108,9 +95,23 @@ export class FileStore implements StateStore {
   async #forget(key: Key, now: number): Promise<void> {
     const path = this.#path(key);
     await this.#locks.hold(path, async () => {
-      const found = await readFile(path, 'utf8').then(parse, () => undefined);
+      const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
       if (found && isOver(found, now)) await rm(path, { force: true }).catch(() => undefined);
     });
+  }
+
+  async *records(): AsyncGenerator<string> {
+    const root = this.#options.folder;
+    for (const kind of await entries(root))
+      for (const name of await entries(join(root, kind))) {
+        const record = name.endsWith('.json') ? await readFile(join(root, kind, name), 'utf8') : '';
+        if (parseRecord(record)) yield record;
+      }
+  }
+
+  async add(record: string): Promise<void> {
+    const key = parseRecord(record)?.key;
+    if (key) await this.#locks.hold(this.#path(key), () => this.#keep(key, record));
   }
 
   #path(key: Key): string {
@@ -118,22 +119,17 @@ export class FileStore implements StateStore {
     return join(this.#options.folder, key[0], `${name}.json`);
   }
 
-  async #write(key: Key, value: unknown, { keepFor }: PutOptions): Promise<void> {
+  #write(key: Key, value: unknown, { keepFor }: PutOptions): Promise<void> {
+    return this.#keep(key, this.#records.write(key, value, this.#options.clock.now(), keepFor));
+  }
+
+  async #keep(key: Key, content: string): Promise<void> {
     const path = this.#path(key);
-    const secret = this.#options.sealedKinds.includes(key[0]) ? this.#options.secrets()[0] : undefined;
-    const at = this.#options.clock.now();
-    const found: FileRecord = {
-      version: 1,
-      key,
-      at,
-      ...(keepFor === undefined ? {} : { until: at + keepFor }),
-      ...(secret === undefined ? { value } : { sealed: seal(JSON.stringify(value), secret, JSON.stringify(key)) }),
-    };
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       // Loaded with the first write.
       const writeFileAtomic = require('write-file-atomic') as typeof import('write-file-atomic');
-      await writeFileAtomic(path, JSON.stringify(found), { mode: 0o600, fsync: true });
+      await writeFileAtomic(path, content, { mode: 0o600, fsync: true });
       await flushFolder(dirname(path));
     } catch (cause) {
       throw notWritable(key, cause);
@@ -159,19 +155,8 @@ export class FileStore implements StateStore {
       if (codeOf(cause) === 'ENOENT') return undefined;
       throw notReadable(key, cause);
     }
-    const found = parse(content);
-    if (found && 'value' in found) return found.value as T;
-    const plain = found?.sealed && this.#unseal(found.sealed, JSON.stringify(key));
-    if (plain === undefined) return this.#setAside(path, key, found !== undefined);
-    return JSON.parse(plain) as T;
-  }
-
-  #unseal(sealed: Sealed, label: string): string | undefined {
-    for (const secret of this.#options.secrets()) {
-      const plain = unseal(sealed, secret, label);
-      if (plain !== undefined) return plain;
-    }
-    return undefined;
+    const found = this.#records.read<T>(key, content);
+    return typeof found === 'object' ? found.value : this.#setAside(path, key, found === 'foreign');
   }
 
   async #setAside(path: string, key: Key, wasSealed: boolean): Promise<undefined> {
@@ -202,18 +187,9 @@ const notWritable = ([kind]: Key, cause: unknown): PrintingError =>
     { cause, outcome: 'not-sent' },
   );
 
-function isOver({ at, until }: FileRecord, now: number): boolean {
+function isOver({ at, until }: StoredRecord, now: number): boolean {
   if (until === undefined || until > now) return false;
   return at === undefined || (now >= at && now - at < NOT_BELIEVED);
-}
-
-function parse(content: string): FileRecord | undefined {
-  try {
-    const found = JSON.parse(content) as FileRecord | null;
-    return found?.version === 1 && ('value' in found || found.sealed) ? found : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Names in a folder; none where it does not exist or is no folder. */

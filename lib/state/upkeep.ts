@@ -41,7 +41,7 @@ export class Upkeep {
     const { clock, sweep, warn } = this.#options;
     this.#disarm = clock.after(wait, () => {
       this.#arm(EVERY);
-      sweep().catch(() => warn(say`The state folder could not be tidied.`));
+      sweep().catch(() => warn(say`The saved state could not be tidied.`));
     });
   }
 }

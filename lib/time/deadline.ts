@@ -9,6 +9,8 @@ interface DeadlineOptions {
   ms?: number;
   /** What else ends the work: the close of a node, or the deadline of the work that this is a part of. */
   parent?: AbortSignal | Deadline | undefined;
+  /** And what else: the loss of a lock that the work is done under. */
+  lost?: AbortSignal | undefined;
   /** What a user can do when the time is over, as the second half of a sentence. */
   cure?: Sentence;
   /** What is missing at the limit, as the first half of that sentence. */
@@ -36,19 +38,27 @@ export class Deadline {
   #ended: { reason: unknown } | undefined;
   #controller: AbortController | undefined;
 
-  constructor(clock: Clock, { ms = Infinity, parent, cure, what, reason }: DeadlineOptions = {}) {
+  constructor(clock: Clock, { ms = Infinity, parent, lost, cure, what, reason }: DeadlineOptions = {}) {
     const above = parent instanceof Deadline ? parent : undefined;
     this.clock = clock;
     this.until = Math.min(above?.until ?? Infinity, clock.monotonic() + ms);
-    if (this.until === above?.until) {
+    if (this.until === above?.until && !lost) {
       this.#same = above;
       return;
     }
     if (Number.isFinite(ms)) this.#cancel = clock.after(ms, () => this.#over(reason?.() ?? timeout(ms, what, cure)));
-    if (!parent) return;
-    const follow = () => this.#over(parent.reason);
-    if (parent.aborted) follow();
-    else this.#leave = parent instanceof Deadline ? parent.whenOver(follow) : followAbort(parent, follow);
+    if (parent) this.#leave = this.#follow(parent);
+    if (!lost) return;
+    const leaves = [this.#leave, this.#follow(lost)];
+    this.#leave = () => leaves.forEach((leave) => leave());
+    if (this.#ended) this.end();
+  }
+
+  #follow(above: AbortSignal | Deadline): () => void {
+    const follow = () => this.#over(above.reason);
+    if (!above.aborted) return above instanceof Deadline ? above.whenOver(follow) : followAbort(above, follow);
+    follow();
+    return nothing;
   }
 
   /** For what takes nothing else: made when it is asked for, as it costs more than all the rest (ADR 8). */

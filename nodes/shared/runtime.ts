@@ -5,16 +5,16 @@ import { sweepScratch } from '../../lib/files/scratch';
 import { Http } from '../../lib/http/http';
 import { Authorization } from '../../lib/sign-in/authorization';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
-import { FileStore } from '../../lib/state/file-store';
-import { InsistentStore } from '../../lib/state/insistent-store';
 import type { StateStore } from '../../lib/state/store';
 import { Upkeep } from '../../lib/state/upkeep';
 import { systemClock, type Clock } from '../../lib/time/clock';
 import type { WatchMemory } from '../../lib/watch/watch-memory';
+import type { Log } from '../../lib/watch/watcher-log';
 import type { AccountNode } from './account-link';
 import type { SimulatedWorld } from './simulated-world';
 import type { Sentence } from '../../lib/words/say';
 import { told } from './language';
+import { savedState } from './saved-state';
 
 /** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
 export interface Runtime {
@@ -53,12 +53,16 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   const folder = join(userDir, 'remote-printing');
   const clock = systemClock;
   const warn = (sentence: Sentence) => RED.log.warn(`[remote-printing] ${told(RED, sentence)}`);
-  const files = new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secretsOf(RED), warn });
-  const store = new InsistentStore(files, clock);
-  const sweep = async () => {
-    await Promise.all([files.sweep(), sweepScratch()]);
+  const log: Log = {
+    warn,
+    info: (sentence) => RED.log.info(`[remote-printing] ${told(RED, sentence)}`),
   };
-  const upkeep = new Upkeep({ clock, sweep, ended: () => store.close(), warn });
+  const state = savedState(RED, { folder, clock, log });
+  const { store } = state;
+  const sweep = async () => {
+    await Promise.all([state.sweep(), sweepScratch()]);
+  };
+  const upkeep = new Upkeep({ clock, sweep, ended: () => state.close(), warn });
   // What a crash left of big files goes at once; it names the processes that it belongs to, and no time. Never fails.
   void sweepScratch();
   const http = new Http();
@@ -74,17 +78,4 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     authorization: new Authorization({ store, clock, endpoint }),
     accounts: new Set(),
   };
-}
-
-/** Node-RED's own credential secrets: the user's, and the one that it made itself before the user chose one. */
-function secretsOf(RED: NodeAPI): string[] {
-  const settings = RED.settings as unknown as { get(name: string): unknown };
-  return ['credentialSecret', '_credentialSecret'].flatMap((name) => {
-    try {
-      const secret = settings.get(name);
-      return typeof secret === 'string' && secret !== '' ? [secret] : [];
-    } catch {
-      return [];
-    }
-  });
 }

@@ -45,9 +45,9 @@ export class FaultyStore implements StateStore {
     let after = false;
     const result = await this.#inner.update<T>(
       key,
-      async (current) => {
+      async (current, lock) => {
         this.#step('read', key);
-        const next = await change(current);
+        const next = await change(current, lock);
         if (next === undefined && current === undefined) return next;
         after = this.#step('write', key);
         return next;

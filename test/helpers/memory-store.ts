@@ -1,4 +1,4 @@
-import { Locks } from '../../lib/state/locks';
+import { LASTING, Locks } from '../../lib/state/locks';
 import type { Change, Key, PutOptions, StateStore } from '../../lib/state/store';
 
 /** A StateStore that forgets with its process, with the same locks and the same copies as a durable one. */
@@ -22,7 +22,7 @@ export class MemoryStore implements StateStore {
   update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
     const name = JSON.stringify(key);
     const work = async () => {
-      const next = await change(await this.get<T>(key));
+      const next = await change(await this.get<T>(key), LASTING);
       if (next === undefined) this.values.delete(name);
       else this.values.set(name, JSON.stringify(next));
       return next;

@@ -70,6 +70,11 @@ describe('what Node-RED loads of the pack', () => {
         files.filter((file) => needless.test(file)),
         [],
       );
+      // Nothing of the database that no setting names.
+      assert.deepEqual(
+        files.filter((file) => /^node_modules\/pg|state\/(database|leases|postgres-store|schema)/.test(file)),
+        [],
+      );
       // Of printing, what an earlier runtime may have left open.
       assert.deepEqual(files.filter((file) => file.startsWith('dist/lib/print/')).sort(), [
         'dist/lib/print/claims.js',

@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { Agent, MockAgent } from 'undici';
 import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
+import { LockLostError } from '../../../lib/state/store';
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock } from '../../helpers/manual-clock';
 import { say } from '../../../lib/words/say';
@@ -49,6 +50,27 @@ describe('http/http', () => {
       assert.equal(headers['x-one'], 'a');
       assert.equal(headers['set-cookie'], 'b=1, c=2');
     }
+  });
+
+  it('sends nothing where its fence says no, right before the first byte', async () => {
+    let reached = 0;
+    respond = (_, response) => {
+      reached++;
+      response.end('there');
+    };
+    const asked: string[] = [];
+    const fence = () => void asked.push('now');
+    assert.equal((await http.text({ method: 'POST', url, fence })).text, 'there');
+    assert.deepEqual(asked, ['now']);
+    const no = () => {
+      throw new LockLostError();
+    };
+    await assert.rejects(http.text({ method: 'POST', url, body: 'x', fence: no }), {
+      outcome: 'not-sent',
+      code: 'TIMEOUT',
+    });
+    assert.equal((await http.text({ method: 'GET', url })).text, 'there');
+    assert.equal(reached, 2);
   });
 
   it('takes what foretells an answer for none, and a mark at the beginning for no text', async () => {

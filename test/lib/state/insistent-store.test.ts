@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { InsistentStore } from '../../../lib/state/insistent-store';
-import type { Change, Key } from '../../../lib/state/store';
+import { LockLostError, type Change, type Key, type Lock } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { say } from '../../../lib/words/say';
@@ -10,8 +10,10 @@ import { say } from '../../../lib/words/say';
 class FullDisk extends MemoryStore {
   full = false;
   writes = 0;
+  isLost = false;
 
   override async update<T>(key: Key, change: Change<T>): Promise<T | undefined> {
+    if (this.isLost) throw new LockLostError();
     const keep = this.values.get(JSON.stringify(key));
     const next = await super.update(key, change);
     this.writes++;
@@ -72,6 +74,46 @@ describe('state/insistent-store', () => {
     disk.full = false;
     await clock.advance(120_000);
     assert.equal(await disk.get(key), undefined);
+  });
+
+  it('leaves alone what another runtime has written meanwhile', async () => {
+    await store.put(key, { n: 1 });
+    disk.full = true;
+    await assert.rejects(
+      store.update<{ n: number }>(key, () => ({ n: 2 }), { insist: true }),
+      failed,
+    );
+    disk.values.set(JSON.stringify(key), '{"n":"newer"}');
+    disk.full = false;
+    await clock.advance(120_000);
+    assert.deepEqual(await store.get(key), { n: 'newer' });
+    assert.deepEqual([store.waiting, clock.waiting], [0, 0]);
+  });
+
+  it('finds its own value there, where the answer to its write was lost', async () => {
+    disk.full = true;
+    await assert.rejects(
+      store.update<{ n: number }>(key, () => ({ n: 2 }), { insist: true }),
+      failed,
+    );
+    disk.values.set(JSON.stringify(key), '{"n":2}');
+    disk.full = false;
+    await clock.advance(120_000);
+    assert.deepEqual(await disk.get(key), { n: 2 });
+    assert.equal(store.waiting, 0);
+  });
+
+  it('drops what was made under a lock that is lost', async () => {
+    const under: Lock[] = [{ secure: () => Promise.reject(new LockLostError()) }];
+    disk.full = true;
+    await assert.rejects(store.put(key, 1, { insist: true, under }), failed);
+    assert.equal(await store.get(key), 1);
+    disk.isLost = true;
+    await clock.advance(120_000);
+    assert.equal(await store.get(key), undefined);
+    assert.deepEqual([store.waiting, clock.waiting], [0, 0]);
+    await assert.rejects(store.put(key, 1, { insist: true, under }), LockLostError);
+    assert.equal(store.waiting, 0);
   });
 
   it('does not insist where nobody asked for it', async () => {

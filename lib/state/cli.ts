@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+import { existsSync } from 'node:fs';
+import { asPrintingError } from '../service/errors';
+import { systemClock } from '../time/clock';
+import { Database } from './database';
+import { FileStore } from './file-store';
+import { PostgresStore } from './postgres-store';
+import { takeOver, type Movable } from './take-over';
+
+const HELP = `Usage: remote-printing-state FROM TO
+
+Takes the saved state (sign-ins, print keys, positions of events) over from one place into another, empty one. Each is the
+folder "remote-printing" in Node-RED's user directory, or the address of a database such as postgresql://user@host/database.
+Stop every Node-RED that uses either of them before. Give the next one the same credentialSecret: what is encrypted stays so.
+`;
+
+const quiet = { clock: systemClock, sealedKinds: [], secrets: () => [], warn: () => undefined };
+
+function place(name: string): Movable & { close(): Promise<void> } {
+  if (!/^postgres(ql)?:/.test(name))
+    return Object.assign(new FileStore({ ...quiet, folder: name }), { close: () => Promise.resolve() });
+  const log = { warn: () => undefined, info: () => undefined };
+  return new PostgresStore({ ...quiet, database: new Database({ address: name, clock: systemClock, log }) });
+}
+
+async function main([from, to, ...more]: string[]): Promise<void> {
+  if (from === undefined || to === undefined || more.length > 0) return say(HELP, 2);
+  if (!from.startsWith('postgres') && !existsSync(from)) return say(`There is no folder ${from}.\n`, 1);
+  const [source, target] = [place(from), place(to)];
+  try {
+    say(`${await takeOver(source, target)} values were taken over.\n`);
+  } catch (error) {
+    say(`Nothing else was taken over: ${asPrintingError(error).message}\n`, 1);
+  } finally {
+    await Promise.all([source.close(), target.close()]);
+  }
+}
+
+function say(words: string, code = 0): void {
+  process.exitCode = code;
+  (code === 0 ? process.stdout : process.stderr).write(words);
+}
+
+void main(process.argv.slice(2));

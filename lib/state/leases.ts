@@ -1,0 +1,174 @@
+import { codeOf } from '../http/network-error';
+import { PrintingError } from '../service/errors';
+import type { Clock } from '../time/clock';
+import { say } from '../words/say';
+import type { Database } from './database';
+import { SCHEMA } from './schema';
+import { LockLostError, type Lock } from './store';
+
+/** Of a lease, all ms. */
+export interface LeaseTimes {
+  /** How long it lasts in the database. */
+  lasts: number;
+  /** How much less of it is relied on: for clocks that differ and statements that are under way. */
+  margin: number;
+  /** Between renewals. */
+  renewal: number;
+}
+
+export const LEASE_TIMES: LeaseTimes = { lasts: 20_000, margin: 5_000, renewal: 5_000 };
+
+/** Between the word of the database and the first byte of what was secured, ms: a connection may have to be made. */
+const TO_SEND = 15_000;
+
+const EXTEND = `UPDATE ${SCHEMA}.entries AS e
+  SET ends_at = greatest(e.ends_at, clock_timestamp() + $3 * interval '1 ms')
+  FROM unnest($1::text[], $2::bigint[]) AS held (name, token)
+  WHERE e.name = held.name AND e.token = held.token AND e.holder IS NOT NULL
+  RETURNING e.name`;
+
+/** One lock that this runtime holds. */
+export class Lease implements Lock {
+  readonly #leases: Leases;
+  readonly #controller = new AbortController();
+  /** Monotonic time until which it is relied on. */
+  #until = -Infinity;
+  #disarm: () => void = () => undefined;
+
+  constructor(
+    leases: Leases,
+    readonly name: string,
+    readonly token: string,
+  ) {
+    this.#leases = leases;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  secure(ms: number): Promise<() => void> {
+    return this.#leases.secure(this, ms);
+  }
+
+  /** It lasts until then at least (monotonic, ms). */
+  reach(until: number): void {
+    const { clock } = this.#leases;
+    if (this.signal.aborted || until <= this.#until) return;
+    this.#until = until;
+    this.#disarm();
+    this.#disarm = clock.after(until - clock.monotonic(), () => this.lose());
+  }
+
+  lose(): void {
+    this.#disarm();
+    this.#controller.abort(new LockLostError());
+  }
+
+  /** It is given back. */
+  end(): void {
+    this.#disarm();
+  }
+
+  throwIfLost(): void {
+    if (this.signal.aborted || this.#leases.clock.monotonic() >= this.#until) throw new LockLostError();
+  }
+}
+
+/** All leases of this runtime: they are renewed together for as long as they are held. */
+export class Leases {
+  readonly clock: Clock;
+  readonly #database: Database;
+  readonly #times: LeaseTimes;
+  readonly #held = new Set<Lease>();
+  #disarm: (() => void) | undefined;
+
+  constructor(database: Database, clock: Clock, times: LeaseTimes) {
+    this.#database = database;
+    this.clock = clock;
+    this.#times = times;
+  }
+
+  get lasts(): number {
+    return this.#times.lasts;
+  }
+
+  /** A lock that was taken by a statement that was sent at `askedAt` (monotonic, ms). */
+  add(name: string, token: string, askedAt: number): Lease {
+    const lease = new Lease(this, name, token);
+    lease.reach(this.#end(askedAt, this.#times.lasts));
+    this.#held.add(lease);
+    this.#arm();
+    return lease;
+  }
+
+  /** It is held no more; false where it was not. */
+  remove(lease: Lease): boolean {
+    lease.end();
+    const removed = this.#held.delete(lease);
+    if (this.#held.size === 0) {
+      this.#disarm?.();
+      this.#disarm = undefined;
+    }
+    return removed;
+  }
+
+  async secure(lease: Lease, ms: number): Promise<() => void> {
+    const { clock } = this;
+    const [askedAt, wall] = [clock.monotonic(), clock.now()];
+    const wanted = ms + TO_SEND + this.#times.margin;
+    const held = await this.#extend([lease], wanted).catch((error: unknown) => {
+      throw error instanceof PrintingError ? error : notSecured(error);
+    });
+    if (!held.has(lease.name)) lease.lose();
+    lease.throwIfLost();
+    lease.reach(this.#end(askedAt, wanted));
+    return () => {
+      lease.throwIfLost();
+      // The monotonic clock may stand still while the machine sleeps, and the wall clock may be set.
+      const passed = Math.max(clock.monotonic() - askedAt, clock.now() - wall);
+      if (passed > TO_SEND) throw new LockLostError();
+    };
+  }
+
+  #end(askedAt: number, ms: number): number {
+    return askedAt + ms - this.#times.margin;
+  }
+
+  #arm(wait = this.#times.renewal): void {
+    this.#disarm ??= this.clock.after(wait, () => {
+      void this.#renew().finally(() => {
+        this.#disarm = undefined;
+        if (this.#held.size > 0) this.#arm();
+      });
+    });
+  }
+
+  /** Never rejects: what can't be renewed ends by itself. */
+  async #renew(): Promise<void> {
+    const all = [...this.#held];
+    const askedAt = this.clock.monotonic();
+    const held = await this.#extend(all, this.#times.lasts).catch(() => undefined);
+    for (const lease of held ? all : []) {
+      // What was given back meanwhile is nobody's.
+      if (!this.#held.has(lease)) continue;
+      if (held?.has(lease.name)) lease.reach(this.#end(askedAt, this.#times.lasts));
+      else lease.lose();
+    }
+  }
+
+  /** Names of those that are held still. */
+  async #extend(leases: Lease[], ms: number): Promise<Set<string>> {
+    const names = leases.map(({ name }) => name);
+    const tokens = leases.map(({ token }) => token);
+    const rows = await this.#database.query<{ name: string }>(EXTEND, [names, tokens, ms]);
+    return new Set(rows.map(({ name }) => name));
+  }
+}
+
+const notSecured = (cause: unknown): PrintingError =>
+  new PrintingError(
+    'FILE_NOT_WRITABLE',
+    say`The database can't be asked (${codeOf(cause)}), so nothing was sent: try again when it is back.`,
+    { cause, outcome: 'not-sent' },
+  );

@@ -1,0 +1,260 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { codeOf } from '../http/network-error';
+import { PrintingError } from '../service/errors';
+import { waitBefore } from '../time/backoff';
+import { sleep, type Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
+import { say, type Sentence } from '../words/say';
+import type { Database } from './database';
+import { Lease, Leases, LEASE_TIMES, type LeaseTimes } from './leases';
+import { Locks } from './locks';
+import { parseRecord, Records, type RecordsOptions } from './records';
+import { SCHEMA } from './schema';
+import { LockLostError, type Change, type Key, type Lock, type PutOptions, type StateStore } from './store';
+import type { Movable } from './take-over';
+
+export interface PostgresStoreOptions extends RecordsOptions {
+  database: Database;
+  clock: Clock;
+  warn: (sentence: Sentence) => void;
+  /** Default: those of every runtime that shares the database. */
+  times?: LeaseTimes & { steady: number };
+}
+
+/** A lock that ran out is taken over by who has had the database for so long without a break, ms (ADR 12). */
+const STEADY = 10_000;
+/** Between tries to get a lock that somebody else holds, ms. */
+const WAITS = { first: 20, longest: 250, factor: 1.5, jitter: 0.2 };
+/** A lock that nobody gave back is forgotten after a day. */
+const FORGOTTEN = '1 day';
+
+const READ = `SELECT content FROM ${SCHEMA}.entries WHERE name = $1`;
+
+/** One that this runtime holds already is one that it could not give back: within it there is one at a time for each name. */
+const TAKE = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, token, holder, ends_at)
+  VALUES ($1, $2, $3, nextval('${SCHEMA}.tokens'), $4, clock_timestamp() + $5 * interval '1 ms')
+  ON CONFLICT (name) DO UPDATE SET token = excluded.token, holder = excluded.holder, ends_at = excluded.ends_at
+  WHERE e.holder IS NULL OR e.holder = excluded.holder OR ($6 AND e.ends_at <= clock_timestamp())
+  RETURNING e.token, e.content`;
+
+/** The locks that a statement stands on, held until its end. */
+const LOCKS = `WITH locks AS (
+  SELECT 1 FROM ${SCHEMA}.entries AS e JOIN unnest($3::text[], $4::bigint[]) AS held (name, token)
+    ON e.name = held.name AND e.token = held.token FOR SHARE OF e)`;
+const STANDS = `name = $1 AND token = $2 AND (SELECT count(*) FROM locks) = cardinality($3::text[])`;
+
+/** Writes the value and gives the lock back. */
+const WRITE = `${LOCKS}
+  UPDATE ${SCHEMA}.entries SET content = $5, until = now() + $6 * interval '1 ms', holder = NULL, ends_at = NULL
+  WHERE ${STANDS} RETURNING name`;
+
+const REMOVE = `${LOCKS} DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name`;
+
+const GIVE_BACK = `WITH gone AS (
+    DELETE FROM ${SCHEMA}.entries WHERE name = $1 AND token = $2 AND content IS NULL)
+  UPDATE ${SCHEMA}.entries SET holder = NULL, ends_at = NULL WHERE name = $1 AND token = $2 AND content IS NOT NULL`;
+
+const SET_ASIDE = `WITH damaged AS (
+    UPDATE ${SCHEMA}.entries SET content = NULL WHERE name = $1 AND content = $2 RETURNING key)
+  INSERT INTO ${SCHEMA}.set_aside (key, content) SELECT key, $2 FROM damaged RETURNING key`;
+
+const SWEEP = `DELETE FROM ${SCHEMA}.entries
+  WHERE (holder IS NULL OR ends_at < clock_timestamp() - interval '${FORGOTTEN}')
+    AND (content IS NULL OR until <= clock_timestamp())`;
+
+const PAGE = 100;
+const RECORDS = `SELECT name, content FROM ${SCHEMA}.entries WHERE content IS NOT NULL AND name > $1 ORDER BY name LIMIT $2`;
+
+const ADD = `INSERT INTO ${SCHEMA}.entries (name, kind, key, content, until, token)
+  VALUES ($1, $2, $3, $4, to_timestamp($5::double precision / 1000), nextval('${SCHEMA}.tokens')) ON CONFLICT DO NOTHING`;
+
+/** A StateStore that any number of runtimes share: a row for each key, whose lock is a lease (ADR 12). */
+export class PostgresStore implements StateStore, Movable {
+  readonly #options: PostgresStoreOptions;
+  readonly #records: Records;
+  readonly #leases: Leases;
+  /** Within this runtime one at a time asks, in the order of asking. */
+  readonly #locks = new Locks();
+  readonly #holder = randomUUID();
+  readonly #steady: number;
+
+  constructor(options: PostgresStoreOptions) {
+    this.#options = options;
+    this.#records = new Records(options);
+    this.#leases = new Leases(options.database, options.clock, options.times ?? LEASE_TIMES);
+    this.#steady = options.times?.steady ?? STEADY;
+  }
+
+  async get<T>(key: Key): Promise<T | undefined> {
+    const rows = await this.#query<{ content: string | null }>(READ, [nameOf(key)], notReadable(key));
+    return this.#value<T>(key, rows[0]?.content);
+  }
+
+  async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
+    // What stands there, readable or not, has no part in it.
+    await this.#hold(key, options, notWritable(key), ({ lease }) => this.#write(key, lease, value, options));
+  }
+
+  async delete(key: Key, options: PutOptions = {}): Promise<void> {
+    await this.#hold(key, options, notWritable(key), ({ lease }) => this.#remove(key, lease, options));
+  }
+
+  update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
+    return this.#hold(key, options, notReadable(key), async ({ lease, content }) => {
+      const current = await this.#value<T>(key, content);
+      const next = await change(current, lease);
+      if (next === undefined) {
+        if (current !== undefined) await this.#remove(key, lease, options);
+      } else if (next !== current || typeof next !== 'object') await this.#write(key, lease, next, options);
+      return next;
+    });
+  }
+
+  /** Removes values past their time, by the database's clock, and locks that nobody gave back. */
+  async sweep(): Promise<void> {
+    await this.#options.database.query(SWEEP, []);
+  }
+
+  async *records(): AsyncGenerator<string> {
+    for (let last = '', isMore = true; isMore;) {
+      const rows = await this.#options.database.query<{ name: string; content: string }>(RECORDS, [last, PAGE]);
+      for (const { content } of rows) if (parseRecord(content)) yield content;
+      last = rows.at(-1)?.name ?? '';
+      isMore = rows.length === PAGE;
+    }
+  }
+
+  async add(record: string): Promise<void> {
+    const { key, until } = parseRecord(record) ?? {};
+    if (key) await this.#options.database.query(ADD, [nameOf(key), key[0], JSON.stringify(key), record, until ?? null]);
+  }
+
+  close(): Promise<void> {
+    return this.#options.database.close();
+  }
+
+  /** Does `work` with the key's lock in hand. */
+  #hold<T>(key: Key, { deadline }: PutOptions, failed: Failure, work: (taken: Taken) => Promise<T>): Promise<T> {
+    const held = async () => {
+      const taken = await this.#take(key, deadline, failed);
+      try {
+        return await work(taken);
+      } finally {
+        await this.#giveBack(taken.lease);
+      }
+    };
+    return this.#locks.hold(nameOf(key), held, deadline);
+  }
+
+  /** Waits for the lock, no longer than the deadline. */
+  async #take(key: Key, deadline: Deadline | undefined, failed: Failure): Promise<Taken> {
+    const { clock } = this.#options;
+    for (let turn = 0; ; turn++) {
+      const asked = this.#ask(key, failed);
+      const taken = await (deadline?.wait(asked) ?? asked).catch((reason: unknown) => {
+        // It may come yet, when nobody waits for it any more.
+        void asked.then((late) => late && this.#giveBack(late.lease)).catch(() => undefined);
+        throw reason;
+      });
+      if (taken) return taken;
+      const wait = waitBefore(turn, WAITS);
+      await (deadline?.sleep(wait) ?? sleep(clock, wait));
+    }
+  }
+
+  async #ask(key: Key, failed: Failure): Promise<Taken | undefined> {
+    const { clock, database } = this.#options;
+    const name = nameOf(key);
+    const askedAt = clock.monotonic();
+    const mayTakeOver = database.steadyFor >= this.#steady;
+    const values = [name, key[0], JSON.stringify(key), this.#holder, this.#leases.lasts, mayTakeOver];
+    const [row] = await this.#query<{ token: string; content: string | null }>(TAKE, values, failed);
+    return row && { lease: this.#leases.add(name, row.token, askedAt), content: row.content };
+  }
+
+  async #write(key: Key, lease: Lease, value: unknown, options: PutOptions): Promise<void> {
+    const content = this.#records.write(key, value, this.#options.clock.now(), options.keepFor);
+    const values = [...standing(lease, options.under), content, options.keepFor ?? null];
+    const rows = await this.#query(WRITE, values, notWritable(key));
+    if (rows.length === 0) throw new LockLostError();
+    this.#leases.remove(lease);
+  }
+
+  async #remove(key: Key, lease: Lease, { under }: PutOptions): Promise<void> {
+    const failed = notWritable(key);
+    const rows = await this.#query(REMOVE, standing(lease, under), failed);
+    // Where the answer to the first try was lost, it is gone already.
+    if (rows.length === 0 && (await this.#query(READ, [lease.name], failed)).length > 0) throw new LockLostError();
+    this.#leases.remove(lease);
+  }
+
+  /** Never rejects: what can't be given back runs out. */
+  async #giveBack(lease: Lease): Promise<void> {
+    // What was written was given back with it.
+    if (!this.#leases.remove(lease)) return;
+    await this.#options.database.query(GIVE_BACK, [lease.name, lease.token]).catch(() => undefined);
+  }
+
+  async #value<T>(key: Key, content: string | null | undefined): Promise<T | undefined> {
+    if (typeof content !== 'string') return undefined;
+    const read = this.#records.read<T>(key, content);
+    if (typeof read === 'object') return read.value;
+    if (read === 'foreign') throw foreign(key);
+    const rows = await this.#query(SET_ASIDE, [nameOf(key), content], notReadable(key));
+    const reason = say`The saved ${key[0]} is damaged`;
+    if (rows.length > 0) this.#options.warn(say`${reason}; it was set aside and is treated as missing.`);
+    return undefined;
+  }
+
+  async #query<Row extends object>(text: string, values: unknown[], failed: Failure): Promise<Row[]> {
+    try {
+      return await this.#options.database.query<Row>(text, values);
+    } catch (error) {
+      throw error instanceof PrintingError ? error : failed(error);
+    }
+  }
+}
+
+/** How a failure of the database is said. */
+type Failure = (cause: unknown) => PrintingError;
+
+interface Taken {
+  lease: Lease;
+  content: string | null;
+}
+
+/** Names are hashed: keys may be longer than an index takes. */
+const nameOf = (key: Key): string => createHash('sha256').update(JSON.stringify(key)).digest('hex');
+
+/** The first values of a statement that stands on locks. */
+function standing(own: Lease, under: readonly Lock[] = []): unknown[] {
+  const leases = under.filter((lock) => lock instanceof Lease);
+  return [own.name, own.token, leases.map(({ name }) => name), leases.map(({ token }) => token)];
+}
+
+const notReadable =
+  ([kind]: Key): Failure =>
+  (cause) =>
+    new PrintingError(
+      'FILE_NOT_READABLE',
+      say`The saved ${kind} can't be read now (${codeOf(cause)}): check the database.`,
+      {
+        cause,
+        outcome: 'not-sent',
+      },
+    );
+
+const notWritable =
+  ([kind]: Key): Failure =>
+  (cause) =>
+    new PrintingError('FILE_NOT_WRITABLE', say`The ${kind} can't be saved (${codeOf(cause)}): check the database.`, {
+      cause,
+      outcome: 'not-sent',
+    });
+
+const foreign = ([kind]: Key): PrintingError =>
+  new PrintingError(
+    'FILE_NOT_READABLE',
+    say`The saved ${kind} was encrypted with another credential secret: give all Node-REDs that share the database the same.`,
+    { outcome: 'not-sent' },
+  );

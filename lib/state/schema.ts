@@ -1,0 +1,71 @@
+import type { ClientBase } from 'pg';
+import { PrintingError } from '../service/errors';
+import { say } from '../words/say';
+
+export const SCHEMA = 'remote_printing';
+
+/** Any number that nobody else locks. */
+const MIGRATING = 7_231_190_412;
+
+/** What makes version n+1 of the tables out of version n. */
+const STEPS = [
+  `CREATE TABLE ${SCHEMA}.version (number integer NOT NULL);
+   INSERT INTO ${SCHEMA}.version VALUES (0);
+   CREATE SEQUENCE ${SCHEMA}.tokens;
+   -- A value and its lock. Without content: a lock alone. Without holder: nobody's lock.
+   CREATE TABLE ${SCHEMA}.entries (
+     name text PRIMARY KEY,
+     kind text NOT NULL,
+     key text NOT NULL,
+     content text,
+     until timestamptz,
+     token bigint NOT NULL,
+     holder text,
+     ends_at timestamptz
+   );
+   CREATE TABLE ${SCHEMA}.set_aside (
+     key text NOT NULL,
+     content text NOT NULL,
+     at timestamptz NOT NULL DEFAULT now()
+   )`,
+];
+
+/**
+ * Makes the tables, or brings them up to date. Replicas may do so all at once. Where it fails the connection has to be given
+ * up: transaction and lock go with it.
+ */
+export async function migrate(client: ClientBase): Promise<void> {
+  if ((await versionOf(client)) === STEPS.length) return;
+  // Of the session: a transaction that began before the lock was had would not see what the one before it has made.
+  await client.query('SELECT pg_advisory_lock($1)', [MIGRATING]);
+  await client.query('BEGIN');
+  const version = await versionOf(client);
+  if (version > STEPS.length) throw newer();
+  if (!(await hasSchema(client))) await client.query(`CREATE SCHEMA ${SCHEMA}`);
+  for (const step of STEPS.slice(version)) await client.query(step);
+  await client.query(`UPDATE ${SCHEMA}.version SET number = ${STEPS.length}`);
+  await client.query('COMMIT');
+  await client.query('SELECT pg_advisory_unlock($1)', [MIGRATING]);
+}
+
+/** 0 where there are no tables yet. */
+async function versionOf(client: ClientBase): Promise<number> {
+  const { rows: tables } = await client.query<{ name: string | null }>('SELECT to_regclass($1)::text AS name', [
+    `${SCHEMA}.version`,
+  ]);
+  if (!tables[0]?.name) return 0;
+  const { rows } = await client.query<{ number: number }>(`SELECT number FROM ${SCHEMA}.version`);
+  return rows[0]?.number ?? 0;
+}
+
+async function hasSchema(client: ClientBase): Promise<boolean> {
+  const { rows } = await client.query<{ name: string | null }>('SELECT to_regnamespace($1)::text AS name', [SCHEMA]);
+  return Boolean(rows[0]?.name);
+}
+
+const newer = (): PrintingError =>
+  new PrintingError(
+    'NOT_CONFIGURED',
+    say`The tables in the database were made by a newer version of these nodes: update them here too.`,
+    { outcome: 'not-sent' },
+  );

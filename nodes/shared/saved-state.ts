@@ -1,0 +1,74 @@
+import type { NodeAPI } from 'node-red';
+import { FileStore } from '../../lib/state/file-store';
+import { InsistentStore } from '../../lib/state/insistent-store';
+import type { StateStore } from '../../lib/state/store';
+import type { Clock } from '../../lib/time/clock';
+import type { Sentence } from '../../lib/words/say';
+import type { Log } from '../../lib/watch/watcher-log';
+
+/** Where everything that outlives a restart lies. */
+export interface SavedState {
+  store: StateStore;
+  /** Removes what is outdated. */
+  sweep(): Promise<void>;
+  /** Writes what still waits to be written, and lets go. It can be used again. */
+  close(): Promise<void>;
+}
+
+/** Values that are encrypted. */
+const SEALED = ['grant'];
+/** Between tries to write what could not be written: less than others leave to whoever lost the database, ms (ADR 12). */
+const LONGEST_WAIT = 5_000;
+
+/** In the folder, or where settings.js or the environment name one, in a database (reference 6). */
+export function savedState(
+  RED: NodeAPI,
+  { folder, clock, log }: { folder: string; clock: Clock; log: Log },
+): SavedState {
+  const records = {
+    clock,
+    sealedKinds: SEALED,
+    secrets: () => secretsOf(RED),
+    warn: (sentence: Sentence) => log.warn(sentence),
+  };
+  const address = addressOf(RED);
+  if (address === undefined) {
+    const files = new FileStore({ ...records, folder });
+    const store = new InsistentStore(files, clock);
+    return { store, sweep: () => files.sweep(), close: () => store.close() };
+  }
+  // What no setting asks for is not loaded.
+  const { Database } = require('../../lib/state/database') as typeof import('../../lib/state/database');
+  const { PostgresStore } =
+    require('../../lib/state/postgres-store') as typeof import('../../lib/state/postgres-store');
+  const rows = new PostgresStore({ ...records, database: new Database({ address, clock, log }) });
+  const store = new InsistentStore(rows, clock, LONGEST_WAIT);
+  return {
+    store,
+    sweep: () => rows.sweep(),
+    close: async () => {
+      await store.close();
+      await rows.close();
+    },
+  };
+}
+
+/** Undefined where none is set; what is set wrongly is no folder. */
+function addressOf(RED: NodeAPI): string | undefined {
+  const { remotePrinting } = RED.settings as { remotePrinting?: { stateStore?: unknown } };
+  const address = remotePrinting?.stateStore ?? (process.env.REMOTE_PRINTING_STATE_STORE || undefined);
+  return address === undefined || typeof address === 'string' ? address : JSON.stringify(address);
+}
+
+/** Node-RED's own credential secrets: the user's, and the one that it made itself before the user chose one. */
+function secretsOf(RED: NodeAPI): string[] {
+  const settings = RED.settings as unknown as { get(name: string): unknown };
+  return ['credentialSecret', '_credentialSecret'].flatMap((name) => {
+    try {
+      const secret = settings.get(name);
+      return typeof secret === 'string' && secret !== '' ? [secret] : [];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,91 @@
+// A PostgreSQL of one's own: data in a temporary folder, on a free port of this machine, gone at the end.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+import { ensurePostgres } from './debian.mjs';
+
+/**
+ * @typedef {object} RunningPostgres
+ * @property {string} address of its database `postgres`
+ * @property {number} port
+ * @property {() => Promise<void>} start again, after `halt`
+ * @property {() => Promise<void>} halt every connection breaks; what was committed is kept
+ * @property {() => Promise<void>} stop for good
+ */
+
+/** PostgreSQL refuses to run as root. @returns {{ uid: number, gid: number } | {}} */
+function somebody() {
+  if (process.getuid?.() !== 0) return {};
+  const idOf = (/** @type {string[]} */ args) => Number(execFileSync('id', args, { encoding: 'utf8' }));
+  return { uid: idOf(['-u', 'postgres']), gid: idOf(['-g', 'postgres']) };
+}
+
+/** @returns {Promise<number>} */
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+/** @returns {Promise<RunningPostgres>} */
+export async function startPostgres() {
+  const programs = ensurePostgres();
+  const user = somebody();
+  const folder = await mkdtemp(join(tmpdir(), 'postgres-'));
+  if ('uid' in user) await chown(folder, user.uid, user.gid);
+  const port = await freePort();
+
+  const options = ['-A', 'trust', '-U', 'nodered', '-E', 'UTF8', '--no-locale', '--no-sync', '-D', folder];
+  execFileSync(join(programs, 'initdb'), options, { cwd: folder, ...user, stdio: 'pipe' });
+  // Its data need not outlive the machine.
+  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off' };
+  const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+
+  /** @type {import('node:child_process').ChildProcess | undefined} */
+  let child;
+  const start = async () => {
+    const started = spawn(join(programs, 'postgres'), ['-D', folder, ...args], {
+      cwd: folder,
+      ...user,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, LC_ALL: 'C' },
+    });
+    child = started;
+    /** @type {string[]} */
+    const lines = [];
+    const ready = new Promise((resolve) => {
+      createInterface({ input: started.stderr }).on('line', (line) => {
+        lines.push(line);
+        if (line.includes('ready to accept connections')) resolve(true);
+      });
+    });
+    const ended = once(started, 'close').then(() => false);
+    if (!(await Promise.race([ready, ended]))) throw new Error(`PostgreSQL ended:\n${lines.join('\n')}`);
+  };
+  const halt = async () => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const closed = once(child, 'close');
+    // At once, as in a crash.
+    child.kill('SIGQUIT');
+    await closed;
+  };
+  const stop = async () => {
+    await halt();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { address: `postgresql://nodered@127.0.0.1:${port}/postgres`, port, start, halt, stop };
+}

@@ -1,0 +1,41 @@
+import { Client } from 'pg';
+import type { Clock } from '../../lib/time/clock';
+import { startPostgres, type RunningPostgres } from '../../scripts/postgres.mjs';
+
+/** The system's clock, whoever turns that of the pack by hand in this process. */
+export const realClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after: (ms, action) => {
+    const timer = setTimeout(action, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** A PostgreSQL for one file of tests. */
+export interface TestPostgres extends RunningPostgres {
+  /** The address of an empty database. */
+  fresh(): Promise<string>;
+  /** Asks one statement of a database. */
+  ask<Row extends object>(address: string, statement: string, values?: unknown[]): Promise<Row[]>;
+}
+
+export async function testPostgres(): Promise<TestPostgres> {
+  const server = await startPostgres();
+  let made = 0;
+  const ask = async <Row extends object>(address: string, statement: string, values: unknown[] = []) => {
+    const client = new Client(address);
+    await client.connect();
+    try {
+      return (await client.query<Row>(statement, values)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  const fresh = async () => {
+    const name = `test_${++made}`;
+    await ask(server.address, `CREATE DATABASE ${name}`);
+    return server.address.replace(/postgres$/, name);
+  };
+  return { ...server, fresh, ask };
+}

@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict';
+import { Dispatcher, type DispatchRequest } from '../../lib/print/dispatcher';
+import { Ledger } from '../../lib/print/ledger';
+import { Listings } from '../../lib/print/listings';
+import type { CallOptions } from '../../lib/account/service';
+import { withDeliveredRows } from '../../lib/report/delivered-rows';
+import { PrintingError } from '../../lib/service/errors';
+import { grantKey, type Grant, type Grants } from '../../lib/sign-in/grant';
+import type { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
+import { Tokens } from '../../lib/sign-in/tokens';
+import { Database } from '../../lib/state/database';
+import { InsistentStore } from '../../lib/state/insistent-store';
+import { PostgresStore } from '../../lib/state/postgres-store';
+import type { Scope } from '../../lib/state/scope';
+import type { Lock } from '../../lib/state/store';
+import { say } from '../../lib/words/say';
+import { limit } from '../helpers/limits';
+import { ManualClock } from '../helpers/manual-clock';
+import { realClock, testPostgres, type TestPostgres } from '../helpers/postgres';
+import { ScriptedService } from '../helpers/scripted-service';
+
+const SCOPE: Scope = ['account', 'service', 'workspace'];
+const SETTINGS = { authUrl: 'https://auth.example', clientId: 'id', clientSecret: 'secret', scope: 'all' };
+
+describe('several runtimes on one database', () => {
+  let server: TestPostgres;
+  let address: string;
+  let databases: Database[];
+
+  before(async () => {
+    server = await testPostgres();
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    address = await server.fresh();
+    databases = [];
+  });
+  afterEach(async () => {
+    await Promise.all(databases.map((database) => database.close()));
+  });
+
+  function replica(clock = realClock): InsistentStore {
+    const log = { warn: () => undefined, info: () => undefined };
+    const database = new Database({ address, clock, log });
+    databases.push(database);
+    const parts = { clock, sealedKinds: ['grant'], secrets: () => ['a secret'], warn: () => undefined };
+    return new InsistentStore(new PostgresStore({ ...parts, database }), clock, 5_000);
+  }
+  /** One that may take over what ran out. */
+  async function steady(): Promise<{ clock: ManualClock; store: InsistentStore }> {
+    const clock = new ManualClock();
+    const store = replica(clock);
+    await store.get(['position', 'any']);
+    await clock.advance(10_001);
+    return { clock, store };
+  }
+  /** Every lock runs out, as the database sees it. */
+  const runOut = () => server.ask(address, "UPDATE remote_printing.entries SET ends_at = now() - interval '1 ms'");
+
+  describe('sign-in', () => {
+    /** Refresh tokens as the service saw them; one that comes twice ends the sign-in there. */
+    let spent: string[];
+    let beforeSending: (from: string) => Promise<void>;
+    let afterSending: (from: string) => Promise<void>;
+    const grant = (n: number): Grant => ({
+      authUrl: SETTINGS.authUrl,
+      clientId: SETTINGS.clientId,
+      redirectUri: 'http://127.0.0.1/cb',
+      accessToken: `access-${n}`,
+      refreshToken: `refresh-${n}`,
+      expiresAt: Date.now() + 600_000,
+      lifetime: 600_000,
+      scope: 'all',
+    });
+    beforeEach(async () => {
+      spent = [];
+      beforeSending = afterSending = () => Promise.resolve();
+      await replica().put(grantKey('a'), { byService: { [SETTINGS.authUrl]: grant(1) } });
+    });
+    const open = (name: string, store: InsistentStore, clock = realClock) => {
+      const endpoint = {
+        refresh: async (_: unknown, { refreshToken }: Grant, __: unknown, fence: () => void) => {
+          await beforeSending(name);
+          fence();
+          assert.ok(!spent.includes(refreshToken ?? ''), `${refreshToken} was spent twice`);
+          spent.push(refreshToken ?? '');
+          await afterSending(name);
+          return grant(spent.length + 1);
+        },
+      } as unknown as TokenEndpoint;
+      return new Tokens({ accountId: 'a', settings: SETTINGS, store, clock, endpoint, warn: () => undefined });
+    };
+    const renewed = (tokens: Tokens, clock = realClock) =>
+      tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+
+    it('is renewed once, whoever asks, and all have the same token', async () => {
+      const replicas = Array.from({ length: 6 }, (_, n) => open(String(n), replica()));
+      const tokens = await Promise.all(replicas.map((one) => renewed(one)));
+      assert.deepEqual([...new Set(tokens)], ['access-2']);
+      assert.deepEqual(spent, ['refresh-1']);
+    });
+
+    it('is not renewed by one that stood still before it could ask, and that has the new token then', async () => {
+      const clock = new ManualClock();
+      const sleeper = open('sleeper', replica(clock), clock);
+      const { store, clock: other } = await steady();
+      const awake = open('awake', store, other);
+      beforeSending = async (name) => {
+        if (name !== 'sleeper') return;
+        await runOut();
+        assert.equal(await renewed(awake, other), 'access-2');
+        await clock.advance(30_000);
+      };
+      const renewing = renewed(sleeper, clock);
+      renewing.catch(() => undefined);
+      // It fails, and asks again.
+      for (let isOver = false; !isOver;) {
+        await clock.advance(500);
+        isOver = await Promise.race([renewing.then(() => true), new Promise<false>((r) => setTimeout(r, 5, false))]);
+      }
+      assert.equal(await renewing, 'access-2');
+      assert.deepEqual(spent, ['refresh-1']);
+    });
+
+    it('survives a database that is gone when the new tokens come', async () => {
+      const first = open('first', replica());
+      afterSending = () => server.halt();
+      // The old ones are spent: it goes on with the new ones.
+      assert.equal(await renewed(first), 'access-2');
+      await server.start();
+      afterSending = () => Promise.resolve();
+      const second = open('second', replica());
+      assert.equal(await renewed(second), 'access-2', 'it waits until the first one has written them');
+      assert.deepEqual(spent, ['refresh-1']);
+    });
+
+    it('is no part of what is lost where the database is away: nothing is asked then', async () => {
+      const tokens = open('one', replica());
+      assert.equal(await tokens.bearer(limit(realClock)), 'access-1');
+      await server.halt();
+      try {
+        await assert.rejects(renewed(tokens), { code: 'FILE_NOT_READABLE', outcome: 'not-sent' });
+        assert.equal(await tokens.bearer(limit(realClock)), 'access-1', 'what is known goes on');
+      } finally {
+        await server.start();
+      }
+      assert.deepEqual(spent, []);
+    });
+  });
+
+  describe('prints', () => {
+    /** The cluster's queue, as the service has it. */
+    let queue: object[];
+    let beforeSending: (from: string) => Promise<void>;
+    beforeEach(() => {
+      queue = [];
+      beforeSending = () => Promise.resolve();
+    });
+    function open(name: string, store: InsistentStore, clock = realClock) {
+      const service = new ScriptedService({
+        clusterStatus: [() => ({ is_online: true, print_jobs: queue, recently_completed: [] })],
+        print: [
+          async ({ lock }: CallOptions) => {
+            const check = await lock?.secure(60_000);
+            await beforeSending(name);
+            check?.();
+            const uuid = `printing-${queue.length + 1}`;
+            const created_at = new Date(clock.now()).toISOString();
+            queue.push({ uuid, cloud_job_id: 'job', created_at, status: 'queued' });
+            return { job_id: 'job', job_instance_uuid: uuid, status: 'queued' };
+          },
+        ],
+      });
+      const dispatcher = new Dispatcher({ service, listings: new Listings(service), clock, warn: () => undefined });
+      const ledger = new Ledger(store, SCOPE);
+      const request = { clusterId: 'cluster', jobId: 'job', startNow: true, printKey: 'key', note: {} };
+      return (changes: Partial<DispatchRequest> = {}) => {
+        const deadline = limit(clock, { seconds: 3600 });
+        const key = { clusterId: 'cluster', printKey: 'key' };
+        return ledger.holdKey(
+          key,
+          (held, within) => dispatcher.dispatch(held, { ...request, ...changes, deadline: within }),
+          deadline,
+        );
+      };
+    }
+
+    it('with one key are one print, and duplicates of it everywhere else', async () => {
+      const dispatches = Array.from({ length: 5 }, (_, n) => open(String(n), replica()));
+      const all = await Promise.all(dispatches.map((dispatch) => dispatch()));
+      assert.equal(queue.length, 1);
+      assert.deepEqual([...new Set(all.map(({ clusterJobId }) => clusterJobId))], ['printing-1']);
+      assert.equal(all.filter(({ duplicate }) => duplicate).length, 4);
+    });
+
+    it('are not made by one that stood still before it could send', async () => {
+      const clock = new ManualClock();
+      const sleeper = open('sleeper', replica(clock), clock);
+      const other = await steady();
+      const awake = open('awake', other.store, other.clock);
+      beforeSending = async (name) => {
+        if (name !== 'sleeper') return;
+        await runOut();
+        // It finds the entry of the first one, sees nothing printed, and prints.
+        assert.equal((await awake()).clusterJobId, 'printing-1');
+        await clock.advance(60_000);
+      };
+      await assert.rejects(sleeper(), (error: unknown) => {
+        assert.ok(error instanceof PrintingError);
+        assert.deepEqual([error.code, error.outcome], ['TIMEOUT', 'not-sent']);
+        return true;
+      });
+      assert.equal(queue.length, 1);
+      const again = await awake();
+      assert.deepEqual([again.duplicate, again.clusterJobId], [true, 'printing-1'], 'the entry is the second one’s');
+    });
+
+    it('are not made while the database is away, and the message says so', async () => {
+      const dispatch = open('one', replica());
+      beforeSending = () => Promise.resolve();
+      await server.halt();
+      try {
+        await assert.rejects(dispatch(), { outcome: 'not-sent', message: /check the database/ });
+      } finally {
+        await server.start();
+      }
+      assert.equal(queue.length, 0);
+      assert.equal((await dispatch()).duplicate, false);
+    });
+  });
+
+  it('hand over each row of a report once', async () => {
+    const told: string[] = [];
+    const rows = Array.from({ length: 20 }, (_, n) => ({ uuid: `row-${n}` }));
+    const report = () => {
+      const deadline = limit(realClock);
+      return withDeliveredRows(replica(), { scope: SCOPE, name: 'node', deadline }, async ({ isNew, add }) => {
+        const fresh = rows.filter(isNew);
+        told.push(...fresh.map(({ uuid }) => uuid));
+        add(fresh);
+      });
+    };
+    await Promise.all([report(), report(), report()]);
+    assert.deepEqual(told.sort(), rows.map(({ uuid }) => uuid).sort());
+  });
+
+  it('end the work of a report that has lost its lock', async () => {
+    const store = replica();
+    let lock: Lock | undefined;
+    const update = store.update.bind(store);
+    store.update = (key, change, options) =>
+      update(key, (current, held) => change(current as never, (lock = held)) as never, options) as never;
+    const { store: other } = await steady();
+    const work = withDeliveredRows(
+      store,
+      { scope: SCOPE, name: 'node', deadline: limit(realClock) },
+      async (_, deadline) => {
+        await runOut();
+        await other.put(['report-rows', ...SCOPE, 'node'], []);
+        await lock?.secure(1).catch(() => undefined);
+        deadline.throwIfOver();
+      },
+    );
+    await assert.rejects(work, { code: 'TIMEOUT', message: /lost its hold/ });
+  });
+
+  it('say what is wrong where their secrets differ', async () => {
+    await replica().put(grantKey('a'), { byService: {} } satisfies Grants);
+    const log = { warn: () => undefined, info: () => undefined };
+    const database = new Database({ address, clock: realClock, log });
+    databases.push(database);
+    const other = new PostgresStore({
+      clock: realClock,
+      database,
+      sealedKinds: ['grant'],
+      secrets: () => ['another'],
+      warn: () => undefined,
+    });
+    const endpoint = { refresh: () => assert.fail() } as unknown as TokenEndpoint;
+    const tokens = new Tokens({
+      accountId: 'a',
+      settings: SETTINGS,
+      store: other,
+      clock: realClock,
+      endpoint,
+      warn: () => undefined,
+    });
+    await assert.rejects(tokens.bearer(limit(realClock)), { message: String(sameSecret) });
+    await tokens.close();
+  });
+});
+
+const sameSecret = say`The saved ${'grant'} was encrypted with another credential secret: give all Node-REDs that share the database the same.`;

@@ -1,0 +1,411 @@
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Database } from '../../../lib/state/database';
+import { PostgresStore } from '../../../lib/state/postgres-store';
+import type { Key, Lock } from '../../../lib/state/store';
+import type { Sentence } from '../../../lib/words/say';
+import { limit } from '../../helpers/limits';
+import { ManualClock } from '../../helpers/manual-clock';
+import { realClock, testPostgres, type TestPostgres } from '../../helpers/postgres';
+
+/** Longer than a lock that ran out is left to whoever held it, ms. */
+const STEADY = 10_001;
+const KEY: Key = ['position', 'a'];
+const LOST = { name: 'PrintingError', code: 'TIMEOUT', outcome: 'not-sent', message: /has lost its hold/ };
+
+/** A promise that is kept from outside. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { open, opened };
+}
+
+describe('state/postgres-store', () => {
+  let server: TestPostgres;
+  let address: string;
+  let opened: PostgresStore[];
+  let said: string[];
+
+  before(async () => {
+    server = await testPostgres();
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    address = await server.fresh();
+    opened = [];
+    said = [];
+  });
+  afterEach(async () => {
+    await Promise.all(opened.map((store) => store.close()));
+  });
+
+  const open = ({ clock = realClock, at = address, secret = 'a secret' } = {}) => {
+    const say = (sentence: Sentence) => void said.push(String(sentence));
+    const log = { warn: say, info: say };
+    const store = new PostgresStore({
+      clock,
+      sealedKinds: ['grant'],
+      secrets: () => [secret],
+      warn: log.warn,
+      database: new Database({ address: at, clock, log }),
+    });
+    opened.push(store);
+    return store;
+  };
+  const ask = <Row extends object>(statement: string, values?: unknown[]) =>
+    server.ask<Row>(address, statement, values);
+
+  /** Begins a change of KEY that ends when its gate opens. */
+  async function changing(store: PostgresStore, value: unknown = 'late') {
+    const [begun, ending] = [gate(), gate()];
+    let lock: Lock | undefined;
+    const over = store.update<unknown>(KEY, async (_, held) => {
+      lock = held;
+      begun.open();
+      await ending.opened;
+      return value;
+    });
+    // Looked at where it matters.
+    over.catch(() => undefined);
+    await Promise.race([begun.opened, over]);
+    return { lock: lock!, end: ending.open, over };
+  }
+
+  /** The lock of KEY runs out, as the database sees it: its holder stands still. */
+  const runOut = () => ask("UPDATE remote_printing.entries SET ends_at = clock_timestamp() - interval '1 ms'");
+  /** Milliseconds that it still lasts. */
+  const left = async () => {
+    const rows = await ask<{ ms: string }>(
+      'SELECT extract(epoch FROM ends_at - clock_timestamp()) * 1000 AS ms FROM remote_printing.entries WHERE kind = $1',
+      [KEY[0]],
+    );
+    return Number(rows[0]?.ms);
+  };
+  /** A store that may take over what ran out. */
+  async function steady(): Promise<PostgresStore> {
+    const clock = new ManualClock();
+    const store = open({ clock });
+    await store.get(KEY);
+    await clock.advance(STEADY);
+    return store;
+  }
+
+  describe('shared by several runtimes', () => {
+    it('counts every update of all of them', async () => {
+      const stores = Array.from({ length: 4 }, () => open());
+      const counts = stores.flatMap((store) =>
+        Array.from({ length: 25 }, () => store.update<number>(KEY, (n = 0) => n + 1)),
+      );
+      await Promise.all(counts);
+      assert.equal(await open().get(KEY), 100);
+    });
+
+    it('is begun by all of them at once', async () => {
+      const stores = Array.from({ length: 8 }, () => open());
+      await Promise.all(stores.map((store, n) => store.put(['position', String(n)], n)));
+      assert.equal(await open().get(['position', '7']), 7);
+      assert.deepEqual(await ask('SELECT number FROM remote_printing.version'), [{ number: 1 }]);
+      assert.deepEqual(said, []);
+    });
+
+    it('lets a put and a delete wait for who holds the lock', async () => {
+      const held = await changing(open());
+      const order: string[] = [];
+      const other = open();
+      const put = other.put(KEY, 'put').then(() => order.push('put'));
+      const elsewhere = other.put(['position', 'b'], 'free').then(() => order.push('elsewhere'));
+      await elsewhere;
+      held.end();
+      await held.over.then(() => order.push('changed'));
+      await put;
+      assert.deepEqual(order, ['elsewhere', 'changed', 'put']);
+      assert.equal(await open().get(KEY), 'put');
+    });
+
+    it('leaves what another one sealed with another secret alone, and says so', async () => {
+      await open().put(['grant', 'a'], 'token');
+      const other = open({ secret: 'another secret' });
+      const refused = { code: 'FILE_NOT_READABLE', outcome: 'not-sent', message: /another credential secret/ };
+      await assert.rejects(other.get(['grant', 'a']), refused);
+      await assert.rejects(
+        other.update(['grant', 'a'], () => 'mine'),
+        refused,
+      );
+      assert.equal(await open().get(['grant', 'a']), 'token');
+      await other.delete(['grant', 'a']);
+      await other.put(['grant', 'a'], 'mine');
+      assert.equal(await other.get(['grant', 'a']), 'mine');
+    });
+
+    it('keeps what was set aside', async () => {
+      await open().put(KEY, 1);
+      await ask("UPDATE remote_printing.entries SET content = 'damaged'");
+      assert.deepEqual(await Promise.all([open().get(KEY), open().get(KEY)]), [undefined, undefined]);
+      assert.equal(said.length, 1, 'one warning for all');
+      assert.deepEqual(await ask('SELECT key, content FROM remote_printing.set_aside'), [
+        { key: JSON.stringify(KEY), content: 'damaged' },
+      ]);
+    });
+  });
+
+  describe('a lock', () => {
+    it('that was taken over lets its first holder write nothing any more', async () => {
+      const first = await changing(open());
+      await runOut();
+      const second = await steady();
+      assert.equal(await second.update<unknown>(KEY, () => 'new'), 'new');
+      first.end();
+      await assert.rejects(first.over, LOST);
+      assert.equal(await second.get(KEY), 'new');
+    });
+
+    it('that was taken over and given back, or whose value was deleted, does not either', async () => {
+      for (const [at, next] of [undefined, 'new'].entries()) {
+        const first = await changing(open());
+        await runOut();
+        const second = await steady();
+        await second.update<unknown>(KEY, () => next);
+        first.end();
+        await assert.rejects(first.over, LOST, `${at}`);
+        assert.equal(await second.get(KEY), next);
+      }
+    });
+
+    it('that ran out and nobody took over still lets its holder write', async () => {
+      const held = await changing(open());
+      await runOut();
+      held.end();
+      assert.equal(await held.over, 'late');
+      assert.equal(await open().get(KEY), 'late');
+    });
+
+    it('that has not run out is nobody’s to take over', async () => {
+      const held = await changing(open());
+      const other = await steady();
+      const clock = new ManualClock();
+      const deadline = limit(clock, { seconds: 1 });
+      const waiting = assert.rejects(
+        other.update(KEY, () => 'new', { deadline }),
+        { code: 'TIMEOUT', outcome: 'not-sent' },
+      );
+      await clock.advance(1_000);
+      await waiting;
+      held.end();
+      assert.equal(await held.over, 'late');
+    });
+
+    it('that ran out is left to its holder by who has just reached the database', async () => {
+      const held = await changing(open());
+      await runOut();
+      const clock = new ManualClock();
+      const other = open({ clock });
+      let isTaken = false;
+      const taking = other.update<unknown>(KEY, () => ((isTaken = true), 'new'));
+      // It asks and waits, again and again, in its own time; the statements take theirs.
+      for (let asked = 0; asked < 20; asked++) {
+        await until(() => clock.waiting > 0);
+        await clock.advance(250);
+      }
+      assert.equal(isTaken, false);
+      for (; !isTaken; await pause(1)) await clock.advance(250);
+      assert.ok(clock.monotonic() >= STEADY - 1, `${clock.monotonic()} ms`);
+      await taking;
+      held.end();
+      await assert.rejects(held.over, LOST);
+    });
+
+    it('is renewed for as long as it is held, and tells its holder in time where it can not be', async () => {
+      const clock = new ManualClock();
+      const held = await changing(open({ clock }));
+      await ask("UPDATE remote_printing.entries SET ends_at = clock_timestamp() + interval '1 s'");
+      await clock.advance(5_000);
+      await until(async () => (await left()) > 15_000);
+      await until(() => clock.waiting > 1);
+      await server.halt();
+      try {
+        await clock.advance(14_000);
+        assert.equal(held.lock.signal?.aborted, false);
+        await clock.advance(1_000);
+        assert.equal(held.lock.signal?.aborted, true);
+        await assert.rejects(held.lock.secure(1_000), { outcome: 'not-sent' });
+      } finally {
+        await server.start();
+      }
+      held.end();
+      // Nobody took it: what it made still counts.
+      assert.equal(await held.over, 'late');
+    });
+
+    it('tells its holder when a renewal finds it taken over', async () => {
+      const clock = new ManualClock();
+      const held = await changing(open({ clock }));
+      await runOut();
+      await (await steady()).put(KEY, 'new');
+      await clock.advance(5_000);
+      await until(() => held.lock.signal?.aborted === true);
+      held.end();
+      await assert.rejects(held.over, LOST);
+    });
+
+    it('lasts for what was secured, and is sure for a moment only', async () => {
+      const clock = new ManualClock();
+      const held = await changing(open({ clock }));
+      const check = await held.lock.secure(60_000);
+      const lasts = await left();
+      assert.ok(lasts > 60_000, `${lasts} ms`);
+      check();
+      await clock.advance(14_000);
+      check();
+      await clock.advance(2_000);
+      assert.throws(check, LOST);
+      (await held.lock.secure(60_000))();
+      held.end();
+      await held.over;
+    });
+
+    it('is not sure after a sleep of the machine, in which the monotonic clock stands still', async () => {
+      const clock = new ManualClock();
+      const held = await changing(open({ clock }));
+      const check = await held.lock.secure(1_000);
+      clock.set(clock.now() + 60_000);
+      assert.throws(check, LOST);
+      held.end();
+      await held.over;
+    });
+
+    it('can not be secured once it is somebody else’s', async () => {
+      const held = await changing(open());
+      await runOut();
+      await (await steady()).put(KEY, 'new');
+      await assert.rejects(held.lock.secure(1_000), LOST);
+      assert.equal(held.lock.signal?.aborted, true);
+      held.end();
+      await assert.rejects(held.over, LOST);
+    });
+
+    it('fences what is written under it, whatever the key', async () => {
+      const store = open();
+      const held = await changing(store);
+      const under = [held.lock];
+      await store.put(['print-key', 'a'], 'first', { under });
+      await runOut();
+      await (await steady()).put(KEY, 'new');
+      await assert.rejects(store.put(['print-key', 'a'], 'late', { under }), LOST);
+      await assert.rejects(
+        store.update(['print-key', 'a'], () => 'late', { under }),
+        LOST,
+      );
+      await assert.rejects(store.delete(['print-key', 'a'], { under }), LOST);
+      assert.equal(await store.get(['print-key', 'a']), 'first');
+      assert.equal(
+        await store.update<unknown>(['print-key', 'a'], () => 'free'),
+        'free',
+        'its own lock was given back',
+      );
+      held.end();
+      await assert.rejects(held.over, LOST);
+    });
+
+    it('leaves no row behind', async () => {
+      const store = open();
+      await store.update(KEY, () => undefined);
+      await assert.rejects(store.update(KEY, () => Promise.reject(new Error('no'))));
+      assert.deepEqual(await ask('SELECT key FROM remote_printing.entries'), []);
+    });
+  });
+
+  describe('a database that goes away', () => {
+    it('breaks what is under way, is said once, and everything goes on when it is back', async () => {
+      const store = open();
+      await store.put(KEY, 1);
+      await server.halt();
+      for (let n = 0; n < 3; n++) await assert.rejects(store.get(KEY), { code: 'FILE_NOT_READABLE' });
+      await assert.rejects(store.put(KEY, 2), { code: 'FILE_NOT_WRITABLE', message: /check the database/ });
+      await server.start();
+      assert.equal(await store.get(KEY), 1);
+      await store.put(KEY, 3);
+      assert.equal(await store.get(KEY), 3);
+      assert.equal(said.length, 2, said.join('\n'));
+      assert.match(said[0]!, /can't be used \(ECONNREFUSED\)/);
+      assert.match(said[1]!, /is back/);
+    });
+
+    it('for a moment only is not noticed', async () => {
+      const store = open();
+      await store.put(KEY, 1);
+      for (let n = 2; n < 5; n++) {
+        await server.halt();
+        await server.start();
+        assert.equal(await store.update<number>(KEY, (value = 0) => value + 1), n);
+      }
+      assert.deepEqual(said, []);
+    });
+
+    it('is waited for at the start', async () => {
+      await server.halt();
+      const store = open();
+      await assert.rejects(store.get(KEY), { code: 'FILE_NOT_READABLE' });
+      await server.start();
+      await store.put(KEY, 1);
+      assert.equal(await store.get(KEY), 1);
+    });
+
+    it('keeps the connections of a store that was closed and is used again', async () => {
+      const store = open();
+      await store.put(KEY, 1);
+      await store.close();
+      assert.equal(await store.get(KEY), 1);
+    });
+  });
+
+  describe('a set-up that is not right', () => {
+    it('names a wrong password, a missing database and a missing right, and no address', async () => {
+      await server.ask(server.address, 'CREATE ROLE guest LOGIN');
+      const guest = address.replace('nodered@', 'guest:a-password@');
+      await assert.rejects(open({ at: guest }).get(KEY), { code: 'FILE_NOT_READABLE', message: /42501/ });
+      await assert.rejects(open({ at: `${address}_none` }).get(KEY), { message: /3D000/ });
+      assert.match(said[0]!, /lacks a right/);
+      assert.match(said[1]!, /no such database/);
+      assert.ok(!said.join().includes('a-password') && !said.join().includes('guest'), said.join('\n'));
+    });
+
+    it('needs no right but to a schema that is there', async () => {
+      await server.ask(server.address, 'CREATE ROLE limited LOGIN');
+      await ask('CREATE SCHEMA remote_printing AUTHORIZATION limited');
+      const limited = open({ at: address.replace('nodered@', 'limited@') });
+      await limited.put(KEY, 1);
+      assert.equal(await limited.get(KEY), 1);
+    });
+
+    it('does not touch tables of a newer version', async () => {
+      await open().put(KEY, 1);
+      await ask('UPDATE remote_printing.version SET number = 99');
+      await assert.rejects(open().get(KEY), { code: 'NOT_CONFIGURED', message: /newer version/ });
+      assert.deepEqual(await ask('SELECT number FROM remote_printing.version'), [{ number: 99 }]);
+    });
+
+    it('is a sentence where the address is none', async () => {
+      for (const at of ['', 'folder', 'mysql://host/db', 'postgresql://[bad']) {
+        const refused = { code: 'NOT_CONFIGURED', message: /postgresql:\/\// };
+        await assert.rejects(open({ at }).get(KEY), refused, at);
+      }
+    });
+
+    it('waits for the disk even where the server is told not to', async () => {
+      await ask(`ALTER ROLE nodered SET synchronous_commit = 'off'`);
+      try {
+        const clock = realClock;
+        const database = new Database({ address, clock, log: { warn: () => {}, info: () => {} } });
+        const rows = await database.query<{ set: string }>(`SELECT current_setting('synchronous_commit') AS set`, []);
+        assert.deepEqual(rows, [{ set: 'on' }]);
+        await database.close();
+      } finally {
+        await ask('ALTER ROLE nodered RESET synchronous_commit');
+      }
+    });
+  });
+});
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 120_000; !(await holds()); await pause(5)) assert.ok(Date.now() < end, 'never came');
+}

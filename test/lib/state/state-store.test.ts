@@ -1,0 +1,334 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { Database } from '../../../lib/state/database';
+import { FileStore } from '../../../lib/state/file-store';
+import { PostgresStore } from '../../../lib/state/postgres-store';
+import type { Key, StateStore } from '../../../lib/state/store';
+import type { Sentence } from '../../../lib/words/say';
+import { limit } from '../../helpers/limits';
+import { ManualClock } from '../../helpers/manual-clock';
+import { realClock, testPostgres, type TestPostgres } from '../../helpers/postgres';
+
+type Swept = StateStore & { sweep(): Promise<void> };
+
+/** Where a store keeps what it is given, with a hand from outside. */
+interface Place {
+  /** Another store on the same values, as a later start has it. */
+  open(secrets: string[], warn: (sentence: Sentence) => void): Swept;
+  /** What stands there for the only value of a kind. */
+  raw(kind: string): Promise<string>;
+  damage(kind: string, raw: string): Promise<void>;
+  /** Nothing can be read or written until the function that comes back is called. */
+  block(): Promise<() => Promise<void>>;
+  /** So much later, ms. */
+  pass(ms: number): Promise<void>;
+  end(): Promise<void>;
+}
+
+const SEALED = ['grant'];
+
+async function folder(): Promise<Place> {
+  const path = await mkdtemp(join(tmpdir(), 'store-'));
+  const clock = new ManualClock();
+  const only = async (kind: string): Promise<string> => {
+    const names = (await readdir(join(path, kind))).filter((name) => name.endsWith('.json'));
+    assert.equal(names.length, 1);
+    return join(path, kind, names[0]!);
+  };
+  return {
+    open: (secrets, warn) => new FileStore({ folder: path, clock, sealedKinds: SEALED, secrets: () => secrets, warn }),
+    raw: async (kind) => readFile(await only(kind), 'utf8'),
+    damage: async (kind, raw) => writeFile(await only(kind), raw),
+    block: async () => {
+      const aside = `${path}-aside`;
+      await rename(path, aside);
+      await writeFile(path, 'a file where a folder must be');
+      return async () => {
+        await rm(path);
+        await rename(aside, path);
+      };
+    },
+    pass: (ms) => clock.advance(ms),
+    end: () => rm(path, { recursive: true, force: true }),
+  };
+}
+
+async function database(server: TestPostgres): Promise<Place> {
+  const address = await server.fresh();
+  const log = { warn: () => undefined, info: () => undefined };
+  const opened: PostgresStore[] = [];
+  const ask = <Row extends object>(statement: string, values?: unknown[]) =>
+    server.ask<Row>(address, statement, values);
+  return {
+    open: (secrets, warn) => {
+      const parts = { clock: realClock, sealedKinds: SEALED, secrets: () => secrets, warn };
+      const store = new PostgresStore({ ...parts, database: new Database({ address, clock: realClock, log }) });
+      opened.push(store);
+      return store;
+    },
+    raw: async (kind) => {
+      const rows = await ask<{ content: string }>('SELECT content FROM remote_printing.entries WHERE kind = $1', [
+        kind,
+      ]);
+      assert.equal(rows.length, 1);
+      return rows[0]!.content;
+    },
+    damage: async (kind, raw) => {
+      await ask('UPDATE remote_printing.entries SET content = $2 WHERE kind = $1', [kind, raw]);
+    },
+    block: async () => {
+      await server.halt();
+      return server.start;
+    },
+    pass: async (ms) => {
+      await ask("UPDATE remote_printing.entries SET until = until - $1 * interval '1 ms'", [ms]);
+    },
+    end: async () => {
+      await Promise.all(opened.map((store) => store.close()));
+    },
+  };
+}
+
+let server: TestPostgres;
+before(async () => {
+  server = await testPostgres();
+});
+after(() => server.stop());
+
+for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL database': () => database(server) }))
+  describe(`a StateStore in ${name}`, () => {
+    let place: Place;
+    let warnings: string[];
+    let store: Swept;
+    const open = (...secrets: string[]) =>
+      place.open(secrets.length > 0 ? secrets : ['a secret'], (sentence) => warnings.push(String(sentence)));
+
+    beforeEach(async () => {
+      place = await make();
+      warnings = [];
+      store = open();
+    });
+    afterEach(() => place.end());
+
+    it('gives back what another one put', async () => {
+      await store.put(['position', 'a', 'b'], { seen: [1, 'zwei', null] });
+      assert.deepEqual(await open().get(['position', 'a', 'b']), { seen: [1, 'zwei', null] });
+      assert.equal(await open().get(['position', 'a', 'c']), undefined);
+    });
+
+    it('gives back any JSON as it was', async () => {
+      const anything = fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' });
+      await fc.assert(
+        fc.asyncProperty(anything, async (value) => {
+          await store.put(['position', 'a'], value);
+          assert.deepEqual(await store.get(['position', 'a']), JSON.parse(JSON.stringify(value)));
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    it('keeps keys of any characters and any length apart', async () => {
+      const word = fc.string({ unit: 'binary', maxLength: 30 });
+      const words = fc.uniqueArray(fc.tuple(word, word), {
+        minLength: 2,
+        maxLength: 5,
+        selector: (w) => JSON.stringify(w),
+      });
+      await fc.assert(
+        fc.asyncProperty(words, async (keys) => {
+          await Promise.all(keys.map((key, index) => store.put(['position', ...key], index)));
+          const found = await Promise.all(keys.map((key) => store.get(['position', ...key])));
+          assert.deepEqual(found, [...keys.keys()]);
+        }),
+        { numRuns: 20 },
+      );
+      await store.put(['position', 'x'.repeat(10_000)], 'long');
+      assert.equal(await store.get(['position', 'x'.repeat(10_000)]), 'long');
+    });
+
+    it('holds megabytes', async () => {
+      const marks = Array.from({ length: 100_000 }, (_, n) => `mark number ${n}`);
+      await store.update<string[]>(['report-rows', 'a'], () => marks);
+      assert.deepEqual(await open().get(['report-rows', 'a']), marks);
+    });
+
+    it('deletes by delete and by an update that gives undefined', async () => {
+      await store.put(['position', 'a'], 1);
+      await store.delete(['position', 'a']);
+      assert.equal(await store.get(['position', 'a']), undefined);
+      await store.delete(['position', 'a']);
+      await store.put(['position', 'a'], 2);
+      assert.equal(await store.update(['position', 'a'], () => undefined), undefined);
+      assert.equal(await store.get(['position', 'a']), undefined);
+      assert.equal(await store.update(['position', 'a'], () => undefined), undefined);
+    });
+
+    it('holds a key while it changes, and others not', async () => {
+      let letGo = () => {};
+      const slow = store.update<number[]>(
+        ['position', 'a'],
+        (list = []) => new Promise((resolve) => (letGo = () => resolve([...list, 1]))),
+      );
+      const after = store.update<number[]>(['position', 'a'], (list = []) => [...list, 2]);
+      await store.put(['position', 'b'], 'free');
+      letGo();
+      assert.deepEqual(await slow, [1]);
+      assert.deepEqual(await after, [1, 2]);
+    });
+
+    it('lets a put and a delete wait for whoever changes the value', async () => {
+      let letGo = () => {};
+      const slow = store.update<string>(
+        ['position', 'a'],
+        () => new Promise((resolve) => (letGo = () => resolve('first'))),
+      );
+      const put = store.put(['position', 'a'], 'second');
+      const deleted = store.delete(['position', 'a']);
+      await store.put(['position', 'b'], 'meanwhile');
+      letGo();
+      await Promise.all([slow, put, deleted]);
+      assert.equal(await store.get(['position', 'a']), undefined);
+    });
+
+    it('goes on after a change that throws, and has the value of before', async () => {
+      await store.put(['position', 'a'], 1);
+      const no = () => {
+        throw new Error('no');
+      };
+      await assert.rejects(store.update(['position', 'a'], no), /no/);
+      assert.equal(await store.get(['position', 'a']), 1);
+      assert.equal(await store.update<number>(['position', 'a'], (n = 0) => n + 1), 2);
+    });
+
+    it('counts every one of 200 concurrent updates', async () => {
+      await Promise.all(Array.from({ length: 200 }, () => store.update<number>(['position', 'n'], (n = 0) => n + 1)));
+      assert.equal(await store.get(['position', 'n']), 200);
+    });
+
+    it('writes other keys under a lock, and is sure of it for as long as is asked', async () => {
+      const made = await store.update<string>(['position', 'a'], async (_, lock) => {
+        const check = await lock.secure(60_000);
+        await store.put(['position', 'b'], 'inside', { under: [lock] });
+        await store.update(['position', 'c'], () => 'inside too', { under: [lock] });
+        check();
+        return 'made';
+      });
+      assert.equal(made, 'made');
+      assert.equal(await store.get(['position', 'b']), 'inside');
+      assert.equal(await store.get(['position', 'c']), 'inside too');
+    });
+
+    it('waits for a lock no longer than the deadline, and leaves the holder alone', async () => {
+      const clock = new ManualClock();
+      const key: Key = ['position', 'a'];
+      let letGo = () => {};
+      let holding: Promise<unknown> = Promise.resolve();
+      await new Promise<void>((begun) => {
+        holding = store.update<number>(key, async () => {
+          begun();
+          await new Promise<void>((resolve) => (letGo = resolve));
+          return 1;
+        });
+      });
+      const deadline = limit(clock, { seconds: 10 });
+      const waiting = assert.rejects(
+        store.update<number>(key, () => 2, { deadline }),
+        { code: 'TIMEOUT', outcome: 'not-sent' },
+      );
+      await clock.advance(10_000);
+      await waiting;
+      letGo();
+      await holding;
+      assert.equal(await store.get(key), 1);
+      assert.equal(await store.update<number>(key, (n = 0) => n + 1, { deadline: limit(clock) }), 2);
+    });
+
+    it('forgets what is past keepFor when it sweeps, not before', async () => {
+      await store.put(['print-key', 'short'], 1, { keepFor: 10_000_000 });
+      await store.put(['print-key', 'long'], 2, { keepFor: 50_000_000 });
+      await store.put(['print-key', 'ever'], 3);
+      await place.pass(9_000_000);
+      await store.sweep();
+      assert.equal(await store.get(['print-key', 'short']), 1);
+      await place.pass(1_000_000);
+      assert.equal(await store.get(['print-key', 'short']), 1);
+      await store.sweep();
+      assert.equal(await store.get(['print-key', 'short']), undefined);
+      assert.equal(await store.get(['print-key', 'long']), 2);
+      await place.pass(1e9);
+      await store.sweep();
+      assert.equal(await store.get(['print-key', 'ever']), 3);
+    });
+
+    it('keeps a value for as long as the last write says', async () => {
+      await store.put(['print-key', 'a'], 1, { keepFor: 1000 });
+      await store.put(['print-key', 'a'], 2);
+      await place.pass(1e9);
+      await store.sweep();
+      assert.equal(await store.get(['print-key', 'a']), 2);
+    });
+
+    it('seals grants and leaves the rest readable', async () => {
+      await store.put(['grant', 'a'], { accessToken: 'very-secret-token' });
+      await store.put(['position', 'a'], { note: 'plain-note' });
+      assert.ok(!(await place.raw('grant')).includes('very-secret-token'));
+      assert.ok((await place.raw('position')).includes('plain-note'));
+      assert.deepEqual(await open().get(['grant', 'a']), { accessToken: 'very-secret-token' });
+    });
+
+    it('reads what an older secret sealed, and seals anew with the first', async () => {
+      await store.put(['grant', 'a'], { token: 1 });
+      const both = open('chosen by the user', 'a secret');
+      assert.deepEqual(await both.update<object>(['grant', 'a'], (grant) => ({ ...grant })), { token: 1 });
+      assert.deepEqual(await open('chosen by the user').get(['grant', 'a']), { token: 1 });
+    });
+
+    for (const [what, raw] of [
+      ['empty', ''],
+      ['cut off', '{"version":1,"key":["gra'],
+      ['not JSON', 'hello'],
+      ['of an unknown version', '{"version":9,"value":1}'],
+      ['null', 'null'],
+    ] as const)
+      it(`sets a value aside that is ${what}, with a warning`, async () => {
+        await store.put(['grant', 'a'], 'token');
+        await place.damage('grant', raw);
+        assert.equal(await store.get(['grant', 'a']), undefined);
+        assert.equal(warnings.length, 1);
+        assert.equal(await open().update(['grant', 'a'], (value) => value), undefined);
+        assert.equal(warnings.length, 1);
+        await store.put(['grant', 'a'], 'again');
+        assert.equal(await store.get(['grant', 'a']), 'again');
+      });
+
+    it('writes nothing where the value stays what it was', async () => {
+      await store.put(['grant', 'a'], { n: 1 });
+      const before = await place.raw('grant');
+      await store.update<object>(['grant', 'a'], (value) => value);
+      assert.equal(await place.raw('grant'), before);
+      await store.update<object>(['grant', 'a'], (value) => ({ ...value }));
+      // Sealed with another salt.
+      assert.notEqual(await place.raw('grant'), before);
+    });
+
+    it('does not take a value that can not be read for a missing one, and has it when it can', async () => {
+      const key: Key = ['position', 'a'];
+      await store.put(key, 1);
+      const unblock = await place.block();
+      await assert.rejects(store.get(key), { code: 'FILE_NOT_READABLE', outcome: 'not-sent' });
+      let asked = false;
+      const change = () => {
+        asked = true;
+        return undefined;
+      };
+      await assert.rejects(store.update(key, change), { code: 'FILE_NOT_READABLE', outcome: 'not-sent' });
+      assert.equal(asked, false);
+      await assert.rejects(store.put(key, 2), { code: 'FILE_NOT_WRITABLE', outcome: 'not-sent' });
+      await unblock();
+      assert.equal(await store.get(key), 1);
+      assert.deepEqual(warnings, []);
+    });
+  });

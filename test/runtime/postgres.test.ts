@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { startSimulator, type Simulator } from '../../simulator/index';
+import { testPostgres, type TestPostgres } from '../helpers/postgres';
+import { startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
+import { lean } from './lean';
+import { accountOf, credentialsOf, signIn } from './sign-in';
+
+const AT = { z: 'tab', x: 1, y: 1 };
+
+/** A Node-RED without a disk of its own: what it knows of before lies in the database. */
+describe('Node-RED with its state on PostgreSQL', () => {
+  let server: TestPostgres;
+  let simulator: Simulator;
+  let address: string;
+  const running: RealNodeRed[] = [];
+
+  before(async () => {
+    server = await testPostgres();
+    address = await server.fresh();
+    simulator = await startSimulator({ autoApprove: true });
+  });
+  after(async () => {
+    await Promise.all(running.map((nodeRed) => nodeRed.kill()));
+    await simulator.close();
+    await server.stop();
+  });
+
+  const flows = () => [
+    { id: 'tab', type: 'tab', label: 'test' },
+    accountOf(simulator),
+    { id: 'in', ...AT, type: 'http in', url: '/print', method: 'post', wires: [['make']] },
+    {
+      id: 'make',
+      ...AT,
+      type: 'function',
+      func: `return { ...msg, payload: ';TIME:60\\nG28\\n', filename: 'part.gcode', printKey: 'once' };`,
+      wires: [['print']],
+    },
+    {
+      id: 'print',
+      ...AT,
+      type: 'remote-printing-upload-and-print',
+      account: 'account',
+      cluster: simulator.world.cluster(1).clusterId,
+      source: 'payload',
+      clusterType: 'str',
+      wires: [['out'], []],
+    },
+    { id: 'catch', ...AT, type: 'catch', scope: ['print'], wires: [['failed']] },
+    {
+      id: 'failed',
+      ...AT,
+      type: 'function',
+      func: 'msg.payload = { error: msg.error.message }; return msg;',
+      wires: [['out']],
+    },
+    { id: 'out', ...AT, type: 'http response', wires: [] },
+  ];
+  async function start(options: RealNodeRedOptions = {}): Promise<RealNodeRed> {
+    const nodeRed = await startRealNodeRed({
+      flows: flows(),
+      credentials: credentialsOf(simulator),
+      settings: {
+        ...lean('21-httpin.js', '10-function.js', '25-catch.js'),
+        credentialSecret: 'the secret of all',
+        remotePrinting: { stateStore: address },
+      },
+      ...options,
+    });
+    running.push(nodeRed);
+    return nodeRed;
+  }
+  interface Answer {
+    duplicate?: boolean;
+    clusterJobId?: string;
+    error?: string;
+  }
+  const print = async (nodeRed: RealNodeRed): Promise<Answer> => {
+    const response = await fetch(`${nodeRed.url}print`, { method: 'POST' });
+    return (await response.json()) as Answer;
+  };
+  const until = async (holds: () => Promise<boolean>) => {
+    for (const end = Date.now() + 120_000; !(await holds()); await pause(100))
+      assert.ok(Date.now() < end, 'never came');
+  };
+
+  it('goes on in an empty folder after a crash: signed in, and with its print keys', async () => {
+    const first = await start();
+    await signIn(first);
+    const printed = await print(first);
+    assert.equal(printed.error, undefined);
+    assert.equal(printed.duplicate, false);
+    assert.deepEqual(
+      (await readdir(first.userDir)).filter((name) => name.startsWith('remote-printing')),
+      [],
+    );
+    await first.kill();
+
+    // The database goes on with what it promised, too.
+    await server.halt();
+    await server.start();
+    const second = await start();
+    const again = await print(second);
+    assert.deepEqual([again.error, again.duplicate, again.clusterJobId], [undefined, true, printed.clusterJobId]);
+    await second.stop();
+    assert.deepEqual(second.complaints(), []);
+  });
+
+  it('starts without the database, says so once, and works when it is there', async () => {
+    await server.halt();
+    const nodeRed = await start();
+    const refused = await print(nodeRed);
+    assert.match(refused.error ?? '', /can't be read now .*check the database/);
+    await server.start();
+    await until(async () => (await print(nodeRed)).duplicate === true);
+    await nodeRed.stop();
+    const said = nodeRed.log.filter((line) => line.includes('The database'));
+    assert.equal(said.length, 2, said.join('\n'));
+    assert.match(said[0] ?? '', /can't be used \(ECONNREFUSED\)/);
+    assert.match(said[1] ?? '', /is back/);
+    assert.ok(!nodeRed.log.join('\n').includes('nodered@'), 'no address in the log');
+  });
+
+  it('says that its credential secret is not that of the others', async () => {
+    const nodeRed = await start({
+      settings: {
+        ...lean('21-httpin.js', '10-function.js', '25-catch.js'),
+        credentialSecret: 'another secret',
+        remotePrinting: { stateStore: address },
+      },
+    });
+    assert.match((await print(nodeRed)).error ?? '', /another credential secret/);
+    await nodeRed.stop();
+  });
+
+  it('takes the database from the environment, and no folder for one that is written wrongly', async () => {
+    const settings = {
+      ...lean('21-httpin.js', '10-function.js', '25-catch.js'),
+      credentialSecret: 'the secret of all',
+    };
+    const named = await start({ settings, env: { REMOTE_PRINTING_STATE_STORE: address } });
+    assert.equal((await print(named)).duplicate, true);
+    await named.stop();
+    const wrong = await start({ settings, env: { REMOTE_PRINTING_STATE_STORE: 'somewhere' } });
+    assert.match((await print(wrong)).error ?? '', /no address of a database/);
+    assert.deepEqual(
+      (await readdir(join(wrong.userDir))).filter((name) => name === 'remote-printing'),
+      [],
+    );
+    await wrong.stop();
+  });
+});
