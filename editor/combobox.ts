@@ -48,8 +48,9 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
   // In the row: what is around the field may cut off what hangs out of it.
   const row = input.closest('.form-row').css('position', 'relative');
   const list = $('<ul>', { class: 'remote-printing-choices', id: `${id}-choices`, role: 'listbox' }).appendTo(row);
-  const label = $(`label[for="${id}"]`);
-  list.attr('aria-label', label.text().trim());
+  // By reference: the editor puts the texts into a form after it has come to life.
+  $(`label[for="${id}"]`).attr('id', `${id}-label`);
+  list.attr('aria-labelledby', `${id}-label`);
   input.parent().addClass('remote-printing-combobox');
   input.attr({
     role: 'combobox',

@@ -215,6 +215,43 @@ for (const runtime of editors) {
       assert.deepEqual([cluster === value, clusterType], [false, 'str']);
     });
 
+    it('a form is filled in by the keyboard alone, and its lists say what they are and where one is', async () => {
+      const { page } = editor;
+      await editor.add('remote-printing-upload-and-print');
+      const focused = () => page.evaluate<string>('document.activeElement.id');
+      const printer = page.getByRole('combobox', { name: 'Printer', exact: true });
+      await printer.waitFor();
+      await page.focus('#node-input-name');
+      const visited: string[] = [];
+      while ((await focused()) !== 'node-input-cluster-shown') {
+        assert.ok(visited.length < 30, visited.join());
+        visited.push(await focused());
+        await page.keyboard.press('Tab');
+      }
+      const fields = ['name', 'account', 'source', 'file-shown', 'jobName-shown', 'print'];
+      assert.deepEqual(
+        visited.filter((id) => id.startsWith('node-input') && !id.startsWith('node-input-btn')),
+        fields.map((name) => `node-input-${name}`),
+      );
+
+      const attribute = (name: string) => printer.getAttribute(name);
+      assert.equal(await attribute('aria-expanded'), 'false');
+      const choices = page.getByRole('listbox', { name: 'Printer' }).getByRole('option');
+      await page.keyboard.press('ArrowDown');
+      await choices.nth(1).waitFor();
+      assert.equal(await attribute('aria-expanded'), 'true');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('ArrowDown');
+      const active = choices.nth(1);
+      assert.equal(await attribute('aria-activedescendant'), await active.getAttribute('id'));
+      const name = await active.locator('b').textContent();
+      await page.keyboard.press('Enter');
+      assert.deepEqual([await attribute('aria-expanded'), await attribute('aria-activedescendant')], ['false', null]);
+      await page.keyboard.press('Tab');
+      const described = page.locator(`[id="${await attribute('aria-describedby')}"]`);
+      assert.match((await described.textContent()) ?? '', new RegExp(`${name}`));
+    });
+
     it('nodes are called by their printer, once its name is known, and ports by what they are for', async () => {
       const id = await editor.add('remote-printing-upload-and-print');
       const labelled = (words: string) =>

@@ -290,7 +290,8 @@ describe('nodes/job-control', () => {
         assert.match(String(error.actionId), UUID);
       }
       simulator.world.setActions(1, { outcome: 'stuck' });
-      await failed(msg, 'TIMEOUT');
+      const { error } = await failed(msg, 'TIMEOUT');
+      assert.match((error as Error).message, /No answer from the printer within 1 s: /);
     });
 
     it('does not wait for a 429 that passes its timeout', async () => {
