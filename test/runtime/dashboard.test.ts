@@ -226,7 +226,7 @@ describe('the wall dashboard', () => {
     for (const wall of [screen, phone]) await wall.page.getByText('The account has no printers.').waitFor();
   });
 
-  onEach('has asked no other computer, and complained of nothing', async ({ screen, phone }) => {
+  onEach('has asked no other computer, was told no address, and complained of nothing', async ({ screen, phone }) => {
     await Promise.resolve();
     assert.deepEqual([screen.problems, phone.problems], [[], []]);
   });

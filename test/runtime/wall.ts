@@ -13,7 +13,7 @@ const PATIENCE = 120_000;
 
 /** The page of the example 05-wall-dashboard in a browser. */
 export class Wall {
-  /** Errors that the page threw or wrote to its console, and addresses of other computers that were asked for. */
+  /** Errors that the page threw or wrote to its console, and addresses of others that were asked for or told to it. */
   readonly problems: string[] = [];
 
   private constructor(readonly page: Page) {}
@@ -29,6 +29,13 @@ export class Wall {
       const { origin, protocol } = new URL(request.url());
       if (protocol !== 'data:' && origin !== new URL(nodeRed).origin) wall.problems.push(`asked for ${request.url()}`);
     });
+    page.on('websocket', (socket) =>
+      socket.on('framereceived', ({ payload }) => {
+        // Service and storage of the simulator have ports of their own.
+        const [address] = /\bhttps?:\/\/[^/"]+:\d+[^"]*/.exec(payload.toString()) ?? [];
+        if (address !== undefined) wall.problems.push(`was told ${address}`);
+      }),
+    );
     await page.goto(new URL('dashboard/printers', nodeRed).href);
     return wall;
   }
