@@ -72,6 +72,7 @@ export class Editor {
     { name, node, nodeRed }: Runtime,
     options: RealNodeRedOptions = {},
     colorScheme: 'light' | 'dark' = 'light',
+    locale = 'en-US',
   ): Promise<Editor> {
     const theme = colorScheme === 'dark' && name.includes('4.1') ? { page: { css: darkTheme } } : {};
     const started = { ...options, node, nodeRed, theme };
@@ -79,7 +80,7 @@ export class Editor {
     const browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
     const { origin } = new URL(running.url);
     const context = await browser.newContext({
-      locale: 'en-US',
+      locale,
       viewport: { width: 1300, height: 950 },
       colorScheme,
       // The choice in the menu of Node-RED 5, where the browser keeps it.
