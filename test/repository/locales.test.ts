@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
+import { OVERRIDABLE_CALLS } from '../../lib/rules/path-overrides';
 import { root } from '../../scripts/node-red.mjs';
 
 const nodes = join(root, 'nodes');
@@ -153,6 +154,62 @@ describe('locales', () => {
       said.filter((text, index) => said.indexOf(text) !== index),
       [],
     );
+  });
+
+  it('speaks of printers, not of the clusters that the service calls them, but for the palette', () => {
+    const named = /msg\.\w+|\{cluster_id\}|\/connect\/v1\/clusters/g;
+    const texts = types.flatMap((type) => [...englishOf(type)].filter(([key]) => key !== 'paletteLabel'));
+    const said = [...texts.map(([, text]) => text), ...sentences()].map((text) => text.replace(named, ''));
+    assert.deepEqual(
+      said.filter((text) => /cluster/i.test(text)),
+      [],
+    );
+  });
+
+  it('says in the words of the field what is asked for, what goes on, and what is wrong', () => {
+    const text = (type: string, key: string) => textOf(key, `remote-printing-${type}`);
+    const words = {
+      Continue: text('upload-and-print', 'label.waitFor'),
+      'once sent': text('upload-and-print', 'waitFor.dispatched'),
+      'when finished': text('upload-and-print', 'waitFor.finished'),
+      'Reuse earlier upload': text('upload-and-print', 'label.reuseUpload'),
+      'force: start despite material mismatch': text('job-control', 'action.force'),
+      'sending __action__ to printer': text('job-control', 'status.sending'),
+      'Maximum size': text('webcam-snapshot', 'label.maxBytes'),
+      MB: text('webcam-snapshot', 'unit.megabytes'),
+      'rate limited, waiting': text('cluster-status', 'status.error.RATE_LIMITED'),
+      'timed out': text('account', 'status.error.TIMEOUT'),
+      'printer offline': text('account', 'status.printerOffline'),
+      'queue full': text('account', 'status.queueFull'),
+    };
+    assert.deepEqual(Object.values(words), Object.keys(words));
+    const written = [...sentences()].join('\n');
+    for (const sentence of [
+      'No answer from the printer',
+      'Choose a printer in the node or set msg.clusterId.',
+      'is a model: slice it to G-code first',
+      'Client ID or secret is wrong',
+    ])
+      assert.ok(written.includes(sentence), sentence);
+  });
+
+  it('has the texts whose keys are put together', () => {
+    const paths = Object.entries(OVERRIDABLE_CALLS).flatMap(([name, { sure }]) => [`name.${name}`, `known.${sure}`]);
+    assert.deepEqual(
+      missing(
+        paths.map((key) => `path.${key}`),
+        account,
+      ),
+      [],
+    );
+    const ofSelect = (type: string, name: string) => {
+      const select = new RegExp(`id="node-input-${name}"[\\s\\S]*?</select>`).exec(read(nodes, `${type}.html`));
+      return all(select?.[0] ?? assert.fail(), /<option value="([^"]+)"/g);
+    };
+    const labels = ofSelect('remote-printing-library-file', 'operation').map((name) => `nodeLabel.${name}`);
+    assert.deepEqual(missing(labels, 'remote-printing-library-file'), []);
+    const queries = ofSelect('remote-printing-query', 'query').map((name) => `query.${name}`);
+    assert.deepEqual(missing(queries, 'remote-printing-query'), []);
   });
 
   it('says in which language each catalogue is', () => {
