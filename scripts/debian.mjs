@@ -24,6 +24,9 @@ function onPath(name) {
     });
 }
 
+/** The lists of packages are new. */
+let updated = false;
+
 /**
  * Path of a program that tests need: one on the PATH, or the one that Debian's package manager then brings.
  * @param {string} name of the Debian package
@@ -36,13 +39,14 @@ function ensure(name, programs, advice) {
   if (there) return there;
   if (!onPath('apt-get')) throw new Error(`the tests need ${name}: ${advice}`);
   const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
-  for (const command of ['update', `install -y --no-install-recommends ${name}`]) {
+  for (const command of [...(updated ? [] : ['update']), `install -y --no-install-recommends ${name}`]) {
     const [program = '', ...args] = [...sudo, 'apt-get', '-q', ...command.split(' ')];
     const { status } = spawnSync(program, args, {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     });
     if (status !== 0) throw new Error(`apt-get ${command} failed: ${advice}`);
+    updated = true;
   }
   const installed = find();
   if (!installed) throw new Error(`apt-get installed a ${name} that is not on the PATH`);

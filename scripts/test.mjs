@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { ensureChromium } from './debian.mjs';
+import { ensureChromium, ensureMosquitto, ensurePostgres } from './debian.mjs';
 import { ensureInstalled } from './install.mjs';
 import { LAYERS, mocha, parts, runtimesOf } from './layers.mjs';
 import { Steps } from './steps.mjs';
@@ -26,7 +26,10 @@ async function setUp() {
   process.env['REPORT_TITLES'] = titles;
   process.env['REPORT_LINES'] = 'yes';
   const installed = Promise.all([root, join(root, 'matrix')].map(ensureInstalled));
+  // One after the other, before anything runs: the package manager works for one at a time.
   process.env['CHROMIUM_PATH'] = ensureChromium();
+  ensureMosquitto();
+  ensurePostgres();
   await installed;
 }
 
