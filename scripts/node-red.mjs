@@ -24,7 +24,6 @@ const quiet = {
  * @property {number} [port] 0, the default, takes any free port
  * @property {boolean} [withPack] load this checkout's built pack, default true
  * @property {Record<string, unknown>} [settings] laid over the settings of a quiet Node-RED; plain data only
- * @property {Record<string, unknown>} [theme] laid over its settings of the editor
  * @property {readonly object[]} [flows] written as the flow file; without it, the one that lies there is used
  * @property {Record<string, object>} [credentials] by node id; written beside the flow file
  * @property {NodeJS.ProcessEnv} [env] laid over this process's environment
@@ -56,7 +55,6 @@ export async function startNodeRed(options) {
     credentialSecret: 'secret of this Node-RED alone',
     uiPort: port,
     ...(options.withPack === false ? {} : { nodesDir: [root] }),
-    editorTheme: { ...quiet.editorTheme, ...options.theme },
     ...options.settings,
   };
   await mkdir(userDir, { recursive: true });

@@ -99,12 +99,15 @@ for (const runtime of editors) {
       await addAccount();
       for (const summary of await editor.page.locator('summary').all()) await summary.click();
       assert.deepEqual(await unnamed(editor.form), []);
+      await editor.assertAccessible('account, everything unfolded');
       await editor.page.selectOption('#node-config-input-signIn', 'token');
       assert.deepEqual(await unnamed(editor.form), []);
+      await editor.assertAccessible('account with an API token');
       assert.equal(await editor.page.isVisible('#remote-printing-sign-in'), false);
       await editor.page.selectOption('#node-config-input-service', 'simulator');
       assert.equal(await editor.page.isVisible('#node-config-input-apiUrl'), false);
       await state('simulated');
+      await editor.assertAccessible('account of the simulator');
     });
 
     it('says why it can not sign in, and closes the window that it opened', async () => {
@@ -155,13 +158,14 @@ for (const runtime of editors) {
           .waitFor();
         return service;
       };
-      for (const _again of [1, 2]) {
+      for (const turn of [1, 2]) {
         const service = await atService();
         const goOn = service.getByRole('button', { name: 'Go on' });
         if (await goOn.isVisible()) await goOn.click();
         assert.equal(await wrong.textContent(), '');
         await service.getByRole('button', { name: 'Refuse' }).click();
         await wrong.filter({ hasText: 'The sign-in was refused' }).waitFor();
+        if (turn === 1) await editor.assertAccessible('account, refused');
         assert.equal(await page.isVisible('#remote-printing-authorize'), false);
         await service.close();
       }
@@ -236,10 +240,12 @@ for (const runtime of editors) {
       await mark(await testConnection('Sign-in'), 'does not work');
       await mark(await testConnection('Printers'), 'not checked');
       await noted('Problems found: 1.');
+      await editor.assertAccessible('account, signed out, after a test');
       await signIn();
       await state('signed in as');
       await mark(await testConnection('Printers'), 'works');
       assert.deepEqual(await unnamed(editor.form), []);
+      await editor.assertAccessible('account, signed in, after a test');
       const workspace = simulator.users[0]!.organizations[0]!.organizationName;
       const holder = page.locator('#remote-printing-holder');
       await holder.filter({ hasText: `Workspace: ${workspace}.` }).waitFor();

@@ -17,6 +17,7 @@ for (const runtime of editors) {
       const { page } = editor;
       const id = await editor.add('remote-printing-webcam-snapshot');
       assert.deepEqual(await unnamed(editor.form), []);
+      await editor.assertAccessible('webcam snapshot');
       await page.selectOption('#node-input-account', account);
       await editor.fillTyped('cluster', 'flow', 'printer');
       await editor.fillTyped('printer', 'msg', 'payload.printerId');
@@ -46,6 +47,7 @@ for (const runtime of editors) {
       const { page } = editor;
       const id = await editor.add('remote-printing-job-control');
       assert.deepEqual(await unnamed(editor.form), []);
+      await editor.assertAccessible('job control');
       await page.selectOption('#node-input-account', account);
       const offered = await page
         .locator('#node-input-action option')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core';
 
 import { ensureChromium } from '../../scripts/debian.mjs';
+import { assertAccessible } from '../helpers/accessibility';
 import { saveCoverage, startCoverage } from './coverage';
 import {
   darkTheme,
@@ -64,6 +65,7 @@ export class Editor {
     nodeRed: RealNodeRed,
     readonly context: BrowserContext,
     private readonly options: RealNodeRedOptions,
+    private readonly style: string,
   ) {
     this.#nodeRed = nodeRed;
   }
@@ -74,8 +76,7 @@ export class Editor {
     colorScheme: 'light' | 'dark' = 'light',
     locale = 'en-US',
   ): Promise<Editor> {
-    const theme = colorScheme === 'dark' && name.includes('4.1') ? { page: { css: darkTheme } } : {};
-    const started = { ...options, node, nodeRed, theme };
+    const started = { ...options, node, nodeRed };
     const running = await startRealNodeRed(started);
     const browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
     const { origin } = new URL(running.url);
@@ -83,15 +84,12 @@ export class Editor {
       locale,
       viewport: { width: 1300, height: 950 },
       colorScheme,
-      // The choice in the menu of Node-RED 5, where the browser keeps it.
-      storageState: {
-        cookies: [],
-        origins: [{ origin, localStorage: [{ name: 'view-dark-theme', value: colorScheme }] }],
-      },
+      // The choice in the menu of Node-RED 5, where the browser keeps it: light or dark as the browser wants it.
+      storageState: { cookies: [], origins: [{ origin, localStorage: [{ name: 'view-dark-theme', value: 'auto' }] }] },
     });
     context.setDefaultTimeout(PATIENCE);
     await context.addInitScript(STILL);
-    const editor = new Editor(running, context, started);
+    const editor = new Editor(running, context, started, name.includes('4.1') ? darkTheme() : '');
     context.on('request', (request) => editor.#note(request.url()));
     await editor.#load();
     return editor;
@@ -164,6 +162,7 @@ export class Editor {
     await palette.waitFor();
     // The flows come after the palette.
     await page.waitForFunction(`RED.workspaces.count() > 0 && !$('#red-ui-loading-progress').is(':visible')`);
+    if (this.style) await page.addStyleTag({ content: this.style });
     // They come and go above what is clicked.
     await page.evaluate('RED.notifications.hide = true');
   }
@@ -241,6 +240,25 @@ export class Editor {
 
   async #nodeIds(): Promise<string[]> {
     return this.page.evaluate('RED.nodes.filterNodes({}).map((node) => node.id)');
+  }
+
+  /** Holds what a dialog shows of ours to what axe-core looks for, in light and in dark colours. */
+  async assertAccessible(what: string): Promise<void> {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await this.page.emulateMedia({ colorScheme });
+      await this.colored(colorScheme);
+      await assertAccessible(this.form, `${what}, ${colorScheme}`);
+    }
+    await this.page.emulateMedia({ colorScheme: 'light' });
+    await this.colored('light');
+  }
+
+  /** Waits until the letters of the open dialog are as light or dark as is wanted: the editor may be told of it a frame later. */
+  async colored(colorScheme: 'light' | 'dark'): Promise<void> {
+    await this.page.waitForFunction(`(() => {
+      const [red, green, blue] = $('.red-ui-tray form label').css('color').match(/\\d+/g).map(Number);
+      return (red + green + blue > 384) === ${colorScheme === 'dark'};
+    })()`);
   }
 
   /** By call, not by double click: what a click hits is not what these tests are about. */

@@ -64,6 +64,7 @@ for (const runtime of editors) {
     it('cluster status saves what was filled in', async () => {
       const id = await editor.add('remote-printing-cluster-status');
       assert.deepEqual(await unnamed(editor.form), []);
+      await editor.assertAccessible('cluster status');
       await editor.page.selectOption('#node-input-account', account);
       await editor.page.fill('#node-input-name', 'watch it');
       await editor.fillTyped('cluster', 'flow', 'printer');
@@ -89,6 +90,7 @@ for (const runtime of editors) {
       const { page } = editor;
       const id = await editor.add('remote-printing-upload-and-print');
       assert.deepEqual(await unnamed(editor.form), []);
+      await editor.assertAccessible('upload and print');
       await page.selectOption('#node-input-account', account);
       await editor.fillTyped('file', 'env', 'PRINT_FILE');
       await editor.fillTyped('jobName', 'jsonata', 'payload.name & ".gcode"');
@@ -123,6 +125,26 @@ for (const runtime of editors) {
         reuseUpload: false,
         dryRun: true,
         timeout: '120',
+      });
+    });
+
+    it('printing request saves what was filled in', async () => {
+      const id = await editor.add('remote-printing-request');
+      assert.deepEqual(await unnamed(editor.form), []);
+      await editor.assertAccessible('printing request');
+      await editor.page.selectOption('#node-input-account', account);
+      await editor.page.selectOption('#node-input-method', 'POST');
+      await editor.fillTyped('path', 'jsonata', '"/connect/v1/clusters/" & clusterId');
+      await editor.done();
+      await editor.deploy();
+      assert.deepEqual(await editor.saved(id), {
+        id,
+        type: 'remote-printing-request',
+        name: '',
+        account,
+        method: 'POST',
+        path: '"/connect/v1/clusters/" & clusterId',
+        pathType: 'jsonata',
       });
     });
 
@@ -177,6 +199,7 @@ for (const runtime of editors) {
         .nth(1)
         .getByRole('img', { name: /^(online|offline)$/ })
         .waitFor();
+      await editor.assertAccessible('cluster status, while it offers the printers');
       await choices.nth(1).click();
       const value = await page.inputValue('#node-input-cluster');
       assert.match(value, /^[\w-]{41}[\w=-]{3}$/);

@@ -42,6 +42,8 @@ for (const runtime of editors) {
         assert.deepEqual(await shown(...fields, ...tips), wanted, operation);
         assert.deepEqual(await unnamed(editor.form), []);
       }
+      await page.selectOption('#node-input-operation', 'download');
+      await editor.assertAccessible('library file');
       await page.selectOption('#node-input-operation', 'upload');
       await page.selectOption('#node-input-source', 'payload');
       assert.deepEqual(await shown(...fields, ...tips), ['#node-input-source']);
@@ -95,6 +97,7 @@ for (const runtime of editors) {
         assert.deepEqual(words, wanted.includes('#node-input-item-shown') ? [query, query] : [], 'label and tip');
       }
       await page.selectOption('#node-input-query', 'print-job');
+      await editor.assertAccessible('printing query');
       await editor.fillTyped('cluster', 'env', 'PRINTER');
       await editor.fillTyped('item', 'msg', 'payload.job.clusterJobId');
       await editor.done();

@@ -197,6 +197,7 @@ for (const runtime of editors) {
       await newcomer.edit('all printers');
       await newcomer.click('#node-input-btn-account-add');
       await newcomer.fillInAccount(tarball.manifest.name);
+      await newcomer.editor.colored(newcomer.colorScheme);
       await newcomer.signIn('Refuse');
       await newcomer.said('state-error', 'refused');
       await newcomer.signIn('Approve');

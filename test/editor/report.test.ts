@@ -17,6 +17,7 @@ for (const runtime of editors) {
       const { page } = editor;
       const id = await editor.add('remote-printing-report-generator');
       assert.deepEqual(await unnamed(editor.form), []);
+      await editor.assertAccessible('report generator');
       await page.selectOption('#node-input-account', account);
       await editor.done();
       await editor.deploy();

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,10 +19,12 @@ export interface Runtime {
 const nodeRed4 = join(root, 'node_modules', 'node-red');
 const nodeRed5 = join(matrix, 'node-red');
 
-/** Node-RED 4.1 has no dark colours of its own; this is the theme that its settings file points to. */
-export const darkTheme = ['theme.min.css', 'theme-customizations.min.css'].map((file) =>
-  join(matrix, '@node-red-contrib-themes', 'dark', file),
-);
+/** Node-RED 4.1 has no dark colours of its own: those of the theme that its settings file points to, where dark ones are wanted. */
+export function darkTheme(): string {
+  const folder = join(matrix, '@node-red-contrib-themes', 'dark');
+  const css = ['theme.min.css', 'theme-customizations.min.css'].map((file) => readFileSync(join(folder, file), 'utf8'));
+  return `@media (prefers-color-scheme: dark) { ${css.join('')} }`;
+}
 
 /** Every pair of Node-RED and Node.js that the pack supports, from the oldest to the newest. */
 export const runtimes: Runtime[] = [

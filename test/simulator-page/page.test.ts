@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
 import { ensureChromium } from '../../scripts/debian.mjs';
+import { assertAccessible } from '../helpers/accessibility';
 import { startSimulator, type Simulator } from '../../simulator';
 
 describe('simulator: the page of the control host', function () {
@@ -194,6 +195,7 @@ describe('simulator: the page of the control host', function () {
 
     const colors = async (scheme: 'dark' | 'light'): Promise<string> => {
       await page.emulateMedia({ colorScheme: scheme });
+      await assertAccessible(page.locator('html'), `the page, ${scheme}`);
       return page.evaluate(
         "getComputedStyle(document.body).color + ' on ' + getComputedStyle(document.body).backgroundColor",
       );
