@@ -41,6 +41,30 @@ describe('nodes/admin', () => {
     return simulator.requests.count('token') - before;
   };
 
+  describe('answers in the language of who asks', () => {
+    const ENGLISH = 'There is no such account: deploy it first.';
+    for (const [asked, sentence] of [
+      ['', ENGLISH],
+      ['*', ENGLISH],
+      ['de-AT,de;q=0.9,en;q=0.8', 'Dieses Konto gibt es hier nicht: zuerst übernehmen (deploy).'],
+      ['es', 'Aquí no existe esta cuenta: instánciala primero.'],
+      ['zh-CN', '此处没有该账户：请先部署。'],
+      ['zh-TW', ENGLISH],
+      ['ru,fr;q=0.5', "Ce compte n'existe pas ici : déployez-le d'abord."],
+    ] as const)
+      it(`with '${asked}'`, async () => {
+        const { body } = await flow.get('accounts/unknown').set('Accept-Language', asked).expect(404);
+        assert.deepEqual(body, { error: sentence, code: 'NOT_FOUND' });
+      });
+
+    it('on the page that a sign-in ends on', async () => {
+      const { text } = await flow.get('callback?state=unknown').set('Accept-Language', 'nl').expect(400);
+      assert.match(text, /<html lang="nl">/);
+      assert.match(text, /<h1>Niet aangemeld<\/h1>/);
+      assert.match(text, /<p>Deze aanmelding is onbekend/);
+    });
+  });
+
   describe('accounts/:id/sign-in', () => {
     it('gives the authorize address as the interface wants it, spaces as %20', async () => {
       const url = await begin('account', { redirectUri: REDIRECT, scope: 'one two', organizationId: 'org 1' });

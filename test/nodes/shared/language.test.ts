@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import type { NodeAPI } from 'node-red';
+import { PrintingError } from '../../../lib/service/errors';
+import { say } from '../../../lib/words/say';
+import { inLanguage, SHARED, told, toldError } from '../../../nodes/shared/language';
+
+const ENDED = say`The print was aborted.`;
+const speaking = (language: string) =>
+  ({ _: (key: string) => (key === `${SHARED}:language` ? language : key) }) as unknown as NodeAPI;
+
+describe('nodes/shared/language', () => {
+  it('says a sentence in each of our languages, and in English in any other', () => {
+    assert.equal(inLanguage('de', ENDED), 'Der Druck wurde abgebrochen.');
+    assert.equal(inLanguage('ja', ENDED), '印刷は中止されました。');
+    for (const other of ['en-US', 'ru', '../de', '']) assert.equal(inLanguage(other, ENDED), 'The print was aborted.');
+  });
+
+  it('says it in the language that Node-RED has chosen for the account', () => {
+    assert.equal(told(speaking('nl'), ENDED), 'De print is afgebroken.');
+    assert.equal(told(speaking('x'), ENDED), 'The print was aborted.');
+  });
+
+  it('changes nothing of an error but its message', () => {
+    const ids = { clusterId: 'c', jobId: 'j' };
+    const details = { statusCode: 409, serviceCode: 'busy', outcome: 'refused', obstacle: 'offline', ids } as const;
+    const error = new PrintingError('PRINT_FAILED', ENDED, { ...details, cause: new Error('below') });
+    const german = toldError(speaking('de'), error);
+    assert.equal(german.message, 'Der Druck wurde abgebrochen.');
+    assert.equal(error.message, 'The print was aborted.');
+    assert.deepEqual({ ...german, message: '' }, { ...error, message: '' });
+    assert.deepEqual([german.stack, german.cause], [error.stack, error.cause]);
+    assert.equal(toldError(speaking('en-US'), error), error);
+  });
+});
