@@ -104,13 +104,9 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
     activate(-1);
     list.empty().append(offered.map(option));
     const isShown = choices.length > 0 && offered.length > 0;
-    const { left = 0, bottom = 0, right = 0 } = input[0]?.getBoundingClientRect() ?? {};
-    // A TypedInput cuts off the end of its field.
-    const edge = input.closest('.red-ui-typedInput-container')[0]?.getBoundingClientRect().right ?? right;
+    const { left = 0, bottom = 0, width = 0 } = input[0]?.getBoundingClientRect() ?? {};
     const { left: x = 0, top: y = 0 } = row[0]?.getBoundingClientRect() ?? {};
-    list
-      .css({ left: left - x, top: bottom - y, width: Math.min(right, edge) - left })
-      .toggleClass('remote-printing-open', isShown);
+    list.css({ left: left - x, top: bottom - y, width }).toggleClass('remote-printing-open', isShown);
     input.attr('aria-expanded', String(isShown));
   }
 

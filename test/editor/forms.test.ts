@@ -263,6 +263,10 @@ for (const runtime of editors) {
       await page.keyboard.press('ArrowDown');
       await choices.nth(1).waitFor();
       assert.equal(await attribute('aria-expanded'), 'true');
+      const [field, list] = await Promise.all([printer, page.getByRole('listbox')].map((part) => part.boundingBox()));
+      assert.deepEqual([list?.x, list?.width], [field?.x, field?.width]);
+      const edge = await page.locator('#node-input-name').boundingBox();
+      assert.ok(list!.x + list!.width <= edge!.x + edge!.width + 1);
       await page.keyboard.press('ArrowDown');
       await page.keyboard.press('ArrowDown');
       const active = choices.nth(1);
