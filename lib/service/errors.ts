@@ -82,6 +82,11 @@ export class PrintingError extends Error {
     this.obstacle = details.obstacle;
     this.ids = details.ids ?? {};
   }
+
+  /** The sentence alone, without the name of a class: who catches the error shows it to people. */
+  override toString(): string {
+    return this.message;
+  }
 }
 
 /** The same failure with other details, or said otherwise. */

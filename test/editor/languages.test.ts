@@ -114,7 +114,7 @@ for (const runtime of editors) {
       const response = await editor.nodeRed.fetch('ask');
       const told = (await response.json()) as { message: string; code: string; status: string };
       assert.equal(told.code, 'INVALID_INPUT');
-      assert.match(told.message, /^(PrintingError: )?Einen Drucker im Node wählen oder msg\.clusterId setzen\.$/);
+      assert.match(told.message, /^Einen Drucker im Node wählen oder msg\.clusterId setzen\.$/);
       assert.equal(told.status, 'ungültige Eingabe (simuliert)');
     });
 

@@ -133,7 +133,9 @@ describe('nodes/workspaces', () => {
       await flow.deploy([{ ...request, path, pathType: 'str' }, catching, helperNode('caught')], accounts());
       const caught = flow.listen('caught');
       flow.send('request', {});
-      assert.equal(((await caught.at(0)).error as { code: string }).code, 'NOT_FOUND');
+      const { code, message } = (await caught.at(0)).error as { code: string; message: string };
+      assert.equal(code, 'NOT_FOUND');
+      assert.match(message, /^The .*\.$/, 'a sentence, no name of a class');
     });
 
     it('renew their tokens apart', async () => {
