@@ -71,7 +71,7 @@ describe('nodes/upload-and-print', () => {
     const { results: sent, error } = await run(msg);
     assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
     assert.equal(codeOf(error), code, (error.error as Error).message);
-    assert.match((error.error as Error).message, /^[A-Z“/].*[^.]\.$/, 'one sentence');
+    assert.match((error.error as Error).message, /^[A-Z"“/].*[^.]\.$/, 'one sentence');
     assert.equal(sent.length, 0);
     return error;
   }
