@@ -1,6 +1,6 @@
 import { retry } from '../http/retry';
 import { asPrintingError, PrintingError, withOutcome } from '../service/errors';
-import type { Lock, StateStore } from '../state/store';
+import type { Key, Lock, StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
 import { isoTime, type Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
@@ -75,8 +75,15 @@ export class Tokens implements Credentials {
   /** Milliseconds from a token answer's arrival until it was on disk: the time that a crash can't be survived in. */
   #window = { last: 0, longest: 0 };
 
+  readonly #endListening: () => void;
+
   constructor(options: TokensOptions) {
     this.#options = options;
+    const key = JSON.stringify(grantKey(options.accountId));
+    const heard = (changed: Key | null) => {
+      if (changed === null || JSON.stringify(changed) === key) void this.#catchUp();
+    };
+    this.#endListening = options.store.onChange?.(heard) ?? (() => undefined);
   }
 
   get state(): SignInState {
@@ -171,6 +178,7 @@ export class Tokens implements Credentials {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#disarm?.();
+    this.#endListening();
     await this.#refreshing?.catch(() => undefined);
   }
 
@@ -202,6 +210,23 @@ export class Tokens implements Credentials {
       .update<Grants>(key, (grants) => grants && { ...grants })
       .catch(() => store.get<Grants>(key));
     return grantFor(stored, settings);
+  }
+
+  /** Another runtime has renewed the sign-in, ended it, or made another. Never rejects: who needs a token reads again. */
+  async #catchUp(): Promise<void> {
+    const { store, accountId, settings } = this.#options;
+    try {
+      await this.#load();
+      const grant = grantFor(await store.get<Grants>(grantKey(accountId)), settings);
+      // A renewal of our own reads what is there under the lock.
+      if (this.#refreshing || this.#closing.signal.aborted || grant?.accessToken === this.#grant?.accessToken) return;
+      this.#blocked = this.#failure = undefined;
+      this.#unproven = false;
+      this.#distrusted = 0;
+      this.#take(grant);
+    } catch {
+      // It is read again by then.
+    }
   }
 
   #readLater(): void {

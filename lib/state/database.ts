@@ -3,6 +3,7 @@ import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { say, type Sentence } from '../words/say';
+import { Listening } from './listening';
 import { migrate } from './schema';
 
 export interface DatabaseOptions {
@@ -62,6 +63,14 @@ export class Database {
     }
   }
 
+  /** Hears what is said on a channel; the returned function ends that. An address that is none is told by `query`. */
+  listen(channel: string, heard: (words: string | null) => void): () => void {
+    const { address, clock } = this.#options;
+    if (!isAddress(address)) return () => undefined;
+    const listening = new Listening({ address, clock, channel, heard });
+    return () => listening.end();
+  }
+
   /** Lets go of all connections; the next statement makes new ones. */
   async close(): Promise<void> {
     const line = this.#line;
@@ -87,7 +96,7 @@ export class Database {
 
   #open(): { pool: Pool; ready: Promise<void> } {
     const { address } = this.#options;
-    if (!/^postgres(ql)?:\/\//.test(address) || !URL.canParse(address)) throw noAddress();
+    if (!isAddress(address)) throw noAddress();
     // Loaded where a database is configured.
     const { Pool } = require('pg') as typeof import('pg');
     const pool = new Pool({
@@ -145,6 +154,8 @@ const succeeds = (work: Promise<unknown>): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+const isAddress = (address: string): boolean => /^postgres(ql)?:\/\//.test(address) && URL.canParse(address);
 
 const noAddress = (): PrintingError =>
   new PrintingError(

@@ -31,6 +31,10 @@ export class InsistentStore implements StateStore {
     this.#longest = longest;
   }
 
+  onChange(listener: (key: Key | null) => void): () => void {
+    return this.#inner.onChange?.(listener) ?? (() => undefined);
+  }
+
   /** Values that wait to be written. */
   get waiting(): number {
     return this.#unwritten.size;

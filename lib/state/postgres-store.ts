@@ -43,12 +43,19 @@ const LOCKS = `WITH locks AS (
     ON e.name = held.name AND e.token = held.token FOR SHARE OF e)`;
 const STANDS = `name = $1 AND token = $2 AND (SELECT count(*) FROM locks) = cardinality($3::text[])`;
 
-/** Writes the value and gives the lock back. */
-const WRITE = `${LOCKS}
-  UPDATE ${SCHEMA}.entries SET content = $5, until = now() + $6 * interval '1 ms', holder = NULL, ends_at = NULL
-  WHERE ${STANDS} RETURNING name`;
+/** Who listens hears of it with the commit; of most values nobody wants to. */
+const CHANNEL = 'remote_printing';
+const TOLD = ['grant'];
+const tell = (words: string) =>
+  `SELECT name, CASE WHEN ${words} <> '' THEN pg_notify('${CHANNEL}', ${words}) END FROM done`;
 
-const REMOVE = `${LOCKS} DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name`;
+/** Writes the value and gives the lock back. */
+const WRITE = `${LOCKS}, done AS (
+    UPDATE ${SCHEMA}.entries SET content = $6, until = now() + $7 * interval '1 ms', holder = NULL, ends_at = NULL
+    WHERE ${STANDS} RETURNING name)
+  ${tell('$5::text')}`;
+
+const REMOVE = `${LOCKS}, done AS (DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name) ${tell('$5::text')}`;
 
 const GIVE_BACK = `WITH gone AS (
     DELETE FROM ${SCHEMA}.entries WHERE name = $1 AND token = $2 AND content IS NULL)
@@ -108,6 +115,18 @@ export class PostgresStore implements StateStore, Movable {
       } else if (next !== current || typeof next !== 'object') await this.#write(key, lease, next, options);
       return next;
     });
+  }
+
+  onChange(listener: (key: Key | null) => void): () => void {
+    return this.#options.database.listen(CHANNEL, (words) => {
+      const said = words === null ? undefined : (JSON.parse(words) as Said);
+      if (said?.by !== this.#holder) listener(said?.key ?? null);
+    });
+  }
+
+  /** What others hear of a change; blank: nothing. */
+  #words(key: Key): string {
+    return TOLD.includes(key[0]) ? JSON.stringify({ key, by: this.#holder } satisfies Said) : '';
   }
 
   /** Removes values past their time, by the database's clock, and locks that nobody gave back. */
@@ -174,7 +193,7 @@ export class PostgresStore implements StateStore, Movable {
 
   async #write(key: Key, lease: Lease, value: unknown, options: PutOptions): Promise<void> {
     const content = this.#records.write(key, value, this.#options.clock.now(), options.keepFor);
-    const values = [...standing(lease, options.under), content, options.keepFor ?? null];
+    const values = [...standing(lease, options.under), this.#words(key), content, options.keepFor ?? null];
     const rows = await this.#query(WRITE, values, notWritable(key));
     if (rows.length === 0) throw new LockLostError();
     this.#leases.remove(lease);
@@ -182,7 +201,7 @@ export class PostgresStore implements StateStore, Movable {
 
   async #remove(key: Key, lease: Lease, { under }: PutOptions): Promise<void> {
     const failed = notWritable(key);
-    const rows = await this.#query(REMOVE, standing(lease, under), failed);
+    const rows = await this.#query(REMOVE, [...standing(lease, under), this.#words(key)], failed);
     // Where the answer to the first try was lost, it is gone already.
     if (rows.length === 0 && (await this.#query(READ, [lease.name], failed)).length > 0) throw new LockLostError();
     this.#leases.remove(lease);
@@ -217,6 +236,11 @@ export class PostgresStore implements StateStore, Movable {
 
 /** How a failure of the database is said. */
 type Failure = (cause: unknown) => PrintingError;
+
+interface Said {
+  key: Key;
+  by: string;
+}
 
 interface Taken {
   lease: Lease;

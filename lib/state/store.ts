@@ -26,6 +26,11 @@ export interface StateStore {
    * itself, given back as it is, is not written again.
    */
   update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined>;
+  /**
+   * Calls `listener` when another runtime has changed a sign-in; with null where it may have and nobody can tell. The
+   * returned function ends that. Missing where no other runtime can.
+   */
+  onChange?(listener: (key: Key | null) => void): () => void;
 }
 
 export type Change<T> = (current: T | undefined, lock: Lock) => Promise<T | undefined> | T | undefined;

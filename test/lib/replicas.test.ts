@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Dispatcher, type DispatchRequest } from '../../lib/print/dispatcher';
 import { Ledger } from '../../lib/print/ledger';
 import { Listings } from '../../lib/print/listings';
@@ -74,9 +75,12 @@ describe('several runtimes on one database', () => {
     });
     beforeEach(async () => {
       spent = [];
+      opened = [];
       beforeSending = afterSending = () => Promise.resolve();
       await replica().put(grantKey('a'), { byService: { [SETTINGS.authUrl]: grant(1) } });
     });
+    let opened: Tokens[];
+    afterEach(() => Promise.all(opened.map((tokens) => tokens.close())));
     const open = (name: string, store: InsistentStore, clock = realClock) => {
       const endpoint = {
         refresh: async (_: unknown, { refreshToken }: Grant, __: unknown, fence: () => void) => {
@@ -88,7 +92,9 @@ describe('several runtimes on one database', () => {
           return grant(spent.length + 1);
         },
       } as unknown as TokenEndpoint;
-      return new Tokens({ accountId: 'a', settings: SETTINGS, store, clock, endpoint, warn: () => undefined });
+      const parts = { accountId: 'a', settings: SETTINGS, store, clock, endpoint, warn: () => undefined };
+      opened.push(new Tokens(parts));
+      return opened.at(-1)!;
     };
     const renewed = (tokens: Tokens, clock = realClock) =>
       tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
@@ -100,19 +106,55 @@ describe('several runtimes on one database', () => {
       assert.deepEqual(spent, ['refresh-1']);
     });
 
+    it('is known to all as soon as one has renewed, ended or made it, also after a break', async () => {
+      const clock = new ManualClock();
+      const [one, other] = [open('one', replica()), open('other', replica())];
+      const heard: string[] = [];
+      other.onChange(() => heard.push(other.state));
+      const has = async (token: string) => {
+        for (const end = Date.now() + 120_000; ; await pause(5)) {
+          // In hand, without a renewal.
+          const known = other.state === 'signed-in' ? await other.bearer(limit(clock)) : other.state;
+          if (known === token) return;
+          assert.ok(Date.now() < end, `${known} and not ${token}`);
+        }
+      };
+      await has('access-1');
+      assert.equal(await renewed(one), 'access-2');
+      await has('access-2');
+      await one.signOut();
+      await has('signed-out');
+      await replica().put(grantKey('a'), { byService: { [SETTINGS.authUrl]: { ...grant(7), signedInAt: 7 } } });
+      await has('access-7');
+      await server.halt();
+      await server.start();
+      await replica().put(grantKey('a'), { byService: { [SETTINGS.authUrl]: { ...grant(8), signedInAt: 8 } } });
+      await has('access-8');
+      assert.deepEqual(heard.slice(-3), ['signed-out', 'signed-in', 'signed-in']);
+      assert.deepEqual(spent, ['refresh-1']);
+      await Promise.all([one.close(), other.close()]);
+    });
+
     it('is not renewed by one that stood still before it could ask, and that has the new token then', async () => {
       const clock = new ManualClock();
       const sleeper = open('sleeper', replica(clock), clock);
+      // One after the other: nobody turns the clock by which they would wait for each other.
+      await sleeper.ready();
       const { store, clock: other } = await steady();
       const awake = open('awake', store, other);
+      await awake.ready();
+      let wakesUp = () => {};
+      const stoodStill = new Promise<void>((resolve) => (wakesUp = resolve));
       beforeSending = async (name) => {
         if (name !== 'sleeper') return;
         await runOut();
         assert.equal(await renewed(awake, other), 'access-2');
         await clock.advance(30_000);
+        wakesUp();
       };
       const renewing = renewed(sleeper, clock);
       renewing.catch(() => undefined);
+      await Promise.race([stoodStill, renewing]);
       // It fails, and asks again.
       for (let isOver = false; !isOver;) {
         await clock.advance(500);

@@ -8,6 +8,7 @@ import { Database } from '../../../lib/state/database';
 import { FileStore } from '../../../lib/state/file-store';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';
+import { takeOver } from '../../../lib/state/take-over';
 import { realClock, testPostgres, type TestPostgres } from '../../helpers/postgres';
 
 const CLI = join(__dirname, '../../../lib/state/cli.ts');
@@ -79,9 +80,9 @@ describe('remote-printing-state', () => {
   it('goes on where it broke off', async () => {
     const address = await server.fresh();
     await fill(files(folder));
-    await move(folder, address);
+    await takeOver(files(folder), rows(address));
     await server.ask(address, "DELETE FROM remote_printing.entries WHERE kind = 'checkpoint'");
-    assert.equal((await move(folder, address)).code, 0);
+    assert.equal(await takeOver(files(folder), rows(address)), VALUES.length);
     await check(rows(address));
   });
 
