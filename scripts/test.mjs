@@ -81,10 +81,10 @@ try {
     (await steps.all(
       ...layer('runtime'),
       ...layer('editor'),
+      ...layer('unit'),
       ...layer('nodes'),
       ...layer('node-red-5'),
       { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
-      ...layer('unit'),
       { name: 'types', commands: [[node, bin('typescript/bin/tsc'), '-p', 'tsconfig.json']] },
       ...layer('simulator'),
       ...layer('page'),
