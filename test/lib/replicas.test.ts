@@ -14,6 +14,7 @@ import { InsistentStore } from '../../lib/state/insistent-store';
 import { PostgresStore } from '../../lib/state/postgres-store';
 import type { Scope } from '../../lib/state/scope';
 import type { Lock } from '../../lib/state/store';
+import { underDeadline } from '../../lib/time/deadline';
 import { say } from '../../lib/words/say';
 import { limit } from '../helpers/limits';
 import { ManualClock } from '../helpers/manual-clock';
@@ -217,12 +218,13 @@ describe('several runtimes on one database', () => {
       const ledger = new Ledger(store, SCOPE);
       const request = { clusterId: 'cluster', jobId: 'job', startNow: true, printKey: 'key', note: {} };
       return (changes: Partial<DispatchRequest> = {}) => {
-        const deadline = limit(clock, { seconds: 3600 });
         const key = { clusterId: 'cluster', printKey: 'key' };
-        return ledger.holdKey(
-          key,
-          (held, within) => dispatcher.dispatch(held, { ...request, ...changes, deadline: within }),
-          deadline,
+        return underDeadline(clock, { ms: 3_600_000 }, (deadline) =>
+          ledger.holdKey(
+            key,
+            (held, within) => dispatcher.dispatch(held, { ...request, ...changes, deadline: within }),
+            deadline,
+          ),
         );
       };
     }
