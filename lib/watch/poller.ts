@@ -10,7 +10,7 @@ import { joinTurns, Predictions } from './predictions';
 import { Questions } from './questions';
 import { readStatus } from './read-status';
 import type { Scheduled } from './scheduler';
-import { firstSpan, isServedAt, retryPoll, SHORTEST, turnAfter, turnAfterFirst, turnFrom } from './turns';
+import { firstSpan, isServedAt, retryPoll, SHORTEST, turnAfter, turnAfterFirst, turnAgain, turnFrom } from './turns';
 import type { ClusterResult } from './watch-types';
 import type { ScopeMemory } from './watch-memory';
 
@@ -67,9 +67,14 @@ export class Poller implements Scheduled {
   /** `known`: it watched before, and goes on in its turn. `by`: when it wants its first poll at the latest, where it can. */
   add(subscriber: Subscriber, { known = false, by = Infinity } = {}): void {
     const { interval } = subscriber;
-    const now = this.account.clock.monotonic();
-    const next = turnAfter(this.#last, interval, this.#phase);
-    const turn = known && next >= now ? next : this.#firstTurn(now, firstSpan(now, by, interval));
+    const { clock, memory } = this.account;
+    const now = clock.monotonic();
+    // Dealt in the order of the list, also to who need not wait for it.
+    const phase = this.#phase;
+    const next = known ? turnAgain(this.#last, now, interval, phase) : null;
+    const turn = next ?? this.#firstTurn(now, firstSpan(now, by, interval));
+    // Counts as polled an interval before: a deploy until then does not put off its first poll.
+    if (this.#last === -Infinity) memory.polledAt.set(this.clusterId, turn - interval);
     this.#entries.push({ subscriber, turn, first: !known });
     this.replan();
   }

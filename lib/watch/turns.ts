@@ -25,6 +25,17 @@ export function turnFrom(from: number, interval: number, phase: number): number 
   return turn < from ? turn + interval : turn;
 }
 
+/**
+ * The turn at `now` of what was polled at `last` and is watched anew, after a deploy; null where that was too long ago.
+ * Those that are overdue come soon, spread over as long as they are late.
+ */
+export function turnAgain(last: number, now: number, interval: number, phase: number): number | null {
+  const next = turnAfter(last, interval, phase);
+  const late = now - next;
+  if (late <= 0) return next;
+  return late < interval ? turnFrom(now, Math.max(SLACK * interval, late), phase) : null;
+}
+
 /** Over how long first polls are spread that should be over `by`: an interval, or what is left of it after a long list. */
 export const firstSpan = (now: number, by: number, interval: number): number =>
   by - now > interval / 2 ? Math.min(by - now, interval) : interval;
