@@ -41,7 +41,10 @@ export class Wall {
   }
 
   #note(message: ConsoleMessage): void {
-    const whileOff = /ERR_CONNECTION_|^SIO connect error/.test(message.text());
+    // Node-RED is off, or has begun to listen before its dashboard is there.
+    const isSocket = message.location().url.includes('/dashboard/socket.io');
+    const whileOff =
+      /ERR_CONNECTION_|^SIO connect error/.test(message.text()) || (isSocket && message.text().includes(' 404 '));
     if (message.type() === 'error' && !whileOff) this.problems.push(message.text());
   }
 
