@@ -33,7 +33,7 @@ export class WatchMemory {
   #counted = 0;
   /** When the last poll was of those that are on their way out. */
   readonly #leaving = new Map<string, number | undefined>();
-  /** When the last poll of a cluster began, monotonic ms. */
+  /** When the last poll of a cluster began, monotonic ms; of one that waits for its first, an interval before that is due. */
   readonly polledAt = new Map<string, number>();
   /** Keys of the watches that there were, with what they watched. */
   readonly watches = new Map<string, string | null>();
