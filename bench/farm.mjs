@@ -126,5 +126,5 @@ function timesOf({ clusters, interval }, seconds, remembers) {
   const window = Math.max(seconds ?? 20, Math.ceil(POLLS_MEASURED * each));
   const warm = Math.max(12, POLLS_BEFORE * each);
   if (!remembers) return { warmUp: warm, window };
-  return { warmUp: Math.max(warm, interval * 1.5 + 4), window: Math.ceil(window / interval) * interval };
+  return { warmUp: Math.max(warm, interval * 2.5 + 4), window: Math.ceil(window / interval) * interval };
 }
