@@ -17,6 +17,14 @@ export class Sentence {
     this.values = values;
   }
 
+  /** One that was kept as JSON. */
+  static from({ pattern, values }: Pick<Sentence, 'pattern' | 'values'>): Sentence {
+    return new Sentence(
+      pattern,
+      values.map((value) => (typeof value === 'object' ? Sentence.from(value) : value)),
+    );
+  }
+
   toString(): string {
     return this.in(ENGLISH);
   }

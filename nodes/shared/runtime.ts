@@ -58,7 +58,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     info: (sentence) => RED.log.info(`[remote-printing] ${told(RED, sentence)}`),
   };
   const state = savedState(RED, { folder, clock, log });
-  const { store } = state;
+  const { store, signIns } = state;
   const sweep = async () => {
     await Promise.all([state.sweep(), sweepScratch()]);
   };
@@ -75,7 +75,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     watching: new Map(),
     http,
     endpoint,
-    authorization: new Authorization({ store, clock, endpoint }),
+    authorization: new Authorization({ store, signIns, clock, endpoint }),
     accounts: new Set(),
   };
 }

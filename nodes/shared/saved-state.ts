@@ -1,6 +1,7 @@
 import type { NodeAPI } from 'node-red';
 import { FileStore } from '../../lib/state/file-store';
 import { InsistentStore } from '../../lib/state/insistent-store';
+import { MemoryStore } from '../../lib/state/memory-store';
 import type { StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 import type { Sentence } from '../../lib/words/say';
@@ -9,6 +10,8 @@ import type { Log } from '../../lib/watch/watcher-log';
 /** Where everything that outlives a restart lies. */
 export interface SavedState {
   store: StateStore;
+  /** Where sign-ins under way lie: with the rest where others share that, else in this process alone. */
+  signIns: StateStore;
   /** Removes what is outdated. */
   sweep(): Promise<void>;
   /** Writes what still waits to be written, and lets go. It can be used again. */
@@ -16,7 +19,7 @@ export interface SavedState {
 }
 
 /** Values that are encrypted. */
-const SEALED = ['grant'];
+const SEALED = ['grant', 'sign-in'];
 /** Between tries to write what could not be written: less than others leave to whoever lost the database, ms (ADR 12). */
 const LONGEST_WAIT = 5_000;
 
@@ -35,7 +38,7 @@ export function savedState(
   if (address === undefined) {
     const files = new FileStore({ ...records, folder });
     const store = new InsistentStore(files, clock);
-    return { store, sweep: () => files.sweep(), close: () => store.close() };
+    return { store, signIns: new MemoryStore(), sweep: () => files.sweep(), close: () => store.close() };
   }
   // What no setting asks for is not loaded.
   const { Database } = require('../../lib/state/database') as typeof import('../../lib/state/database');
@@ -45,6 +48,7 @@ export function savedState(
   const store = new InsistentStore(rows, clock, LONGEST_WAIT);
   return {
     store,
+    signIns: store,
     sweep: () => rows.sweep(),
     close: async () => {
       await store.close();

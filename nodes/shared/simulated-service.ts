@@ -45,10 +45,11 @@ async function signIn(
   const grant = grantFor(await store.get<Grants>(grantKey(accountId)), settings.signIn);
   // A world that began anew knows nothing of earlier sign-ins.
   if (grant?.refreshToken && simulator.tokens.refreshTokens.includes(grant.refreshToken)) return;
-  const url = authorization.begin({ accountId, settings: settings.signIn, redirectUri: REDIRECT, organizationId: '' });
+  const beginning = { accountId, settings: settings.signIn, redirectUri: REDIRECT, organizationId: '' };
+  const url = await authorization.begin(beginning);
   const { headers, body } = await http.send({ method: 'GET', url });
   await body.dump();
   const redirect = headers.location;
   if (!redirect) throw new PrintingError('SERVICE_ERROR', say`The simulator did not sign the account in.`);
-  await authorization.complete(new URL(redirect).searchParams, accountId);
+  await authorization.complete(new URL(redirect).searchParams, { accountId });
 }

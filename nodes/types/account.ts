@@ -2,7 +2,6 @@ import type { Node, NodeAPI, NodeDef } from 'node-red';
 import { readSettings, type AccountConfig } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
-import { grantKey } from '../../lib/sign-in/grant';
 import { WatchMemory } from '../../lib/watch/watch-memory';
 import { isInFlows, type AccountNode } from '../shared/account-link';
 import type { Sentence } from '../../lib/words/say';
@@ -57,9 +56,8 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
       .catch(() => undefined)
       // Nobody can use what a deleted account was granted.
       .then(() => {
-        if (!removed || isInFlows(RED, accountId)) return undefined;
-        runtime.authorization.forget(accountId);
-        return runtime.store.delete(grantKey(accountId), { insist: true });
+        if (removed && !isInFlows(RED, accountId)) return runtime.authorization.delete(accountId);
+        return undefined;
       })
       .catch(() => undefined)
       .then(leave)

@@ -6,6 +6,7 @@ import { Listings } from '../../lib/print/listings';
 import type { CallOptions } from '../../lib/account/service';
 import { withDeliveredRows } from '../../lib/report/delivered-rows';
 import { PrintingError } from '../../lib/service/errors';
+import { Authorization } from '../../lib/sign-in/authorization';
 import { grantKey, type Grant, type Grants } from '../../lib/sign-in/grant';
 import type { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import { Tokens } from '../../lib/sign-in/tokens';
@@ -45,7 +46,7 @@ describe('several runtimes on one database', () => {
     const log = { warn: () => undefined, info: () => undefined };
     const database = new Database({ address, clock, log });
     databases.push(database);
-    const parts = { clock, sealedKinds: ['grant'], secrets: () => ['a secret'], warn: () => undefined };
+    const parts = { clock, sealedKinds: ['grant', 'sign-in'], secrets: () => ['a secret'], warn: () => undefined };
     return new InsistentStore(new PostgresStore({ ...parts, database }), clock, 5_000);
   }
   /** One that may take over what ran out. */
@@ -175,6 +176,48 @@ describe('several runtimes on one database', () => {
       const second = open('second', replica());
       assert.equal(await renewed(second), 'access-2', 'it waits until the first one has written them');
       assert.deepEqual(spent, ['refresh-1']);
+    });
+
+    it('comes back to any of them, once, and its secret lies sealed until then', async () => {
+      const granted = grant(5);
+      let exchanges = 0;
+      const exchange = () => {
+        exchanges++;
+        return Promise.resolve(granted);
+      };
+      const endpoint = { exchange } as unknown as TokenEndpoint;
+      const runtimes = Array.from({ length: 4 }, () => {
+        const store = replica();
+        return new Authorization({ store, signIns: store, clock: realClock, endpoint });
+      });
+      const [first] = runtimes;
+      const stored = () =>
+        server.ask<{ content: string }>(address, "SELECT content FROM remote_printing.entries WHERE kind = 'sign-in'");
+      const url = await first?.begin({ accountId: 'a', settings: SETTINGS, redirectUri: 'x', organizationId: '' });
+      const [row, ...more] = await stored();
+      assert.deepEqual(
+        [more.length, row?.content.includes('sealed'), row?.content.includes('secret')],
+        [0, true, false],
+      );
+      const back = new URLSearchParams({ state: new URL(url ?? '').searchParams.get('state') ?? '', code: 'code' });
+      const ends = await Promise.allSettled([...runtimes, ...runtimes].map((runtime) => runtime.complete(back)));
+      assert.deepEqual([ends.filter(({ status }) => status === 'fulfilled').length, exchanges], [1, 1]);
+      assert.deepEqual((await replica().get<Grants>(grantKey('a')))?.byService[SETTINGS.authUrl], granted);
+      assert.deepEqual(await stored(), []);
+    });
+
+    it('says plainly that it can not begin while the database is away', async () => {
+      const store = replica();
+      const endpoint = { exchange: () => assert.fail() } as unknown as TokenEndpoint;
+      const authorization = new Authorization({ store, signIns: store, clock: realClock, endpoint });
+      const beginning = { accountId: 'a', settings: SETTINGS, redirectUri: 'x', organizationId: '' };
+      await server.halt();
+      try {
+        await assert.rejects(authorization.begin(beginning), { message: /The saved sign-in can't be read now/ });
+      } finally {
+        await server.start();
+      }
+      assert.match(await authorization.begin(beginning), /authorize/);
     });
 
     it('is no part of what is lost where the database is away: nothing is asked then', async () => {

@@ -71,7 +71,7 @@ describe('nodes/admin', () => {
       assert.match(url, /scope=one%20two/);
       const { origin, pathname, searchParams } = new URL(url);
       assert.equal(origin + pathname, `${simulator.authUrl}/authorize`);
-      assert.match(searchParams.get('state') ?? '', /^[\w-]{43}$/);
+      assert.match(searchParams.get('state') ?? '', /^[\w-]{43}\.[\w-]+$/);
       searchParams.delete('state');
       assert.deepEqual(Object.fromEntries(searchParams), {
         client_id: simulator.client.id,

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { readRedirect, readSignIn } from '../../../lib/account/settings';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { record, text } from '../../../lib/service/wire';
-import { grantKey, type SignInSettings } from '../../../lib/sign-in/grant';
+import { grantKey } from '../../../lib/sign-in/grant';
 import { callbackPage } from '../callback-page';
 import { languageOf } from '../language';
 import { runtimeOf } from '../runtime';
@@ -11,6 +11,7 @@ import { deployedAccount, UnknownAccount } from './accounts';
 import { handle, idOf } from './handle';
 import { stateOf } from './state';
 import { hostOf, signInConfig } from './typed-settings';
+import { deployedWords, wantedBy } from './wanted';
 import { say } from '../../../lib/words/say';
 
 /** The endpoints that begin, end and forget sign-ins (reference 5). */
@@ -19,7 +20,8 @@ export function signInEndpoints(RED: NodeAPI) {
   const publish = (id: string, state: string) => RED.comms.publish(`remote-printing/accounts/${id}`, { state }, false);
 
   const finish = async (query: URLSearchParams, id?: string) => {
-    const accountId = await runtime().authorization.complete(query, id);
+    const isWanted = wantedBy(RED);
+    const accountId = await runtime().authorization.complete(query, { accountId: id, isWanted });
     // What runs takes the new sign-in over at once; one with unfinished settings will after its deploy.
     for (const node of deployedAccount(RED, accountId)?.running ?? []) {
       const client = await node.client().catch(() => undefined);
@@ -38,12 +40,12 @@ export function signInEndpoints(RED: NodeAPI) {
       const settings = { ...readSignIn(config), apiUrl: hostOf(config.apiUrl) };
       const redirectUri = readRedirect(config.redirectUri);
       const organizationId = text(config.organizationId) ?? '';
-      const authorizeUrl = runtime().authorization.begin({
+      const authorizeUrl = await runtime().authorization.begin({
         accountId: id,
         settings,
         redirectUri,
         organizationId,
-        isWanted: stillWanted(RED, id, settings),
+        deployed: deployedWords(RED, id),
       });
       return { authorizeUrl, redirectUri };
     }),
@@ -77,7 +79,7 @@ export function signInEndpoints(RED: NodeAPI) {
       const id = idOf(request);
       const state = await stateOf(RED, id);
       await runtime().store.delete(grantKey(id));
-      runtime().authorization.forget(id);
+      await runtime().authorization.forget(id);
       const deployed = deployedAccount(RED, id);
       for (const node of deployed?.running ?? []) {
         const client = await node.client().catch(() => undefined);
@@ -86,22 +88,5 @@ export function signInEndpoints(RED: NodeAPI) {
       publish(id, 'signed-out');
       return deployed ? stateOf(RED, id) : { ...state, state: 'signed-out', user: null, expiresAt: null };
     }),
-  };
-}
-
-/**
- * Whether a sign-in that begins now is still wanted when the browser comes back: not after its account was deleted, nor
- * after another host or client was deployed meanwhile, whose tokens it would replace.
- */
-function stillWanted(RED: NodeAPI, id: string, { authUrl, clientId }: SignInSettings): () => boolean {
-  const words = (url: string, client: string) => JSON.stringify([url, client]);
-  const deployed = () => {
-    const config = deployedAccount(RED, id)?.config;
-    return config && words(hostOf(config.authUrl), (config.clientId ?? '').trim());
-  };
-  const before = deployed();
-  return () => {
-    const now = deployed();
-    return now === before || now === words(authUrl, clientId);
   };
 }

@@ -5,6 +5,7 @@ import { grantKey, holderOf, newestGrant, whyEnded, type Grants } from '../../..
 import { say } from '../../../lib/words/say';
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount, type DeployedAccount } from './accounts';
+import { wantedBy } from './wanted';
 
 export type AccountState = SignInInfo & { simulated: boolean; simulatorUrl: string | null };
 
@@ -21,10 +22,14 @@ const SIGNED_OUT: AccountState = {
 /** The state that the dialog shows: of the deployed account, or of a sign-in that was begun before its deploy. */
 export async function stateOf(RED: NodeAPI, id: string): Promise<AccountState> {
   const deployed = deployedAccount(RED, id);
-  const state = await (deployed ? runningState(deployed) : storedState(RED, id));
+  // Where it can't be read now, nothing is known.
+  const signIns = await runtimeOf(RED)
+    .authorization.known(id, wantedBy(RED))
+    .catch(() => ({ underWay: false, failure: null }));
+  const isKnown = signIns.underWay || signIns.failure !== null;
+  const state = await (deployed ? runningState(deployed) : storedState(RED, id, isKnown));
   // Fresher than what the tokens know.
-  const failed = runtimeOf(RED).authorization.failure(id);
-  return failed === null ? state : { ...state, error: failed };
+  return signIns.failure === null ? state : { ...state, error: signIns.failure };
 }
 
 async function runningState({ running: [node] }: DeployedAccount): Promise<AccountState> {
@@ -39,10 +44,10 @@ async function runningState({ running: [node] }: DeployedAccount): Promise<Accou
   }
 }
 
-async function storedState(RED: NodeAPI, id: string): Promise<AccountState> {
-  const { store, authorization } = runtimeOf(RED);
-  const grant = newestGrant(await store.get<Grants>(grantKey(id)));
-  if (!grant && (authorization.isUnderWay(id) || authorization.failure(id) !== null)) return SIGNED_OUT;
+/** @param isKnown somebody has begun to sign in */
+async function storedState(RED: NodeAPI, id: string, isKnown: boolean): Promise<AccountState> {
+  const grant = newestGrant(await runtimeOf(RED).store.get<Grants>(grantKey(id)));
+  if (!grant && isKnown) return SIGNED_OUT;
   if (!grant) throw new UnknownAccount();
   const { user, organizationId } = holderOf(grant);
   const state = grant.ended ? 'sign-in-needed' : 'signed-in';

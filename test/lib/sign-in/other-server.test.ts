@@ -47,8 +47,8 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
   const stored = () => store.get<Grants>(grantKey('a'));
 
   it('signs in and gets a pair of tokens', async () => {
-    const authorization = new Authorization({ store, clock, endpoint });
-    const url = authorization.begin({
+    const authorization = new Authorization({ store, signIns: new MemoryStore(), clock, endpoint });
+    const url = await authorization.begin({
       accountId: 'a',
       settings: settings(),
       redirectUri: REDIRECT,

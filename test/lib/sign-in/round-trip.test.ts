@@ -54,14 +54,14 @@ describe('sign-in against the simulator', () => {
     store = new MemoryStore();
     clock = new ManualClock(Date.now());
     endpoint = new TokenEndpoint(http, clock);
-    authorization = new Authorization({ store, clock, endpoint });
+    authorization = new Authorization({ store, signIns: new MemoryStore(), clock, endpoint });
   });
   afterEach(() => http.close());
 
   const stored = () => store.get(grantKey('a'));
 
   it('goes from the authorize address to tokens that are renewed again and again', async () => {
-    const back = await followTo(begin(), REDIRECT);
+    const back = await followTo(await begin(), REDIRECT);
     assert.equal(await authorization.complete(back.searchParams), 'a');
     const signedIn = tokens();
     let bearer = await signedIn.bearer(limit(clock));
@@ -80,8 +80,8 @@ describe('sign-in against the simulator', () => {
     assert.equal(answer.status, 200);
   });
 
-  it('writes the authorize address as the interface says', () => {
-    const url = begin({ organizationId: 'org-1' });
+  it('writes the authorize address as the interface says', async () => {
+    const url = await begin({ organizationId: 'org-1' });
     assert.ok(url.startsWith(`${simulator.authUrl}/authorize?`));
     assert.match(url, /scope=account\.user\.read%20connect\.cluster\.read/);
     const query = new URL(url).searchParams;
@@ -95,14 +95,14 @@ describe('sign-in against the simulator', () => {
 
   it('takes each state once, for its own account, for ten minutes', async () => {
     const refused = { code: 'INVALID_INPUT' };
-    const back = await followTo(begin(), REDIRECT);
-    await assert.rejects(authorization.complete(back.searchParams, 'b'), refused);
-    await authorization.complete(back.searchParams, 'a');
+    const back = await followTo(await begin(), REDIRECT);
+    await assert.rejects(authorization.complete(back.searchParams, { accountId: 'b' }), refused);
+    await authorization.complete(back.searchParams, { accountId: 'a' });
     const asked = simulator.tokens.refreshes;
     await assert.rejects(authorization.complete(back.searchParams), refused);
     await assert.rejects(authorization.complete(new URLSearchParams({ state: 'made-up', code: 'x' })), refused);
     await assert.rejects(authorization.complete(new URLSearchParams()), refused);
-    const late = await followTo(begin(), REDIRECT);
+    const late = await followTo(await begin(), REDIRECT);
     await clock.advance(10 * 60 * 1000);
     await assert.rejects(authorization.complete(late.searchParams), refused);
     assert.equal(simulator.tokens.refreshes, asked);
@@ -116,7 +116,7 @@ describe('sign-in against the simulator', () => {
     it(`tells a refusal by ${name}, and keeps an earlier sign-in`, async () => {
       const earlier = { accessToken: 'kept' } as Grant;
       await store.put(grantKey('a'), earlier);
-      const state = new URL(begin()).searchParams.get('state') ?? '';
+      const state = new URL(await begin()).searchParams.get('state') ?? '';
       await assert.rejects(authorization.complete(new URLSearchParams({ state, ...query })), { code: 'FORBIDDEN' });
       await assert.rejects(authorization.complete(new URLSearchParams({ state, code: 'x' })), {
         code: 'INVALID_INPUT',
@@ -125,14 +125,14 @@ describe('sign-in against the simulator', () => {
     });
 
   it('holds no more than a hundred sign-ins, the oldest give way', async () => {
-    const first = await followTo(begin(), REDIRECT);
-    for (let n = 0; n < 100; n++) begin();
+    const first = await followTo(await begin(), REDIRECT);
+    for (let n = 0; n < 100; n++) await begin();
     await assert.rejects(authorization.complete(first.searchParams), { code: 'INVALID_INPUT' });
   });
 
   it('says what the account host refused, without the secret', async () => {
     const wrong = { ...settings(), clientSecret: 'not-the-secret' };
-    const back = await followTo(begin({ settings: wrong }), REDIRECT);
+    const back = await followTo(await begin({ settings: wrong }), REDIRECT);
     await assert.rejects(authorization.complete(back.searchParams), (error: Error & { serviceCode?: string }) => {
       assert.equal(error.serviceCode, 'invalid_client');
       assert.ok(!JSON.stringify([error.message, error.cause]).includes('not-the-secret'));
@@ -141,7 +141,7 @@ describe('sign-in against the simulator', () => {
   });
 
   it('ends the sign-in when a spent refresh token is used again', async () => {
-    const back = await followTo(begin(), REDIRECT);
+    const back = await followTo(await begin(), REDIRECT);
     await authorization.complete(back.searchParams);
     const old = await stored();
     const signedIn = tokens();

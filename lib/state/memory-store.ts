@@ -1,0 +1,32 @@
+import { LASTING, Locks } from './locks';
+import type { Change, Key, PutOptions, StateStore } from './store';
+
+/** A StateStore that forgets with its process, with the same locks and the same copies as a durable one. */
+export class MemoryStore implements StateStore {
+  readonly values = new Map<string, string>();
+  readonly #locks = new Locks();
+
+  async get<T>(key: Key): Promise<T | undefined> {
+    const held = this.values.get(JSON.stringify(key));
+    return held === undefined ? undefined : (JSON.parse(held) as T);
+  }
+
+  async put<T>(key: Key, value: T): Promise<void> {
+    await this.update<T>(key, () => value);
+  }
+
+  async delete(key: Key): Promise<void> {
+    await this.update(key, () => undefined);
+  }
+
+  update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
+    const name = JSON.stringify(key);
+    const work = async () => {
+      const next = await change(await this.get<T>(key), LASTING);
+      if (next === undefined) this.values.delete(name);
+      else this.values.set(name, JSON.stringify(next));
+      return next;
+    };
+    return this.#locks.hold(name, work, options.deadline);
+  }
+}
