@@ -145,8 +145,9 @@ export class Client {
     const { KeptWaits } = require('./print/kept-waits') as typeof import('./print/kept-waits');
     const { LateEnds } = require('./print/late-ends') as typeof import('./print/late-ends');
     const { clock, watcher, credentials: signIn } = this;
-    const kept = (this.#keptWaits ??= new KeptWaits(this.#store, clock));
-    const parts = { kept, watcher, signIn, clock, store: this.#store, scope: this.#scope, warn: this.#warn };
+    const { runtimes } = watcher;
+    const kept = (this.#keptWaits ??= new KeptWaits(this.#store, clock, runtimes));
+    const parts = { kept, watcher, runtimes, signIn, clock, store: this.#store, scope: this.#scope, warn: this.#warn };
     return new LateEnds(parts, waiter);
   }
 

@@ -123,8 +123,9 @@ export class Dispatcher {
       const now = this.#deps.clock.now();
       const isOver = listing.current ? (listing.at ?? now) > attempt.latest : now > attempt.latest + UNSEEN_FOR;
       if (!isOver) return 'open';
-      await ledger.close(key);
-      return entry.done ? 'settled' : 'hopeless';
+      // Whoever closes it says so.
+      const wasOpen = await ledger.close(key);
+      return entry.done || !wasOpen ? 'settled' : 'hopeless';
     };
     return ledger.holdKey(key, underKey, deadline);
   }

@@ -1,10 +1,11 @@
 import type { Scope } from '../state/scope';
-import type { StateStore } from '../state/store';
+import { LockLostError, type Lock, type StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
+import type { Runtimes } from '../watch/runtimes';
 import type { Awaited } from './print-request';
 
 /** ms. */
-const KEEP = 90 * 24 * 3600_000;
+const KEEP_FOR = 90 * 24 * 3600_000;
 
 /** Whose a wait is: one node's, under one scope. */
 export type WaitOwner = readonly [...Scope, nodeId: string];
@@ -14,6 +15,8 @@ export interface KeptWait extends Awaited {
   id: string;
   /** ms since 1970. */
   since: number;
+  /** The runtime that has it in hand; missing: none, or one that had no others beside it. */
+  by?: string;
 }
 
 /**
@@ -23,27 +26,38 @@ export interface KeptWait extends Awaited {
 export class KeptWaits {
   /** Handed over, whatever the store still has. */
   readonly #over = new Set<string>();
+  /** Not written yet, as far as is known. */
+  readonly #unwritten = new Set<string>();
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #listeners = new Map<string, () => void>();
 
   constructor(
     private readonly store: StateStore,
     private readonly clock: Clock,
+    private readonly runtimes: Runtimes,
   ) {}
 
   /** Everything is asked of the store at once, so that whoever reads the waits after this call finds this one. */
   keep(owner: WaitOwner, wait: KeptWait, note: unknown): Promise<void> {
-    const index = this.store.update<KeptWait[]>(indexOf(owner), (waits = []) => [...waits, wait], LASTING);
+    this.#unwritten.add(wait.id);
+    const index = this.#change(owner, (waits) => [...waits, this.#own(wait)]);
     const noted = this.store.put(noteOf(owner, wait), note, LASTING);
-    return this.#track(Promise.all([index, noted]).then(() => undefined));
+    return this.#track(Promise.all([index, noted]).then(() => void this.#unwritten.delete(wait.id)));
   }
 
-  /** Rejects while they can't be read. */
-  async waits(owner: WaitOwner): Promise<KeptWait[]> {
+  /** Takes up the waits that no other runtime has in hand. Rejects while they can't be read. */
+  async takeUp(owner: WaitOwner): Promise<KeptWait[]> {
     // In turn with those who write.
-    const waits = await this.store.update<KeptWait[]>(indexOf(owner), (current) => current);
-    const oldest = this.clock.now() - KEEP;
-    return (waits ?? []).filter(({ id, since }) => since > oldest && !this.#over.has(id));
+    const waits = await this.store.update<KeptWait[]>(
+      indexOf(owner),
+      (current) => {
+        const own = current?.map((wait) => (this.#isFree(wait) ? this.#own(wait) : wait));
+        return own?.some(({ by }, at) => by !== current?.[at]?.by) ? own : current;
+      },
+      KEPT,
+    );
+    const oldest = this.clock.now() - KEEP_FOR;
+    return (waits ?? []).filter((wait) => this.#isFree(wait) && wait.since > oldest && !this.#over.has(wait.id));
   }
 
   /** What was kept with a wait; undefined where a crash came in between. Rejects while it can't be read. */
@@ -51,24 +65,57 @@ export class KeptWaits {
     return this.store.get<unknown>(noteOf(owner, wait));
   }
 
+  /**
+   * Hands an end over by `deliver`, where no other runtime has taken the wait up: under the lock of the waits, so that none
+   * can meanwhile. Null: one has. Rejects where nobody can tell, and with what `deliver` throws.
+   */
+  handOver(owner: WaitOwner, wait: KeptWait, deliver: () => void): Promise<HandedOver | null> {
+    return new Promise((resolve, reject) => {
+      const isOwn = (waits: KeptWait[]) => {
+        const kept = waits.find(({ id }) => id === wait.id);
+        return kept ? kept.by === this.#own(wait).by : this.#unwritten.has(wait.id);
+      };
+      const saved = this.#drop(owner, wait, async (waits, lock) => {
+        if (!isOwn(waits)) {
+          resolve(null);
+          throw new LockLostError();
+        }
+        const check = await lock.secure(0);
+        check();
+        deliver();
+        this.#over.add(wait.id);
+        resolve({ saved });
+      });
+      saved.catch(reject);
+    });
+  }
+
   /** The end was handed over. */
   drop(owner: WaitOwner, wait: KeptWait): Promise<void> {
     this.#over.add(wait.id);
+    return this.#drop(owner, wait, () => undefined);
+  }
+
+  #drop(owner: WaitOwner, wait: KeptWait, before: (waits: KeptWait[], lock: Lock) => unknown): Promise<void> {
     const dropped = async () => {
-      await this.#change(owner, (waits) => waits.filter(({ id }) => id !== wait.id));
+      await this.#change(owner, async (waits, lock) => {
+        await before(waits, lock);
+        return waits.filter(({ id }) => id !== wait.id);
+      });
       this.#over.delete(wait.id);
+      this.#unwritten.delete(wait.id);
       await this.store.delete(noteOf(owner, wait), { insist: true });
     };
     return this.#track(dropped());
   }
 
-  /** Nobody waits any more. */
+  /** Nobody waits any more; of other runtimes, those say so themselves. */
   forget(owner: WaitOwner): Promise<void> {
     const forgotten = async () => {
       let waits: KeptWait[] = [];
       await this.#change(owner, (current) => {
-        waits = current;
-        return [];
+        waits = current.filter((wait) => this.#isFree(wait));
+        return current.filter((wait) => !waits.includes(wait));
       });
       for (const wait of waits) await this.store.delete(noteOf(owner, wait), { insist: true });
     };
@@ -89,11 +136,24 @@ export class KeptWaits {
     await Promise.allSettled(this.#underWay);
   }
 
-  async #change(owner: WaitOwner, change: (waits: KeptWait[]) => KeptWait[]): Promise<void> {
+  #own(wait: KeptWait): KeptWait {
+    const { id } = this.runtimes;
+    return id === null ? wait : { ...wait, by: id };
+  }
+
+  /** Nobody else has it in hand. */
+  #isFree({ by }: KeptWait): boolean {
+    return by === undefined || by === this.runtimes.id || !this.runtimes.isLiving(by);
+  }
+
+  async #change(
+    owner: WaitOwner,
+    change: (waits: KeptWait[], lock: Lock) => KeptWait[] | Promise<KeptWait[]>,
+  ): Promise<void> {
     await this.store.update<KeptWait[]>(
       indexOf(owner),
-      (current) => {
-        const waits = change(current ?? []);
+      async (current, lock) => {
+        const waits = await change(current ?? [], lock);
         return waits.length > 0 ? waits : undefined;
       },
       LASTING,
@@ -106,7 +166,13 @@ export class KeptWaits {
   }
 }
 
-const LASTING = { keepFor: KEEP, insist: true };
+const KEPT = { keepFor: KEEP_FOR };
+const LASTING = { ...KEPT, insist: true };
+
+export interface HandedOver {
+  /** That it was. */
+  saved: Promise<void>;
+}
 
 const indexOf = (owner: WaitOwner) => ['kept-waits', ...owner] as const;
 const noteOf = (owner: WaitOwner, { id }: KeptWait) => ['kept-message', ...owner, id] as const;

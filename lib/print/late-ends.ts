@@ -4,17 +4,20 @@ import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope, Scope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
-import type { Clock } from '../time/clock';
+import { sleep, type Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
+import type { Runtimes } from '../watch/runtimes';
 import type { Watcher } from '../watch/watcher';
 import { awaitEnd, noteEnd } from './awaited-end';
-import type { KeptWait, KeptWaits, WaitOwner } from './kept-waits';
+import type { HandedOver, KeptWait, KeptWaits, WaitOwner } from './kept-waits';
 import { Ledger } from './ledger';
 import { failedResult, type Awaited, type PrintResult, type Progress, type Wait } from './print-request';
 import { say, type Sentence } from '../words/say';
 
 /** Between tries to read what can't be read now, ms. */
-const RELOAD = { first: 1_000, longest: 300_000 };
+const RELOAD = { first: 1_000, longest: 30_000 };
+/** Between tries to hand over an end while nobody can tell whose it is, ms. */
+const AGAIN = { first: 500, longest: 5_000 };
 
 /** The node that waits. */
 export interface Waiter {
@@ -25,6 +28,8 @@ export interface Waiter {
   onProgress: (progress: Progress) => void;
   /** The end of a wait that was taken up, with what was kept with it; `error` where it was no good one. */
   onEnd: (result: PrintResult, index: number, note: unknown) => void;
+  /** Another runtime has taken a wait over, and its end comes out there. */
+  onLost: (result: PrintResult) => void;
 }
 
 /**
@@ -44,12 +49,16 @@ export class LateEnds {
     this.#waiter = waiter;
   }
 
-  /** Takes up what was kept, now and after each change of the sign-in: another one can mean another workspace. */
+  /**
+   * Takes up what was kept, now, after each change of the sign-in, as another one can mean another workspace, and when
+   * another runtime may have left something behind.
+   */
   takeUp(): void {
     const { signal, nodeId } = this.#waiter;
     if (signal.aborted) return;
     const load = () => void this.#load();
     signal.addEventListener('abort', this.#deps.signIn.onChange(load), { once: true });
+    signal.addEventListener('abort', this.#deps.runtimes.onChange(load), { once: true });
     this.#deps.kept.onOrphan(nodeId, load);
     load();
   }
@@ -62,10 +71,8 @@ export class LateEnds {
     const wait: KeptWait = { ...awaited, result, id: randomUUID(), since: clock.now() };
     this.#held.add(wait.id);
     const saved = kept.keep(owner, wait, note).catch((error: unknown) => warn(notKept(error)));
-    return {
-      over: () => this.#drop(owner, wait),
-      left: () => void saved.then(() => kept.orphaned(this.#waiter.nodeId)).catch(() => undefined),
-    };
+    const left = () => void saved.then(() => kept.orphaned(this.#waiter.nodeId)).catch(() => undefined);
+    return { over: (deliver) => this.#handOver(owner, wait, deliver), left };
   }
 
   /** The node is no more. */
@@ -84,7 +91,7 @@ export class LateEnds {
       try {
         this.#more = false;
         const scope = await this.#deps.scope();
-        for (const wait of await this.#deps.kept.waits([...scope, nodeId])) void this.#take(scope, wait, deadline);
+        for (const wait of await this.#deps.kept.takeUp([...scope, nodeId])) void this.#take(scope, wait, deadline);
       } catch {
         this.#more = true;
         await deadline.sleep(waitBefore(turn, RELOAD)).catch(() => undefined);
@@ -104,8 +111,7 @@ export class LateEnds {
       const result = await this.#end(scope, wait);
       const note = result && (await this.#note(owner, wait, deadline));
       if (!result || signal.aborted) return;
-      onEnd(result, wait.index, note);
-      this.#drop(owner, wait);
+      await this.#handOver(owner, wait, () => onEnd(result, wait.index, note));
     } catch (thrown) {
       if (!signal.aborted) warn(say`The end of a print could not be reported: ${asPrintingError(thrown).sentence}`);
     }
@@ -134,20 +140,60 @@ export class LateEnds {
     }
   }
 
-  #drop(owner: WaitOwner, wait: KeptWait): void {
-    this.#deps.kept
-      .drop(owner, wait)
-      .catch((error: unknown) =>
-        this.#deps.warn(
-          say`That the end of a print was reported could not be saved yet: ${asPrintingError(error).sentence}`,
-        ),
-      );
+  /** False where the end comes out elsewhere: at another runtime, or at who comes after this node. */
+  async #handOver(owner: WaitOwner, wait: KeptWait, deliver: () => void): Promise<boolean> {
+    const { kept, runtimes } = this.#deps;
+    // Whoever is alone needs no store for it.
+    if (runtimes.id === null) {
+      deliver();
+      this.#noteSaved(kept.drop(owner, wait));
+      return true;
+    }
+    const handedOver = await this.#confirmed(owner, wait, deliver);
+    if (handedOver) this.#noteSaved(handedOver.saved);
+    return handedOver !== null;
+  }
+
+  /** Null: the wait is not this node's any more. */
+  async #confirmed(owner: WaitOwner, wait: KeptWait, deliver: () => void): Promise<HandedOver | null> {
+    const { kept, clock } = this.#deps;
+    const { signal, nodeId, onLost } = this.#waiter;
+    const now = { delivered: false };
+    const once = () => {
+      signal.throwIfAborted();
+      now.delivered = true;
+      deliver();
+    };
+    for (let turn = 0; !signal.aborted; turn++) {
+      try {
+        const handedOver = await kept.handOver(owner, wait, once);
+        if (handedOver) return handedOver;
+        // It may come back.
+        this.#held.delete(wait.id);
+        onLost(wait.result);
+        return null;
+      } catch (thrown) {
+        if (now.delivered) throw thrown;
+        await sleep(clock, waitBefore(turn, AGAIN), signal).catch(() => undefined);
+      }
+    }
+    kept.orphaned(nodeId);
+    return null;
+  }
+
+  #noteSaved(saved: Promise<void>): void {
+    saved.catch((error: unknown) =>
+      this.#deps.warn(
+        say`That the end of a print was reported could not be saved yet: ${asPrintingError(error).sentence}`,
+      ),
+    );
   }
 }
 
 interface LateEndsDeps {
   kept: KeptWaits;
   watcher: Watcher;
+  runtimes: Runtimes;
   store: StateStore;
   scope: CurrentScope;
   signIn: SignInWatch;

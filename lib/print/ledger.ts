@@ -136,9 +136,14 @@ export class Ledger {
     return (await this.#store.get<KeyOf[]>(this.#open)) ?? [];
   }
 
-  /** Takes a key off the index: it is settled, free again, or hopeless. */
-  close(key: KeyOf): Promise<void> {
-    return this.#changeOpen((keys) => (keys.some(same(key)) ? keys.filter((other) => !same(key)(other)) : keys));
+  /** Takes a key off the index: it is settled, free again, or hopeless. False where it was not there. */
+  async close(key: KeyOf): Promise<boolean> {
+    let wasOpen = false;
+    await this.#changeOpen((keys) => {
+      wasOpen = keys.some(same(key));
+      return wasOpen ? keys.filter((other) => !same(key)(other)) : keys;
+    });
+    return wasOpen;
   }
 
   async #changeOpen(change: (keys: KeyOf[]) => KeyOf[]): Promise<void> {

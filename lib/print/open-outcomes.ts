@@ -12,7 +12,7 @@ import type { Listings } from './listings';
 import { say, type Sentence } from '../words/say';
 
 /** Between tries to read which outcomes are open, ms. */
-const RELOAD = { first: 1_000, longest: 300_000 };
+const RELOAD = { first: 1_000, longest: 30_000 };
 
 /** A cluster that is polled because outcomes are open on it. */
 interface Held {
@@ -42,6 +42,8 @@ export class OpenOutcomes {
       deps.watcher.onObservation((clusterId, status) => this.#seen(clusterId, status)),
       // Another sign-in can mean another workspace.
       deps.signIn.onChange(() => void this.#load()),
+      // Another runtime may have left some behind.
+      deps.watcher.runtimes.onChange(() => void this.#load()),
     ];
     void this.#load();
   }

@@ -45,8 +45,8 @@ export interface Awaited {
 
 /** A wait that is kept. */
 export interface Wait {
-  /** Its result was handed over. */
-  over: () => void;
+  /** Its result is known, and goes out by `deliver`; false where that is for others to do. */
+  over: (deliver: () => void) => Promise<boolean>;
   /** Its node closed: whoever comes after waits on. */
   left: () => void;
 }

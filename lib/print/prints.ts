@@ -100,9 +100,10 @@ export class Prints {
       wait?.left();
       return undefined;
     }
-    onResult(result, index);
+    const deliver = () => onResult(result, index);
+    if (!wait) deliver();
     // The store is asked first and written to later: by then a failure was told as well.
-    wait?.over();
+    else if (!(await wait.over(deliver))) return undefined;
     return result.error;
   }
 }

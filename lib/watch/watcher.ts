@@ -14,6 +14,7 @@ import { Follow } from './follow';
 import { Hold } from './hold';
 import { ListPoller } from './list-poller';
 import { Poller } from './poller';
+import { ALONE, type Runtimes } from './runtimes';
 import { Scheduler } from './scheduler';
 import { intervalOf } from './turns';
 import type {
@@ -39,6 +40,7 @@ export type ObservationListener = (clusterId: string, status: ClusterStatus) => 
 export class Watcher {
   /** The account's clusters, for whoever needs to know one. */
   readonly clusterList: ClusterList;
+  readonly runtimes: Runtimes = ALONE;
   readonly #options: WatcherOptions;
   readonly #account: AccountContext;
   readonly #scheduler: Scheduler;

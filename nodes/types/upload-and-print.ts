@@ -11,7 +11,7 @@ import { readClusterIds, readSource } from '../shared/print-inputs';
 import { told, toldError } from '../shared/language';
 import { markFailed } from '../shared/on-input';
 import { printingText } from '../shared/printing-text';
-import { failureText, left, percent, rate, type StatusText } from '../shared/status';
+import { failureText, IDLE, left, percent, rate, type StatusText } from '../shared/status';
 import { workNode, type WorkContext } from '../shared/work-node';
 
 interface Definition extends NodeDef {
@@ -71,7 +71,11 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       markFailed(message, error);
       this.error(toldError(RED, error), message);
     };
-    const ends = (lateEnds = client.lateEnds({ nodeId: this.id, signal, onProgress, onEnd }));
+    const onLost = ({ clusterJobId }: PrintResult) => {
+      if (clusterJobId) awaited.delete(clusterJobId);
+      if (awaited.size === 0) show(IDLE);
+    };
+    const ends = (lateEnds = client.lateEnds({ nodeId: this.id, signal, onProgress, onEnd, onLost }));
     void started.then(() => ends.takeUp());
   };
 
