@@ -98,7 +98,7 @@ export class Authorization {
       if (!isWanted(beginning) || (await this.#signIns.isDeleted(state))) throw unwanted();
       return withGrant(stored, settings, grant);
     };
-    await store.update<Grants>(grantKey(accountId), keep, { insist: true });
+    await store.update<Grants>(grantKey(accountId), keep, { insist: true, tell: true });
   }
 
   /** What is known of the sign-ins of this account; rejects where that can't be read now. */
@@ -115,7 +115,7 @@ export class Authorization {
   async delete(accountId: string): Promise<void> {
     // In this order: a sign-in that comes back now is either seen by the second or sees the first.
     await this.#signIns.delete(accountId).catch(() => undefined);
-    await this.#deps.store.delete(grantKey(accountId), { insist: true });
+    await this.#deps.store.delete(grantKey(accountId), { insist: true, tell: true });
   }
 }
 

@@ -162,7 +162,7 @@ export class Tokens implements Credentials {
 
   async signOut(): Promise<void> {
     const { store, accountId, settings } = this.#options;
-    await store.update<Grants>(grantKey(accountId), (stored) => withGrant(stored, settings, undefined));
+    await store.update<Grants>(grantKey(accountId), (stored) => withGrant(stored, settings, undefined), { tell: true });
     await this.reload();
   }
 
@@ -321,7 +321,7 @@ export class Tokens implements Credentials {
       }
     };
     try {
-      const stored = await store.update<Grants>(grantKey(accountId), refresh, { insist: true, deadline });
+      const stored = await store.update<Grants>(grantKey(accountId), refresh, { insist: true, tell: true, deadline });
       if (renewed) this.#saved(renewed.at);
       this.#failure = undefined;
       if (refusal && !now.ended) this.#block(refusal);

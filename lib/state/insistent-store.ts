@@ -1,5 +1,6 @@
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
+import type { JoinOptions, Membership } from './membership';
 import { LockLostError, type Change, type Key, type PutOptions, type StateStore } from './store';
 
 const WAITS = { first: 1_000, longest: 60_000 };
@@ -21,6 +22,7 @@ export class InsistentStore implements StateStore {
   readonly #clock: Clock;
   readonly #longest: number;
   readonly #unwritten = new Map<string, Unwritten>();
+  readonly join?: (topic: Key, options: JoinOptions) => Membership;
   #disarm: (() => void) | undefined;
   #failures = 0;
 
@@ -29,6 +31,7 @@ export class InsistentStore implements StateStore {
     this.#inner = inner;
     this.#clock = clock;
     this.#longest = longest;
+    if (inner.join) this.join = inner.join.bind(inner);
   }
 
   onChange(listener: (key: Key | null) => void): () => void {

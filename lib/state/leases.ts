@@ -21,7 +21,7 @@ export const LEASE_TIMES: LeaseTimes = { lasts: 20_000, margin: 5_000, renewal: 
 /** Between the word of the database and the first byte of what was secured, ms: a connection may have to be made. */
 const TO_SEND = 15_000;
 
-const EXTEND = `UPDATE ${SCHEMA}.entries AS e
+export const EXTEND = `UPDATE ${SCHEMA}.entries AS e
   SET ends_at = greatest(e.ends_at, clock_timestamp() + $3 * interval '1 ms')
   FROM unnest($1::text[], $2::bigint[]) AS held (name, token)
   WHERE e.name = held.name AND e.token = held.token AND e.holder IS NOT NULL
@@ -78,12 +78,12 @@ export class Lease implements Lock {
 /** All leases of this runtime: they are renewed together for as long as they are held. */
 export class Leases {
   readonly clock: Clock;
-  readonly #database: Database;
+  readonly #database: Pick<Database, 'query'>;
   readonly #times: LeaseTimes;
   readonly #held = new Set<Lease>();
   #disarm: (() => void) | undefined;
 
-  constructor(database: Database, clock: Clock, times: LeaseTimes) {
+  constructor(database: Pick<Database, 'query'>, clock: Clock, times: LeaseTimes) {
     this.#database = database;
     this.clock = clock;
     this.#times = times;

@@ -5,16 +5,20 @@ import { waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { say, type Sentence } from '../words/say';
+import { Channel, CHANNEL, wordsOf } from './channel';
 import type { Database } from './database';
 import { Lease, Leases, LEASE_TIMES, type LeaseTimes } from './leases';
 import { Locks } from './locks';
+import { ABANDONED, BURY, FORGET } from './member-statements';
+import type { JoinOptions, Membership } from './membership';
+import { PostgresMembership } from './postgres-membership';
 import { parseRecord, Records, type RecordsOptions } from './records';
 import { SCHEMA } from './schema';
 import { LockLostError, type Change, type Key, type Lock, type PutOptions, type StateStore } from './store';
 import type { Movable } from './take-over';
 
 export interface PostgresStoreOptions extends RecordsOptions {
-  database: Database;
+  database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'>;
   clock: Clock;
   warn: (sentence: Sentence) => void;
   /** Default: those of every runtime that shares the database. */
@@ -28,36 +32,34 @@ const WAITS = { first: 20, longest: 250, factor: 1.5, jitter: 0.2 };
 /** A lock that nobody gave back is forgotten after a day. */
 const FORGOTTEN = '1 day';
 
-const READ = `SELECT content FROM ${SCHEMA}.entries WHERE name = $1`;
+export const READ = `SELECT content FROM ${SCHEMA}.entries WHERE name = $1`;
 
 /** One that this runtime holds already is one that it could not give back: within it there is one at a time for each name. */
-const TAKE = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, token, holder, ends_at)
+export const TAKE = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, token, holder, ends_at)
   VALUES ($1, $2, $3, nextval('${SCHEMA}.tokens'), $4, clock_timestamp() + $5 * interval '1 ms')
   ON CONFLICT (name) DO UPDATE SET token = excluded.token, holder = excluded.holder, ends_at = excluded.ends_at
   WHERE e.holder IS NULL OR e.holder = excluded.holder OR ($6 AND e.ends_at <= clock_timestamp())
   RETURNING e.token, e.content`;
 
-/** The locks that a statement stands on, held until its end. */
+/** The locks that a statement stands on: until its end nobody takes one over, while they may be renewed. */
 const LOCKS = `WITH locks AS (
   SELECT 1 FROM ${SCHEMA}.entries AS e JOIN unnest($3::text[], $4::bigint[]) AS held (name, token)
-    ON e.name = held.name AND e.token = held.token FOR SHARE OF e)`;
+    ON e.name = held.name AND e.token = held.token FOR KEY SHARE OF e)`;
 const STANDS = `name = $1 AND token = $2 AND (SELECT count(*) FROM locks) = cardinality($3::text[])`;
 
 /** Who listens hears of it with the commit; of most values nobody wants to. */
-const CHANNEL = 'remote_printing';
-const TOLD = ['grant'];
 const tell = (words: string) =>
   `SELECT name, CASE WHEN ${words} <> '' THEN pg_notify('${CHANNEL}', ${words}) END FROM done`;
 
 /** Writes the value and gives the lock back. */
-const WRITE = `${LOCKS}, done AS (
+export const WRITE = `${LOCKS}, done AS (
     UPDATE ${SCHEMA}.entries SET content = $6, until = now() + $7 * interval '1 ms', holder = NULL, ends_at = NULL
     WHERE ${STANDS} RETURNING name)
   ${tell('$5::text')}`;
 
-const REMOVE = `${LOCKS}, done AS (DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name) ${tell('$5::text')}`;
+export const REMOVE = `${LOCKS}, done AS (DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name) ${tell('$5::text')}`;
 
-const GIVE_BACK = `WITH gone AS (
+export const GIVE_BACK = `WITH gone AS (
     DELETE FROM ${SCHEMA}.entries WHERE name = $1 AND token = $2 AND content IS NULL)
   UPDATE ${SCHEMA}.entries SET holder = NULL, ends_at = NULL WHERE name = $1 AND token = $2 AND content IS NOT NULL`;
 
@@ -83,12 +85,14 @@ export class PostgresStore implements StateStore, Movable {
   /** Within this runtime one at a time asks, in the order of asking. */
   readonly #locks = new Locks();
   readonly #holder = randomUUID();
+  readonly #channel: Channel;
   readonly #steady: number;
 
   constructor(options: PostgresStoreOptions) {
     this.#options = options;
     this.#records = new Records(options);
     this.#leases = new Leases(options.database, options.clock, options.times ?? LEASE_TIMES);
+    this.#channel = new Channel(options.database, this.#holder);
     this.#steady = options.times?.steady ?? STEADY;
   }
 
@@ -118,20 +122,31 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   onChange(listener: (key: Key | null) => void): () => void {
-    return this.#options.database.listen(CHANNEL, (words) => {
-      const said = words === null ? undefined : (JSON.parse(words) as Said);
-      if (said?.by !== this.#holder) listener(said?.key ?? null);
+    return this.#channel.listen((said) => {
+      if (!said?.topic) listener(said?.key ?? null);
     });
   }
 
-  /** What others hear of a change; blank: nothing. */
-  #words(key: Key): string {
-    return TOLD.includes(key[0]) ? JSON.stringify({ key, by: this.#holder } satisfies Said) : '';
+  join(topic: Key, options: JoinOptions): Membership {
+    const kind: Key = ['assignment'];
+    return new PostgresMembership(topic, options, {
+      clock: this.#options.clock,
+      holder: this.#holder,
+      query: (text, values) => this.#query(text, values, notReadable(kind)),
+      mayBury: () => this.#maySucceed,
+      leases: this.#leases,
+      locks: this.#locks,
+      channel: this.#channel,
+    });
   }
 
   /** Removes values past their time, by the database's clock, and locks that nobody gave back. */
   async sweep(): Promise<void> {
-    await this.#options.database.query(SWEEP, []);
+    const { database } = this.#options;
+    await database.query(SWEEP, []);
+    for (const { topic } of await database.query<{ topic: string }>(ABANDONED, []))
+      await database.query(BURY, [topic, null, true, wordsOf({ by: this.#holder, topic })]);
+    await database.query(FORGET, []);
   }
 
   async *records(): AsyncGenerator<string> {
@@ -165,6 +180,16 @@ export class PostgresStore implements StateStore, Movable {
     return this.#locks.hold(nameOf(key), held, deadline);
   }
 
+  /** Who let a lease run out has had time to come back. */
+  get #maySucceed(): boolean {
+    return this.#options.database.steadyFor >= this.#steady;
+  }
+
+  /** What others hear of a change; blank: nothing. */
+  #words(key: Key, { tell }: PutOptions): string {
+    return tell ? wordsOf({ by: this.#holder, key }) : '';
+  }
+
   /** Waits for the lock, no longer than the deadline. */
   async #take(key: Key, deadline: Deadline | undefined, failed: Failure): Promise<Taken> {
     const { clock } = this.#options;
@@ -182,26 +207,25 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   async #ask(key: Key, failed: Failure): Promise<Taken | undefined> {
-    const { clock, database } = this.#options;
+    const { clock } = this.#options;
     const name = nameOf(key);
     const askedAt = clock.monotonic();
-    const mayTakeOver = database.steadyFor >= this.#steady;
-    const values = [name, key[0], JSON.stringify(key), this.#holder, this.#leases.lasts, mayTakeOver];
+    const values = [name, key[0], JSON.stringify(key), this.#holder, this.#leases.lasts, this.#maySucceed];
     const [row] = await this.#query<{ token: string; content: string | null }>(TAKE, values, failed);
     return row && { lease: this.#leases.add(name, row.token, askedAt), content: row.content };
   }
 
   async #write(key: Key, lease: Lease, value: unknown, options: PutOptions): Promise<void> {
     const content = this.#records.write(key, value, this.#options.clock.now(), options.keepFor);
-    const values = [...standing(lease, options.under), this.#words(key), content, options.keepFor ?? null];
+    const values = [...standing(lease, options.under), this.#words(key, options), content, options.keepFor ?? null];
     const rows = await this.#query(WRITE, values, notWritable(key));
     if (rows.length === 0) throw new LockLostError();
     this.#leases.remove(lease);
   }
 
-  async #remove(key: Key, lease: Lease, { under }: PutOptions): Promise<void> {
+  async #remove(key: Key, lease: Lease, options: PutOptions): Promise<void> {
     const failed = notWritable(key);
-    const rows = await this.#query(REMOVE, [...standing(lease, under), this.#words(key)], failed);
+    const rows = await this.#query(REMOVE, [...standing(lease, options.under), this.#words(key, options)], failed);
     // Where the answer to the first try was lost, it is gone already.
     if (rows.length === 0 && (await this.#query(READ, [lease.name], failed)).length > 0) throw new LockLostError();
     this.#leases.remove(lease);
@@ -236,11 +260,6 @@ export class PostgresStore implements StateStore, Movable {
 
 /** How a failure of the database is said. */
 type Failure = (cause: unknown) => PrintingError;
-
-interface Said {
-  key: Key;
-  by: string;
-}
 
 interface Taken {
   lease: Lease;

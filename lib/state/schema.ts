@@ -28,6 +28,19 @@ const STEPS = [
      content text NOT NULL,
      at timestamptz NOT NULL DEFAULT now()
    )`,
+  `-- Renewing a lease changes nothing that a key could refer to, taking it over does: what is written under it waits for the latter alone.
+   ALTER TABLE ${SCHEMA}.entries ADD UNIQUE (name, token);
+   CREATE INDEX members ON ${SCHEMA}.entries (key) WHERE kind = 'member';
+   -- An item of work that is shared out. Its holder is the token of a member. Without one: nobody's since left_at, if ever.
+   CREATE TABLE ${SCHEMA}.assignments (
+     name text PRIMARY KEY,
+     topic text NOT NULL,
+     item text NOT NULL,
+     holder bigint,
+     note text,
+     left_at timestamptz
+   );
+   CREATE INDEX holders ON ${SCHEMA}.assignments (topic, holder)`,
 ];
 
 /**

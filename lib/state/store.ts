@@ -1,6 +1,8 @@
-import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
-import { say } from '../words/say';
+import type { Lock } from './lock';
+import type { JoinOptions, Membership } from './membership';
+
+export { LockLostError, type Lock } from './lock';
 
 /**
  * Where everything durable lives: grants, print keys, uploads, event checkpoints (reference 6).
@@ -27,33 +29,18 @@ export interface StateStore {
    */
   update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined>;
   /**
-   * Calls `listener` when another runtime has changed a sign-in; with null where it may have and nobody can tell. The
-   * returned function ends that. Missing where no other runtime can.
+   * Calls `listener` when another runtime has changed a value and told so (`PutOptions.tell`); with null where it may have
+   * and nobody can tell. The returned function ends that. Missing where no other runtime can.
    */
   onChange?(listener: (key: Key | null) => void): () => void;
+  /**
+   * Takes part in what the runtimes of this store share out under a topic; once at a time for each. Missing where the store
+   * is one runtime's. Never throws: a store that is away is waited for.
+   */
+  join?(topic: Key, options: JoinOptions): Membership;
 }
 
 export type Change<T> = (current: T | undefined, lock: Lock) => Promise<T | undefined> | T | undefined;
-
-/** A key's lock, in the hand of who holds it. */
-export interface Lock {
-  /** Aborts when the lock can't be relied on any more; undefined where that can't happen. */
-  readonly signal?: AbortSignal;
-  /**
-   * Before something that can't be taken back: makes sure of the lock for `ms` more. The check is for the very last moment:
-   * it throws, with the outcome `not-sent`, where too much time has passed since. Rejects with a LockLostError, or with what
-   * keeps the store from making sure.
-   */
-  secure(ms: number): Promise<() => void>;
-}
-
-/** Somebody else may hold the lock by now. */
-export class LockLostError extends PrintingError {
-  constructor() {
-    const said = say`This Node-RED has lost its hold on the shared state (it stood still, or was cut off): try again.`;
-    super('TIMEOUT', said, { outcome: 'not-sent' });
-  }
-}
 
 export type Key = readonly [kind: string, ...words: string[]];
 
@@ -69,6 +56,8 @@ export interface PutOptions {
   insist?: boolean;
   /** Locks of other keys that the value is written under: it is not, where one of them is lost. */
   under?: readonly Lock[] | undefined;
+  /** Other runtimes hear of the change as soon as it is made: by `StateStore.onChange`. */
+  tell?: boolean;
 }
 
 /** Holds a key's lock while `work` runs; nothing is stored under it. */

@@ -126,11 +126,19 @@ describe('several runtimes on one database', () => {
       await has('access-2');
       await one.signOut();
       await has('signed-out');
-      await replica().put(grantKey('a'), { byService: { [SETTINGS.authUrl]: { ...grant(7), signedInAt: 7 } } });
+      await replica().put(
+        grantKey('a'),
+        { byService: { [SETTINGS.authUrl]: { ...grant(7), signedInAt: 7 } } },
+        { tell: true },
+      );
       await has('access-7');
       await server.halt();
       await server.start();
-      await replica().put(grantKey('a'), { byService: { [SETTINGS.authUrl]: { ...grant(8), signedInAt: 8 } } });
+      await replica().put(
+        grantKey('a'),
+        { byService: { [SETTINGS.authUrl]: { ...grant(8), signedInAt: 8 } } },
+        { tell: true },
+      );
       await has('access-8');
       assert.deepEqual(heard.slice(-3), ['signed-out', 'signed-in', 'signed-in']);
       assert.deepEqual(spent, ['refresh-1']);

@@ -78,7 +78,7 @@ export function signInEndpoints(RED: NodeAPI) {
     signOut: handle(async (request) => {
       const id = idOf(request);
       const state = await stateOf(RED, id);
-      await runtime().store.delete(grantKey(id));
+      await runtime().store.delete(grantKey(id), { tell: true });
       await runtime().authorization.forget(id);
       const deployed = deployedAccount(RED, id);
       for (const node of deployed?.running ?? []) {

@@ -1,0 +1,111 @@
+import { CHANNEL } from './channel';
+import { SCHEMA } from './schema';
+
+/**
+ * Who takes part, and who has what. A member is a row of `entries`, its lease; items are held by the token of that row, so
+ * that whatever a member that was buried or has come back still sends finds nothing of its own. No statement waits for an
+ * item that another one holds, so none can stand in another one's way.
+ */
+const MEMBERS = `${SCHEMA}.entries WHERE kind = 'member' AND key = $1`;
+const ITEMS = `${SCHEMA}.assignments`;
+const told = (words: string) => `pg_notify('${CHANNEL}', ${words})`;
+
+/**
+ * $1 topic, $2 row of this runtime where its former lease is to end, $3 whether leases that ran out are over, $4 words. What is
+ * over is buried, and what nobody living has is free.
+ *
+ * An item is given up only as this statement's snapshot shows it: a token that is no member's there never is one again,
+ * while that of an item which changes meanwhile may be somebody's who came later.
+ */
+export const BURY = `WITH ended AS MATERIALIZED (
+    SELECT name FROM ${MEMBERS} AND $3 AND ends_at <= clock_timestamp() FOR UPDATE SKIP LOCKED),
+  gone AS (
+    DELETE FROM ${SCHEMA}.entries WHERE name IN (SELECT name FROM ended UNION ALL SELECT $2::text)
+    RETURNING token, ends_at),
+  dead AS MATERIALIZED (
+    SELECT a.name, a.holder, gone.ends_at FROM ${ITEMS} AS a LEFT JOIN gone ON gone.token = a.holder
+    WHERE a.topic = $1 AND a.holder IS NOT NULL
+      AND (gone.token IS NOT NULL OR a.holder NOT IN (SELECT token FROM ${MEMBERS}))),
+  free AS MATERIALIZED (
+    SELECT a.name, dead.ends_at FROM ${ITEMS} AS a JOIN dead ON dead.name = a.name AND dead.holder = a.holder
+    FOR UPDATE OF a SKIP LOCKED),
+  freed AS (
+    UPDATE ${ITEMS} AS a SET holder = NULL, note = NULL, left_at = least(free.ends_at, clock_timestamp())
+    FROM free WHERE a.name = free.name RETURNING a.name)
+  SELECT ${told('$4')} WHERE EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM freed)`;
+
+/** $1 topic, $2 row, $3 holder, $4 content, $5 ms, $6 words. */
+export const ENTER = `WITH entered AS (
+    INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, content, token, holder, ends_at)
+    VALUES ($2, 'member', $1, $4, nextval('${SCHEMA}.tokens'), $3, clock_timestamp() + $5 * interval '1 ms')
+    ON CONFLICT (name) DO UPDATE SET content = excluded.content, token = excluded.token, ends_at = excluded.ends_at
+    RETURNING token)
+  SELECT token, ${told('$6')} FROM entered`;
+
+/** $1 row, $2 token, $3 content, $4 words. */
+export const WANT = `WITH done AS (
+    UPDATE ${SCHEMA}.entries SET content = $3 WHERE name = $1 AND token = $2 RETURNING token)
+  SELECT token, ${told('$4')} FROM done`;
+
+/** $1 topic, $2 marks of contents that are known. What stands for the items that nobody has changes with them. */
+export const LOOK = `SELECT holder AS id, token, ends_at <= clock_timestamp() AS over, md5(content) AS mark,
+    CASE WHEN md5(content) <> ALL ($2::text[]) THEN content END AS content,
+    (SELECT concat(count(*), ' ', max(left_at)) FROM ${ITEMS} WHERE topic = $1 AND holder IS NULL) AS free
+  FROM ${MEMBERS} ORDER BY holder`;
+
+/** $1 names, $2 topic, $3 items. */
+export const ADD = `INSERT INTO ${ITEMS} (name, topic, item)
+  SELECT wanted.name, $2, wanted.item FROM unnest($1::text[], $3::text[]) AS wanted (name, item)
+  WHERE NOT EXISTS (SELECT FROM ${ITEMS} AS a WHERE a.name = wanted.name)
+  ORDER BY wanted.name ON CONFLICT DO NOTHING`;
+
+/**
+ * $1 row, $2 token, $3 names, $4 how many. Asked a second time it gives what it has given; others are taken by others. A row
+ * without a name says that some items are not known yet.
+ */
+export const TAKE_ITEMS = `WITH me AS MATERIALIZED (
+    SELECT token FROM ${SCHEMA}.entries WHERE name = $1 AND token = $2 FOR KEY SHARE),
+  wanted AS MATERIALIZED (SELECT name FROM unnest($3::text[]) AS wanted (name)),
+  free AS MATERIALIZED (
+    SELECT a.name, a.note, a.left_at FROM ${ITEMS} AS a JOIN wanted ON wanted.name = a.name
+    WHERE a.holder IS NULL OR a.holder = $2 ORDER BY a.holder LIMIT $4 FOR UPDATE OF a SKIP LOCKED),
+  taken AS (
+    UPDATE ${ITEMS} AS a SET holder = me.token FROM me, free WHERE a.name = free.name
+    RETURNING a.name, free.note, free.left_at)
+  SELECT name, note, extract(epoch FROM clock_timestamp() - left_at) * 1000 AS idle FROM taken
+  UNION ALL SELECT NULL, NULL, NULL
+    WHERE EXISTS (SELECT FROM wanted WHERE NOT EXISTS (SELECT FROM ${ITEMS} AS a WHERE a.name = wanted.name))`;
+
+/** $1 token, $2 names, $3 notes, $4 words. */
+export const RELEASE = `WITH freed AS (
+    UPDATE ${ITEMS} AS a SET holder = NULL, note = given.note, left_at = clock_timestamp()
+    FROM unnest($2::text[], $3::text[]) AS given (name, note) WHERE a.name = given.name AND a.holder = $1
+    RETURNING a.name)
+  SELECT ${told('$4')} WHERE EXISTS (SELECT FROM freed)`;
+
+/** $1 row, $2 token, $3 topic, $4 names, $5 notes, $6 words. */
+export const LEAVE = `WITH gone AS (
+    DELETE FROM ${SCHEMA}.entries WHERE name = $1 AND token = $2),
+  mine AS MATERIALIZED (
+    SELECT a.name, given.note FROM ${ITEMS} AS a LEFT JOIN unnest($4::text[], $5::text[]) AS given (name, note)
+      ON given.name = a.name WHERE a.topic = $3 AND a.holder = $2),
+  freed AS (
+    UPDATE ${ITEMS} AS a SET holder = NULL, note = mine.note, left_at = clock_timestamp()
+    FROM mine WHERE a.name = mine.name AND a.holder = $2)
+  SELECT ${told('$6')}`;
+
+/** $1 topic. */
+export const HOLDERS = `SELECT e.holder AS id, a.item FROM ${ITEMS} AS a JOIN ${SCHEMA}.entries AS e ON e.token = a.holder
+  WHERE a.topic = $1 AND e.kind = 'member' AND e.key = $1 ORDER BY e.holder, a.item`;
+
+const FORGOTTEN = `clock_timestamp() - interval '1 day'`;
+
+/** Topics in which nobody has taken part for a day, though somebody still stands there. */
+export const ABANDONED = `SELECT key AS topic FROM ${SCHEMA}.entries WHERE kind = 'member' AND ends_at < ${FORGOTTEN}
+  UNION SELECT topic FROM ${ITEMS}
+    WHERE holder NOT IN (SELECT token FROM ${SCHEMA}.entries WHERE kind = 'member')`;
+
+/** What nobody has had for a day, nobody wants. */
+export const FORGET = `DELETE FROM ${ITEMS} WHERE name IN (
+    SELECT name FROM ${ITEMS} WHERE holder IS NULL AND (left_at IS NULL OR left_at < ${FORGOTTEN})
+    FOR UPDATE SKIP LOCKED)`;

@@ -1,0 +1,325 @@
+import { createHash } from 'node:crypto';
+import { waitBefore } from '../time/backoff';
+import type { Clock } from '../time/clock';
+import { wordsOf, type Channel, type Said } from './channel';
+import type { Lease, Leases } from './leases';
+import type { Lock } from './lock';
+import type { Locks } from './locks';
+import { ADD, BURY, ENTER, HOLDERS, LEAVE, LOOK, RELEASE, TAKE_ITEMS, WANT } from './member-statements';
+import type { Assigned, JoinOptions, Member, Membership } from './membership';
+import type { Key } from './store';
+
+/** What all memberships of a runtime have in common. */
+export interface Surroundings {
+  clock: Clock;
+  /** The id of the runtime. */
+  holder: string;
+  query<Row extends object>(text: string, values: unknown[]): Promise<Row[]>;
+  /** The database was there for long enough that a lease that ran out is over. */
+  mayBury(): boolean;
+  leases: Leases;
+  locks: Locks;
+  channel: Channel;
+}
+
+/** Between looks at the members while nobody tells of a change, ms. */
+const LOOK_EVERY = 5_000;
+/** Between tries to be let in, ms. */
+const WAITS = { first: 250, longest: 5_000, jitter: 0.2 };
+/** The database is waited for no longer when all is given back, ms. */
+const LEAVE_WITHIN = 5_000;
+
+/** What a member says of itself. */
+type About = Omit<Member, 'id'>;
+
+/** A member as it was read. */
+interface Read {
+  token: string;
+  mark: string;
+  about: About;
+}
+
+interface Row {
+  id: string;
+  token: string;
+  over: boolean;
+  mark: string;
+  /** Null where the mark is known. */
+  content: string | null;
+  free: string;
+}
+
+/** A runtime's part in work that is shared out on a PostgreSQL database. Its statements are sent one after the other. */
+export class PostgresMembership implements Membership {
+  readonly #around: Surroundings;
+  readonly #onChange: () => void;
+  readonly #topic: string;
+  /** The name of its lease. */
+  readonly #name: string;
+  readonly #about: { name: string; since: number };
+  readonly #deafen: () => void;
+  /** What it says of itself, and what of that was written last. */
+  #content: string;
+  #written = '';
+  #lease: Lease | undefined;
+  #read = new Map<string, Read>();
+  #members: readonly Member[] = [];
+  /** Stands for the items that nobody has. */
+  #free = '';
+  #failures = 0;
+  #isWaiting = false;
+  #hasLeft = false;
+  #disarm: () => void = () => undefined;
+
+  constructor(topic: Key, { name, wants, onChange }: JoinOptions, around: Surroundings) {
+    this.#around = around;
+    this.#onChange = onChange;
+    this.#topic = hash(topic);
+    this.#name = hash([this.#topic, around.holder]);
+    this.#about = { name, since: around.clock.now() };
+    this.#content = this.#contentOf(wants);
+    this.#deafen = around.channel.listen((said) => {
+      if (said === null || said.topic === this.#topic) this.#step();
+    });
+    this.#step();
+  }
+
+  get id(): string {
+    return this.#around.holder;
+  }
+
+  get members(): readonly Member[] {
+    return this.#members;
+  }
+
+  get lock(): Lock | null {
+    return this.#members.length > 0 ? (this.#lease ?? null) : null;
+  }
+
+  want(wants: unknown): void {
+    const content = this.#contentOf(wants);
+    if (content === this.#content) return;
+    this.#content = content;
+    if (this.#lease) this.#step();
+  }
+
+  async take(items: readonly string[], limit: number): Promise<Assigned[]> {
+    if (items.length === 0 || limit <= 0) return [];
+    const byName = new Map(items.map((item) => [this.#nameOf(item), item]));
+    const names = [...byName.keys()];
+    const most = Math.min(limit, names.length);
+    const taken = await this.#change(async ({ token }) => {
+      const values = [this.#name, token, names, most];
+      const first = await this.#ask<Taken>(TAKE_ITEMS, values);
+      if (isWhole(first, most)) return first;
+      const words = [...byName.values()].map((item) => JSON.stringify(item));
+      await this.#ask(ADD, [names, this.#topic, words]);
+      return this.#ask<Taken>(TAKE_ITEMS, values);
+    });
+    return (taken ?? []).flatMap(({ name, note, idle }) => {
+      const item = byName.get(name ?? '');
+      if (item === undefined) return [];
+      return { item, note: parse(note), idle: idle === null ? Infinity : Math.max(0, Number(idle)) };
+    });
+  }
+
+  async release(notes: ReadonlyMap<string, unknown>): Promise<void> {
+    if (notes.size === 0) return;
+    await this.#change(({ token }) => this.#ask(RELEASE, [token, ...this.#arrays(notes), this.#words]));
+  }
+
+  async holders(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const rows = await this.#ask<{ id: string; item: string }>(HOLDERS, [this.#topic]);
+    const found = new Map<string, string[]>();
+    for (const { id, item } of rows) {
+      const items = found.get(id) ?? [];
+      items.push(JSON.parse(item) as string);
+      found.set(id, items);
+    }
+    return found;
+  }
+
+  async leave(notes: ReadonlyMap<string, unknown>): Promise<void> {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.#members = [];
+    this.#deafen();
+    this.#disarm();
+    const left = this.#inTurn(async () => {
+      const lease = this.#lease;
+      if (!lease) return;
+      this.#forget(lease);
+      await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, ...this.#arrays(notes), this.#words]);
+    }).catch(() => undefined);
+    await new Promise<void>((resolve) => {
+      const cancel = this.#around.clock.after(LEAVE_WITHIN, resolve);
+      void left.then(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  /** Comes in, or looks who is there, as soon as it is this one's turn; then again and again. */
+  #step(): void {
+    if (this.#isWaiting || this.#hasLeft) return;
+    this.#isWaiting = true;
+    this.#disarm();
+    const step = async () => {
+      this.#isWaiting = false;
+      if (this.#hasLeft) return;
+      const isNew = !this.#lease;
+      if (isNew) await this.#enter();
+      else if (this.#content !== this.#written) await this.#tell();
+      await this.#look();
+      // Who is let in and loses it at once waits longer each time.
+      if (!isNew) this.#failures = 0;
+    };
+    this.#inTurn(step)
+      // Told by the database; without a lease it is tried again.
+      .catch(() => this.#failures++)
+      .finally(() => this.#rest());
+  }
+
+  #rest(): void {
+    this.#disarm();
+    if (this.#hasLeft || this.#isWaiting) return;
+    const wait = this.#lease ? LOOK_EVERY : waitBefore(this.#failures, WAITS);
+    this.#disarm = this.#around.clock.after(wait, () => this.#step());
+  }
+
+  async #enter(): Promise<void> {
+    const { clock, holder, leases } = this.#around;
+    await this.#bury(this.#name);
+    const content = this.#content;
+    const askedAt = clock.monotonic();
+    const values = [this.#topic, this.#name, holder, content, leases.lasts, this.#words];
+    const [row] = await this.#ask<{ token: string }>(ENTER, values);
+    if (!row) throw new Error('no lease was made');
+    const lease = leases.add(this.#name, row.token, askedAt);
+    this.#lease = lease;
+    this.#written = content;
+    lease.signal.addEventListener('abort', () => this.#lost(lease), { once: true });
+  }
+
+  async #tell(): Promise<void> {
+    const content = this.#content;
+    const rows = await this.#ask(WANT, [this.#name, this.#lease?.token, content, this.#words]);
+    if (rows.length > 0) this.#written = content;
+  }
+
+  async #look(): Promise<void> {
+    let rows = await this.#ask<Row>(LOOK, [this.#topic, this.#marks]);
+    const isThere = ({ token }: Read) => rows.some((row) => row.token === token);
+    // Who is gone may have taken something in its last moment.
+    if (![...this.#read.values()].every(isThere) || (rows.some(({ over }) => over) && this.#around.mayBury())) {
+      await this.#bury();
+      rows = await this.#ask<Row>(LOOK, [this.#topic, this.#marks]);
+    }
+    const lease = this.#lease;
+    if (lease && !rows.some(({ token }) => token === lease.token)) lease.lose();
+    else if (lease && !lease.signal.aborted) this.#take(rows);
+  }
+
+  /** Takes note of who is there. */
+  #take(rows: Row[]): void {
+    const before = this.#read;
+    const known = new Map([...before.values()].map(({ mark, about }) => [mark, about]));
+    for (const { mark, content } of rows) if (content !== null) known.set(mark, JSON.parse(content) as About);
+    const aboutOf = (mark: string) => known.get(mark) ?? { name: '', since: 0, wants: null };
+    this.#read = new Map(rows.map(({ id, token, mark }) => [id, { token, mark, about: aboutOf(mark) }]));
+    const free = rows[0]?.free ?? '';
+    const isSame = ([id, { token, mark }]: [string, Read]) =>
+      before.get(id)?.token === token && before.get(id)?.mark === mark;
+    if (free === this.#free && before.size === this.#read.size && [...this.#read].every(isSame)) return;
+    this.#free = free;
+    this.#members = [...this.#read].map(([id, { about }]) => ({ id, ...about }));
+    this.#changed();
+  }
+
+  async #bury(own: string | null = null): Promise<void> {
+    await this.#ask(BURY, [this.#topic, own, this.#around.mayBury(), this.#words]);
+  }
+
+  /** Changes what this runtime has; undefined where it may not or could not. Never rejects. */
+  async #change<T>(change: (lease: Lease) => Promise<T>): Promise<T | undefined> {
+    return this.#inTurn(async () => {
+      const lease = this.#lease;
+      if (!this.lock || !lease || this.#hasLeft) return undefined;
+      try {
+        const changed = await change(lease);
+        return lease.signal.aborted ? undefined : changed;
+      } catch {
+        // Nobody knows what of it was done. What was had under this lease is free as soon as there is another one.
+        lease.lose();
+        return undefined;
+      }
+    });
+  }
+
+  #lost(lease: Lease): void {
+    if (lease !== this.#lease) return;
+    this.#forget(lease);
+    this.#failures++;
+    this.#rest();
+    this.#changed();
+  }
+
+  #forget(lease: Lease): void {
+    this.#lease = undefined;
+    this.#members = [];
+    this.#read.clear();
+    this.#around.leases.remove(lease);
+    lease.lose();
+  }
+
+  #changed(): void {
+    if (!this.#hasLeft) this.#onChange();
+  }
+
+  #ask<Answer extends object>(text: string, values: unknown[]): Promise<Answer[]> {
+    return this.#around.query<Answer>(text, values);
+  }
+
+  /** After what was asked before, also by an earlier membership of this runtime. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#around.locks.hold(`member ${this.#topic}`, work);
+  }
+
+  get #marks(): string[] {
+    return [...this.#read.values()].map(({ mark }) => mark);
+  }
+
+  get #words(): string {
+    return wordsOf({ by: this.#around.holder, topic: this.#topic } satisfies Said);
+  }
+
+  #contentOf(wants: unknown): string {
+    return JSON.stringify({ ...this.#about, wants });
+  }
+
+  #nameOf(item: string): string {
+    return hash([this.#topic, item]);
+  }
+
+  #arrays(notes: ReadonlyMap<string, unknown>): [names: string[], notes: string[]] {
+    return [
+      [...notes.keys()].map((item) => this.#nameOf(item)),
+      [...notes.values()].map((note) => JSON.stringify(note)),
+    ];
+  }
+}
+
+interface Taken {
+  /** Null: some items are not known yet. */
+  name: string | null;
+  note: string | null;
+  idle: string | null;
+}
+
+const isWhole = (taken: Taken[], most: number): boolean =>
+  taken.length >= most || taken.every(({ name }) => name !== null);
+
+const parse = (note: string | null): unknown => (note === null ? null : JSON.parse(note));
+
+const hash = (words: readonly string[]): string => createHash('sha256').update(JSON.stringify(words)).digest('hex');

@@ -1,0 +1,438 @@
+import { DatabaseError, type Database } from '../../lib/state/database';
+import { InsistentStore } from '../../lib/state/insistent-store';
+import { EXTEND } from '../../lib/state/leases';
+import * as members from '../../lib/state/member-statements';
+import { GIVE_BACK, PostgresStore, READ, REMOVE, TAKE, WRITE } from '../../lib/state/postgres-store';
+import type { StateStore } from '../../lib/state/store';
+import type { Clock } from '../../lib/time/clock';
+
+/** A row of `entries`. */
+interface Entry {
+  kind: string;
+  key: string;
+  content: string | null;
+  token: string;
+  holder: string | null;
+  endsAt: number;
+}
+
+/** A row of `assignments`. */
+interface Item {
+  topic: string;
+  item: string;
+  holder: string | null;
+  note: string | null;
+  leftAt: number | null;
+}
+
+type Rows = object[];
+type Statement = (values: never) => Rows;
+
+/**
+ * What several runtimes share, in memory and on an injected clock: it knows the statements of the store on PostgreSQL, each
+ * of which is done at once, and all else is the store's own. Every runtime can be killed, paused and cut off by itself.
+ */
+export class SharedMemory {
+  readonly clock: Clock;
+  /** Those that were not killed. */
+  readonly runtimes = new Set<SharedRuntime>();
+  isAway = false;
+  readonly #entries = new Map<string, Entry>();
+  readonly #members = new Map<string, Map<string, Entry>>();
+  readonly #items = new Map<string, Item>();
+  readonly #topics = new Map<string, Set<Item>>();
+  readonly #statements: Map<string, Statement>;
+  #tokens = 0;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+    this.#statements = new Map<string, Statement>(
+      Object.entries({
+        [READ]: this.#read,
+        [TAKE]: this.#take,
+        [WRITE]: this.#write,
+        [REMOVE]: this.#remove,
+        [GIVE_BACK]: this.#giveBack,
+        [EXTEND]: this.#extend,
+        [members.BURY]: this.#bury,
+        [members.ENTER]: this.#enter,
+        [members.WANT]: this.#want,
+        [members.LOOK]: this.#look,
+        [members.ADD]: this.#add,
+        [members.TAKE_ITEMS]: this.#takeItems,
+        [members.RELEASE]: this.#release,
+        [members.LEAVE]: this.#leave,
+        [members.HOLDERS]: this.#holders,
+      }),
+    );
+  }
+
+  /** Another runtime, as if it had just been started. */
+  runtime(): SharedRuntime {
+    const runtime = new SharedRuntime(this);
+    this.runtimes.add(runtime);
+    return runtime;
+  }
+
+  /** It goes away for all. */
+  halt(): void {
+    this.isAway = true;
+    for (const runtime of this.runtimes) runtime.broken();
+  }
+
+  /** It is back, with all that was written. */
+  start(): void {
+    this.isAway = false;
+    for (const runtime of this.runtimes) runtime.reached();
+  }
+
+  /** What is stored for keys of a kind, by key. */
+  values(kind: string): Map<string, unknown> {
+    const found = [...this.#entries.values()].filter((entry) => entry.kind === kind && entry.content !== null);
+    return new Map(found.map(({ key, content }) => [key, (JSON.parse(content ?? '') as { value: unknown }).value]));
+  }
+
+  /** For runtimes. */
+  run(statement: string, values: unknown[]): Rows {
+    const work = this.#statements.get(statement);
+    if (!work) throw new Error(`a statement that is not known: ${statement}`);
+    return work.call(this, values as never);
+  }
+
+  get #now(): number {
+    return this.clock.monotonic();
+  }
+
+  #tell(words: string): void {
+    if (words !== '') for (const runtime of this.runtimes) runtime.hear(words);
+  }
+
+  #nextToken(): string {
+    return String(++this.#tokens);
+  }
+
+  #stands(names: string[], tokens: string[]): boolean {
+    return names.every((name, at) => this.#entries.get(name)?.token === tokens[at]);
+  }
+
+  #membersOf(topic: string): Map<string, Entry> {
+    const found = this.#members.get(topic) ?? new Map<string, Entry>();
+    this.#members.set(topic, found);
+    return found;
+  }
+
+  #itemsOf(topic: string): Set<Item> {
+    const found = this.#topics.get(topic) ?? new Set<Item>();
+    this.#topics.set(topic, found);
+    return found;
+  }
+
+  #read([name]: [string]): Rows {
+    const entry = this.#entries.get(name);
+    return entry ? [{ content: entry.content }] : [];
+  }
+
+  #take([name, kind, key, holder, lasts, mayTakeOver]: [string, string, string, string, number, boolean]): Rows {
+    const entry = this.#entries.get(name) ?? { kind, key, content: null, token: '', holder: null, endsAt: 0 };
+    const isFree = entry.holder === null || entry.holder === holder || (mayTakeOver && entry.endsAt <= this.#now);
+    if (!isFree) return [];
+    Object.assign(entry, { token: this.#nextToken(), holder, endsAt: this.#now + lasts });
+    this.#entries.set(name, entry);
+    return [{ token: entry.token, content: entry.content }];
+  }
+
+  #write([name, token, names, tokens, words, content]: [string, string, string[], string[], string, string]): Rows {
+    const entry = this.#entries.get(name);
+    if (entry?.token !== token || !this.#stands(names, tokens)) return [];
+    Object.assign(entry, { content, holder: null });
+    this.#tell(words);
+    return [{ name }];
+  }
+
+  #remove([name, token, names, tokens, words]: [string, string, string[], string[], string]): Rows {
+    if (this.#entries.get(name)?.token !== token || !this.#stands(names, tokens)) return [];
+    this.#entries.delete(name);
+    this.#tell(words);
+    return [{ name }];
+  }
+
+  #giveBack([name, token]: [string, string]): Rows {
+    const entry = this.#entries.get(name);
+    if (entry?.token === token) entry.holder = null;
+    return [];
+  }
+
+  #extend([names, tokens, ms]: [string[], string[], number]): Rows {
+    return names.flatMap((name, at) => {
+      const entry = this.#entries.get(name);
+      if (!entry?.holder || entry.token !== tokens[at]) return [];
+      entry.endsAt = Math.max(entry.endsAt, this.#now + ms);
+      return [{ name }];
+    });
+  }
+
+  #bury([topic, own, mayBury, words]: [string, string | null, boolean, string]): Rows {
+    const here = this.#membersOf(topic);
+    const ends = new Map<string, number>();
+    for (const [name, { token, endsAt }] of here) {
+      if (name !== own && !(mayBury && endsAt <= this.#now)) continue;
+      ends.set(token, endsAt);
+      here.delete(name);
+      this.#entries.delete(name);
+    }
+    const living = new Set([...here.values()].map(({ token }) => token));
+    let freed = 0;
+    for (const item of this.#itemsOf(topic)) {
+      if (item.holder === null || living.has(item.holder)) continue;
+      const leftAt = Math.min(ends.get(item.holder) ?? Infinity, this.#now);
+      Object.assign(item, { holder: null, note: null, leftAt });
+      freed++;
+    }
+    if (ends.size > 0 || freed > 0) this.#tell(words);
+    return [];
+  }
+
+  #enter([topic, name, holder, content, lasts, words]: [string, string, string, string, number, string]): Rows {
+    const entry = { kind: 'member', key: topic, content, token: this.#nextToken(), holder, endsAt: this.#now + lasts };
+    this.#entries.set(name, entry);
+    this.#membersOf(topic).set(name, entry);
+    this.#tell(words);
+    return [{ token: entry.token }];
+  }
+
+  #want([name, token, content, words]: [string, string, string, string]): Rows {
+    const entry = this.#entries.get(name);
+    if (entry?.token !== token) return [];
+    entry.content = content;
+    this.#tell(words);
+    return [{ token }];
+  }
+
+  #look([topic, marks]: [string, string[]]): Rows {
+    let count = 0;
+    let last = -Infinity;
+    for (const { holder, leftAt } of this.#itemsOf(topic))
+      if (holder === null) {
+        count++;
+        last = Math.max(last, leftAt ?? -Infinity);
+      }
+    return [...this.#membersOf(topic).values()]
+      .sort((one, other) => ((one.holder ?? '') < (other.holder ?? '') ? -1 : 1))
+      .map(({ holder, token, endsAt, content }) => ({
+        id: holder,
+        token,
+        over: endsAt <= this.#now,
+        mark: content,
+        content: content !== null && marks.includes(content) ? null : content,
+        free: `${count} ${last}`,
+      }));
+  }
+
+  #add([names, topic, items]: [string[], string, string[]]): Rows {
+    for (const [at, name] of names.entries()) {
+      if (this.#items.has(name)) continue;
+      const item = { topic, item: items[at] ?? '', holder: null, note: null, leftAt: null };
+      this.#items.set(name, item);
+      this.#itemsOf(topic).add(item);
+    }
+    return [];
+  }
+
+  #takeItems([row, token, names, most]: [string, string, string[], number]): Rows {
+    if (this.#entries.get(row)?.token !== token) return [];
+    const free = names.flatMap((name) => {
+      const item = this.#items.get(name);
+      return item && (item.holder === null || item.holder === token) ? [{ name, item }] : [];
+    });
+    const taken = [
+      ...free.filter(({ item }) => item.holder !== null),
+      ...free.filter(({ item }) => item.holder === null),
+    ]
+      .slice(0, most)
+      .map(({ name, item }) => {
+        item.holder = token;
+        return { name, note: item.note, idle: item.leftAt === null ? null : String(this.#now - item.leftAt) };
+      });
+    const isKnown = names.every((name) => this.#items.has(name));
+    return isKnown ? taken : [...taken, { name: null, note: null, idle: null }];
+  }
+
+  #release([token, names, notes, words]: [string, string[], string[], string]): Rows {
+    let freed = 0;
+    for (const [at, name] of names.entries()) {
+      const item = this.#items.get(name);
+      if (item?.holder !== token) continue;
+      Object.assign(item, { holder: null, note: notes[at] ?? null, leftAt: this.#now });
+      freed++;
+    }
+    if (freed > 0) this.#tell(words);
+    return [];
+  }
+
+  #leave([row, token, topic, names, notes, words]: [string, string, string, string[], string[], string]): Rows {
+    if (this.#entries.get(row)?.token === token) {
+      this.#entries.delete(row);
+      this.#membersOf(topic).delete(row);
+    }
+    const noteOf = new Map(names.map((name, at) => [this.#items.get(name), notes[at] ?? null]));
+    for (const item of this.#itemsOf(topic))
+      if (item.holder === token)
+        Object.assign(item, { holder: null, note: noteOf.get(item) ?? null, leftAt: this.#now });
+    this.#tell(words);
+    return [];
+  }
+
+  #holders([topic]: [string]): Rows {
+    const ids = new Map([...this.#membersOf(topic).values()].map(({ token, holder }) => [token, holder]));
+    return [...this.#itemsOf(topic)].flatMap(({ item, holder }) =>
+      holder !== null && ids.has(holder) ? [{ id: ids.get(holder), item }] : [],
+    );
+  }
+}
+
+/** One runtime of several. */
+export class SharedRuntime {
+  /** Its time: stands still while it is paused, as far as anything would be done. */
+  readonly clock: Clock;
+  readonly store: StateStore & Required<Pick<StateStore, 'join' | 'onChange'>>;
+  /** How many statements it has made. */
+  statements = 0;
+  readonly #shared: SharedMemory;
+  readonly #rows: PostgresStore;
+  readonly #insistent: InsistentStore;
+  readonly #listeners = new Set<(words: string | null) => void>();
+  readonly #timers = new Set<() => void>();
+  #late: (() => void)[] | undefined;
+  #isDead = false;
+  #line: 'sound' | 'cut' | 'cut after asking' = 'sound';
+  #steadySince: number | undefined;
+
+  constructor(shared: SharedMemory) {
+    this.#shared = shared;
+    this.clock = {
+      now: () => shared.clock.now(),
+      monotonic: () => shared.clock.monotonic(),
+      after: (ms, action) => this.#after(ms, action),
+    };
+    const database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'> = {
+      query: async <Row>(text: string, values: unknown[]) => (await this.#query(text, values)) as Row[],
+      listen: (_, heard) => this.#listen(heard),
+      steadyFor: 0,
+      close: () => Promise.resolve(),
+    };
+    Object.defineProperty(database, 'steadyFor', { get: () => this.#steadyFor });
+    const parts = { clock: this.clock, sealedKinds: ['grant'], secrets: () => [], warn: () => undefined };
+    this.#rows = new PostgresStore({ ...parts, database });
+    this.#insistent = new InsistentStore(this.#rows, this.clock, 5_000);
+    this.store = this.#insistent as SharedRuntime['store'];
+  }
+
+  /** kill -9: nothing of it is done any more, nothing that it waits for comes. */
+  kill(): void {
+    this.#isDead = true;
+    this.#shared.runtimes.delete(this);
+    this.#listeners.clear();
+    for (const cancel of this.#timers) cancel();
+  }
+
+  /** Its store is away. `after asking`: what it asks is still done, it only does not hear so. */
+  cutOff(when: 'at once' | 'after asking' = 'at once'): void {
+    this.#line = when === 'at once' ? 'cut' : 'cut after asking';
+    this.broken();
+  }
+
+  reconnect(): void {
+    this.#line = 'sound';
+    this.reached();
+  }
+
+  /** It stands still; what its timers and its store have for it waits. What the test calls by itself is not stopped. */
+  pause(): void {
+    this.#late ??= [];
+  }
+
+  resume(): void {
+    const late = this.#late ?? [];
+    this.#late = undefined;
+    for (const action of late) action();
+  }
+
+  /** Writes what still waits to be written, as at the end of a runtime. */
+  async close(): Promise<void> {
+    await this.#insistent.close();
+    await this.#rows.close();
+  }
+
+  /** For what they share. */
+  hear(words: string | null): void {
+    if (!this.#isReached) return;
+    const listeners = [...this.#listeners];
+    queueMicrotask(() =>
+      this.#whenAwake(() => listeners.forEach((heard) => this.#listeners.has(heard) && heard(words))),
+    );
+  }
+
+  broken(): void {
+    this.#steadySince = undefined;
+  }
+
+  reached(): void {
+    this.hear(null);
+  }
+
+  get #isReached(): boolean {
+    return !this.#isDead && this.#line === 'sound' && !this.#shared.isAway;
+  }
+
+  get #steadyFor(): number {
+    return this.#steadySince === undefined ? 0 : this.clock.monotonic() - this.#steadySince;
+  }
+
+  #after(ms: number, action: () => void): () => void {
+    let isCancelled = false;
+    const fire = this.#shared.clock.after(ms, () => {
+      this.#timers.delete(cancel);
+      this.#whenAwake(() => isCancelled || action());
+    });
+    const cancel = () => {
+      isCancelled = true;
+      this.#timers.delete(cancel);
+      fire();
+    };
+    this.#timers.add(cancel);
+    if (this.#isDead) cancel();
+    return cancel;
+  }
+
+  #whenAwake(action: () => void): void {
+    if (this.#isDead) return;
+    if (this.#late) this.#late.push(action);
+    else action();
+  }
+
+  #awake(): Promise<void> {
+    return new Promise((resolve) => this.#whenAwake(resolve));
+  }
+
+  #listen(heard: (words: string | null) => void): () => void {
+    // Each time another one, whoever listens.
+    const listener = (words: string | null) => heard(words);
+    this.#listeners.add(listener);
+    if (this.#isReached) queueMicrotask(() => this.#whenAwake(() => this.#listeners.has(listener) && listener(null)));
+    return () => this.#listeners.delete(listener);
+  }
+
+  async #query(text: string, values: unknown[]): Promise<object[]> {
+    await this.#awake();
+    this.statements++;
+    const isDone = !this.#shared.isAway && this.#line !== 'cut';
+    const rows = isDone ? this.#shared.run(text, values) : [];
+    await this.#awake();
+    if (!isDone || this.#line !== 'sound') {
+      this.broken();
+      throw new DatabaseError('ECONNRESET');
+    }
+    this.#steadySince ??= this.clock.monotonic();
+    return rows;
+  }
+}
