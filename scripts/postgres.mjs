@@ -51,7 +51,9 @@ export async function startPostgres() {
 
   /** @type {import('node:child_process').ChildProcess | undefined} */
   let child;
+  const isRunning = () => child !== undefined && child.exitCode === null && child.signalCode === null;
   const start = async () => {
+    if (isRunning()) return;
     const started = spawn(join(programs, 'postgres'), ['-D', folder, ...args], {
       cwd: folder,
       ...user,
@@ -71,7 +73,7 @@ export async function startPostgres() {
     if (!(await Promise.race([ready, ended]))) throw new Error(`PostgreSQL ended:\n${lines.join('\n')}`);
   };
   const halt = async () => {
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    if (!child || !isRunning()) return;
     const closed = once(child, 'close');
     // At once, as in a crash.
     child.kill('SIGQUIT');

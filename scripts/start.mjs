@@ -2,16 +2,14 @@
 // pack and the first example, signs in as a browser would, and presses the example's button.
 import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { build } from './build.mjs';
+import { demo, post, signIn, TIME_FACTOR } from './demo.mjs';
 import { ensureInstalled } from './install.mjs';
 import { root, startNodeRed } from './node-red.mjs';
 import { startSimulatorProcess } from './simulator.mjs';
-
-/** The example's cube takes 18 minutes to print; so it takes about 20 s. */
-const TIME_FACTOR = 50;
 
 const userDir = join(root, '.demo');
 
@@ -28,46 +26,6 @@ function end(code) {
 
 /** @param {string} text */
 const say = (text) => console.log(text);
-
-/**
- * The first example, on the simulator's process instead of the one inside the runtime, its debug nodes printing.
- * @param {import('./simulator.mjs').RunningSimulator} service
- */
-function demo({ authUrl, apiUrl, clientId, clientSecret }) {
-  /** @type {{ id: string, type: string, name?: string }[]} */
-  const example = JSON.parse(readFileSync(join(root, 'examples/12-print-a-file.json'), 'utf8'));
-  const flows = example.map((node) => {
-    if (node.type === 'remote-printing-account')
-      return { ...node, name: 'simulator', service: 'remote', authUrl, apiUrl };
-    if (node.type === 'debug') return { ...node, console: true };
-    return node;
-  });
-  const idOf = (/** @type {string} */ type) => example.find((node) => node.type === type)?.id ?? '';
-  const account = idOf('remote-printing-account');
-  return { flows, account, button: idOf('inject'), credentials: { [account]: { clientId, clientSecret } } };
-}
-
-/**
- * Does what a user does in the account's dialog and on the service's sign-in page.
- * @param {string} editor
- * @param {string} account
- */
-async function signIn(editor, account) {
-  const redirectUri = `${editor}remote-printing/callback`;
-  const asked = await post(`${editor}remote-printing/accounts/${account}/sign-in`, { redirectUri });
-  const { authorizeUrl } = /** @type {{ authorizeUrl: string }} */ (await asked.json());
-  const ended = await fetch(authorizeUrl);
-  if (!ended.ok || !ended.url.startsWith(redirectUri))
-    throw new Error(`the sign-in ended at ${ended.status} ${ended.url}`);
-}
-
-/** @param {string} url @param {object} body */
-async function post(url, body) {
-  const headers = { 'content-type': 'application/json' };
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-  if (!response.ok) throw new Error(`${new URL(url).pathname} answered ${response.status}: ${await response.text()}`);
-  return response;
-}
 
 async function main() {
   await ensureInstalled(root);

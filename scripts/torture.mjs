@@ -1,10 +1,13 @@
 // npm run torture [-- --minutes 10 --seed N --scenario NAME --runs N --brief]: the runs of test/faults, for as long as wanted.
+// npm run torture -- --replicas 100 [--seed N]: so many rounds of test/runtime/replicas, with three real Node-REDs.
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
+import { build } from './build.mjs';
 import { ensureInstalled } from './install.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 await ensureInstalled(root);
+if (process.argv.includes('--replicas')) build();
 const args = ['--import', 'tsx', 'test/faults/torture.ts', ...process.argv.slice(2)];
 process.exitCode = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status ?? 1;

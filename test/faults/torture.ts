@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { runRounds } from '../runtime/replicas/rounds';
 import { prepare, report, SCENARIOS } from './scenarios';
 
 /** One scenario's share of a long run goes by its share of `npm test`. */
@@ -10,9 +11,11 @@ async function main(): Promise<void> {
       seed: { type: 'string' },
       scenario: { type: 'string' },
       brief: { type: 'boolean', default: false },
+      replicas: { type: 'string' },
     },
   });
   const first = Number(values.seed ?? Math.floor(Math.random() * 1e9));
+  if (values.replicas !== undefined) return replicas(first, Number(values.replicas));
   const minutes = Number(values.minutes ?? (values.runs === undefined ? 1 : 1e6));
   const most = Number(values.runs ?? Infinity);
   const names = values.scenario === undefined ? Object.keys(SCENARIOS) : [values.scenario];
@@ -50,6 +53,16 @@ async function main(): Promise<void> {
   for (const [kind, seeds] of sums) console.log(`${seeds.length} x ${kind}: seeds ${seeds.slice(0, 8).join(' ')}`);
   console.log(`${runs} runs in ${elapsed().toFixed(1)} minutes, ${failed} failed`);
   if (failed > 0) process.exitCode = 1;
+}
+
+/** Rounds with real Node-REDs, each with what the seed chooses. */
+async function replicas(seed: number, count: number): Promise<void> {
+  console.log(`${count} rounds from seed ${seed}`);
+  const rounds = Array.from({ length: count }, () => undefined);
+  const breaches = await runRounds({ seed, rounds, say: (line) => console.log(line) });
+  for (const [rule, sentences] of breaches)
+    console.log(`${sentences.length === 0 ? 'held' : `broken ${sentences.length} times`}: ${rule}`);
+  if ([...breaches.values()].some((sentences) => sentences.length > 0)) process.exitCode = 1;
 }
 
 main().catch((error: unknown) => {

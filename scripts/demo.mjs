@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { root } from './node-red.mjs';
+
+/** The example's cube takes 18 minutes to print; so it takes about 20 s. */
+export const TIME_FACTOR = 50;
+
+/**
+ * The first example, on the simulator's process instead of the one inside the runtime, its debug nodes printing.
+ * @param {import('./simulator.mjs').RunningSimulator} service
+ */
+export function demo({ authUrl, apiUrl, clientId, clientSecret }) {
+  /** @type {{ id: string, type: string, name?: string }[]} */
+  const example = JSON.parse(readFileSync(join(root, 'examples/12-print-a-file.json'), 'utf8'));
+  const flows = example.map((node) => {
+    if (node.type === 'remote-printing-account')
+      return { ...node, name: 'simulator', service: 'remote', authUrl, apiUrl };
+    if (node.type === 'debug') return { ...node, console: true };
+    return node;
+  });
+  const idOf = (/** @type {string} */ type) => example.find((node) => node.type === type)?.id ?? '';
+  const account = idOf('remote-printing-account');
+  return { flows, account, button: idOf('inject'), credentials: { [account]: { clientId, clientSecret } } };
+}
+
+/**
+ * Does what a user does in the account's dialog and on the service's sign-in page.
+ * @param {string} editor
+ * @param {string} account
+ */
+export async function signIn(editor, account) {
+  const redirectUri = `${editor}remote-printing/callback`;
+  const asked = await post(`${editor}remote-printing/accounts/${account}/sign-in`, { redirectUri });
+  const { authorizeUrl } = /** @type {{ authorizeUrl: string }} */ (await asked.json());
+  const ended = await fetch(authorizeUrl);
+  if (!ended.ok || !ended.url.startsWith(redirectUri))
+    throw new Error(`the sign-in ended at ${ended.status} ${ended.url}`);
+}
+
+/** @param {string} url @param {object} body */
+export async function post(url, body) {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${new URL(url).pathname} answered ${response.status}: ${await response.text()}`);
+  return response;
+}

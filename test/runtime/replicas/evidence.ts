@@ -1,0 +1,72 @@
+import type { Line } from './flow';
+
+/** What a replica's flow was told. */
+export interface Told extends Line {
+  replica: number;
+}
+
+/** One printing of the simulated world. */
+export interface Printing {
+  uuid: string;
+  /** The key that it was asked for with. */
+  name: string;
+  clusterId: string;
+  /** ms since 1970. */
+  createdAt: number;
+}
+
+/** A message with a print key. */
+export interface Asked {
+  key: string;
+  /** Where it was sent to. */
+  replica: number;
+  kind: 'print' | 'wait';
+  /** Of `print`: the printing that it was answered with, or the code of what went wrong; null while there is no answer. */
+  job: string | null;
+  failed: string | null;
+}
+
+export type HazardKind = 'kill' | 'pause' | 'cut' | 'outage' | 'deploy';
+
+/** What was done to a replica, or to the database (0), ms since 1970. */
+export interface Hazard {
+  kind: HazardKind;
+  replica: number;
+  from: number;
+  /** Infinity while it lasts. */
+  to: number;
+}
+
+/** A stretch of time, ms since 1970. */
+export interface Stretch {
+  from: number;
+  to: number;
+}
+
+/** All that is known of a run. */
+export interface Evidence {
+  /** Since everything ran. */
+  since: number;
+  now: number;
+  told: readonly Told[];
+  printings: readonly Printing[];
+  asked: readonly Asked[];
+  /** Good answers to polls by cluster, and of the token endpoint to refreshes: when, ms since 1970. */
+  polls: ReadonlyMap<string, readonly number[]>;
+  refreshes: readonly number[];
+  hazards: readonly Hazard[];
+  /** A renewal that its replica did not end: nobody else may renew meanwhile. */
+  stuck: readonly Stretch[];
+  /** Sign-ins that a kill between the service's answer and its commit has cost. */
+  lost: readonly number[];
+  reuseDetections: number;
+  /** What each replica that runs says of the account; null: nothing. */
+  states: readonly (string | null)[];
+  /** What one of the replicas says of all; null: it knows of no others; undefined: nothing. */
+  shares: Shares | null | undefined;
+}
+
+/** Who polls how many printers. */
+export interface Shares {
+  members: number[];
+}

@@ -1,0 +1,383 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+
+import { grantKey, newestGrant, type Grants } from '../../../lib/sign-in/grant';
+import { Database } from '../../../lib/state/database';
+import { PostgresStore } from '../../../lib/state/postgres-store';
+import { systemClock } from '../../../lib/time/clock';
+import { Replica } from '../../../scripts/replica.mjs';
+import { startPostgres, type RunningPostgres } from '../../../scripts/postgres.mjs';
+import { signIn } from '../../../scripts/demo.mjs';
+import { startSimulator, type Cluster, type Simulator } from '../../../simulator/index';
+import { credentialsOf } from '../sign-in';
+import type { Asked, Evidence, Hazard, HazardKind, Printing, Shares, Stretch, Told } from './evidence';
+import { flowsOf, settings, type Line } from './flow';
+import { PRINTERS, REPLICAS, TOKEN_LIFETIME } from './rules';
+import { Way } from './way';
+
+const credentialSecret = 'the secret of all';
+/** Virtual seconds for each real one: a print of a minute ends after four seconds. */
+const TIME_FACTOR = 60;
+/** Between looks at what happened, ms. */
+const LOOK = 250;
+/** Until every printer was seen, ms. */
+const FIRST = 120_000;
+/** A renewal takes less, where whoever makes it runs, ms. */
+const LONGEST_RENEWAL = 2_000;
+
+/** Real Node-REDs with one flow, on one database and one service, and all that is known of what they do. */
+export class Farm {
+  readonly replicas: Replica[];
+  readonly log: string[] = [];
+  readonly hazards: Hazard[] = [];
+  readonly #folder: string;
+  readonly #simulator: Simulator;
+  readonly #postgres: RunningPostgres;
+  readonly #ways: Way[];
+  readonly #state: PostgresStore;
+  readonly #told: Told[] = [];
+  readonly #readTo: number[];
+  readonly #printings = new Map<string, Printing>();
+  readonly #asked: Asked[] = [];
+  readonly #clusterOf = new Map<string, string>();
+  readonly #polls: Map<string, number[]>;
+  readonly #refreshes: number[] = [];
+  readonly #stuck: Stretch[] = [];
+  readonly #lost: number[] = [];
+  #renewing: { token: string; stretch: Stretch } | undefined;
+  #since = 0;
+  #looking = Promise.resolve();
+  #watching: Promise<void> | undefined;
+  #over = false;
+
+  private constructor(parts: { folder: string; simulator: Simulator; postgres: RunningPostgres; ways: Way[] }) {
+    const { folder, simulator, postgres, ways } = parts;
+    [this.#folder, this.#simulator, this.#postgres, this.#ways] = [folder, simulator, postgres, ways];
+    this.#readTo = ways.map(() => 0);
+    this.#polls = new Map(clustersOf(simulator).map(({ clusterId }) => [clusterId, []]));
+    this.replicas = ways.map(
+      ({ port }, at) =>
+        new Replica(at + 1, {
+          userDir: join(folder, `replica-${at + 1}`),
+          flows: flowsOf(simulator),
+          credentials: credentialsOf(simulator),
+          settings: { ...settings, credentialSecret },
+          env: {
+            DIARY: this.#diary(at),
+            REMOTE_PRINTING_STATE_STORE: `postgresql://nodered@127.0.0.1:${port}/postgres`,
+          },
+          onLine: (line) => this.log.push(`${at + 1}: ${line}`),
+        }),
+    );
+    const silent = { warn: () => undefined, info: () => undefined };
+    this.#state = new PostgresStore({
+      database: new Database({ address: postgres.address, clock: systemClock, log: silent }),
+      clock: systemClock,
+      sealedKinds: ['grant'],
+      secrets: () => [credentialSecret],
+      warn: () => undefined,
+    });
+  }
+
+  static async start(seed: number): Promise<Farm> {
+    const postgres = await startPostgres();
+    const simulator = await startSimulator({
+      seed,
+      autoApprove: true,
+      printers: PRINTERS,
+      timeFactor: TIME_FACTOR,
+      accessTokenLifetime: TOKEN_LIFETIME,
+    });
+    for (const { clusterId } of clustersOf(simulator)) simulator.world.setCleaning(clusterId, 'automatic');
+    const ways = await Promise.all(Array.from({ length: REPLICAS }, () => Way.to(postgres.port)));
+    const folder = await mkdtemp(join(tmpdir(), 'replicas-'));
+    const farm = new Farm({ folder, simulator, postgres, ways });
+    try {
+      await Promise.all(farm.replicas.map((replica) => replica.start()));
+      await farm.#signIn();
+      simulator.requests.clear();
+      farm.#since = Date.now();
+      farm.#watching = farm.#watch();
+      await farm.#seen();
+    } catch (error) {
+      await farm.stop();
+      throw error;
+    }
+    return farm;
+  }
+
+  /** What was printed before a printer was first seen makes no events. */
+  async #seen(): Promise<void> {
+    const wanted = this.#polls.size + 1;
+    for (const end = Date.now() + FIRST; ; await pause(LOOK)) {
+      const seen = new Set(this.#told.map(({ node, clusterId }) => `${node} ${clusterId}`));
+      if (seen.size >= wanted) return;
+      assert.ok(Date.now() < end, `only ${seen.size} of ${wanted} were seen:\n${this.log.slice(-20).join('\n')}`);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#over = true;
+    await this.#watching;
+    await Promise.all(this.replicas.map((replica) => replica.kill()));
+    await this.#state.close();
+    this.#ways.forEach((way) => way.close());
+    await this.#simulator.close();
+    await this.#postgres.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Clusters on which is printed: some stay quiet, so that nothing but their watching asks for them. */
+  get printers(): string[] {
+    return [...this.#polls.keys()].slice(0, -3);
+  }
+
+  get running(): Replica[] {
+    return this.replicas.filter(({ state }) => state === 'running');
+  }
+
+  /** Sends a message with a print key to replicas, at once. What becomes of it is part of the evidence. */
+  ask(kind: Asked['kind'], key: string, clusterId: string, replicas: readonly Replica[]): void {
+    for (const replica of replicas) {
+      const asked: Asked = { kind, key, replica: replica.number, job: null, failed: null };
+      this.#asked.push(asked);
+      this.#send(asked, clusterId, replica).catch((error: unknown) => (asked.failed = String(error)));
+    }
+  }
+
+  /** Prints that nobody has answered are asked for again, as the sender of an order would. */
+  askAgain(): void {
+    for (const key of new Set(this.#asked.filter(({ kind }) => kind === 'print').map(({ key }) => key))) {
+      const all = this.#asked.filter((one) => one.key === key);
+      const [replica] = this.running;
+      if (!replica || all.some(({ job, failed }) => job !== null || failed === null)) continue;
+      this.ask('print', key, this.#clusterOf.get(key) ?? '', [replica]);
+    }
+  }
+
+  async #send(asked: Asked, clusterId: string, replica: Replica): Promise<void> {
+    const { kind, key } = asked;
+    this.#clusterOf.set(key, clusterId);
+    const response = await fetch(`${replica.url}${kind}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ key, clusterId, name: `${key}.gcode` }),
+    });
+    const text = await response.text();
+    if (kind === 'wait') return;
+    const answer = JSON.parse(text) as { clusterJobId?: string; code?: string };
+    asked.job = answer.clusterJobId ?? null;
+    asked.failed = answer.code ?? null;
+  }
+
+  /** kill -9, and after `ms` a new start. */
+  async kill(replica: Replica, ms: number): Promise<void> {
+    await this.#during('kill', replica, async () => {
+      await replica.kill();
+      await this.#mendSignIn();
+      await pause(ms);
+      await replica.start();
+    });
+  }
+
+  async pause(replica: Replica, ms: number): Promise<void> {
+    await this.#during('pause', replica, async () => {
+      replica.pause();
+      await pause(ms);
+      replica.resume();
+    });
+  }
+
+  /** Its connections to the database break, and no new ones come about for `ms`. */
+  async cut({ number }: Replica, ms: number): Promise<void> {
+    const way = this.#ways[number - 1] as Way;
+    await this.#during('cut', { number }, async () => {
+      way.cut();
+      await pause(ms);
+      way.mend();
+    });
+  }
+
+  /** The database ends as in a crash, and comes back after `ms`. */
+  async outage(ms: number): Promise<void> {
+    await this.#during('outage', { number: 0 }, async () => {
+      await this.#postgres.halt();
+      await pause(ms);
+      await this.#postgres.start();
+    });
+  }
+
+  async deploy(replica: Replica, type: 'full' | 'flows' | 'nodes'): Promise<void> {
+    await this.#during('deploy', replica, async () => {
+      const flows = (await (await fetch(`${replica.url}flows`)).json()) as { id: string; name?: string }[];
+      const changed = flows.map((node) => (node.id === 'all' ? { ...node, name: `all, ${Date.now()}` } : node));
+      const response = await fetch(`${replica.url}flows`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'node-red-deployment-type': type },
+        body: JSON.stringify(changed),
+      });
+      assert.ok(response.ok, `the deploy was answered with ${response.status}`);
+    });
+  }
+
+  async #during(kind: HazardKind, { number }: { number: number }, work: () => Promise<void>): Promise<void> {
+    const hazard: Hazard = { kind, replica: number, from: Date.now(), to: Infinity };
+    this.hazards.push(hazard);
+    try {
+      await work();
+    } finally {
+      hazard.to = Date.now();
+    }
+  }
+
+  async evidence(): Promise<Evidence> {
+    await this.#look();
+    const [first] = this.running;
+    return {
+      since: this.#since,
+      now: Date.now(),
+      told: [...this.#told].sort((one, other) => one.at - other.at),
+      printings: [...this.#printings.values()],
+      asked: this.#asked,
+      polls: this.#polls,
+      refreshes: this.#refreshes,
+      hazards: this.hazards,
+      stuck: this.#stuck.filter(({ from, to }) => to - from > LONGEST_RENEWAL),
+      lost: this.#lost,
+      reuseDetections: this.#simulator.tokens.reuseDetections,
+      states: await Promise.all(this.replicas.map((replica) => stateOf(replica))),
+      shares: first && (await sharesOf(first)),
+    };
+  }
+
+  async #signIn(): Promise<void> {
+    await signIn(this.running[0]?.url ?? '', 'account');
+  }
+
+  /**
+   * Between the service's answer to a renewal and its commit a kill costs the sign-in, whoever the client is. Then it is
+   * made anew, and counted.
+   */
+  async #mendSignIn(): Promise<void> {
+    // A renewal that another replica has under way is over by then.
+    for (let tries = 0; tries < 50; tries++, await pause(100)) if ((await this.#isHeld()) !== false) return;
+    this.#lost.push(Date.now());
+    await this.#signIn();
+  }
+
+  /** Whether the sign-in that is saved is the one that the service knows; undefined: the database can't be asked. */
+  async #isHeld(): Promise<boolean | undefined> {
+    try {
+      const grant = newestGrant(await this.#state.get<Grants>(grantKey('account')));
+      return this.#simulator.tokens.refreshTokens.includes(grant?.refreshToken ?? '');
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Looks at everything, again and again. */
+  async #watch(): Promise<void> {
+    while (!this.#over) {
+      await this.#look();
+      await this.#lookAtRenewal();
+      await pause(LOOK);
+    }
+  }
+
+  /** One at a time, as each takes up what the last one left. */
+  #look(): Promise<void> {
+    this.#looking = this.#looking.then(() => this.#lookOnce());
+    return this.#looking;
+  }
+
+  async #lookOnce(): Promise<void> {
+    const { requests } = this.#simulator;
+    for (const { endpoint, status, path, at } of requests.list()) {
+      if (status !== 200) continue;
+      if (endpoint === 'token') this.#refreshes.push(at);
+      if (endpoint === 'clusterStatus') this.#polls.get(path.split('/').at(-2) ?? '')?.push(at);
+    }
+    requests.clear();
+    for (const { clusterId, queue, history } of clustersOf(this.#simulator))
+      for (const { uuid, name, createdAt } of [...queue, ...history])
+        this.#printings.set(uuid, { uuid, name: name.replace(/\.gcode$/, ''), clusterId, createdAt });
+    for (const at of this.replicas.keys()) await this.#read(at);
+  }
+
+  #diary(at: number): string {
+    return join(this.#folder, `diary-${at + 1}.jsonl`);
+  }
+
+  /** Whole lines that were written since. */
+  async #read(at: number): Promise<void> {
+    const file = await open(this.#diary(at)).catch(() => undefined);
+    if (!file) return;
+    try {
+      const { size } = await file.stat();
+      const from = this.#readTo[at] ?? 0;
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
+      const text = buffer.subarray(0, bytesRead).toString();
+      const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+      this.#readTo[at] = from + Buffer.byteLength(whole);
+      for (const line of whole.split('\n').slice(0, -1))
+        this.#told.push({ ...(JSON.parse(line) as Line), replica: at + 1 });
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** For how long one and the same renewal holds the sign-in's lock. */
+  async #lookAtRenewal(): Promise<void> {
+    const client = new Client(this.#postgres.address);
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ token: string }>(
+        `SELECT token FROM remote_printing.entries WHERE kind = 'grant' AND holder IS NOT NULL`,
+      );
+      const [row] = rows;
+      if (!row) this.#renewing = undefined;
+      else if (this.#renewing?.token === row.token) this.#renewing.stretch.to = Date.now();
+      else {
+        const stretch = { from: Date.now(), to: Date.now() };
+        this.#renewing = { token: row.token, stretch };
+        this.#stuck.push(stretch);
+      }
+    } catch {
+      // It is away.
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+}
+
+/** What it can be asked for, ms: one that stands still says nothing. */
+const PATIENCE = 5_000;
+
+async function asked<T>(replica: Replica, path: string): Promise<T | null> {
+  try {
+    const response = await fetch(`${replica.url}${path}`, { signal: AbortSignal.timeout(PATIENCE) });
+    return response.ok ? ((await response.json()) as T) : null;
+  } catch {
+    return null;
+  }
+}
+
+const stateOf = async (replica: Replica): Promise<string | null> =>
+  (await asked<{ state: string }>(replica, 'remote-printing/accounts/account'))?.state ?? null;
+
+async function sharesOf(replica: Replica): Promise<Shares | null | undefined> {
+  const told = await asked<{ replicas: { printers: number }[] | null }>(
+    replica,
+    'remote-printing/accounts/account/replicas',
+  );
+  return told ? told.replicas && { members: told.replicas.map(({ printers }) => printers) } : undefined;
+}
+
+/** The printers of the workspace that is signed in to. */
+const clustersOf = ({ world, users }: Simulator): Cluster[] =>
+  world.clusters(users[0]?.organizations[0]?.organizationId);

@@ -1,0 +1,126 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { Chance } from '../../faults/chance';
+import { seeded } from '../../helpers/seeded';
+import type { Evidence, HazardKind } from './evidence';
+import { Farm } from './farm';
+import { gaps, RULES } from './rules';
+
+export interface RoundsOptions {
+  seed: number;
+  /** What is done in each round; default: one or two that the seed chooses. */
+  rounds: readonly (readonly HazardKind[] | undefined)[];
+  say: (line: string) => void;
+}
+
+/** What broke a rule, by its name. */
+export type Breaches = Map<string, string[]>;
+
+const KINDS: HazardKind[] = ['kill', 'pause', 'cut', 'outage', 'deploy'];
+/** For what is to come after a round: a lock that a dead replica holds is free after two minutes, ms. */
+const PATIENCE = 240_000;
+
+/** Of what broke a rule in a round. */
+const SHOWN = 5;
+
+/** What took some time takes longer when it is looked at again. */
+const idOf = (sentence: string): string => sentence.replace(/[\d.]+ s\b/, '');
+
+/** Rounds of what goes wrong while prints run, and what broke which rule. */
+export async function runRounds({ seed, rounds, say }: RoundsOptions): Promise<Breaches> {
+  const chance = new Chance(seeded(seed));
+  const breaches: Breaches = new Map(RULES.map(({ name }) => [name, []]));
+  const known = new Set<string>();
+  const farm = await Farm.start(seed);
+  try {
+    for (const [at, wanted] of rounds.entries()) {
+      const began = Date.now();
+      const kinds = wanted ?? (chance.is(0.5) ? [chance.pick(KINDS)] : [chance.pick(KINDS), chance.pick(KINDS)]);
+      const done = await round(farm, chance, `r${at + 1}`, kinds);
+      const { seen, open } = await settle(farm);
+      const seconds = ((Date.now() - began) / 1000).toFixed(0);
+      say(`round ${at + 1}: ${done.join(', ')}; ${seconds} s`);
+      for (const rule of RULES) {
+        const sentences = [...rule.broken(seen), ...(open.get(rule.name) ?? [])];
+        const fresh = sentences.filter((sentence) => !known.has(idOf(sentence)));
+        fresh.forEach((sentence) => known.add(idOf(sentence)));
+        breaches.get(rule.name)?.push(...fresh);
+        if (fresh.length > 0) say(`  broken: ${rule.name}, ${fresh.length} times`);
+        fresh.slice(0, SHOWN).forEach((sentence) => say(`    ${sentence}`));
+      }
+    }
+    summary(await farm.evidence(), say);
+  } finally {
+    await farm.stop();
+  }
+  return breaches;
+}
+
+/** Prints, and while they run what goes wrong; resolves when that is over, with what it was. */
+async function round(farm: Farm, chance: Chance, name: string, kinds: readonly HazardKind[]): Promise<string[]> {
+  const shuffled = <T>(all: readonly T[]): T[] =>
+    all
+      .map((one) => ({ one, at: chance.random() }))
+      .sort((a, b) => a.at - b.at)
+      .map(({ one }) => one);
+  const printers = shuffled(farm.printers);
+  for (let number = chance.whole(2, 4); number > 0; number--)
+    farm.ask('print', `${name}-${number}`, printers.pop() ?? '', shuffled(farm.running).slice(0, chance.whole(2, 3)));
+  for (let number = chance.whole(1, 2); number > 0; number--)
+    farm.ask('wait', `${name}-wait-${number}`, printers.pop() ?? '', shuffled(farm.running).slice(0, 1));
+
+  const victims = shuffled(farm.replicas);
+  return Promise.all(
+    kinds.map(async (kind, at) => {
+      const after = chance.whole(0, 5_000);
+      const ms = DURATIONS[kind](chance);
+      const type = chance.pick(['full', 'flows', 'nodes'] as const);
+      const [first] = victims;
+      const victim = victims[at] ?? first;
+      if (!victim) return '';
+      await pause(after);
+      const since = `${(after / 1000).toFixed(1)} s`;
+      const lasts = `${(ms / 1000).toFixed(1)} s`;
+      if (kind === 'outage') {
+        await farm.outage(ms);
+        return `database away at ${since} for ${lasts}`;
+      }
+      if (kind === 'deploy') await farm.deploy(victim, type);
+      else await farm[kind](victim, ms);
+      return `${kind} ${victim.number} at ${since}${kind === 'deploy' ? ` (${type})` : ` for ${lasts}`}`;
+    }),
+  );
+}
+
+/** ms. A lease lasts for 20 s. */
+const DURATIONS: Record<HazardKind, (chance: Chance) => number> = {
+  kill: (chance) => chance.spread(10, 10_000),
+  pause: (chance) => chance.whole(21_000, 28_000),
+  cut: (chance) => chance.spread(100, 30_000),
+  outage: (chance) => chance.spread(100, 5_000),
+  deploy: () => 0,
+};
+
+/** Waits until nothing is still to come, or for as long as that may take; with what is still to come then, by rule. */
+async function settle(farm: Farm): Promise<{ seen: Evidence; open: Map<string, string[]> }> {
+  for (const end = Date.now() + PATIENCE; ; await pause(500)) {
+    farm.askAgain();
+    const seen = await farm.evidence();
+    const open = new Map(RULES.map(({ name, open: openOf }) => [name, openOf?.(seen) ?? []]));
+    const isOver = [...open.values()].every((list) => list.length === 0);
+    if (isOver || Date.now() > end) return { seen, open };
+  }
+}
+
+function summary(seen: Evidence, say: (line: string) => void): void {
+  const longest = Math.max(...gaps(seen).map(({ ms, excused }) => ms - excused)) / 1000;
+  const polls = [...seen.polls.values()].reduce((sum, times) => sum + times.length, 0);
+  const minutes = (seen.now - seen.since) / 60_000;
+  say(
+    `${minutes.toFixed(1)} minutes: ${seen.printings.length} prints, ${seen.refreshes.length} refreshes, ` +
+      `${polls} polls (${(polls / minutes / seen.polls.size).toFixed(1)} a minute for each printer), ` +
+      `longest without one ${longest.toFixed(1)} s`,
+  );
+  for (const { name, excused } of RULES)
+    for (const sentence of excused?.(seen) ?? []) say(`  not to be avoided: ${name}: ${sentence}`);
+}

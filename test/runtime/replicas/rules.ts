@@ -1,0 +1,196 @@
+import { INTERVAL } from './flow';
+import type { Evidence, Hazard, Stretch, Told } from './evidence';
+
+/** s. */
+export const TOKEN_LIFETIME = 10;
+export const REPLICAS = 3;
+export const PRINTERS = 9;
+
+/** ms. */
+const LEASE = 20_000;
+/** Who sees that a lease ran out has had the database for so long without a break, ms. */
+const STEADY = 10_000;
+/** What a busy machine takes, ms. */
+const BUSY = 3_000;
+/** Two polls of a printer that are closer were made by two who did not know of each other, ms. */
+const TOGETHER = 4_000;
+/** Between an answer and what is written of it, ms: a crash there is one that nobody can survive. */
+const WINDOW = 1_500;
+/** Until a sign-in that a kill has cost is made anew, ms. */
+const SIGN_IN = 30_000;
+
+export interface Rule {
+  name: string;
+  /** What is still to come. */
+  open?(seen: Evidence): string[];
+  /** What must not be. */
+  broken(seen: Evidence): string[];
+  /** What broke it in a window that is not to be avoided. */
+  excused?(seen: Evidence): string[];
+}
+
+const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
+
+/** The end of every printing that a node watches, by node and printing. */
+function ends({ told, printings, polls }: Evidence): { what: string; printing: string; told: Told[] }[] {
+  const [first] = [...polls.keys()];
+  return printings.flatMap(({ uuid, name, clusterId }) =>
+    (clusterId === first ? ['all', 'one'] : ['all']).map((node) => ({
+      what: `the end of ${name} at ${node}`,
+      printing: uuid,
+      told: told.filter((line) => line.node === node && line.job === uuid && ENDS.includes(line.type ?? '')),
+    })),
+  );
+}
+
+/** The ends of the prints that were waited for. */
+function waits({ told, printings, asked }: Evidence) {
+  return printings
+    .filter(({ name }) => asked.some(({ key, kind }) => kind === 'wait' && key === name))
+    .map(({ uuid, name, createdAt }) => ({
+      what: `the end of the wait for ${name}`,
+      printing: uuid,
+      createdAt,
+      replica: asked.find(({ key }) => key === name)?.replica ?? 0,
+      told: told.filter(({ kind, job }) => (kind === 'end' || kind === 'error') && job === uuid),
+    }));
+}
+
+const hits = ({ replica, kind }: Hazard, whom: number): boolean =>
+  kind !== 'deploy' && (replica === whom || replica === 0);
+
+/** It was hit before it could write what it had done at `at`. */
+const isCutOff = ({ hazards }: Evidence, replica: number, at: number): boolean =>
+  hazards.some((hazard) => hits(hazard, replica) && Math.abs(hazard.from - at) < WINDOW);
+
+/** Told again, each with whether that could not be avoided: with the same id, by who could not know of the first. */
+function repeats(seen: Evidence, list: { what: string; told: Told[] }[]): { sentence: string; isExcused: boolean }[] {
+  return list.flatMap(({ what, told }) =>
+    told.slice(1).map((again, at) => {
+      const before = told[at] as Told;
+      const after = `${((again.at - before.at) / 1000).toFixed(1)} s`;
+      return {
+        sentence: `${what} was told by ${before.replica}, and ${after} later by ${again.replica} (${again.at})`,
+        isExcused: again.id === before.id && isCutOff(seen, before.replica, before.at),
+      };
+    }),
+  );
+}
+
+const sentences = (list: { sentence: string; isExcused: boolean }[], isExcused: boolean): string[] =>
+  list.filter((one) => one.isExcused === isExcused).map(({ sentence }) => sentence);
+
+/** How long each printer was left unpolled, each time, and how much of that is due to what nobody can help. */
+export function gaps({ polls, since, now, hazards, stuck, lost }: Evidence) {
+  const unhelped: Stretch[] = [
+    ...hazards.filter(({ kind }) => kind === 'outage').map(({ from, to }) => ({ from, to: to + STEADY })),
+    ...stuck,
+    ...lost.map((from) => ({ from, to: from + SIGN_IN })),
+  ];
+  return [...polls].flatMap(([clusterId, times], cluster) => {
+    const marks = [since, ...times.filter((time) => time > since), now];
+    return marks.slice(1).map((to, at) => {
+      const from = marks[at] as number;
+      const excused = unhelped.map((one) => Math.max(0, Math.min(to, one.to) - Math.max(from, one.from)));
+      return { printer: cluster + 1, clusterId, from, ms: to - from, excused: excused.reduce((a, b) => a + b, 0) };
+    });
+  });
+}
+
+export const RULES: Rule[] = [
+  {
+    name: 'one refresh for each expiry, in total',
+    broken({ refreshes, lost }) {
+      // A token is good for its lifetime, or up to a second less, and renewed when a tenth of that is left.
+      const least = Math.min(0.9 * TOKEN_LIFETIME, TOKEN_LIFETIME - 1) * 1000 - 500;
+      return refreshes.slice(1).flatMap((at, index) => {
+        const before = refreshes[index] as number;
+        if (at - before >= least || lost.some((time) => time > before && time <= at)) return [];
+        return [`a refresh ${((at - before) / 1000).toFixed(1)} s after the one before (${at})`];
+      });
+    },
+  },
+  {
+    name: 'no sign-in is lost',
+    open: ({ states }) =>
+      states.flatMap((state, at) => (state === 'signed-in' ? [] : [`replica ${at + 1} is ${state ?? 'silent'}`])),
+    broken({ reuseDetections, lost, hazards }) {
+      const unexplained = lost.filter(
+        (at) => !hazards.some(({ kind, from }) => kind === 'kill' && from <= at && at - from < 60_000),
+      );
+      return [
+        ...unexplained.map((at) => `the sign-in was lost without a kill (${at})`),
+        ...(reuseDetections > lost.length ? [`${reuseDetections} spent refresh tokens came again`] : []),
+      ];
+    },
+    excused: ({ lost }) => lost.map((at) => `a kill cost the sign-in (${at})`),
+  },
+  {
+    name: 'each end is told exactly once, in sum',
+    open: (seen) => ends(seen).flatMap(({ what, told }) => (told.length > 0 ? [] : [`${what} was never told`])),
+    broken: (seen) => sentences(repeats(seen, ends(seen)), false),
+    excused: (seen) => sentences(repeats(seen, ends(seen)), true),
+  },
+  {
+    name: 'each wait for an end gets it exactly once, in sum',
+    open: (seen) =>
+      waits(seen).flatMap(({ what, told, replica, createdAt }) =>
+        told.length > 0 || isCutOff(seen, replica, createdAt) ? [] : [`${what} never came`],
+      ),
+    broken: (seen) => sentences(repeats(seen, waits(seen)), false),
+    excused: (seen) => sentences(repeats(seen, waits(seen)), true),
+  },
+  {
+    name: 'one print for each key',
+    open: ({ asked }) =>
+      keysOf(asked, 'print')
+        .filter((key) => !asked.some((one) => one.key === key && one.job !== null))
+        .map((key) => `${key} was not printed`),
+    broken: ({ asked, printings }) => [
+      ...keysOf(asked).flatMap((key) => {
+        const jobs = printings.filter(({ name }) => name === key);
+        return jobs.length > 1 ? [`${key} was printed ${jobs.length} times`] : [];
+      }),
+      ...asked.flatMap(({ key, job, replica }) => {
+        const isThere = job === null || printings.some(({ uuid, name }) => uuid === job && name === key);
+        return isThere ? [] : [`${replica} answered ${key} with another print`];
+      }),
+    ],
+  },
+  {
+    name: `no printer is left unpolled for longer than its interval plus a lease`,
+    broken: (seen) =>
+      gaps(seen)
+        .filter(({ ms, excused }) => ms - excused > INTERVAL * 1000 + LEASE + BUSY)
+        .map(({ printer, ms, from }) => `printer ${printer} was not polled for ${(ms / 1000).toFixed(1)} s (${from})`),
+  },
+  {
+    name: 'one replica at a time polls a printer',
+    broken({ told }) {
+      const statuses = told.filter(({ kind }) => kind === 'status');
+      const last = new Map<string, Told>();
+      return statuses.flatMap((line) => {
+        const of = `${line.node} ${line.clusterId}`;
+        const before = last.get(of);
+        last.set(of, line);
+        if (!before || before.replica === line.replica || line.at - before.at >= TOGETHER) return [];
+        return [`${before.replica} and ${line.replica} polled ${line.clusterId} at the same time (${line.at})`];
+      });
+    },
+  },
+  {
+    name: 'all replicas take part, with about as many printers each',
+    open: ({ shares }) =>
+      shares === null || (shares && isEven(shares.members)) ? [] : [`the shares are ${shares?.members.join(', ')}`],
+    broken: ({ shares }) => (shares === null ? ['the replicas do not know of each other'] : []),
+  },
+];
+
+const keysOf = (asked: Evidence['asked'], kind?: 'print' | 'wait'): string[] => [
+  ...new Set(asked.filter((one) => kind === undefined || one.kind === kind).map(({ key }) => key)),
+];
+
+const isEven = (members: number[]): boolean =>
+  members.length === REPLICAS &&
+  members.reduce((sum, one) => sum + one, 0) === PRINTERS &&
+  Math.max(...members) - Math.min(...members) <= 1;
