@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { credentialsOf } from './account/credentials';
 import type { Service } from './account/service';
 import type { AccountSettings } from './account/settings';
@@ -43,6 +44,8 @@ export interface ClientOptions {
   /** What the watching remembers from one deploy to the next. */
   memory?: WatchMemory | undefined;
   http?: Http;
+  /** What this runtime is called where several share an account's work. Default: the name of its host. */
+  runtimeName?: string;
 }
 
 /** How long closing waits for what may not be broken off: a token refresh, a print's dispatch. */
@@ -77,7 +80,8 @@ export class Client {
   #queries: Queries | undefined;
   #choices: Choices | undefined;
 
-  constructor({ accountId, settings, store, clock, log, simulated = false, memory, http = new Http() }: ClientOptions) {
+  constructor(options: ClientOptions) {
+    const { accountId, settings, store, clock, log, simulated = false, memory, http = new Http() } = options;
     this.simulated = simulated;
     this.clock = clock;
     this.#settings = settings;
@@ -92,10 +96,11 @@ export class Client {
     this.#calls = new SignedInService({ settings, http, clock, credentials: this.credentials });
     this.service = this.#calls;
     const { service } = this;
+    const host = simulated ? 'simulated' : settings.apiUrl;
     const scope = async (): Promise<Scope> => {
       await this.credentials.ready();
       const workspace = this.credentials.info().organizationId ?? settings.organizationId;
-      return [accountId, simulated ? 'simulated' : settings.apiUrl, workspace];
+      return [accountId, host, workspace];
     };
     this.#scope = scope;
     this.watcher = new Watcher({
@@ -106,7 +111,10 @@ export class Client {
       scope,
       memory,
       report: (event) => logReport(log, event),
-      ...(simulated ? { followInterval: 10 } : {}),
+      // Each runtime has a simulated world of its own.
+      ...(simulated
+        ? { followInterval: 10 }
+        : { sharing: { topic: ['watching', accountId, host], name: options.runtimeName ?? hostname() } }),
     });
     this.#listings = new Listings(service);
     this.#openOutcomes = new OpenOutcomes({
@@ -235,7 +243,7 @@ export class Client {
       this.watcher.close(),
       this.credentials.close(),
       this.#dispatcher?.settled(),
-      this.#keptWaits?.close(),
+      this.#keptWaits?.settled(),
       this.#reports?.settled(),
       this.#uploads?.settled(),
     ]);

@@ -73,6 +73,19 @@ export function advanceList<T extends ListedIdentity>(
   return { checkpoint: { version: 2, count, known: [...known, ...absent] }, events, rebounds };
 }
 
+/** The same checkpoint, as if no cluster had got a new id. */
+export function withoutRebounds(
+  checkpoint: ListCheckpoint,
+  before: ListCheckpoint | null,
+  rebounds: readonly Rebound<ListedIdentity>[],
+): ListCheckpoint {
+  if (rebounds.length === 0) return checkpoint;
+  const previous = new Set(rebounds.map((rebound) => rebound.previous));
+  const next = new Set(rebounds.map(({ cluster }) => cluster.clusterId));
+  const old = before?.known.filter(({ clusterId }) => previous.has(clusterId)) ?? [];
+  return { ...checkpoint, known: [...checkpoint.known.filter(({ clusterId }) => !next.has(clusterId)), ...old] };
+}
+
 /** The one with the same `host_guid`: the same machine, whatever its id now is (wire facts, trap 13). */
 export function sameHost<T extends { hostGuid: string | null }>(among: Iterable<T>, hostGuid: string | null) {
   if (hostGuid !== null) for (const one of among) if (one.hostGuid === hostGuid) return one;

@@ -1,4 +1,5 @@
 import type { Service } from '../account/service';
+import type { Checkpoint } from '../events/checkpoint';
 import type { EventDraft } from '../events/print-event';
 import type { ClusterStatus } from '../service/cluster-status';
 import type { PrintingError } from '../service/errors';
@@ -6,6 +7,7 @@ import type { Clock } from '../time/clock';
 import type { CheckpointStore } from './checkpoint-store';
 import type { ClusterList, ListedCluster } from './cluster-list';
 import type { Scheduler } from './scheduler';
+import type { Tenure } from './tenure';
 import type { ClusterResult } from './watch-types';
 import type { ScopeMemory, WatchMemory } from './watch-memory';
 
@@ -17,6 +19,8 @@ export interface AccountContext {
   readonly scheduler: Scheduler;
   readonly checkpoints: CheckpointStore;
   readonly memory: WatchMemory;
+  /** What of the polls is this runtime's. */
+  readonly tenure: Tenure;
   /** Aborts when the watching ends; late answers are then dropped. */
   readonly signal: AbortSignal;
   readonly random: () => number;
@@ -28,8 +32,12 @@ export interface AccountContext {
   /** Something of our own failed: reports it to the log. */
   fault(clusterId: string | null, thrown: unknown): void;
   observed(clusterId: string, status: ClusterStatus): void;
+  /** Other runtimes wait for what a poll brought: `checkpoint` is where it led, whether somebody heard of it or not. */
+  told(clusterId: string, checkpoint: Checkpoint | null, status: ClusterStatus): void;
   /** A cluster was found under a new id: its subscribers get the event and are moved. Resolves with a result of the new one. */
   rebound(clusterId: string, to: ListedCluster): Promise<ClusterResult>;
+  /** What is at another id, for who asks: it is not for this runtime to tell that a cluster was found there. */
+  elsewhere(clusterId: string): Promise<ClusterResult>;
   /** The same, where that was delivered before. */
   moved(clusterId: string, to: string): Promise<ClusterResult>;
   /** A poller has nobody left. */
@@ -38,6 +46,8 @@ export interface AccountContext {
 
 /** Somebody who wants to know of a cluster. */
 export interface Subscriber {
+  /** What the other runtimes are told of it; null: nothing. */
+  readonly wants: 'all' | 'cluster' | 'wait' | null;
   /** ms. */
   readonly interval: number;
   readonly paused: boolean;
@@ -49,4 +59,6 @@ export interface Subscriber {
   serve(result: ClusterResult, due: boolean): void;
   /** True when any of it was an event to this subscriber. */
   deliver(drafts: readonly EventDraft[]): boolean;
+  /** The regular polls of a cluster are this runtime's from now on, or no more. */
+  assigned?(clusterId: string, isOurs: boolean): void;
 }

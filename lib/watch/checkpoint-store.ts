@@ -1,67 +1,146 @@
-import { readCheckpoint } from '../events/checkpoint';
-import { readListCheckpoint, type ListCheckpoint } from '../events/list-changes';
+import { randomUUID } from 'node:crypto';
+import { readCheckpoint, type Checkpoint } from '../events/checkpoint';
+import { readListCheckpoint } from '../events/list-changes';
 import type { ClusterStatus } from '../service/cluster-status';
-import { record, text } from '../service/wire';
-import type { Key, StateStore } from '../state/store';
+import { list, record, text } from '../service/wire';
+import { LASTING } from '../state/locks';
+import { LockLostError, type Key, type PutOptions, type StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
+import type { ListedCluster } from './cluster-list';
 import type { ClusterMemory } from './cluster-memory';
+import { LIST_ITEM } from './fair-share';
+import { SOLE_TENURE, type Tenure } from './tenure';
 import type { ListMemory, ScopeMemory } from './watch-memory';
 
 /** How long a checkpoint that nobody touches is kept, ms. */
 const KEEP = 365 * 24 * 3600_000;
 const AT_ONCE = 4;
 const RETRIES = { first: 5_000, longest: 15 * 60_000 };
-const KIND = 'checkpoint';
+/** The same where another runtime goes on from what is written as soon as the lease runs out. */
+const SHARED_RETRIES = { first: 1_000, longest: 5_000 };
+/** Kinds of keys: what the next poll goes on from, and what other runtimes wait for. */
+export const CHECKPOINT = 'checkpoint';
+export const OBSERVATION = 'observation';
+/** How long what others wait for is kept, ms. */
+const KEEP_OBSERVATION = 24 * 3600_000;
+
+interface Wanted {
+  item: string;
+  key: Key;
+  value: () => unknown;
+  options: PutOptions;
+  /** It was written; or another runtime does so from now on, and it never will be. */
+  over?: (isWritten: boolean) => void;
+}
 
 /**
  * Reads checkpoints and writes them. What changes again while it waits to be written is written once, and what can't be
  * written is tried again: the memory is ahead of the disk then, and no event is delivered twice unless it gets lost.
  */
 export class CheckpointStore {
-  readonly #wanted = new Map<string, { key: Key; value: () => unknown }>();
+  readonly #wanted = new Map<string, Wanted>();
+  readonly #underWay: string[] = [];
   #writers = 0;
   #failures = 0;
   #retry: (() => void) | undefined;
   #idle: (() => void)[] = [];
+  #waiting: { item: string; resolve: () => void }[] = [];
 
   constructor(
     private readonly store: StateStore,
     private readonly clock: Clock,
+    private readonly tenure: Tenure,
     private readonly fault: (thrown: unknown) => void,
   ) {}
 
   /** Reads what the store has of a cluster, once. Rejects when it can't be read now. */
   async load({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): Promise<void> {
     if (memory.loaded) return;
-    const stored = await this.store.get<unknown>([KIND, ...scope, clusterId]);
+    const stored = await this.store.get<unknown>([CHECKPOINT, ...scope, clusterId]);
     // Somebody else may have been faster, and gone on from there.
     if (memory.loaded as boolean) return;
     memory.loaded = true;
-    const figures = record(record(stored)?.figures) as ClusterStatus | null;
-    memory.restore(readCheckpoint(stored), figures);
-    memory.movedTo = text(record(stored)?.movedTo);
-    memory.late = memory.hasCheckpoint;
+    const { figures, movedTo, mark } = record(stored) ?? {};
+    const hasGoneOn = memory.marks.includes(text(mark) ?? '');
+    // Else others have, and what is known here is older.
+    if (!hasGoneOn) {
+      if (memory.marks.length > 0) memory.forget();
+      memory.restore(readCheckpoint(stored), record(figures) as ClusterStatus | null);
+      memory.movedTo = text(movedTo);
+      memory.dirty = false;
+      if (this.#isShared) memory.marks = [text(mark) ?? ''];
+    }
+    memory.late = memory.hasCheckpoint && memory.wasAlone;
   }
 
   async loadList({ scope }: ScopeMemory, memory: ListMemory): Promise<void> {
     if (memory.loaded) return;
-    const stored = await this.store.get<unknown>([KIND, ...scope]);
+    const stored = await this.store.get<unknown>([CHECKPOINT, ...scope]);
     if (memory.loaded as boolean) return;
     memory.loaded = true;
-    memory.checkpoint = readListCheckpoint(stored);
-    memory.late = memory.checkpoint !== null;
+    const { mark, clusters } = record(stored) ?? {};
+    if (!memory.marks.includes(text(mark) ?? '')) {
+      memory.checkpoint = readListCheckpoint(stored);
+      memory.clusters = list(clusters) as ListedCluster[];
+      if (this.#isShared) memory.marks = [text(mark) ?? ''];
+    }
+    memory.late = memory.checkpoint !== null && memory.wasAlone;
   }
 
   write({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {
     memory.dirty = false;
-    this.#want([KIND, ...scope, clusterId], () =>
-      memory.movedTo === null ? { ...memory.checkpoint, figures: memory.status } : { movedTo: memory.movedTo },
-    );
+    const value = () =>
+      memory.movedTo === null ? { ...memory.checkpoint, figures: memory.status } : { movedTo: memory.movedTo };
+    const key: Key = [CHECKPOINT, ...scope, clusterId];
+    if (!this.#isShared) return this.#want({ item: clusterId, key, value, options: { keepFor: KEEP } });
+    const mark = randomUUID().slice(0, 8);
+    this.#want({
+      item: clusterId,
+      key,
+      value: () => {
+        memory.marks = [...memory.marks, mark];
+        return { ...value(), mark };
+      },
+      options: { keepFor: KEEP, tell: memory.movedTo !== null },
+      over: (isWritten) => {
+        if (isWritten) memory.marks = [mark];
+        else memory.dirty = true;
+      },
+    });
   }
 
-  writeList({ scope }: ScopeMemory, checkpoint: ListCheckpoint): void {
-    this.#want([KIND, ...scope], () => checkpoint);
+  /** What other runtimes wait for. */
+  tell({ scope }: ScopeMemory, clusterId: string, observation: Told): void {
+    const options = { keepFor: KEEP_OBSERVATION, tell: true };
+    this.#want({ item: clusterId, key: [OBSERVATION, ...scope, clusterId], value: () => observation, options });
+  }
+
+  writeList({ scope, list: memory }: ScopeMemory): void {
+    const value = () => memory.checkpoint;
+    const key: Key = [CHECKPOINT, ...scope];
+    if (!this.#isShared) return this.#want({ item: LIST_ITEM, key, value, options: { keepFor: KEEP } });
+    const mark = randomUUID().slice(0, 8);
+    this.#want({
+      item: LIST_ITEM,
+      key,
+      value: () => {
+        memory.marks = [...memory.marks, mark];
+        return { ...value(), clusters: memory.clusters, mark };
+      },
+      options: { keepFor: KEEP, tell: true },
+      over: (isWritten) => {
+        if (isWritten) memory.marks = [mark];
+      },
+    });
+  }
+
+  /** Resolves when nothing of an item is left to write. */
+  settled(item: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ item, resolve });
+      this.#answer();
+    });
   }
 
   /** Resolves when nothing is left to write; what fails now is given up. */
@@ -74,8 +153,12 @@ export class CheckpointStore {
   }
   #closing = false;
 
-  #want(key: Key, value: () => unknown): void {
-    this.#wanted.set(JSON.stringify(key), { key, value });
+  get #isShared(): boolean {
+    return this.tenure !== SOLE_TENURE;
+  }
+
+  #want(wanted: Wanted): void {
+    this.#wanted.set(JSON.stringify(wanted.key), wanted);
     if (!this.#retry) this.#pump();
   }
 
@@ -90,26 +173,54 @@ export class CheckpointStore {
     for (;;) {
       const [next] = this.#wanted;
       if (!next || this.#retry) break;
-      const [name, { key, value }] = next;
+      const [name, wanted] = next;
       this.#wanted.delete(name);
+      this.#underWay.push(wanted.item);
       try {
-        await this.store.put(key, value(), { keepFor: KEEP });
+        const isWritten = await this.#put(wanted);
+        wanted.over?.(isWritten);
         this.#failures = 0;
       } catch (thrown) {
-        this.fault(thrown);
-        this.#again(name, key, value);
+        // Somebody else goes on from what was written before, or this runtime does so again.
+        if (!(thrown instanceof LockLostError)) this.fault(thrown);
+        this.#again(name, wanted);
       }
+      this.#underWay.splice(this.#underWay.indexOf(wanted.item), 1);
+      this.#answer();
     }
     this.#writers--;
     if (this.#writers === 0) this.#idle.splice(0).forEach((resolve) => resolve());
   }
 
-  #again(name: string, key: Key, value: () => unknown): void {
+  /** False: it is not this runtime's to write any more. */
+  async #put({ item, key, value, options }: Wanted): Promise<boolean> {
+    const lock = this.tenure.lockOf(item);
+    if (lock === null) return false;
+    await this.store.put(key, value(), lock === LASTING ? options : { ...options, under: [lock] });
+    return true;
+  }
+
+  #again(name: string, wanted: Wanted): void {
     if (this.#closing) return;
-    if (!this.#wanted.has(name)) this.#wanted.set(name, { key, value });
-    this.#retry ??= this.clock.after(waitBefore(this.#failures++, RETRIES), () => {
+    if (!this.#wanted.has(name)) this.#wanted.set(name, wanted);
+    const waits = this.#isShared ? SHARED_RETRIES : RETRIES;
+    this.#retry ??= this.clock.after(waitBefore(this.#failures++, waits), () => {
       this.#retry = undefined;
       this.#pump();
     });
   }
+
+  #answer(): void {
+    if (this.#waiting.length === 0) return;
+    const open = new Set([...this.#underWay, ...[...this.#wanted.values()].map(({ item }) => item)]);
+    const over = this.#waiting.filter(({ item }) => !open.has(item));
+    this.#waiting = this.#waiting.filter(({ item }) => open.has(item));
+    for (const { resolve } of over) resolve();
+  }
+}
+
+/** What the polls of a cluster bring, for runtimes that wait for it. */
+export interface Told {
+  checkpoint: Checkpoint | null;
+  figures: ClusterStatus;
 }

@@ -38,10 +38,12 @@ export class ClusterList {
   #failedAt = -Infinity;
   #flight: { begunAt: number; list: Promise<List> } | null = null;
 
+  /** @param isElsewhere whether another runtime reads it regularly, and tells (`learn`) */
   constructor(
     private readonly service: Service,
     private readonly clock: Clock,
     private readonly signal: AbortSignal,
+    private readonly isElsewhere: () => boolean = () => false,
   ) {}
 
   /** The last list read, however old. */
@@ -54,6 +56,11 @@ export class ClusterList {
     this.#list = null;
     this.#asOf = -Infinity;
     this.#failedAt = -Infinity;
+  }
+
+  /** What another runtime has read. It is none for who wants to read it. */
+  learn(clusters: readonly ListedCluster[]): void {
+    this.#list = new Map(clusters.map((cluster) => [cluster.clusterId, cluster]));
   }
 
   /** A list that is at most `maxAge` ms old. Throws what the service's calls throw. */
@@ -78,6 +85,7 @@ export class ClusterList {
     const known = this.#list?.get(clusterId) ?? null;
     const now = this.clock.monotonic();
     if (now - this.#failedAt < HOLD_OFF || (this.#list && now - this.#asOf < GOOD_FOR)) return known;
+    if (this.isElsewhere()) return known;
     try {
       const reading = this.read(GOOD_FOR);
       return (await (deadline ? deadline.wait(reading) : reading)).get(clusterId) ?? null;

@@ -8,6 +8,8 @@ import type { PrintJob } from '../service/print-job';
 import { packFigures, unpackFigures } from './packed-status';
 import { PackedTexts } from './packed-texts';
 
+const NONE: readonly string[] = [];
+
 /** What rarely changes. A job's figures that the status shows as well are not there twice. */
 interface Still {
   checkpoint: (Omit<Checkpoint, 'jobs'> & { jobs: (Omit<KnownJob, 'job'> & { job: PrintJob | null })[] }) | null;
@@ -27,8 +29,14 @@ export class ClusterMemory {
   movedTo: string | null = null;
   /** The next observation is the first since nobody watched. */
   late = false;
+  /** Since when nobody watches that did before, monotonic ms. */
+  deafSince = -Infinity;
   /** The store has less than this. */
   dirty = false;
+  /** Nobody heard of the cluster for a while until the checkpoint was read. */
+  wasAlone = true;
+  /** By one of these the store's checkpoint is known to be the last that this runtime has read or written. */
+  marks: readonly string[] = NONE;
   readonly #texts = new PackedTexts();
   #hasStatus = false;
   #hasCheckpoint = false;
@@ -70,6 +78,10 @@ export class ClusterMemory {
   /** What the store had, or another memory; figures that are there already are newer. */
   restore(checkpoint: Checkpoint | null, status: ClusterStatus | null): void {
     this.#set(checkpoint, this.status ?? status);
+  }
+
+  forget(): void {
+    this.#set(null, null);
   }
 
   /** Figures that the checkpoint does not go along with. */

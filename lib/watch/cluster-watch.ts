@@ -19,6 +19,7 @@ export interface WatchSurroundings {
 /** One node's view of one cluster. */
 export class ClusterWatch implements Watch, Subscriber {
   readonly hears = true;
+  readonly wants = 'cluster';
   readonly milestones: readonly number[];
   readonly interval: number;
   #paused: boolean;
@@ -75,7 +76,7 @@ export class ClusterWatch implements Watch, Subscriber {
 
   pause(): void {
     this.#paused = true;
-    this.#poller.replan();
+    this.#poller.pause();
   }
 
   resume(): void {
@@ -103,6 +104,10 @@ export class ClusterWatch implements Watch, Subscriber {
     if (events.length === 0) return false;
     this.around.guard(() => this.options.onEvents(events));
     return true;
+  }
+
+  assigned(clusterId: string, isOurs: boolean): void {
+    if (!isOurs) this.#troubles.forget(clusterId);
   }
 
   /** The cluster goes on under another id. */

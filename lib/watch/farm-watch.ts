@@ -20,6 +20,13 @@ interface Surroundings extends WatchSurroundings {
   known: boolean;
 }
 
+interface Member {
+  poller: Poller;
+  rank: number;
+  /** Whether this runtime polls it. */
+  isOurs: boolean;
+}
+
 let groups = 0;
 
 /**
@@ -28,14 +35,17 @@ let groups = 0;
  */
 export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   readonly hears = true;
+  readonly wants = 'all';
   readonly milestones: readonly number[];
   readonly interval: number;
   #paused: boolean;
   #closed = false;
-  readonly #members = new Map<string, { poller: Poller; rank: number }>();
+  readonly #members = new Map<string, Member>();
+  /** How many of them this runtime polls: a group is made of these. */
+  #own = 0;
   readonly #offline = new Set<string>();
   #group: Group;
-  /** Members that this group has nothing of yet. */
+  /** Those of them that this group has nothing of yet. */
   readonly #awaited = new Set<string>();
   /** The group goes out as soon as nobody is awaited any more. */
   #closing = true;
@@ -72,7 +82,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   }
 
   get state(): WatchState {
-    const total = this.#members.size;
+    const total = this.#own;
     return {
       paused: this.#paused,
       lastSuccess: this.#lastSuccess,
@@ -165,6 +175,18 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     this.#join(poller.clusterId, rank, true);
   }
 
+  /** Those of other runtimes take no part in groups; who asks gets them too. */
+  assigned(clusterId: string, isOurs: boolean): void {
+    const member = this.#members.get(clusterId);
+    if (!member || this.#closed) return;
+    if (member.isOurs !== isOurs) this.#own += isOurs ? 1 : -1;
+    member.isOurs = isOurs;
+    if (isOurs) return void this.#awaited.add(clusterId);
+    this.#awaited.delete(clusterId);
+    this.#offline.delete(clusterId);
+    this.#troubles.forget(clusterId);
+  }
+
   #setMembers(clusterIds: readonly string[]): void {
     const listed = new Set(clusterIds);
     for (const clusterId of [...this.#members.keys()]) if (!listed.has(clusterId)) this.#leave(clusterId);
@@ -175,18 +197,16 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     const member = this.#members.get(clusterId);
     if (member) return void (member.rank = rank);
     const poller = this.around.pollerOf(clusterId);
-    this.#members.set(clusterId, { poller, rank });
-    this.#awaited.add(clusterId);
+    this.#members.set(clusterId, { poller, rank, isOurs: false });
+    this.assigned(clusterId, poller.isOurs);
     poller.add(this, { known, by: this.#begun + this.interval });
   }
 
   #leave(clusterId: string): void {
+    this.assigned(clusterId, false);
     const member = this.#members.get(clusterId);
     this.#members.delete(clusterId);
-    this.#awaited.delete(clusterId);
-    this.#offline.delete(clusterId);
     this.#group.drop(clusterId);
-    this.#troubles.forget(clusterId);
     member?.poller.remove(this);
   }
 
@@ -246,11 +266,11 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
 
   #awaitAll(): void {
     this.#awaited.clear();
-    for (const clusterId of this.#members.keys()) this.#awaited.add(clusterId);
+    for (const [clusterId, { isOurs }] of this.#members) if (isOurs) this.#awaited.add(clusterId);
   }
 
   #replan(): void {
-    for (const { poller } of this.#members.values()) poller.replan();
+    for (const { poller } of this.#members.values()) poller.pause();
     this.around.list.replan();
   }
 
@@ -260,11 +280,11 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
 
   #newGroup(deliver: (round: Round) => void): Group {
     const rankOf = (clusterId: string) => this.#members.get(clusterId)?.rank ?? Infinity;
-    return new Group({ id: `${++groups}`, size: () => this.#members.size, rankOf, deliver });
+    return new Group({ id: `${++groups}`, size: () => this.#own, rankOf, deliver });
   }
 
   #note({ clusterId, status, error }: ClusterResult): void {
-    if (this.#closed) return;
+    if (this.#closed || !this.#members.get(clusterId)?.isOurs) return;
     if (status?.online === false) this.#offline.add(clusterId);
     else if (status) this.#offline.delete(clusterId);
     this.#troubles.note(clusterId, error, this.#asking > 0);

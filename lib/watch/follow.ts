@@ -23,6 +23,7 @@ interface Target extends FollowOptions {
 /** Looks at a cluster's polls until one job has ended. */
 export class Follow implements Subscriber {
   readonly hears = false;
+  readonly wants = 'wait';
   readonly milestones = [];
   readonly paused = false;
   readonly interval: number;

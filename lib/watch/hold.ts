@@ -1,16 +1,19 @@
 import type { Subscriber } from './account-context';
 import type { Poller } from './poller';
 
-/** Keeps a cluster polled, wherever it moves, and wants nothing of it. */
+/** Keeps a cluster polled, wherever it moves, and wants nothing of it. `forOthers`: it is other runtimes that wait. */
 export class Hold implements Subscriber {
   readonly hears = false;
+  readonly wants;
   readonly milestones = [];
   readonly paused = false;
 
   constructor(
     private poller: Poller,
     readonly interval: number,
+    { forOthers = false } = {},
   ) {
+    this.wants = forOthers ? null : ('wait' as const);
     poller.add(this);
   }
 

@@ -1,12 +1,16 @@
-import { advanceList, type Rebound } from '../events/list-changes';
+import { advanceList, withoutRebounds, type Rebound } from '../events/list-changes';
 import type { PrintEvent } from '../events/print-event';
 import { asPrintingError, type PrintingError } from '../service/errors';
+import { LASTING } from '../state/locks';
+import type { Lock } from '../state/store';
 import { isoTime } from '../time/clock';
 import type { AccountContext } from './account-context';
 import type { ListedCluster } from './cluster-list';
+import { LIST_ITEM } from './fair-share';
 import type { Scheduled } from './scheduler';
+import { isSecured, isUnder, SOLE_TENURE } from './tenure';
 import { retryPoll } from './turns';
-import type { ListMemory } from './watch-memory';
+import type { ListMemory, ScopeMemory } from './watch-memory';
 
 /** The list is not read more often, ms (wire facts, trap 41). */
 const SHORTEST = 60_000;
@@ -25,9 +29,12 @@ export interface ListSubscriber {
 export class ListPoller implements Scheduled {
   readonly #subscribers = new Set<ListSubscriber>();
   #askers: ((error: PrintingError | null) => void)[] = [];
+  #endings: (() => void)[] = [];
   #running = false;
   #failures = 0;
   #due = -Infinity;
+  /** When the last reading began, monotonic ms. */
+  #last = -Infinity;
   #inTrouble = false;
   #memory: ListMemory | null = null;
 
@@ -36,16 +43,56 @@ export class ListPoller implements Scheduled {
     private readonly rebound: (rebound: Rebound<ListedCluster>) => Promise<unknown>,
   ) {}
 
+  /** Whether somebody watches all clusters. */
+  get isWatched(): boolean {
+    return [...this.#subscribers].some(({ paused }) => !paused);
+  }
+
+  /** The clusters that there are, as far as is known. */
+  get clusterIds(): readonly string[] | null {
+    const { list, tenure } = this.account;
+    const known = this.#memory?.checkpoint?.known ?? null;
+    // Several runtimes go by the same list, or they would want different things.
+    if (known && tenure !== SOLE_TENURE)
+      return known.filter(({ missing }) => !missing).map(({ clusterId }) => clusterId);
+    return list.last ? [...list.last.keys()] : (known?.map(({ clusterId }) => clusterId) ?? null);
+  }
+
+  get polledAt(): number {
+    return this.#last;
+  }
+
   add(subscriber: ListSubscriber): void {
     this.#subscribers.add(subscriber);
     this.#due = -Infinity;
+    this.account.tenure.changed();
     this.replan();
+    if (!this.#isOurs) void this.learn();
   }
 
   remove(subscriber: ListSubscriber): void {
     this.#subscribers.delete(subscriber);
     if (this.#subscribers.size === 0 && this.#memory?.checkpoint) this.#memory.late = true;
+    this.account.tenure.changed();
     this.replan();
+  }
+
+  /** The readings are this runtime's from now on; the last one began at `polledAt`, whoever made it. */
+  begin(polledAt: number | null): void {
+    this.#due = polledAt === null ? -Infinity : polledAt + this.#interval;
+    this.replan();
+  }
+
+  /** The readings are another runtime's. */
+  end(): void {
+    this.#failures = 0;
+    this.#inTrouble = false;
+    this.replan();
+  }
+
+  /** Resolves when no reading is under way. */
+  over(): Promise<void> {
+    return this.#running ? new Promise((resolve) => this.#endings.push(resolve)) : Promise.resolve();
   }
 
   /** Reads the list anew; resolves with why that failed. */
@@ -56,6 +103,17 @@ export class ListPoller implements Scheduled {
     });
   }
 
+  /** Takes over what another runtime has read. Never rejects. */
+  async learn(): Promise<void> {
+    const { account } = this;
+    const scope = await account.scoped().catch(() => null);
+    if (!scope || this.#isOurs) return;
+    scope.list.loaded = false;
+    if (!(await this.#load()) || account.signal.aborted) return;
+    account.list.learn(scope.list.clusters);
+    if (this.clusterIds) this.#serve(null);
+  }
+
   wake({ anew = false } = {}): void {
     if (anew || this.#failures > 0) this.#due = -Infinity;
     this.#failures = 0;
@@ -64,8 +122,7 @@ export class ListPoller implements Scheduled {
 
   replan(): void {
     if (this.#running || this.account.signal.aborted) return;
-    const active = [...this.#subscribers].some(({ paused }) => !paused);
-    this.account.scheduler.plan(this, active ? Math.max(this.#due, 0) : Infinity);
+    this.account.scheduler.plan(this, this.isWatched && this.#isOurs ? Math.max(this.#due, 0) : Infinity);
   }
 
   /** Delivers events to all who watch the account. */
@@ -77,6 +134,8 @@ export class ListPoller implements Scheduled {
     const { account } = this;
     const start = account.clock.monotonic();
     const interval = this.#interval;
+    const lock = this.#isOurs ? account.tenure.lockOf(LIST_ITEM) : null;
+    this.#last = start;
     this.#running = true;
     let error: PrintingError | null = null;
     try {
@@ -86,8 +145,7 @@ export class ListPoller implements Scheduled {
       account.signal.throwIfAborted();
       this.#failures = 0;
       this.#due = start + interval;
-      if (memory)
-        await this.#take([...list.values()], memory, (checkpoint) => account.checkpoints.writeList(scope, checkpoint));
+      if (memory && lock) await this.#take([...list.values()], memory, scope, lock);
     } catch (thrown) {
       error = asPrintingError(thrown);
       this.#failures++;
@@ -96,9 +154,14 @@ export class ListPoller implements Scheduled {
     }
     this.#running = false;
     if (!account.signal.aborted) this.#serve(error);
+    for (const resolve of this.#endings.splice(0)) resolve();
     for (const answer of this.#askers.splice(0)) answer(error);
     this.replan();
     return error?.code === 'RATE_LIMITED' ? (error.retryAfter ?? 0) : 0;
+  }
+
+  get #isOurs(): boolean {
+    return this.account.tenure.isOurs(LIST_ITEM);
   }
 
   get #interval(): number {
@@ -111,26 +174,25 @@ export class ListPoller implements Scheduled {
       this.#inTrouble = error !== null;
       this.account.outage(null, error);
     }
-    const last = this.account.list.last;
-    const known = this.#memory?.checkpoint?.known.map(({ clusterId }) => clusterId) ?? null;
-    const clusterIds = last ? [...last.keys()] : known;
+    const { clusterIds } = this;
     for (const subscriber of this.#subscribers) subscriber.listed(clusterIds, error);
   }
 
-  async #take(
-    clusters: ListedCluster[],
-    memory: ListMemory,
-    write: (checkpoint: NonNullable<ListMemory['checkpoint']>) => void,
-  ): Promise<void> {
+  async #take(clusters: ListedCluster[], memory: ListMemory, scope: ScopeMemory, lock: Lock): Promise<void> {
     if (this.#subscribers.size === 0) return;
-    const { clock } = this.account;
+    const { clock, checkpoints, tenure } = this.account;
     const late = memory.late && memory.checkpoint !== null;
     const before = memory.checkpoint;
     const { checkpoint, events, rebounds } = advanceList(before, clusters, { at: isoTime(clock.now()), late });
+    if (lock !== LASTING && events.length > 0 && !(await isSecured(tenure, LIST_ITEM, lock))) return;
+    if (!isUnder(tenure, LIST_ITEM, lock)) return;
     this.deliver(events);
-    memory.checkpoint = checkpoint;
+    // Where several share the clusters, the old id stays until whoever polls it has told of the new one.
+    memory.checkpoint = tenure === SOLE_TENURE ? checkpoint : withoutRebounds(checkpoint, before, rebounds);
     memory.late = false;
-    if (JSON.stringify(before?.known) !== JSON.stringify(checkpoint.known)) write(checkpoint);
+    const isNews = tenure !== SOLE_TENURE && memory.showTo(clusters);
+    if (isNews || JSON.stringify(before?.known) !== JSON.stringify(memory.checkpoint.known))
+      checkpoints.writeList(scope);
     for (const rebound of rebounds) await this.rebound(rebound);
   }
 

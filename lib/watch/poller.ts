@@ -1,27 +1,34 @@
 import { advance, openQuestions } from '../events/advance';
+import { eventsFor } from '../events/milestones';
+import type { EventDraft } from '../events/print-event';
 import type { Checkpoint, Ended } from '../events/checkpoint';
 import type { JobAnswer } from '../events/job-ends';
 import type { Observation } from '../events/observation';
 import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, withIds, type PrintingError } from '../service/errors';
+import { LASTING } from '../state/locks';
+import type { Lock } from '../state/store';
 import type { AccountContext, Subscriber } from './account-context';
 import type { ClusterMemory } from './cluster-memory';
 import { joinTurns, Predictions } from './predictions';
 import { Questions } from './questions';
 import { readStatus } from './read-status';
 import type { Scheduled } from './scheduler';
+import { isSecured, isUnder } from './tenure';
 import { firstSpan, isServedAt, retryPoll, SHORTEST, turnAfter, turnAfterFirst, turnAgain, turnFrom } from './turns';
 import type { ClusterResult } from './watch-types';
 import type { ScopeMemory } from './watch-memory';
 
 /** Where nobody says how often, ms. */
 const USUAL_INTERVAL = 60_000;
+/** Whoever waits for what another runtime polls, polls after so many intervals in which nothing was heard of it. */
+const SILENCE = 3;
 /** A 429 that doesn't say how long, ms. */
 const SLOW_DOWN = 30_000;
 
 interface Entry {
   subscriber: Subscriber;
-  /** When it is this subscriber's turn, monotonic ms. */
+  /** When it is this subscriber's turn, monotonic ms; Infinity while another runtime polls the cluster. */
   turn: number;
   /** It was not served yet. */
   first: boolean;
@@ -31,6 +38,7 @@ interface Entry {
 export class Poller implements Scheduled {
   #entries: Entry[] = [];
   #askers: ((result: ClusterResult) => void)[] = [];
+  #endings: (() => void)[] = [];
   #running = false;
   #failures = 0;
   #retryAt = 0;
@@ -39,6 +47,8 @@ export class Poller implements Scheduled {
   #questions: Questions | null = null;
   /** Where observations led that no subscriber heard of: for followers, who look at more than events. */
   #unheard: Checkpoint | null = null;
+  /** When other runtimes were heard of last, or nothing was to be heard of them before, monotonic ms. */
+  #heardAt = -Infinity;
   /** What is known under the present scope. */
   #memory: ClusterMemory | null = null;
 
@@ -56,6 +66,21 @@ export class Poller implements Scheduled {
     return this.#failures > 0;
   }
 
+  /** Whether this runtime polls the cluster: where it does not, it only answers who asks. */
+  get isOurs(): boolean {
+    return this.account.tenure.isOurs(this.clusterId);
+  }
+
+  /** Whether somebody watches this cluster by itself. */
+  get isWatched(): boolean {
+    return this.#entries.some(({ subscriber }) => subscriber.wants === 'cluster' && !subscriber.paused);
+  }
+
+  /** Whether somebody here waits for what polls bring, whoever makes them. */
+  get isWaitedFor(): boolean {
+    return this.#entries.some(({ subscriber }) => subscriber.wants === 'wait');
+  }
+
   get #phase(): number {
     return this.account.memory.phaseOf(this.clusterId);
   }
@@ -71,6 +96,12 @@ export class Poller implements Scheduled {
     const now = clock.monotonic();
     // Dealt in the order of the list, also to who need not wait for it.
     const phase = this.#phase;
+    this.account.tenure.changed();
+    if (!this.isOurs) {
+      if (!this.isWaitedFor) this.#heardAt = now;
+      this.#entries.push({ subscriber, turn: Infinity, first: !known });
+      return this.replan();
+    }
     const next = known ? turnAgain(this.#last, now, interval, phase) : null;
     const turn = next ?? this.#firstTurn(now, firstSpan(now, by, interval));
     // Counts as polled an interval before: a deploy until then does not put off its first poll.
@@ -83,10 +114,68 @@ export class Poller implements Scheduled {
     const before = this.#entries.length;
     this.#entries = this.#entries.filter((entry) => entry.subscriber !== subscriber);
     if (this.#entries.length === before) return;
-    if (subscriber.hears && this.#memory?.hasCheckpoint && !this.#entries.some((entry) => entry.subscriber.hears))
+    if (subscriber.hears && this.#memory?.hasCheckpoint && !this.#entries.some((entry) => entry.subscriber.hears)) {
       this.#memory.late = true;
+      this.#memory.deafSince = this.account.clock.monotonic();
+    }
+    this.account.tenure.changed();
     this.replan();
     this.#rest();
+  }
+
+  /** A subscriber is paused. */
+  pause(): void {
+    this.account.tenure.changed();
+    this.replan();
+  }
+
+  /**
+   * The polls are this runtime's from now on. `polledAt`: when the last began, whoever made it (monotonic, ms); null: nobody
+   * knows. `soon`: over how long those are spread that may be overdue, ms; null: there was none yet.
+   */
+  begin(polledAt: number | null, soon: number | null): void {
+    const { clock, memory } = this.account;
+    const now = clock.monotonic();
+    const phase = this.#phase;
+    this.#forget();
+    for (const entry of this.#entries) {
+      const { interval } = entry.subscriber;
+      const again = polledAt === null ? null : turnAgain(polledAt, now, interval, phase);
+      entry.turn =
+        again ?? (soon === null ? this.#firstTurn(now, interval) : turnFrom(now, Math.min(soon, interval / 2), phase));
+      entry.first = polledAt === null;
+    }
+    const before = Math.min(now, ...this.#entries.map(({ turn, subscriber }) => turn - subscriber.interval));
+    memory.polledAt.set(this.clusterId, polledAt ?? before);
+    this.#assigned(true);
+  }
+
+  /** The polls are another runtime's. */
+  end(): void {
+    this.#forget();
+    this.#memory = null;
+    this.#heardAt = this.account.clock.monotonic();
+    for (const entry of this.#entries) entry.turn = Infinity;
+    this.#assigned(false);
+  }
+
+  /** Serves those who wait with what a poll of another runtime has brought. */
+  async hear(checkpoint: Checkpoint | null, status: ClusterStatus): Promise<void> {
+    const { account, clusterId } = this;
+    const memory = (await account.scoped()).of(clusterId);
+    if (this.isOurs || account.signal.aborted) return;
+    this.#memory = memory;
+    this.#unheard = checkpoint;
+    memory.show(status);
+    this.#heardAt = account.clock.monotonic();
+    account.observed(clusterId, status);
+    for (const subscriber of this.subscribers) subscriber.serve({ clusterId, status, raw: null, error: null }, false);
+    this.replan();
+  }
+
+  /** Resolves when no poll is under way. */
+  over(): Promise<void> {
+    return this.#running ? new Promise((resolve) => this.#endings.push(resolve)) : Promise.resolve();
   }
 
   /** Polls now, or joins the poll under way. Never rejects. */
@@ -107,6 +196,8 @@ export class Poller implements Scheduled {
 
   /** A subscriber is paused no more: it is its turn, unless it asked for a poll anyway. */
   resume(subscriber: Subscriber, asking: boolean): void {
+    this.account.tenure.changed();
+    if (!this.isOurs) return;
     const now = this.account.clock.monotonic();
     const polled = asking || this.#running || this.#askers.length > 0;
     for (const entry of this.#entries)
@@ -123,6 +214,7 @@ export class Poller implements Scheduled {
     const now = this.account.clock.monotonic();
     const failed = this.#failures > 0;
     this.#failures = 0;
+    if (!this.isOurs) return;
     for (const entry of this.#entries)
       if (failed || entry.turn <= now) entry.turn = this.#firstTurn(now, entry.subscriber.interval);
     this.replan();
@@ -185,9 +277,12 @@ export class Poller implements Scheduled {
     const last = this.#last;
     account.memory.polledAt.set(clusterId, start);
     this.#running = true;
+    const lock = this.isOurs ? account.tenure.lockOf(clusterId) : null;
+    /** Whether it is this runtime's to hand over. */
+    let isOurs: boolean;
     let result: ClusterResult;
     try {
-      result = await this.#poll();
+      [result, isOurs] = await this.#poll(lock);
       if (!account.signal.aborted) this.#note(null);
       this.#failures = 0;
     } catch (thrown) {
@@ -200,9 +295,11 @@ export class Poller implements Scheduled {
       const failed = { interval: this.#interval, failures: this.#failures, retryAfter };
       this.#retryAt = start + retryPoll(failed, account.random);
       result = { ...this.lastKnown(), error };
+      isOurs = isUnder(account.tenure, clusterId, lock);
     }
     this.#running = false;
-    this.#serve(result, start);
+    this.#serve(result, start, isOurs);
+    for (const resolve of this.#endings.splice(0)) resolve();
     this.replan();
     this.#rest();
     return result.error?.code === 'RATE_LIMITED' ? (result.error.retryAfter ?? SLOW_DOWN) : 0;
@@ -210,9 +307,10 @@ export class Poller implements Scheduled {
 
   #due(): number {
     const active = this.#entries.filter(({ subscriber }) => !subscriber.paused);
-    if (active.length === 0) return Infinity;
+    if (active.length === 0 || (!this.isOurs && !this.isWaitedFor)) return Infinity;
     const last = this.#last;
     if (this.failing) return Math.max(this.#retryAt, last + SHORTEST);
+    if (!this.isOurs) return Math.max(this.#heardAt + SILENCE * this.#interval, last + this.#interval);
     const first = active.reduce((one, other) => (other.turn < one.turn ? other : one));
     const extra = this.#predictions?.next(last) ?? Infinity;
     return Math.max(last + SHORTEST, joinTurns(first.turn, extra, last, first.subscriber.interval));
@@ -228,12 +326,12 @@ export class Poller implements Scheduled {
   }
 
   /** Hands the result over: to each its own, for it goes on to flows. */
-  #serve(result: ClusterResult, start: number): void {
+  #serve(result: ClusterResult, start: number, isOurs: boolean): void {
     if (this.account.signal.aborted) {
       for (const answer of this.#askers.splice(0)) answer(result);
       return;
     }
-    const due = this.#entries.filter((entry) => isDue(entry, start));
+    const due = isOurs ? this.#entries.filter((entry) => isDue(entry, start)) : [];
     const askers = this.#askers.splice(0);
     let copies = due.length + askers.length - 1;
     const own = () => (copies-- > 0 ? copyOf(result) : result);
@@ -250,49 +348,67 @@ export class Poller implements Scheduled {
     for (const answer of askers) answer(own());
   }
 
-  async #poll(): Promise<ClusterResult> {
+  async #poll(lock: Lock | null): Promise<[result: ClusterResult, isOurs: boolean]> {
     const { account, clusterId } = this;
     const scope = await account.scoped();
     const memory = await this.#load(scope);
     account.signal.throwIfAborted();
-    if (memory?.movedTo) return account.moved(clusterId, memory.movedTo);
+    const isOurs = () => isUnder(account.tenure, clusterId, lock);
+    if (memory?.movedTo) return [await account.moved(clusterId, memory.movedTo), isOurs()];
     const answer = await readStatus(account, clusterId, () => this.#lastStatus());
     account.signal.throwIfAborted();
-    if ('reboundTo' in answer) return account.rebound(clusterId, answer.reboundTo);
+    if ('reboundTo' in answer) {
+      const { reboundTo } = answer;
+      if (!isOurs()) return [await account.elsewhere(reboundTo.clusterId), false];
+      return [await account.rebound(clusterId, reboundTo), isOurs()];
+    }
 
     const { seen, raw } = answer;
     const { status } = seen;
-    if (memory) await this.#take(seen, memory, scope);
+    let taken = isOurs();
+    if (memory && (taken || this.isWaitedFor)) taken = await this.#take(seen, memory, scope, taken ? lock : null);
     else scope.of(clusterId).show(status);
     if (raw !== null) {
       (this.#predictions ??= new Predictions()).note(status.jobs, account.clock.monotonic());
       account.observed(clusterId, status);
+      if (taken && account.tenure.isAwaited(clusterId))
+        account.told(clusterId, this.#unheard ?? memory?.checkpoint ?? null, status);
     }
-    return { clusterId, status, raw, error: null };
+    return [{ clusterId, status, raw, error: null }, taken];
   }
 
-  /** Events, and then the checkpoint: it stands for what was handed over. */
-  async #take(seen: Observation, memory: ClusterMemory, scope: ScopeMemory): Promise<void> {
+  /**
+   * Events, and then the checkpoint: it stands for what was handed over. False: that is not for this runtime to do, and the
+   * poll is made again where it should have been.
+   */
+  async #take(seen: Observation, memory: ClusterMemory, scope: ScopeMemory, lock: Lock | null): Promise<boolean> {
     const { account, clusterId } = this;
-    const milestones = this.#hearers().map((subscriber) => subscriber.milestones);
+    // What another runtime tells nobody hears from this one.
+    const hearing = () => (lock === null ? [] : this.subscribers.filter(({ hears }) => hears));
+    const milestones = hearing().map((subscriber) => subscriber.milestones);
     if (milestones.length > 0 && memory.pass(seen, milestones)) {
       this.#unheard = this.#questions = null;
-      return;
+      return true;
     }
-    let before = this.#before(memory);
+    const lastOf = () => (hearing().length > 0 ? memory.checkpoint : (this.#unheard ?? memory.checkpoint));
+    let before = lastOf();
     const open = openQuestions(before, seen);
     let answers = new Map<string, JobAnswer>();
     if (open.length > 0 || this.#questions) {
       answers = await (this.#questions ??= new Questions()).ask(account, clusterId, open);
       account.signal.throwIfAborted();
-      before = this.#before(memory);
+      before = lastOf();
     }
     const { checkpoint, drafts } = advance(before, seen, { answers, late: memory.late && before !== null });
-    const hearers = this.#hearers();
+    if (lock !== LASTING && isNews(drafts, hearing())) {
+      if (!(await isSecured(account.tenure, clusterId, lock))) return false;
+      account.signal.throwIfAborted();
+    }
+    const hearers = hearing();
     if (hearers.length === 0) {
       this.#unheard = checkpoint;
       memory.show(seen.status);
-      return;
+      return lock !== null;
     }
     const delivered = hearers.map((subscriber) => subscriber.deliver(drafts)).some((some) => some);
     this.#unheard = null;
@@ -301,15 +417,7 @@ export class Poller implements Scheduled {
     // Few writes: much of this runs on SD cards. What was delivered must be written, or a restart would deliver it again.
     if (delivered || !before || !hasSameJobs(before, checkpoint)) account.checkpoints.write(scope, clusterId, memory);
     else memory.dirty = true;
-  }
-
-  /** Where the next observation goes on from. */
-  #before(memory: ClusterMemory): Checkpoint | null {
-    return this.#hearers().length > 0 ? memory.checkpoint : (this.#unheard ?? memory.checkpoint);
-  }
-
-  #hearers(): Subscriber[] {
-    return this.subscribers.filter(({ hears }) => hears);
+    return true;
   }
 
   async #load(scope?: ScopeMemory): Promise<ClusterMemory | null> {
@@ -339,6 +447,18 @@ export class Poller implements Scheduled {
     this.account.outage(this.clusterId, error);
   }
 
+  /** What the polls of another runtime, or of one that was cut off, have made old. */
+  #forget(): void {
+    this.#unheard = this.#questions = this.#predictions = null;
+    this.#failures = this.#retryAt = 0;
+    this.#inTrouble = false;
+  }
+
+  #assigned(isOurs: boolean): void {
+    for (const { subscriber } of this.#entries) subscriber.assigned?.(this.clusterId, isOurs);
+    this.replan();
+  }
+
   #rest(): void {
     if (this.#entries.length === 0 && !this.#running && this.#askers.length === 0) this.account.idle(this.clusterId);
   }
@@ -346,6 +466,10 @@ export class Poller implements Scheduled {
 
 const isDue = ({ subscriber, turn }: Entry, start: number): boolean =>
   !subscriber.paused && isServedAt(start, turn, subscriber.interval);
+
+/** Whether somebody is to hear any of it. */
+const isNews = (drafts: readonly EventDraft[], hearers: readonly Subscriber[]): boolean =>
+  drafts.length > 0 && hearers.some(({ milestones }) => eventsFor(drafts, milestones).length > 0);
 
 const copyOf = (result: ClusterResult): ClusterResult => ({
   ...result,

@@ -1,18 +1,39 @@
 import type { ListCheckpoint } from '../events/list-changes';
 import type { Scope } from '../state/scope';
+import type { ListedCluster } from './cluster-list';
 import { ClusterMemory } from './cluster-memory';
 import { phaseOf, SHORTEST } from './turns';
 
-export interface ListMemory {
-  loaded: boolean;
-  checkpoint: ListCheckpoint | null;
-  late: boolean;
+/** What is known of the list between two readings. */
+export class ListMemory {
+  loaded = false;
+  checkpoint: ListCheckpoint | null = null;
+  late = false;
+  /** Nobody heard of the list for a while until the checkpoint was read. */
+  wasAlone = true;
+  /** As in `ClusterMemory`. */
+  marks: readonly string[] = [];
+  /** What is told to other runtimes. */
+  clusters: readonly ListedCluster[] = [];
+
+  /** False where they know all that there is to tell. What changes all the time is not. */
+  showTo(clusters: readonly ListedCluster[]): boolean {
+    const before = new Map(this.clusters.map((cluster) => [cluster.clusterId, cluster]));
+    const shown = clusters.map((cluster) => ({
+      ...cluster,
+      online: null,
+      host: cluster.host ?? before.get(cluster.clusterId)?.host ?? null,
+    }));
+    if (JSON.stringify(shown) === JSON.stringify(this.clusters)) return false;
+    this.clusters = shown;
+    return true;
+  }
 }
 
 /** All that belongs to one scope: other state is never mixed with it. */
 export class ScopeMemory {
   readonly clusters = new Map<string, ClusterMemory>();
-  readonly list: ListMemory = { loaded: false, checkpoint: null, late: false };
+  readonly list = new ListMemory();
 
   constructor(readonly scope: Scope) {}
 

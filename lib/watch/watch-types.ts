@@ -7,6 +7,7 @@ import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
+import type { Sharing } from './shared-watching';
 import type { WatchMemory } from './watch-memory';
 
 export interface WatcherOptions {
@@ -16,6 +17,8 @@ export interface WatcherOptions {
   signIn: SignInWatch;
   /** What the checkpoints belong to now. */
   scope: CurrentScope;
+  /** Where the store is shared: as what the other runtimes know this account, and this runtime. */
+  sharing?: Sharing | undefined;
   /** What outlives deploys. Default: nothing does. */
   memory?: WatchMemory | undefined;
   random?: () => number;

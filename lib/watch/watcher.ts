@@ -1,13 +1,16 @@
 import { setMaxListeners } from 'node:events';
 import type { EventDraft } from '../events/print-event';
-import { reboundEvent, type Rebound } from '../events/list-changes';
+import { reboundEvent, type ListedIdentity, type Rebound } from '../events/list-changes';
 import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, PrintingError } from '../service/errors';
+import type { Membership } from '../state/membership';
 import { isoTime } from '../time/clock';
 import type { AccountContext, Subscriber } from './account-context';
 import { CheckpointStore } from './checkpoint-store';
 import { ClusterList, type ListedCluster } from './cluster-list';
+import { ClusterMemory } from './cluster-memory';
 import { ClusterWatch, type WatchSurroundings } from './cluster-watch';
+import { LIST_ITEM } from './fair-share';
 import { FarmWatch } from './farm-watch';
 import { FirstPolls } from './first-polls';
 import { Follow } from './follow';
@@ -16,6 +19,8 @@ import { ListPoller } from './list-poller';
 import { Poller } from './poller';
 import { ALONE, type Runtimes } from './runtimes';
 import { Scheduler } from './scheduler';
+import { SharedWatching } from './shared-watching';
+import { isSecured, SOLE_TENURE } from './tenure';
 import { intervalOf } from './turns';
 import type {
   ClusterResult,
@@ -40,7 +45,7 @@ export type ObservationListener = (clusterId: string, status: ClusterStatus) => 
 export class Watcher {
   /** The account's clusters, for whoever needs to know one. */
   readonly clusterList: ClusterList;
-  readonly runtimes: Runtimes = ALONE;
+  readonly runtimes: Runtimes;
   readonly #options: WatcherOptions;
   readonly #account: AccountContext;
   readonly #scheduler: Scheduler;
@@ -53,6 +58,8 @@ export class Watcher {
   readonly #listeners = new Set<ObservationListener>();
   readonly #closing = new AbortController();
   readonly #endSignIn: () => void;
+  /** With other runtimes; null where there are none. */
+  readonly #shared: SharedWatching | null;
   #scope: ScopeMemory | null = null;
 
   constructor(options: WatcherOptions) {
@@ -62,8 +69,28 @@ export class Watcher {
     // Every poll under way listens to it.
     setMaxListeners(0, signal);
     this.#memory = options.memory ?? new WatchMemory();
-    this.#checkpoints = new CheckpointStore(store, clock, (thrown) => this.#fault(null, thrown));
-    this.clusterList = new ClusterList(service, clock, signal);
+    this.#shared =
+      store.join && options.sharing
+        ? new SharedWatching(store.join.bind(store), {
+            ...options.sharing,
+            store,
+            clock,
+            signal,
+            checkpoints: () => this.#checkpoints,
+            list: () => this.#list,
+            pollers: this.#pollers,
+            polledAt: this.#memory.polledAt,
+            scoped: () => this.#scoped(),
+            usable: () => this.#usable(),
+            holdInterval: this.#followInterval,
+            moved: (clusterId, to) => this.#movedElsewhere(clusterId, to),
+            fault: (thrown) => this.#fault(null, thrown),
+          })
+        : null;
+    this.runtimes = this.#shared?.living ?? ALONE;
+    const tenure = this.#shared?.tenure ?? SOLE_TENURE;
+    this.#checkpoints = new CheckpointStore(store, clock, tenure, (thrown) => this.#fault(null, thrown));
+    this.clusterList = new ClusterList(service, clock, signal, () => this.#shared?.tenure.isListElsewhere ?? false);
     this.#scheduler = new Scheduler({
       clock,
       usable: () => this.#usable(),
@@ -77,6 +104,7 @@ export class Watcher {
       scheduler: this.#scheduler,
       checkpoints: this.#checkpoints,
       memory: this.#memory,
+      tenure,
       signal,
       random: options.random ?? Math.random,
       scoped: () => this.#scoped(),
@@ -87,12 +115,21 @@ export class Watcher {
       observed: (clusterId, status) => {
         for (const listener of this.#listeners) this.#guard(() => listener(clusterId, status));
       },
+      told: (clusterId, checkpoint, figures) => {
+        if (this.#scope) this.#checkpoints.tell(this.#scope, clusterId, { checkpoint, figures });
+      },
       rebound: (clusterId, to) => this.#rebound({ previous: clusterId, cluster: to }),
+      elsewhere: (clusterId) => this.#pollerOf(clusterId).askNow(),
       moved: (clusterId, to) => this.#moved(clusterId, to),
       idle: (clusterId) => this.#drop(clusterId),
     };
-    this.#list = new ListPoller(this.#account, (rebound) => this.#rebound(rebound));
+    this.#list = new ListPoller(this.#account, (rebound) => this.#reboundListed(rebound));
     this.#endSignIn = signIn.onChange(() => this.#wake());
+  }
+
+  /** This runtime's part in the work of several; null where there are no others. */
+  get membership(): Membership | null {
+    return this.#shared?.membership ?? null;
   }
 
   /** Watches a cluster, or all. */
@@ -179,6 +216,7 @@ export class Watcher {
       for (const [clusterId, memory] of this.#scope.clusters)
         if (memory.dirty && memory.hasCheckpoint) this.#checkpoints.write(this.#scope, clusterId, memory);
     await this.#checkpoints.close();
+    await this.#shared?.leave();
   }
 
   get #followInterval(): number {
@@ -196,6 +234,7 @@ export class Watcher {
       this.#pollers.forEach((poller) => poller.wake());
     }
     this.#scheduler.wake();
+    this.#shared?.changed();
   }
 
   async #scoped(): Promise<ScopeMemory> {
@@ -226,22 +265,53 @@ export class Watcher {
   /** The same machine under a new id: everybody hears of it once, and its checkpoint goes along. */
   async #rebound({ previous, cluster }: Rebound<ListedCluster>): Promise<ClusterResult> {
     const scope = await this.#scoped();
+    const { tenure } = this.#account;
+    const lock = tenure.lockOf(previous);
+    this.#pollerOf(cluster.clusterId);
+    // Where another runtime polls the new id already, it has a checkpoint of its own.
+    const isWhole = (await this.#shared?.tenure.claim(cluster.clusterId)) ?? true;
     const [from, to] = [scope.of(previous), scope.of(cluster.clusterId)];
     await this.#checkpoints.load(scope, previous, from);
     await this.#checkpoints.load(scope, cluster.clusterId, to);
-    if (from.movedTo !== cluster.clusterId && this.#tellRebound(previous, cluster, from.late)) {
+    const isNew = from.movedTo !== cluster.clusterId;
+    if (isNew && this.#shared && !(await isSecured(tenure, previous, lock)))
+      return this.#pollerOf(previous).lastKnown();
+    if (isNew && this.#tellRebound(previous, cluster, from.late)) {
       to.movedTo = null;
-      if (!to.hasCheckpoint && from.hasCheckpoint) {
+      if (isWhole && !to.hasCheckpoint && from.hasCheckpoint) {
         to.restore(from.checkpoint, from.status);
         to.late = from.late;
       }
       from.restore(null, null);
       from.movedTo = cluster.clusterId;
-      if (to.hasCheckpoint) this.#checkpoints.write(scope, cluster.clusterId, to);
+      if (isWhole && to.hasCheckpoint) this.#checkpoints.write(scope, cluster.clusterId, to);
       this.#checkpoints.write(scope, previous, from);
       this.#replaceListed(scope, previous, cluster);
     }
     return this.#moved(previous, cluster.clusterId);
+  }
+
+  /** The list shows it: where another runtime polls the cluster, that one tells it. */
+  async #reboundListed(rebound: Rebound<ListedCluster>): Promise<void> {
+    const { previous, cluster } = rebound;
+    if (this.#account.tenure.isOurs(previous)) {
+      await this.#rebound(rebound);
+      return;
+    }
+    const scope = await this.#scoped();
+    const known = new ClusterMemory();
+    await this.#checkpoints.load(scope, previous, known);
+    if (known.movedTo === cluster.clusterId) await this.#movedElsewhere(previous, known.movedTo);
+  }
+
+  /** Another runtime has told it. */
+  async #movedElsewhere(previous: string, movedTo: string): Promise<void> {
+    const scope = await this.#scoped();
+    const listed = this.clusterList.last?.get(movedTo);
+    const before = scope.list.checkpoint?.known.find(({ clusterId }) => clusterId === previous);
+    if (this.#account.tenure.isOurs(LIST_ITEM) && before)
+      this.#replaceListed(scope, previous, listed ?? { ...before, clusterId: movedTo });
+    if (this.#pollers.has(previous)) await this.#move(previous, movedTo);
   }
 
   /** False where nobody is there to hear it. */
@@ -253,23 +323,28 @@ export class Watcher {
     return singles.map((subscriber) => subscriber.deliver([draft])).some((delivered) => delivered) || farm;
   }
 
-  #replaceListed(scope: ScopeMemory, previous: string, { clusterId, hostGuid, name }: ListedCluster): void {
+  #replaceListed(scope: ScopeMemory, previous: string, { clusterId, hostGuid, name }: ListedIdentity): void {
     const { checkpoint } = scope.list;
+    if (!this.#account.tenure.isOurs(LIST_ITEM)) return;
     if (!checkpoint?.known.some((known) => known.clusterId === previous)) return;
     const others = checkpoint.known.filter((known) => known.clusterId !== previous && known.clusterId !== clusterId);
     scope.list.checkpoint = { ...checkpoint, known: [...others, { clusterId, hostGuid, name }] };
-    this.#checkpoints.writeList(scope, scope.list.checkpoint);
+    this.#checkpoints.writeList(scope);
   }
 
   /** Who asked for one id goes on with the other. */
   async #moved(clusterId: string, movedTo: string): Promise<ClusterResult> {
+    return (await this.#move(clusterId, movedTo)).askNow();
+  }
+
+  async #move(clusterId: string, movedTo: string): Promise<Poller> {
     const next = this.#pollerOf(await this.#lastOf(clusterId, movedTo));
     const poller = this.#pollers.get(clusterId);
     for (const subscriber of poller?.subscribers ?? []) {
       poller?.remove(subscriber);
       if (isMovable(subscriber)) subscriber.moveTo(next, clusterId);
     }
-    return next.askNow();
+    return next;
   }
 
   /** The end of the way from one id to the next; one that leads back is left where it began. */

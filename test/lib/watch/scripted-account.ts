@@ -6,6 +6,8 @@ import type { SignInState, SignInWatch } from '../../../lib/sign-in/sign-in-stat
 import type { PrintEvent } from '../../../lib/events/print-event';
 import { WatchMemory } from '../../../lib/watch/watch-memory';
 import { Watcher, type Round, type Watch, type WatcherReport, type WatchOptions } from '../../../lib/watch/watcher';
+import type { StateStore } from '../../../lib/state/store';
+import type { Clock } from '../../../lib/time/clock';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { answer, short, type Wire } from '../events/observations';
@@ -109,16 +111,23 @@ export interface Witness extends Omit<Watch, 'state' | 'ask'> {
 }
 
 /** An account whose runtime can be started again on the same state. */
-export class ScriptedAccount {
-  readonly clock = new ManualClock();
-  readonly service = new ScriptedService();
-  readonly store = new MemoryStore();
+export class ScriptedAccount<Time extends Clock = ManualClock, State extends StateStore = MemoryStore> {
   readonly signIn = new ScriptedSignIn();
   scope: Scope = ['A1', 'https://api', 'W1'];
   /** Survives a deploy, not a restart. */
   memory = new WatchMemory();
   reports: WatcherReport[] = [];
-  watcher = this.start();
+  watcher: Watcher;
+
+  /** `sharing`: with other runtimes, by that name. */
+  constructor(
+    readonly clock = new ManualClock() as Clock as Time,
+    readonly service = new ScriptedService(),
+    readonly store = new MemoryStore() as StateStore as State,
+    private readonly sharing?: string,
+  ) {
+    this.watcher = this.start();
+  }
 
   /** A new runtime on what the old one stored. */
   start(): Watcher {
@@ -135,6 +144,7 @@ export class ScriptedAccount {
       signIn: this.signIn,
       scope: async () => this.scope,
       memory: this.memory,
+      ...(this.sharing !== undefined && { sharing: { topic: ['watching', 'A1'], name: this.sharing } }),
       random: () => 0,
       report: (event) => this.reports.push(event),
     });

@@ -1,0 +1,141 @@
+import type { Member } from '../state/membership';
+import { record } from '../service/wire';
+
+/** What a runtime tells the others of the clusters that it wants to be polled. */
+export interface Wants {
+  /** Clusters are those of a workspace; null: it wants none yet. */
+  workspace: string | null;
+  /** All that are listed, and the list itself. */
+  all: boolean;
+  /** Watched by themselves. */
+  clusters: readonly string[];
+  /** Waited for, by who is content with what others read: where somebody watches the cluster, that is who polls it. */
+  waits: readonly string[];
+}
+
+/** The list of clusters, among the clusters that are shared out. */
+export const LIST_ITEM = '*';
+
+/** What one runtime should poll. */
+export interface FairShare {
+  /** All that it wants, what nobody else does first. */
+  wanted: readonly string[];
+  /** Of these it should have so many. */
+  target: number;
+  /** Whether others want it too. */
+  isContested: (item: string) => boolean;
+  /** Clusters that others wait for. */
+  awaited: ReadonlySet<string>;
+  /** Whether somebody wants the list. */
+  hasList: boolean;
+  /** Another one where shares are others. */
+  shape: string;
+}
+
+interface Peer {
+  id: string;
+  wants: Wants;
+  share: number;
+}
+
+/** For sums of fractions that should be whole. */
+const EPSILON = 1e-6;
+
+/**
+ * A runtime's fair share: of each item as much as there are runtimes that want it, in sum. What does not divide goes to those
+ * that are there for longest, so that whoever comes or goes moves no more than its own share.
+ */
+export function fairShare(id: string, members: readonly Member[], listed: readonly string[]): FairShare {
+  const all: Peer[] = [...members]
+    .sort((one, other) => one.since - other.since || (one.id < other.id ? -1 : 1))
+    .map((member) => ({ id: member.id, wants: readWants(member.wants), share: 0 }));
+  const own = all.find((peer) => peer.id === id);
+  const workspace = own?.wants.workspace ?? null;
+  if (!own || workspace === null) return NOTHING;
+  const peers = all.filter(({ wants }) => wants.workspace === workspace);
+  const { inList, everywhere, some } = whoWants(peers, listed);
+
+  let items = 0;
+  const share = (among: readonly Peer[], count = 1) => {
+    if (among.length === 0) return;
+    items += count;
+    for (const peer of among) peer.share += count / among.length;
+  };
+  let plain = inList.size + 1;
+  for (const [item, peersOf] of some) {
+    if (inList.has(item)) plain--;
+    share(peersOf);
+  }
+  share(everywhere, plain);
+
+  const isContested = (item: string) => (some.get(item) ?? everywhere).length > 1;
+  const wanted = new Set(own.wants.all ? [LIST_ITEM, ...inList] : []);
+  for (const [item, peersOf] of some) if (peersOf.includes(own)) wanted.add(item);
+  const contested = [...wanted].filter(isContested);
+  const rank = peers.indexOf(own);
+  return {
+    // Who takes at the same time takes others.
+    wanted: [...[...wanted].filter((item) => !isContested(item)), ...rotated(contested, rank / peers.length)],
+    target: targetOf(own, peers, items),
+    isContested,
+    awaited: new Set(peers.flatMap((peer) => (peer === own ? [] : peer.wants.waits))),
+    hasList: everywhere.length > 0,
+    shape: JSON.stringify([items, peers.map((peer) => [peer.id, Math.round(peer.share * 1000)])]),
+  };
+}
+
+/** Who wants what: `some` has the items that others want than those who want all. */
+function whoWants(peers: readonly Peer[], listed: readonly string[]) {
+  const everywhere = peers.filter(({ wants }) => wants.all);
+  const inList = new Set(everywhere.length > 0 ? listed : []);
+  const some = new Map<string, Peer[]>();
+  const add = (item: string, peer: Peer) => {
+    let peersOf = some.get(item);
+    if (!peersOf) some.set(item, (peersOf = inList.has(item) ? [...everywhere] : []));
+    if (!peersOf.includes(peer)) peersOf.push(peer);
+  };
+  for (const peer of peers) for (const item of peer.wants.clusters) add(item, peer);
+  const watched = new Set([...inList, ...some.keys()]);
+  for (const peer of peers) for (const item of peer.wants.waits) if (!watched.has(item)) add(item, peer);
+  return { inList, everywhere, some };
+}
+
+/** Whole numbers that make the sum: what is left over goes to the first. */
+function targetOf(own: Peer, peers: readonly Peer[], items: number): number {
+  const whole = (peer: Peer) => Math.floor(peer.share + EPSILON);
+  let left = items - peers.reduce((sum, peer) => sum + whole(peer), 0);
+  for (const peer of peers) {
+    const more = left > 0 && peer.share - whole(peer) > EPSILON ? 1 : 0;
+    if (peer === own) return whole(peer) + more;
+    left -= more;
+  }
+  return 0;
+}
+
+const rotated = (items: readonly string[], by: number): string[] => {
+  const from = Math.floor(items.length * by);
+  return [...items.slice(from), ...items.slice(0, from)];
+};
+
+const NOTHING: FairShare = {
+  wanted: [],
+  target: 0,
+  isContested: () => false,
+  awaited: new Set(),
+  hasList: false,
+  shape: '',
+};
+
+/** Of another version it may be anything. */
+function readWants(stored: unknown): Wants {
+  const wants = record(stored) ?? {};
+  return {
+    workspace: typeof wants.workspace === 'string' ? wants.workspace : null,
+    all: wants.all === true,
+    clusters: strings(wants.clusters),
+    waits: strings(wants.waits),
+  };
+}
+
+const strings = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];

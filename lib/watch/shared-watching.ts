@@ -1,0 +1,185 @@
+import type { Assigned, Membership } from '../state/membership';
+import type { Key, StateStore } from '../state/store';
+import { record } from '../service/wire';
+import { waitBefore } from '../time/backoff';
+import { sleep, type Clock } from '../time/clock';
+import { Assignments, type SharedWork } from './assignments';
+import type { CheckpointStore } from './checkpoint-store';
+import { LIST_ITEM, type Wants } from './fair-share';
+import { Hearsay } from './hearsay';
+import { Hold } from './hold';
+import type { ListPoller } from './list-poller';
+import { Living } from './living';
+import type { Poller } from './poller';
+import type { ScopeMemory } from './watch-memory';
+
+/** Without anybody who heard of it for longer, what happened meanwhile is late, ms. */
+const LATE = 60_000;
+/** Polls that nobody knows the turn of come so far apart, ms. */
+const APART = 10;
+/** Between tries to find out which workspace it is, ms. */
+const WAITS = { first: 1_000, longest: 10_000 };
+
+/** What is shared with other runtimes, and by which name they know this one. */
+export interface Sharing {
+  topic: Key;
+  name: string;
+}
+
+interface Parts extends Sharing {
+  store: StateStore;
+  clock: Clock;
+  /** Ends with the watching. */
+  signal: AbortSignal;
+  checkpoints: () => CheckpointStore;
+  list: () => ListPoller;
+  pollers: ReadonlyMap<string, Poller>;
+  /** When the last poll of a cluster began, monotonic ms. */
+  polledAt: ReadonlyMap<string, number>;
+  /** What is known under the scope of now. Rejects while nobody knows which that is. */
+  scoped: () => Promise<ScopeMemory>;
+  /** Whether polls have a chance. */
+  usable: () => boolean;
+  /** How often a cluster is polled that others wait for, ms. */
+  holdInterval: number;
+  moved: (clusterId: string, to: string) => Promise<void>;
+  fault: (thrown: unknown) => void;
+}
+
+type Join = NonNullable<StateStore['join']>;
+
+/** The part of the watching that other runtimes know of: which polls are this one's, and what it hands over with them. */
+export class SharedWatching implements SharedWork {
+  readonly membership: Membership;
+  readonly tenure: Assignments;
+  readonly living: Living;
+  readonly #parts: Parts;
+  #scope: ScopeMemory | null = null;
+  #looking = false;
+  readonly #hearsay: Hearsay;
+  /** On clusters that others wait for. */
+  readonly #holds = new Map<string, Hold>();
+  /** Whether it took part when that was looked at last. */
+  #isIn = false;
+
+  constructor(join: Join, parts: Parts) {
+    this.#parts = parts;
+    const { topic, name, clock } = parts;
+    const onChange = () => {
+      this.living.look();
+      this.tenure.changed();
+    };
+    this.membership = join(topic, { name, wants: null, onChange });
+    this.living = new Living(this.membership);
+    this.tenure = new Assignments(this.membership, clock, this);
+    this.#hearsay = new Hearsay({ ...parts, scope: () => this.#scope });
+    void this.#look();
+  }
+
+  /** Hands everything over. Never rejects. */
+  leave(): Promise<void> {
+    this.#hearsay.end();
+    return this.tenure.leave();
+  }
+
+  /** The sign-in, and with it the workspace, may be another one. */
+  changed(): void {
+    void this.#look();
+  }
+
+  wants(): Wants {
+    const { list, pollers, usable } = this.#parts;
+    const nothing = { workspace: null, all: false, clusters: [], waits: [] };
+    if (!this.#scope || !usable()) return nothing;
+    const [clusters, waits]: [string[], string[]] = [[], []];
+    for (const [clusterId, poller] of pollers) {
+      if (poller.isWatched) clusters.push(clusterId);
+      if (poller.isWaitedFor) waits.push(clusterId);
+    }
+    return { workspace: this.#scope.scope[2], all: list().isWatched, clusters, waits };
+  }
+
+  listed(): readonly string[] {
+    return this.#parts.list().clusterIds ?? [];
+  }
+
+  gained({ item, note, idle }: Assigned, among: number): void {
+    const { clock, list, pollers } = this.#parts;
+    const { ago, late } = record(note) ?? {};
+    const polledAt = Number.isFinite(ago) ? clock.monotonic() - (ago as number) - idle : null;
+    const memory = item === LIST_ITEM ? this.#scope?.list : this.#scope?.of(item);
+    if (memory) {
+      memory.loaded = false;
+      memory.wasAlone = late === true || idle > LATE;
+    }
+    if (item === LIST_ITEM) list().begin(polledAt);
+    else pollers.get(item)?.begin(polledAt, idle === Infinity ? null : among * APART);
+  }
+
+  async finish(item: string): Promise<void> {
+    const { checkpoints } = this.#parts;
+    const poller = this.#pollerOf(item);
+    poller?.replan();
+    await poller?.over();
+    const memory = this.#scope?.clusters.get(item);
+    if (this.#scope && memory?.dirty && memory.hasCheckpoint) checkpoints().write(this.#scope, item, memory);
+    await checkpoints().settled(item);
+  }
+
+  note(item: string): unknown {
+    const { clock, list, polledAt } = this.#parts;
+    const now = clock.monotonic();
+    if (item === LIST_ITEM) return { ago: now - list().polledAt };
+    const { late = false, deafSince = now } = this.#scope?.clusters.get(item) ?? {};
+    return { ago: now - (polledAt.get(item) ?? -Infinity), late: late && now - deafSince > LATE };
+  }
+
+  lost(item: string): void {
+    const clusters = this.#scope?.clusters;
+    const memory = clusters?.get(item);
+    // What could not be written may still be the latest that there is.
+    if (memory?.dirty) memory.loaded = false;
+    else clusters?.delete(item);
+    this.#pollerOf(item)?.end();
+  }
+
+  shifted(): void {
+    const { pollers, holdInterval } = this.#parts;
+    const isWanted = (clusterId: string) => this.tenure.isAwaited(clusterId) && this.tenure.isOurs(clusterId);
+    for (const clusterId of this.tenure.awaited) {
+      const poller = pollers.get(clusterId);
+      if (poller && isWanted(clusterId) && !this.#holds.has(clusterId))
+        this.#holds.set(clusterId, new Hold(poller, holdInterval, { forOthers: true }));
+    }
+    for (const [clusterId, hold] of this.#holds)
+      if (!isWanted(clusterId)) {
+        this.#holds.delete(clusterId);
+        hold.end();
+      }
+    // Whoever comes back has missed something.
+    const isIn = this.membership.lock !== null;
+    if (isIn && !this.#isIn) this.#hearsay.catchUp();
+    this.#isIn = isIn;
+  }
+
+  #pollerOf(item: string): Poller | ListPoller | undefined {
+    return item === LIST_ITEM ? this.#parts.list() : this.#parts.pollers.get(item);
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    const { scoped, clock, signal } = this.#parts;
+    for (let turn = 0; !signal.aborted; turn++) {
+      try {
+        this.#scope = await scoped();
+        break;
+      } catch {
+        await sleep(clock, waitBefore(turn, WAITS), signal).catch(() => undefined);
+      }
+    }
+    this.#looking = false;
+    this.tenure.changed();
+  }
+}

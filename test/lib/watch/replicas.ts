@@ -1,0 +1,106 @@
+import type { PrintEvent } from '../../../lib/events/print-event';
+import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import type { EndpointName } from '../../../lib/service/paths';
+import { sleep } from '../../../lib/time/clock';
+import type { Watch } from '../../../lib/watch/watcher';
+import { ManualClock } from '../../helpers/manual-clock';
+import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
+import { ScriptedAccount, ScriptedService } from './scripted-account';
+
+/** One runtime of several that watch the same account. */
+export class Replica {
+  readonly account: ScriptedAccount<SharedRuntime['clock'], SharedRuntime['store']>;
+  isAlive = true;
+  watches: Watch[] = [];
+
+  constructor(
+    readonly name: string,
+    readonly runtime: SharedRuntime,
+    private readonly replicas: Replicas,
+  ) {
+    const service = this as unknown as ScriptedService;
+    this.account = new ScriptedAccount(runtime.clock, service, runtime.store, name);
+  }
+
+  /** The service, as this runtime reaches it: what it waits for comes no more once it was killed. */
+  async call(endpoint: EndpointName, options: CallOptions): Promise<Answer> {
+    const { service, polls, latency, clock } = this.replicas;
+    if (endpoint === 'clusterStatus')
+      polls.push({ by: this.name, clusterId: options.ids?.cluster_id ?? '', at: clock.monotonic() });
+    if (endpoint === 'clusters') this.replicas.lists++;
+    await sleep(this.runtime.clock, latency);
+    return (service as Service).call(endpoint, options);
+  }
+
+  /** Watches the cluster, or all, as a node with the same flow everywhere. */
+  watch(clusterId: string | null, interval = 60): Watch {
+    const { told, rounds } = this.replicas;
+    const watch = this.account.watcher.watch({
+      key: `node ${clusterId}`,
+      clusterId,
+      interval,
+      milestones: [],
+      onRound: ({ results }) => {
+        for (const { status } of results)
+          if (this.isAlive && status) rounds.push({ by: this.name, clusterId: status.clusterId });
+      },
+      onEvents: (events) => {
+        if (this.isAlive) told.push(...events.map((event) => ({ ...event, by: this.name })));
+      },
+      onTrouble: () => undefined,
+    });
+    this.watches.push(watch);
+    return watch;
+  }
+
+  /** Nothing more comes of it. */
+  kill(): void {
+    this.isAlive = false;
+    this.runtime.kill();
+  }
+
+  /** Ends as Node-RED does, or only its flows. */
+  async close(): Promise<void> {
+    for (const watch of this.watches.splice(0)) watch.close();
+    await this.account.watcher.close();
+  }
+
+  async deploy(): Promise<void> {
+    await this.close();
+    this.account.deploy();
+  }
+}
+
+/** Several runtimes with the same flows, on one store, against one service. */
+export class Replicas {
+  readonly clock = new ManualClock();
+  readonly service = new ScriptedService();
+  readonly shared = new SharedMemory(this.clock);
+  readonly all: Replica[] = [];
+  readonly polls: { by: string; clusterId: string; at: number }[] = [];
+  readonly told: (PrintEvent & { by: string })[] = [];
+  readonly rounds: { by: string; clusterId: string }[] = [];
+  lists = 0;
+  latency = 0;
+
+  start(): Replica {
+    const replica = new Replica(`R${this.all.length + 1}`, this.shared.runtime(), this);
+    this.all.push(replica);
+    return replica;
+  }
+
+  get living(): Replica[] {
+    return this.all.filter(({ isAlive }) => isAlive);
+  }
+
+  /** How many polls each has made since a time. */
+  load(from = 0): Map<string, number> {
+    const load = new Map(this.living.map(({ name }) => [name, 0]));
+    for (const { by, at } of this.polls) if (at >= from) load.set(by, (load.get(by) ?? 0) + 1);
+    return load;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.living.map((replica) => replica.close()));
+  }
+}
