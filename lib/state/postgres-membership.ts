@@ -243,9 +243,10 @@ export class PostgresMembership implements Membership {
 
   /** Changes what this runtime has; undefined where it may not or could not. Never rejects. */
   async #change<T>(change: (lease: Lease) => Promise<T>): Promise<T | undefined> {
+    const lease = this.lock && this.#lease;
+    if (!lease) return undefined;
     return this.#inTurn(async () => {
-      const lease = this.#lease;
-      if (!this.lock || !lease || this.#hasLeft) return undefined;
+      if (lease !== this.#lease || this.#hasLeft) return undefined;
       try {
         const changed = await change(lease);
         return lease.signal.aborted ? undefined : changed;
@@ -317,8 +318,11 @@ interface Taken {
   idle: string | null;
 }
 
-const isWhole = (taken: Taken[], most: number): boolean =>
-  taken.filter(({ name }) => name !== null).length >= most || taken.every(({ name }) => name !== null);
+/** What could be taken was: no item is left that is not known yet. */
+const isWhole = (taken: Taken[], most: number): boolean => {
+  const named = taken.filter(({ name }) => name !== null);
+  return named.length === taken.length || named.length >= most;
+};
 
 const parse = (note: string | null): unknown => (note === null ? null : JSON.parse(note));
 

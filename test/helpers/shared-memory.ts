@@ -28,24 +28,61 @@ interface Item {
 type Rows = object[];
 type Statement = (values: never) => Rows;
 
-/**
- * What several runtimes share, in memory and on an injected clock: it knows the statements of the store on PostgreSQL, each
- * of which is done at once, and all else is the store's own. Every runtime can be killed, paused and cut off by itself.
- */
-export class SharedMemory {
+/** The way of one runtime to what all share. */
+export interface Line {
+  query(text: string, values: unknown[]): Promise<Rows>;
+  listen(heard: (words: string | null) => void): () => void;
+  close(): Promise<void>;
+}
+
+/** What several runtimes share. Each of them can be killed, paused and cut off by itself. */
+export abstract class Shared {
   readonly clock: Clock;
   /** Those that were not killed. */
   readonly runtimes = new Set<SharedRuntime>();
   isAway = false;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  abstract line(): Line;
+
+  /** Another runtime, as if it had just been started. */
+  runtime(): SharedRuntime {
+    const runtime = new SharedRuntime(this);
+    this.runtimes.add(runtime);
+    return runtime;
+  }
+
+  /** It goes away for all. */
+  halt(): void {
+    this.isAway = true;
+    for (const runtime of this.runtimes) runtime.broken();
+  }
+
+  /** It is back, with all that was written. */
+  start(): void {
+    this.isAway = false;
+    for (const runtime of this.runtimes) runtime.reached();
+  }
+}
+
+/**
+ * In memory and on an injected clock: it knows the statements of the store on PostgreSQL, each of which is done at once, and
+ * all else is the store's own.
+ */
+export class SharedMemory extends Shared {
   readonly #entries = new Map<string, Entry>();
   readonly #members = new Map<string, Map<string, Entry>>();
   readonly #items = new Map<string, Item>();
   readonly #topics = new Map<string, Set<Item>>();
   readonly #statements: Map<string, Statement>;
+  readonly #listeners = new Set<(words: string | null) => void>();
   #tokens = 0;
 
   constructor(clock: Clock) {
-    this.clock = clock;
+    super(clock);
     this.#statements = new Map<string, Statement>(
       Object.entries({
         [READ]: this.#read,
@@ -67,23 +104,18 @@ export class SharedMemory {
     );
   }
 
-  /** Another runtime, as if it had just been started. */
-  runtime(): SharedRuntime {
-    const runtime = new SharedRuntime(this);
-    this.runtimes.add(runtime);
-    return runtime;
-  }
-
-  /** It goes away for all. */
-  halt(): void {
-    this.isAway = true;
-    for (const runtime of this.runtimes) runtime.broken();
-  }
-
-  /** It is back, with all that was written. */
-  start(): void {
-    this.isAway = false;
-    for (const runtime of this.runtimes) runtime.reached();
+  line(): Line {
+    return {
+      query: async (text, values) => this.#run(text, values),
+      listen: (heard) => {
+        // Each time another one, whoever listens.
+        const listener = (words: string | null) => heard(words);
+        this.#listeners.add(listener);
+        queueMicrotask(() => listener(null));
+        return () => this.#listeners.delete(listener);
+      },
+      close: () => Promise.resolve(),
+    };
   }
 
   /** What is stored for keys of a kind, by key. */
@@ -92,8 +124,7 @@ export class SharedMemory {
     return new Map(found.map(({ key, content }) => [key, (JSON.parse(content ?? '') as { value: unknown }).value]));
   }
 
-  /** For runtimes. */
-  run(statement: string, values: unknown[]): Rows {
+  #run(statement: string, values: unknown[]): Rows {
     const work = this.#statements.get(statement);
     if (!work) throw new Error(`a statement that is not known: ${statement}`);
     return work.call(this, values as never);
@@ -104,7 +135,7 @@ export class SharedMemory {
   }
 
   #tell(words: string): void {
-    if (words !== '') for (const runtime of this.runtimes) runtime.hear(words);
+    if (words !== '') for (const heard of this.#listeners) queueMicrotask(() => heard(words));
   }
 
   #nextToken(): string {
@@ -297,18 +328,24 @@ export class SharedRuntime {
   readonly store: StateStore & Required<Pick<StateStore, 'join' | 'onChange'>>;
   /** How many statements it has made. */
   statements = 0;
-  readonly #shared: SharedMemory;
+  /** Those that it waits for. */
+  underWay = 0;
+  /** Between the runtime's store and what they share. */
+  readonly line: Line;
+  readonly #shared: Shared;
   readonly #rows: PostgresStore;
   readonly #insistent: InsistentStore;
   readonly #listeners = new Set<(words: string | null) => void>();
   readonly #timers = new Set<() => void>();
   #late: (() => void)[] | undefined;
   #isDead = false;
-  #line: 'sound' | 'cut' | 'cut after asking' = 'sound';
+  #isDeaf = false;
+  #cut: false | 'at once' | 'after asking' = false;
   #steadySince: number | undefined;
 
-  constructor(shared: SharedMemory) {
+  constructor(shared: Shared) {
     this.#shared = shared;
+    this.line = shared.line();
     this.clock = {
       now: () => shared.clock.now(),
       monotonic: () => shared.clock.monotonic(),
@@ -318,13 +355,18 @@ export class SharedRuntime {
       query: async <Row>(text: string, values: unknown[]) => (await this.#query(text, values)) as Row[],
       listen: (_, heard) => this.#listen(heard),
       steadyFor: 0,
-      close: () => Promise.resolve(),
+      close: () => this.line.close(),
     };
     Object.defineProperty(database, 'steadyFor', { get: () => this.#steadyFor });
     const parts = { clock: this.clock, sealedKinds: ['grant'], secrets: () => [], warn: () => undefined };
     this.#rows = new PostgresStore({ ...parts, database });
     this.#insistent = new InsistentStore(this.#rows, this.clock, 5_000);
     this.store = this.#insistent as SharedRuntime['store'];
+  }
+
+  /** Timers that it has set. */
+  get waiting(): number {
+    return this.#timers.size;
   }
 
   /** kill -9: nothing of it is done any more, nothing that it waits for comes. */
@@ -337,13 +379,18 @@ export class SharedRuntime {
 
   /** Its store is away. `after asking`: what it asks is still done, it only does not hear so. */
   cutOff(when: 'at once' | 'after asking' = 'at once'): void {
-    this.#line = when === 'at once' ? 'cut' : 'cut after asking';
+    this.#cut = when;
     this.broken();
   }
 
   reconnect(): void {
-    this.#line = 'sound';
+    this.#cut = false;
     this.reached();
+  }
+
+  /** What others tell is lost, and nobody notices. */
+  deafen(): void {
+    this.#isDeaf = true;
   }
 
   /** It stands still; what its timers and its store have for it waits. What the test calls by itself is not stopped. */
@@ -363,25 +410,19 @@ export class SharedRuntime {
     await this.#rows.close();
   }
 
-  /** For what they share. */
-  hear(words: string | null): void {
-    if (!this.#isReached) return;
-    const listeners = [...this.#listeners];
-    queueMicrotask(() =>
-      this.#whenAwake(() => listeners.forEach((heard) => this.#listeners.has(heard) && heard(words))),
-    );
-  }
-
+  /** For what they share: the connections break. */
   broken(): void {
     this.#steadySince = undefined;
   }
 
+  /** There are others, and what was told meanwhile was missed. */
   reached(): void {
-    this.hear(null);
+    this.#isDeaf = false;
+    if (this.#isReached) this.#whenAwake(() => this.#listeners.forEach((heard) => heard(null)));
   }
 
   get #isReached(): boolean {
-    return !this.#isDead && this.#line === 'sound' && !this.#shared.isAway;
+    return !this.#isDead && !this.#cut && !this.#shared.isAway;
   }
 
   get #steadyFor(): number {
@@ -415,24 +456,34 @@ export class SharedRuntime {
   }
 
   #listen(heard: (words: string | null) => void): () => void {
-    // Each time another one, whoever listens.
     const listener = (words: string | null) => heard(words);
     this.#listeners.add(listener);
-    if (this.#isReached) queueMicrotask(() => this.#whenAwake(() => this.#listeners.has(listener) && listener(null)));
-    return () => this.#listeners.delete(listener);
+    const end = this.line.listen((words) => {
+      if (!this.#isReached || this.#isDeaf) return;
+      this.#whenAwake(() => this.#listeners.has(listener) && listener(words));
+    });
+    return () => {
+      this.#listeners.delete(listener);
+      end();
+    };
   }
 
   async #query(text: string, values: unknown[]): Promise<object[]> {
     await this.#awake();
     this.statements++;
-    const isDone = !this.#shared.isAway && this.#line !== 'cut';
-    const rows = isDone ? this.#shared.run(text, values) : [];
-    await this.#awake();
-    if (!isDone || this.#line !== 'sound') {
-      this.broken();
-      throw new DatabaseError('ECONNRESET');
+    this.underWay++;
+    try {
+      const isAsked = !this.#shared.isAway && this.#cut !== 'at once';
+      const rows = isAsked ? await this.line.query(text, values) : [];
+      if (!isAsked || !this.#isReached) {
+        this.broken();
+        throw new DatabaseError('ECONNRESET');
+      }
+      this.#steadySince ??= this.clock.monotonic();
+      return rows;
+    } finally {
+      this.underWay--;
+      await this.#awake();
     }
-    this.#steadySince ??= this.clock.monotonic();
-    return rows;
   }
 }

@@ -1,0 +1,599 @@
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Database } from '../../../lib/state/database';
+import type { Assigned, Membership } from '../../../lib/state/membership';
+import type { Key } from '../../../lib/state/store';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+import { testPostgres, type TestPostgres } from '../../helpers/postgres';
+import { Shared, SharedMemory, type Line, type SharedRuntime } from '../../helpers/shared-memory';
+
+const TOPIC: Key = ['watch', 'an account'];
+const KEY: Key = ['position', 'a'];
+const LOST = { name: 'PrintingError', code: 'TIMEOUT', outcome: 'not-sent', message: /has lost its hold/ };
+const ITEMS = Array.from({ length: 300 }, (_, n) => `cluster ${n}`);
+const STEP = 1_000;
+
+/** Where runtimes meet, in a time that is turned by hand. */
+interface Place {
+  shared: Shared;
+  clock: ManualClock;
+  /** So much later, ms, with all that is done meanwhile. */
+  pass(ms: number): Promise<void>;
+  end(): Promise<void>;
+}
+
+function inMemory(): Place {
+  const clock = new ManualClock();
+  return { shared: new SharedMemory(clock), clock, pass: (ms) => clock.advance(ms), end: () => Promise.resolve() };
+}
+
+/** A real database, whose time goes on with the clock. */
+class SharedDatabase extends Shared {
+  readonly lines: Line[] = [];
+
+  constructor(
+    clock: ManualClock,
+    private readonly address: string,
+  ) {
+    super(clock);
+  }
+
+  line(): Line {
+    const log = { warn: () => undefined, info: () => undefined };
+    const database = new Database({ address: this.address, clock: this.clock, log });
+    this.lines.push({
+      query: (text, values) => database.query(text, values),
+      listen: (heard) => database.listen('remote_printing', heard),
+      close: () => database.close(),
+    });
+    return this.lines.at(-1)!;
+  }
+}
+
+async function inDatabase(server: TestPostgres): Promise<Place> {
+  const address = await server.fresh();
+  const clock = new ManualClock();
+  const shared = new SharedDatabase(clock, address);
+  // Where nobody has asked yet there are no tables.
+  await shared.line().query('SELECT', []);
+  const idle = () => until(() => [...shared.runtimes].every(({ underWay }) => underWay === 0));
+  return {
+    shared,
+    clock,
+    pass: async (ms) => {
+      for (let left = ms; left > 0; left -= STEP) {
+        const step = Math.min(left, STEP);
+        await idle();
+        await server.ask(address, "UPDATE remote_printing.entries SET ends_at = ends_at - $1 * interval '1 ms'", [
+          step,
+        ]);
+        await server.ask(address, "UPDATE remote_printing.assignments SET left_at = left_at - $1 * interval '1 ms'", [
+          step,
+        ]);
+        await clock.advance(step);
+        await idle();
+      }
+    },
+    end: async () => {
+      await Promise.all(shared.lines.map((line) => line.close()));
+    },
+  };
+}
+
+/** Waits for what comes by itself, in no time of the clock's. */
+async function until(holds: () => boolean | Promise<boolean>, what = 'it never came'): Promise<void> {
+  await settle();
+  for (const end = Date.now() + 120_000; !(await holds()); await pause(1)) assert.ok(Date.now() < end, what);
+}
+
+let server: TestPostgres;
+before(async () => {
+  server = await testPostgres();
+});
+after(() => server.stop());
+
+for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL database': () => inDatabase(server) }))
+  describe(`membership in ${where}`, () => {
+    let place: Place;
+    let joined: Membership[];
+
+    beforeEach(async () => {
+      place = await make();
+      joined = [];
+    });
+    afterEach(async () => {
+      for (const runtime of place.shared.runtimes) runtime.kill();
+      await place.end();
+    });
+
+    /** A runtime that takes part. */
+    interface Part extends Membership {
+      runtime: SharedRuntime;
+      /** How often it was told of a change. */
+      changes(): number;
+    }
+
+    function join(name = 'a', wants: unknown = null, runtime = place.shared.runtime(), topic = TOPIC): Part {
+      let changes = 0;
+      const membership = runtime.store.join(topic, { name, wants, onChange: () => changes++ });
+      joined.push(membership);
+      return Object.assign(membership, { runtime, changes: () => changes });
+    }
+    const sees = (one: Membership, count: number) =>
+      until(() => one.members.length === count, `${one.members.length} members and not ${count}`);
+    /** So many that all see each other. */
+    async function together(count: number): Promise<Part[]> {
+      const all = Array.from({ length: count }, (_, n) => join(String(n)));
+      for (const one of all) await sees(one, count);
+      return all;
+    }
+    const itemsOf = (assigned: Assigned[]) => assigned.map(({ item }) => item).sort();
+    const hadBy = async (one: Membership, id = one.id) => [...((await one.holders()).get(id)?.items ?? [])].sort();
+    const nothing = new Map<string, unknown>();
+    /** Time passes until something holds; how much, ms. */
+    async function passUntil(holds: () => boolean | Promise<boolean>, most = 120_000): Promise<number> {
+      for (let passed = 0; ; passed += STEP) {
+        await settle();
+        if (await holds()) return passed;
+        assert.ok(passed <= most, `it did not come in ${most} ms`);
+        await place.pass(STEP);
+      }
+    }
+
+    describe('members', () => {
+      it('see each other join, and what each is called and wants', async () => {
+        const one = join('one', { all: true });
+        assert.deepEqual([one.members, one.lock], [[], null]);
+        await sees(one, 1);
+        assert.ok(one.lock);
+        assert.equal(one.changes(), 1);
+        const since = place.shared.clock.now();
+        assert.deepEqual(one.members, [{ id: one.id, name: 'one', since, wants: { all: true } }]);
+        const two = join('two', ['ä', null, 1]);
+        await sees(one, 2);
+        await sees(two, 2);
+        assert.deepEqual(one.members, two.members);
+        assert.deepEqual(one.members.map(({ id }) => id).sort(), [one.id, two.id].sort());
+        assert.deepEqual(one.members.find(({ id }) => id === two.id)?.wants, ['ä', null, 1]);
+      });
+
+      it('keep those apart that say the same of themselves', async () => {
+        const all = [join('a'), join('a'), join('a')];
+        for (const one of all) await sees(one, 3);
+        for (const one of all) assert.deepEqual(one.members.map(({ name }) => name), ['a', 'a', 'a']); // prettier-ignore
+      });
+
+      it('hear what others want, and that they leave, in no time', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        one.want({ clusters: ['x'] });
+        const wantsOf = () => two.members.find(({ id }) => id === one.id)?.wants;
+        await until(() => JSON.stringify(wantsOf()) === '{"clusters":["x"]}');
+        await one.leave(nothing);
+        await sees(two, 1);
+        assert.deepEqual([one.members, one.lock], [[], null]);
+      });
+
+      it('hear the last that one wants, however often it changes its mind', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        for (let n = 0; n < 50; n++) one.want(n % 7);
+        one.want('last');
+        await until(() => two.members.some(({ wants }) => wants === 'last'));
+        await until(() => one.members.some(({ wants }) => wants === 'last'));
+      });
+
+      it('of other topics are others', async () => {
+        const runtime = place.shared.runtime();
+        const [here, there] = [join('here', null, runtime), join('there', null, runtime, ['watch', 'another'])];
+        await sees(here, 1);
+        await sees(there, 1);
+        assert.equal(here.id, there.id);
+        assert.deepEqual(itemsOf(await here.take(['x'], 1)), ['x']);
+        assert.deepEqual(itemsOf(await there.take(['x'], 1)), ['x']);
+      });
+
+      it('cost one renewal and one look each five seconds while nothing happens', async () => {
+        const all = await together(3);
+        await all[0]!.take(ITEMS, 100);
+        await place.pass(10_000);
+        const [before, changes] = [all.map(({ runtime }) => runtime.statements), all.map((one) => one.changes())];
+        await place.pass(60_000);
+        for (const [at, { runtime }] of all.entries()) {
+          const made = runtime.statements - before[at]!;
+          assert.ok(made <= 26, `${made} statements`);
+        }
+        // The items that nobody has are as they were; only the test has moved the time in which they are so.
+        if (where === 'memory') assert.deepEqual(all.map((one) => one.changes()), changes); // prettier-ignore
+      });
+
+      it('see what they were not told', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(ITEMS, 10);
+        await place.pass(6_000);
+        two.runtime.deafen();
+        one.want('unheard');
+        await passUntil(() => two.members.some(({ wants }) => wants === 'unheard'), 6_000);
+        const changes = two.changes();
+        await one.release(new Map([[ITEMS[0]!, 'note']]));
+        await passUntil(() => two.changes() > changes, 6_000);
+        const third = join('third');
+        await passUntil(() => two.members.length === 3, 6_000);
+        await third.leave(nothing);
+        await passUntil(() => two.members.length === 2, 6_000);
+      });
+    });
+
+    describe('items', () => {
+      it('are had by one at a time, with what the one before left', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        assert.deepEqual(await one.take(['x', 'y', 'y'], 5), [
+          { item: 'x', note: null, idle: Infinity },
+          { item: 'y', note: null, idle: Infinity },
+        ]);
+        assert.deepEqual(await two.take(['x', 'y'], 5), []);
+        const changes = two.changes();
+        await one.release(new Map<string, unknown>([['x', { polledAt: 7, words: ['ä\u0000"'] }]]));
+        await until(() => two.changes() > changes);
+        await place.pass(7_000);
+        const [taken, ...others] = await two.take(['x', 'y'], 5);
+        assert.deepEqual([taken?.item, taken?.note, others], ['x', { polledAt: 7, words: ['ä\u0000"'] }, []]);
+        assert.ok(taken!.idle >= 7_000 && taken!.idle < 7_000 + 120_000, `${taken!.idle} ms`);
+        assert.deepEqual([await hadBy(two, one.id), await hadBy(one, two.id)], [['y'], ['x']]);
+      });
+
+      it('may be any words', async () => {
+        const one = join();
+        await sees(one, 1);
+        const odd = ['', ' ', '\u0000', '\ud800', 'x'.repeat(10_000), 'a\nb', '__proto__', '{}', "'; --"];
+        assert.deepEqual(itemsOf(await one.take(odd, 99)), [...odd].sort());
+        assert.deepEqual(await hadBy(one), [...odd].sort());
+        await one.release(new Map(odd.map((item) => [item, item])));
+        for (const { item, note } of await one.take(odd, 99)) assert.equal(note, JSON.parse(JSON.stringify(item)));
+      });
+
+      it('that several want at once are taken by one each, and all of them', async () => {
+        const all = await together(6);
+        for (let round = 0; round < 3; round++) {
+          const taken = (await Promise.all(all.map((one) => one.take(ITEMS, 50)))).map(itemsOf);
+          const had = taken.flat();
+          assert.equal(new Set(had).size, had.length);
+          assert.ok(taken.every(({ length }) => length <= 50));
+          for (const [at, one] of all.entries())
+            taken[at]!.push(
+              ...itemsOf(await one.take(ITEMS.filter((item) => !taken[at]!.includes(item)), 50 - taken[at]!.length)), // prettier-ignore
+            );
+          assert.deepEqual(taken.flat().sort(), [...ITEMS].sort());
+          for (const [at, one] of all.entries()) assert.deepEqual(await hadBy(one), taken[at]!.sort());
+          await Promise.all(all.map((one, at) => one.release(new Map(taken[at]!.map((item) => [item, at])))));
+        }
+      });
+
+      it('that one does not have are not its to give back', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        await two.release(new Map([['x', 'not mine'], ['unknown', 'neither']])); // prettier-ignore
+        assert.deepEqual(await two.take(['x'], 1), []);
+        await one.release(new Map([['x', 'mine']]));
+        await one.release(new Map([['x', 'again']]));
+        assert.equal((await two.take(['x'], 1))[0]?.note, 'mine');
+      });
+
+      it('are not to be had while one is not let in, and none is taken for none', async () => {
+        const one = join();
+        assert.deepEqual(await one.take(['x'], 1), []);
+        await one.release(new Map([['x', 1]]));
+        await sees(one, 1);
+        assert.deepEqual(await one.take(['x'], 0), []);
+        assert.deepEqual(await one.take([], 5), []);
+        assert.deepEqual(itemsOf(await one.take(['x'], Infinity)), ['x']);
+      });
+
+      it('go back all at once when one leaves', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(ITEMS, 300);
+        await one.leave(new Map([[ITEMS[7]!, 'a note']]));
+        const taken = await two.take(ITEMS, 300);
+        assert.equal(taken.length, 300);
+        assert.deepEqual(
+          taken.filter(({ note }) => note !== null).map(({ item, note }) => [item, note]),
+          [[ITEMS[7], 'a note']],
+        );
+        assert.ok(taken.every(({ idle }) => idle < 120_000));
+      });
+    });
+
+    describe('holders', () => {
+      it('are told with the age of their leases, also those that have nothing', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        one.runtime.kill();
+        await place.pass(14_000);
+        const holders = await two.holders();
+        assert.deepEqual([...holders].map(([id, { items }]) => [id, items]).sort(), [[one.id, ['x']], [two.id, []]].sort()); // prettier-ignore
+        assert.ok(holders.get(one.id)!.leaseAge >= 14_000 && holders.get(two.id)!.leaseAge < 14_000);
+      });
+    });
+
+    describe('one that leaves', () => {
+      it('does nothing any more', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        await one.leave(nothing);
+        await one.leave(nothing);
+        assert.equal(one.runtime.waiting, 0);
+        const [changes, statements] = [one.changes(), one.runtime.statements];
+        one.want('more');
+        assert.deepEqual(await one.take(['y'], 1), []);
+        await one.release(new Map([['x', 1]]));
+        await two.leave(nothing);
+        await place.pass(30_000);
+        assert.deepEqual([one.changes(), one.runtime.statements], [changes, statements]);
+      });
+
+      it('before it was let in leaves nothing behind', async () => {
+        const one = join();
+        await one.leave(nothing);
+        const two = join();
+        await sees(two, 1);
+        assert.deepEqual([one.changes(), one.runtime.waiting], [0, 0]);
+      });
+
+      it('may come back at once, and finds its notes', async () => {
+        const one = join();
+        await sees(one, 1);
+        await one.take(['x'], 1);
+        const left = one.leave(new Map([['x', 'note']]));
+        const again = join('again', null, one.runtime);
+        await sees(again, 1);
+        await left;
+        assert.equal(again.members[0]?.name, 'again');
+        assert.equal((await again.take(['x'], 1))[0]?.note, 'note');
+        await again.leave(nothing);
+        assert.equal(one.runtime.waiting, 0);
+      });
+
+      it('while the store is away waits some seconds and no more, and is gone when its lease is', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        one.runtime.pause();
+        let isOver = false;
+        const left = one.leave(nothing).then(() => (isOver = true));
+        await place.pass(4_000);
+        assert.equal(isOver, false);
+        one.runtime.cutOff();
+        one.runtime.resume();
+        await left;
+        assert.equal(one.runtime.waiting, 0);
+        await passUntil(async () => (await two.take(['x'], 1)).length > 0, 40_000);
+      });
+
+      it('resolves after five seconds though no answer comes', async () => {
+        const one = join();
+        await sees(one, 1);
+        // Nothing but its statements stands still.
+        const { clock } = place;
+        const letGo = holdBack(one.runtime.line);
+        let isOver = false;
+        const left = one.leave(nothing).then(() => (isOver = true));
+        await clock.advance(4_999);
+        assert.equal(isOver, false);
+        await clock.advance(1);
+        await left;
+        letGo();
+        await until(() => one.runtime.underWay === 0);
+        assert.equal(one.runtime.waiting, 0);
+      });
+    });
+
+    describe('one that dies', () => {
+      it('is replaced when its lease is over, and not before', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        await place.pass(20_000);
+        one.runtime.kill();
+        let taken: Assigned[] = [];
+        const took = await passUntil(async () => (taken = await two.take(['x'], 1)).length > 0);
+        // Its last renewal may be five seconds old.
+        assert.ok(took >= 14_000 && took <= 27_000, `${took} ms`);
+        assert.deepEqual([taken[0]?.note, two.members.length], [null, 1]);
+        assert.ok(taken[0]!.idle < 10_000 + 120_000, `${taken[0]!.idle} ms`);
+      });
+
+      it('with all others is replaced by whoever comes later, who knows for how long nobody was there', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        await two.take(['y'], 1);
+        one.runtime.kill();
+        two.runtime.kill();
+        await place.pass(120_000);
+        const three = join();
+        await sees(three, 3);
+        assert.deepEqual(await three.take(['x', 'y'], 2), []);
+        const took = await passUntil(() => three.members.length === 1);
+        assert.ok(took >= 9_000 && took <= 16_000, `${took} ms`);
+        const taken = await three.take(['x', 'y'], 2);
+        assert.deepEqual(itemsOf(taken), ['x', 'y']);
+        for (const { idle } of taken) assert.ok(idle >= 100_000, `${idle} ms`);
+      });
+    });
+
+    describe('one that is cut off', () => {
+      it('for a while goes on as before', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        const { lock } = one;
+        const changes = two.changes();
+        one.runtime.cutOff();
+        await place.pass(9_000);
+        one.runtime.reconnect();
+        await place.pass(20_000);
+        assert.equal(one.lock, lock);
+        assert.deepEqual(await two.take(['x'], 1), []);
+        if (where === 'memory') assert.equal(two.changes(), changes);
+        await one.runtime.store.put(KEY, 1, { under: [lock!] });
+      });
+
+      it('for longer than its lease loses all, comes back as the same one, and begins with nothing', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        const [{ id, lock }, changes] = [one, one.changes()];
+        await one.runtime.store.put(KEY, 'in time', { under: [lock!] });
+        one.runtime.cutOff();
+        const lost = await passUntil(() => one.lock === null);
+        assert.ok(lost >= 9_000 && lost <= 16_000, `${lost} ms`);
+        assert.deepEqual(one.members, []);
+        assert.ok(one.changes() > changes);
+        assert.deepEqual(await one.take(['y'], 1), []);
+        // Not buried yet: so nobody else has it.
+        assert.equal(two.members.length, 2);
+        assert.deepEqual(await two.take(['x'], 1), []);
+        one.runtime.reconnect();
+        await sees(one, 2);
+        assert.equal(one.id, id);
+        assert.notEqual(one.lock, lock);
+        await assert.rejects(lock!.secure(1_000), LOST);
+        await assert.rejects(one.runtime.store.put(KEY, 'late', { under: [lock!] }), LOST);
+        assert.equal(await one.runtime.store.get(KEY), 'in time');
+        await one.runtime.store.put(KEY, 'anew', { under: [one.lock!] });
+        assert.deepEqual(itemsOf(await two.take(['x'], 1)), ['x']);
+      });
+
+      it('until it is buried finds its items with others, and comes back as the same one', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x', 'y'], 2);
+        const { id, lock } = one;
+        one.runtime.cutOff();
+        await passUntil(() => two.members.length === 1);
+        assert.deepEqual(itemsOf(await two.take(['x', 'y'], 1)).length, 1);
+        one.runtime.reconnect();
+        await sees(one, 2);
+        await sees(two, 2);
+        assert.equal(one.id, id);
+        await assert.rejects(one.runtime.store.put(KEY, 'late', { under: [lock!] }), LOST);
+        assert.equal((await one.take(['x', 'y'], 2)).length, 1);
+      });
+
+      it('in the middle of a take or a release gives its lease up, and nothing stays with nobody', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        for (const change of [() => one.take(['x', 'y'], 2), () => one.release(new Map([['x', 1]]))]) {
+          await one.take(['x'], 1);
+          const { lock } = one;
+          one.runtime.cutOff('after asking');
+          assert.deepEqual((await change()) ?? [], []);
+          assert.equal(one.lock, null);
+          one.runtime.reconnect();
+          await passUntil(() => one.members.length === 2, 10_000);
+          assert.notEqual(one.lock, lock);
+          const taken = await two.take(['x', 'y'], 2);
+          assert.deepEqual(itemsOf(taken), ['x', 'y']);
+          await two.release(new Map(taken.map(({ item }) => [item, null])));
+        }
+      });
+    });
+
+    describe('one that stands still', () => {
+      it('finds on waking that it takes part no more, writes nothing, and is let in again', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        const lock = one.lock!;
+        one.runtime.pause();
+        await passUntil(() => two.members.length === 1);
+        assert.deepEqual(itemsOf(await two.take(['x'], 1)), ['x']);
+        const late = assert.rejects(one.runtime.store.put(KEY, 'late', { under: [lock] }), LOST);
+        const secured = assert.rejects(lock.secure(1_000), LOST);
+        const release = one.release(new Map([['x', 'late']]));
+        const take = one.take(['y'], 1);
+        one.runtime.resume();
+        await Promise.all([late, secured, release]);
+        assert.deepEqual(await take, []);
+        await passUntil(() => one.members.length === 2, 10_000);
+        assert.deepEqual(await one.take(['x'], 1), []);
+        assert.equal(await two.runtime.store.get(KEY), undefined);
+      });
+    });
+
+    describe('a store that is away', () => {
+      it('is waited for at the start', async () => {
+        place.shared.halt();
+        const all = [join('one', 1), join('two')];
+        await place.pass(60_000);
+        assert.deepEqual(all.map(({ members, lock }) => [members, lock]), [[[], null], [[], null]]); // prettier-ignore
+        all[0]!.want(2);
+        await assert.rejects(all[0]!.holders(), { code: 'FILE_NOT_READABLE' });
+        place.shared.start();
+        for (const one of all) await passUntil(() => one.members.length === 2, 10_000);
+        assert.ok(all[1]!.members.some(({ wants }) => wants === 2));
+      });
+
+      it('for all buries nobody: each comes back and takes anew', async () => {
+        const all = await together(3);
+        for (const [at, one] of all.entries()) await one.take(ITEMS.slice(at * 100, at * 100 + 100), 100);
+        await place.pass(20_000);
+        const ids = all.map(({ id }) => id);
+        place.shared.halt();
+        await place.pass(60_000);
+        assert.ok(all.every(({ lock }) => lock === null));
+        place.shared.start();
+        for (const one of all) await passUntil(() => one.members.length === 3, 10_000);
+        assert.deepEqual(all.map(({ id }) => id), ids); // prettier-ignore
+        const taken = await Promise.all(all.map((one) => one.take(ITEMS, 100)));
+        assert.equal(new Set(taken.flat().map(({ item }) => item)).size, taken.flat().length);
+        for (const { idle } of taken.flat()) assert.ok(idle >= 39_000, `${idle} ms`);
+      });
+
+      it('for a moment takes nothing from anybody', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        await one.take(['x'], 1);
+        const { lock } = one;
+        place.shared.halt();
+        await place.pass(4_000);
+        place.shared.start();
+        await place.pass(20_000);
+        assert.equal(one.lock, lock);
+        assert.deepEqual(await two.take(['x'], 1), []);
+      });
+    });
+
+    describe('a value', () => {
+      it('is told to the others where that is wanted, and never to who changed it', async () => {
+        const [one, two] = [place.shared.runtime(), place.shared.runtime()];
+        const heard: (Key | null)[][] = [[], []];
+        const [stop] = [one, two].map(({ store }, at) => store.onChange((key) => heard[at]!.push(key)));
+        await until(() => heard.every(([first]) => first === null));
+        await one.store.put(['a', 'ä'], 1);
+        await one.store.put(['b', 'ä'], 1, { tell: true });
+        await one.store.update<number>(['c', 'ä'], () => 1, { tell: true });
+        await one.store.delete(['b', 'ä'], { tell: true });
+        const told = [null, ['b', 'ä'], ['c', 'ä'], ['b', 'ä']];
+        await until(() => heard[1]!.length === 4);
+        await two.store.put(['d', 'x'.repeat(9_000)], 1, { tell: true });
+        await until(() => heard[0]!.length === 2, 'what is too long to be told is something');
+        assert.deepEqual(heard, [[null, null], told]);
+        const membership = join();
+        await sees(membership, 1);
+        await one.store.put(['e'], 1, { tell: true });
+        await until(() => heard[1]!.length === 5);
+        assert.deepEqual(heard[1]!.at(-1), ['e'], 'members are no values');
+        two.cutOff();
+        await one.store.put(['f'], 1, { tell: true });
+        two.reconnect();
+        await until(() => heard[1]!.length >= 6);
+        assert.equal(heard[1]![5], null);
+        stop!();
+        await two.store.put(['g'], 1, { tell: true });
+        await two.store.put(['g'], 2);
+        assert.equal(heard[0]!.length, 2);
+      });
+    });
+  });
+
+/** Lets who asks wait until the function that comes back is called. */
+function holdBack(line: Line): () => void {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const query = line.query.bind(line);
+  line.query = async (text, values) => {
+    await opened;
+    return query(text, values);
+  };
+  return open;
+}
