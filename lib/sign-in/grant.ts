@@ -18,6 +18,8 @@ export interface Grant {
   apiUrl?: string | undefined;
   /** What the access token told of its user; kept when the tokens have ended. */
   holder?: Omit<TokenHolder, 'expiresAt'>;
+  /** How often it was renewed, by whichever runtime. */
+  refreshes?: number;
   /** When the user signed in, milliseconds since 1970: refreshes leave it as it is. */
   signedInAt?: number;
   /** Why the sign-in has ended, in English: the tokens are gone, only the name of the user is kept. */

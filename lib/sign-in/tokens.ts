@@ -154,6 +154,7 @@ export class Tokens implements Credentials {
   counters(): Record<string, number> {
     return {
       refreshes: this.#refreshes,
+      refreshesInAll: this.#grant?.refreshes ?? 0,
       failedRefreshes: this.#failures,
       lastSaveMilliseconds: this.#window.last,
       longestSaveMilliseconds: this.#window.longest,
@@ -310,7 +311,8 @@ export class Tokens implements Credentials {
       await this.#checkWritable(deadline);
       const fence = await lock.secure(deadline.remaining() + LONGEST_SAVE);
       try {
-        renewed = { grant: await endpoint.refresh(settings, current, deadline, fence), at: clock.monotonic() };
+        const grant = await endpoint.refresh(settings, current, deadline, fence);
+        renewed = { grant: { ...grant, refreshes: (current.refreshes ?? 0) + 1 }, at: clock.monotonic() };
         return withGrant(stored, settings, renewed.grant);
       } catch (thrown) {
         const error = asPrintingError(thrown);

@@ -95,8 +95,9 @@ export const LEAVE = `WITH gone AS (
   SELECT ${told('$6')}`;
 
 /** $1 topic. */
-export const HOLDERS = `SELECT e.holder AS id, a.item FROM ${ITEMS} AS a JOIN ${SCHEMA}.entries AS e ON e.token = a.holder
-  WHERE a.topic = $1 AND e.kind = 'member' AND e.key = $1 ORDER BY e.holder, a.item`;
+export const HOLDERS = `SELECT e.holder AS id, extract(epoch FROM e.ends_at - clock_timestamp()) * 1000 AS lasts, a.item
+  FROM ${SCHEMA}.entries AS e LEFT JOIN ${ITEMS} AS a ON a.topic = $1 AND a.holder = e.token
+  WHERE e.kind = 'member' AND e.key = $1 ORDER BY e.holder, a.item`;
 
 const FORGOTTEN = `clock_timestamp() - interval '1 day'`;
 

@@ -34,8 +34,8 @@ export interface Membership {
    * with it.
    */
   release(notes: ReadonlyMap<string, unknown>): Promise<void>;
-  /** Which items each member has, by the id of the member, for diagnostics. Rejects while the store can't be read. */
-  holders(): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** What each member has, by its id, for diagnostics. Rejects while the store can't be read. */
+  holders(): Promise<ReadonlyMap<string, Holding>>;
   /**
    * Takes part no more: everything goes back, with the notes. Resolves when that is done, or after some seconds: what could
    * not be given back then runs out. Never rejects; `onChange` is not called any more.
@@ -50,6 +50,13 @@ export interface Member {
   /** When it joined, ms since 1970 by its own clock. */
   since: number;
   wants: unknown;
+}
+
+/** What a member has. */
+export interface Holding {
+  items: readonly string[];
+  /** For how long its lease was not renewed, ms. */
+  leaseAge: number;
 }
 
 /** An item that is newly this runtime's. */

@@ -6,7 +6,7 @@ import type { Lease, Leases } from './leases';
 import type { Lock } from './lock';
 import type { Locks } from './locks';
 import { ADD, BURY, ENTER, HOLDERS, LEAVE, LOOK, RELEASE, TAKE_ITEMS, WANT } from './member-statements';
-import type { Assigned, JoinOptions, Member, Membership } from './membership';
+import type { Assigned, Holding, JoinOptions, Member, Membership } from './membership';
 import type { Key } from './store';
 
 /** What all memberships of a runtime have in common. */
@@ -128,13 +128,15 @@ export class PostgresMembership implements Membership {
     await this.#change(({ token }) => this.#ask(RELEASE, [token, ...this.#arrays(notes), this.#words]));
   }
 
-  async holders(): Promise<ReadonlyMap<string, readonly string[]>> {
-    const rows = await this.#ask<{ id: string; item: string }>(HOLDERS, [this.#topic]);
-    const found = new Map<string, string[]>();
-    for (const { id, item } of rows) {
-      const items = found.get(id) ?? [];
-      items.push(JSON.parse(item) as string);
-      found.set(id, items);
+  async holders(): Promise<ReadonlyMap<string, Holding>> {
+    const rows = await this.#ask<{ id: string; lasts: string; item: string | null }>(HOLDERS, [this.#topic]);
+    const found = new Map<string, { items: string[]; leaseAge: number }>();
+    for (const { id, lasts, item } of rows) {
+      // One that was made sure of for longer counts as new.
+      const leaseAge = Math.max(0, this.#around.leases.lasts - Number(lasts));
+      const holding = found.get(id) ?? { items: [], leaseAge };
+      if (item !== null) holding.items.push(JSON.parse(item) as string);
+      found.set(id, holding);
     }
     return found;
   }

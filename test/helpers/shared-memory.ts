@@ -314,10 +314,12 @@ export class SharedMemory extends Shared {
   }
 
   #holders([topic]: [string]): Rows {
-    const ids = new Map([...this.#membersOf(topic).values()].map(({ token, holder }) => [token, holder]));
-    return [...this.#itemsOf(topic)].flatMap(({ item, holder }) =>
-      holder !== null && ids.has(holder) ? [{ id: ids.get(holder), item }] : [],
-    );
+    const items = [...this.#itemsOf(topic)];
+    return [...this.#membersOf(topic).values()].flatMap(({ token, holder, endsAt }) => {
+      const row = { id: holder, lasts: String(endsAt - this.#now) };
+      const held: (string | null)[] = items.filter((one) => one.holder === token).map(({ item }) => item);
+      return (held.length > 0 ? held : [null]).map((item) => ({ ...row, item }));
+    });
   }
 }
 

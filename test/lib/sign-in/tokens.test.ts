@@ -129,6 +129,18 @@ describe('sign-in/tokens', () => {
     assert.deepEqual(asked, ['refresh-1']);
   });
 
+  it('counts the refreshes of all that share the store', async () => {
+    const [one, two] = [open(), open()];
+    await Promise.all([one.bearer(limit(clock)), two.bearer(limit(clock))]);
+    await one.renew('access-1', { host: 'api', deadline: limit(clock) });
+    await two.renew('access-1', { host: 'api', deadline: limit(clock) });
+    two.taken('access-2');
+    await two.renew('access-2', { host: 'api', deadline: limit(clock) });
+    await one.reload();
+    assert.deepEqual([one.counters().refreshes, two.counters().refreshes], [1, 1]);
+    assert.deepEqual([one.counters().refreshesInAll, two.counters().refreshesInAll], [2, 2]);
+  });
+
   it('answers a late refusal of the old token with the new one', async () => {
     const tokens = open();
     await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
@@ -387,6 +399,7 @@ describe('sign-in/tokens', () => {
     await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
     assert.deepEqual(tokens.counters(), {
       refreshes: 1,
+      refreshesInAll: 1,
       failedRefreshes: 0,
       lastSaveMilliseconds: 0,
       longestSaveMilliseconds: 0,
