@@ -243,7 +243,7 @@ export class Client {
       this.watcher.close(),
       this.credentials.close(),
       this.#dispatcher?.settled(),
-      this.#keptWaits?.settled(),
+      this.#keptWaits?.close(),
       this.#reports?.settled(),
       this.#uploads?.settled(),
     ]);

@@ -1,6 +1,7 @@
 import type { Scope } from '../state/scope';
 import { LockLostError, type Lock, type StateStore } from '../state/store';
-import type { Clock } from '../time/clock';
+import { waitBefore } from '../time/backoff';
+import { sleep, type Clock } from '../time/clock';
 import type { Runtimes } from '../watch/runtimes';
 import type { Awaited } from './print-request';
 
@@ -28,6 +29,7 @@ export class KeptWaits {
   readonly #over = new Set<string>();
   /** Not written yet, as far as is known. */
   readonly #unwritten = new Set<string>();
+  readonly #closing = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #listeners = new Map<string, () => void>();
 
@@ -37,12 +39,30 @@ export class KeptWaits {
     private readonly runtimes: Runtimes,
   ) {}
 
-  /** Everything is asked of the store at once, so that whoever reads the waits after this call finds this one. */
-  keep(owner: WaitOwner, wait: KeptWait, note: unknown): Promise<void> {
+  /**
+   * Everything is asked of the store at once, so that whoever reads the waits after this call finds this one. What can't be
+   * written is tried again until it can, or is over; `failed` is told the first failure. Never rejects.
+   */
+  async keep(owner: WaitOwner, wait: KeptWait, note: unknown, failed: (error: unknown) => void): Promise<void> {
     this.#unwritten.add(wait.id);
-    const index = this.#change(owner, (waits) => [...waits, this.#own(wait)]);
-    const noted = this.store.put(noteOf(owner, wait), note, LASTING);
-    return this.#track(Promise.all([index, noted]).then(() => void this.#unwritten.delete(wait.id)));
+    for (let turn = 0; this.#unwritten.has(wait.id); turn++) {
+      try {
+        await this.#track(this.#write(owner, wait, note));
+        this.#unwritten.delete(wait.id);
+        // Its node may have closed meanwhile.
+        if (turn > 0) this.orphaned(owner[3]);
+      } catch (error) {
+        if (turn === 0) failed(error);
+        if (this.#closing.signal.aborted) return;
+        await sleep(this.clock, waitBefore(turn, AGAIN), this.#closing.signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async #write(owner: WaitOwner, wait: KeptWait, note: unknown): Promise<void> {
+    const isWritten = (waits: KeptWait[]) => waits.some(({ id }) => id === wait.id) || !this.#unwritten.has(wait.id);
+    const index = this.#change(owner, (waits) => (isWritten(waits) ? waits : [...waits, this.#own(wait)]));
+    await Promise.all([index, this.store.put(noteOf(owner, wait), note, LASTING)]);
   }
 
   /** Takes up the waits that no other runtime has in hand. Rejects while they can't be read. */
@@ -83,7 +103,7 @@ export class KeptWaits {
         const check = await lock.secure(0);
         check();
         deliver();
-        this.#over.add(wait.id);
+        this.#isOver(wait);
         resolve({ saved });
       });
       saved.catch(reject);
@@ -92,8 +112,13 @@ export class KeptWaits {
 
   /** The end was handed over. */
   drop(owner: WaitOwner, wait: KeptWait): Promise<void> {
-    this.#over.add(wait.id);
+    this.#isOver(wait);
     return this.#drop(owner, wait, () => undefined);
+  }
+
+  #isOver({ id }: KeptWait): void {
+    this.#over.add(id);
+    this.#unwritten.delete(id);
   }
 
   #drop(owner: WaitOwner, wait: KeptWait, before: (waits: KeptWait[], lock: Lock) => unknown): Promise<void> {
@@ -103,7 +128,6 @@ export class KeptWaits {
         return waits.filter(({ id }) => id !== wait.id);
       });
       this.#over.delete(wait.id);
-      this.#unwritten.delete(wait.id);
       await this.store.delete(noteOf(owner, wait), { insist: true });
     };
     return this.#track(dropped());
@@ -132,7 +156,8 @@ export class KeptWaits {
   }
 
   /** Resolves when nothing is being written; never rejects. */
-  async settled(): Promise<void> {
+  async close(): Promise<void> {
+    this.#closing.abort();
     await Promise.allSettled(this.#underWay);
   }
 
@@ -166,6 +191,8 @@ export class KeptWaits {
   }
 }
 
+/** Between tries to write what could not be written, ms. */
+const AGAIN = { first: 1_000, longest: 30_000 };
 const KEPT = { keepFor: KEEP_FOR };
 const LASTING = { ...KEPT, insist: true };
 

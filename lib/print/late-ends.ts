@@ -70,9 +70,9 @@ export class LateEnds {
     const result = { ...awaited.result, raw: null, job: null };
     const wait: KeptWait = { ...awaited, result, id: randomUUID(), since: clock.now() };
     this.#held.add(wait.id);
-    const saved = kept.keep(owner, wait, note).catch((error: unknown) => warn(notKept(error)));
-    const left = () => void saved.then(() => kept.orphaned(this.#waiter.nodeId)).catch(() => undefined);
-    return { over: (deliver) => this.#handOver(owner, wait, deliver), left };
+    void kept.keep(owner, wait, note, (error) => warn(notKept(error)));
+    const { nodeId } = this.#waiter;
+    return { over: (deliver) => this.#handOver(owner, wait, deliver), left: () => kept.orphaned(nodeId) };
   }
 
   /** The node is no more. */
