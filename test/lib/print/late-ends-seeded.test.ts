@@ -11,7 +11,7 @@ import { ManualClock } from '../../helpers/manual-clock';
 import { seeded } from '../../helpers/seeded';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 
-const RUNS = 60;
+const RUNS = 80;
 const STEPS = 40;
 const SCOPE: Scope = ['account', 'service', 'workspace'];
 const END: Followed = { outcome: 'finished', job: null };
@@ -136,7 +136,8 @@ describe(`print/late-ends: in each of ${RUNS} lives of several runtimes every en
       await clock.advance(15_000);
 
       const prints: string[] = [];
-      const mends = new Map<Life, () => void>();
+      const impaired = new Set<Life>();
+      let isOver = false;
       const HAZARDS = {
         begin: (life: Life) => {
           const print = `print ${prints.length + 1}`;
@@ -157,32 +158,47 @@ describe(`print/late-ends: in each of ${RUNS} lives of several runtimes every en
         },
         pause: (life: Life) => {
           life.runtime.pause();
-          mends.set(life, () => life.runtime.resume());
+          impaired.add(life);
+        },
+        // In the middle of something.
+        pauseAsking: (life: Life) => {
+          let left = 1 + Math.floor(random() * 6);
+          let { statements } = life.runtime;
+          Object.defineProperty(life.runtime, 'statements', {
+            configurable: true,
+            get: () => statements,
+            set: (made: number) => {
+              statements = made;
+              if (--left === 0 && !isOver && lives.includes(life)) HAZARDS.pause(life);
+            },
+          });
         },
         cutOff: (life: Life) => {
           life.runtime.cutOff(pick(['at once', 'after asking']));
-          mends.set(life, () => life.runtime.reconnect());
+          impaired.add(life);
         },
         halt: () => shared.halt(),
         start: () => shared.start(),
         mend: (life: Life) => {
-          mends.get(life)?.();
-          mends.delete(life);
+          life.runtime.resume();
+          life.runtime.reconnect();
+          impaired.delete(life);
         },
         redeploy: (life: Life) => life.redeploy(),
       };
       const names = Object.keys(HAZARDS) as (keyof typeof HAZARDS)[];
-      const likely = [...names, 'begin', 'begin', 'end', 'end', 'mend', 'mend', 'start'] as typeof names;
+      const likely = [...names, 'begin', 'begin', 'end', 'end', 'mend', 'mend', 'start', 'pauseAsking'] as typeof names;
       for (let step = 0; step < STEPS; step++) {
         const life = pick(lives);
         const what = pick(likely);
         trace.push(`${Math.round(clock.monotonic() / 1000)} s: ${what} ${life.name}`);
-        if (what === 'mend' || !mends.has(life) || what === 'kill') HAZARDS[what](life);
+        if (what === 'mend' || !impaired.has(life) || what === 'kill') HAZARDS[what](life);
         await clock.advance(Math.floor(random() ** 3 * 60_000));
       }
 
+      isOver = true;
       shared.start();
-      for (const mend of mends.values()) mend();
+      lives.forEach((life) => HAZARDS.mend(life));
       await clock.advance(60_000);
       for (const print of prints) record.ended.add(print);
       lives.forEach((life) => life.poll());
