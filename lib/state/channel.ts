@@ -45,9 +45,18 @@ export class Channel {
   }
 
   #heard(words: string | null): void {
-    const said = words === null ? null : (JSON.parse(words) as Said);
+    const said = words === null ? null : saidIn(words);
     if (said?.by === this.own) return;
     const news = said?.key || said?.topic ? said : null;
     for (const listener of [...this.#listeners]) listener(news);
+  }
+}
+
+/** Null for what is none of it: anybody may say anything on a channel. */
+function saidIn(words: string): Said | null {
+  try {
+    return JSON.parse(words) as Said | null;
+  } catch {
+    return null;
   }
 }

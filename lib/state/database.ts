@@ -1,9 +1,10 @@
-import type { ClientBase, Pool, PoolClient, QueryResultRow } from 'pg';
+import type { ClientBase, Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { say, type Sentence } from '../words/say';
-import { Listening } from './listening';
+import { KEEP_ALIVE, Listening } from './listening';
+import { Places } from './places';
 import { migrate } from './schema';
 
 export interface DatabaseOptions {
@@ -18,6 +19,23 @@ const CONNECTIONS = 4;
 const CONNECT = 5_000;
 /** No statement of ours takes longer, ms. */
 const ANSWER = 10_000;
+/** A break within a longer time without an answer may have gone unseen, ms. */
+const SILENCE = 10_000;
+
+export interface QueryOptions {
+  /** A connection that says nothing for so long has broken, ms. */
+  patience?: number;
+  /** It goes before all that wait. */
+  urgent?: boolean;
+}
+
+/** Connections to one server, for as long as it is known to be there. */
+interface Line {
+  pool: Pool;
+  ready: Promise<void>;
+  /** Who waits for a connection waits here: the pool would give up, as if there were none. */
+  places: Places;
+}
 
 /** What is thrown where the database can't be asked; the reason is a code, as no address belongs into a sentence. */
 export class DatabaseError extends Error {
@@ -30,10 +48,12 @@ export class DatabaseError extends Error {
 /** The PostgreSQL database that state lies in: connected with the first statement, made ready once, and again after a break. */
 export class Database {
   readonly #options: DatabaseOptions;
-  #line: { pool: Pool; ready: Promise<void> } | undefined;
-  /** Since when every statement was answered, monotonic ms. */
-  #steadySince: number | undefined;
-  #isAway = false;
+  #line: Line | undefined;
+  /** Since when it has answered without a break, and when it did last, monotonic ms. */
+  #steadySince = 0;
+  #answeredAt = -Infinity;
+  /** The statement that it does not take; blank: it takes none. */
+  #refused: string | undefined;
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
@@ -41,25 +61,25 @@ export class Database {
 
   /** For how long it has answered without a break, ms. */
   get steadyFor(): number {
-    return this.#steadySince === undefined ? 0 : this.#options.clock.monotonic() - this.#steadySince;
+    const now = this.#options.clock.monotonic();
+    return now - this.#answeredAt > SILENCE ? 0 : now - this.#steadySince;
   }
 
   /**
-   * One statement, in a transaction of its own. It is asked a second time where its connection broke: that must do no harm.
-   * Throws a DatabaseError, or a PrintingError for what a person has to mend first.
+   * One statement, in a transaction of its own. It is asked a second time where its connection broke, or where it was in
+   * another one's way: that must do no harm. Throws a DatabaseError, or a PrintingError for what a person has to mend first.
    */
-  async query<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
+  async query<Row extends QueryResultRow>(text: string, values: unknown[], options: QueryOptions = {}): Promise<Row[]> {
     try {
-      const rows = await this.#ask<Row>(text, values).catch((error: unknown) => {
-        if (!isBreak(error)) throw error;
-        return this.#ask<Row>(text, values);
+      const rows = await this.#ask<Row>(text, values, options).catch((error: unknown) => {
+        if (!isBreak(error) && !COLLISIONS.includes(codeIn(error))) throw error;
+        return this.#ask<Row>(text, values, options);
       });
-      this.#note(undefined);
+      this.#noteAnswer(text);
       return rows;
     } catch (error) {
-      if (isBreak(error)) this.#steadySince = undefined;
-      this.#note(error);
-      throw error instanceof PrintingError ? error : new DatabaseError(codeOf(error));
+      this.#noteFailure(text, error);
+      throw error instanceof PrintingError ? error : new DatabaseError(codeIn(error));
     }
   }
 
@@ -74,17 +94,26 @@ export class Database {
   /** Lets go of all connections; the next statement makes new ones. */
   async close(): Promise<void> {
     const line = this.#line;
-    this.#line = this.#steadySince = undefined;
+    this.#line = undefined;
+    this.#answeredAt = -Infinity;
     await line?.pool.end().catch(() => undefined);
   }
 
-  async #ask<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
+  async #ask<Row extends QueryResultRow>(
+    text: string,
+    values: unknown[],
+    { patience, urgent }: QueryOptions,
+  ): Promise<Row[]> {
     const line = (this.#line ??= this.#open());
+    const config = { text, values, query_timeout: patience ?? ANSWER } satisfies QueryConfig & {
+      query_timeout: number;
+    };
     try {
       await line.ready;
-      const { rows } = await line.pool.query<Row>(text, values);
+      const { rows } = await line.places.hold(() => line.pool.query<Row>(config), urgent);
       return rows;
     } catch (error) {
+      if (isBreak(error)) this.#answeredAt = -Infinity;
       // Where one connection broke, the others did too, or nobody knows. Those that still work end by themselves.
       if (this.#line === line && (isBreak(error) || !(await succeeds(line.ready)))) {
         this.#line = undefined;
@@ -94,7 +123,7 @@ export class Database {
     }
   }
 
-  #open(): { pool: Pool; ready: Promise<void> } {
+  #open(): Line {
     const { address } = this.#options;
     if (!isAddress(address)) throw noAddress();
     // Loaded where a database is configured.
@@ -105,7 +134,7 @@ export class Database {
       max: CONNECTIONS,
       connectionTimeoutMillis: CONNECT,
       query_timeout: ANSWER,
-      keepAlive: true,
+      ...KEEP_ALIVE,
       allowExitOnIdle: true,
       onConnect: prepare,
     });
@@ -114,11 +143,13 @@ export class Database {
     const ready = this.#prepare(pool);
     // Who asks hears of it.
     ready.catch(() => undefined);
-    return { pool, ready };
+    return { pool, ready, places: new Places(CONNECTIONS) };
   }
 
   async #prepare(pool: Pool): Promise<void> {
     const client: PoolClient = await pool.connect();
+    // Its statement says so too; unheard it would end the process.
+    client.on('error', () => undefined);
     try {
       await migrate(client);
       client.release();
@@ -128,26 +159,32 @@ export class Database {
     }
   }
 
-  /** The log hears once that something is wrong, and once that it is over. */
-  #note(error: unknown): void {
+  #noteAnswer(text: string): void {
     const { clock, log } = this.#options;
-    if (error === undefined) {
-      this.#steadySince ??= clock.monotonic();
-      if (this.#isAway) log.info(say`The database is back.`);
-    } else if (!this.#isAway) {
-      const reason = CAUSES[codeOf(error)] ?? codeOf(error);
-      log.warn(
-        error instanceof PrintingError
-          ? error.sentence
-          : say`The database can't be used (${reason}): until it can, nothing is printed and no sign-in renewed.`,
-      );
-    }
-    this.#isAway = error !== undefined;
+    const now = clock.monotonic();
+    if (now - this.#answeredAt > SILENCE) this.#steadySince = now;
+    this.#answeredAt = now;
+    // Others may go on where one is refused: on a full disk, or where it may only be read.
+    if (this.#refused !== '' && this.#refused !== text) return;
+    this.#refused = undefined;
+    log.info(say`The database is back.`);
+  }
+
+  /** The log hears once that something is wrong, and once that it is over. */
+  #noteFailure(text: string, error: unknown): void {
+    if (this.#refused !== undefined) return;
+    this.#refused = isAway(error) ? '' : text;
+    const reason = CAUSES[codeIn(error)] ?? codeIn(error);
+    this.#options.log.warn(
+      error instanceof PrintingError
+        ? error.sentence
+        : say`The database can't be used (${reason}): until it can, nothing is printed and no sign-in renewed.`,
+    );
   }
 }
 
 /** Waited for, whatever the types of the driver say. */
-const prepare: (client: ClientBase) => unknown = (client) => client.query(DURABLE);
+const prepare: (client: ClientBase) => unknown = (client) => client.query(SESSION);
 
 const succeeds = (work: Promise<unknown>): Promise<boolean> =>
   work.then(
@@ -164,8 +201,12 @@ const noAddress = (): PrintingError =>
     { outcome: 'not-sent' },
   );
 
-/** A server may be told not to wait for its disk; what was promised here has to be there after a crash. */
-const DURABLE = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
+/**
+ * A server may be told not to wait for its disk; what was promised here has to be there after a crash. And it may be told
+ * to refuse statements that meet in one row, where ours wait for each other.
+ */
+const SESSION = `SET default_transaction_isolation = 'read committed';
+  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 const CAUSES: Record<string, Sentence> = {
   '28P01': say`the password is wrong`,
@@ -174,8 +215,19 @@ const CAUSES: Record<string, Sentence> = {
   '42501': say`the user lacks a right to the schema remote_printing`,
 };
 
+/** Two statements waited for each other, and this one was undone. */
+const COLLISIONS = ['40001', '40P01'];
+
 /** What PostgreSQL says when it stops, starts or takes no more connections, and what the network says. */
-const BREAKS = /^(08...|57P0[123]|53300|E[A-Z_]+|unknown|Error)$/;
+const AWAY = /^(08...|57P0[123]|53300|E[A-Z_]+|unknown|Error)$/;
+/** Another server takes its place: that one is behind a new connection. */
+const READ_ONLY = '25006';
+
+const isAway = (error: unknown): boolean => !(error instanceof PrintingError) && AWAY.test(codeIn(error));
 
 /** The connection is to blame, not the statement. */
-const isBreak = (error: unknown): boolean => !(error instanceof PrintingError) && BREAKS.test(codeOf(error));
+const isBreak = (error: unknown): boolean => isAway(error) || codeIn(error) === READ_ONLY;
+
+/** The driver has no code for a password that is missing or refused. */
+const codeIn = (error: unknown): string =>
+  error instanceof Error && error.message.startsWith('SASL') ? '28P01' : codeOf(error);

@@ -18,6 +18,8 @@ export interface LeaseTimes {
 
 export const LEASE_TIMES: LeaseTimes = { lasts: 20_000, margin: 5_000, renewal: 5_000 };
 
+/** A connection that says nothing must not cost the time in which another one could be asked, ms. */
+const PATIENCE = 4_000;
 /** Between the word of the database and the first byte of what was secured, ms: a connection may have to be made. */
 const TO_SEND = 15_000;
 
@@ -82,6 +84,7 @@ export class Leases {
   readonly #times: LeaseTimes;
   readonly #held = new Set<Lease>();
   #disarm: (() => void) | undefined;
+  #isRenewing = false;
 
   constructor(database: Pick<Database, 'query'>, clock: Clock, times: LeaseTimes) {
     this.#database = database;
@@ -135,10 +138,14 @@ export class Leases {
     return askedAt + ms - this.#times.margin;
   }
 
-  #arm(wait = this.#times.renewal): void {
-    this.#disarm ??= this.clock.after(wait, () => {
+  #arm(): void {
+    // Goes on when that is over.
+    if (this.#isRenewing) return;
+    this.#disarm ??= this.clock.after(this.#times.renewal, () => {
+      this.#disarm = undefined;
+      this.#isRenewing = true;
       void this.#renew().finally(() => {
-        this.#disarm = undefined;
+        this.#isRenewing = false;
         if (this.#held.size > 0) this.#arm();
       });
     });
@@ -161,7 +168,10 @@ export class Leases {
   async #extend(leases: Lease[], ms: number): Promise<Set<string>> {
     const names = leases.map(({ name }) => name);
     const tokens = leases.map(({ token }) => token);
-    const rows = await this.#database.query<{ name: string }>(EXTEND, [names, tokens, ms]);
+    const rows = await this.#database.query<{ name: string }>(EXTEND, [names, tokens, ms], {
+      patience: PATIENCE,
+      urgent: true,
+    });
     return new Set(rows.map(({ name }) => name));
   }
 }

@@ -6,6 +6,9 @@ import type { Clock } from '../time/clock';
 const WAITS = { first: 500, longest: 10_000, jitter: 0.2 };
 const CONNECT = 5_000;
 
+/** A connection that nobody uses and that leads nowhere is found out within half a minute. */
+export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 15_000 };
+
 interface ListeningOptions {
   address: string;
   clock: Clock;
@@ -35,15 +38,24 @@ export class Listening {
   }
 
   #connect(): void {
+    try {
+      this.#client = this.#opened();
+    } catch {
+      // What the address names, such as the file of a certificate, may come yet.
+      this.#again(undefined);
+    }
+  }
+
+  #opened(): Client {
     const { address, channel, heard } = this.#options;
     const { Client } = require('pg') as typeof import('pg');
     const client = new Client({
       connectionString: address,
       application_name: 'remote-printing',
       connectionTimeoutMillis: CONNECT,
-      keepAlive: true,
+      query_timeout: CONNECT,
+      ...KEEP_ALIVE,
     });
-    this.#client = client;
     const broken = () => this.#again(client);
     client.on('error', broken);
     client.on('end', broken);
@@ -56,13 +68,14 @@ export class Listening {
         if (!this.#ended) heard(null);
       })
       .catch(broken);
+    return client;
   }
 
   /** Once for each connection that breaks, however many ways it says so. */
-  #again(client: Client): void {
+  #again(client: Client | undefined): void {
     if (this.#ended || client !== this.#client) return;
     this.#client = undefined;
-    client.end().catch(() => undefined);
+    client?.end().catch(() => undefined);
     this.#disarm = this.#options.clock.after(waitBefore(this.#failures++, WAITS), () => this.#connect());
   }
 }

@@ -29,16 +29,24 @@ export interface PostgresStoreOptions extends RecordsOptions {
 const STEADY = 10_000;
 /** Between tries to get a lock that somebody else holds, ms. */
 const WAITS = { first: 20, longest: 250, factor: 1.5, jitter: 0.2 };
-/** A lock that nobody gave back is forgotten after a day. */
+/** A lock alone, and one that nobody gave back, are forgotten after a day. */
 const FORGOTTEN = '1 day';
 
 export const READ = `SELECT content FROM ${SCHEMA}.entries WHERE name = $1`;
 
-/** One that this runtime holds already is one that it could not give back: within it there is one at a time for each name. */
-export const TAKE = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, token, holder, ends_at)
-  VALUES ($1, $2, $3, nextval('${SCHEMA}.tokens'), $4, clock_timestamp() + $5 * interval '1 ms')
-  ON CONFLICT (name) DO UPDATE SET token = excluded.token, holder = excluded.holder, ends_at = excluded.ends_at
-  WHERE e.holder IS NULL OR e.holder = excluded.holder OR ($6 AND e.ends_at <= clock_timestamp())
+/**
+ * One that this runtime holds already is one that it could not give back: within it there is one at a time for each name.
+ * A later turn takes it over. The same turn is asked again where its answer was lost, and an earlier one comes late.
+ */
+export const TAKE = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, token, holder, turn, ends_at, until)
+  VALUES ($1, $2, $3, nextval('${SCHEMA}.tokens'), $4, $5, clock_timestamp() + $6 * interval '1 ms',
+    clock_timestamp() + interval '${FORGOTTEN}')
+  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, turn = excluded.turn,
+    token = CASE WHEN (e.holder, e.turn) = (excluded.holder, excluded.turn) THEN e.token ELSE excluded.token END,
+    ends_at = greatest(e.ends_at, excluded.ends_at),
+    until = CASE WHEN e.content IS NULL THEN excluded.until ELSE e.until END
+  WHERE e.holder IS NULL OR (e.holder = excluded.holder AND e.turn <= excluded.turn)
+    OR ($7 AND e.ends_at <= clock_timestamp())
   RETURNING e.token, e.content`;
 
 /** The locks that a statement stands on: until its end nobody takes one over, while they may be renewed. */
@@ -59,23 +67,24 @@ export const WRITE = `${LOCKS}, done AS (
 
 export const REMOVE = `${LOCKS}, done AS (DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name) ${tell('$5::text')}`;
 
-export const GIVE_BACK = `WITH gone AS (
-    DELETE FROM ${SCHEMA}.entries WHERE name = $1 AND token = $2 AND content IS NULL)
-  UPDATE ${SCHEMA}.entries SET holder = NULL, ends_at = NULL WHERE name = $1 AND token = $2 AND content IS NOT NULL`;
+/** A lock alone stays for a while: what was made under it and could not be written yet still counts, unless it is taken again. */
+export const GIVE_BACK = `UPDATE ${SCHEMA}.entries SET holder = NULL, ends_at = NULL WHERE name = $1 AND token = $2`;
 
 const SET_ASIDE = `WITH damaged AS (
-    UPDATE ${SCHEMA}.entries SET content = NULL WHERE name = $1 AND content = $2 RETURNING key)
+    UPDATE ${SCHEMA}.entries SET content = NULL, until = now() WHERE name = $1 AND content = $2 RETURNING key)
   INSERT INTO ${SCHEMA}.set_aside (key, content) SELECT key, $2 FROM damaged RETURNING key`;
 
-const SWEEP = `DELETE FROM ${SCHEMA}.entries
-  WHERE (holder IS NULL OR ends_at < clock_timestamp() - interval '${FORGOTTEN}')
-    AND (content IS NULL OR until <= clock_timestamp())`;
+const SWEEP = `DELETE FROM ${SCHEMA}.entries WHERE until <= clock_timestamp()
+  AND (holder IS NULL OR ends_at < clock_timestamp() - interval '${FORGOTTEN}')`;
 
 const PAGE = 100;
 const RECORDS = `SELECT name, content FROM ${SCHEMA}.entries WHERE content IS NOT NULL AND name > $1 ORDER BY name LIMIT $2`;
 
-const ADD = `INSERT INTO ${SCHEMA}.entries (name, kind, key, content, until, token)
-  VALUES ($1, $2, $3, $4, to_timestamp($5::double precision / 1000), nextval('${SCHEMA}.tokens')) ON CONFLICT DO NOTHING`;
+const ADD = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, content, until, token)
+  VALUES ($1, $2, $3, $4, to_timestamp($5::double precision / 1000), nextval('${SCHEMA}.tokens'))
+  ON CONFLICT (name) DO UPDATE SET content = excluded.content, until = excluded.until, token = excluded.token,
+    holder = NULL, ends_at = NULL
+  WHERE e.content IS NULL`;
 
 /** A StateStore that any number of runtimes share: a row for each key, whose lock is a lease (ADR 12). */
 export class PostgresStore implements StateStore, Movable {
@@ -86,6 +95,7 @@ export class PostgresStore implements StateStore, Movable {
   readonly #locks = new Locks();
   readonly #holder = randomUUID();
   readonly #channel: Channel;
+  #turn = 0;
   readonly #steady: number;
 
   constructor(options: PostgresStoreOptions) {
@@ -174,7 +184,8 @@ export class PostgresStore implements StateStore, Movable {
       try {
         return await work(taken);
       } finally {
-        await this.#giveBack(taken.lease);
+        const over = this.#giveBack(taken.lease);
+        await (deadline?.wait(over).catch(() => undefined) ?? over);
       }
     };
     return this.#locks.hold(nameOf(key), held, deadline);
@@ -210,7 +221,8 @@ export class PostgresStore implements StateStore, Movable {
     const { clock } = this.#options;
     const name = nameOf(key);
     const askedAt = clock.monotonic();
-    const values = [name, key[0], JSON.stringify(key), this.#holder, this.#leases.lasts, this.#maySucceed];
+    const holder = [this.#holder, ++this.#turn, this.#leases.lasts];
+    const values = [name, key[0], JSON.stringify(key), ...holder, this.#maySucceed];
     const [row] = await this.#query<{ token: string; content: string | null }>(TAKE, values, failed);
     return row && { lease: this.#leases.add(name, row.token, askedAt), content: row.content };
   }

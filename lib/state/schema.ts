@@ -12,7 +12,7 @@ const STEPS = [
   `CREATE TABLE ${SCHEMA}.version (number integer NOT NULL);
    INSERT INTO ${SCHEMA}.version VALUES (0);
    CREATE SEQUENCE ${SCHEMA}.tokens;
-   -- A value and its lock. Without content: a lock alone. Without holder: nobody's lock.
+   -- A value and its lock. Without content: a lock alone. Without holder: nobody's lock. The turns of one holder grow.
    CREATE TABLE ${SCHEMA}.entries (
      name text PRIMARY KEY,
      kind text NOT NULL,
@@ -21,6 +21,7 @@ const STEPS = [
      until timestamptz,
      token bigint NOT NULL,
      holder text,
+     turn bigint,
      ends_at timestamptz
    );
    CREATE TABLE ${SCHEMA}.set_aside (

@@ -13,6 +13,7 @@ interface Entry {
   content: string | null;
   token: string;
   holder: string | null;
+  turn?: number;
   endsAt: number;
 }
 
@@ -163,11 +164,15 @@ export class SharedMemory extends Shared {
     return entry ? [{ content: entry.content }] : [];
   }
 
-  #take([name, kind, key, holder, lasts, mayTakeOver]: [string, string, string, string, number, boolean]): Rows {
-    const entry = this.#entries.get(name) ?? { kind, key, content: null, token: '', holder: null, endsAt: 0 };
-    const isFree = entry.holder === null || entry.holder === holder || (mayTakeOver && entry.endsAt <= this.#now);
+  #take(values: [string, string, string, string, number, number, boolean]): Rows {
+    const [name, kind, key, holder, turn, lasts, mayTakeOver] = values;
+    const entry = this.#entries.get(name) ?? { kind, key, content: null, token: '', holder: null, turn, endsAt: 0 };
+    const isOwn = entry.holder === holder && (entry.turn ?? 0) <= turn;
+    const isFree = entry.holder === null || isOwn || (mayTakeOver && entry.endsAt <= this.#now);
     if (!isFree) return [];
-    Object.assign(entry, { token: this.#nextToken(), holder, endsAt: this.#now + lasts });
+    const token = isOwn && entry.turn === turn ? entry.token : this.#nextToken();
+    const endsAt = Math.max(isOwn ? entry.endsAt : 0, this.#now + lasts);
+    Object.assign(entry, { token, holder, turn, endsAt });
     this.#entries.set(name, entry);
     return [{ token: entry.token, content: entry.content }];
   }

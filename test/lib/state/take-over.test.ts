@@ -86,6 +86,16 @@ describe('remote-printing-state', () => {
     await check(rows(address));
   });
 
+  it('leaves out nothing where a lock of before stands in the database', async () => {
+    const address = await server.fresh();
+    await fill(files(folder));
+    // Killed with the lock in hand, before anything was written.
+    await rows(address).put(['grant', 'a'], 'before');
+    await server.ask(address, "UPDATE remote_printing.entries SET content = NULL, holder = 'gone', ends_at = now()");
+    await takeOver(files(folder), rows(address));
+    await check(rows(address));
+  });
+
   it('mixes nothing with what is there already', async () => {
     const address = await server.fresh();
     await fill(files(folder));

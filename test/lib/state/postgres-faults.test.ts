@@ -1,0 +1,368 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+import { Database } from '../../../lib/state/database';
+import { InsistentStore } from '../../../lib/state/insistent-store';
+import { LEASE_TIMES } from '../../../lib/state/leases';
+import { PostgresStore } from '../../../lib/state/postgres-store';
+import { hold, type Key, type Lock } from '../../../lib/state/store';
+import { systemClock, type Clock } from '../../../lib/time/clock';
+import type { Sentence } from '../../../lib/words/say';
+import { limit } from '../../helpers/limits';
+import { ManualClock } from '../../helpers/manual-clock';
+import { testPostgres, type TestPostgres } from '../../helpers/postgres';
+import { startProxy, type Passage, type Proxy } from '../../helpers/proxy';
+
+const KEY: Key = ['position', 'a'];
+const OTHER: Key = ['position', 'b'];
+const TAKING = 'INSERT INTO remote_printing.entries';
+const RENEWING = 'SET ends_at = greatest';
+const LOST = { name: 'PrintingError', code: 'TIMEOUT', outcome: 'not-sent', message: /has lost its hold/ };
+
+describe('state on PostgreSQL, and faults on the way', () => {
+  let server: TestPostgres;
+  let address: string;
+  let proxy: Proxy;
+  let opened: PostgresStore[];
+  let warned: string[];
+
+  before(async () => {
+    server = await testPostgres();
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    address = await server.fresh();
+    proxy = await startProxy(server.port);
+    opened = [];
+    warned = [];
+  });
+  afterEach(async () => {
+    // What is silent would be waited for.
+    await proxy.close();
+    await Promise.all(opened.map((store) => store.close()));
+  });
+
+  const log = {
+    warn: (words: Sentence) => void warned.push(String(words)),
+    info: (words: Sentence) => void warned.push(String(words)),
+  };
+  const database = ({ clock = systemClock, at = address }: { clock?: Clock; at?: string } = {}) =>
+    new Database({ address: at, clock, log });
+  const open = ({ clock = systemClock, at = address, times = { ...LEASE_TIMES, steady: 10_000 } } = {}) => {
+    const parts = { clock, sealedKinds: [], secrets: () => [], warn: log.warn };
+    const store = new PostgresStore({ ...parts, times, database: database({ clock, at }) });
+    opened.push(store);
+    return store;
+  };
+  const through = () => address.replace(String(server.port), String(proxy.port));
+  const ask = <Row extends object>(statement: string, values?: unknown[]) =>
+    server.ask<Row>(address, statement, values);
+  const runOut = () => ask("UPDATE remote_printing.entries SET ends_at = clock_timestamp() - interval '1 ms'");
+  const endOf = async (key: Key) => {
+    const rows = await ask<{ at: Date }>('SELECT ends_at AS at FROM remote_printing.entries WHERE key = $1', [
+      JSON.stringify(key),
+    ]);
+    return rows[0]?.at.getTime() ?? NaN;
+  };
+
+  const connections = async () => {
+    const ours = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'remote-printing'`;
+    return (await ask(ours)).length;
+  };
+
+  /** Begins a change that ends when it is told to. */
+  async function changing(store: PostgresStore, key = KEY) {
+    let end = (): void => undefined;
+    let over: Promise<unknown> = Promise.resolve();
+    const lock = await new Promise<Lock>((resolve, reject) => {
+      over = store.update<unknown>(key, async (_, held) => {
+        resolve(held);
+        await new Promise<void>((ended) => (end = ended));
+        return 'late';
+      });
+      over.catch(reject);
+    });
+    return { lock, end, over };
+  }
+  /** The next statement that contains these words, which is kept back. */
+  const keptBack = (words: string) =>
+    new Promise<Passage>((resolve) => {
+      proxy.watch((said, passage) => {
+        if (!said.includes(words)) return;
+        proxy.watch(undefined);
+        passage.keep();
+        resolve(passage);
+      });
+    });
+
+  describe('a lock', () => {
+    it('is left to its holder where a runtime that asked for nothing did not see that the database was away', async () => {
+      const held = await changing(open());
+      const clock = new ManualClock();
+      const idle = open({ clock });
+      await steadied(idle, clock);
+      await server.halt();
+      await clock.advance(30_000);
+      await server.start();
+      await runOut();
+      let isTaken = false;
+      const taking = idle.update<unknown>(KEY, () => ((isTaken = true), 'new'));
+      for (let asked = 0; asked < 10; asked++) {
+        await until(() => clock.waiting > 0);
+        await clock.advance(250);
+      }
+      assert.equal(isTaken, false);
+      for (; !isTaken; await pause(1)) await clock.advance(250);
+      await taking;
+      held.end();
+      await assert.rejects(held.over, LOST);
+    });
+
+    it('is not taken from its own runtime by a request of before that comes late', async () => {
+      const clock = new ManualClock();
+      const store = open({ at: through() });
+      await store.get(KEY);
+      const taking = keptBack(TAKING);
+      const deadline = limit(clock, { seconds: 1 });
+      const first = store.update(KEY, () => assert.fail('nobody waits for it'), { deadline });
+      const given = assert.rejects(first, { code: 'TIMEOUT', outcome: 'not-sent' });
+      const passage = await taking;
+      await clock.advance(1_000);
+      await given;
+      const second = await changing(store);
+      await second.lock.secure(60_000);
+      const [end, answered] = [await endOf(KEY), passage.answered()];
+      passage.sendOn();
+      await answered;
+      assert.equal(await endOf(KEY), end);
+      (await second.lock.secure(1_000))();
+      second.end();
+      assert.equal(await second.over, 'late');
+    });
+
+    it('that was asked for twice, as a connection broke, is the same lock when the first request comes late', async () => {
+      const store = open({ at: through() });
+      await store.get(KEY);
+      const taking = keptBack(TAKING);
+      const changes = changing(store);
+      const passage = await taking;
+      passage.breakClient();
+      const held = await changes;
+      await held.lock.secure(60_000);
+      const [end, answered] = [await endOf(KEY), passage.answered()];
+      passage.sendOn();
+      await answered;
+      assert.equal(await endOf(KEY), end);
+      (await held.lock.secure(1_000))();
+      held.end();
+      assert.equal(await held.over, 'late');
+    });
+
+    it('is renewed over another connection where one says nothing any more, before anybody else gives up', async () => {
+      const store = open({ at: through(), times: { ...LEASE_TIMES, renewal: 500, steady: 10_000 } });
+      const held = await changing(store);
+      // A connection more for who reads.
+      const read = await Promise.all([store.get(KEY), store.get(OTHER)]);
+      const order: string[] = [];
+      const end = await endOf(KEY);
+      proxy.silence();
+      const got = store.get(KEY).then(() => order.push('got'));
+      await until(async () => (await endOf(KEY)) > end);
+      order.push('renewed');
+      await got;
+      assert.deepEqual([...read, ...order], [undefined, undefined, 'renewed', 'got']);
+      assert.equal(held.lock.signal?.aborted, false);
+      held.end();
+      await held.over;
+    });
+
+    it('is renewed once in each turn, however locks come and go meanwhile', async () => {
+      const clock = new ManualClock();
+      const store = open({ at: through(), clock });
+      const first = await changing(store);
+      const renewing = keptBack(RENEWING);
+      await clock.advance(5_000);
+      const passage = await renewing;
+      first.end();
+      await first.over;
+      const second = await changing(store, OTHER);
+      passage.sendOn();
+      await passage.answered();
+      await until(() => clock.waiting > 1);
+      await pause(0);
+      assert.equal(clock.waiting, 2, 'its end, and the next renewal');
+      second.end();
+      await second.over;
+      assert.equal(clock.waiting, 0);
+    });
+
+    it('that can not be given back keeps nobody beyond the deadline', async () => {
+      const clock = new ManualClock();
+      const store = open({ at: through() });
+      const deadline = limit(clock, { seconds: 10 });
+      const working = hold(store, KEY, () => (proxy.silence(true), deadline.sleep(60_000)), deadline);
+      working.catch(() => undefined);
+      await until(() => clock.waiting > 1);
+      await clock.advance(10_000);
+      await assert.rejects(working, { code: 'TIMEOUT' });
+      assert.deepEqual(warned, [], 'no statement was given up yet');
+    });
+
+    it('does not collide with writes that stand on it', async () => {
+      const store = open({ times: { ...LEASE_TIMES, renewal: 5, steady: 10_000 } });
+      const held = await changing(store);
+      const keys = Array.from({ length: 8 }, (_, n): Key => ['checkpoint', String(n)]);
+      for (let round = 0; round < 40; round++)
+        await Promise.all(keys.map((key) => store.put(key, round, { under: [held.lock] })));
+      held.end();
+      await held.over;
+      assert.deepEqual(warned, []);
+    });
+  });
+
+  describe('what has happened already', () => {
+    it('is written under a lock that was given back meanwhile, and not where somebody else had it', async () => {
+      await open().get(KEY);
+      await ask(`CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$`);
+      for (const isTaken of [false, true]) {
+        const clock = new ManualClock();
+        const store = new InsistentStore(open({ clock }), clock);
+        const key: Key = ['print-key', String(isTaken)];
+        await store.put(key, 'begun');
+        await ask(`CREATE TRIGGER no_room BEFORE UPDATE ON remote_printing.entries FOR EACH ROW
+          WHEN (new.content IS DISTINCT FROM old.content) EXECUTE FUNCTION no_room()`);
+        const settling = hold(store, KEY, (lock) => store.put(key, 'done', { under: [lock], insist: true }));
+        await assert.rejects(settling, { code: 'FILE_NOT_WRITABLE', message: /53100/ });
+        assert.equal(await store.get(key), 'done');
+        await ask('DROP TRIGGER no_room ON remote_printing.entries');
+        if (isTaken) await hold(open(), KEY, () => open().put(key, 'of another one'));
+        for (; store.waiting > 0; await pause(1)) await clock.advance(1_000);
+        assert.equal(await open().get(key), isTaken ? 'of another one' : 'done');
+      }
+    });
+  });
+
+  describe('the connection that hears of changes', () => {
+    it('takes what anybody says there for something that may have changed', async () => {
+      const heard: (Key | null)[] = [];
+      const end = open().onChange((key) => heard.push(key));
+      await until(() => heard.length === 1);
+      await ask(`NOTIFY remote_printing, 'hello'`);
+      await until(() => heard.length === 2);
+      await ask('NOTIFY remote_printing');
+      await until(() => heard.length === 3);
+      end();
+      assert.deepEqual(heard, [null, null, null]);
+    });
+
+    it('waits for what its address names', () => {
+      const clock = new ManualClock();
+      const at = `${address}?sslmode=verify-full&sslrootcert=/nowhere/at-all.pem`;
+      const end = open({ clock, at }).onChange(() => assert.fail());
+      assert.equal(clock.waiting, 1);
+      end();
+      assert.equal(clock.waiting, 0);
+    });
+  });
+
+  describe('a database', () => {
+    it('with more to do than there are connections is not away', async () => {
+      const asked = database();
+      let isOver = false;
+      const slow = Array.from({ length: 250 }, () => asked.query('SELECT pg_sleep(0.1)', []));
+      const all = Promise.all(slow).finally(() => (isOver = true));
+      let most = 0;
+      for (; !isOver; await pause(100)) most = Math.max(most, await connections());
+      await all;
+      await asked.close();
+      assert.deepEqual([most, warned], [4, []]);
+    });
+
+    it('that ends while its tables are made ends nothing else', async () => {
+      const other = new Client(address);
+      other.on('error', () => undefined);
+      await other.connect();
+      await other.query('SELECT pg_advisory_lock(7231190412)');
+      const store = open();
+      const getting = assert.rejects(store.get(KEY), { code: 'FILE_NOT_READABLE' });
+      const waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'advisory'";
+      await until(async () => (await ask(waits)).length > 0);
+      await server.halt();
+      await getting;
+      await server.start();
+      assert.equal(await store.get(KEY), undefined);
+    });
+
+    it('that may only be read is said once, and asked anew over another connection', async () => {
+      const clock = new ManualClock();
+      const store = open({ clock });
+      await store.put(KEY, 1);
+      await steadied(store, clock);
+      const name = new URL(address).pathname.slice(1);
+      await ask(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+      await store.close();
+      for (let n = 0; n < 3; n++) {
+        assert.equal(await store.get(KEY), 1);
+        await assert.rejects(store.put(KEY, 2), { code: 'FILE_NOT_WRITABLE', message: /25006/ });
+      }
+      assert.equal(warned.length, 1, warned.join('\n'));
+      await ask(
+        `BEGIN; SET TRANSACTION READ WRITE; ALTER DATABASE ${name} SET default_transaction_read_only = off; COMMIT`,
+      );
+      await store.put(KEY, 2);
+      assert.equal(warned.length, 2, warned.join('\n'));
+      assert.match(warned[1]!, /is back/);
+    });
+
+    it('whose transactions are serializable counts every update all the same', async () => {
+      await ask(`ALTER ROLE nodered SET default_transaction_isolation = 'serializable'`);
+      try {
+        const stores = Array.from({ length: 4 }, () => open());
+        await Promise.all(
+          stores.flatMap((store) => Array.from({ length: 25 }, () => store.update<number>(KEY, (n = 0) => n + 1))),
+        );
+        assert.equal(await open().get(KEY), 100);
+      } finally {
+        await ask('ALTER ROLE nodered RESET default_transaction_isolation');
+      }
+    });
+
+    it('that wants a password where none is set says that the password is wrong', async () => {
+      // What it says to who comes in, and to the first answer.
+      const said = (code: number, words: string) => {
+        const head = Buffer.alloc(9);
+        head.write('R');
+        head.writeInt32BE(8 + words.length, 1);
+        head.writeInt32BE(code, 5);
+        return Buffer.concat([head, Buffer.from(words)]);
+      };
+      const asking = createServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.once('data', () => {
+          socket.write(said(10, 'SCRAM-SHA-256\0\0'));
+          socket.once('data', () => socket.end(said(11, 'r=nonce,s=salt,i=4096')));
+        });
+      });
+      await once(asking.listen(0, '127.0.0.1'), 'listening');
+      const { port } = asking.address() as AddressInfo;
+      const asked = open({ at: `postgresql://somebody@127.0.0.1:${port}/any` });
+      await assert.rejects(asked.get(KEY), { message: /28P01/ }).finally(() => asking.close());
+      assert.match(warned[0]!, /the password is wrong/);
+    });
+  });
+});
+
+/** It has had the database for long enough to take over what ran out. */
+async function steadied(store: PostgresStore, clock: ManualClock): Promise<void> {
+  for (let n = 0; n < 3; n++) {
+    await store.get(KEY);
+    await clock.advance(6_000);
+  }
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 120_000; !(await holds()); await pause(5)) assert.ok(Date.now() < end, 'never came');
+}
