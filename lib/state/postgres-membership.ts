@@ -24,6 +24,8 @@ export interface Surroundings {
 
 /** Between looks at the members while nobody tells of a change, ms. */
 const LOOK_EVERY = 5_000;
+/** Who is not there any more is seen so soon after its lease has ended, ms. */
+const AFTER_END = 20;
 /** Between tries to be let in, ms. */
 const WAITS = { first: 250, longest: 5_000, jitter: 0.2 };
 /** The database is waited for no longer when all is given back, ms. */
@@ -42,7 +44,8 @@ interface Read {
 interface Row {
   id: string;
   token: string;
-  over: boolean;
+  /** For how long its lease does, ms. */
+  lasts: number;
   mark: string;
   /** Null where the mark is known. */
   content: string | null;
@@ -66,6 +69,7 @@ export class PostgresMembership implements Membership {
   #members: readonly Member[] = [];
   /** Stands for the items that nobody has. */
   #free = '';
+  #nextLook = LOOK_EVERY;
   #failures = 0;
   #isWaiting = false;
   #hasLeft = false;
@@ -125,7 +129,8 @@ export class PostgresMembership implements Membership {
 
   async release(notes: ReadonlyMap<string, unknown>): Promise<void> {
     if (notes.size === 0) return;
-    await this.#change(({ token }) => this.#ask(RELEASE, [token, ...this.#arrays(notes), this.#words]));
+    const names = [...notes.keys()].map((item) => this.#nameOf(item));
+    await this.#change(({ token }) => this.#ask(RELEASE, [token, names, this.#byName(notes), this.#words]));
   }
 
   async holders(): Promise<ReadonlyMap<string, Holding>> {
@@ -151,7 +156,7 @@ export class PostgresMembership implements Membership {
       const lease = this.#lease;
       if (!lease) return;
       this.#forget(lease);
-      await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, ...this.#arrays(notes), this.#words]);
+      await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, this.#byName(notes), this.#words]);
     }).catch(() => undefined);
     await new Promise<void>((resolve) => {
       const cancel = this.#around.clock.after(LEAVE_WITHIN, resolve);
@@ -171,6 +176,7 @@ export class PostgresMembership implements Membership {
       this.#isWaiting = false;
       if (this.#hasLeft) return;
       const isNew = !this.#lease;
+      this.#nextLook = LOOK_EVERY;
       if (isNew) await this.#enter();
       else if (this.#content !== this.#written) await this.#tell();
       await this.#look();
@@ -186,7 +192,7 @@ export class PostgresMembership implements Membership {
   #rest(): void {
     this.#disarm();
     if (this.#hasLeft || this.#isWaiting) return;
-    const wait = this.#lease ? LOOK_EVERY : waitBefore(this.#failures, WAITS);
+    const wait = this.#lease ? this.#nextLook : waitBefore(this.#failures, WAITS);
     this.#disarm = this.#around.clock.after(wait, () => this.#step());
   }
 
@@ -214,10 +220,12 @@ export class PostgresMembership implements Membership {
     let rows = await this.#ask<Row>(LOOK, [this.#topic, this.#marks]);
     const isThere = ({ token }: Read) => rows.some((row) => row.token === token);
     // Who is gone may have taken something in its last moment.
-    if (![...this.#read.values()].every(isThere) || (rows.some(({ over }) => over) && this.#around.mayBury())) {
+    if (![...this.#read.values()].every(isThere) || (rows.some(({ lasts }) => lasts <= 0) && this.#around.mayBury())) {
       await this.#bury();
       rows = await this.#ask<Row>(LOOK, [this.#topic, this.#marks]);
     }
+    const ends = rows.flatMap(({ lasts }) => (lasts > 0 ? [lasts + AFTER_END] : []));
+    this.#nextLook = Math.min(LOOK_EVERY, ...ends);
     const lease = this.#lease;
     if (lease && !rows.some(({ token }) => token === lease.token)) lease.lose();
     else if (lease && !lease.signal.aborted) this.#take(rows);
@@ -305,11 +313,10 @@ export class PostgresMembership implements Membership {
     return hash([this.#topic, item]);
   }
 
-  #arrays(notes: ReadonlyMap<string, unknown>): [names: string[], notes: string[]] {
-    return [
-      [...notes.keys()].map((item) => this.#nameOf(item)),
-      [...notes.values()].map((note) => JSON.stringify(note)),
-    ];
+  #byName(notes: ReadonlyMap<string, unknown>): string {
+    return JSON.stringify(
+      Object.fromEntries([...notes].map(([item, note]) => [this.#nameOf(item), JSON.stringify(note)])),
+    );
   }
 }
 

@@ -257,7 +257,7 @@ export class SharedMemory extends Shared {
       .map(({ holder, token, endsAt, content }) => ({
         id: holder,
         token,
-        over: endsAt <= this.#now,
+        lasts: endsAt - this.#now,
         mark: content,
         content: content !== null && marks.includes(content) ? null : content,
         free: `${count} ${last}`,
@@ -293,24 +293,27 @@ export class SharedMemory extends Shared {
     return isKnown ? taken : [...taken, { name: null, note: null, idle: null }];
   }
 
-  #release([token, names, notes, words]: [string, string[], string[], string]): Rows {
+  #release([token, names, notes, words]: [string, string[], string, string]): Rows {
+    const noteOf = JSON.parse(notes) as Partial<Record<string, string>>;
     let freed = 0;
-    for (const [at, name] of names.entries()) {
+    for (const name of names) {
       const item = this.#items.get(name);
       if (item?.holder !== token) continue;
-      Object.assign(item, { holder: null, note: notes[at] ?? null, leftAt: this.#now });
+      Object.assign(item, { holder: null, note: noteOf[name] ?? null, leftAt: this.#now });
       freed++;
     }
     if (freed > 0) this.#tell(words);
     return [];
   }
 
-  #leave([row, token, topic, names, notes, words]: [string, string, string, string[], string[], string]): Rows {
+  #leave([row, token, topic, notes, words]: [string, string, string, string, string]): Rows {
     if (this.#entries.get(row)?.token === token) {
       this.#entries.delete(row);
       this.#membersOf(topic).delete(row);
     }
-    const noteOf = new Map(names.map((name, at) => [this.#items.get(name), notes[at] ?? null]));
+    const noteOf = new Map(
+      Object.entries(JSON.parse(notes) as Record<string, string>).map(([name, note]) => [this.#items.get(name), note]),
+    );
     for (const item of this.#itemsOf(topic))
       if (item.holder === token)
         Object.assign(item, { holder: null, note: noteOf.get(item) ?? null, leftAt: this.#now });
