@@ -6,7 +6,7 @@ import { sleep, type Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { say, type Sentence } from '../words/say';
 import { Channel, CHANNEL, wordsOf } from './channel';
-import type { Database } from './database';
+import type { Database, QueryOptions } from './database';
 import { Lease, Leases, LEASE_TIMES, type LeaseTimes } from './leases';
 import { Locks } from './locks';
 import { ABANDONED, BURY, FORGET } from './member-statements';
@@ -142,7 +142,7 @@ export class PostgresStore implements StateStore, Movable {
     return new PostgresMembership(topic, options, {
       clock: this.#options.clock,
       holder: this.#holder,
-      query: (text, values) => this.#query(text, values, notReadable(kind)),
+      query: (text, values) => this.#query(text, values, notReadable(kind), { urgent: true }),
       mayBury: () => this.#maySucceed,
       leases: this.#leases,
       locks: this.#locks,
@@ -261,9 +261,14 @@ export class PostgresStore implements StateStore, Movable {
     return undefined;
   }
 
-  async #query<Row extends object>(text: string, values: unknown[], failed: Failure): Promise<Row[]> {
+  async #query<Row extends object>(
+    text: string,
+    values: unknown[],
+    failed: Failure,
+    options?: QueryOptions,
+  ): Promise<Row[]> {
     try {
-      return await this.#options.database.query<Row>(text, values);
+      return await this.#options.database.query<Row>(text, values, options);
     } catch (error) {
       throw error instanceof PrintingError ? error : failed(error);
     }
