@@ -5,7 +5,7 @@ import type { LateEnds } from '../../../lib/print/late-ends';
 import type { PrintRequest } from '../../../lib/print/prints';
 import { asPrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
-import { underDeadline } from '../../../lib/time/deadline';
+import { underDeadline, type Deadline } from '../../../lib/time/deadline';
 import { startSimulator, type Fault, type Simulator } from '../../../simulator';
 import { seeded } from '../../helpers/seeded';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
@@ -79,7 +79,9 @@ class Life {
         signal,
         onWait: (scope, awaited) => this.#ends.begin(scope, awaited, message),
         onProgress: () => undefined,
-        onResult: ({ error, status }) => error || this.#tell(message, String(status)),
+        onResult: ({ error, status }) => {
+          if (!error) this.#tell(message, String(status));
+        },
         ...changes,
       }),
     );
@@ -206,4 +208,80 @@ describe(`${ROUNDS} rounds of prints at several runtimes, of which one is killed
       assert.deepEqual([...shared.values('kept-waits').keys()], [], story());
       told.clear();
     });
+});
+
+describe('several runtimes on one store', () => {
+  let time: TurnedTime;
+  let simulator: Simulator;
+  let clients: Client[];
+
+  beforeEach(async () => {
+    time = new TurnedTime();
+    simulator = await startSimulator({ now: time.now, printers: 1, reportDelay: 0 });
+    const shared = new SharedMemory(systemClock);
+    clients = [];
+    for (let n = 0; n < 3; n++)
+      clients.push(await time.until(signedInClient(simulator, { ...shared.runtime(), clock: systemClock })));
+  });
+  afterEach(async () => {
+    await time.until(Promise.all(clients.map((client) => client.close())));
+    await simulator.close();
+    time.restore();
+  });
+  const within = <T>(work: (deadline: Deadline) => Promise<T>): Promise<T> =>
+    underDeadline(systemClock, { ms: 300_000 }, work);
+
+  it('take what another has uploaded, as long as the service has it', async () => {
+    const reused: boolean[] = [];
+    const store = (client: Client | undefined) =>
+      within(async (deadline) =>
+        client?.prints.run({
+          source: () => Promise.resolve({ kind: 'bytes', bytes: Buffer.from('G28\n'), name: 'part.gcode' }),
+          clusterIds: [],
+          jobName: '',
+          printKey: '',
+          print: false,
+          startNow: true,
+          waitFor: 'dispatched',
+          compress: false,
+          reuseUpload: true,
+          dryRun: false,
+          deadline,
+          signal: new AbortController().signal,
+          onProgress: () => undefined,
+          onResult: ({ reusedUpload }) => reused.push(reusedUpload),
+        }),
+      );
+    for (const client of [...clients, clients[0]]) await time.until(store(client));
+    assert.deepEqual(reused, [false, true, true, true]);
+    assert.equal(simulator.requests.count('storagePut'), 1);
+    simulator.faults.add({ endpoint: 'getJob', status: 404 });
+    for (const client of clients) await time.until(store(client));
+    assert.deepEqual(reused.slice(4), [false, true, true]);
+  });
+
+  it('hand over each row of a report once, all at the same time and one after the other', async () => {
+    simulator.world.setReports({ rows: 200 });
+    const rows: unknown[] = [];
+    const report = (client: Client) =>
+      within((deadline) =>
+        client.reports.run({
+          clusterIds: null,
+          reportType: 'print_jobs',
+          range: { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-08T00:00:00Z') },
+          format: 'rows',
+          path: '',
+          onlyNew: 'node',
+          deadline,
+          onProgress: () => undefined,
+          onResult: (_, payload) => rows.push(...(payload as unknown[])),
+          onRows: () => undefined,
+        }),
+      );
+    await time.until(Promise.all(clients.map(report)));
+    assert.equal(rows.length, 200);
+    for (const client of clients) await time.until(report(client));
+    assert.equal(new Set(rows.map((row) => JSON.stringify(row))).size, 200);
+    assert.equal(rows.length, 200);
+  });
 });
