@@ -26,6 +26,7 @@ import type { StateStore } from './state/store';
 import { sleep, type Clock } from './time/clock';
 import { closed } from './time/deadline';
 import type { Uploads } from './upload/uploads';
+import type { Replica } from './watch/replicas';
 import type { WatchMemory } from './watch/watch-memory';
 import { Watcher } from './watch/watcher';
 import { logReport, type Log } from './watch/watcher-log';
@@ -225,12 +226,24 @@ export class Client {
     }));
   }
 
+  /**
+   * The runtimes that share the account's work, and who does what; null where the state is one's alone. Rejects while the
+   * database can't be read.
+   */
+  async replicas(): Promise<Replica[] | null> {
+    const { membership } = this.watcher;
+    if (!membership) return null;
+    const { replicasOf } = require('./watch/replicas') as typeof import('./watch/replicas');
+    return replicasOf(membership);
+  }
+
   /** Figures for a problem report; no secrets, ids shortened. */
-  diagnostics() {
+  async diagnostics() {
     return {
       settings: settingsSummary(this.#settings),
       state: this.credentials.state,
       counters: { ...this.#calls.counters(), ...this.credentials.counters() },
+      replicas: await this.replicas().catch((thrown: unknown) => asPrintingError(thrown).code),
     };
   }
 

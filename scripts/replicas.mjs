@@ -37,8 +37,8 @@ function end(code) {
   return ending;
 }
 
-/** What the last replica that was asked said of all. @typedef {{ id: string, printers: number, leaseAge: number }} Member */
-/** @typedef {{ self: string, replicas: Member[] | null, refreshes: number | null }} Shares */
+/** What the last replica that was asked said of all. @typedef {{ id: string, self: boolean, printers: number, leaseAge: number }} Member */
+/** @typedef {{ replicas: Member[] | null, refreshes: number }} Shares */
 
 /** @param {Replica} replica @param {string} account @returns {Promise<Shares | undefined>} */
 async function sharesOf(replica, account) {
@@ -52,12 +52,17 @@ async function sharesOf(replica, account) {
   }
 }
 
+/** What the others know each by, also while it stands still. @type {Map<Replica, string>} */
+const memberIds = new Map();
+
 /** Who does what, as lines of a table. @param {Replica[]} replicas @param {string} account */
 async function tableOf(replicas, account) {
   const told = await Promise.all(replicas.map((replica) => sharesOf(replica, account)));
   const all = told.find((one) => one?.replicas)?.replicas ?? [];
   const rows = replicas.map((replica, at) => {
-    const member = all.find(({ id }) => id === told[at]?.self);
+    const own = told[at]?.replicas?.find(({ self }) => self)?.id;
+    if (own) memberIds.set(replica, own);
+    const member = all.find(({ id }) => id === memberIds.get(replica));
     return [
       String(replica.number),
       replica.state,
@@ -67,7 +72,9 @@ async function tableOf(replicas, account) {
       member ? `${member.leaseAge.toFixed(0)} s ago` : '',
     ];
   });
-  const others = all.filter(({ id }) => !told.some((one) => one?.self === id));
+  // One that was killed takes part until its lease is over, and its successor has another id.
+  const known = [...memberIds.values()];
+  const others = all.filter(({ id }) => !known.includes(id));
   for (const { id, printers, leaseAge } of others)
     rows.push(['', '', '', id, String(printers), `${leaseAge.toFixed(0)} s ago`]);
   const refreshes = told.find((one) => one)?.refreshes ?? 0;

@@ -60,12 +60,13 @@ describe('client', () => {
     const client = await open({ config: { organizationId, origin: 'https://shop.example' } });
     await client.choices.clusters();
     const grant = await stored();
-    const told = client.diagnostics();
+    const told = await client.diagnostics();
     assert.equal(told.state, 'signed-in');
     assert.equal(told.settings.signIn, 'oauth');
     assert.equal(told.settings.hasOrigin, true);
     assert.equal(told.settings.organizationId, `${organizationId.slice(0, 6)}…`);
     assert.deepEqual([told.counters.requests, told.counters.failures], [1, 0]);
+    assert.equal(told.replicas, null);
     const text = JSON.stringify(told);
     const secrets = [grant?.accessToken, grant?.refreshToken, simulator.client.secret, organizationId];
     for (const secret of secrets) assert.ok(secret && !text.includes(secret));
@@ -85,7 +86,7 @@ describe('client', () => {
     assert.equal(client.credentials.state, 'unchecked');
     assert.equal((await client.choices.clusters()).length, 3);
     assert.equal(client.credentials.state, 'signed-in');
-    const told = client.diagnostics();
+    const told = await client.diagnostics();
     assert.equal(told.settings.signIn, 'token');
     assert.equal(told.settings.scope, null);
     assert.ok(!JSON.stringify(told).includes(apiToken));

@@ -524,6 +524,14 @@ describe('nodes/admin', () => {
     });
   });
 
+  it('accounts/:id/replicas tells of none where the state lies in a folder, and how often the sign-in was renewed', async () => {
+    await flow.signIn();
+    simulator.tokens.expireAccessTokens();
+    await flow.get('accounts/account/clusters').expect(200);
+    const { body } = await flow.get('accounts/account/replicas').expect(200);
+    assert.deepEqual(body, { replicas: null, refreshes: 1 });
+  });
+
   describe('while a sign-in is under way', () => {
     const REFUSED = /changed or deleted in the meantime/;
     const other = { id: 'keeper', type: 'remote-printing-account', service: 'remote' };
@@ -628,7 +636,7 @@ describe('nodes/admin', () => {
     it('is not found at any endpoint, and is signed out when it comes again', async () => {
       await flow.signIn();
       await flow.deploy([], { account: { id: 'keeper', type: 'remote-printing-account' }, signIn: false });
-      for (const path of ['', '/clusters', '/workspaces', '/diagnostics'])
+      for (const path of ['', '/clusters', '/workspaces', '/diagnostics', '/replicas'])
         await flow.get(`accounts/account${path}`).expect(404);
       for (const path of ['sign-in', 'sign-in/complete', 'sign-out'])
         await flow.post(`accounts/account/${path}`).expect(404);
@@ -654,6 +662,7 @@ describe('nodes/admin', () => {
       ['get', '/clusters'],
       ['get', '/workspaces'],
       ['get', '/diagnostics'],
+      ['get', '/replicas'],
       ['post', '/sign-in'],
       ['post', '/sign-in/complete'],
       ['post', '/sign-out'],
@@ -674,7 +683,7 @@ describe('nodes/admin', () => {
 
   it('lets nothing be kept by a cache', async () => {
     await flow.signIn();
-    for (const path of ['', '/clusters', '/workspaces', '/diagnostics']) {
+    for (const path of ['', '/clusters', '/workspaces', '/diagnostics', '/replicas']) {
       const { headers } = await flow.get(`accounts/account${path}`).expect(200);
       assert.equal(headers['cache-control'], 'no-store');
     }
@@ -687,7 +696,7 @@ describe('nodes/admin', () => {
   it('answers no other method', async () => {
     for (const path of ['sign-in', 'sign-in/complete', 'sign-out'])
       await flow.get(`accounts/account/${path}`).expect(404);
-    for (const path of ['', '/clusters', '/workspaces', '/diagnostics'])
+    for (const path of ['', '/clusters', '/workspaces', '/diagnostics', '/replicas'])
       await flow.post(`accounts/account${path}`).expect(404);
     await flow.post('callback').expect(404);
   });

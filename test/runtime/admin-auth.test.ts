@@ -14,7 +14,10 @@ const account = {
 };
 const base = 'remote-printing/accounts/a1';
 
-const reads = ['', '/clusters', '/workspaces', '/diagnostics'].map((path) => ({ method: 'GET', path: base + path }));
+const reads = ['', '/clusters', '/workspaces', '/diagnostics', '/replicas'].map((path) => ({
+  method: 'GET',
+  path: base + path,
+}));
 const writes = ['/sign-in', '/sign-in/complete', '/sign-out'].map((path) => ({ method: 'POST', path: base + path }));
 
 describe('admin endpoints behind adminAuth', function () {

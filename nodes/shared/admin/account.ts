@@ -64,8 +64,13 @@ export function accountEndpoints(RED: NodeAPI) {
           nodeRed: (RED.settings as { version?: string }).version ?? null,
         },
         simulated: asked.simulated,
-        ...asked.diagnostics(),
+        ...(await asked.diagnostics()),
       };
+    }),
+
+    replicas: handle(async (request) => {
+      const asked = await client(request);
+      return { replicas: await asked.replicas(), refreshes: asked.credentials.counters().refreshesInAll ?? 0 };
     }),
   };
 }

@@ -30,11 +30,12 @@ export function addAdminEndpoints(RED: NodeAPI): void {
     // With settings that are typed but not deployed.
     RED.httpAdmin.post(`${ROOT}/accounts/:id/typed/${list}`, canWrite, answer);
   }
-  RED.httpAdmin.get(
-    `${ROOT}/accounts/:id/diagnostics`,
-    canRead,
-    on(() => about().diagnostics),
-  );
+  for (const report of ['diagnostics', 'replicas'] as const)
+    RED.httpAdmin.get(
+      `${ROOT}/accounts/:id/${report}`,
+      canRead,
+      on(() => about()[report]),
+    );
 
   RED.httpAdmin.post(
     `${ROOT}/accounts/:id/sign-in`,

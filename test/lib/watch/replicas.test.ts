@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { answer, job } from '../events/observations';
+import { replicasOf } from '../../../lib/watch/replicas';
 import { Replicas } from './replicas';
 
 const MINUTE = 60_000;
@@ -124,6 +125,29 @@ describe('several runtimes that watch one account', () => {
       );
       assert.equal(pollersOf('new').length, 1);
     });
+  });
+
+  it('tell who polls what, for people', async () => {
+    ids(9).forEach((id) => service.cluster(`long-name-${id}`));
+    start(3, [null]);
+    await clock.advance(2 * MINUTE);
+    const [first] = replicas.living;
+    const { membership } = first!.account.watcher;
+    const told = await replicasOf(membership!);
+    assert.deepEqual(
+      told.map(({ printers, clusterIds }) => [printers, clusterIds]),
+      Array.from({ length: 3 }, () => [3, ['long-n…', 'long-n…', 'long-n…']]),
+    );
+    assert.equal(told.filter(({ self }) => self).length, 1);
+    assert.equal(told.find(({ self }) => self)?.id, `${membership!.id.slice(0, 6)}…`);
+    assert.deepEqual(told.map(({ list }) => list).sort(), [false, false, true]);
+    assert.ok(told.every(({ leaseAge }) => leaseAge <= 5));
+
+    replicas.living[2]!.runtime.pause();
+    await clock.advance(10_000);
+    const ages = (await replicasOf(membership!)).map(({ leaseAge }) => leaseAge).sort((a, b) => a - b);
+    assert.ok(ages[1]! <= 5 && ages[2]! >= 10, ages.join());
+    replicas.living[2]!.runtime.resume();
   });
 });
 
