@@ -118,7 +118,7 @@ async function bareUndici({ service, file, folder, ends }) {
 /**
  * @template T
  * @param {Pick<Setting, 'folder' | 'ends'>} setting
- * @param {{ flows: object[], credentials: Record<string, object>, withPack?: boolean }} flow
+ * @param {{ flows: object[], credentials: Record<string, object>, withPack?: boolean, settings?: Record<string, unknown> }} flow
  * @param {(nodeRed: import('../scripts/node-red.mjs').RunningNodeRed, socket: string) => Promise<T>} work
  */
 export async function inNodeRed({ folder, ends }, flow, work) {

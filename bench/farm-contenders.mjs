@@ -64,7 +64,7 @@ export async function idleCosts(setting, seconds) {
 }
 
 /** @param {Setting} setting @param {Farm} farm @param {Times} times @param {Parameters<typeof inNodeRed>[1]} flow */
-async function nodeRed(setting, farm, times, flow) {
+export async function nodeRed(setting, farm, times, flow) {
   await setting.service.become(farm);
   return inNodeRed(setting, flow, ({ pid }, socket) => watched(setting, farm, times, { pid, socket }));
 }

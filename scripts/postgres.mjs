@@ -35,8 +35,8 @@ async function freePort() {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
-/** @returns {Promise<RunningPostgres>} */
-export async function startPostgres() {
+/** @param {Record<string, string>} more settings of the server @returns {Promise<RunningPostgres>} */
+export async function startPostgres(more = {}) {
   const programs = ensurePostgres();
   const user = somebody();
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'));
@@ -46,7 +46,7 @@ export async function startPostgres() {
   const options = ['-A', 'trust', '-U', 'nodered', '-E', 'UTF8', '--no-locale', '--no-sync', '-D', folder];
   execFileSync(join(programs, 'initdb'), options, { cwd: folder, ...user, stdio: 'pipe' });
   // Its data need not outlive the machine.
-  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off' };
+  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off', ...more };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
   /** @type {import('node:child_process').ChildProcess | undefined} */
