@@ -27,6 +27,8 @@ export interface QueryOptions {
   patience?: number;
   /** It goes before all that wait. */
   urgent?: boolean;
+  /** It is not asked a second time where its connection broke: the first one may still arrive, after what came later. */
+  once?: boolean;
 }
 
 /** Connections to one server, for as long as it is known to be there. */
@@ -72,7 +74,8 @@ export class Database {
   async query<Row extends QueryResultRow>(text: string, values: unknown[], options: QueryOptions = {}): Promise<Row[]> {
     try {
       const rows = await this.#ask<Row>(text, values, options).catch((error: unknown) => {
-        if (!isBreak(error) && !COLLISIONS.includes(codeIn(error))) throw error;
+        const mayAgain = COLLISIONS.includes(codeIn(error)) || (isBreak(error) && !options.once);
+        if (!mayAgain) throw error;
         return this.#ask<Row>(text, values, options);
       });
       this.#noteAnswer(text);

@@ -72,8 +72,13 @@ export class Lease implements Lock {
     this.#disarm();
   }
 
+  /** It can't be relied on any more, whether that was told already or not. */
+  get isOver(): boolean {
+    return this.signal.aborted || this.#leases.clock.monotonic() >= this.#until;
+  }
+
   throwIfLost(): void {
-    if (this.signal.aborted || this.#leases.clock.monotonic() >= this.#until) throw new LockLostError();
+    if (this.isOver) throw new LockLostError();
   }
 }
 

@@ -14,7 +14,8 @@ export interface Surroundings {
   clock: Clock;
   /** The id of the runtime. */
   holder: string;
-  query<Row extends object>(text: string, values: unknown[]): Promise<Row[]>;
+  /** `once`: not a second time where it is not known whether it was done. */
+  query<Row extends object>(text: string, values: unknown[], once?: boolean): Promise<Row[]>;
   /** The database was there for long enough that a lease that ran out is over. */
   mayBury(): boolean;
   leases: Leases;
@@ -97,6 +98,8 @@ export class PostgresMembership implements Membership {
   }
 
   get lock(): Lock | null {
+    // Who stood still asks before its timers do.
+    if (this.#lease?.isOver) this.#lease.lose();
     return this.#members.length > 0 ? (this.#lease ?? null) : null;
   }
 
@@ -114,11 +117,11 @@ export class PostgresMembership implements Membership {
     const most = Math.min(limit, names.length);
     const taken = await this.#change(async ({ token }) => {
       const values = [this.#name, token, names, most];
-      const first = await this.#ask<Taken>(TAKE_ITEMS, values);
+      const first = await this.#askOnce<Taken>(TAKE_ITEMS, values);
       if (isWhole(first, most)) return first;
       const words = [...byName.values()].map((item) => JSON.stringify(item));
       await this.#ask(ADD, [names, this.#topic, words]);
-      return this.#ask<Taken>(TAKE_ITEMS, values);
+      return this.#askOnce<Taken>(TAKE_ITEMS, values);
     });
     return (taken ?? []).flatMap(({ name, note, idle }) => {
       const item = byName.get(name ?? '');
@@ -130,7 +133,7 @@ export class PostgresMembership implements Membership {
   async release(notes: ReadonlyMap<string, unknown>): Promise<void> {
     if (notes.size === 0) return;
     const names = [...notes.keys()].map((item) => this.#nameOf(item));
-    await this.#change(({ token }) => this.#ask(RELEASE, [token, names, this.#byName(notes), this.#words]));
+    await this.#change(({ token }) => this.#askOnce(RELEASE, [token, names, this.#byName(notes), this.#words]));
   }
 
   async holders(): Promise<ReadonlyMap<string, Holding>> {
@@ -290,6 +293,11 @@ export class PostgresMembership implements Membership {
 
   #ask<Answer extends object>(text: string, values: unknown[]): Promise<Answer[]> {
     return this.#around.query<Answer>(text, values);
+  }
+
+  /** What came late would take again what was released meanwhile, or release what was taken. */
+  #askOnce<Answer extends object>(text: string, values: unknown[]): Promise<Answer[]> {
+    return this.#around.query<Answer>(text, values, true);
   }
 
   /** After what was asked before, also by an earlier membership of this runtime. */

@@ -142,7 +142,8 @@ export class PostgresStore implements StateStore, Movable {
     return new PostgresMembership(topic, options, {
       clock: this.#options.clock,
       holder: this.#holder,
-      query: (text, values) => this.#query(text, values, notReadable(kind), { urgent: true }),
+      query: (text, values, once) =>
+        this.#query(text, values, notReadable(kind), { urgent: true, once: once === true }),
       mayBury: () => this.#maySucceed,
       leases: this.#leases,
       locks: this.#locks,

@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { Database } from '../../../lib/state/database';
 import { InsistentStore } from '../../../lib/state/insistent-store';
 import { LEASE_TIMES } from '../../../lib/state/leases';
+import type { Membership } from '../../../lib/state/membership';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import { hold, type Key, type Lock } from '../../../lib/state/store';
 import { systemClock, type Clock } from '../../../lib/time/clock';
@@ -222,6 +223,56 @@ describe('state on PostgreSQL, and faults on the way', () => {
     });
   });
 
+  describe('work that is shared out', () => {
+    const TOPIC: Key = ['watch', 'an account'];
+    const ITEMS = ['one', 'two', 'three'];
+    /** Takes part, and is let in. */
+    async function joined(store: PostgresStore) {
+      const membership = store.join(TOPIC, { name: 'a name', wants: null, onChange: () => undefined });
+      await until(() => membership.lock !== null);
+      return membership;
+    }
+
+    it('is neither taken again nor given back by a request that comes late', async () => {
+      const [one, other] = [await joined(open({ at: through() })), await joined(open())];
+      const notes = new Map(ITEMS.map((item) => [item, null]));
+      for (const isTake of [true, false]) {
+        assert.equal((await one.take(ITEMS, 3)).length, 3);
+        if (isTake) await one.release(notes);
+        const lock = one.lock;
+        const asked = keptBack(isTake ? 'UNION ALL SELECT NULL' : 'RETURNING name)');
+        const asking = isTake ? one.take(ITEMS, 3) : one.release(notes);
+        const passage = await asked;
+        passage.breakClient();
+        await asking;
+        await until(() => one.lock !== null && one.lock !== lock);
+        const answered = passage.answered();
+        if (isTake) {
+          passage.sendOn();
+          await answered;
+          await takesAll(other, ITEMS);
+          await other.release(notes);
+        } else {
+          await takesAll(one, ITEMS);
+          passage.sendOn();
+          await answered;
+          assert.deepEqual(await other.take(ITEMS, 3), []);
+          await one.release(notes);
+        }
+      }
+      await Promise.all([one, other].map((membership) => membership.leave(new Map())));
+    });
+
+    it('is nobody’s as soon as its lease has ended, whether timers have said so or not', async () => {
+      let stoodStill = 0;
+      const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + stoodStill };
+      const membership = await joined(open({ clock }));
+      stoodStill = 60_000;
+      assert.equal(membership.lock, null);
+      await membership.leave(new Map());
+    });
+  });
+
   describe('what has happened already', () => {
     it('is written under a lock that was given back meanwhile, and not where somebody else had it', async () => {
       await open().get(KEY);
@@ -354,6 +405,14 @@ describe('state on PostgreSQL, and faults on the way', () => {
     });
   });
 });
+
+async function takesAll(membership: Membership, items: string[]): Promise<void> {
+  const taken = new Set<string>();
+  await until(async () => {
+    for (const { item } of await membership.take(items, items.length)) taken.add(item);
+    return taken.size === items.length;
+  });
+}
 
 /** It has had the database for long enough to take over what ran out. */
 async function steadied(store: PostgresStore, clock: ManualClock): Promise<void> {
