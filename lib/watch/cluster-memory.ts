@@ -52,6 +52,11 @@ export class ClusterMemory {
     return this.#hasCheckpoint;
   }
 
+  /** Before it was read again others may have gone on. */
+  get needsWriting(): boolean {
+    return this.dirty && this.loaded && this.#hasCheckpoint;
+  }
+
   get isEmpty(): boolean {
     return !this.#hasStatus && !this.#hasCheckpoint && this.movedTo === null;
   }

@@ -7,13 +7,15 @@ import { News } from './news';
 import type { Poller } from './poller';
 import { Troubles } from './troubles';
 import { intervalOf } from './turns';
-import type { ClusterResult, Round, Watch, WatchOptions, WatchState } from './watch-types';
+import type { ClusterResult, Round, Standby, Watch, WatchOptions, WatchState } from './watch-types';
 
 export interface WatchSurroundings {
   clock: Clock;
   /** Runs a callback of the watcher's user, whose failures must not stop the others. */
   guard: (callback: () => void) => void;
   closed: (watch: Watch) => void;
+  /** Why this runtime does not poll a cluster; null where it does. */
+  standbyOf: (clusterId: string | null) => Standby | null;
 }
 
 /** One node's view of one cluster. */
@@ -29,6 +31,7 @@ export class ClusterWatch implements Watch, Subscriber {
   #asking = 0;
   #lastSuccess: number | null = null;
   #online: boolean | null = null;
+  #standby = 'null';
   readonly #news: News | null;
   readonly #troubles: Troubles;
 
@@ -55,6 +58,7 @@ export class ClusterWatch implements Watch, Subscriber {
   get state(): WatchState {
     return {
       paused: this.#paused,
+      standby: this.around.standbyOf(this.#poller.clusterId),
       lastSuccess: this.#lastSuccess,
       trouble: this.#troubles.state,
       clusters: { total: 1, online: this.#online === false ? 0 : 1 },
@@ -108,6 +112,13 @@ export class ClusterWatch implements Watch, Subscriber {
 
   assigned(clusterId: string, isOurs: boolean): void {
     if (!isOurs) this.#troubles.forget(clusterId);
+  }
+
+  shifted(): void {
+    const shown = JSON.stringify(this.state.standby);
+    if (shown === this.#standby || this.#closed) return;
+    this.#standby = shown;
+    this.around.guard(() => this.options.onStandby?.());
   }
 
   /** The cluster goes on under another id. */

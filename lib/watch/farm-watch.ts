@@ -9,7 +9,7 @@ import { News } from './news';
 import type { Poller } from './poller';
 import { LIST, Troubles } from './troubles';
 import { intervalOf, SLACK } from './turns';
-import type { ClusterResult, Round, Watch, WatchOptions, WatchState } from './watch-types';
+import type { ClusterResult, Round, Standby, Watch, WatchOptions, WatchState } from './watch-types';
 
 interface Surroundings extends WatchSurroundings {
   list: ListPoller;
@@ -54,6 +54,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   #boundary = 0;
   #disarm: () => void = () => undefined;
   #lastSuccess: number | null = null;
+  #shown = 'null';
   #listError: PrintingError | null = null;
   /** Polls that this watch asked for: who asked gets the error. */
   #asking = 0;
@@ -85,6 +86,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     const total = this.#own;
     return {
       paused: this.#paused,
+      standby: this.#standby,
       lastSuccess: this.#lastSuccess,
       trouble: this.#troubles.state,
       clusters: { total, online: total - this.#offline.size },
@@ -185,6 +187,19 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     this.#awaited.delete(clusterId);
     this.#offline.delete(clusterId);
     this.#troubles.forget(clusterId);
+  }
+
+  shifted(): void {
+    const shown = JSON.stringify(this.#standby);
+    if (shown === this.#shown || this.#closed) return;
+    this.#shown = shown;
+    this.around.guard(() => this.options.onStandby?.());
+  }
+
+  /** With a part of them it is at work. */
+  get #standby(): Standby | null {
+    if (this.#own > 0 || this.#members.size === 0) return this.around.standbyOf(null);
+    return this.around.standbyOf(null) ?? { why: 'elsewhere', by: null };
   }
 
   #setMembers(clusterIds: readonly string[]): void {

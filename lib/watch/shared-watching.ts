@@ -8,10 +8,12 @@ import type { CheckpointStore } from './checkpoint-store';
 import { LIST_ITEM, type Wants } from './fair-share';
 import { Hearsay } from './hearsay';
 import { Hold } from './hold';
+import { HolderNames } from './holder-names';
 import type { ListPoller } from './list-poller';
 import { Living } from './living';
 import type { Poller } from './poller';
 import type { ScopeMemory } from './watch-memory';
+import type { Standby } from './watch-types';
 
 /** Without anybody who heard of it for longer, what happened meanwhile is late, ms. */
 const LATE = 60_000;
@@ -19,6 +21,9 @@ const LATE = 60_000;
 const APART = 10;
 /** Between tries to find out which workspace it is, ms. */
 const WAITS = { first: 1_000, longest: 10_000 };
+
+/** For so long nobody is told that the store is waited for at the start, ms. */
+const SHOWN_AFTER = 3_000;
 
 /** What is shared with other runtimes, and by which name they know this one. */
 export interface Sharing {
@@ -43,6 +48,8 @@ interface Parts extends Sharing {
   /** How often a cluster is polled that others wait for, ms. */
   holdInterval: number;
   moved: (clusterId: string, to: string) => Promise<void>;
+  /** What `standbyOf` says may have changed. */
+  shown: () => void;
   fault: (thrown: unknown) => void;
 }
 
@@ -59,8 +66,12 @@ export class SharedWatching implements SharedWork {
   readonly #hearsay: Hearsay;
   /** On clusters that others wait for. */
   readonly #holds = new Map<string, Hold>();
+  readonly #names: HolderNames;
   /** Whether it took part when that was looked at last. */
   #isIn = false;
+  /** It has taken part, or waits for that for a while: people should know. */
+  #isAwaited = false;
+  readonly #disarm: () => void;
 
   constructor(join: Join, parts: Parts) {
     this.#parts = parts;
@@ -72,6 +83,11 @@ export class SharedWatching implements SharedWork {
     this.membership = join(topic, { name, wants: null, onChange });
     this.living = new Living(this.membership);
     this.tenure = new Assignments(this.membership, clock, this);
+    this.#names = new HolderNames(this.membership, clock, parts.shown);
+    this.#disarm = clock.after(SHOWN_AFTER, () => {
+      this.#isAwaited = true;
+      parts.shown();
+    });
     this.#hearsay = new Hearsay({ ...parts, scope: () => this.#scope });
     void this.#look();
   }
@@ -79,6 +95,8 @@ export class SharedWatching implements SharedWork {
   /** Hands everything over. Never rejects. */
   leave(): Promise<void> {
     this.#hearsay.end();
+    this.#names.end();
+    this.#disarm();
     return this.tenure.leave();
   }
 
@@ -122,7 +140,7 @@ export class SharedWatching implements SharedWork {
     poller?.replan();
     await poller?.over();
     const memory = this.#scope?.clusters.get(item);
-    if (this.#scope && memory?.dirty && memory.hasCheckpoint) checkpoints().write(this.#scope, item, memory);
+    if (this.#scope && memory?.needsWriting) checkpoints().write(this.#scope, item, memory);
     await checkpoints().settled(item);
   }
 
@@ -160,6 +178,23 @@ export class SharedWatching implements SharedWork {
     const isIn = this.membership.lock !== null;
     if (isIn && !this.#isIn) this.#hearsay.catchUp();
     this.#isIn = isIn;
+    this.#isAwaited ||= isIn;
+    this.#names.look(() => this.#elsewhere);
+    this.#parts.shown();
+  }
+
+  /** Why this runtime does not poll a cluster; null where it does. Null for a cluster: only what holds for all. */
+  standbyOf(clusterId: string | null): Standby | null {
+    if (this.membership.lock === null) return this.#isAwaited ? { why: 'store' } : null;
+    if (clusterId === null || this.tenure.isOurs(clusterId)) return null;
+    return { why: 'elsewhere', by: this.#names.of(clusterId) };
+  }
+
+  /** Clusters that somebody here looks at, and others poll. */
+  get #elsewhere(): string[] {
+    return [...this.#parts.pollers.values()]
+      .filter((poller) => poller.isWatched && !poller.isOurs)
+      .map(({ clusterId }) => clusterId);
   }
 
   #pollerOf(item: string): Poller | ListPoller | undefined {

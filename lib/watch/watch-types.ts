@@ -70,12 +70,19 @@ export interface WatchOptions {
   onRound(round: Round): void;
   /** Whenever something happened, whoever polled. Never empty. */
   onEvents(events: PrintEvent[]): void;
+  /** After `state.standby` has changed. */
+  onStandby?: (() => void) | undefined;
   /** Once when an outage begins (for each cluster), and null once all is well again. */
   onTrouble(error: PrintingError | null): void;
 }
 
+/** Why this runtime does not poll: another one does (`by`: its name, where that is known), or nobody can say whose turn it is. */
+export type Standby = { why: 'elsewhere'; by: string | null } | { why: 'store' };
+
 export interface WatchState {
   paused: boolean;
+  /** Null where this runtime polls. */
+  standby: Standby | null;
   /** Wall time of the last poll after which nothing was amiss, ms. */
   lastSuccess: number | null;
   trouble: { error: PrintingError; since: number } | null;
@@ -85,6 +92,8 @@ export interface WatchState {
 
 export interface Watch {
   readonly state: WatchState;
+  /** Which runtime polls what may have changed. */
+  shifted(): void;
   /**
    * Polls at once, even while paused, and hands over everything; resolves with the first failure. An outage that is met
    * so is not reported by `onTrouble` as well.

@@ -83,6 +83,7 @@ export class Watcher {
             scoped: () => this.#scoped(),
             usable: () => this.#usable(),
             holdInterval: this.#followInterval,
+            shown: () => this.#watches.forEach((watch) => watch.shifted()),
             moved: (clusterId, to) => this.#movedElsewhere(clusterId, to),
             fault: (thrown) => this.#fault(null, thrown),
           })
@@ -142,12 +143,14 @@ export class Watcher {
       clock: this.#options.clock,
       guard: (callback) => this.#guard(callback),
       closed: (watch) => this.#watches.delete(watch),
+      standbyOf: (clusterId) => this.#shared?.standbyOf(clusterId) ?? null,
     };
     const watch =
       clusterId === null
         ? this.#watchFarm(options, known, around)
         : this.#watchCluster(clusterId, options, known, around);
     this.#watches.add(watch);
+    watch.shifted();
     return watch;
   }
 
@@ -214,7 +217,7 @@ export class Watcher {
     this.#listeners.clear();
     if (this.#scope)
       for (const [clusterId, memory] of this.#scope.clusters)
-        if (memory.dirty && memory.hasCheckpoint) this.#checkpoints.write(this.#scope, clusterId, memory);
+        if (memory.needsWriting) this.#checkpoints.write(this.#scope, clusterId, memory);
     await this.#checkpoints.close();
     await this.#shared?.leave();
   }

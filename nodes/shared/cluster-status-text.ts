@@ -1,11 +1,12 @@
 import type { ClusterStatus } from '../../lib/service/cluster-status';
-import type { Round, WatchState } from '../../lib/watch/watch-types';
+import type { Round, Standby, WatchState } from '../../lib/watch/watch-types';
 import { printingText } from './printing-text';
 import { clockTime, failureText, type StatusText } from './status';
 
 /** What a cluster status node shows after a poll: stale beats all, then the one cluster, or how many are online. */
 export function clusterStatusText(state: WatchState | undefined, round: Round | null, all: boolean): StatusText {
   if (state?.paused) return { fill: 'grey', shape: 'ring', key: 'paused-polling' };
+  if (state?.standby) return standbyText(state.standby);
   const error = state?.trouble?.error ?? round?.error;
   if (error) {
     const since = state?.lastSuccess;
@@ -19,6 +20,18 @@ export function clusterStatusText(state: WatchState | undefined, round: Round | 
   if (!all && clusters[0]) return oneClusterText(clusters[0]);
   const online = clusters.filter((cluster) => cluster.online !== false).length;
   return clustersText(state?.clusters ?? { online, total: clusters.length });
+}
+
+/** Of the name of another runtime, letters. */
+const LONGEST_NAME = 15;
+
+function standbyText(standby: Standby): StatusText {
+  if (standby.why === 'store') return { fill: 'yellow', shape: 'ring', key: 'waiting-for-database' };
+  const { by } = standby;
+  if (!by) return { fill: 'grey', shape: 'dot', key: 'polled-elsewhere' };
+  // What tells replicas apart stands at the end.
+  const name = by.length > LONGEST_NAME ? `…${by.slice(1 - LONGEST_NAME)}` : by;
+  return { fill: 'grey', shape: 'dot', key: 'polled-by', values: { name } };
 }
 
 function clustersText({ online, total }: { online: number; total: number }): StatusText {

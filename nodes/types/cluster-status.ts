@@ -91,6 +91,11 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
       },
       onEvents: (events: PrintEvent[]) => sendEvents(client, events),
       onTrouble: trouble,
+      onStandby: () => {
+        // Whoever polls again shows what that brings.
+        if (watch?.state.standby) show(client, null);
+        else showSignIn(client);
+      },
     };
     stopListening = client.credentials.onChange(() => showSignIn(client));
     showSignIn(client);

@@ -125,6 +125,7 @@ describe('locales', () => {
         count: '100',
         ahead: '9',
         action: 'twelve signs',
+        name: 'fifteen letters',
       };
       for (const language of languages)
         for (const [key, text] of readTexts(language, type)) {

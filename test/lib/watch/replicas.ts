@@ -32,6 +32,10 @@ export class Replica {
     return (service as Service).call(endpoint, options);
   }
 
+  get now(): number {
+    return this.replicas.clock.monotonic();
+  }
+
   /** Watches the cluster, or all, as a node with the same flow everywhere. */
   watch(clusterId: string | null, interval = 60): Watch {
     const { told, rounds } = this.replicas;
@@ -42,10 +46,10 @@ export class Replica {
       milestones: [],
       onRound: ({ results }) => {
         for (const { status } of results)
-          if (this.isAlive && status) rounds.push({ by: this.name, clusterId: status.clusterId });
+          if (this.isAlive && status) rounds.push({ by: this.name, clusterId: status.clusterId, at: this.now });
       },
       onEvents: (events) => {
-        if (this.isAlive) told.push(...events.map((event) => ({ ...event, by: this.name })));
+        if (this.isAlive) told.push(...events.map((event) => ({ ...event, by: this.name, toldAt: this.now })));
       },
       onTrouble: () => undefined,
     });
@@ -78,8 +82,8 @@ export class Replicas {
   readonly shared = new SharedMemory(this.clock);
   readonly all: Replica[] = [];
   readonly polls: { by: string; clusterId: string; at: number }[] = [];
-  readonly told: (PrintEvent & { by: string })[] = [];
-  readonly rounds: { by: string; clusterId: string }[] = [];
+  readonly told: (PrintEvent & { by: string; toldAt: number })[] = [];
+  readonly rounds: { by: string; clusterId: string; at: number }[] = [];
   lists = 0;
   latency = 0;
 
