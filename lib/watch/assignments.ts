@@ -130,6 +130,7 @@ export class Assignments implements Tenure {
     this.#underWay = true;
     this.#again = false;
     await this.#turn();
+    if (!this.#closed) this.#work.shifted();
     this.#underWay = false;
     if (this.#again as boolean) this.changed();
   }
@@ -140,12 +141,11 @@ export class Assignments implements Tenure {
     const said = JSON.stringify(wants);
     if (said !== this.#wants) this.#membership.want(wants);
     this.#wants = said;
-    if (this.#lock === null) return this.#work.shifted();
+    if (this.#lock === null) return;
     const { id, members } = this.#membership;
     const before = this.#share?.shape;
     const share = (this.#share = fairShare(id, members, this.#work.listed()));
     const isNew = share.shape !== before;
-    this.#work.shifted();
     this.#letGo(this.#unwanted(share));
     if (isNew) this.#letGo(this.#surplus(share));
     await this.#giveBack();
@@ -204,7 +204,6 @@ export class Assignments implements Tenure {
     if (this.#closed || this.#lock !== lock || this.#membership.lock !== lock) return 0;
     for (const { item } of taken) this.#held.add(item);
     for (const assigned of taken) this.#work.gained(assigned, taken.length);
-    if (taken.length > 0) this.#work.shifted();
     return taken.length;
   }
 

@@ -150,7 +150,6 @@ export class Watcher {
         ? this.#watchFarm(options, known, around)
         : this.#watchCluster(clusterId, options, known, around);
     this.#watches.add(watch);
-    watch.shifted();
     return watch;
   }
 

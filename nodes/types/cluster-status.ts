@@ -92,9 +92,8 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
       onEvents: (events: PrintEvent[]) => sendEvents(client, events),
       onTrouble: trouble,
       onStandby: () => {
-        // Whoever polls again shows what that brings.
-        if (watch?.state.standby) show(client, null);
-        else showSignIn(client);
+        // What is shown by who polls comes with the next poll.
+        if (!isClosed()) show(client, null);
       },
     };
     stopListening = client.credentials.onChange(() => showSignIn(client));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { answer, job } from '../events/observations';
+import { answer, at, job } from '../events/observations';
 import { replicasOf } from '../../../lib/watch/replicas';
 import { Replicas } from './replicas';
 
@@ -104,6 +104,174 @@ describe('several runtimes that watch one account', () => {
         replicas.told.map(({ by }) => by),
         [poller],
       );
+    });
+  });
+
+  describe('waiting for the end of a print', () => {
+    const printing = answer({ print_jobs: [at('a', 'printing', 50)] });
+    const finished = answer({ recently_completed: [at('a', 'finished', 100)] });
+    const other = (name: string | undefined) => replicas.all.find((one) => one.name !== name) ?? replicas.start();
+
+    for (const watched of [null, 'C0'])
+      it(`is served by who polls, without polls of its own, where ${watched ?? 'all'} is watched`, async () => {
+        service.cluster('C0', printing);
+        start(2, [watched]);
+        await clock.advance(2 * MINUTE);
+        const [poller] = pollersOf('C0');
+        const waiting = other(poller);
+        const progress: (number | null)[] = [];
+        const seen: string[] = [];
+        waiting.account.watcher.onObservation((clusterId) => seen.push(clusterId));
+        const ended = waiting.account.watcher.follow('C0', 'a', { onProgress: (job) => progress.push(job.progress) });
+        await clock.advance(3 * MINUTE);
+        assert.ok(progress.length >= 3, `${progress.length}`);
+        assert.ok(seen.length >= 3);
+        service.cluster('C0', finished);
+        await clock.advance(70_000);
+        assert.equal((await ended).outcome, 'finished');
+        assert.deepEqual(pollersOf('C0'), [poller]);
+        assert.equal(replicas.told.filter(({ type }) => type === 'job.finished').length, 1);
+        const polls = replicas.polls.length;
+        await clock.advance(10 * MINUTE);
+        assert.ok(Math.abs(replicas.polls.length - polls - 10) <= 1, 'the wait is over for all');
+      });
+
+    it('is served where nobody watches: one polls for all who wait, and another goes on when it ends', async () => {
+      service.cluster('C0', printing);
+      start(3, []);
+      const ends = replicas.all.map(({ account }) => account.watcher.follow('C0', 'a'));
+      for (const end of ends) end.catch(() => undefined);
+      await clock.advance(5 * MINUTE);
+      const [poller, ...others] = pollersOf('C0');
+      assert.deepEqual(others, []);
+      assert.ok(replicas.polls.length <= 7, `${replicas.polls.length}`);
+      replicas.all.find(({ name }) => name === poller)?.kill();
+      await clock.advance(2 * MINUTE);
+      service.cluster('C0', finished);
+      await clock.advance(70_000);
+      const outcomes = await Promise.all(
+        replicas.all.flatMap(({ isAlive }, n) => (isAlive ? ends[n] : [])).map(async (end) => (await end)?.outcome),
+      );
+      assert.deepEqual(outcomes, ['finished', 'finished']);
+      assert.equal(pollersOf('C0').length, 2);
+    });
+
+    it('knows an end at once that was told before', async () => {
+      service.cluster('C0', printing);
+      start(2, ['C0']);
+      await clock.advance(MINUTE);
+      service.cluster('C0', finished);
+      await clock.advance(2 * MINUTE);
+      const polls = replicas.polls.length;
+      for (const { account } of replicas.all)
+        assert.equal((await account.watcher.follow('C0', 'a')).outcome, 'finished');
+      assert.equal(replicas.polls.length, polls);
+    });
+
+    it('polls by itself after three intervals in which nobody was heard', async () => {
+      service.cluster('C0', printing);
+      start(2, ['C0']);
+      await clock.advance(MINUTE);
+      const waiting = other(pollersOf('C0')[0]);
+      const ended = waiting.account.watcher.follow('C0', 'a');
+      await clock.advance(MINUTE);
+      replicas.shared.halt();
+      service.cluster('C0', finished);
+      const from = clock.monotonic();
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(pollersOf('C0', from + 20_000), []);
+      await clock.advance(2.5 * MINUTE);
+      assert.equal((await ended).outcome, 'finished');
+      assert.deepEqual(
+        replicas.told.map(({ type }) => type).filter((type) => type === 'job.finished'),
+        [],
+      );
+      replicas.shared.start();
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(replicas.told.map(({ type }) => type).filter((type) => type === 'job.finished').length, 1);
+    });
+  });
+
+  describe('a cluster that goes on under a new id', () => {
+    const rebounds = () => replicas.told.filter(({ type }) => type === 'cluster.rebound');
+    const move = () => {
+      service.remove('C1');
+      service.cluster('new', answer({ recently_completed: [at('a', 'finished', 100)] }), { host_guid: 'G-C1' });
+    };
+
+    for (const watched of [null, 'C1'])
+      it(`is told once, and followed by all who watch ${watched ?? 'all'}`, async () => {
+        service.cluster('C1', answer({ print_jobs: [at('a', 'printing', 50)] }));
+        service.cluster('C2');
+        service.cluster('C3');
+        start(3, [watched]);
+        await clock.advance(3 * MINUTE);
+        move();
+        await clock.advance(5 * MINUTE);
+        assert.equal(rebounds().length, 1);
+        assert.deepEqual(
+          replicas.told.filter(({ type }) => type !== 'cluster.rebound').map(({ type, late }) => [type, late]),
+          [['job.finished', false]],
+        );
+        assert.equal(pollersOf('new', clock.monotonic() - 2 * MINUTE).length, 1);
+        assert.deepEqual(pollersOf('C1', clock.monotonic() - 2 * MINUTE), []);
+        const from = clock.monotonic();
+        replicas.all.find(({ name }) => name === pollersOf('new', from - 2 * MINUTE)[0])?.kill();
+        await clock.advance(3 * MINUTE);
+        assert.equal(pollersOf('new', from).length, 1, 'the others have followed too');
+        assert.equal(rebounds().length, 1);
+      });
+
+    it('is followed by a wait', async () => {
+      service.cluster('C1', answer({ print_jobs: [at('a', 'printing', 50)] }));
+      start(2, [null]);
+      await clock.advance(2 * MINUTE);
+      const ends = replicas.all.map(({ account }) => account.watcher.follow('C1', 'a'));
+      await clock.advance(MINUTE);
+      move();
+      await clock.advance(5 * MINUTE);
+      assert.deepEqual(
+        (await Promise.all(ends)).map(({ outcome }) => outcome),
+        ['finished', 'finished'],
+      );
+    });
+  });
+
+  describe('say', () => {
+    const standbys = () => replicas.living.map(({ watches: [watch] }) => watch?.state.standby);
+
+    it('who polls a printer instead, and nothing where it is this one', async () => {
+      service.cluster('C0');
+      start(2, ['C0']);
+      await clock.advance(10_000);
+      const [poller = ''] = pollersOf('C0');
+      const seen = new Map(replicas.living.map(({ name, watches: [watch] }) => [name, watch?.state.standby]));
+      assert.equal(seen.get(poller), null);
+      seen.delete(poller);
+      assert.deepEqual([...seen.values()], [{ why: 'elsewhere', by: poller }]);
+      await replicas.all.find(({ name }) => name === poller)?.close();
+      await clock.advance(10_000);
+      assert.ok(standbys().includes(null), 'the other one has it now');
+    });
+
+    it('that the store is waited for, once, and not for a moment at the start', async () => {
+      service.cluster('C0');
+      replicas.shared.halt();
+      const replica = replicas.start();
+      const shown: unknown[] = [];
+      const watch = replica.watch('C0', 60, { onStandby: () => shown.push(watch.state.standby) });
+      await clock.advance(2_000);
+      assert.deepEqual(shown, []);
+      await clock.advance(10 * MINUTE);
+      assert.deepEqual(shown, [{ why: 'store' }]);
+      assert.equal(replicas.polls.length, 0);
+      replicas.shared.start();
+      await clock.advance(10_000);
+      assert.deepEqual(shown.slice(1), [null]);
+      replicas.shared.halt();
+      await clock.advance(10 * MINUTE);
+      assert.deepEqual(shown.slice(2), [{ why: 'store' }]);
+      assert.ok(replicas.polls.length <= 2);
     });
   });
 

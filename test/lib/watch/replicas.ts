@@ -2,7 +2,7 @@ import type { PrintEvent } from '../../../lib/events/print-event';
 import type { Answer, CallOptions, Service } from '../../../lib/account/service';
 import type { EndpointName } from '../../../lib/service/paths';
 import { sleep } from '../../../lib/time/clock';
-import type { Watch } from '../../../lib/watch/watcher';
+import type { Watch, WatchOptions } from '../../../lib/watch/watcher';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 import { ScriptedAccount, ScriptedService } from './scripted-account';
@@ -37,7 +37,7 @@ export class Replica {
   }
 
   /** Watches the cluster, or all, as a node with the same flow everywhere. */
-  watch(clusterId: string | null, interval = 60): Watch {
+  watch(clusterId: string | null, interval = 60, more: Partial<WatchOptions> = {}): Watch {
     const { told, rounds } = this.replicas;
     const watch = this.account.watcher.watch({
       key: `node ${clusterId}`,
@@ -52,6 +52,7 @@ export class Replica {
         if (this.isAlive) told.push(...events.map((event) => ({ ...event, by: this.name, toldAt: this.now })));
       },
       onTrouble: () => undefined,
+      ...more,
     });
     this.watches.push(watch);
     return watch;

@@ -99,7 +99,7 @@ export class ScriptedSignIn implements SignInWatch {
 }
 
 /** A watch with everything it was given. */
-export interface Witness extends Omit<Watch, 'state' | 'ask'> {
+export interface Witness extends Omit<Watch, 'state' | 'ask' | 'shifted'> {
   /** Asks, and collects what is answered; with the first failure. */
   poll(): Promise<Round>;
   watch: Watch;
