@@ -22,6 +22,8 @@ export interface Runtime {
   /** Node-RED's user directory. */
   userDir: string;
   store: StateStore;
+  /** Of simulated accounts: the world that they live in is this Node-RED's own. */
+  ownStore: StateStore;
   upkeep: Upkeep;
   /** What the watching of each account remembers from one deploy to the next. */
   watching: Map<string, WatchMemory>;
@@ -58,7 +60,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     info: (sentence) => RED.log.info(`[remote-printing] ${told(RED, sentence)}`),
   };
   const state = savedState(RED, { folder, clock, log });
-  const { store, signIns } = state;
+  const { store, signIns, own: ownStore } = state;
   const sweep = async () => {
     await Promise.all([state.sweep(), sweepScratch()]);
   };
@@ -71,6 +73,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     clock,
     userDir,
     store,
+    ownStore,
     upkeep,
     watching: new Map(),
     http,

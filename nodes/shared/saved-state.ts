@@ -12,6 +12,8 @@ export interface SavedState {
   store: StateStore;
   /** Where sign-ins under way lie: with the rest where others share that, else in this process alone. */
   signIns: StateStore;
+  /** Of the simulated world: that is this Node-RED's own, whoever shares the rest. */
+  own: StateStore;
   /** Removes what is outdated. */
   sweep(): Promise<void>;
   /** Writes what still waits to be written, and lets go. It can be used again. */
@@ -35,11 +37,10 @@ export function savedState(
     warn: (sentence: Sentence) => log.warn(sentence),
   };
   const address = addressOf(RED);
-  if (address === undefined) {
-    const files = new FileStore({ ...records, folder });
-    const store = new InsistentStore(files, clock);
-    return { store, signIns: new MemoryStore(), sweep: () => files.sweep(), close: () => store.close() };
-  }
+  const files = new FileStore({ ...records, folder });
+  const own = new InsistentStore(files, clock);
+  if (address === undefined)
+    return { store: own, signIns: new MemoryStore(), own, sweep: () => files.sweep(), close: () => own.close() };
   // What no setting asks for is not loaded.
   const { Database } = require('../../lib/state/database') as typeof import('../../lib/state/database');
   const { PostgresStore } =
@@ -49,9 +50,12 @@ export function savedState(
   return {
     store,
     signIns: store,
-    sweep: () => rows.sweep(),
+    own,
+    sweep: async () => {
+      await Promise.all([rows.sweep(), files.sweep()]);
+    },
     close: async () => {
-      await store.close();
+      await Promise.all([store.close(), own.close()]);
       await rows.close();
     },
   };

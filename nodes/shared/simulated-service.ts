@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { readSettings, type AccountSettings } from '../../lib/account/settings';
+import { Authorization } from '../../lib/sign-in/authorization';
 import { grantFor, grantKey, type Grants } from '../../lib/sign-in/grant';
 import { PrintingError } from '../../lib/service/errors';
+import { MemoryStore } from '../../lib/state/memory-store';
 import type { Simulator } from '../../simulator';
 import type { Runtime } from './runtime';
 import { SimulatedWorld } from './simulated-world';
@@ -37,7 +39,7 @@ export async function openSimulated(runtime: Runtime, accountId: string): Promis
 }
 
 async function signIn(
-  { authorization, http, store }: Runtime,
+  { clock, endpoint, http, ownStore: store }: Runtime,
   accountId: string,
   { settings, simulator }: { settings: AccountSettings; simulator: Simulator },
 ): Promise<void> {
@@ -45,6 +47,7 @@ async function signIn(
   const grant = grantFor(await store.get<Grants>(grantKey(accountId)), settings.signIn);
   // A world that began anew knows nothing of earlier sign-ins.
   if (grant?.refreshToken && simulator.tokens.refreshTokens.includes(grant.refreshToken)) return;
+  const authorization = new Authorization({ store, signIns: new MemoryStore(), clock, endpoint });
   const beginning = { accountId, settings: settings.signIn, redirectUri: REDIRECT, organizationId: '' };
   const url = await authorization.begin(beginning);
   const { headers, body } = await http.send({ method: 'GET', url });

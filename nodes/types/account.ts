@@ -2,6 +2,7 @@ import type { Node, NodeAPI, NodeDef } from 'node-red';
 import { readSettings, type AccountConfig } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
+import { grantKey } from '../../lib/sign-in/grant';
 import { WatchMemory } from '../../lib/watch/watch-memory';
 import { isInFlows, type AccountNode } from '../shared/account-link';
 import type { Sentence } from '../../lib/words/say';
@@ -36,7 +37,7 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
       return new Client({ ...shared, settings: readSettings({ ...definition, ...this.credentials }) });
     const { openSimulated } = require('../shared/simulated-service') as typeof import('../shared/simulated-service');
     simulated = await openSimulated(runtime, accountId);
-    return new Client({ ...shared, settings: simulated.settings, simulated: true });
+    return new Client({ ...shared, store: runtime.ownStore, settings: simulated.settings, simulated: true });
   };
   const leave = runtime.upkeep.use();
   const opening = open();
@@ -56,8 +57,10 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
       .catch(() => undefined)
       // Nobody can use what a deleted account was granted.
       .then(() => {
-        if (removed && !isInFlows(RED, accountId)) return runtime.authorization.delete(accountId);
-        return undefined;
+        if (!removed || isInFlows(RED, accountId)) return undefined;
+        const { authorization, ownStore } = runtime;
+        const simulated = ownStore.delete(grantKey(accountId), { insist: true });
+        return Promise.all([authorization.delete(accountId), simulated]);
       })
       .catch(() => undefined)
       .then(leave)
