@@ -60,15 +60,12 @@ export const LOOK = `SELECT holder AS id, token, ${LASTS} AS lasts, md5(content)
 export const ADD = `INSERT INTO ${ITEMS} (name, topic, item)
   SELECT name, $2, item FROM unnest($1::text[], $3::text[]) AS wanted (name, item) ORDER BY name ON CONFLICT DO NOTHING`;
 
-/**
- * $1 row, $2 token, $3 names, $4 how many. Asked a second time it gives what it has given; others are taken by others. A row
- * without a name says that some items are not known yet.
- */
+/** $1 row, $2 token, $3 names, $4 how many. A row without a name says that some items are not known yet. */
 export const TAKE_ITEMS = `WITH me AS MATERIALIZED (
     SELECT token FROM ${SCHEMA}.entries WHERE name = $1 AND token = $2 FOR KEY SHARE),
   free AS MATERIALIZED (
-    SELECT name, note, left_at FROM ${ITEMS} WHERE name = ANY ($3::text[]) AND (holder IS NULL OR holder = $2)
-    ORDER BY holder LIMIT $4 FOR UPDATE SKIP LOCKED),
+    SELECT name, note, left_at FROM ${ITEMS} WHERE name = ANY ($3::text[]) AND holder IS NULL
+    LIMIT $4 FOR UPDATE SKIP LOCKED),
   taken AS (
     UPDATE ${ITEMS} AS a SET holder = me.token FROM me, free WHERE a.name = free.name
     RETURNING a.name, free.note, free.left_at)

@@ -23,7 +23,7 @@ export interface Membership {
   /** Tells the others what this runtime wants from now on: plain JSON. */
   want(wants: unknown): void;
   /**
-   * Takes of the items those that nobody has, in any order, `most` of them at most. What this runtime has already is not to be asked for.
+   * Takes of the items those that nobody has, in any order, `most` of them at most.
    * Never rejects: nothing is taken while this runtime is not let in. Where the store could not be asked, the lease is given
    * up, and `onChange` tells when to go on.
    */

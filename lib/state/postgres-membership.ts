@@ -32,6 +32,8 @@ const WAITS = { first: 250, longest: 5_000, jitter: 0.2 };
 /** The database is waited for no longer when all is given back, ms. */
 const LEAVE_WITHIN = 5_000;
 
+const NONE: readonly Member[] = [];
+
 /** What a member says of itself. */
 type About = Omit<Member, 'id'>;
 
@@ -94,7 +96,7 @@ export class PostgresMembership implements Membership {
   }
 
   get members(): readonly Member[] {
-    return this.#members;
+    return this.lock ? this.#members : NONE;
   }
 
   get lock(): Lock | null {
@@ -116,12 +118,13 @@ export class PostgresMembership implements Membership {
     const names = [...byName.keys()];
     const most = Math.min(limit, names.length);
     const taken = await this.#change(async ({ token }) => {
-      const values = [this.#name, token, names, most];
-      const first = await this.#askOnce<Taken>(TAKE_ITEMS, values);
-      if (isWhole(first, most)) return first;
+      const take = (many: number) => this.#askOnce<Taken>(TAKE_ITEMS, [this.#name, token, names, many]);
+      const answer = await take(most);
+      const known = answer.filter(({ name }) => name !== null);
+      if (known.length === answer.length || known.length >= most) return known;
       const words = [...byName.values()].map((item) => JSON.stringify(item));
       await this.#ask(ADD, [names, this.#topic, words]);
-      return this.#askOnce<Taken>(TAKE_ITEMS, values);
+      return [...known, ...(await take(most - known.length))];
     });
     return (taken ?? []).flatMap(({ name, note, idle }) => {
       const item = byName.get(name ?? '');
@@ -334,12 +337,6 @@ interface Taken {
   note: string | null;
   idle: string | null;
 }
-
-/** What could be taken was: no item is left that is not known yet. */
-const isWhole = (taken: Taken[], most: number): boolean => {
-  const named = taken.filter(({ name }) => name !== null);
-  return named.length === taken.length || named.length >= most;
-};
 
 const parse = (note: string | null): unknown => (note === null ? null : JSON.parse(note));
 

@@ -278,17 +278,12 @@ export class SharedMemory extends Shared {
     if (this.#entries.get(row)?.token !== token) return [];
     const free = names.flatMap((name) => {
       const item = this.#items.get(name);
-      return item && (item.holder === null || item.holder === token) ? [{ name, item }] : [];
+      return item?.holder === null ? [{ name, item }] : [];
     });
-    const taken = [
-      ...free.filter(({ item }) => item.holder !== null),
-      ...free.filter(({ item }) => item.holder === null),
-    ]
-      .slice(0, most)
-      .map(({ name, item }) => {
-        item.holder = token;
-        return { name, note: item.note, idle: item.leftAt === null ? null : String(this.#now - item.leftAt) };
-      });
+    const taken = free.slice(0, most).map(({ name, item }) => {
+      item.holder = token;
+      return { name, note: item.note, idle: item.leftAt === null ? null : String(this.#now - item.leftAt) };
+    });
     const isKnown = names.every((name) => this.#items.has(name));
     return isKnown ? taken : [...taken, { name: null, note: null, idle: null }];
   }
