@@ -4,13 +4,13 @@ import { readListCheckpoint } from '../events/list-changes';
 import type { ClusterStatus } from '../service/cluster-status';
 import { list, record, text } from '../service/wire';
 import { LASTING } from '../state/locks';
-import { LockLostError, type Key, type PutOptions, type StateStore } from '../state/store';
+import { LockLostError, type Key, type Lock, type PutOptions, type StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
 import type { ListedCluster } from './cluster-list';
 import type { ClusterMemory } from './cluster-memory';
 import { LIST_ITEM } from './fair-share';
-import { SOLE_TENURE, type Tenure } from './tenure';
+import { isUnder, SOLE_TENURE, type Tenure } from './tenure';
 import type { ListMemory, ScopeMemory } from './watch-memory';
 
 /** How long a checkpoint that nobody touches is kept, ms. */
@@ -27,10 +27,12 @@ const KEEP_OBSERVATION = 24 * 3600_000;
 
 interface Wanted {
   item: string;
+  /** That it was found under: under a later one somebody else may have gone on from the store meanwhile. */
+  lock: Lock | null;
   key: Key;
   value: () => unknown;
   options: PutOptions;
-  /** It was written; or another runtime does so from now on, and it never will be. */
+  /** Whether it was written; not yet, or never by this runtime, where not. */
   over?: (isWritten: boolean) => void;
 }
 
@@ -89,7 +91,7 @@ export class CheckpointStore {
   }
 
   write({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {
-    memory.dirty = false;
+    memory.dirty = this.#isShared;
     const value = () =>
       memory.movedTo === null ? { ...memory.checkpoint, figures: memory.status } : { movedTo: memory.movedTo };
     const key: Key = [CHECKPOINT, ...scope, clusterId];
@@ -99,6 +101,7 @@ export class CheckpointStore {
       item: clusterId,
       key,
       value: () => {
+        memory.dirty = false;
         memory.marks = [...memory.marks, mark];
         return { ...value(), mark };
       },
@@ -157,8 +160,9 @@ export class CheckpointStore {
     return this.tenure !== SOLE_TENURE;
   }
 
-  #want(wanted: Wanted): void {
-    this.#wanted.set(JSON.stringify(wanted.key), wanted);
+  #want(wanted: Omit<Wanted, 'lock'>): void {
+    const lock = this.tenure.lockOf(wanted.item);
+    this.#wanted.set(JSON.stringify(wanted.key), { ...wanted, lock });
     if (!this.#retry) this.#pump();
   }
 
@@ -183,6 +187,7 @@ export class CheckpointStore {
       } catch (thrown) {
         // Somebody else goes on from what was written before, or this runtime does so again.
         if (!(thrown instanceof LockLostError)) this.fault(thrown);
+        wanted.over?.(false);
         this.#again(name, wanted);
       }
       this.#underWay.splice(this.#underWay.indexOf(wanted.item), 1);
@@ -193,10 +198,9 @@ export class CheckpointStore {
   }
 
   /** False: it is not this runtime's to write any more. */
-  async #put({ item, key, value, options }: Wanted): Promise<boolean> {
-    const lock = this.tenure.lockOf(item);
-    if (lock === null) return false;
-    await this.store.put(key, value(), lock === LASTING ? options : { ...options, under: [lock] });
+  async #put({ item, lock, key, value, options }: Wanted): Promise<boolean> {
+    if (!isUnder(this.tenure, item, lock)) return false;
+    await this.store.put(key, value(), lock === null || lock === LASTING ? options : { ...options, under: [lock] });
     return true;
   }
 

@@ -57,6 +57,11 @@ export class ClusterMemory {
     return this.dirty && this.loaded && this.#hasCheckpoint;
   }
 
+  /** It may be ahead of the store: a write is not known to have come to an end. */
+  get isAhead(): boolean {
+    return this.dirty || this.marks.length > 1;
+  }
+
   get isEmpty(): boolean {
     return !this.#hasStatus && !this.#hasCheckpoint && this.movedTo === null;
   }

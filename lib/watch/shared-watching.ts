@@ -156,7 +156,7 @@ export class SharedWatching implements SharedWork {
     const clusters = this.#scope?.clusters;
     const memory = clusters?.get(item);
     // What could not be written may still be the latest that there is.
-    if (memory?.dirty) memory.loaded = false;
+    if (memory?.isAhead) memory.loaded = false;
     else clusters?.delete(item);
     this.#pollerOf(item)?.end();
   }

@@ -275,6 +275,48 @@ describe('several runtimes that watch one account', () => {
     });
   });
 
+  describe('a checkpoint that could not be written', () => {
+    const clusters = ids(4);
+    const queue = (...jobs: string[]) =>
+      clusters.forEach((id) => service.cluster(id, answer({ print_jobs: jobs.map((name) => job(name, 'queued')) })));
+    const toldOf = (name: string) =>
+      replicas.told.flatMap(({ job, clusterId }) => (job?.clusterJobId === name ? [clusterId] : [])).sort();
+    beforeEach(() => queue());
+
+    it('as the database went away right after its events were told, is not forgotten meanwhile', async () => {
+      start(1, clusters);
+      await clock.advance(2 * MINUTE);
+      replicas.onTold = () => replicas.shared.halt();
+      queue('a');
+      await clock.advance(2 * MINUTE);
+      const told = toldOf('a');
+      assert.equal(told.length, 1);
+      replicas.onTold = () => undefined;
+      replicas.shared.start();
+      await clock.advance(5 * MINUTE);
+      assert.deepEqual(toldOf('a'), clusters);
+    });
+
+    it('by one that stood still is not written over what others have told since', async () => {
+      start(2, clusters);
+      await clock.advance(2 * MINUTE);
+      const [sleeper] = replicas.all;
+      replicas.onTold = ({ by }) => by === sleeper!.name && sleeper!.runtime.pause();
+      queue('a');
+      await clock.advance(3 * MINUTE);
+      replicas.onTold = () => undefined;
+      queue('a', 'b');
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(toldOf('b'), clusters);
+      sleeper!.runtime.resume();
+      await clock.advance(10_000);
+      assert.ok(replicas.load(clock.monotonic() - 10_000));
+      sleeper!.kill();
+      await clock.advance(5 * MINUTE);
+      assert.deepEqual(toldOf('b'), clusters);
+    });
+  });
+
   describe('all clusters', () => {
     it('are polled evenly by all, each by one, and the list is read once for all', async () => {
       ids(100).forEach((id) => service.cluster(id));

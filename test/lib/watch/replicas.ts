@@ -49,7 +49,9 @@ export class Replica {
           if (this.isAlive && status) rounds.push({ by: this.name, clusterId: status.clusterId, at: this.now });
       },
       onEvents: (events) => {
-        if (this.isAlive) told.push(...events.map((event) => ({ ...event, by: this.name, toldAt: this.now })));
+        if (!this.isAlive) return;
+        told.push(...events.map((event) => ({ ...event, by: this.name, toldAt: this.now })));
+        this.replicas.onTold({ by: this.name });
       },
       onTrouble: () => undefined,
       ...more,
@@ -87,6 +89,8 @@ export class Replicas {
   readonly rounds: { by: string; clusterId: string; at: number }[] = [];
   lists = 0;
   latency = 0;
+  /** What happens in the very moment in which one has told something. */
+  onTold: (teller: { by: string }) => unknown = () => undefined;
 
   start(): Replica {
     const replica = new Replica(`R${this.all.length + 1}`, this.shared.runtime(), this);
