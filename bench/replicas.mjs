@@ -23,7 +23,7 @@ const SPREAD_OF_ENDS = 4;
 /** Seconds between the polls of a cluster. */
 const INTERVAL = 10;
 /** Made as time passes, whatever is polled: the renewal of leases, and the look at who takes part. */
-const CLOCKWORK = /SET ends_at = greatest|AS over, md5/;
+const CLOCKWORK = /SET ends_at = greatest|AS mark/;
 
 /**
  * Two Node-REDs watch farms that answer alike, side by side: one with its state in files, the other on PostgreSQL.
@@ -92,7 +92,7 @@ async function run({ clusters, seconds, folder, ends, signal }) {
   const heads = ['', 'polls', 'longest gap', 'CPU ms/poll', 'heap +MiB', 'RSS +MiB', 'loop p99 ms'];
   console.log(`${clusters} clusters every ${INTERVAL} s, ${seconds} s measured, side by side`);
   console.log(grid([heads, lineOf('files', withFiles), lineOf('PostgreSQL', withRows)]));
-  for (const { query, calls } of statements) console.log(`${String(calls).padStart(6)} × ${query}`);
+  for (const { query, calls } of statements) console.log(`${String(calls).padStart(6)} × ${query.slice(0, 90)} …`);
 
   const ratio = cpuOf(withRows) / cpuOf(withFiles);
   const others = statements.filter(({ query }) => !CLOCKWORK.test(query)).reduce((sum, { calls }) => sum + calls, 0);
