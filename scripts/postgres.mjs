@@ -61,6 +61,9 @@ export async function startPostgres(more = {}) {
       env: { ...process.env, LC_ALL: 'C' },
     });
     child = started;
+    const orphan = () => started.kill('SIGQUIT');
+    process.on('exit', orphan);
+    started.once('close', () => process.off('exit', orphan));
     /** @type {string[]} */
     const lines = [];
     const ready = new Promise((resolve) => {

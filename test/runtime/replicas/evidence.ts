@@ -66,7 +66,7 @@ export interface Evidence {
   shares: Shares | null | undefined;
 }
 
-/** Who polls how many printers. */
+/** Who polls how many printers; the list of them counts as one. */
 export interface Shares {
   members: number[];
 }

@@ -371,11 +371,13 @@ const stateOf = async (replica: Replica): Promise<string | null> =>
   (await asked<{ state: string }>(replica, 'remote-printing/accounts/account'))?.state ?? null;
 
 async function sharesOf(replica: Replica): Promise<Shares | null | undefined> {
-  const told = await asked<{ replicas: { printers: number }[] | null }>(
+  const told = await asked<{ replicas: { printers: number; list: boolean }[] | null }>(
     replica,
     'remote-printing/accounts/account/replicas',
   );
-  return told ? told.replicas && { members: told.replicas.map(({ printers }) => printers) } : undefined;
+  return told
+    ? told.replicas && { members: told.replicas.map(({ printers, list }) => printers + Number(list)) }
+    : undefined;
 }
 
 /** The printers of the workspace that is signed in to. */

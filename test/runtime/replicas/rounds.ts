@@ -47,6 +47,9 @@ export async function runRounds({ seed, rounds, say }: RoundsOptions): Promise<B
         breaches.get(rule.name)?.push(...fresh);
         if (fresh.length > 0) say(`  broken: ${rule.name}, ${fresh.length} times`);
         fresh.slice(0, SHOWN).forEach((sentence) => say(`    ${sentence}`));
+        if (fresh.length > 0)
+          for (const { kind, replica, from, to } of farm.hazards.filter((hazard) => hazard.from >= began))
+            say(`      ${kind} ${replica}: ${from} to ${to}`);
       }
     }
     summary(await farm.evidence(), say);

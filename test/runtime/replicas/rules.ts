@@ -190,7 +190,10 @@ const keysOf = (asked: Evidence['asked'], kind?: 'print' | 'wait'): string[] => 
   ...new Set(asked.filter((one) => kind === undefined || one.kind === kind).map(({ key }) => key)),
 ];
 
+/** With the list of printers, which counts as one. */
+const ITEMS = PRINTERS + 1;
+
 const isEven = (members: number[]): boolean =>
   members.length === REPLICAS &&
-  members.reduce((sum, one) => sum + one, 0) === PRINTERS &&
-  Math.max(...members) - Math.min(...members) <= 1;
+  members.reduce((sum, one) => sum + one, 0) === ITEMS &&
+  Math.max(...members) <= Math.ceil(ITEMS / REPLICAS);
