@@ -16,7 +16,7 @@ import { startSimulator, type Cluster, type Simulator } from '../../../simulator
 import { credentialsOf } from '../sign-in';
 import type { Asked, Evidence, Hazard, HazardKind, Printing, Shares, Stretch, Told } from './evidence';
 import { flowsOf, settings, type Line } from './flow';
-import { PRINTERS, REPLICAS, TOKEN_LIFETIME } from './rules';
+import { PRINTERS, QUIET, REPLICAS, TOKEN_LIFETIME } from './rules';
 import { Way } from './way';
 
 const credentialSecret = 'the secret of all';
@@ -131,9 +131,9 @@ export class Farm {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** Clusters on which is printed: some stay quiet, so that nothing but their watching asks for them. */
+  /** Clusters on which is printed. */
   get printers(): string[] {
-    return [...this.#polls.keys()].slice(0, -3);
+    return [...this.#polls.keys()].slice(0, -QUIET);
   }
 
   get running(): Replica[] {
