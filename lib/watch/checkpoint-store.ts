@@ -57,9 +57,9 @@ export class CheckpointStore {
   ) {}
 
   /** Reads what the store has of a cluster, once. Rejects when it can't be read now. */
-  async load({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): Promise<void> {
+  async load(under: ScopeMemory, clusterId: string, memory: ClusterMemory): Promise<void> {
     if (memory.loaded) return;
-    const stored = await this.store.get<unknown>([CHECKPOINT, ...scope, clusterId]);
+    const stored = await this.store.get<unknown>([CHECKPOINT, ...under.scope, clusterId]);
     // Somebody else may have been faster, and gone on from there.
     if (memory.loaded as boolean) return;
     memory.loaded = true;
@@ -74,11 +74,12 @@ export class CheckpointStore {
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
     }
     memory.late = memory.hasCheckpoint && memory.wasAlone;
+    if (hasGoneOn && memory.isAhead) this.write(under, clusterId, memory);
   }
 
-  async loadList({ scope }: ScopeMemory, memory: ListMemory): Promise<void> {
+  async loadList(under: ScopeMemory, memory: ListMemory): Promise<void> {
     if (memory.loaded) return;
-    const stored = await this.store.get<unknown>([CHECKPOINT, ...scope]);
+    const stored = await this.store.get<unknown>([CHECKPOINT, ...under.scope]);
     if (memory.loaded as boolean) return;
     memory.loaded = true;
     const { mark, clusters } = record(stored) ?? {};
@@ -88,6 +89,8 @@ export class CheckpointStore {
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
     }
     memory.late = memory.checkpoint !== null && memory.wasAlone;
+    // What was tried is not known to have been written.
+    if (memory.marks.length > 1) this.writeList(under);
   }
 
   write({ scope }: ScopeMemory, clusterId: string, memory: ClusterMemory): void {

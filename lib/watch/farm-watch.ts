@@ -167,7 +167,8 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     if (this.#closed) return;
     this.#noteList(error);
     if (clusterIds) this.#setMembers(clusterIds);
-    if (this.#closing && this.#awaited.size === 0 && (clusterIds ?? error)) this.#end();
+    const isWhole = this.#awaited.size === 0 && (this.#own > 0 || this.#members.size === 0);
+    if (this.#closing && isWhole && (clusterIds ?? error)) this.#end();
   }
 
   /** A cluster goes on under another id. */

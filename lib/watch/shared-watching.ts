@@ -1,5 +1,5 @@
 import type { Assigned, Membership } from '../state/membership';
-import type { Key, StateStore } from '../state/store';
+import type { StateStore } from '../state/store';
 import { record } from '../service/wire';
 import { waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
@@ -13,23 +13,17 @@ import type { ListPoller } from './list-poller';
 import { Living } from './living';
 import type { Poller } from './poller';
 import type { ScopeMemory } from './watch-memory';
-import type { Standby } from './watch-types';
+import type { Sharing, Standby } from './watch-types';
 
 /** Without anybody who heard of it for longer, what happened meanwhile is late, ms. */
 const LATE = 60_000;
 /** Polls that nobody knows the turn of come so far apart, ms. */
-const APART = 10;
+const APART = 5;
 /** Between tries to find out which workspace it is, ms. */
 const WAITS = { first: 1_000, longest: 10_000 };
 
 /** For so long nobody is told that the store is waited for at the start, ms. */
 const SHOWN_AFTER = 3_000;
-
-/** What is shared with other runtimes, and by which name they know this one. */
-export interface Sharing {
-  topic: Key;
-  name: string;
-}
 
 interface Parts extends Sharing {
   store: StateStore;
@@ -208,7 +202,11 @@ export class SharedWatching implements SharedWork {
     const { scoped, clock, signal } = this.#parts;
     for (let turn = 0; !signal.aborted; turn++) {
       try {
-        this.#scope = await scoped();
+        const scope = await scoped();
+        if (scope !== this.#scope) {
+          this.#scope = scope;
+          this.#hearsay.catchUp();
+        }
         break;
       } catch {
         await sleep(clock, waitBefore(turn, WAITS), signal).catch(() => undefined);

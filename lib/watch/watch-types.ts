@@ -5,10 +5,15 @@ import type { PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope } from '../state/scope';
-import type { StateStore } from '../state/store';
+import type { Key, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
-import type { Sharing } from './shared-watching';
 import type { WatchMemory } from './watch-memory';
+
+/** What is shared with other runtimes, and by which name they know this one. */
+export interface Sharing {
+  topic: Key;
+  name: string;
+}
 
 export interface WatcherOptions {
   service: Service;

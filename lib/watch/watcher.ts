@@ -4,7 +4,7 @@ import { reboundEvent, type ListedIdentity, type Rebound } from '../events/list-
 import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Membership } from '../state/membership';
-import { isoTime } from '../time/clock';
+import { isoTime, sleep } from '../time/clock';
 import type { AccountContext, Subscriber } from './account-context';
 import { CheckpointStore } from './checkpoint-store';
 import { ClusterList, type ListedCluster } from './cluster-list';
@@ -35,6 +35,9 @@ import { WatchMemory, type ScopeMemory } from './watch-memory';
 import { say } from '../words/say';
 
 export type * from './watch-types';
+
+/** At the end, before others go on, ms. */
+const HAND_OVER = 4_000;
 
 export type ObservationListener = (clusterId: string, status: ClusterStatus) => void;
 
@@ -217,8 +220,13 @@ export class Watcher {
     if (this.#scope)
       for (const [clusterId, memory] of this.#scope.clusters)
         if (memory.needsWriting) this.#checkpoints.write(this.#scope, clusterId, memory);
-    await this.#checkpoints.close();
-    await this.#shared?.leave();
+    const written = this.#checkpoints.close();
+    if (!this.#shared) return written;
+    // Whoever goes on is not kept waiting for figures.
+    const over = new AbortController();
+    await Promise.race([written, sleep(this.#options.clock, HAND_OVER, over.signal).catch(() => undefined)]);
+    over.abort();
+    await this.#shared.leave();
   }
 
   get #followInterval(): number {

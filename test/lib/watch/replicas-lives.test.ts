@@ -86,12 +86,12 @@ export async function play(wanted: Life) {
       if (what === 'leave' || what === 'kill') {
         out(replica);
         if (what === 'kill') replica.kill();
-        else void replica.close().then(() => (replica.isAlive = false));
+        else void replica.leave();
         if (replicas.living.length < 2) join();
       } else if (what === 'deploy') void replica.deploy().then(() => watch(replica));
       else if (what === 'message') void replica.watches[0]?.ask(() => undefined);
       else if (what === 'cut off') {
-        replica.runtime.cutOff();
+        replica.runtime.cutOff(length % 2 === 0 ? 'at once' : 'after asking');
         out(replica, length);
         steps.push({ time: time + length, act: () => replica.runtime.reconnect() });
       } else if (what === 'pause') {

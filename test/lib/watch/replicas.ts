@@ -72,6 +72,11 @@ export class Replica {
     await this.account.watcher.close();
   }
 
+  async leave(): Promise<void> {
+    await this.close();
+    this.isAlive = false;
+  }
+
   async deploy(): Promise<void> {
     await this.close();
     this.account.deploy();

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { Replicas } from './replicas';
+
+const MINUTE = 60_000;
+const CLUSTERS = 10_000;
+
+describe('ten thousand clusters', () => {
+  for (const count of [2, 29]) {
+    it(`are shared evenly by ${count} runtimes, and whoever comes or goes moves no more than its share`, async () => {
+      const replicas = new Replicas();
+      const { clock, service } = replicas;
+      for (let n = 0; n < CLUSTERS; n++) service.cluster(`C${n}`);
+      for (let n = 0; n < count; n++) replicas.start().watch(null);
+
+      /** A minute; who polled each cluster last in it. */
+      const minute = async () => {
+        const [from, lists] = [clock.monotonic(), replicas.lists];
+        await clock.advance(MINUTE);
+        const polls = replicas.polls.filter(({ at }) => at >= from);
+        const holders = new Map(polls.map(({ clusterId, by }) => [clusterId, by]));
+        return { polls: polls.length + replicas.lists - lists, load: [...replicas.load(from).values()], holders };
+      };
+      /** The minute after things have settled, as it has to be, with so many moved as a change of one runtime takes. */
+      const settled = async (before: Map<string, string> | null, moves: number) => {
+        await minute();
+        const { polls, load, holders } = await minute();
+        const fair = CLUSTERS / replicas.living.length;
+        assert.ok(Math.max(...load) <= 1.15 * fair && Math.min(...load) >= 0.85 * fair, load.join());
+        assert.ok(polls <= 1.01 * (CLUSTERS + 1), `${polls} requests in a minute, where one runtime makes 10,001`);
+        assert.equal(holders.size, CLUSTERS);
+        if (before) {
+          const moved = [...holders].filter(([clusterId, by]) => before.get(clusterId) !== by).length;
+          assert.ok(moved <= Math.ceil(moves), `${moved} have moved`);
+        }
+        return holders;
+      };
+
+      const first = await settled(null, 0);
+      replicas.start().watch(null);
+      const joined = await settled(first, CLUSTERS / (count + 1));
+      await replicas.all[0]?.leave();
+      const left = await settled(joined, CLUSTERS / (count + 1));
+      replicas.all[1]?.kill();
+      await settled(left, CLUSTERS / count);
+      const last = new Map<string, number>();
+      let longest = 0;
+      for (const { clusterId, at } of replicas.polls) {
+        longest = Math.max(longest, at - (last.get(clusterId) ?? 0));
+        last.set(clusterId, at);
+      }
+      // Those that come to one runtime at once are spread a little.
+      const [interval, lease, spread] = [1.1 * MINUTE, 20_000, 5 * (CLUSTERS / count / Math.max(1, count - 1))];
+      assert.ok(longest <= interval + lease + spread, `${longest} ms unpolled`);
+      await replicas.close();
+    });
+  }
+});
