@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 const INTERFACE = 'The interface';
+const SEVERAL = 'Several Node-REDs on one database';
 const FAULTS = 'Faults that were found';
 /** The interface numbers its endpoints, here #1 to #16: none may be missing from the table. */
 const ENDPOINTS = 16;
@@ -45,7 +46,7 @@ function rowsOf(heading) {
 const problems = [];
 let checked = 0;
 const interfaceRows = rowsOf(INTERFACE);
-const rows = [...interfaceRows, ...rowsOf(FAULTS)];
+const rows = [...interfaceRows, ...rowsOf(SEVERAL), ...rowsOf(FAULTS)];
 for (const [item = '', node = '', tests = ''] of rows) {
   // A title may hold backticks of its own: the code span then has two around it.
   const named = [...tests.matchAll(/(`+) ?(.+?) ?\1(?!`)/g)].map(([, , test = '']) => test);

@@ -107,7 +107,7 @@ export class Ledger {
       if (cause.code === 'FILE_NOT_READABLE' || cause.code === 'TIMEOUT') throw cause;
       throw new PrintingError(
         'FILE_NOT_WRITABLE',
-        say`The print key could not be saved, so nothing was printed: make the state folder writable.`,
+        say`The print key could not be saved, so nothing was printed: make the state folder or the database writable.`,
         { cause, outcome: 'not-sent' },
       );
     }

@@ -42,7 +42,7 @@ export async function search(
         // Whose it is, is for who holds the lock now.
         if (error instanceof LockLostError) return undefined;
         // A print that is there must not look like one that isn't, for want of a disk.
-        deps.warn(say`A print that was found could not be saved: check the state folder.`);
+        deps.warn(say`A print that was found could not be saved: check the state folder or the database.`);
         return likeliest(attempt, printings);
       });
       if (print) return { end: 'found', print };
