@@ -1,16 +1,5 @@
 import { Client } from 'pg';
-import type { Clock } from '../../lib/time/clock';
 import { startPostgres, type RunningPostgres } from '../../scripts/postgres.mjs';
-
-/** The system's clock, whoever turns that of the pack by hand in this process. */
-export const realClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  after: (ms, action) => {
-    const timer = setTimeout(action, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 /** A PostgreSQL for one file of tests. */
 export interface TestPostgres extends RunningPostgres {

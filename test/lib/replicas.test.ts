@@ -17,9 +17,10 @@ import type { Scope } from '../../lib/state/scope';
 import type { Lock } from '../../lib/state/store';
 import { underDeadline } from '../../lib/time/deadline';
 import { say } from '../../lib/words/say';
+import { systemClock } from '../../lib/time/clock';
 import { limit } from '../helpers/limits';
 import { ManualClock } from '../helpers/manual-clock';
-import { realClock, testPostgres, type TestPostgres } from '../helpers/postgres';
+import { testPostgres, type TestPostgres } from '../helpers/postgres';
 import { ScriptedService } from '../helpers/scripted-service';
 
 const SCOPE: Scope = ['account', 'service', 'workspace'];
@@ -42,7 +43,7 @@ describe('several runtimes on one database', () => {
     await Promise.all(databases.map((database) => database.close()));
   });
 
-  function replica(clock = realClock): InsistentStore {
+  function replica(clock = systemClock): InsistentStore {
     const log = { warn: () => undefined, info: () => undefined };
     const database = new Database({ address, clock, log });
     databases.push(database);
@@ -85,7 +86,7 @@ describe('several runtimes on one database', () => {
     });
     let opened: Tokens[];
     afterEach(() => Promise.all(opened.map((tokens) => tokens.close())));
-    const open = (name: string, store: InsistentStore, clock = realClock) => {
+    const open = (name: string, store: InsistentStore, clock = systemClock) => {
       const endpoint = {
         refresh: async (_: unknown, { refreshToken }: Grant, __: unknown, fence: () => void) => {
           await beforeSending(name);
@@ -100,7 +101,7 @@ describe('several runtimes on one database', () => {
       opened.push(new Tokens(parts));
       return opened.at(-1)!;
     };
-    const renewed = (tokens: Tokens, clock = realClock) =>
+    const renewed = (tokens: Tokens, clock = systemClock) =>
       tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
 
     it('is renewed once, whoever asks, and all have the same token', async () => {
@@ -198,7 +199,7 @@ describe('several runtimes on one database', () => {
       const endpoint = { exchange } as unknown as TokenEndpoint;
       const runtimes = Array.from({ length: 4 }, () => {
         const store = replica();
-        return new Authorization({ store, signIns: store, clock: realClock, endpoint });
+        return new Authorization({ store, signIns: store, clock: systemClock, endpoint });
       });
       const [first] = runtimes;
       const stored = () =>
@@ -219,7 +220,7 @@ describe('several runtimes on one database', () => {
     it('says plainly that it can not begin while the database is away', async () => {
       const store = replica();
       const endpoint = { exchange: () => assert.fail() } as unknown as TokenEndpoint;
-      const authorization = new Authorization({ store, signIns: store, clock: realClock, endpoint });
+      const authorization = new Authorization({ store, signIns: store, clock: systemClock, endpoint });
       const beginning = { accountId: 'a', settings: SETTINGS, redirectUri: 'x', organizationId: '' };
       await server.halt();
       try {
@@ -232,11 +233,11 @@ describe('several runtimes on one database', () => {
 
     it('is no part of what is lost where the database is away: nothing is asked then', async () => {
       const tokens = open('one', replica());
-      assert.equal(await tokens.bearer(limit(realClock)), 'access-1');
+      assert.equal(await tokens.bearer(limit(systemClock)), 'access-1');
       await server.halt();
       try {
         await assert.rejects(renewed(tokens), { code: 'FILE_NOT_READABLE', outcome: 'not-sent' });
-        assert.equal(await tokens.bearer(limit(realClock)), 'access-1', 'what is known goes on');
+        assert.equal(await tokens.bearer(limit(systemClock)), 'access-1', 'what is known goes on');
       } finally {
         await server.start();
       }
@@ -252,7 +253,7 @@ describe('several runtimes on one database', () => {
       queue = [];
       beforeSending = () => Promise.resolve();
     });
-    function open(name: string, store: InsistentStore, clock = realClock) {
+    function open(name: string, store: InsistentStore, clock = systemClock) {
       const service = new ScriptedService({
         clusterStatus: [() => ({ is_online: true, print_jobs: queue, recently_completed: [] })],
         print: [
@@ -330,7 +331,7 @@ describe('several runtimes on one database', () => {
     const told: string[] = [];
     const rows = Array.from({ length: 20 }, (_, n) => ({ uuid: `row-${n}` }));
     const report = () => {
-      const deadline = limit(realClock);
+      const deadline = limit(systemClock);
       return withDeliveredRows(replica(), { scope: SCOPE, name: 'node', deadline }, async ({ isNew, add }) => {
         const fresh = rows.filter(isNew);
         told.push(...fresh.map(({ uuid }) => uuid));
@@ -350,7 +351,7 @@ describe('several runtimes on one database', () => {
     const { store: other } = await steady();
     const work = withDeliveredRows(
       store,
-      { scope: SCOPE, name: 'node', deadline: limit(realClock) },
+      { scope: SCOPE, name: 'node', deadline: limit(systemClock) },
       async (_, deadline) => {
         await runOut();
         await other.put(['report-rows', ...SCOPE, 'node'], []);
@@ -364,10 +365,10 @@ describe('several runtimes on one database', () => {
   it('say what is wrong where their secrets differ', async () => {
     await replica().put(grantKey('a'), { byService: {} } satisfies Grants);
     const log = { warn: () => undefined, info: () => undefined };
-    const database = new Database({ address, clock: realClock, log });
+    const database = new Database({ address, clock: systemClock, log });
     databases.push(database);
     const other = new PostgresStore({
-      clock: realClock,
+      clock: systemClock,
       database,
       sealedKinds: ['grant'],
       secrets: () => ['another'],
@@ -378,11 +379,11 @@ describe('several runtimes on one database', () => {
       accountId: 'a',
       settings: SETTINGS,
       store: other,
-      clock: realClock,
+      clock: systemClock,
       endpoint,
       warn: () => undefined,
     });
-    await assert.rejects(tokens.bearer(limit(realClock)), { message: String(sameSecret) });
+    await assert.rejects(tokens.bearer(limit(systemClock)), { message: String(sameSecret) });
     await tokens.close();
   });
 });

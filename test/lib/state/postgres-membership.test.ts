@@ -7,9 +7,9 @@ import { LEASE_TIMES, type Lease } from '../../../lib/state/leases';
 import type { Membership } from '../../../lib/state/membership';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import type { Lock } from '../../../lib/state/store';
-import type { Clock } from '../../../lib/time/clock';
+import { systemClock, type Clock } from '../../../lib/time/clock';
 import { ManualClock } from '../../helpers/manual-clock';
-import { realClock, testPostgres, type TestPostgres } from '../../helpers/postgres';
+import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 
 const TOPIC = ['watch', 'an account'] as const;
@@ -39,7 +39,7 @@ describe('state/postgres-membership', () => {
   const ask = <Row extends object>(statement: string, values?: unknown[]) =>
     server.ask<Row>(address, statement, values);
 
-  function open(clock: Clock = realClock, steady = 10_000): PostgresStore {
+  function open(clock: Clock = systemClock, steady = 10_000): PostgresStore {
     const warn = (sentence: object) => void said.push(sentence as unknown as string);
     const database = new Database({ address, clock, log: { warn, info: warn } });
     const times = { ...LEASE_TIMES, steady };
@@ -81,7 +81,7 @@ describe('state/postgres-membership', () => {
   it('keeps to one holder for each item while members are buried, come back, take and release at once', async () => {
     const items = Array.from({ length: 40 }, (_, n) => `cluster ${n}`);
     const parts = await Promise.all(
-      Array.from({ length: 4 }, async () => ({ membership: await join(open(realClock, 0)), has: new Set<string>() })),
+      Array.from({ length: 4 }, async () => ({ membership: await join(open(systemClock, 0)), has: new Set<string>() })),
     );
     const locks = new Map<Membership, Lock | null>();
     const run = async ({ membership, has }: (typeof parts)[number], turn: number) => {
@@ -153,7 +153,7 @@ describe('state/postgres-membership', () => {
     // As a write holds it.
     const written = await between(`SELECT 1 FROM remote_printing.entries WHERE kind = 'member' FOR KEY SHARE`);
     await ask(`UPDATE remote_printing.entries SET ends_at = clock_timestamp() - interval '1 ms' WHERE kind = 'member'`);
-    const other = await join(open(realClock, 0));
+    const other = await join(open(systemClock, 0));
     assert.equal(other.members.length, 2);
     await clock.advance(5_000);
     await until(async () => (await count(`entries WHERE kind = 'member' AND ends_at > clock_timestamp()`)) === 2);

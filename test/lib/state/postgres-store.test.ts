@@ -4,9 +4,10 @@ import { Database } from '../../../lib/state/database';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import type { Key, Lock } from '../../../lib/state/store';
 import type { Sentence } from '../../../lib/words/say';
+import { systemClock } from '../../../lib/time/clock';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
-import { realClock, testPostgres, type TestPostgres } from '../../helpers/postgres';
+import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
 /** Longer than a lock that ran out is left to whoever held it, ms. */
 const STEADY = 10_001;
@@ -39,7 +40,7 @@ describe('state/postgres-store', () => {
     await Promise.all(opened.map((store) => store.close()));
   });
 
-  const open = ({ clock = realClock, at = address, secret = 'a secret' } = {}) => {
+  const open = ({ clock = systemClock, at = address, secret = 'a secret' } = {}) => {
     const say = (sentence: Sentence) => void said.push(String(sentence));
     const log = { warn: say, info: say };
     const store = new PostgresStore({
@@ -403,7 +404,7 @@ describe('state/postgres-store', () => {
     it('waits for the disk even where the server is told not to', async () => {
       await ask(`ALTER ROLE nodered SET synchronous_commit = 'off'`);
       try {
-        const clock = realClock;
+        const clock = systemClock;
         const database = new Database({ address, clock, log: { warn: () => {}, info: () => {} } });
         const rows = await database.query<{ set: string }>(`SELECT current_setting('synchronous_commit') AS set`, []);
         assert.deepEqual(rows, [{ set: 'on' }]);

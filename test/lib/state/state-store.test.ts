@@ -8,9 +8,10 @@ import { FileStore } from '../../../lib/state/file-store';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';
 import type { Sentence } from '../../../lib/words/say';
+import { systemClock } from '../../../lib/time/clock';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
-import { realClock, testPostgres, type TestPostgres } from '../../helpers/postgres';
+import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
 type Swept = StateStore & { sweep(): Promise<void> };
 
@@ -64,8 +65,8 @@ async function database(server: TestPostgres): Promise<Place> {
     server.ask<Row>(address, statement, values);
   return {
     open: (secrets, warn) => {
-      const parts = { clock: realClock, sealedKinds: SEALED, secrets: () => secrets, warn };
-      const store = new PostgresStore({ ...parts, database: new Database({ address, clock: realClock, log }) });
+      const parts = { clock: systemClock, sealedKinds: SEALED, secrets: () => secrets, warn };
+      const store = new PostgresStore({ ...parts, database: new Database({ address, clock: systemClock, log }) });
       opened.push(store);
       return store;
     },

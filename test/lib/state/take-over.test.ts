@@ -9,7 +9,8 @@ import { FileStore } from '../../../lib/state/file-store';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';
 import { takeOver } from '../../../lib/state/take-over';
-import { realClock, testPostgres, type TestPostgres } from '../../helpers/postgres';
+import { systemClock } from '../../../lib/time/clock';
+import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
 const CLI = join(__dirname, '../../../lib/state/cli.ts');
 const VALUES: [Key, unknown][] = [
@@ -39,10 +40,10 @@ describe('remote-printing-state', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const parts = { clock: realClock, sealedKinds: ['grant'], secrets: () => ['a secret'], warn: () => undefined };
+  const parts = { clock: systemClock, sealedKinds: ['grant'], secrets: () => ['a secret'], warn: () => undefined };
   const rows = (address: string) => {
     const log = { warn: () => undefined, info: () => undefined };
-    const database = new Database({ address, clock: realClock, log });
+    const database = new Database({ address, clock: systemClock, log });
     databases.push(database);
     return new PostgresStore({ ...parts, database });
   };
