@@ -25,12 +25,12 @@ export function demo({ authUrl, apiUrl, clientId, clientSecret }) {
 }
 
 /**
- * Does what a user does in the account's dialog and on the service's sign-in page.
+ * Does what a user does in the account's dialog and on the service's sign-in page. The browser comes back to `back`.
  * @param {string} editor
  * @param {string} account
  */
-export async function signIn(editor, account) {
-  const redirectUri = `${editor}remote-printing/callback`;
+export async function signIn(editor, account, back = editor) {
+  const redirectUri = `${back}remote-printing/callback`;
   const asked = await post(`${editor}remote-printing/accounts/${account}/sign-in`, { redirectUri });
   const { authorizeUrl } = /** @type {{ authorizeUrl: string }} */ (await asked.json());
   const ended = await fetch(authorizeUrl);

@@ -254,8 +254,10 @@ export class Farm {
     };
   }
 
+  /** It begins at one and comes back to another. */
   async #signIn(): Promise<void> {
-    await signIn(this.running[0]?.url ?? '', 'account');
+    const { running } = this;
+    await signIn(running[0]?.url ?? '', 'account', running.at(-1)?.url);
   }
 
   /**
