@@ -3,6 +3,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { InsistentStore } from '../../../lib/state/insistent-store';
 import { LockLostError, type Change, type Key, type Lock } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
+import { SharedMemory } from '../../helpers/shared-memory';
 import { MemoryStore } from '../../helpers/memory-store';
 import { say } from '../../../lib/words/say';
 
@@ -142,5 +143,14 @@ describe('state/insistent-store', () => {
     await store.close();
     assert.equal(await disk.get(key), 1);
     assert.equal(clock.waiting, 0);
+  });
+
+  it('takes part in shared work where its store does', () => {
+    const clock = new ManualClock();
+    assert.equal(new InsistentStore(new MemoryStore(), clock).join, undefined);
+    const { store } = new SharedMemory(clock).runtime();
+    const membership = new InsistentStore(store, clock).join?.(['watch'], { name: 'a', wants: 1, onChange: () => {} });
+    assert.deepEqual(membership?.members, []);
+    return membership?.leave(new Map());
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
 import { Database } from '../../../lib/state/database';
 import type { Assigned, Membership } from '../../../lib/state/membership';
 import type { Key } from '../../../lib/state/store';
@@ -50,6 +51,9 @@ class SharedDatabase extends Shared {
   }
 }
 
+const PASS = `WITH items AS (UPDATE remote_printing.assignments SET left_at = left_at - $1 * interval '1 ms')
+  UPDATE remote_printing.entries SET ends_at = ends_at - $1 * interval '1 ms'`;
+
 async function inDatabase(server: TestPostgres): Promise<Place> {
   const address = await server.fresh();
   const clock = new ManualClock();
@@ -57,6 +61,8 @@ async function inDatabase(server: TestPostgres): Promise<Place> {
   // Where nobody has asked yet there are no tables.
   await shared.line().query('SELECT', []);
   const idle = () => until(() => [...shared.runtimes].every(({ underWay }) => underWay === 0));
+  const time = new Client(address);
+  await time.connect();
   return {
     shared,
     clock,
@@ -64,17 +70,13 @@ async function inDatabase(server: TestPostgres): Promise<Place> {
       for (let left = ms; left > 0; left -= STEP) {
         const step = Math.min(left, STEP);
         await idle();
-        await server.ask(address, "UPDATE remote_printing.entries SET ends_at = ends_at - $1 * interval '1 ms'", [
-          step,
-        ]);
-        await server.ask(address, "UPDATE remote_printing.assignments SET left_at = left_at - $1 * interval '1 ms'", [
-          step,
-        ]);
+        await time.query(PASS, [step]);
         await clock.advance(step);
         await idle();
       }
     },
     end: async () => {
+      await time.end();
       await Promise.all(shared.lines.map((line) => line.close()));
     },
   };
