@@ -253,6 +253,9 @@ describe('the examples', () => {
     const video = join(await folder(), 'timelapse.mp4');
     if (spawnSync('ffmpeg', ['-version']).status === 0) {
       assert.match((await readFile(video)).subarray(0, 12).toString('latin1'), /ftyp/);
+      const wanted = ['-count_frames', '-show_entries', 'stream=nb_read_frames', '-of', 'csv=p=0'];
+      const { stdout } = spawnSync('ffprobe', ['-v', 'error', ...wanted, video], { encoding: 'utf8' });
+      assert.equal(Number(stdout), (await frames()).length);
     } else {
       assert.match(bench.shown('video'), /No video was made \(is ffmpeg installed\?\); the \d+ pictures are kept\./);
     }
