@@ -113,7 +113,7 @@ async function main() {
   build();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void end(0));
 
-  const given = values.database ?? process.env['REMOTE_PRINTING_STATE_STORE'];
+  const given = values.database || process.env['REMOTE_PRINTING_STATE_STORE'] || undefined;
   const own = given ? undefined : await startPostgres();
   if (own) ends.push(() => own.stop());
   const service = await startSimulatorProcess([

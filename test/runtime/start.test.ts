@@ -1,28 +1,15 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 
-const root = resolve(__dirname, '../..');
+import { ownCheckout } from '../helpers/checkout';
 
 describe('npm start', function () {
   let folder: string;
   beforeEach(async () => {
-    // A checkout of its own: it is built anew, while others may be reading this one's dist.
-    folder = await mkdtemp(join(tmpdir(), 'npm-start-'));
-    const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' }).split('\0');
-    for (const file of tracked.filter((name) => name !== '' && !/^(test|docs|matrix)\//.test(name)))
-      cpSync(join(root, file), join(folder, file));
-    // Each package by a link of its own, so that nothing done to the folder reaches the real one; up to date, as it stands.
-    const modules = join(folder, 'node_modules');
-    mkdirSync(modules);
-    for (const name of readdirSync(join(root, 'node_modules')))
-      if (name !== '.package-lock.json') symlinkSync(join(root, 'node_modules', name), join(modules, name));
-    writeFileSync(join(modules, '.package-lock.json'), '{}');
+    folder = await ownCheckout();
   });
   afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
@@ -52,5 +39,37 @@ describe('npm start', function () {
       await exit;
     }
     assert.equal(child.exitCode, 0, lines.join('\n'));
+  });
+});
+
+describe('npm run replicas', function () {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await ownCheckout();
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+
+  it('shows who polls how many printers, and does what is typed', async () => {
+    const child = spawn(process.execPath, ['scripts/replicas.mjs', '2'], {
+      cwd: folder,
+      env: { ...process.env, PORT: '0', SIMULATOR_PORT: '0', REMOTE_PRINTING_STATE_STORE: '' },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    const exit = once(child, 'exit');
+    const lines: string[] = [];
+    createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
+    // What is waited for, and what is typed then.
+    const steps: [RegExp, string][] = [
+      [/^2 +running .* 6 +\d+ s ago/, 'stop 2'],
+      [/^1 +running .* 12 +\d+ s ago/, 'juggle 2'],
+      [/^juggle 2\? There is: kill N/, 'quit'],
+    ];
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line);
+      if (!steps[0]?.[0].test(line)) continue;
+      child.stdin.write(`${steps.shift()?.[1]}\n`);
+    }
+    await exit;
+    assert.deepEqual([steps, child.exitCode], [[], 0], lines.join('\n'));
   });
 });
