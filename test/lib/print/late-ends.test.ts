@@ -313,6 +313,20 @@ describe('print/late-ends over several runtimes', () => {
     assert.deepEqual(farm.told, ['p at a']);
   });
 
+  it('is taken up by the next node though it could not be written down before that came', async () => {
+    a.fault = 'unreadable';
+    const wait = await a.begin('p');
+    await a.redeploy();
+    wait.left();
+    await farm.clock.advance(120_000);
+    a.fault = undefined;
+    await farm.clock.advance(60_000);
+    assert.deepEqual(await farm.waits(), ['p a']);
+    await farm.end('p');
+    assert.deepEqual(farm.told, ['p late at a with {"of":"p"}']);
+    await nothingLeft();
+  });
+
   it('is told once, though that it was told can not be written', async () => {
     const wait = await a.begin('p');
     await farm.end('p');
