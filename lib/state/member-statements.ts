@@ -11,6 +11,8 @@ const MEMBERS = `${SCHEMA}.entries WHERE kind = 'member' AND key = $1`;
 const ITEMS = `${SCHEMA}.assignments`;
 /** For how long a lease lasts, ms. */
 const LASTS = '(extract(epoch FROM ends_at - clock_timestamp()) * 1000)::double precision';
+/** Stands for what a member says of itself. */
+const MARK = `encode(sha256(convert_to(content, 'UTF8')), 'hex')`;
 const told = (words: string) => `pg_notify('${CHANNEL}', ${words})`;
 
 /**
@@ -51,8 +53,8 @@ export const WANT = `WITH done AS (
   SELECT token, ${told('$4')} FROM done`;
 
 /** $1 topic, $2 marks of contents that are known. What stands for the items that nobody has changes with them. */
-export const LOOK = `SELECT holder AS id, token, ${LASTS} AS lasts, md5(content) AS mark,
-    CASE WHEN md5(content) <> ALL ($2::text[]) THEN content END AS content,
+export const LOOK = `SELECT holder AS id, token, ${LASTS} AS lasts, ${MARK} AS mark,
+    CASE WHEN ${MARK} <> ALL ($2::text[]) THEN content END AS content,
     (SELECT concat(count(*), ' ', max(left_at)) FROM ${ITEMS} WHERE topic = $1 AND holder IS NULL) AS free
   FROM ${MEMBERS} ORDER BY holder`;
 

@@ -81,8 +81,8 @@ export class PostgresMembership implements Membership {
   constructor(topic: Key, { name, wants, onChange }: JoinOptions, around: Surroundings) {
     this.#around = around;
     this.#onChange = onChange;
-    this.#topic = hash(topic);
-    this.#name = hash([this.#topic, around.holder]);
+    this.#topic = hashOf(topic);
+    this.#name = hashOf([this.#topic, around.holder]);
     this.#about = { name, since: around.clock.now() };
     this.#content = this.#contentOf(wants);
     this.#deafen = around.channel.listen((said) => {
@@ -140,11 +140,11 @@ export class PostgresMembership implements Membership {
   }
 
   async holders(): Promise<ReadonlyMap<string, Holding>> {
-    const rows = await this.#ask<{ id: string; lasts: string; item: string | null }>(HOLDERS, [this.#topic]);
+    const rows = await this.#ask<{ id: string; lasts: number; item: string | null }>(HOLDERS, [this.#topic]);
     const found = new Map<string, { items: string[]; leaseAge: number }>();
     for (const { id, lasts, item } of rows) {
       // One that was made sure of for longer counts as new.
-      const leaseAge = Math.max(0, this.#around.leases.lasts - Number(lasts));
+      const leaseAge = Math.max(0, this.#around.leases.lasts - lasts);
       const holding = found.get(id) ?? { items: [], leaseAge };
       if (item !== null) holding.items.push(JSON.parse(item) as string);
       found.set(id, holding);
@@ -239,6 +239,9 @@ export class PostgresMembership implements Membership {
 
   /** Takes note of who is there. */
   #take(rows: Row[]): void {
+    // What it said before may arrive late.
+    const own = rows.find(({ id }) => id === this.id);
+    if (own?.mark !== hash(this.#written)) this.#written = '';
     const before = this.#read;
     const known = new Map([...before.values()].map(({ mark, about }) => [mark, about]));
     for (const { mark, content } of rows) if (content !== null) known.set(mark, JSON.parse(content) as About);
@@ -321,7 +324,7 @@ export class PostgresMembership implements Membership {
   }
 
   #nameOf(item: string): string {
-    return hash([this.#topic, item]);
+    return hashOf([this.#topic, item]);
   }
 
   #byName(notes: ReadonlyMap<string, unknown>): string {
@@ -340,4 +343,6 @@ interface Taken {
 
 const parse = (note: string | null): unknown => (note === null ? null : JSON.parse(note));
 
-const hash = (words: readonly string[]): string => createHash('sha256').update(JSON.stringify(words)).digest('hex');
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+const hashOf = (words: readonly string[]): string => hash(JSON.stringify(words));

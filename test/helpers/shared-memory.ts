@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { DatabaseError, type Database } from '../../lib/state/database';
 import { InsistentStore } from '../../lib/state/insistent-store';
 import { EXTEND } from '../../lib/state/leases';
@@ -12,6 +13,8 @@ interface Entry {
   key: string;
   content: string | null;
   token: string;
+  /** Of the content of a member. */
+  mark?: string | undefined;
   holder: string | null;
   turn?: number;
   endsAt: number;
@@ -239,7 +242,7 @@ export class SharedMemory extends Shared {
   #want([name, token, content, words]: [string, string, string, string]): Rows {
     const entry = this.#entries.get(name);
     if (entry?.token !== token) return [];
-    entry.content = content;
+    Object.assign(entry, { content, mark: undefined });
     this.#tell(words);
     return [{ token }];
   }
@@ -254,14 +257,15 @@ export class SharedMemory extends Shared {
       }
     return [...this.#membersOf(topic).values()]
       .sort((one, other) => ((one.holder ?? '') < (other.holder ?? '') ? -1 : 1))
-      .map(({ holder, token, endsAt, content }) => ({
-        id: holder,
-        token,
-        lasts: endsAt - this.#now,
-        mark: content,
-        content: content !== null && marks.includes(content) ? null : content,
-        free: `${count} ${last}`,
-      }));
+      .map((entry) => {
+        const { holder, token, endsAt, content } = entry;
+        const mark = createHash('sha256')
+          .update(content ?? '')
+          .digest('hex');
+        const free = `${count} ${last}`;
+        const lasts = endsAt - this.#now;
+        return { id: holder, token, lasts, mark, content: marks.includes(mark) ? null : content, free };
+      });
   }
 
   #add([names, topic, items]: [string[], string, string[]]): Rows {
@@ -319,7 +323,7 @@ export class SharedMemory extends Shared {
   #holders([topic]: [string]): Rows {
     const items = [...this.#itemsOf(topic)];
     return [...this.#membersOf(topic).values()].flatMap(({ token, holder, endsAt }) => {
-      const row = { id: holder, lasts: String(endsAt - this.#now) };
+      const row = { id: holder, lasts: endsAt - this.#now };
       const held: (string | null)[] = items.filter((one) => one.holder === token).map(({ item }) => item);
       return (held.length > 0 ? held : [null]).map((item) => ({ ...row, item }));
     });

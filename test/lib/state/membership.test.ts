@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Database } from '../../../lib/state/database';
+import { WANT } from '../../../lib/state/member-statements';
 import type { Assigned, Membership } from '../../../lib/state/membership';
 import type { Key } from '../../../lib/state/store';
 import { ManualClock, settle } from '../../helpers/manual-clock';
@@ -181,6 +182,25 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         one.want('last');
         await until(() => two.members.some(({ wants }) => wants === 'last'));
         await until(() => one.members.some(({ wants }) => wants === 'last'));
+      });
+
+      it('hear it again where what one said before arrives late', async () => {
+        const [one, two] = (await together(2)) as [Part, Part];
+        const { line } = one.runtime;
+        const query = line.query.bind(line);
+        const asked: unknown[][] = [];
+        line.query = (text, values) => {
+          if (text === WANT) asked.push(values);
+          return query(text, values);
+        };
+        const isSeen = (wanted: string) => () => two.members.some(({ wants }) => wants === wanted);
+        for (const wanted of ['first', 'last']) {
+          one.want(wanted);
+          await until(isSeen(wanted));
+        }
+        await query(WANT, asked[0]!.with(3, '{"by":"somebody","topic":""}'));
+        await passUntil(isSeen('first'), 6_000);
+        await passUntil(isSeen('last'), 12_000);
       });
 
       it('of other topics are others', async () => {
