@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Scope } from '../state/scope';
 import { LockLostError, type Lock, type StateStore } from '../state/store';
 import { waitBefore } from '../time/backoff';
@@ -37,7 +38,10 @@ export class KeptWaits {
     private readonly store: StateStore,
     private readonly clock: Clock,
     private readonly runtimes: Runtimes,
-  ) {}
+  ) {
+    // Every wait that can't be written listens to it.
+    setMaxListeners(0, this.#closing.signal);
+  }
 
   /**
    * Everything is asked of the store at once, so that whoever reads the waits after this call finds this one. What can't be
