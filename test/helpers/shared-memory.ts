@@ -32,6 +32,8 @@ interface Item {
 type Rows = object[];
 type Statement = (values: never) => Rows;
 
+const markOf = (content: string): string => createHash('sha256').update(content).digest('hex');
+
 /** The way of one runtime to what all share. */
 export interface Line {
   query(text: string, values: unknown[]): Promise<Rows>;
@@ -259,9 +261,7 @@ export class SharedMemory extends Shared {
       .sort((one, other) => ((one.holder ?? '') < (other.holder ?? '') ? -1 : 1))
       .map((entry) => {
         const { holder, token, endsAt, content } = entry;
-        const mark = createHash('sha256')
-          .update(content ?? '')
-          .digest('hex');
+        const mark = (entry.mark ??= markOf(content ?? ''));
         const free = `${count} ${last}`;
         const lasts = endsAt - this.#now;
         return { id: holder, token, lasts, mark, content: marks.includes(mark) ? null : content, free };
