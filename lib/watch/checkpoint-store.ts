@@ -19,6 +19,8 @@ const AT_ONCE = 4;
 const RETRIES = { first: 5_000, longest: 15 * 60_000 };
 /** The same where another runtime goes on from what is written as soon as the lease runs out. */
 const SHARED_RETRIES = { first: 1_000, longest: 5_000 };
+/** A database that says nothing is waited for no longer at the end, ms. */
+const CLOSE_WITHIN = 5_000;
 /** Kinds of keys: what the next poll goes on from, and what other runtimes wait for. */
 export const CHECKPOINT = 'checkpoint';
 export const OBSERVATION = 'observation';
@@ -149,13 +151,21 @@ export class CheckpointStore {
     });
   }
 
-  /** Resolves when nothing is left to write; what fails now is given up. */
+  /** Resolves when nothing is left to write; what fails now is given up. A store of others is not waited for for long. */
   async close(): Promise<void> {
     this.#retry?.();
     this.#retry = undefined;
     this.#closing = true;
     this.#pump();
-    if (this.#writers > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    if (this.#writers === 0) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#isShared ? this.clock.after(CLOSE_WITHIN, resolve) : () => undefined;
+      this.#idle.push(() => {
+        cancel();
+        resolve();
+      });
+    });
+    this.#wanted.clear();
   }
   #closing = false;
 
