@@ -81,7 +81,7 @@ export class KeptWaits {
       KEPT,
     );
     const oldest = this.clock.now() - KEEP_FOR;
-    return (waits ?? []).filter((wait) => this.#isFree(wait) && wait.since > oldest && !this.#over.has(wait.id));
+    return (waits ?? []).filter((wait) => this.#isOwn(wait) && wait.since > oldest && !this.#over.has(wait.id));
   }
 
   /** What was kept with a wait; undefined where a crash came in between. Rejects while it can't be read. */
@@ -97,7 +97,7 @@ export class KeptWaits {
     return new Promise((resolve, reject) => {
       const isOwn = (waits: KeptWait[]) => {
         const kept = waits.find(({ id }) => id === wait.id);
-        return kept ? kept.by === this.#own(wait).by : this.#unwritten.has(wait.id);
+        return kept ? this.#isOwn(kept) : this.#unwritten.has(wait.id);
       };
       const saved = this.#drop(owner, wait, async (waits, lock) => {
         if (!isOwn(waits)) {
@@ -107,7 +107,7 @@ export class KeptWaits {
         const check = await lock.secure(0);
         check();
         deliver();
-        this.#isOver(wait);
+        this.#noteOver(wait);
         resolve({ saved });
       });
       saved.catch(reject);
@@ -116,11 +116,11 @@ export class KeptWaits {
 
   /** The end was handed over. */
   drop(owner: WaitOwner, wait: KeptWait): Promise<void> {
-    this.#isOver(wait);
+    this.#noteOver(wait);
     return this.#drop(owner, wait, () => undefined);
   }
 
-  #isOver({ id }: KeptWait): void {
+  #noteOver({ id }: KeptWait): void {
     this.#over.add(id);
     this.#unwritten.delete(id);
   }
@@ -168,6 +168,10 @@ export class KeptWaits {
   #own(wait: KeptWait): KeptWait {
     const { id } = this.runtimes;
     return id === null ? wait : { ...wait, by: id };
+  }
+
+  #isOwn(wait: KeptWait): boolean {
+    return wait.by === this.#own(wait).by;
   }
 
   /** Nobody else has it in hand. */
