@@ -61,6 +61,7 @@ export class ClusterList {
   /** What another runtime has read. It is none for who wants to read it. */
   learn(clusters: readonly ListedCluster[]): void {
     this.#list = new Map(clusters.map((cluster) => [cluster.clusterId, cluster]));
+    this.#asOf = -Infinity;
   }
 
   /** A list that is at most `maxAge` ms old. Throws what the service's calls throw. */

@@ -32,11 +32,9 @@ export class Hearsay {
     this.#end();
   }
 
-  /** Whatever may have been missed. */
+  /** Whatever may have been missed; of a cluster that somebody waits for the next poll is soon heard of. */
   catchUp(): void {
-    const { list, pollers } = this.#parts;
-    void list().learn();
-    for (const clusterId of pollers.keys()) this.#follow(this.#observed(clusterId));
+    void this.#parts.list().learn();
   }
 
   #heard(key: Key | null): void {

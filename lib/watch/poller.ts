@@ -263,6 +263,11 @@ export class Poller implements Scheduled {
 
   /** Reads the checkpoint. False: it can't be read now, and no events can be made. */
   async load(): Promise<boolean> {
+    // What was known before may be old.
+    if (!this.isOurs && !this.isWaitedFor) {
+      this.#unheard = null;
+      if (this.#memory) this.#memory.loaded = false;
+    }
     return (await this.#load()) !== null;
   }
 
@@ -311,9 +316,9 @@ export class Poller implements Scheduled {
     const last = this.#last;
     if (this.failing) return Math.max(this.#retryAt, last + SHORTEST);
     if (!this.isOurs) return Math.max(this.#heardAt + SILENCE * this.#interval, last + this.#interval);
-    const first = active.reduce((one, other) => (other.turn < one.turn ? other : one));
+    const turn = Math.min(...active.map((entry) => entry.turn));
     const extra = this.#predictions?.next(last) ?? Infinity;
-    return Math.max(last + SHORTEST, joinTurns(first.turn, extra, last, first.subscriber.interval));
+    return Math.max(last + SHORTEST, joinTurns(turn, extra, last, this.#interval));
   }
 
   get #interval(): number {

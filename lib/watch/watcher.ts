@@ -339,6 +339,9 @@ export class Watcher {
     if (!checkpoint?.known.some((known) => known.clusterId === previous)) return;
     const others = checkpoint.known.filter((known) => known.clusterId !== previous && known.clusterId !== clusterId);
     scope.list.checkpoint = { ...checkpoint, known: [...others, { clusterId, hostGuid, name }] };
+    scope.list.clusters = scope.list.clusters.map((cluster) =>
+      cluster.clusterId === previous ? { ...cluster, clusterId, hostGuid, name } : cluster,
+    );
     this.#checkpoints.writeList(scope);
   }
 

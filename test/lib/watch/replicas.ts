@@ -28,7 +28,7 @@ export class Replica {
     if (endpoint === 'clusterStatus')
       polls.push({ by: this.name, clusterId: options.ids?.cluster_id ?? '', at: clock.monotonic() });
     if (endpoint === 'clusters') this.replicas.lists++;
-    await sleep(this.runtime.clock, latency);
+    if (latency !== null) await sleep(this.runtime.clock, latency);
     return (service as Service).call(endpoint, options);
   }
 
@@ -93,7 +93,8 @@ export class Replicas {
   readonly told: (PrintEvent & { by: string; toldAt: number })[] = [];
   readonly rounds: { by: string; clusterId: string; at: number }[] = [];
   lists = 0;
-  latency = 0;
+  /** Of the service, ms; null: it answers at once, also who stands still. */
+  latency: number | null = 0;
   /** What happens in the very moment in which one has told something. */
   onTold: (teller: { by: string }) => unknown = () => undefined;
 
