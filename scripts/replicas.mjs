@@ -89,19 +89,22 @@ async function tableOf(replicas, account) {
   return [...lines, `${refreshes} refreshes of the sign-in in all`];
 }
 
-/** @param {string} line @param {Replica[]} replicas @param {import('./postgres.mjs').RunningPostgres | undefined} own */
+/** With what came of it. @param {string} line @param {Replica[]} replicas @param {import('./postgres.mjs').RunningPostgres | undefined} own */
 async function obey(line, replicas, own) {
   const [verb = '', whom = ''] = line.trim().split(/\s+/);
-  if (verb === '') return;
-  if (verb === 'quit') return end(0);
+  if (verb === '') return '';
+  if (verb === 'quit') await end(0);
   if (verb === 'database') {
     if (!own) throw new Error('the database is not ours to stop');
-    if (whom === 'stop') return own.halt();
-    if (whom === 'start') return own.start();
+    if (whom === 'stop') await own.halt();
+    if (whom === 'start') await own.start();
+    if (whom === 'stop' || whom === 'start') return `the database: ${whom}`;
   }
   const replica = replicas.find(({ number }) => String(number) === whom);
-  if (replica && ['kill', 'pause', 'resume', 'stop', 'start'].includes(verb))
-    return replica[/** @type {'kill' | 'pause' | 'resume' | 'stop' | 'start'} */ (verb)]();
+  if (replica && ['kill', 'pause', 'resume', 'stop', 'start'].includes(verb)) {
+    await replica[/** @type {'kill' | 'pause' | 'resume' | 'stop' | 'start'} */ (verb)]();
+    return `${whom} is ${replica.state}`;
+  }
   throw new Error(`${line.trim()}? There is: ${COMMANDS}`);
 }
 
@@ -148,11 +151,13 @@ async function main() {
   const { isTTY = false } = process.stdout;
   const input = createInterface({ input: process.stdin, output: isTTY ? process.stdout : undefined, prompt: '> ' });
   input.on('line', (line) => {
-    obey(line, replicas, own).catch((error) => news.push(error instanceof Error ? error.message : String(error)));
+    obey(line, replicas, own)
+      .catch((error) => (error instanceof Error ? error.message : String(error)))
+      .then((done) => news.push(...[done].filter(Boolean)));
   });
   input.on('SIGINT', () => void end(0));
   input.on('close', () => void end(0));
-  for (;;) {
+  for (let shown = ''; ;) {
     news.splice(0, Math.max(0, news.length - NEWS));
     const lines = [
       `Printers: ${service.controlUrl} (the simulator's page)`,
@@ -161,8 +166,12 @@ async function main() {
       COMMANDS,
     ];
     if (ending) return;
-    // The table takes the place of the last one.
-    console.log(`${isTTY ? '\u001b[H\u001b[2J' : ''}${lines.join('\n')}`);
+    const text = lines.join('\n');
+    // On a screen the table takes the place of the last one. Elsewhere it comes when more has changed than the leases' age.
+    const fresh = text.replace(/\d+ s ago/g, '');
+    if (isTTY) console.log(`\u001b[H\u001b[2J${text}`);
+    else if (fresh !== shown) console.log(text);
+    shown = fresh;
     if (isTTY) input.prompt(true);
     await pause(REFRESH);
   }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { runRounds } from '../runtime/replicas/rounds';
+import { KINDS, runRounds } from '../runtime/replicas/rounds';
 import { prepare, report, SCENARIOS } from './scenarios';
 
 /** One scenario's share of a long run goes by its share of `npm test`. */
@@ -15,7 +15,7 @@ async function main(): Promise<void> {
     },
   });
   const first = Number(values.seed ?? Math.floor(Math.random() * 1e9));
-  if (values.replicas !== undefined) return replicas(first, Number(values.replicas));
+  if (values.replicas !== undefined) return replicas(first, Number(values.replicas), values.scenario);
   const minutes = Number(values.minutes ?? (values.runs === undefined ? 1 : 1e6));
   const most = Number(values.runs ?? Infinity);
   const names = values.scenario === undefined ? Object.keys(SCENARIOS) : [values.scenario];
@@ -55,10 +55,14 @@ async function main(): Promise<void> {
   if (failed > 0) process.exitCode = 1;
 }
 
-/** Rounds with real Node-REDs, each with what the seed chooses. */
-async function replicas(seed: number, count: number): Promise<void> {
+/** Rounds with real Node-REDs, each with what the seed chooses, or with one and the same. */
+async function replicas(seed: number, count: number, scenario: string | undefined): Promise<void> {
+  // What has begun ends with this process, however that ends.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+  const kind = KINDS.find((one) => one === scenario);
+  if (scenario !== undefined && !kind) throw new Error(`There is no ${scenario}: ${KINDS.join(', ')}`);
   console.log(`${count} rounds from seed ${seed}`);
-  const rounds = Array.from({ length: count }, () => undefined);
+  const rounds = Array.from({ length: count }, () => kind && [kind]);
   const breaches = await runRounds({ seed, rounds, say: (line) => console.log(line) });
   for (const [rule, sentences] of breaches)
     console.log(`${sentences.length === 0 ? 'held' : `broken ${sentences.length} times`}: ${rule}`);

@@ -26,7 +26,8 @@ export interface Asked {
   failed: string | null;
 }
 
-export type HazardKind = 'kill' | 'pause' | 'cut' | 'outage' | 'deploy';
+/** `renewal`: a kill in the middle of one. */
+export type HazardKind = 'kill' | 'renewal' | 'pause' | 'cut' | 'outage' | 'deploy';
 
 /** What was done to a replica, or to the database (0), ms since 1970. */
 export interface Hazard {

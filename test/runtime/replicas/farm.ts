@@ -184,6 +184,18 @@ export class Farm {
     });
   }
 
+  /** The same, so many ms after it was made to need another token. */
+  async renewal(replica: Replica, ms: number): Promise<void> {
+    await this.#during('renewal', replica, async () => {
+      this.#simulator.tokens.expireAccessTokens();
+      void asked(replica, 'remote-printing/accounts/account/clusters');
+      await pause(ms);
+      await replica.kill();
+      await this.#mendSignIn();
+      await replica.start();
+    });
+  }
+
   async pause(replica: Replica, ms: number): Promise<void> {
     await this.#during('pause', replica, async () => {
       replica.pause();

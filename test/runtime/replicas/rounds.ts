@@ -16,7 +16,7 @@ export interface RoundsOptions {
 /** What broke a rule, by its name. */
 export type Breaches = Map<string, string[]>;
 
-const KINDS: HazardKind[] = ['kill', 'pause', 'cut', 'outage', 'deploy'];
+export const KINDS: HazardKind[] = ['kill', 'renewal', 'pause', 'cut', 'outage', 'deploy'];
 /** For what is to come after a round: a lock that a dead replica holds is free after two minutes, ms. */
 const PATIENCE = 240_000;
 
@@ -98,6 +98,7 @@ async function round(farm: Farm, chance: Chance, name: string, kinds: readonly H
 /** ms. A lease lasts for 20 s. */
 const DURATIONS: Record<HazardKind, (chance: Chance) => number> = {
   kill: (chance) => chance.spread(10, 10_000),
+  renewal: (chance) => chance.whole(0, 80),
   pause: (chance) => chance.whole(21_000, 28_000),
   cut: (chance) => chance.spread(100, 30_000),
   outage: (chance) => chance.spread(100, 5_000),

@@ -31,6 +31,7 @@ export interface Rule {
   excused?(seen: Evidence): string[];
 }
 
+const KILLS = ['kill', 'renewal'];
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
 
 /** The end of every printing that a node watches, by node and printing. */
@@ -102,12 +103,13 @@ export function gaps({ polls, since, now, hazards, stuck, lost }: Evidence) {
 export const RULES: Rule[] = [
   {
     name: 'one refresh for each expiry, in total',
-    broken({ refreshes, lost }) {
+    broken({ refreshes, lost, hazards }) {
       // A token is good for its lifetime, or up to a second less, and renewed when a tenth of that is left.
       const least = Math.min(0.9 * TOKEN_LIFETIME, TOKEN_LIFETIME - 1) * 1000 - 500;
+      const forced = [...lost, ...hazards.filter(({ kind }) => kind === 'renewal').map(({ from }) => from)];
       return refreshes.slice(1).flatMap((at, index) => {
         const before = refreshes[index] as number;
-        if (at - before >= least || lost.some((time) => time > before && time <= at)) return [];
+        if (at - before >= least || forced.some((time) => time > before && time <= at)) return [];
         return [`a refresh ${((at - before) / 1000).toFixed(1)} s after the one before (${at})`];
       });
     },
@@ -118,7 +120,7 @@ export const RULES: Rule[] = [
       states.flatMap((state, at) => (state === 'signed-in' ? [] : [`replica ${at + 1} is ${state ?? 'silent'}`])),
     broken({ reuseDetections, lost, hazards }) {
       const unexplained = lost.filter(
-        (at) => !hazards.some(({ kind, from }) => kind === 'kill' && from <= at && at - from < 60_000),
+        (at) => !hazards.some(({ kind, from }) => KILLS.includes(kind) && from <= at && at - from < 60_000),
       );
       return [
         ...unexplained.map((at) => `the sign-in was lost without a kill (${at})`),
@@ -168,11 +170,13 @@ export const RULES: Rule[] = [
   },
   {
     name: 'one replica at a time polls a printer',
-    broken: ({ polls }) =>
+    broken: ({ polls, stuck }) =>
       [...polls].slice(-QUIET).flatMap(([clusterId, times]) =>
         times.slice(1).flatMap((at, index) => {
           const before = times[index] as number;
           const apart = ((at - before) / 1000).toFixed(1);
+          // A poll that waited for a renewal goes out when that is over, whoever has the printer by then.
+          if (stuck.some(({ to }) => to < at && at - to < TOGETHER)) return [];
           return at - before < TOGETHER ? [`${clusterId} was polled again after ${apart} s (${at})`] : [];
         }),
       ),
