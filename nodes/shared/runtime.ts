@@ -1,4 +1,4 @@
-import { homedir } from 'node:os';
+import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import type { NodeAPI } from 'node-red';
 import { sweepScratch } from '../../lib/files/scratch';
@@ -19,6 +19,8 @@ import { savedState } from './saved-state';
 /** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
 export interface Runtime {
   clock: Clock;
+  /** By which other Node-REDs on the same database know this one. */
+  name: string;
   /** Node-RED's user directory. */
   userDir: string;
   store: StateStore;
@@ -50,6 +52,12 @@ export function runtimeOf(RED: NodeAPI): Runtime {
   return runtime;
 }
 
+/** Its host, with the port where that is not the usual one: several may run on one host. */
+function nameOf(RED: NodeAPI): string {
+  const { uiPort } = RED.settings as { uiPort?: unknown };
+  return Number(uiPort ?? 1880) === 1880 ? hostname() : `${hostname()}:${String(uiPort)}`;
+}
+
 /** The folder is that of reference 6. */
 function make(RED: NodeAPI, userDir: string): Runtime {
   const folder = join(userDir, 'remote-printing');
@@ -71,6 +79,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   const endpoint = new TokenEndpoint(http, clock);
   return {
     clock,
+    name: nameOf(RED),
     userDir,
     store,
     ownStore,

@@ -29,7 +29,7 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   };
   const memory = runtime.watching.get(accountId) ?? new WatchMemory();
   runtime.watching.set(accountId, memory);
-  const shared = { accountId, store: runtime.store, clock: runtime.clock, log, memory };
+  const shared = { accountId, store: runtime.store, clock: runtime.clock, log, memory, runtimeName: runtime.name };
   let simulated: SimulatedService | undefined;
 
   const open = async (): Promise<Client> => {
