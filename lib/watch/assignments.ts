@@ -12,7 +12,7 @@ const LEFT_OVER = 3_000;
 const MORE = 1_000;
 /** As a share of what one should have, so much at a time. */
 const AT_A_TIME = 0.1;
-/** In case that word of something got lost, ms. */
+/** In case that word of something got lost, and for whoever has more than its share, ms. */
 const NOW_AND_THEN = 60_000;
 
 const NOBODYS: ReadonlySet<string> = new Set();
@@ -56,6 +56,9 @@ export class Assignments implements Tenure {
   #closed = false;
   #disarm: (() => void) | undefined;
   #disarmLater: () => void = () => undefined;
+  /** What is beyond the share goes back: others may be able to take it by now. */
+  #isEvening = false;
+  #disarmEvening: (() => void) | undefined;
 
   constructor(membership: Membership, clock: Clock, work: SharedWork) {
     this.#membership = membership;
@@ -109,6 +112,7 @@ export class Assignments implements Tenure {
     this.#closed = true;
     this.#disarm?.();
     this.#disarmLater();
+    this.#disarmEvening?.();
     const notes = this.#notes(this.#held);
     this.#held.clear();
     await this.#membership.leave(notes);
@@ -145,18 +149,20 @@ export class Assignments implements Tenure {
     const { id, members } = this.#membership;
     const before = this.#share?.shape;
     const share = (this.#share = fairShare(id, members, this.#work.listed()));
-    const isNew = share.shape !== before;
+    const isNew = share.shape !== before || this.#isEvening;
+    this.#isEvening = false;
     this.#letGo(this.#unwanted(share));
     if (isNew) this.#letGo(this.#surplus(share));
-    await this.#giveBack();
+    const gaveBack = await this.#giveBack();
     const room = Math.max(0, share.target - (this.#held.size - this.#leaving.size));
     const most = this.#isLater ? Math.max(room, Math.ceil(share.target * AT_A_TIME), 1) : room;
     const free = share.wanted.filter((item) => !this.#held.has(item));
     const got = most > 0 ? await this.#take(free, most) : 0;
-    if (isNew) this.#later(LEFT_OVER);
+    if (isNew || gaveBack) this.#later(LEFT_OVER);
     else if (this.#isLater) this.#later(got > 0 ? MORE : NOW_AND_THEN);
     else if (got < room) this.#later(LEFT_OVER);
     this.#isLater = false;
+    if (this.#surplus(share).length > 0) this.#evenOut();
   }
 
   #unwanted({ wanted }: FairShare): string[] {
@@ -184,9 +190,10 @@ export class Assignments implements Tenure {
     }
   }
 
-  async #giveBack(): Promise<void> {
+  /** Whether there was something to give back. */
+  async #giveBack(): Promise<boolean> {
     const finished = this.#finished.splice(0);
-    if (finished.length === 0) return;
+    if (finished.length === 0) return false;
     const notes = this.#notes(finished);
     for (const item of finished) {
       this.#held.delete(item);
@@ -194,6 +201,7 @@ export class Assignments implements Tenure {
       this.#work.lost(item);
     }
     await this.#membership.release(notes);
+    return true;
   }
 
   async #take(items: readonly string[], most: number): Promise<number> {
@@ -213,6 +221,16 @@ export class Assignments implements Tenure {
     if (this.#closed || (this.#share?.wanted.length ?? 0) <= this.#held.size) return;
     this.#disarmLater = this.#clock.after(wait, () => {
       this.#isLater = true;
+      this.changed();
+    });
+  }
+
+  /** What nobody took for a while was taken beyond the share: that must not stay so. */
+  #evenOut(): void {
+    if (this.#closed) return;
+    this.#disarmEvening ??= this.#clock.after(NOW_AND_THEN, () => {
+      this.#disarmEvening = undefined;
+      this.#isEvening = true;
       this.changed();
     });
   }
