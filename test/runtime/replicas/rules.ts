@@ -32,6 +32,7 @@ export interface Rule {
 }
 
 const KILLS = ['kill', 'renewal'];
+const BREAKS = ['cut', 'outage'];
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
 
 /** The end of every printing that a node watches, by node and printing. */
@@ -170,13 +171,15 @@ export const RULES: Rule[] = [
   },
   {
     name: 'one replica at a time polls a printer',
-    broken: ({ polls, stuck }) =>
+    broken: ({ polls, stuck, hazards }) =>
       [...polls].slice(-QUIET).flatMap(([clusterId, times]) =>
         times.slice(1).flatMap((at, index) => {
           const before = times[index] as number;
           const apart = ((at - before) / 1000).toFixed(1);
           // A poll that waited for a renewal goes out when that is over, whoever has the printer by then.
           if (stuck.some(({ to }) => to < at && at - to < TOGETHER)) return [];
+          // Whose lease broke in between takes the printer again without knowing when it was polled.
+          if (hazards.some(({ kind, from, to }) => BREAKS.includes(kind) && from < at && to > before)) return [];
           return at - before < TOGETHER ? [`${clusterId} was polled again after ${apart} s (${at})`] : [];
         }),
       ),
