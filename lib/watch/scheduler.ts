@@ -7,6 +7,8 @@ const AT_FIRST = 16;
 const MOST = 64;
 /** Polls that could not begin for so long, ms: the machine slept, or the service wanted a pause. */
 const JUMP = 5_000;
+/** What falls due within so long begins together, ms: each by itself costs the processor more than twice as much (ADR 8). */
+const BEAT = 100;
 
 /** What has polls to make. */
 export interface Scheduled {
@@ -48,10 +50,10 @@ export class Scheduler {
     return Math.floor(this.#limit);
   }
 
-  /** The next poll of `item` is due at `time` (monotonic, ms); Infinity: none is. */
+  /** The next poll of `item` is due at `time` (monotonic, ms), or a beat later; Infinity: none is. */
   plan(item: Scheduled, time: number): void {
     if (time === Infinity) this.#due.remove(item);
-    else this.#due.set(item, time);
+    else this.#due.set(item, Math.ceil(time / BEAT) * BEAT);
     if (this.#due.first < this.#armedFor || this.#due.size === 0) this.#arm();
   }
 

@@ -248,6 +248,27 @@ describe('Watcher', () => {
       assert(service.mostUnderWay <= 16, `${service.mostUnderWay}`);
     });
 
+    it('begins polls that fall due within a tenth of a second together', async () => {
+      for (let index = 3; index <= 600; index++) service.cluster(`C${index}`);
+      account.watch(null);
+      await clock.advance(MINUTE);
+      const began = new Set<number>();
+      let before = service.count('clusterStatus');
+      const from = before;
+      for (let turn = 0; turn < 1_000; turn++) {
+        await clock.advance(10);
+        const count = service.count('clusterStatus');
+        if (count > before) began.add(clock.monotonic());
+        before = count;
+      }
+      assert(before - from >= 95, `${before - from} polls in ten seconds`);
+      assert(began.size <= 101, `at ${began.size} times`);
+      assert(
+        [...began].every((time) => time % 100 < 20),
+        [...began].slice(0, 5).join(),
+      );
+    });
+
     it('hands over a large group in parts, the last of which says how many there are', async () => {
       for (let index = 3; index <= 250; index++) service.cluster(`C${index}`);
       const witness = account.watch(null);
