@@ -4,6 +4,7 @@ import { reboundEvent, type ListedIdentity, type Rebound } from '../events/list-
 import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Membership } from '../state/membership';
+import type { StateStore } from '../state/store';
 import { isoTime, sleep } from '../time/clock';
 import type { AccountContext, Subscriber } from './account-context';
 import { CheckpointStore } from './checkpoint-store';
@@ -19,13 +20,14 @@ import { ListPoller } from './list-poller';
 import { Poller } from './poller';
 import { ALONE, type Runtimes } from './runtimes';
 import { Scheduler } from './scheduler';
-import { SharedWatching } from './shared-watching';
+import type { SharedWatching } from './shared-watching';
 import { isSecured, SOLE_TENURE } from './tenure';
 import { intervalOf } from './turns';
 import type {
   ClusterResult,
   Followed,
   FollowOptions,
+  Sharing,
   Watch,
   WatcherOptions,
   WatcherReport,
@@ -72,25 +74,7 @@ export class Watcher {
     // Every poll under way listens to it.
     setMaxListeners(0, signal);
     this.#memory = options.memory ?? new WatchMemory();
-    this.#shared =
-      store.join && options.sharing
-        ? new SharedWatching(store.join.bind(store), {
-            ...options.sharing,
-            store,
-            clock,
-            signal,
-            checkpoints: () => this.#checkpoints,
-            list: () => this.#list,
-            pollers: this.#pollers,
-            polledAt: this.#memory.polledAt,
-            scoped: () => this.#scoped(),
-            usable: () => this.#usable(),
-            holdInterval: this.#followInterval,
-            shown: () => this.#watches.forEach((watch) => watch.shifted()),
-            moved: (clusterId, to) => this.#movedElsewhere(clusterId, to),
-            fault: (thrown) => this.#fault(null, thrown),
-          })
-        : null;
+    this.#shared = store.join && options.sharing ? this.#share(store.join.bind(store), options.sharing) : null;
     this.runtimes = this.#shared?.living ?? ALONE;
     const tenure = this.#shared?.tenure ?? SOLE_TENURE;
     this.#checkpoints = new CheckpointStore(store, clock, tenure, (thrown) => this.#fault(null, thrown));
@@ -227,6 +211,28 @@ export class Watcher {
     await Promise.race([written, sleep(this.#options.clock, HAND_OVER, over.signal).catch(() => undefined)]);
     over.abort();
     await this.#shared.leave();
+  }
+
+  /** Loaded where there are others to share with. */
+  #share(join: NonNullable<StateStore['join']>, sharing: Sharing): SharedWatching {
+    const { SharedWatching } = require('./shared-watching') as typeof import('./shared-watching');
+    const { store, clock } = this.#options;
+    return new SharedWatching(join, {
+      ...sharing,
+      store,
+      clock,
+      signal: this.#closing.signal,
+      checkpoints: () => this.#checkpoints,
+      list: () => this.#list,
+      pollers: this.#pollers,
+      polledAt: this.#memory.polledAt,
+      scoped: () => this.#scoped(),
+      usable: () => this.#usable(),
+      holdInterval: this.#followInterval,
+      shown: () => this.#watches.forEach((watch) => watch.shifted()),
+      moved: (clusterId, to) => this.#movedElsewhere(clusterId, to),
+      fault: (thrown) => this.#fault(null, thrown),
+    });
   }
 
   get #followInterval(): number {

@@ -72,7 +72,11 @@ describe('what Node-RED loads of the pack', () => {
       );
       // Nothing of the database that no setting names.
       assert.deepEqual(
-        files.filter((file) => /^node_modules\/pg|state\/(database|leases|postgres-store|schema)/.test(file)),
+        files.filter((file) =>
+          /^node_modules\/pg|state\/(database|leases|postgres|schema)|watch\/(shared-watching|assignments|hearsay)/.test(
+            file,
+          ),
+        ),
         [],
       );
       // Of printing, what an earlier runtime may have left open.
