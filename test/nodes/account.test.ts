@@ -176,7 +176,8 @@ describe('nodes/account', () => {
       assert.equal((told as { code?: string }).code, 'NOT_SIGNED_IN');
       await byToken(simulator.users[0]?.apiToken);
       await works();
-      simulator.faults.add({ endpoint: 'clusters', status: 401, times: 'always' });
+      // Everywhere: a poll that is taken meanwhile would make it well again.
+      simulator.faults.add({ endpoint: '*', status: 401, times: 'always' });
       await flow.get('accounts/account/clusters').expect(400);
       assert.equal((await state()).state, 'sign-in-needed');
       simulator.faults.clear();

@@ -49,8 +49,8 @@ describe('simulator: the page of the control host', function () {
   it('shows printers, their pictures and what they print', async () => {
     startPrint();
     const card = await open();
-    assert.equal(await page.getByRole('article').count(), 4);
     await card.getByRole('listitem').filter({ hasText: 'vase.gcode' }).waitFor();
+    assert.equal(await page.getByRole('article').count(), 4);
     const progress = card.getByRole('progressbar', { name: 'Progress of vase.gcode' });
     assert.equal(await progress.getAttribute('value'), '50');
     const picture = card.getByRole('img', { name: /^Workbench printer: printing, vase\.gcode 50 %$/ });
