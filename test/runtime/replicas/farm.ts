@@ -51,6 +51,7 @@ export class Farm {
   #renewing: { token: string; stretch: Stretch } | undefined;
   #since = 0;
   #looking = Promise.resolve();
+  #outage = Promise.resolve();
   #watching: Promise<void> | undefined;
   #over = false;
 
@@ -214,13 +215,16 @@ export class Farm {
     });
   }
 
-  /** The database ends as in a crash, and comes back after `ms`. */
+  /** The database ends as in a crash, and comes back after `ms`; after another outage, where there is one. */
   async outage(ms: number): Promise<void> {
-    await this.#during('outage', { number: 0 }, async () => {
-      await this.#postgres.halt();
-      await pause(ms);
-      await this.#postgres.start();
-    });
+    this.#outage = this.#outage.then(() =>
+      this.#during('outage', { number: 0 }, async () => {
+        await this.#postgres.halt();
+        await pause(ms);
+        await this.#postgres.start();
+      }),
+    );
+    await this.#outage;
   }
 
   async deploy(replica: Replica, type: 'full' | 'flows' | 'nodes'): Promise<void> {
