@@ -26,6 +26,8 @@ const TIME_FACTOR = 60;
 const LOOK = 250;
 /** Until every printer was seen, ms. */
 const FIRST = 120_000;
+/** A new sign-in takes less: the database may be away, and who was killed may hold the sign-in's lock for two minutes, ms. */
+const LONGEST_SIGN_IN = 180_000;
 /** A renewal takes less, where whoever makes it runs, ms. */
 const LONGEST_RENEWAL = 2_000;
 
@@ -284,7 +286,14 @@ export class Farm {
     // A renewal that another replica has under way is over by then.
     for (let tries = 0; tries < 50; tries++, await pause(100)) if ((await this.#isHeld()) !== false) return;
     this.#lost.push(Date.now());
-    await this.#signIn();
+    // The database may be away as well.
+    for (const end = Date.now() + LONGEST_SIGN_IN; ; await pause(500)) {
+      try {
+        return await this.#signIn();
+      } catch (error) {
+        if (Date.now() > end) throw error;
+      }
+    }
   }
 
   /** Whether the sign-in that is saved is the one that the service knows; undefined: the database can't be asked. */
