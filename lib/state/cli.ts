@@ -9,8 +9,8 @@ import { takeOver, type Movable } from './take-over';
 
 const HELP = `Usage: remote-printing-state FROM TO
 
-Takes the saved state (sign-ins, print keys, positions of events) over from one place into another, empty one. Each is the
-folder "remote-printing" in Node-RED's user directory, or the address of a database such as postgresql://user@host/database.
+Copies the saved state (sign-ins, print keys, positions of events) from one place into another, empty one. Each is a folder,
+by default "remote-printing" in Node-RED's user directory, or the address of a database: postgresql://user@host/database.
 Stop every Node-RED that uses either of them before. Give the next one the same credentialSecret: what is encrypted stays so.
 `;
 

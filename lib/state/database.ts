@@ -200,7 +200,7 @@ const isAddress = (address: string): boolean => /^postgres(ql)?:\/\//.test(addre
 const noAddress = (): PrintingError =>
   new PrintingError(
     'NOT_CONFIGURED',
-    say`The setting stateStore is no address of a database: write it like postgresql://user@host/database.`,
+    say`The setting stateStore names neither a folder nor a database: write it like /data/printing or postgresql://user@host/database.`,
     { outcome: 'not-sent' },
   );
 

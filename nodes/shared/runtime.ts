@@ -27,6 +27,8 @@ export interface Runtime {
   /** Of simulated accounts: the world that they live in is this Node-RED's own. */
   ownStore: StateStore;
   upkeep: Upkeep;
+  /** Warns, once, of a state folder that can't be written, or that is not kept although a real account needs it. */
+  checkState: (isReal: boolean) => void;
   /** What the watching of each account remembers from one deploy to the next. */
   watching: Map<string, WatchMemory>;
   /** For sign-ins, which may come before any account is deployed. */
@@ -73,6 +75,14 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     await Promise.all([state.sweep(), sweepScratch()]);
   };
   const upkeep = new Upkeep({ clock, sweep, ended: () => state.close(), warn });
+  const warned = new Set<string>();
+  const checkState = (isReal: boolean) => {
+    void state.trouble(isReal).then((trouble) => {
+      if (!trouble || warned.has(String(trouble))) return;
+      warned.add(String(trouble));
+      warn(trouble);
+    });
+  };
   // What a crash left of big files goes at once; it names the processes that it belongs to, and no time. Never fails.
   void sweepScratch();
   const http = new Http();
@@ -84,6 +94,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     store,
     ownStore,
     upkeep,
+    checkState,
     watching: new Map(),
     http,
     endpoint,

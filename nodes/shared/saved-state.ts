@@ -1,7 +1,9 @@
 import type { NodeAPI } from 'node-red';
 import { FileStore } from '../../lib/state/file-store';
 import { InsistentStore } from '../../lib/state/insistent-store';
+import { notLasting, notWritable } from '../../lib/state/folder-check';
 import { MemoryStore } from '../../lib/state/memory-store';
+import { statePlace } from '../../lib/state/place';
 import type { StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 import type { Sentence } from '../../lib/words/say';
@@ -14,6 +16,8 @@ export interface SavedState {
   signIns: StateStore;
   /** Of the simulated world: that is this Node-RED's own, whoever shares the rest. */
   own: StateStore;
+  /** Why the state can't be saved, or, if `lasting` is wanted, would be lost later; null: no reason is known. Never rejects. */
+  trouble(lasting: boolean): Promise<Sentence | null>;
   /** Removes what is outdated. */
   sweep(): Promise<void>;
   /** Writes what still waits to be written, and lets go. It can be used again. */
@@ -25,10 +29,10 @@ const SEALED = ['grant', 'sign-in'];
 /** Between tries to write what could not be written: less than others leave to whoever lost the database, ms (ADR 12). */
 const LONGEST_WAIT = 5_000;
 
-/** In the folder, or where settings.js or the environment name one, in a database (reference 6). */
+/** In the usual folder, or in the folder or database that settings.js or the environment name (reference 6). */
 export function savedState(
   RED: NodeAPI,
-  { folder, clock, log }: { folder: string; clock: Clock; log: Log },
+  { folder: usual, clock, log }: { folder: string; clock: Clock; log: Log },
 ): SavedState {
   const records = {
     clock,
@@ -36,11 +40,21 @@ export function savedState(
     secrets: () => secretsOf(RED),
     warn: (sentence: Sentence) => log.warn(sentence),
   };
-  const address = addressOf(RED);
+  const place = statePlace(settingOf(RED), usual);
+  const folder = 'folder' in place ? place.folder : usual;
   const files = new FileStore({ ...records, folder });
   const own = new InsistentStore(files, clock);
-  if (address === undefined)
-    return { store: own, signIns: new MemoryStore(), own, sweep: () => files.sweep(), close: () => own.close() };
+  const trouble = async (lasting: boolean) => (await notWritable(folder)) ?? (lasting ? notLasting(folder) : null);
+  if ('folder' in place)
+    return {
+      store: own,
+      signIns: new MemoryStore(),
+      own,
+      trouble,
+      sweep: () => files.sweep(),
+      close: () => own.close(),
+    };
+  const { address } = place;
   // What no setting asks for is not loaded.
   const { Database } = require('../../lib/state/database') as typeof import('../../lib/state/database');
   const { PostgresStore } =
@@ -51,6 +65,8 @@ export function savedState(
     store,
     signIns: store,
     own,
+    // Only simulated accounts use the folder then.
+    trouble: () => trouble(false),
     sweep: async () => {
       await Promise.all([rows.sweep(), files.sweep()]);
     },
@@ -61,11 +77,10 @@ export function savedState(
   };
 }
 
-/** Undefined where none is set; what is set wrongly is no folder. */
-function addressOf(RED: NodeAPI): string | undefined {
+/** The setting `stateStore`; settings.js comes before the environment. */
+function settingOf(RED: NodeAPI): unknown {
   const { remotePrinting } = RED.settings as { remotePrinting?: { stateStore?: unknown } };
-  const address = remotePrinting?.stateStore ?? (process.env.REMOTE_PRINTING_STATE_STORE || undefined);
-  return address === undefined || typeof address === 'string' ? address : JSON.stringify(address);
+  return remotePrinting?.stateStore ?? process.env.REMOTE_PRINTING_STATE_STORE;
 }
 
 /** Node-RED's own credential secrets: the user's, and the one that it made itself before the user chose one. */

@@ -33,8 +33,9 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   let simulated: SimulatedService | undefined;
 
   const open = async (): Promise<Client> => {
-    if (definition.service !== 'simulator')
-      return new Client({ ...shared, settings: readSettings({ ...definition, ...this.credentials }) });
+    const isReal = definition.service !== 'simulator';
+    runtime.checkState(isReal);
+    if (isReal) return new Client({ ...shared, settings: readSettings({ ...definition, ...this.credentials }) });
     const { openSimulated } = require('../shared/simulated-service') as typeof import('../shared/simulated-service');
     simulated = await openSimulated(runtime, accountId);
     return new Client({ ...shared, store: runtime.ownStore, settings: simulated.settings, simulated: true });

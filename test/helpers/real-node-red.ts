@@ -55,8 +55,8 @@ export function freshUserDir(): Promise<string> {
 }
 
 const complaint = /\[(warn|error|fatal)\]|Uncaught|Unhandled|Warning:/;
-/** What any Node-RED says that starts with projects off or with plain credentials. */
-const expected = /Projects disabled|Encrypted credentials not found/;
+/** Expected of any Node-RED with projects off, plain credentials, or a temporary folder in memory. */
+const expected = /Projects disabled|Encrypted credentials not found|lies inside the container or in memory/;
 
 export async function startRealNodeRed(options: RealNodeRedOptions = {}): Promise<RealNodeRed> {
   if (options.withPack !== false && !existsSync(join(root, 'dist')))

@@ -146,7 +146,7 @@ describe('Node-RED with its state on PostgreSQL', () => {
     assert.equal((await print(named)).duplicate, true);
     await named.stop();
     const wrong = await start({ settings, env: { REMOTE_PRINTING_STATE_STORE: 'somewhere' } });
-    assert.match((await print(wrong)).error ?? '', /no address of a database/);
+    assert.match((await print(wrong)).error ?? '', /neither a folder nor a database/);
     assert.deepEqual(
       (await readdir(join(wrong.userDir))).filter((name) => name === 'remote-printing'),
       [],

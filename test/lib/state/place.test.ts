@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { statePlace } from '../../../lib/state/place';
+
+const USUAL = '/data/remote-printing';
+
+describe('the place of the saved state', () => {
+  for (const blank of [undefined, null, ''])
+    it(`is the usual folder for the setting ${JSON.stringify(blank)}`, () => {
+      assert.deepEqual(statePlace(blank, USUAL), { folder: USUAL });
+    });
+
+  for (const [setting, folder] of [
+    ['/data/storage/printing', '/data/storage/printing'],
+    [' /data/storage ', '/data/storage'],
+    ['file:///data/my%20storage', '/data/my storage'],
+    ['FILE:///data', '/data'],
+  ])
+    it(`is a folder for ${setting}`, () => {
+      assert.deepEqual(statePlace(setting, USUAL), { folder });
+    });
+
+  for (const setting of ['postgresql://db/printing', 'somewhere', 'file://host/data', 'file:///a%2fb', '', '.'].filter(
+    Boolean,
+  ))
+    it(`is left to the database, which reports what is wrong, for ${setting}`, () => {
+      assert.deepEqual(statePlace(setting, USUAL), { address: setting });
+    });
+
+  it('is never the usual folder for a setting of another kind than text', () => {
+    assert.deepEqual(statePlace({ folder: '/data' }, USUAL), { address: '{"folder":"/data"}' });
+  });
+});

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { startSimulator, type Simulator } from '../../simulator/index';
+import { startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
+import { lean } from './lean';
+import { accountOf, credentialsOf, signIn } from './sign-in';
+
+const AT = { z: 'tab', x: 1, y: 1 };
+
+/** As on container platforms that keep one folder and replace everything else, the user directory included. */
+describe('Node-RED with its state in a folder of its own', () => {
+  let room: string;
+  let simulator: Simulator;
+  const running: RealNodeRed[] = [];
+
+  before(async () => {
+    room = await mkdtemp(join(tmpdir(), 'state-folder-'));
+    simulator = await startSimulator({ autoApprove: true });
+  });
+  after(async () => {
+    await Promise.all(running.map((nodeRed) => nodeRed.kill()));
+    await simulator.close();
+    await rm(room, { recursive: true, force: true });
+  });
+
+  const flows = () => [
+    { id: 'tab', type: 'tab', label: 'test' },
+    accountOf(simulator),
+    { id: 'in', ...AT, type: 'http in', url: '/print', method: 'post', wires: [['print']] },
+    {
+      id: 'print',
+      ...AT,
+      type: 'remote-printing-upload-and-print',
+      account: 'account',
+      cluster: simulator.world.cluster(1).clusterId,
+      clusterType: 'str',
+      file: join(room, 'part.gcode'),
+      fileType: 'str',
+      printKey: 'once',
+      printKeyType: 'str',
+      wires: [['out'], []],
+    },
+    { id: 'out', ...AT, type: 'http response', wires: [] },
+  ];
+  async function start({ settings, ...options }: RealNodeRedOptions): Promise<RealNodeRed> {
+    const nodeRed = await startRealNodeRed({
+      flows: flows(),
+      credentials: credentialsOf(simulator),
+      settings: { ...lean('21-httpin.js'), credentialSecret: 'the same for all', ...settings },
+      ...options,
+    });
+    running.push(nodeRed);
+    return nodeRed;
+  }
+  const print = async (nodeRed: RealNodeRed) => {
+    const response = await fetch(`${nodeRed.url}print`, { method: 'POST' });
+    return (await response.json()) as { duplicate: boolean; clusterJobId: string };
+  };
+
+  it('is signed in, and knows its print keys, after the user directory was replaced', async () => {
+    await writeFile(join(room, 'part.gcode'), ';TIME:60\nG28\n');
+    const folder = join(room, 'kept', 'my printing');
+    const first = await start({ settings: { remotePrinting: { stateStore: folder } } });
+    await signIn(first);
+    const printed = await print(first);
+    assert.equal(printed.duplicate, false);
+    assert.deepEqual(
+      (await readdir(first.userDir)).filter((name) => name.startsWith('remote-printing')),
+      [],
+    );
+    assert.equal((await stat(folder)).mode & 0o777, 0o700);
+    await first.kill();
+
+    // The same folder, named as an address, and by the environment.
+    const second = await start({ env: { REMOTE_PRINTING_STATE_STORE: pathToFileURL(folder).href } });
+    assert.deepEqual(await print(second), { ...printed, duplicate: true });
+    await second.stop();
+    assert.deepEqual(second.complaints(), []);
+  });
+
+  it('says at the start, once, that its folder can not be written', async () => {
+    const userDir = join(room, 'user');
+    await mkdir(userDir);
+    await writeFile(join(userDir, 'remote-printing'), 'in the way');
+    const nodeRed = await start({ userDir });
+    await nodeRed.deploy(flows());
+    await nodeRed.stop();
+    const said = nodeRed.log.filter((line) => line.includes('The state folder'));
+    assert.equal(said.length, 1, said.join('\n'));
+    assert.match(said[0]!, /remote-printing can't be written \(EEXIST\)/);
+  });
+});
