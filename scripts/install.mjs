@@ -1,14 +1,39 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * `npm ci` in a folder, unless its node_modules is already what the lockfile says: npm itself writes
+ * `npm ci` in each folder, unless its node_modules is already what the lockfile says: npm itself writes
  * node_modules/.package-lock.json when it is done, so a younger package-lock.json means a new install.
- * @param {string} folder
+ * @param {string[]} folders
  */
-export async function ensureInstalled(folder) {
+export async function ensureInstalled(...folders) {
+  refuseLinks(...folders);
+  await Promise.all(folders.map(install));
+}
+
+/** Throws where a node_modules is a link: npm ci empties the folder behind it. @param {string[]} folders */
+export function refuseLinks(...folders) {
+  for (const folder of folders) {
+    const modules = join(folder, 'node_modules');
+    if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
+      throw new Error(`${modules} is a link, and an install would empty the folder behind it: remove the link first.`);
+  }
+}
+
+/** The same, for a script that can't go on without: prints one sentence and ends. @param {string[]} folders */
+export async function ensureInstalledOrExit(...folders) {
+  try {
+    await ensureInstalled(...folders);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(1);
+  }
+}
+
+/** @param {string} folder */
+async function install(folder) {
   const done = join(folder, 'node_modules', '.package-lock.json');
   if (existsSync(done) && statSync(done).mtimeMs >= statSync(join(folder, 'package-lock.json')).mtimeMs) return;
   // Not the npm on the PATH: inside npm scripts that one is node-red's own, and lies in the folder that ci removes.

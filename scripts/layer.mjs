@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 
 import { build } from './build.mjs';
 import { ensureChromium } from './debian.mjs';
-import { ensureInstalled } from './install.mjs';
+import { ensureInstalledOrExit } from './install.mjs';
 import { LAYERS, mocha, runtimesOf } from './layers.mjs';
 
 const root = resolve(import.meta.dirname, '..');
@@ -16,8 +16,7 @@ if (!layer) {
   process.exit(1);
 }
 
-await ensureInstalled(root);
-if (layer.needs?.includes('matrix')) await ensureInstalled(join(root, 'matrix'));
+await ensureInstalledOrExit(root, ...(layer.needs?.includes('matrix') ? [join(root, 'matrix')] : []));
 if (layer.needs?.includes('build')) build();
 if (layer.needs?.includes('browser')) process.env['CHROMIUM_PATH'] = ensureChromium();
 

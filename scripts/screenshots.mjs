@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { build } from './build.mjs';
 import { ensureChromium } from './debian.mjs';
-import { ensureInstalled } from './install.mjs';
+import { ensureInstalledOrExit } from './install.mjs';
 import { root, startNodeRed } from './node-red.mjs';
 import { startSimulatorProcess } from './simulator.mjs';
 
@@ -182,8 +182,7 @@ async function withScene(shoot) {
 }
 
 async function main() {
-  await ensureInstalled(root);
-  await ensureInstalled(join(root, 'matrix'));
+  await ensureInstalledOrExit(root, join(root, 'matrix'));
   build();
   mkdirSync(join(root, 'docs/pictures'), { recursive: true });
   await withScene(async (scene) => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { ensureChromium, ensureMosquitto, ensurePostgres } from './debian.mjs';
-import { ensureInstalled } from './install.mjs';
+import { ensureInstalled, refuseLinks } from './install.mjs';
 import { LAYERS, mocha, parts, runtimesOf } from './layers.mjs';
 import { Steps } from './steps.mjs';
 
@@ -21,11 +21,13 @@ const bin = (/** @type {string} */ file) => join(root, 'node_modules', file);
 const steps = new Steps(root);
 
 async function setUp() {
+  const folders = [root, join(root, 'matrix')];
+  refuseLinks(...folders);
   writeFileSync(titles, '');
   mkdirSync(counts);
   process.env['REPORT_TITLES'] = titles;
   process.env['REPORT_LINES'] = 'yes';
-  const installed = Promise.all([root, join(root, 'matrix')].map(ensureInstalled));
+  const installed = ensureInstalled(...folders);
   // One after the other, before anything runs: the package manager works for one at a time.
   process.env['CHROMIUM_PATH'] = ensureChromium();
   ensureMosquitto();
@@ -99,7 +101,7 @@ try {
       commands: [[node, 'scripts/check-coverage-table.mjs', titles]],
     });
 } catch (error) {
-  steps.fail('npm test', String(error));
+  steps.fail('npm test', error instanceof Error ? error.message : String(error));
 }
 rmSync(scratch, { recursive: true, force: true });
 if (steps.failed > 0) process.exitCode = 1;

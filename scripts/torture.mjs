@@ -4,10 +4,10 @@ import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
 import { build } from './build.mjs';
-import { ensureInstalled } from './install.mjs';
+import { ensureInstalledOrExit } from './install.mjs';
 
 const root = resolve(import.meta.dirname, '..');
-await ensureInstalled(root);
+await ensureInstalledOrExit(root);
 if (process.argv.includes('--replicas')) build();
 const args = ['--import', 'tsx', 'test/faults/torture.ts', ...process.argv.slice(2)];
 process.exitCode = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status ?? 1;
