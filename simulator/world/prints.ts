@@ -108,7 +108,10 @@ export class Prints extends Printers {
 
   /** Someone clears the build plate. */
   clean(ref: ClusterRef, uuid?: string): void {
-    this.change(ref, uuid, ['wait_cleanup'], (job, at, cluster) => end(cluster, job, cleanedStatus(job), at));
+    this.change(ref, uuid, ['wait_cleanup'], (job, at, cluster) => {
+      end(cluster, job, cleanedStatus(job), at);
+      for (const printer of cluster.printers) if (printer.left === job.uuid) printer.left = null;
+    });
   }
 
   approve(ref: ClusterRef, uuid?: string): void {

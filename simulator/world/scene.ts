@@ -2,7 +2,7 @@ import type { Moment } from './moment';
 import { printerStatus, temperature } from './printer';
 import { modelOf } from './models';
 import type { Cluster, Printer, PrintJob, Scene } from './state';
-import { activeJob, elapsed } from './virtual-printer';
+import { activeJob, elapsed, leftJob } from './virtual-printer';
 
 /** Seconds of printing that one layer takes. */
 const LAYER_SECONDS = 30;
@@ -11,6 +11,7 @@ const MOST_LAYERS = 500;
 /** What the camera of a printer sees at this virtual time (`at`), which is `now` in real ms. */
 export function sceneOf(cluster: Cluster, printer: Printer, moment: Moment): Scene {
   const job = activeJob(cluster, printer);
+  const shown = job ?? leftJob(cluster, printer);
   const model = modelOf(cluster);
   const material = printer.extruders.find((extruder) => extruder.material !== null)?.material ?? null;
   return {
@@ -22,7 +23,7 @@ export function sceneOf(cluster: Cluster, printer: Printer, moment: Moment): Sce
     head: job?.status === 'printing' ? swing(moment.at / 1000) : 0,
     material: material?.material ?? null,
     color: material?.color ?? null,
-    job: job ? progress(job, moment.at) : null,
+    job: shown ? progress(shown, moment.at) : null,
   };
 }
 

@@ -169,6 +169,8 @@ export interface Printer {
   /** 0 at room temperature, 1 at printing temperature; on its way from `level` to `target` since then. */
   warmth: { level: number; target: 0 | 1; since: number };
   freeSince: number;
+  /** The ended print whose part still lies on the build plate, by its uuid. Older worlds lack it. */
+  left?: string | null;
 }
 
 export interface PrinterFault {

@@ -11,7 +11,7 @@ export const PHASE_SECONDS = {
   resuming: 3,
   aborting: 10,
   post_print: 60,
-  /** Until someone clears the build plate, where cleaning is automatic. */
+  /** Until the printer counts as cleared, where cleaning is automatic. */
   wait_cleanup: 300,
 } as const;
 
@@ -30,6 +30,10 @@ const ACTIVE: readonly string[] = [
 const HISTORY_KEPT = 100;
 
 export const isActive = (job: PrintJob): boolean => ACTIVE.includes(job.status);
+
+/** The ended print whose part still lies on the plate. */
+export const leftJob = (cluster: Cluster, printer: Printer): PrintJob | undefined =>
+  cluster.history.find(({ uuid, printed }) => uuid === printer.left && printed > 0);
 
 /** Seconds of printing so far, never more than the total. */
 export function elapsed(job: PrintJob, at: number): number {
@@ -59,6 +63,8 @@ export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: numb
   if (printer && isActive(job)) {
     heat(printer, 0, at);
     printer.freeSince = at;
+    // It lies there until the next print starts, so that a picture taken after the end shows it.
+    printer.left = job.uuid;
   }
   enter(job, status, at);
   cluster.queue = cluster.queue.filter((other) => other !== job);
@@ -111,6 +117,7 @@ function start(printer: Printer, job: PrintJob): Step {
     at,
     take: () => {
       job.printerUuid = printer.uuid;
+      printer.left = null;
       enter(job, 'sent_to_printer', at);
     },
   };

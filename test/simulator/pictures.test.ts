@@ -68,6 +68,34 @@ describe('simulator: pictures', () => {
     assert.deepEqual([green(a), green(b)], [62, 554]);
   });
 
+  it('show the part on the plate until the next print starts, although the printer is idle', async () => {
+    const pixel = async () => decode((await call(await snapshot())).bytes).pixel(320, 250);
+    const empty = await pixel();
+    const stored = await bench.upload(';TIME:600\n');
+    await bench.print(stored);
+    bench.pass(95 + 600 + 10);
+    const part = await pixel();
+    assert.notDeepEqual(part, empty);
+    bench.pass(4 * 3600);
+    assert.equal((await bench.status()).printers[0].status, 'idle');
+    assert.deepEqual(await pixel(), part);
+    await bench.print(stored);
+    bench.pass(10);
+    assert.notDeepEqual(await pixel(), part);
+  });
+
+  it('show an empty plate once a person has cleared it', async () => {
+    const { world } = bench.simulator;
+    const pixel = async () => decode((await call(await snapshot())).bytes).pixel(320, 250);
+    const empty = await pixel();
+    world.setCleaning(1, 'manual');
+    await bench.print(await bench.upload(';TIME:600\n'));
+    bench.pass(95 + 600 + 60 + 3600);
+    assert.notDeepEqual(await pixel(), empty);
+    world.clean(1);
+    assert.deepEqual(await pixel(), empty);
+  });
+
   it('show the moment they were taken at', async () => {
     await bench.print(await bench.upload(';TIME:6000\n'));
     bench.pass(1000);

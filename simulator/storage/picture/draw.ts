@@ -103,7 +103,7 @@ function drawHead(canvas: Canvas, scene: Scene, top: number): void {
 
 function lamp({ status, job }: Scene): Color {
   if (status === 'error' || status === 'unreachable') return RED;
-  if (job === null) return GREEN;
+  if (job === null || status === 'idle') return GREEN;
   return job.status === 'printing' ? WHITE : AMBER;
 }
 
@@ -124,7 +124,7 @@ function drawCaption(canvas: Canvas, scene: Scene): void {
   }
   if (!job) return;
   canvas.text(`${words(job.status)}  layer ${job.layer}/${job.layers}  ${job.percent}%`, 12, second, WHITE);
-  canvas.textUpTo(`${duration(job.left)} left`, RIGHT, second, GREY);
+  if (scene.status !== 'idle') canvas.textUpTo(`${duration(job.left)} left`, RIGHT, second, GREY);
   canvas.rect(12, 468, WIDTH - 24, 6, mix(DARK, WHITE, 0.2));
   canvas.rect(12, 468, ((WIDTH - 24) * job.percent) / 100, 6, lamp(scene) === RED ? RED : GREEN);
 }
