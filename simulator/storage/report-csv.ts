@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { iso } from '../world/clock';
 import { ResetConnection } from '../http/receive';
-import type { ReportSwitch } from '../world/state';
+import type { Printer, ReportSwitch } from '../world/state';
 import type { Line } from '../world/report-lines';
 
 const BATCH = 64 * 1024;
@@ -10,7 +10,7 @@ const BATCH = 64 * 1024;
 /** A column: its name, and its cell on a line. */
 type Column = [name: string, cell: (line: Line) => string | number | null];
 
-/** The CSV of a report, written while it is read. The switches say how (wire facts 10: all of it unknown). */
+/** The CSV of a report, written while it is read. The switches say how (wire facts 10: separator and encoding are unknown). */
 export function csv(lines: Iterable<Line>, made: ReportSwitch): Readable {
   return Readable.from(chunks(lines, made), { objectMode: false });
 }
@@ -46,30 +46,26 @@ async function* batches(lines: Iterable<Line>, made: ReportSwitch): AsyncGenerat
   yield text;
 }
 
+/** The documented names; those of the extruders follow the documented pattern (wire facts 10). There is no status and no duration. */
 function columnsOf(made: ReportSwitch): Column[] {
-  const material = (index: number): string => (made.repeatedColumns ? 'material' : `material_${index + 1}`);
+  const material = (index: number): string =>
+    made.repeatedColumns ? 'extruder_material' : `extruder_${index + 1}_material`;
   return [
-    ['cluster_id', ({ cluster }) => cluster.clusterId],
-    ['cluster_name', ({ cluster }) => cluster.friendlyName],
-    ['printer_name', ({ cluster, print }) => printerName(cluster, print.printerUuid)],
-    ['job_id', ({ print }) => print.jobId],
-    ['cluster_job_id', ({ print }) => print.uuid],
+    ['printer_model', ({ cluster }) => cluster.model],
+    ['printer_name', (line) => printerOf(line)?.name ?? null],
+    ['printer_uuid', ({ print }) => print.printerUuid],
+    ['job_uuid', ({ print }) => print.uuid],
     ['job_name', ({ print }) => (made.hardNames ? hardened(print.name, made) : print.name)],
-    ['status', ({ print }) => print.status],
-    ['sent_from', ({ print }) => print.sentFrom],
-    ['created_at', ({ print }) => iso(print.createdAt)],
+    ['queued_at', ({ print }) => iso(print.createdAt)],
     ['started_at', ({ print }) => (print.startedAt === null ? null : iso(print.startedAt))],
-    ['ended_at', ({ print }) => iso(print.endedAt)],
-    ['time_total', ({ print }) => print.timeTotal],
-    ['time_elapsed', ({ print }) => print.timeElapsed],
-    ['user', ({ print }) => print.user],
+    ['removed_at', ({ print }) => iso(print.endedAt)],
     [material(0), ({ print }) => print.materials[0] ?? null],
     [material(1), ({ print }) => print.materials[1] ?? null],
   ];
 }
 
-const printerName = (cluster: Line['cluster'], uuid: string | null): string | null =>
-  cluster.printers.find((printer) => printer.uuid === uuid)?.name ?? null;
+const printerOf = ({ cluster, print }: Line): Printer | undefined =>
+  cluster.printers.find(({ uuid }) => uuid === print.printerUuid);
 
 /** All that can go wrong with a cell. */
 const hardened = (name: string, { separator = ',' }: ReportSwitch): string => `"${name}"${separator} part 1\n of "2"`;

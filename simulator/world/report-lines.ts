@@ -6,7 +6,7 @@ export interface Line {
   print: EndedPrint;
 }
 
-/** What ended in the range of the report, the oldest first; or as many invented lines as were asked for. */
+/** Printings that the range of the report touches, in the order of their ends (wire facts 10); or as many invented lines as were asked for. */
 export function reportLines(report: Report, clusters: Cluster[]): Iterable<Line> {
   const wanted = clusters.filter(({ clusterId }) => report.clusterIds.includes(clusterId));
   const { rows } = report.made;
@@ -14,7 +14,7 @@ export function reportLines(report: Report, clusters: Cluster[]): Iterable<Line>
   const to = Math.min(report.to, report.endsAt ?? report.to);
   return wanted
     .flatMap((cluster) => cluster.log.map((print) => ({ cluster, print })))
-    .filter(({ print }) => print.endedAt >= report.from && print.endedAt <= to)
+    .filter(({ print }) => print.endedAt >= report.from && (print.startedAt ?? print.createdAt) <= to)
     .sort((a, b) => a.print.endedAt - b.print.endedAt);
 }
 

@@ -8,8 +8,8 @@ import { startSimulator, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
 import { OtherStorage } from '../helpers/other-storage';
 
-/** The clusters that rows tell of, in the order of the account. */
-const clustersOf = (msg: NodeMessage) => [...new Set((msg.payload as Row[]).map((row) => row.cluster_id))];
+/** The printers of the rows, in their order. */
+const printersOf = (msg: NodeMessage) => [...new Set((msg.payload as Row[]).map((row) => row.printer_uuid))];
 const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 const rowsOf = (msg: NodeMessage) => msg.payload as Row[];
 const partsOf = (msg: NodeMessage) =>
@@ -70,6 +70,7 @@ describe('nodes/report-generator', () => {
   }
   const clusterId = (number = 0) =>
     simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId)[number]?.clusterId ?? '';
+  const printerUuid = (number: number) => simulator.world.cluster(number + 1).printers[0]!.uuid;
   const ordered = () => simulator.requests.count('createReport');
   const statusOf = () => flow.statuses('report').at(-1);
 
@@ -94,8 +95,7 @@ describe('nodes/report-generator', () => {
       assert.equal(rowsOf(message).length, 3);
       assert.deepEqual(Object.keys(row ?? {}), message.columns);
       assert.equal(row?.job_name, 'bracket.gcode');
-      assert.equal(row.time_total, '600');
-      assert.equal(row.user, '');
+      assert.equal(row.extruder_2_material, '');
       assert.equal(message.rowCount, 3);
       assert.equal(message.req, req);
       assert.deepEqual([message.other, message.topic, message.filename], [{ deep: 1 }, 'mine', '/never/here.csv']);
@@ -132,14 +132,14 @@ describe('nodes/report-generator', () => {
       assert.ok(Math.abs(to - from - 7 * 24 * 3600_000) <= 3600_000);
       assert.deepEqual([message.payload, message.rowCount], [[], 0]);
       simulator.world.setReports({ rows: 9 });
-      assert.deepEqual(clustersOf(await one()), [0, 1, 2].map(clusterId));
+      assert.deepEqual(printersOf(await one()), [0, 1, 2].map(printerUuid));
     });
 
     it('reads a blank setting from the message', async () => {
       await deploy();
       simulator.world.setReports({ rows: 9 });
       const message = await one({ clusterId: [clusterId(1)], from: '2026-01-01', to: new Date('2026-02-01T00:00Z') });
-      assert.deepEqual(clustersOf(message), [clusterId(1)]);
+      assert.deepEqual(printersOf(message), [printerUuid(1)]);
       assert.equal(message.clusterId, clusterId(1));
       assert.equal(message.from, new Date(2026, 0, 1).toISOString());
       assert.equal(message.to, '2026-02-01T00:00:00.000Z');
@@ -160,7 +160,7 @@ describe('nodes/report-generator', () => {
       });
       simulator.world.setReports({ rows: 9 });
       const message = await one({ clusterId: clusterId(1), reportType: 'other', from: 'today', to: 'today' });
-      assert.deepEqual(clustersOf(message), [clusterId(0), clusterId(2)]);
+      assert.deepEqual(printersOf(message), [printerUuid(0), printerUuid(2)]);
       assert.equal(message.from, '2026-01-01T00:00:00.000Z');
       assert.equal(message.to, new Date(new Date().setHours(0, 0, 0, 0)).toISOString());
       assert.equal(message.clusterId, clusterId(1), 'what came in stays');
@@ -174,7 +174,7 @@ describe('nodes/report-generator', () => {
         await deploy();
         simulator.world.setReports({ rows: 5, repeatedColumns: true, ...made });
         const { columns, payload } = await one();
-        assert.deepEqual((columns as string[]).slice(-2), ['material', 'material_2']);
+        assert.deepEqual((columns as string[]).slice(-2), ['extruder_material', 'extruder_material_2']);
         const names = (payload as Row[]).map((row) => row.job_name);
         assert.equal(names.length, 5);
         assert.equal(names[0], 'hardNames' in made ? `"bracket.gcode"\t part 1\n of "2"` : 'bracket.gcode');
@@ -273,7 +273,7 @@ describe('nodes/report-generator', () => {
         assert.equal(partsOf(message)?.count, index === 1233 ? 1234 : undefined);
         assert.deepEqual([message.topic, message.reportId], ['mine', first.reportId]);
         assert.equal(message.res, res);
-        assert.equal((message.payload as Row).cluster_job_id?.slice(0, 8), index.toString(16).padStart(8, '0'));
+        assert.equal((message.payload as Row).job_uuid?.slice(0, 8), index.toString(16).padStart(8, '0'));
       });
       assert.equal(sent.at(-1)?.rowCount, 1234);
       for (const name of ['deep', 'flat', 'list', 'columns', 'raw']) {
@@ -287,7 +287,7 @@ describe('nodes/report-generator', () => {
       await deploy({ format: 'stream' });
       const message = await one({ parts: { id: 'x', index: 0 } });
       assert.deepEqual([message.payload, message.rowCount], [[], 0]);
-      assert.equal((message.columns as string[]).length, 16);
+      assert.equal((message.columns as string[]).length, 10);
     });
 
     it('is an error when it breaks off in the middle; begun again it would give rows twice', async () => {
@@ -327,7 +327,7 @@ describe('nodes/report-generator', () => {
         await deploy({ format, onlyNew: true });
         const fresh = await all();
         assert.deepEqual(
-          rows(fresh).map((row) => row.cluster_job_id?.slice(0, 8)),
+          rows(fresh).map((row) => row.job_uuid?.slice(0, 8)),
           ['00000003', '00000004'],
         );
         if (format === 'stream') assert.deepEqual(fresh.map((message) => partsOf(message)?.index), [0, 1]); // prettier-ignore

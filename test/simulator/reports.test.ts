@@ -51,22 +51,16 @@ describe('simulator: reports', () => {
     assert.equal(download.headers['content-type'], 'text/csv; charset=utf-8');
     assert.deepEqual(table(download.text), [
       {
-        cluster_id: bench.clusterId(),
-        cluster_name: 'Workbench printer',
+        printer_model: bench.simulator.world.cluster(1).model,
         printer_name: 'Workbench printer',
-        job_id: bench.simulator.world.storedJobs()[0]!.jobId,
-        cluster_job_id: uuid,
+        printer_uuid: bench.simulator.world.cluster(1).printers[0]!.uuid,
+        job_uuid: uuid,
         job_name: 'part.gcode',
-        status: 'finished',
-        sent_from: 'cloud',
-        created_at: '2030-01-01T00:00:00.000Z',
+        queued_at: '2030-01-01T00:00:00.000Z',
         started_at: '2030-01-01T00:01:35.000Z',
-        ended_at: '2030-01-01T00:08:35.000Z',
-        time_total: '60',
-        time_elapsed: '60',
-        user: 'Mona Maker',
-        material_1: 'Generic PLA Black',
-        material_2: 'Generic PLA Red',
+        removed_at: '2030-01-01T00:08:35.000Z',
+        extruder_1_material: 'Generic PLA Black',
+        extruder_2_material: 'Generic PLA Red',
       },
     ]);
     assert.equal((await call(url, { headers: { authorization: `Bearer ${bench.token}` } })).status, 400);
@@ -93,7 +87,7 @@ describe('simulator: reports', () => {
     }
   });
 
-  it('tell of all that ever ended in the range, on these clusters, whatever way it ended', async () => {
+  it('hold all printings that ended, on these clusters, whatever way they ended', async () => {
     const { world } = bench.simulator;
     for (let count = 0; count < 12; count++) await finish(`part ${count}.gcode`);
     await finish('other printer.gcode', 2);
@@ -117,13 +111,15 @@ describe('simulator: reports', () => {
         'by hand.ufp',
       ],
     );
-    const [, broken, byHand] = rows.slice(-3);
-    assert.deepEqual([broken!.status, broken!.time_elapsed], ['failed', '100']);
-    assert.deepEqual([byHand!.user, byHand!.job_id, byHand!.sent_from], ['', '', 'usb']);
+    const [, broken] = rows.slice(-3);
+    assert.equal(Date.parse(broken!.removed_at!) - Date.parse(broken!.started_at!), 100_000);
 
     assert.equal(table((await call(await address({ cluster_ids: [bench.clusterId(2)] }))).text).length, 1);
     const range = { start_date: '2030-01-01T00:10:00Z', end_date: '2030-01-01T00:30:00.000Z' };
     assert.equal(table((await call(await address(range))).text).length, 2);
+    // A part of a printing is enough, at either end of the range.
+    const within = { start_date: '2030-01-01T00:02:00Z', end_date: '2030-01-01T00:03:00Z' };
+    assert.equal(table((await call(await address(within))).text).length, 1);
     const after = bench.simulator.world.rebind(1);
     assert.equal(table((await call(await address({ cluster_ids: [after] }))).text).length, 14);
   });
@@ -180,19 +176,19 @@ describe('simulator: reports', () => {
       world.setReports(made);
       return (await call(await address())).text;
     };
-    assert.match(await text({ separator: ';' }), /^cluster_id;cluster_name;/);
+    assert.match(await text({ separator: ';' }), /^printer_model;printer_name;/);
     assert.equal(table(await text({ separator: '\t' }), '\t')[0]!.job_name, 'part.gcode');
-    assert.match(await text({ bom: true }), /^\uFEFFcluster_id,/);
+    assert.match(await text({ bom: true }), /^\uFEFFprinter_model,/);
     const crlf = await text({ crlf: true });
     assert.deepEqual([crlf.split('\r\n').length, crlf.split('\n').length], [3, 3]);
-    assert.match(await text({ repeatedColumns: true }), /,user,material,material\n/);
-    assert.match(await text({ hardNames: true }), /,"""part\.gcode"", part 1\n of ""2""",finished,/);
-    assert.match(await text({ hardNames: true, separator: ';' }), /;"""part\.gcode""; part 1\n of ""2""";finished;/);
+    assert.match(await text({ repeatedColumns: true }), /,extruder_material,extruder_material\n/);
+    assert.match(await text({ hardNames: true }), /,"""part\.gcode"", part 1\n of ""2""",2030-/);
+    assert.match(await text({ hardNames: true, separator: ';' }), /;"""part\.gcode""; part 1\n of ""2""";2030-/);
     assert.equal((await text({ rows: 0 })).split('\n').length, 2);
     const invented = table(await text({ rows: 1000 }));
     assert.equal(invented.length, 1000);
-    assert.equal(new Set(invented.map((row) => row.cluster_job_id)).size, 1000);
-    assert.deepEqual(new Set(invented.map((row) => row.cluster_id)).size, 2);
+    assert.equal(new Set(invented.map((row) => row.job_uuid)).size, 1000);
+    assert.deepEqual(new Set(invented.map((row) => row.printer_uuid)).size, 2);
   });
 
   it('break off on demand', async () => {

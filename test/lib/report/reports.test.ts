@@ -111,7 +111,7 @@ describe('report/reports', () => {
         turned = false;
         setImmediate(() => (turned = true));
         assert.ok(slice.rows.length <= 250);
-        assert.equal(report.columns.length, 16);
+        assert.equal(report.columns.length, 10);
         slices.push(slice);
       },
     });
@@ -157,7 +157,7 @@ describe('report/reports', () => {
     assert.ok(handed.length > 250 && handed.length < 5_000);
     await run({ onlyNew: 'node' });
     const rest = results.flatMap(({ payload }) => payload as Row[]);
-    assert.deepEqual(new Set([...handed, ...rest].map((row) => row.cluster_job_id)).size, 5_000);
+    assert.deepEqual(new Set([...handed, ...rest].map((row) => row.job_uuid)).size, 5_000);
     assert.equal(handed.length + rest.length, 5_000);
   });
 
