@@ -33,10 +33,24 @@ export async function signIn(editor, account, back = editor) {
   const redirectUri = `${back}remote-printing/callback`;
   const asked = await post(`${editor}remote-printing/accounts/${account}/sign-in`, { redirectUri });
   const { authorizeUrl } = /** @type {{ authorizeUrl: string }} */ (await asked.json());
-  const ended = await fetch(authorizeUrl);
-  if (!ended.ok || !ended.url.startsWith(redirectUri))
-    throw new Error(`the sign-in ended at ${ended.status} ${ended.url}`);
+  // The cookies of Node-RED go to Node-RED alone, so each redirect is followed by hand.
+  let at = authorizeUrl;
+  while (!at.startsWith(redirectUri)) {
+    const answer = await fetch(at, { redirect: 'manual' });
+    const location = answer.headers.get('location');
+    if (!location) throw new Error(`the sign-in ended at ${answer.status} ${at}`);
+    at = new URL(location, at).href;
+  }
+  const ended = await fetch(at, { headers: { cookie: cookiesOf(asked) } });
+  if (!ended.ok) throw new Error(`the sign-in ended at ${ended.status} ${at}`);
 }
+
+/** The cookies that a response sets, as a browser sends them back. @param {Response} response */
+export const cookiesOf = (response) =>
+  response.headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';')[0])
+    .join('; ');
 
 /** @param {string} url @param {object} body */
 export async function post(url, body) {

@@ -20,6 +20,11 @@ interface AuthorizationDeps {
 interface Completing {
   /** The account that must own it, where that is known. */
   accountId?: string | undefined;
+  /**
+   * The SHA-256 of the value that the redirected browser has kept, null for none. Undefined: a user who may sign the
+   * account in hands the address over, whichever browser it is from.
+   */
+  browser?: string | null | undefined;
   /** Default: it always is. */
   isWanted?: IsWanted;
 }
@@ -55,12 +60,21 @@ export class Authorization {
 
   /**
    * Ends the sign-in that `query` (of the redirect) belongs to: the grant is stored. Answers whose it is.
-   * @throws PrintingError INVALID_INPUT for a state that is unknown, used, too old or another account's, and for an
-   *   account that was changed or deleted: the service is not asked then. FORBIDDEN when the user refused. Else what the
+   * @throws PrintingError INVALID_INPUT for a state that is unknown, used, too old or another account's, for an account
+   *   that was changed or deleted, and for another browser than the one that began, which leaves the state good: the
+   *   service is not asked then. FORBIDDEN when the user refused. Else what the
    *   token endpoint throws.
    */
-  async complete(query: URLSearchParams, { accountId, isWanted = () => true }: Completing = {}): Promise<string> {
+  async complete(
+    query: URLSearchParams,
+    { accountId, browser, isWanted = () => true }: Completing = {},
+  ): Promise<string> {
     const state = query.get('state') ?? '';
+    if (browser !== undefined && (await this.#signIns.isOfAnotherBrowser(state, browser)))
+      throw new PrintingError(
+        'INVALID_INPUT',
+        say`The sign-in was begun elsewhere: copy the address of this page, and paste it into the account's dialog in Node-RED.`,
+      );
     const beginning = await this.#signIns.use(state, accountId);
     if (beginning === undefined)
       throw new PrintingError(

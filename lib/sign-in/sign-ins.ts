@@ -11,6 +11,8 @@ export interface Beginning {
   redirectUri: string;
   /** Workspace to land in; blank: the service asks the user. */
   organizationId: string;
+  /** The SHA-256 of the value that the beginning browser keeps; missing: no redirect of a browser ends the sign-in. */
+  browser?: string;
   /** What was deployed of the account then, in words of who begins; null: nothing. */
   deployed?: string | null;
 }
@@ -100,6 +102,13 @@ export class SignIns {
       return { pending: pending.map((one) => (one.state === state ? { ...one, used: true } : one)), latest };
     });
     return beginning;
+  }
+
+  /** Whether a good state belongs to a sign-in that another browser began than the one of this hash. */
+  async isOfAnotherBrowser(state: string, browser: string | null): Promise<boolean> {
+    const { pending } = await this.#read(ownerOf(state));
+    const one = pending.find((other) => other.state === state && !other.used && !this.#isOver(other));
+    return !!one?.beginning && one.beginning.browser !== (browser ?? '');
   }
 
   /** Whether the account of a state that was used was deleted since. */

@@ -95,12 +95,29 @@ export class Flow {
     if ((state as { state: string }).state === 'signed-in') return;
     const { body } = await this.post('accounts/account/sign-in', { redirectUri: REDIRECT });
     const back = await followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT);
-    await helper.request().get(`/remote-printing/callback${back.search}`).expect(200);
+    await this.get(`callback${back.search}`).expect(200);
   }
 
-  head = (path: string) => helper.request().head(`/remote-printing/${path}`);
-  get = (path: string) => helper.request().get(`/remote-printing/${path}`);
-  post = (path: string, body: object = {}) => helper.request().post(`/remote-printing/${path}`).send(body);
+  /** The browser that all requests come from: it keeps its cookies, whatever their path is. */
+  readonly cookies = new Map<string, string>();
+  get #cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+  #keep(setCookies: string[] = []): void {
+    for (const line of setCookies) {
+      const [name = '', value = ''] = (line.split(';')[0] ?? '').split('=');
+      this.cookies.set(name, value);
+    }
+  }
+
+  head = (path: string) => helper.request().head(`/remote-printing/${path}`).set('Cookie', this.#cookie);
+  get = (path: string) => helper.request().get(`/remote-printing/${path}`).set('Cookie', this.#cookie);
+  post = (path: string, body: object = {}) =>
+    helper
+      .request()
+      .post(`/remote-printing/${path}`)
+      .send(body)
+      .on('response', ({ headers }: { headers: { 'set-cookie'?: string[] } }) => this.#keep(headers['set-cookie']));
 
   node = (id: string): Node => helper.getNode(id);
 

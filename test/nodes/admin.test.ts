@@ -237,6 +237,80 @@ describe('nodes/admin', () => {
       assert.equal(await state(), 'signed-in');
     });
 
+    describe('belongs to the browser that began the sign-in', () => {
+      const PASTE = /begun elsewhere: copy the address of this page, and paste it/;
+      const cookiesOf = async (typed: object = {}): Promise<string[]> => {
+        const { headers } = await flow
+          .post('accounts/account/sign-in', { redirectUri: REDIRECT, ...typed })
+          .expect(200);
+        return headers['set-cookie'] as unknown as string[];
+      };
+
+      it('any other one is asked to paste the address, which then ends the sign-in', async () => {
+        const search = await comeBack(await begin());
+        const own = new Map(flow.cookies);
+        const stranger = async (cookie?: string) => {
+          flow.cookies.clear();
+          for (const name of own.keys()) if (cookie !== undefined) flow.cookies.set(name, cookie);
+          const asked = async () => {
+            const { text } = await flow.get(`callback${search}`).expect(400);
+            assert.match(text.replaceAll('&#39;', "'"), PASTE);
+          };
+          assert.equal(await tokenRequests(asked), 0);
+          assert.equal(await state(), 'signed-out');
+        };
+        await stranger();
+        await stranger('');
+        await stranger('guessed');
+        await flow.post('accounts/account/sign-in/complete', { url: REDIRECT + search }).expect(200);
+        assert.equal(await state(), 'signed-in');
+      });
+
+      it('a refusal that comes from another one is nothing', async () => {
+        const url = await begin();
+        flow.cookies.clear();
+        const one = new URL(url).searchParams.get('state');
+        assert.match((await flow.get(`callback?error=access_denied&state=${one}`).expect(400)).text, /begun elsewhere/);
+        const { body } = await flow.get('accounts/account').expect(200);
+        assert.equal(body.error, null);
+      });
+
+      it('several sign-ins of one browser stay apart, and the later ones end too', async () => {
+        const [first, second] = [await begin(), await begin()];
+        await flow.get(`callback${await comeBack(first)}`).expect(200);
+        await flow.get(`callback${await comeBack(second)}`).expect(200);
+      });
+
+      it('by a cookie for the callback alone, that no script sees, and that comes along from another site', async () => {
+        const cookies = await cookiesOf();
+        assert.equal(cookies.length, 1);
+        assert.match(
+          cookies[0] ?? '',
+          /^remote-printing-sign-in-[\w-]{16}=[\w-]{43}; Path=\/remote-printing\/callback; Max-Age=900; HttpOnly; SameSite=Lax$/,
+        );
+      });
+
+      it('where a proxy shows the callback under another path, by a cookie for that path too', async () => {
+        const cookies = await cookiesOf({ redirectUri: 'https://red.example/some/where/remote-printing/callback?x=1' });
+        const paths = cookies.map((cookie) => /Path=([^;]*)/.exec(cookie)?.[1]);
+        assert.deepEqual(paths, ['/some/where/remote-printing/callback', '/remote-printing/callback']);
+      });
+
+      it('no redirect address adds to the cookie', async () => {
+        const cookies = await cookiesOf({ redirectUri: 'https://red.example/a;Domain=example' });
+        assert.equal(cookies.length, 1);
+        assert.doesNotMatch(cookies[0] ?? '', /Domain/);
+      });
+
+      it('over https the cookie goes over https alone', async () => {
+        const { headers } = await flow
+          .post('accounts/account/sign-in', { redirectUri: REDIRECT })
+          .set('Origin', 'https://red.example')
+          .expect(200);
+        assert.match(String(headers['set-cookie']), /; Secure$/);
+      });
+    });
+
     it('does not mind a HEAD before it', async () => {
       const search = await comeBack(await begin());
       assert.equal(await tokenRequests(() => flow.head(`callback${search}`).expect(200)), 0);

@@ -135,22 +135,59 @@ describe('nodes/admin accounts/:id/test', () => {
       assert.equal((await test({ apiUrl: elsewhere(), apiToken: users[0]!.apiToken }))('clusters').ok, true);
     });
 
-    it('sends a sign-in to the API host alone that it was made for', async () => {
+    /** The test reaches nothing with the stored sign-in. */
+    const withheld = async (id: string, typed: object): Promise<string> => {
+      const before = simulator.requests.count();
+      const find = await test(typed, id);
+      assert.equal(find('token').ok, false);
+      // Whether the hosts are there is asked without it.
+      const asked = simulator.requests.list().slice(-(simulator.requests.count() - before));
+      assert.ok(asked.every(({ endpoint }) => endpoint === 'uptime'));
+      return String(find('token').detail);
+    };
+
+    it('sends the sign-in of a deployed account to the deployed hosts alone', async () => {
+      await flow.deploy([]);
+      for (const typed of [{ apiUrl: elsewhere() }, typedSettings({ apiUrl: elsewhere() })])
+        assert.match(await withheld('account', typed), /only sent to the deployed hosts/);
+      const { body } = await flow
+        .post('accounts/account/typed/clusters', typedSettings({ apiUrl: elsewhere() }))
+        .expect(400);
+      assert.equal(body.code, 'NOT_SIGNED_IN');
+    });
+
+    it('sends it nowhere else even if it was made while another host was typed', async () => {
+      await flow.deploy([], { signIn: false });
+      await signInBeforeDeploy('account', typedSettings({ apiUrl: elsewhere() }));
+      for (const typed of [{ apiUrl: elsewhere() }, typedSettings({ apiUrl: elsewhere() })])
+        assert.match(await withheld('account', typed), /only sent to the deployed hosts/);
+      assert.equal((await test())('clusters').ok, true);
+    });
+
+    it('sends a sign-in at another account host nowhere before the deploy', async () => {
+      const authUrl = simulator.authUrl.replace('127.0.0.1', 'localhost');
+      await flow.deploy([], { signIn: false });
+      await signInBeforeDeploy('account', typedSettings({ authUrl }));
+      assert.match(await withheld('account', typedSettings({ authUrl })), /only sent to the deployed hosts/);
+    });
+
+    it('sends a sign-in of an account that is not deployed to the API host alone that it was made for', async () => {
       await flow.deploy([]);
       await signInBeforeDeploy('new', typedSettings());
-      for (const [id, typed] of [
-        ['account', { apiUrl: elsewhere() }],
-        ['account', typedSettings({ apiUrl: elsewhere() })],
-        ['new', typedSettings({ apiUrl: elsewhere() })],
-      ] as const) {
-        const before = simulator.requests.count();
-        const find = await test(typed, id);
-        assert.equal(find('token').ok, false);
-        assert.match(String(find('token').detail), /sign in again for another host/);
-        // Whether the hosts are there is asked without it.
-        const asked = simulator.requests.list().slice(-(simulator.requests.count() - before));
-        assert.ok(asked.every(({ endpoint }) => endpoint === 'uptime'));
-      }
+      assert.match(await withheld('new', typedSettings({ apiUrl: elsewhere() })), /sign in again for another host/);
+    });
+
+    it('sends a sign-in without any API host to none', async () => {
+      await flow.deploy([]);
+      const { apiUrl: _, ...typed } = typedSettings();
+      await signInBeforeDeploy('new', typed);
+      assert.match(await withheld('new', typedSettings()), /sign in again for another host/);
+    });
+
+    it('tests an account that is deployed without hosts, once somebody is signed in', async () => {
+      await flow.deploy([], { account: { ...flow.account, authUrl: '', apiUrl: '' }, credentials: {}, signIn: false });
+      await signInBeforeDeploy('account', typedSettings());
+      assert.equal((await test(typedSettings()))('clusters').ok, true);
     });
   });
 });

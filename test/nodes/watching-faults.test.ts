@@ -3,7 +3,6 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
-import helper from 'node-red-node-test-helper';
 
 import type { PrintEvent } from '../../lib/events/print-event';
 import type { ClusterStatus } from '../../lib/service/cluster-status';
@@ -56,7 +55,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
   async function signInAnew(): Promise<void> {
     const { body } = await flow.post('accounts/account/sign-in', { redirectUri: REDIRECT });
     const back = await followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT);
-    await helper.request().get(`/remote-printing/callback${back.search}`).expect(200);
+    await flow.get(`callback${back.search}`).expect(200);
   }
   async function struck(fault: { hits: number }): Promise<void> {
     while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));

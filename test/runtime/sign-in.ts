@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 
+import { cookiesOf } from '../../scripts/demo.mjs';
 import type { Simulator } from '../../simulator/index';
 import { followTo } from '../helpers/browser';
 import type { RealNodeRed } from '../helpers/real-node-red';
@@ -28,6 +29,6 @@ export async function signIn(nodeRed: RealNodeRed): Promise<void> {
     body: JSON.stringify({ redirectUri }),
   });
   const { authorizeUrl } = (await begun.json()) as { authorizeUrl: string };
-  const ended = await fetch(await followTo(authorizeUrl, redirectUri));
+  const ended = await fetch(await followTo(authorizeUrl, redirectUri), { headers: { cookie: cookiesOf(begun) } });
   assert.equal(ended.status, 200, await ended.text());
 }

@@ -13,21 +13,23 @@ const FORMS = 'application/vnd.remote-printing.form+json';
  * Answers what `work` gives as JSON, its sentences in the language of who asks; 404 for an unknown account, 400 for
  * anything else that goes wrong. Forms are told either within a 200, as `{ answer }` or `{ failure }`.
  */
-export const handle = (work: (request: Request) => Promise<unknown>) => (request: Request, response: Response) => {
-  const isForm = request.get('accept') === FORMS;
-  const language = languageOf(request);
-  const send = (body: unknown) => {
-    const translated = (_: string, value: unknown) => (value instanceof Sentence ? inLanguage(language, value) : value);
-    response.type('json').send(JSON.stringify(body, translated));
+export const handle =
+  (work: (request: Request, response: Response) => Promise<unknown>) => (request: Request, response: Response) => {
+    const isForm = request.get('accept') === FORMS;
+    const language = languageOf(request);
+    const send = (body: unknown) => {
+      const translated = (_: string, value: unknown) =>
+        value instanceof Sentence ? inLanguage(language, value) : value;
+      response.type('json').send(JSON.stringify(body, translated));
+    };
+    response.set('Cache-Control', 'no-store');
+    work(request, response).then(
+      (answer) => send(isForm ? { answer } : answer),
+      (thrown: unknown) => {
+        const { code, sentence: error } = asPrintingError(thrown);
+        const status = thrown instanceof UnknownAccount ? 404 : 400;
+        if (!isForm) response.status(status);
+        send(isForm ? { failure: { status, error, code } } : { error, code });
+      },
+    );
   };
-  response.set('Cache-Control', 'no-store');
-  work(request).then(
-    (answer) => send(isForm ? { answer } : answer),
-    (thrown: unknown) => {
-      const { code, sentence: error } = asPrintingError(thrown);
-      const status = thrown instanceof UnknownAccount ? 404 : 400;
-      if (!isForm) response.status(status);
-      send(isForm ? { failure: { status, error, code } } : { error, code });
-    },
-  );
-};

@@ -8,6 +8,7 @@ import { callbackPage } from '../callback-page';
 import { languageOf } from '../language';
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount } from './accounts';
+import { browserHashOf, newBrowserValue, setBrowserCookie } from './browser-cookie';
 import { handle, idOf } from './handle';
 import { stateOf } from './state';
 import { hostOf, signInConfig } from './typed-settings';
@@ -19,9 +20,9 @@ export function signInEndpoints(RED: NodeAPI) {
   const runtime = () => runtimeOf(RED);
   const publish = (id: string, state: string) => RED.comms.publish(`remote-printing/accounts/${id}`, { state }, false);
 
-  const finish = async (query: URLSearchParams, id?: string) => {
+  const finish = async (query: URLSearchParams, from: { accountId: string } | { browser: string | null }) => {
     const isWanted = wantedBy(RED);
-    const accountId = await runtime().authorization.complete(query, { accountId: id, isWanted });
+    const accountId = await runtime().authorization.complete(query, { ...from, isWanted });
     // What runs takes the new sign-in over at once; one with unfinished settings will after its deploy.
     for (const node of deployedAccount(RED, accountId)?.running ?? []) {
       const client = await node.client().catch(() => undefined);
@@ -31,22 +32,27 @@ export function signInEndpoints(RED: NodeAPI) {
   };
 
   return {
-    begin: handle(async (request) => {
+    begin: handle(async (request, response) => {
       const id = idOf(request);
       const typed = record(request.body) ?? {};
       const deployed = deployedAccount(RED, id);
       if (!deployed && Object.keys(typed).length === 0) throw new UnknownAccount();
       const config = signInConfig(typed, deployed);
-      const settings = { ...readSignIn(config), apiUrl: hostOf(config.apiUrl) };
+      // What is deployed counts: the tokens of a deployed account go to no other host.
+      const apiUrl = hostOf(deployed?.config.apiUrl) || hostOf(config.apiUrl);
+      const settings = { ...readSignIn(config), apiUrl };
       const redirectUri = readRedirect(config.redirectUri);
       const organizationId = text(config.organizationId) ?? '';
+      const browser = newBrowserValue();
       const authorizeUrl = await runtime().authorization.begin({
         accountId: id,
         settings,
         redirectUri,
         organizationId,
+        browser: browser.hash,
         deployed: deployedWords(RED, id),
       });
+      setBrowserCookie(request, response, { authorizeUrl, redirectUri, value: browser.value });
       return { authorizeUrl, redirectUri };
     }),
 
@@ -58,7 +64,8 @@ export function signInEndpoints(RED: NodeAPI) {
         return;
       }
       const language = languageOf(request);
-      finish(new URL(request.originalUrl, 'http://localhost').searchParams).then(
+      const query = new URL(request.originalUrl, 'http://localhost').searchParams;
+      finish(query, { browser: browserHashOf(request, query.get('state') ?? '') }).then(
         () => response.status(200).send(callbackPage.done(language)),
         (thrown: unknown) => response.status(400).send(callbackPage.failed(language, asPrintingError(thrown).sentence)),
       );
@@ -71,7 +78,7 @@ export function signInEndpoints(RED: NodeAPI) {
       const pasted = text(record(request.body)?.url)?.trim() ?? '';
       if (!URL.canParse(pasted))
         throw new PrintingError('INVALID_INPUT', say`Paste the whole address that the browser was sent to.`);
-      await finish(new URL(pasted).searchParams, id);
+      await finish(new URL(pasted).searchParams, { accountId: id });
       return stateOf(RED, id);
     }),
 

@@ -33,17 +33,25 @@ export function typedAccount(RED: NodeAPI, id: string, body: unknown): TypedAcco
 export const typedSettings = ({ typed, deployed }: TypedAccount): AccountSettings =>
   readSettings(connectionConfig(typed, deployed));
 
-/** Why the stored sign-in may not be used; null where it may: whoever types hosts is not trusted with tokens that were granted for others. */
+/**
+ * Why the stored sign-in may not be used; null where it may. The tokens of a deployed account go to the deployed hosts
+ * alone: a user who may begin sign-ins is not trusted to name others. Before the deploy, they go where they were granted for.
+ */
 export async function whyWithheld(
   { store }: Runtime,
   { id, deployed }: TypedAccount,
-  { signIn, apiUrl }: AccountSettings,
+  { signIn, apiUrl, authUrl }: AccountSettings,
 ): Promise<Sentence | null> {
   if ('apiToken' in signIn) return null;
   const grant = grantFor(await store.get<Grants>(grantKey(id)), signIn);
-  const known = [hostOf(deployed?.config.apiUrl), grant?.apiUrl ?? ''];
-  if (!grant || known.includes(apiUrl)) return null;
-  return say`The stored sign-in is only sent to the API host that it was made for: sign in again for another host.`;
+  if (!grant) return null;
+  const { apiUrl: deployedApi, authUrl: deployedAuth } = deployed?.config ?? {};
+  if (hostOf(deployedApi) === '')
+    return grant.apiUrl === apiUrl
+      ? null
+      : say`The stored sign-in is only sent to the API host that it was made for: sign in again for another host.`;
+  if (hostOf(deployedApi) === apiUrl && hostOf(deployedAuth) === authUrl) return null;
+  return say`The stored sign-in is only sent to the deployed hosts: deploy the account to use other ones.`;
 }
 
 /** Has a form choose from what such an account has, with credentials of its own beside those of what runs. */

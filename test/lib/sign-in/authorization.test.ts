@@ -110,6 +110,20 @@ describe('sign-in/authorization', () => {
       await assert.rejects(one.complete(back), UNKNOWN);
     });
 
+    it('comes back to the other in the browser that began it, and in no other', async () => {
+      answer();
+      const back = await begin({ browser: 'hash' });
+      for (const browser of ['another', '', null])
+        await assert.rejects(other.complete(back, { browser }), { code: 'INVALID_INPUT', message: /begun elsewhere/ });
+      assert.equal(await other.complete(back, { browser: 'hash' }), 'a');
+      await assert.rejects(one.complete(back, { browser: 'another' }), UNKNOWN);
+    });
+
+    it('comes back in no browser where it was begun without one', async () => {
+      const back = await begin();
+      for (const browser of ['a', '', null]) await assert.rejects(other.complete(back, { browser }), /begun elsewhere/);
+    });
+
     it('works once, however often it comes back at the same time', async () => {
       answer();
       const back = await begin();
