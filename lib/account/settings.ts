@@ -61,11 +61,10 @@ export function readSettings(config: AccountConfig, { simulated = false } = {}):
 export function readSignIn(config: AccountConfig): SignInSettings {
   const authUrl = readHost(config.authUrl, say`account host`);
   const clientId = trimmed(config.clientId);
-  if (!clientId)
-    throw new PrintingError('NOT_CONFIGURED', say`The account has no client ID: open the account and fill it in.`);
+  if (!clientId) throw new PrintingError('NOT_CONFIGURED', say`The account has no client ID: fill it in.`);
   const clientSecret = config.clientSecret ?? '';
   if (!trimmed(clientSecret))
-    throw new PrintingError('NOT_CONFIGURED', say`The account has no client secret: open the account and fill it in.`);
+    throw new PrintingError('NOT_CONFIGURED', say`The account has no client secret: fill it in.`);
   return { authUrl, clientId, clientSecret, scope: trimmed(config.scope) || DEFAULT_SCOPE };
 }
 

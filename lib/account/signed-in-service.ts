@@ -94,8 +94,7 @@ export class SignedInService implements Service, Sender {
 
   async #send(to: Target, { body, deadline, underWay, lock }: SendOptions, bearer: string): Promise<Received> {
     const host = this.#hostOf(to);
-    if (!host)
-      throw new PrintingError('NOT_CONFIGURED', say`The account has no account host: open the account and fill it in.`);
+    if (!host) throw new PrintingError('NOT_CONFIGURED', say`The account has no account host: fill it in.`);
     deadline.throwIfOver();
     const limit = (underWay ?? deadline).within(LONGEST_ANSWER, { reason: tooSlow });
     const request: TextRequest = {

@@ -30,8 +30,7 @@ const LONGEST = 5 * 1024 * 1024;
 export function asker({ apiUrl, authUrl }: Pick<AccountSettings, 'apiUrl' | 'authUrl'>, http: Http): Ask {
   return async ({ host, path, bearer }, deadline) => {
     const base = host === 'auth' ? authUrl : apiUrl;
-    if (!base)
-      throw new PrintingError('NOT_CONFIGURED', say`The account has no account host: open the account and fill it in.`);
+    if (!base) throw new PrintingError('NOT_CONFIGURED', say`The account has no account host: fill it in.`);
     deadline.throwIfOver();
     const { clock, signal } = deadline;
     const sentAt = clock.now();

@@ -79,7 +79,9 @@ export class Authorization {
     if (beginning === undefined)
       throw new PrintingError(
         'INVALID_INPUT',
-        say`This sign-in is unknown, has already been used or is too old: start it again.`,
+        accountId === undefined
+          ? say`This sign-in is unknown, has already been used or is too old: start it again.`
+          : say`The pasted address is that of another sign-in, has already been used or is too old: start the sign-in again.`,
       );
     const end = (why: Parameters<SignIns['end']>[1]) =>
       // What can't be noted now is forgotten soon.

@@ -49,7 +49,10 @@ export interface Grants {
 
 export const grantKey = (accountId: string) => ['grant', accountId] as const;
 
-const serviceOf = ({ authUrl, simulated }: SignInSettings): string => (simulated ? 'simulated' : authUrl);
+/** In place of the account host of the pack's own simulator. */
+const SIMULATED = 'simulated';
+
+const serviceOf = ({ authUrl, simulated }: SignInSettings): string => (simulated ? SIMULATED : authUrl);
 
 /** By service; a sign-in that was stored alone, before there were several, is that of its own host. */
 function all(stored: Grants | undefined): Record<string, Grant> {
@@ -57,9 +60,18 @@ function all(stored: Grants | undefined): Record<string, Grant> {
   return stored?.byService ?? {};
 }
 
-/** The newest of all sign-ins. */
+/** The newest sign-in at a real service. */
 export const newestGrant = (stored: Grants | undefined): Grant | undefined =>
-  Object.values(all(stored)).sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0))[0];
+  Object.entries(all(stored))
+    .filter(([service]) => service !== SIMULATED)
+    .map(([, grant]) => grant)
+    .sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0))[0];
+
+/** The sign-in at this account host, for whichever client application. */
+export const grantAt = (stored: Grants | undefined, authUrl: string): Grant | undefined => {
+  const grants = all(stored);
+  return authUrl !== SIMULATED && Object.hasOwn(grants, authUrl) ? grants[authUrl] : undefined;
+};
 
 /** The account's sign-in at this service, if it was made for the same client application. */
 export function grantFor(stored: Grants | undefined, settings: SignInSettings): Grant | undefined {

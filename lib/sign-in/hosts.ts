@@ -9,8 +9,7 @@ import { say, type Sentence } from '../words/say';
  */
 export function readHost(value: unknown, name: Sentence): string {
   const fault = hostFault(value);
-  if (fault === 'missing')
-    throw new PrintingError('NOT_CONFIGURED', say`The account has no ${name}: open the account and fill it in.`);
+  if (fault === 'missing') throw new PrintingError('NOT_CONFIGURED', say`The account has no ${name}: fill it in.`);
   if (fault)
     throw new PrintingError(
       'NOT_CONFIGURED',

@@ -139,7 +139,7 @@ for (const runtime of editors) {
 
     it('answers the editor in its language', async () => {
       const sentences = own('sentences');
-      const missing = String(sentences['The account has no {0}: open the account and fill it in.']);
+      const missing = String(sentences['The account has no {0}: fill it in.']);
       await editor.openAlone('real');
       await editor.page.click('#remote-printing-test');
       const note = editor.page.locator('#remote-printing-test-note');

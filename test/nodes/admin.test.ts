@@ -412,23 +412,42 @@ describe('nodes/admin', () => {
       assert.equal(body.state, 'signed-in');
     });
 
-    for (const body of [
-      {},
-      { url: '' },
-      { url: 'code' },
-      { url: 7 },
-      { url: null },
-      [],
-      { url: REDIRECT },
-      { url: `${REDIRECT}?state=x&code=y` },
-    ])
-      it(`refuses ${JSON.stringify(body)}`, async () => {
+    for (const [body, why] of [
+      [{}, /^Paste the address/],
+      [{ url: ' ' }, /^Paste the address/],
+      [{ url: 7 }, /^Paste the address/],
+      [{ url: null }, /^Paste the address/],
+      [[], /^Paste the address/],
+      [{ url: 'code' }, /^The pasted text is not an address/],
+      [{ url: 'javascript:alert(1)' }, /^The pasted text is not an address/],
+      [{ url: REDIRECT }, /^The pasted address has no code/],
+      [{ url: `${REDIRECT}?state=x` }, /^The pasted address has no code/],
+      [{ url: `${REDIRECT}?code=y` }, /^The pasted address names no sign-in/],
+      [{ url: `${REDIRECT}?state=x&code=y` }, /^The pasted address is that of another sign-in/],
+      [{ url: `${REDIRECT}?state=x.YWNjb3VudA&code=y` }, /^The pasted address is that of another sign-in/],
+    ] as const)
+      it(`refuses ${JSON.stringify(body)}, and says what is wrong with what was pasted`, async () => {
+        await flow.signIn();
         const before = simulator.requests.count();
         const answer = await flow.post('accounts/account/sign-in/complete', body).expect(400);
         assert.equal(answer.body.code, 'INVALID_INPUT');
-        assert.ok(answer.body.error);
+        assert.match(answer.body.error, why);
         assert.equal(simulator.requests.count(), before);
       });
+
+    it('leaves the sign-in good where an address without its code was pasted', async () => {
+      const url = await begin();
+      const { body } = await flow.post('accounts/account/sign-in/complete', { url }).expect(400);
+      assert.match(body.error, /^The pasted address has no code/);
+      await flow.post('accounts/account/sign-in/complete', { url: REDIRECT + (await comeBack(url)) }).expect(200);
+    });
+
+    it('says who refused where the pasted address says so', async () => {
+      const one = new URL(await begin()).searchParams.get('state');
+      const url = `${REDIRECT}?error=access_denied&state=${one}`;
+      const { body } = await flow.post('accounts/account/sign-in/complete', { url }).expect(400);
+      assert.match(body.error, /refused \(access_denied\)/);
+    });
 
     it("refuses another account's state, which stays good for its own", async () => {
       await flow.deploy([], { more: [{ ...flow.account, id: 'other' }], signIn: false });
@@ -652,6 +671,57 @@ describe('nodes/admin', () => {
       await flow.deploy([], { signIn: false });
       await flow.get(`callback${typed}`).expect(200);
       assert.equal(await state(), 'signed-in');
+    });
+  });
+
+  describe('the state of an account that is typed otherwise than deployed', () => {
+    const about = async (query: object, id = 'account') => {
+      const { body } = await flow.get(`accounts/${id}?${new URLSearchParams({ ...query })}`).expect(200);
+      return body as { state: string; user: string | null; simulated: boolean };
+    };
+    const asRemote = (authUrl: string) => ({ service: 'remote', signIn: 'oauth', authUrl });
+    const simulated = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
+
+    it('is signed out where the simulator is deployed, and the real service has no host yet', async () => {
+      await flow.deploy([], { account: simulated, credentials: {} });
+      assert.equal((await about({})).state, 'signed-in');
+      assert.equal((await about({ service: 'simulator' })).state, 'signed-in');
+      const { state, user, simulated: isSimulated } = await about(asRemote(''));
+      assert.deepEqual([state, user, isSimulated], ['signed-out', null, false]);
+      await flow.deploy([], { account: { ...simulated, service: 'remote' }, credentials: {}, signIn: false });
+      assert.deepEqual([(await about({})).state, (await about({})).user], ['signed-out', null]);
+    });
+
+    it('is signed in to the real service as soon as somebody is, also before its deploy', async () => {
+      await flow.deploy([], { account: simulated, credentials: {} });
+      const { authUrl, apiUrl, client } = simulator;
+      const typed = { ...asRemote(authUrl), apiUrl, clientId: client.id, clientSecret: client.secret };
+      assert.equal((await about(asRemote(authUrl))).state, 'signed-out');
+      await flow.get(`callback${await comeBack(await begin('account', { ...typed, redirectUri: REDIRECT }))}`);
+      assert.equal((await about(asRemote(`${authUrl}/`))).state, 'signed-in');
+      assert.equal((await about(asRemote('https://another.example'))).state, 'signed-out');
+    });
+
+    it('is that of the host, and of the way to sign in, that are typed', async () => {
+      await flow.signIn();
+      const { authUrl } = simulator;
+      for (const [query, expected] of [
+        [asRemote(authUrl), 'signed-in'],
+        [{ authUrl }, 'signed-in'],
+        [asRemote(''), 'signed-out'],
+        [asRemote('https://another.example'), 'signed-out'],
+        [asRemote('simulated'), 'signed-out'],
+        [asRemote('__proto__'), 'signed-out'],
+        [{ ...asRemote(authUrl), signIn: 'token' }, 'signed-out'],
+        [{ ...asRemote(authUrl), service: 'simulator' }, 'signed-out'],
+      ] as const)
+        assert.equal((await about(query)).state, expected, JSON.stringify(query));
+    });
+
+    it('leaves an account unknown that nobody has', async () => {
+      await flow.get(`accounts/unknown?${new URLSearchParams(asRemote(''))}`).expect(404);
+      await flow.post('accounts/new/typed/clusters', { service: 'simulator' }).expect(200);
+      await flow.get('accounts/forms').expect(404);
     });
   });
 

@@ -7,7 +7,7 @@ import { text } from '../../../lib/service/wire';
 import { version } from '../version';
 import { knownAccount } from './accounts';
 import { handle, idOf } from './handle';
-import { stateOf } from './state';
+import { stateOf, type TypedService } from './state';
 import { typedAccount, withTypedChoices } from './typed-account';
 import { say } from '../../../lib/words/say';
 
@@ -27,7 +27,11 @@ export function accountEndpoints(RED: NodeAPI) {
   };
 
   return {
-    state: handle((request) => stateOf(RED, idOf(request))),
+    state: handle((request) => {
+      const typed = ({ service, signIn, authUrl }: Request['query']) => ({ service, signIn, authUrl });
+      const words = Object.entries(typed(request.query)).filter(([, value]) => typeof value === 'string');
+      return stateOf(RED, idOf(request), Object.fromEntries(words) as TypedService);
+    }),
 
     clusters: handle(async (request) => {
       const clusters = await choices(request, (all) => all.clusters());

@@ -13,7 +13,7 @@ import { handle, idOf } from './handle';
 import { stateOf } from './state';
 import { hostOf, signInConfig } from './typed-settings';
 import { deployedWords, wantedBy } from './wanted';
-import { say } from '../../../lib/words/say';
+import { say, type Sentence } from '../../../lib/words/say';
 
 /** The endpoints that begin, end and forget sign-ins (reference 5). */
 export function signInEndpoints(RED: NodeAPI) {
@@ -75,10 +75,7 @@ export function signInEndpoints(RED: NodeAPI) {
       const id = idOf(request);
       // One that is not deployed is known by its sign-in, under way or made.
       await stateOf(RED, id);
-      const pasted = text(record(request.body)?.url)?.trim() ?? '';
-      if (!URL.canParse(pasted))
-        throw new PrintingError('INVALID_INPUT', say`Paste the whole address that the browser was sent to.`);
-      await finish(new URL(pasted).searchParams, { accountId: id });
+      await finish(pastedQuery(text(record(request.body)?.url)?.trim() ?? ''), { accountId: id });
       return stateOf(RED, id);
     }),
 
@@ -96,4 +93,19 @@ export function signInEndpoints(RED: NodeAPI) {
       return deployed ? stateOf(RED, id) : { ...state, state: 'signed-out', user: null, expiresAt: null };
     }),
   };
+}
+
+/** The query of an address that a sign-in has ended on. Throws INVALID_INPUT for any other text. */
+function pastedQuery(pasted: string): URLSearchParams {
+  const refuse = (why: Sentence) => new PrintingError('INVALID_INPUT', why);
+  if (pasted === '') throw refuse(say`Paste the address of the page that the sign-in ended on.`);
+  if (!/^https?:/i.test(pasted) || !URL.canParse(pasted))
+    throw refuse(
+      say`The pasted text is not an address: paste the whole address of the page that the sign-in ended on.`,
+    );
+  const { searchParams: query } = new URL(pasted);
+  if (!['code', 'error', 'error_code'].some((name) => query.get(name)))
+    throw refuse(say`The pasted address has no code in it: paste the one of the page that the sign-in ended on.`);
+  if (!query.get('state')) throw refuse(say`The pasted address names no sign-in: paste the whole one, up to its end.`);
+  return query;
 }

@@ -1,10 +1,11 @@
 import type { NodeAPI } from 'node-red';
 import { asPrintingError } from '../../../lib/service/errors';
 import type { SignInInfo } from '../../../lib/sign-in/credentials';
-import { grantKey, holderOf, newestGrant, whyEnded, type Grants } from '../../../lib/sign-in/grant';
+import { grantAt, grantKey, holderOf, newestGrant, whyEnded, type Grants } from '../../../lib/sign-in/grant';
 import { say } from '../../../lib/words/say';
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount, type DeployedAccount } from './accounts';
+import { hostOf } from './typed-settings';
 import { wantedBy } from './wanted';
 
 export type AccountState = SignInInfo & { simulated: boolean; simulatorUrl: string | null };
@@ -19,17 +20,39 @@ const SIGNED_OUT: AccountState = {
   error: null,
 };
 
-/** The state that the dialog shows: of the deployed account, or of a sign-in that was begun before its deploy. */
-export async function stateOf(RED: NodeAPI, id: string): Promise<AccountState> {
+/** What of a dialog decides whose sign-in it is about; each is missing where nothing is typed. */
+export interface TypedService {
+  service?: string;
+  signIn?: string;
+  authUrl?: string;
+}
+
+/**
+ * The state that the dialog shows: of the deployed account, or of a sign-in that was begun before the deploy, at the
+ * account host that is typed.
+ */
+export async function stateOf(RED: NodeAPI, id: string, typed: TypedService = {}): Promise<AccountState> {
   const deployed = deployedAccount(RED, id);
   // Where it can't be read now, nothing is known.
   const signIns = await runtimeOf(RED)
     .authorization.known(id, wantedBy(RED))
     .catch(() => ({ underWay: false, failure: null }));
-  const isKnown = signIns.underWay || signIns.failure !== null;
-  const state = await (deployed ? runningState(deployed) : storedState(RED, id, isKnown));
+  const isKnown = signIns.underWay || signIns.failure !== null || deployed !== undefined;
+  const isRunning = deployed && isAsDeployed(deployed, typed);
+  // Only a sign-in at a real service is stored.
+  const authUrl = typed.service === 'simulator' || typed.signIn === 'token' ? '' : typed.authUrl;
+  const state = await (isRunning ? runningState(deployed) : storedState(RED, { id, isKnown, authUrl }));
   // Fresher than what the tokens know.
   return signIns.failure === null ? state : { ...state, error: signIns.failure };
+}
+
+/** Whether what is typed is the service, and the way to sign in to it, that runs. */
+function isAsDeployed({ written, config }: DeployedAccount, { service, signIn, authUrl }: TypedService): boolean {
+  const deployed = { service: 'remote', signIn: 'oauth', ...written } as Required<TypedService>;
+  if (service !== undefined && service !== deployed.service) return false;
+  if (deployed.service === 'simulator') return true;
+  if (signIn !== undefined && signIn !== deployed.signIn) return false;
+  return authUrl === undefined || authUrl === written.authUrl || hostOf(authUrl) === hostOf(config.authUrl);
 }
 
 async function runningState({ running: [node] }: DeployedAccount): Promise<AccountState> {
@@ -44,10 +67,14 @@ async function runningState({ running: [node] }: DeployedAccount): Promise<Accou
   }
 }
 
-/** @param isKnown somebody has begun to sign in */
-async function storedState(RED: NodeAPI, id: string, isKnown: boolean): Promise<AccountState> {
-  const grant = newestGrant(await runtimeOf(RED).store.get<Grants>(grantKey(id)));
-  if (!grant && isKnown) return SIGNED_OUT;
+/** @param of `isKnown`: the account is deployed, or a sign-in to it has begun. `authUrl`: as typed; missing: any */
+async function storedState(
+  RED: NodeAPI,
+  { id, isKnown, authUrl }: { id: string; isKnown: boolean; authUrl: string | undefined },
+): Promise<AccountState> {
+  const grants = await runtimeOf(RED).store.get<Grants>(grantKey(id));
+  const grant = authUrl === undefined ? newestGrant(grants) : grantAt(grants, hostOf(authUrl));
+  if (!grant && (isKnown || newestGrant(grants))) return SIGNED_OUT;
   if (!grant) throw new UnknownAccount();
   const { user, organizationId } = holderOf(grant);
   const state = grant.ended ? 'sign-in-needed' : 'signed-in';
