@@ -15,6 +15,19 @@ interface Workspace {
   name: string | null;
 }
 
+/** Names of workspaces as far as any list has had them: the service names only the one that is signed in to. */
+const workspaceNames = new Map<string, string>();
+
+/** Of an account that the runtime does not know: nobody has begun to sign in. */
+const NEW: AccountState = {
+  state: 'signed-out',
+  user: null,
+  organizationId: null,
+  expiresAt: null,
+  simulatorUrl: null,
+  error: null,
+};
+
 type AccountNode = EditorNode & { _def: { defaults: object; credentials: object } };
 
 /** Where the service sends the browser after the sign-in: below the editor, as this browser sees it. */
@@ -32,30 +45,35 @@ const part = (name: string) => $(`#remote-printing-${name}`);
 /** Brings the dialog of `node` to life; the returned function ends all that it started. */
 export function accountDialog(node: AccountNode): () => void {
   let closed = false;
-  let asking = false;
+  let asking: Promise<void> | undefined;
   let state: AccountState | undefined;
 
   const paths = pathsTable(node.paths);
-  /** Names of workspaces, as far as they have been listed. */
-  const workspaceNames = new Map<string, string | null>();
 
   const simulated = () => fieldText('service') === 'simulator';
+  const byToken = () => fieldText('signIn') === 'token';
   function showParts(): void {
-    const byToken = fieldText('signIn') === 'token';
     $('.remote-printing-remote').toggle(!simulated());
     $('.remote-printing-simulator').toggle(simulated());
-    $('.remote-printing-oauth').toggle(!byToken);
-    $('.remote-printing-token').toggle(byToken);
+    $('.remote-printing-oauth').toggle(!byToken());
+    $('.remote-printing-token').toggle(byToken());
     say('');
     part('checks').empty();
     part('test-note').text('');
     showState();
     // Which of them is needed hangs on what was just chosen.
     for (const name of ['authUrl', 'apiUrl']) field(name).trigger('change');
+    void askState();
   }
 
   const redirectUri = () => fieldText('redirectUri').trim() || callbackAddress();
-  const showRedirect = () => part('redirect').val(redirectUri());
+  function showRedirect(): void {
+    part('redirect').val(redirectUri());
+    const why = whyPasted(redirectUri());
+    part('paste-why').text(why ? text(why) : '');
+    part('use-token').toggle(why !== null);
+    if (why) part('paste').prop('open', true);
+  }
 
   /** The properties and credentials as typed so far; a stored secret that was not touched stays with the runtime. */
   function settings(): Record<string, string> {
@@ -68,7 +86,7 @@ export function accountDialog(node: AccountNode): () => void {
   const say = (sentence: string) => part('said').text(sentence);
 
   function showState(): void {
-    part('state').text(simulated() ? text('state.simulated') : stateText(state));
+    part('state').text(simulated() ? text('state.simulated') : stateText(state, byToken()));
     part('holder').text(simulated() ? '' : holderText());
     part('state-error').text((!simulated() && state?.error) || '');
     const page = webAddress(state?.simulatorUrl ?? '');
@@ -81,57 +99,76 @@ export function accountDialog(node: AccountNode): () => void {
   function holderText(): string {
     if (state?.state !== 'signed-in') return '';
     const { organizationId, expiresAt } = state;
-    const workspace = workspaceNames.get(organizationId ?? '');
+    const name = workspaceNames.get(organizationId ?? '');
     const time = expiresAt && new Date(expiresAt).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
     const sentences = [
-      workspace && text('state.workspace', { workspace }),
-      time && text(fieldText('signIn') === 'token' ? 'state.until' : 'state.renewed', { time }),
+      name ? text('state.workspace', { workspace: name }) : unnamed(organizationId),
+      time && text(byToken() ? 'state.until' : 'state.renewed', { time }),
     ];
     return sentences.filter(Boolean).join(' ');
   }
 
+  /** Only the list can have the name: before it is there, nothing is said. */
+  const unnamed = (id: string | null) => id && listed.has(id) && text('state.workspaceId', { id });
+  const listed = new Set<string>();
+
   async function loadWorkspaces(): Promise<Choice[]> {
     const found = await listWorkspaces();
-    for (const { id, name } of found) workspaceNames.set(id, name);
+    for (const { id, name } of found) {
+      listed.add(id);
+      if (name) workspaceNames.set(id, name);
+    }
     if (!closed) showState();
-    return found.map(({ id, name }) => ({
-      value: id,
-      name: name || id,
-      details: [],
-      current: id === state?.organizationId,
-    }));
-  }
-  const listWorkspaces = () =>
-    request<Workspace[]>('GET', node.id, '/workspaces').catch((failure: unknown) => {
-      if (!isUnknown(failure)) throw failure;
-      return request<Workspace[]>('POST', node.id, '/typed/workspaces', settings());
+    return found.map(({ id }) => {
+      const name = workspaceNames.get(id);
+      const details = name ? [] : [text('picker.unvisited')];
+      return { value: id, name: name ?? id, details, current: id === state?.organizationId };
     });
+  }
+
+  /** What runs is asked, unless it is the simulator, which knows nothing of the service that is typed. */
+  async function listWorkspaces(): Promise<Workspace[]> {
+    const typed = () => request<Workspace[]>('POST', node.id, '/typed/workspaces', settings());
+    if (node.service === 'simulator') return typed();
+    return request<Workspace[]>('GET', node.id, '/workspaces').catch((failure: unknown) => {
+      if (!isUnknown(failure)) throw failure;
+      return typed();
+    });
+  }
 
   const workspaces = combobox({
     input: field('organizationId'),
     note: part('workspace-note'),
     blank: text('picker.anyWorkspace'),
-    load: () => (state?.state === 'signed-in' ? loadWorkspaces() : undefined),
+    load: () => (state?.state === 'signed-in' && !simulated() ? loadWorkspaces() : undefined),
     value: () => fieldText('organizationId'),
     choose: (id) => field('organizationId').val(id).trigger('change'),
   });
 
-  async function askState(): Promise<void> {
-    if (asking || closed) return;
-    asking = true;
+  /** Asks once at a time. */
+  const askState = (): Promise<void> =>
+    (asking ??= askOnce().finally(() => {
+      asking = undefined;
+    }));
+
+  async function askOnce(): Promise<void> {
+    if (closed) return;
     const before = state;
+    const typed = () => new URLSearchParams(['service', 'signIn', 'authUrl'].map((name) => [name, fieldText(name)]));
+    const query = typed().toString();
     try {
-      state = await request<AccountState>('GET', node.id, '');
+      state = await request<AccountState>('GET', node.id, `?${query}`);
     } catch (failure) {
-      state = undefined;
+      state = isUnknown(failure) ? NEW : undefined;
       if (!isUnknown(failure)) say(reason(failure));
-    } finally {
-      asking = false;
     }
     if (isClosed()) return;
+    // Another service was typed meanwhile.
+    if (typed().toString() !== query) return askOnce();
     showState();
     signIn.follow(before, state);
-    if (state?.state === 'signed-in' && before?.state !== 'signed-in') void workspaces.refresh();
+    const isOther = before?.state !== state?.state || before?.organizationId !== state?.organizationId;
+    if (state?.state === 'signed-in' && isOther) void workspaces.refresh();
   }
   const isClosed = () => closed;
 
@@ -170,6 +207,8 @@ export function accountDialog(node: AccountNode): () => void {
   RED.comms.subscribe(topic, onNews);
 
   for (const name of ['service', 'signIn']) field(name).on('change', showParts);
+  // By the hand of a user only: `showParts` makes the field judge itself.
+  field('authUrl').on('change', (event) => void (event.originalEvent && askState()));
   field('redirectUri').on('input change', showRedirect);
   field('organizationId').on('input change', workspaces.show);
   part('redirect-copy').on('click', () => copy(redirectUri(), part('redirect-copy')));
@@ -177,6 +216,9 @@ export function accountDialog(node: AccountNode): () => void {
     const isDeployed = RED.nodes.node(node.id) && !node.changed;
     void signIn.begin(isDeployed ? text('account.signedIn') : text('account.signedInDeploy'));
   });
+  part('use-token')
+    .find('button')
+    .on('click', () => field('signIn').val('token').trigger('change').trigger('focus'));
   part('sign-out').on('click', () => void act('/sign-out', {}, text('account.signedOut')));
   part('complete').on('click', () => {
     const url = typedText('#remote-printing-answer')?.trim() ?? '';
@@ -186,7 +228,6 @@ export function accountDialog(node: AccountNode): () => void {
   part('authorize-row').hide();
   showRedirect();
   showParts();
-  void askState();
 
   return () => {
     closed = true;
@@ -195,8 +236,18 @@ export function accountDialog(node: AccountNode): () => void {
   };
 }
 
-function stateText(state: AccountState | undefined): string {
+function stateText(state: AccountState | undefined, byToken: boolean): string {
   if (!state) return text('state.unknown');
+  if (byToken && state === NEW) return text('state.unchecked');
   if (state.state !== 'signed-in') return text(`state.${state.state}`);
   return state.user ? text('state.signed-in-as', { user: state.user }) : text('state.signed-in');
+}
+
+/** The text that says why the browser can't come back from the sign-in; null where it can. */
+function whyPasted(redirectUri: string): string | null {
+  const target = webAddress(redirectUri);
+  if (!target) return null;
+  if (target.hostname !== location.hostname) return 'account.otherHost';
+  // Home Assistant shows an add-on only to a page of its own: a redirect from another site meets a refusal.
+  return target.pathname.startsWith('/api/hassio_ingress/') ? 'account.ingress' : null;
 }

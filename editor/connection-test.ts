@@ -34,13 +34,32 @@ export function connectionTest(node: EditorNode, settings: () => Record<string, 
       const { checks } = await request<{ checks: Check[] }>('POST', node.id, '/test', settings());
       const bad = checks.filter(({ ok }) => ok === false).length;
       note.text(bad === 0 ? text('check.allGood') : text('check.someBad', { count: bad }));
-      for (const check of checks) lines.append(line(check));
+      show(checks);
     } catch (failure) {
       note.text(reason(failure));
     } finally {
       button.prop('disabled', false);
     }
   }
+
+  /** What is wrong comes first, and what can be put right by a button; the rest is folded, a line for each kind. */
+  function show(checks: Check[]): void {
+    const isUrgent = ({ ok, suggestion }: Check) => ok === false || suggestion !== undefined;
+    const urgent = checks.filter(isUrgent).sort((one, other) => Number(one.ok !== false) - Number(other.ok !== false));
+    const rest = checks.filter((check) => !isUrgent(check));
+    if (urgent.length > 0) lines.append(list(urgent));
+    for (const [ok, count] of [
+      [true, 'check.goodCount'],
+      [null, 'check.untoldCount'],
+    ] as const) {
+      const these = rest.filter((check) => check.ok === ok);
+      const summary = $('<summary>', { text: `${MARKS[`${ok}`].mark} ${text(count, { count: these.length })}` });
+      if (these.length > 0) lines.append($('<details>').append(summary, list(these)));
+    }
+  }
+
+  const list = (checks: Check[]) =>
+    $('<ul>', { 'aria-label': text('label.connection') }).append(checks.map((check) => line(check)));
 
   function line({ name, ok, detail, suggestion }: Check): JQuery {
     const { mark, word, style } = MARKS[`${ok}`];

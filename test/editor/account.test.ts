@@ -18,6 +18,7 @@ for (const runtime of editors) {
         flows: [
           { id: 'tab', type: 'tab', label: 'test' },
           { id: 'account', type: 'remote-printing-account', service: 'remote', signIn: 'oauth', authUrl, apiUrl },
+          { id: 'simulated', type: 'remote-printing-account', service: 'simulator' },
           {
             id: 'watch',
             type: 'remote-printing-cluster-status',
@@ -118,7 +119,7 @@ for (const runtime of editors) {
       if (!page.isClosed()) await page.waitForEvent('close');
       await said('account host');
       assert.match((await editor.page.textContent('#remote-printing-said')) ?? '', /\w+ .*\.$/);
-      await state('not deployed yet');
+      await state('signed out');
     });
 
     it('signs in before the first deploy, and is deployed without its secrets', async () => {
@@ -219,12 +220,14 @@ for (const runtime of editors) {
     async function testConnection(name: string) {
       await editor.page.getByRole('button', { name: 'Test connection' }).press('Enter');
       await editor.page.locator('#remote-printing-test:enabled').waitFor();
+      for (const summary of await folded().all()) await summary.click();
       const line = editor.page.locator('#remote-printing-checks li').filter({
         has: editor.page.getByText(name, { exact: true }),
       });
       await line.waitFor();
       return line;
     }
+    const folded = () => editor.page.locator('#remote-printing-checks summary');
     const mark = (line: Locator, word: string) => line.getByRole('img', { name: word, exact: true }).waitFor();
     const noted = (words: string | RegExp) =>
       editor.page.locator('#remote-printing-test-note', { hasText: words }).waitFor();
@@ -250,6 +253,102 @@ for (const runtime of editors) {
       const holder = page.locator('#remote-printing-holder');
       await holder.filter({ hasText: `Workspace: ${workspace}.` }).waitFor();
       await holder.filter({ hasText: /Valid until .*\d:\d\d.*, renewed automatically\./ }).waitFor();
+    });
+
+    it('shows what is wrong in a test first, and folds the rest', async () => {
+      const { page } = editor;
+      await addAccount();
+      await fillIn();
+      await page.click('#remote-printing-test');
+      await page.locator('#remote-printing-test:enabled').waitFor();
+      const shown = page.locator('#remote-printing-checks li:visible');
+      assert.deepEqual(await shown.locator('b').allTextContents(), ['Sign-in']);
+      assert.deepEqual(
+        (await folded().allTextContents()).map((words) => words.replace(/\d+/, 'N')),
+        ['✓ Works: N. Show the lines.', '– Not checked, or not clear: N. Show the lines.'],
+      );
+      await folded().first().click();
+      await shown.filter({ hasText: 'Clock' }).waitFor();
+      await signIn();
+      await state('signed in as');
+      simulator.faults.add({ endpoint: 'clusters', status: 403, times: 'always' });
+      await page.click('#remote-printing-test');
+      await page.locator('#remote-printing-test:enabled').waitFor();
+      simulator.faults.clear();
+      assert.equal(await shown.locator('b').first().textContent(), 'Printers');
+      const marks = await shown.getByRole('img').allTextContents();
+      assert.deepEqual([...marks].sort().reverse(), marks, 'faults first, then what a button puts right');
+    });
+
+    it('asks for what is missing as a dialog does that is open', async () => {
+      const { page } = editor;
+      await addAccount();
+      for (const [name, value] of [
+        ['authUrl', simulator.authUrl],
+        ['apiUrl', simulator.apiUrl],
+        ['clientId', 'id'],
+        ['clientSecret', 'secret'],
+      ] as const) {
+        await page.click('#remote-printing-test');
+        await noted(/fill it in\.$/);
+        assert.doesNotMatch((await page.textContent('#remote-printing-test-note')) ?? '', /open the account/);
+        await page.fill(`#node-config-input-${name}`, value);
+      }
+    });
+
+    it('names the workspace after a switch, and says why another one has no name', async () => {
+      const { page } = editor;
+      await openSignedIn();
+      const [home, away] = simulator.users[0]!.organizations;
+      const holder = page.locator('#remote-printing-holder');
+      await holder.filter({ hasText: `Workspace: ${home!.organizationName}.` }).waitFor();
+      const choices = await editor.offers('node-config-input-organizationId');
+      await choices.filter({ hasText: 'name unknown until you sign in to it' }).click();
+      assert.equal(await page.inputValue('#node-config-input-organizationId'), away!.organizationId);
+      await signIn();
+      await holder.filter({ hasText: `Workspace: ${away!.organizationName}.` }).waitFor();
+      const both = await editor.offers('node-config-input-organizationId');
+      await both.filter({ hasText: home!.organizationName }).waitFor();
+      await both.filter({ hasText: away!.organizationName }).waitFor();
+      assert.equal(await both.filter({ hasText: 'name unknown' }).count(), 0);
+      await both.filter({ hasText: home!.organizationName }).click();
+      await signIn();
+      await holder.filter({ hasText: `Workspace: ${home!.organizationName}.` }).waitFor();
+      await editor.page.fill('#node-config-input-organizationId', '');
+    });
+
+    it('is signed out when another service, host or way to sign in is chosen, and signed in when it is back', async () => {
+      const { page } = editor;
+      await openSignedIn();
+      const { authUrl } = simulator;
+      await page.fill('#node-config-input-authUrl', 'https://another.example');
+      await page.press('#node-config-input-authUrl', 'Tab');
+      await state('signed out');
+      await page.fill('#node-config-input-authUrl', authUrl);
+      await page.press('#node-config-input-authUrl', 'Tab');
+      await state('signed in as');
+      await page.selectOption('#node-config-input-signIn', 'token');
+      await state('signed out');
+      await page.selectOption('#node-config-input-signIn', 'oauth');
+      await state('signed in as');
+    });
+
+    it('is signed out when an account of the simulator is switched to the real service', async () => {
+      const { page } = editor;
+      await editor.openAlone('simulated');
+      await state('simulated');
+      await page.selectOption('#node-config-input-service', 'remote');
+      await state('signed out');
+      assert.equal(await page.textContent('#remote-printing-holder'), '');
+      assert.equal(await page.isEnabled('#remote-printing-sign-out'), false);
+      await fillIn();
+      await signIn();
+      await state('signed in as');
+      const name = simulator.users[0]!.organizations[0]!.organizationName;
+      await page.locator('#remote-printing-holder', { hasText: `Workspace: ${name}.` }).waitFor();
+      await page.click('#remote-printing-sign-out');
+      await state('signed out');
+      await editor.cancelAccount(0);
     });
 
     it('puts a path that the service has elsewhere beside the others, and finds it there', async () => {
@@ -356,7 +455,11 @@ for (const runtime of editors) {
       await state('signed in as');
       await page.fill('#remote-printing-answer', address);
       await page.click('#remote-printing-complete');
-      await said('again');
+      await said('The pasted address is that of another sign-in, has already been used or is too old');
+      await page.fill('#remote-printing-answer', 'http://127.0.0.1:9/callback');
+      await page.click('#remote-printing-complete');
+      await said('The pasted address has no code in it');
+      await state('signed in as');
     });
 
     it('asks for the state while a sign-in is under way, and no more once the dialog is closed', async () => {

@@ -7,7 +7,7 @@ import { text } from '../../../lib/service/wire';
 import { version } from '../version';
 import { knownAccount } from './accounts';
 import { handle, idOf } from './handle';
-import { stateOf, type TypedService } from './state';
+import { stateOf } from './state';
 import { typedAccount, withTypedChoices } from './typed-account';
 import { say } from '../../../lib/words/say';
 
@@ -30,7 +30,7 @@ export function accountEndpoints(RED: NodeAPI) {
     state: handle((request) => {
       const typed = ({ service, signIn, authUrl }: Request['query']) => ({ service, signIn, authUrl });
       const words = Object.entries(typed(request.query)).filter(([, value]) => typeof value === 'string');
-      return stateOf(RED, idOf(request), Object.fromEntries(words) as TypedService);
+      return stateOf(RED, idOf(request), Object.fromEntries(words));
     }),
 
     clusters: handle(async (request) => {
