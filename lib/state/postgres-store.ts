@@ -102,7 +102,13 @@ export class PostgresStore implements StateStore, Movable {
     this.#options = options;
     this.#records = new Records(options);
     this.#leases = new Leases(options.database, options.clock, options.times ?? LEASE_TIMES);
-    this.#channel = new Channel(options.database, this.#holder);
+    this.#channel = new Channel({
+      database: options.database,
+      clock: options.clock,
+      own: this.#holder,
+      fault: ({ sentence }) =>
+        options.warn(say`A change that another Node-RED made could not be followed: ${sentence}`),
+    });
     this.#steady = options.times?.steady ?? STEADY;
   }
 

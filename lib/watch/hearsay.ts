@@ -1,5 +1,6 @@
 import type { Key, StateStore } from '../state/store';
 import { record, text } from '../service/wire';
+import { guard } from '../time/guard';
 import { readCheckpoint } from '../events/checkpoint';
 import type { ClusterStatus } from '../service/cluster-status';
 import { CHECKPOINT, OBSERVATION } from './checkpoint-store';
@@ -25,7 +26,9 @@ export class Hearsay {
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#end = parts.store.onChange?.((key) => this.#heard(key)) ?? (() => undefined);
+    // Where the callback throws, the store has no way to report it to this account.
+    const receive = guard((key: Key | null) => this.#heard(key), parts.fault);
+    this.#end = parts.store.onChange?.(receive) ?? (() => undefined);
   }
 
   end(): void {

@@ -305,8 +305,10 @@ describe('state on PostgreSQL, and faults on the way', () => {
       await until(() => heard.length === 2);
       await ask('NOTIFY remote_printing');
       await until(() => heard.length === 3);
+      await ask(`NOTIFY remote_printing, '{"key":5}'`);
+      await until(() => heard.length === 4);
       end();
-      assert.deepEqual(heard, [null, null, null]);
+      assert.deepEqual(heard, [null, null, null, null]);
     });
 
     it('waits for what its address names', () => {
