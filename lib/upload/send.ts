@@ -3,7 +3,7 @@ import type { Service } from '../account/service';
 import { download } from '../http/download';
 import type { Http } from '../http/http';
 import { isPassing, retry, TRANSFERS } from '../http/retry';
-import { PrintingError } from '../service/errors';
+import { asPrintingError, PrintingError } from '../service/errors';
 import { storedIds, type StoredRef } from '../service/stored-file';
 import { number } from '../service/wire';
 import type { Deadline } from '../time/deadline';
@@ -35,6 +35,8 @@ export interface Sent extends StoredRef {
 
 /** What was refused will mostly be refused again; but the address may just have been too old. */
 const MOST_REFUSALS = 2;
+/** Questions in a row that a store leaves unanswered before the file goes up whole at a fresh address. */
+const MOST_QUESTIONS = 3;
 
 /**
  * Registers a file and sends its bytes. A sending that breaks goes on where it broke, as far as the store has kept the
@@ -75,6 +77,8 @@ class Sending {
   #kept = 0;
   /** Whether the target was asked how much it has, and hasn't shown by its answer that it takes that for a question. */
   #isDoubtful = false;
+  /** Questions to the target without an answer, in a row. */
+  #unanswered = 0;
   #hash: Hash = createHash('sha256');
   #hashed = 0;
   #refusals = 0;
@@ -100,7 +104,7 @@ class Sending {
     const { deadline, progress } = this.#options;
     const earlier = this.#given > 0 ? this.#target : null;
     if (earlier && (await this.#hasArrived(earlier))) return this.#sent(earlier);
-    const from = earlier && (await this.#askKept(earlier));
+    const from = earlier && (await this.#askKept(earlier, attempt));
     if (earlier && from === null && (await this.#hasArrived(earlier))) return this.#sent(earlier);
     const target = earlier && from !== null ? earlier : await this.#register();
     progress.uploading(from ?? 0);
@@ -127,15 +131,30 @@ class Sending {
     this.#target = target;
     this.#given = this.#kept = this.#hashed = 0;
     this.#isDoubtful = false;
+    this.#unanswered = 0;
     this.#hash = createHash('sha256');
     return target;
   }
 
-  /** Where the store goes on with what it has; null where it doesn't, or what it wants can't be read any more. */
-  async #askKept(target: UploadTarget): Promise<number | null> {
+  /**
+   * The byte at which the store goes on. Null where it doesn't, where it leaves the question unanswered, or where the bytes
+   * that it wants can't be read any more.
+   */
+  async #askKept(target: UploadTarget, attempt: number): Promise<number | null> {
     const { size } = this.#content;
     this.#isDoubtful = true;
-    const kept = await askKept(this.#deps.http, this.#addressOf(target), size, this.#options.deadline);
+    let kept: number | null;
+    try {
+      kept = await askKept(this.#deps.http, this.#addressOf(target), size, this.#options.deadline);
+    } catch (thrown) {
+      const error = asPrintingError(thrown);
+      if (!isPassing(error)) throw thrown;
+      this.#unanswered++;
+      // A stream whose beginning is gone has no other way than another question.
+      if (this.#unanswered >= MOST_QUESTIONS && this.#content.has(0)) return null;
+      throw (this.#lastFailure = failed(unanswered(error), target, attempt + 1));
+    }
+    this.#unanswered = 0;
     if (kept === null) return null;
     this.#isDoubtful = false;
     if (kept > this.#given || kept >= size || !this.#content.has(kept)) return null;
@@ -187,6 +206,13 @@ class Sending {
     return { kind, id, contentType, hash: this.#hash.digest('hex') };
   }
 }
+
+const unanswered = ({ statusCode: status, cause }: PrintingError): Transfer & { end: 'broken' } => ({
+  end: 'broken',
+  reason: status !== undefined ? `status ${status}` : cause instanceof Error ? cause.message : 'network',
+  complete: false,
+  ...(status !== undefined && { status }),
+});
 
 function failed(result: Exclude<Transfer, { end: 'taken' }>, target: UploadTarget, tries: number): PrintingError {
   const ids = storedIds(target);

@@ -23,6 +23,8 @@ export interface Address {
 const QUIET = 120_000;
 /** A store with a session says so to what isn't all of the file yet (wire facts 4.2). */
 const GO_ON = 308;
+/** A store that doesn't know the question won't learn it. */
+const NOT_IMPLEMENTED = 501;
 
 /**
  * Sends the bytes from `from` on to the storage location (interface, Upload to the storage location; wire facts 4.2,
@@ -74,14 +76,15 @@ export async function transfer(
 /**
  * Asks a store after a break how much of a file it has kept (wire facts 4.2), by an empty request that goes to the address
  * of the file. Null where it doesn't say: a store without sessions may take the empty request for the file itself and
- * answer 200, so that no answer but 308 means anything. Throws NETWORK and SERVICE_ERROR where it may say so later.
+ * answer 200, so that no answer but 308 means anything. Throws NETWORK and SERVICE_ERROR where the same question may get an
+ * answer later.
  */
 export async function askKept(http: Http, address: Address, size: number, deadline: Deadline): Promise<number | null> {
   const headers = { ...headersOf(address), 'content-length': '0', 'content-range': `bytes */${size}` };
   const answer = await http.send({ method: 'PUT', url: address.url, headers, signal: deadline.signal });
   leaveBody(answer);
   const { status } = answer;
-  if (mayPass(status)) {
+  if (mayPass(status) && status !== NOT_IMPLEMENTED) {
     const sentence = say`The storage failed with status ${status} on the upload: try again later.`;
     throw new PrintingError('SERVICE_ERROR', sentence, { statusCode: status, outcome: 'unknown' });
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -139,6 +140,49 @@ describe('upload/send: an upload that breaks', () => {
       simulator.faults.add({ endpoint: 'storagePut', reset: true });
       assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
       assert.deepEqual([count('registerUpload'), count('storagePut')], [1, 5]);
+    });
+
+    for (const [name, fault] of [
+      ['with 501', { status: 501 }],
+      ['with 503', { status: 503 }],
+      ['with a reset', { reset: true }],
+    ] as const)
+      it(`goes up whole at a fresh address where every question is answered ${name}`, async () => {
+        const bytes = randomBytes(2 * MIB);
+        const isQuestion = (request: IncomingMessage) => request.headers['content-length'] === '0';
+        let questions = 0;
+        const storage = await OtherStorage.start((request, response) => {
+          if (!isQuestion(request)) request.once('data', () => request.socket.resetAndDestroy());
+          else if (++questions && 'status' in fault) response.writeHead(fault.status).end();
+          else request.socket.resetAndDestroy();
+        });
+        simulator.faults.add({ endpoint: 'registerUpload', set: { 'data.upload_url': `${storage.url}/file` } });
+        try {
+          assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
+        } finally {
+          await storage.stop();
+        }
+        assert.equal(count('registerUpload'), 2);
+        assert.ok(questions <= 3, `${questions} questions`);
+      });
+
+    it('ends in UPLOAD_FAILED where neither the question nor a fresh address helps', async () => {
+      for (const fault of [{ status: 503 }, { reset: true }]) {
+        simulator.requests.clear();
+        breakAt(MIB);
+        const broken = simulator.faults.add({ endpoint: 'storagePut', ...fault, times: 'always' });
+        await assert.rejects(send(inMemory(randomBytes(2 * MIB))), { code: 'UPLOAD_FAILED' });
+        assert.ok(count('registerUpload') >= 2);
+        simulator.faults.clear();
+        assert.ok(broken.hits > 3);
+      }
+    });
+
+    it('ends in UPLOAD_FAILED where a stream can’t begin again and no question is answered', async () => {
+      breakAt(20 * MIB);
+      simulator.faults.add({ endpoint: 'storagePut', status: 503, times: 'always' });
+      await assert.rejects(send(stream(randomBytes(24 * MIB))), { code: 'UPLOAD_FAILED', statusCode: 503 });
+      assert.equal(count('registerUpload'), 1);
     });
 
     it('does not wait for answers that trickle', async () => {
