@@ -3,7 +3,7 @@ import { ONCE, READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { target, type Target } from '../service/paths';
 import { isExpiredToken, readRetryAfter, refusalError } from '../service/refusals';
-import { record } from '../service/wire';
+import { list, record } from '../service/wire';
 import type { Credentials } from '../sign-in/credentials';
 import { isoTime, type Clock } from '../time/clock';
 import type { Answer, Sender, SendOptions, SentAnswer, Service } from './service';
@@ -126,6 +126,7 @@ export class SignedInService implements Service, Sender {
     if (text.trim() === '') return { status, data: null, body: null };
     if (!record(body) && !Array.isArray(body))
       throw this.#notUnderstood(status, isPage(text) ? elsewhere(this.#hostOf({ host })) : unexpected(what));
+    if (isFailure(body)) throw this.#notUnderstood(status, unexpected(what));
     return { status, data: dataOf(body), body };
   }
 
@@ -151,6 +152,12 @@ const tooSlow = (): PrintingError =>
 function dataOf(body: unknown): unknown {
   const envelope = record(body);
   return envelope && 'data' in envelope ? envelope.data : body;
+}
+
+/** The envelope of a failure (wire facts 1), whatever status it came with. */
+function isFailure(body: unknown): boolean {
+  const envelope = record(body);
+  return envelope !== null && !('data' in envelope) && list(envelope.errors).length > 0;
 }
 
 const isPage = (text: string): boolean => /^\s*<(!doctype html|html)/i.test(text);

@@ -1,7 +1,7 @@
 import type { Answer, Service } from '../account/service';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
-import { record, text } from '../service/wire';
+import { list, record, text } from '../service/wire';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { newAttempt, type Attempt } from './attempt';
@@ -186,7 +186,7 @@ export class Dispatcher {
   ): Promise<Answer | PrintingError> {
     const underWay = new Deadline(this.#deps.clock, { ms: deadline.remaining() });
     try {
-      return await this.#deps.service.call('print', {
+      const answer = await this.#deps.service.call('print', {
         ids: { cluster_id: clusterId, job_id: jobId },
         data: startNow ? {} : { start_now: false },
         what: say`the print`,
@@ -194,6 +194,7 @@ export class Dispatcher {
         underWay,
         lock,
       });
+      return saysPrinted(answer) ? answer : notUnderstood(answer);
     } catch (thrown) {
       const error = asPrintingError(thrown);
       // A fault of our own code has no outcome; it may have come after the call.
@@ -220,6 +221,24 @@ interface DispatcherDeps {
   /** For the log. */
   warn: (sentence: Sentence) => void;
 }
+
+/**
+ * Whether an answer is one to a print (wire facts 7): it carries no errors, and names the job, the printing or a status.
+ * Any other answer, such as an empty one, proves nothing.
+ */
+function saysPrinted({ data, body }: Answer): boolean {
+  if (list(record(body)?.errors).length > 0) return false;
+  const said = record(data);
+  const fields = [said?.job_id, said?.job_instance_uuid, said?.cluster_job_id, said?.status];
+  return fields.some((field) => text(field) !== null);
+}
+
+const notUnderstood = ({ status: statusCode }: Answer): PrintingError =>
+  new PrintingError(
+    'SERVICE_ERROR',
+    say`The service gave an unexpected answer about ${say`the print`}: check the hosts of the account, or try again later.`,
+    { statusCode, outcome: 'unknown' },
+  );
 
 function unknown({ clusterId, jobId }: Attempt, { end }: Search, cause?: PrintingError): PrintingError {
   const seen =

@@ -606,6 +606,24 @@ describe('nodes/upload-and-print', () => {
       assert.equal(count('print'), 1);
     });
 
+    for (const [name, answer] of [
+      ['errors', { errors: [{ id: '1', code: 'unexpectedError', http_status: '500', title: 'No.' }] }],
+      ['an empty list', []],
+      ['nothing', { data: null }],
+    ] as const)
+      it(`finds a print that was answered by 200 with ${name}, and calls no other one printed`, async () => {
+        await deploy();
+        simulator.faults.add({ endpoint: 'print', transform: () => answer });
+        const got = result(await printed(payload()));
+        assert.equal(simulator.world.printJob(got.clusterJobId ?? '').jobId, got.jobId);
+        await deploy({ timeout: 3 });
+        simulator.faults.add({ endpoint: 'print', transform: () => answer });
+        simulator.faults.add({ endpoint: 'clusterStatus', after: 2, status: 500, times: 'always' });
+        const error = await failed(payload(), 'PRINT_OUTCOME_UNKNOWN');
+        assert.equal(error.clusterId, clusterId());
+        assert.equal(count('print'), 2);
+      });
+
     it('needs an account, and a sign-in', async () => {
       await deploy({ account: 'none' });
       await failed(payload(), 'NOT_CONFIGURED');

@@ -258,6 +258,29 @@ describe('print/dispatcher', () => {
     assert.equal(await ledger.find(key('b')), undefined);
   });
 
+  const noAnswers: [string, unknown][] = [
+    ['no content', null],
+    ['an empty object', {}],
+    ['an array', []],
+    ['errors', { errors: [{ code: 'unexpectedError', http_status: '500' }] }],
+    ['a text', 'OK'],
+    ['blank fields', { job_id: '', status: null }],
+  ];
+  for (const [name, answer] of noAnswers)
+    it(`searches for the print after an answer with ${name}, and says that its outcome is unknown`, async () => {
+      print = () => answer;
+      assert.equal(await outcome(dispatch('k')), 'PRINT_OUTCOME_UNKNOWN');
+      assert.deepEqual([await ledger.open(), service.count('print')], [[key('k')], 1]);
+
+      print = () => {
+        taken('p1');
+        return answer;
+      };
+      const found = await outcome(dispatch('other'));
+      assert.ok(typeof found === 'object');
+      assert.equal(found.clusterJobId, 'p1');
+    });
+
   it('adds the name of a printing that the answer did not give, as soon as a poll shows it', async () => {
     print = () => ({ job_id: 'job', status: 'queued' });
     const first = await outcome(dispatch('k'));
