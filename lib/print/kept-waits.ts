@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Scope } from '../state/scope';
 import { LockLostError, type Lock, type StateStore } from '../state/store';
+import { record } from '../service/wire';
 import { waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
 import type { Runtimes } from '../watch/runtimes';
@@ -30,6 +31,8 @@ export class KeptWaits {
   readonly #over = new Set<string>();
   /** Not written yet, as far as is known. */
   readonly #unwritten = new Set<string>();
+  /** Their time in the store was begun again. */
+  readonly #renewed = new Set<string>();
   readonly #closing = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #listeners = new Map<string, () => void>();
@@ -69,7 +72,10 @@ export class KeptWaits {
     await Promise.all([index, this.store.put(noteOf(owner, wait), note, LASTING)]);
   }
 
-  /** Takes up the waits that no other runtime has in hand. Rejects while they can't be read. */
+  /**
+   * Takes up the waits that no other runtime has in hand, however old they are by the clock: it may have been set since.
+   * Their time in the store begins again. Rejects while they can't be read.
+   */
   async takeUp(owner: WaitOwner): Promise<KeptWait[]> {
     // In turn with those who write.
     const waits = await this.store.update<KeptWait[]>(
@@ -80,8 +86,24 @@ export class KeptWaits {
       },
       KEPT,
     );
-    const oldest = this.clock.now() - KEEP_FOR;
-    return (waits ?? []).filter((wait) => this.#isOwn(wait) && wait.since > oldest && !this.#over.has(wait.id));
+    const taken = (waits ?? []).filter((wait) => this.#isOwn(wait) && !this.#over.has(wait.id));
+    // What can't be written now has its old time left.
+    this.#track(this.#renew(owner, taken)).catch(() => undefined);
+    return taken;
+  }
+
+  /** Once for each wait. */
+  async #renew(owner: WaitOwner, waits: KeptWait[]): Promise<void> {
+    const due = waits.filter(({ id }) => !this.#renewed.has(id));
+    if (due.length === 0) return;
+    for (const { id } of due) this.#renewed.add(id);
+    await this.store.update<KeptWait[]>(indexOf(owner), (current) => current && [...current], KEPT);
+    for (const wait of due)
+      await this.store.update<unknown>(
+        noteOf(owner, wait),
+        (note) => (record(note) ? { ...record(note) } : note),
+        KEPT,
+      );
   }
 
   /** What was kept with a wait; undefined where a crash came in between. Rejects while it can't be read. */
@@ -122,6 +144,7 @@ export class KeptWaits {
 
   #noteOver({ id }: KeptWait): void {
     this.#over.add(id);
+    this.#renewed.delete(id);
     this.#unwritten.delete(id);
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { renameSync, writeFileSync } from 'node:fs';
-import { cp, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -258,6 +258,31 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     await deploy(node());
     await time.pass(HOUR);
     assert.equal(results.all.length, 0);
+  });
+
+  it('that begins while the clock stands 200 days behind, and a restart with the right time', async () => {
+    await start();
+    await waiting({ order: 7 });
+    await time.settled();
+    await time.until(flow.stop({ keep: true }));
+    // The same as a clock that is set right between the two.
+    const behind = (value: unknown): unknown =>
+      JSON.parse(JSON.stringify(value), (name, entry: unknown) =>
+        ['at', 'until', 'since'].includes(name) && typeof entry === 'number' ? entry - 200 * 24 * HOUR * 1000 : entry,
+      );
+    const kept = [...(await files('kept-waits')), ...(await files('kept-message'))];
+    assert.equal(kept.length, 2);
+    for (const path of kept) await writeFile(path, JSON.stringify(behind(JSON.parse(await readFile(path, 'utf8')))));
+    flow = await Flow.start(simulator, flow.userDir);
+    await deploy(node());
+    await time.settled();
+    const now = time.now();
+    for (const path of kept) {
+      const { until } = JSON.parse(await readFile(path, 'utf8')) as { until: number };
+      assert.ok(until > now, 'its time in the store begins again');
+    }
+    const late = await lateResult();
+    assert.deepEqual([late.late, late.order, result(late).status], [true, 7, 'finished']);
   });
 
   it('but not the node itself: what it waited for goes with it', async () => {
