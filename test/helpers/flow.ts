@@ -100,8 +100,9 @@ export class Flow {
 
   /** The browser that all requests come from: it keeps its cookies, whatever their path is. */
   readonly cookies = new Map<string, string>();
-  get #cookie(): string {
-    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  get #headers() {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    return { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64)', Cookie: cookie };
   }
   #keep(setCookies: string[] = []): void {
     for (const line of setCookies) {
@@ -110,8 +111,8 @@ export class Flow {
     }
   }
 
-  head = (path: string) => helper.request().head(`/remote-printing/${path}`).set('Cookie', this.#cookie);
-  get = (path: string) => helper.request().get(`/remote-printing/${path}`).set('Cookie', this.#cookie);
+  head = (path: string) => helper.request().head(`/remote-printing/${path}`).set(this.#headers);
+  get = (path: string) => helper.request().get(`/remote-printing/${path}`).set(this.#headers);
   post = (path: string, body: object = {}) =>
     helper
       .request()

@@ -266,6 +266,13 @@ describe('nodes/admin', () => {
         assert.equal(await state(), 'signed-in');
       });
 
+      it('accepts a program, which keeps no cookies', async () => {
+        const search = await comeBack(await begin());
+        flow.cookies.clear();
+        await flow.get(`callback${search}`).set('User-Agent', 'node').expect(200);
+        assert.equal(await state(), 'signed-in');
+      });
+
       it('a refusal that comes from another one is nothing', async () => {
         const url = await begin();
         flow.cookies.clear();

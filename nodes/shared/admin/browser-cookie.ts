@@ -36,8 +36,12 @@ export function setBrowserCookie(
     );
 }
 
-/** The hash of the value that this browser has kept of a sign-in; null for none. */
-export function browserHashOf(request: Request, state: string): string | null {
+/**
+ * The hash of the value that this browser has kept of a sign-in; null for none. Undefined for a program, which keeps no
+ * cookies: the service redirects an owner's approval to a browser only, and every browser calls itself Mozilla.
+ */
+export function browserHashOf(request: Request, state: string): string | null | undefined {
+  if (!(request.get('user-agent') ?? '').startsWith('Mozilla/')) return undefined;
   const name = nameOf(state);
   for (const pair of (request.get('cookie') ?? '').split(';')) {
     const [key = '', value = ''] = pair.trim().split('=');

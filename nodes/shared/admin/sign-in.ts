@@ -20,7 +20,10 @@ export function signInEndpoints(RED: NodeAPI) {
   const runtime = () => runtimeOf(RED);
   const publish = (id: string, state: string) => RED.comms.publish(`remote-printing/accounts/${id}`, { state }, false);
 
-  const finish = async (query: URLSearchParams, from: { accountId: string } | { browser: string | null }) => {
+  const finish = async (
+    query: URLSearchParams,
+    from: { accountId: string } | { browser: string | null | undefined },
+  ) => {
     const isWanted = wantedBy(RED);
     const accountId = await runtime().authorization.complete(query, { ...from, isWanted });
     // What runs takes the new sign-in over at once; one with unfinished settings will after its deploy.
