@@ -1,19 +1,18 @@
+import { PAGES } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import type { EndpointName } from '../service/paths';
 import { list, number, record, records, text, type Json } from '../service/wire';
 import type { CallOptions, Service } from './service';
 import { say } from '../words/say';
 
-const MOST_PAGES = 1000;
-
 /**
  * The entries of a list, of all its pages (wire facts 1, traps 27 and 28). Links are read for their page numbers only:
- * the bearer must not go where an answer points. Throws SERVICE_ERROR for an answer that is no list, and what the
- * service's calls throw.
+ * the bearer must not go where an answer points. Throws SERVICE_ERROR for an answer that is no list and for more than PAGES
+ * allows, and what the service's calls throw.
  */
 export async function readPages(service: Service, endpoint: EndpointName, options: CallOptions): Promise<Json[]> {
   const entries: Json[] = [];
-  for await (const page of pagesOf(service, endpoint, options)) entries.push(...page);
+  for await (const page of pagesOf(service, endpoint, options)) for (const entry of page) entries.push(entry);
   return entries;
 }
 
@@ -25,12 +24,22 @@ export async function* pagesOf(
 ): AsyncGenerator<Json[], void> {
   let first = '';
   let guessed = false;
-  for (let page: number | null = 1, read = 0; page !== null && read < MOST_PAGES; read++) {
+  const left = { pages: PAGES.count, bytes: PAGES.bytes, elements: PAGES.elements };
+  for (let page: number | null = 1; page !== null;) {
     const query = { ...options.query, ...(page > 1 && { page: String(page) }) };
-    const { data, body } = await service.call(endpoint, {
+    const { data, body, size } = await service.call(endpoint, {
       ...options,
       ...(Object.keys(query).length > 0 && { query }),
     });
+    left.pages--;
+    left.bytes -= size?.bytes ?? 0;
+    left.elements -= size?.elements ?? 0;
+    if (Math.min(left.pages, left.bytes, left.elements) < 0)
+      throw new PrintingError(
+        'SERVICE_ERROR',
+        say`The service has more of ${options.what} than can be read: ask for less, or try again later.`,
+        { outcome: 'unknown' },
+      );
     if (!Array.isArray(data) && !record(data))
       throw new PrintingError(
         'SERVICE_ERROR',

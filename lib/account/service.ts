@@ -1,3 +1,4 @@
+import type { AnswerSize } from '../http/whole-text';
 import type { EndpointName, PathParameter, Target } from '../service/paths';
 import type { Lock } from '../state/store';
 import type { Deadline } from '../time/deadline';
@@ -24,6 +25,8 @@ export interface Answer {
   data: unknown;
   /** The whole parsed body; null when it is empty. */
   body: unknown;
+  /** How much of it came. */
+  size?: AnswerSize;
 }
 
 /**

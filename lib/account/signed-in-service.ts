@@ -1,4 +1,5 @@
 import type { Http, TextRequest } from '../http/http';
+import type { AnswerSize } from '../http/whole-text';
 import { ONCE, READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { target, type Target } from '../service/paths';
@@ -19,6 +20,7 @@ interface Received {
   headers: Record<string, string>;
   text: string;
   body: unknown;
+  size: AnswerSize;
   /** Milliseconds. */
   retryAfter: number | undefined;
 }
@@ -110,10 +112,10 @@ export class SignedInService implements Service, Sender {
     try {
       request.fence = await lock?.secure(limit.remaining());
       this.#requests++;
-      const { status, headers, text } = await this.#http.text(request);
+      const { status, headers, text, size } = await this.#http.text(request);
       const now = (this.#lastAnswer = this.#clock.now());
       const retryAfter = readRetryAfter(headers['retry-after'], now);
-      return { status, headers, text, body: parse(text), retryAfter };
+      return { status, headers, text, body: parse(text), size, retryAfter };
     } catch (error) {
       this.#failures++;
       throw error;
@@ -122,12 +124,12 @@ export class SignedInService implements Service, Sender {
     }
   }
 
-  #readJson({ status, text, body }: Received, what: Sentence, host: Target['host']): Answer {
+  #readJson({ status, text, body, size }: Received, what: Sentence, host: Target['host']): Answer {
     if (text.trim() === '') return { status, data: null, body: null };
     if (!record(body) && !Array.isArray(body))
       throw this.#notUnderstood(status, isPage(text) ? elsewhere(this.#hostOf({ host })) : unexpected(what));
     if (isFailure(body)) throw this.#notUnderstood(status, unexpected(what));
-    return { status, data: dataOf(body), body };
+    return { status, data: dataOf(body), body, size };
   }
 
   #notUnderstood(status: number, sentence: Sentence): PrintingError {

@@ -77,7 +77,7 @@ export class Http {
     }
   }
 
-  /** The whole answer as text, at most 64 MiB. Give a deadline: an answer can trickle for ever. */
+  /** The whole answer as text, within the limits of ANSWER. Give a deadline: an answer can trickle for ever. */
   async text(wanted: TextRequest): Promise<TextAnswer> {
     const { deadline, fence } = wanted;
     const whole = new WholeText(deadline, fence);

@@ -1,14 +1,12 @@
 import type { Dispatcher } from 'undici';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
+import { AnswerShape } from './answer-shape';
 import { flatten } from './flatten';
 import { say } from '../words/say';
 
 type Handler = Dispatcher.DispatchHandler;
 type Call<Name extends keyof Handler> = Parameters<NonNullable<Handler[Name]>>;
-
-/** No JSON answer of the service comes near this; what is longer is not read into memory. */
-const LONGEST = 64 * 1024 * 1024;
 
 const BOM = /^\uFEFF/;
 
@@ -18,9 +16,19 @@ export interface TextAnswer {
   /** Lower-case names; a repeated header is joined by commas. */
   headers: Record<string, string>;
   text: string;
+  size: AnswerSize;
 }
 
-/** Takes a whole answer from undici as it comes in, without the cost of a stream in between (ADR 8). */
+/** How much an answer is: bytes, and values of its JSON, which are what memory and time go by. */
+export interface AnswerSize {
+  bytes: number;
+  elements: number;
+}
+
+/**
+ * Takes a whole answer from undici as it comes in, without the cost of a stream in between (ADR 8). An answer beyond the
+ * limits is broken off when it exceeds them.
+ */
 export class WholeText implements Handler {
   /** The request's first byte may have left. */
   begun = false;
@@ -33,7 +41,7 @@ export class WholeText implements Handler {
   #status = 0;
   #headers: Record<string, string> = {};
   readonly #parts: Buffer[] = [];
-  #size = 0;
+  readonly #shape = new AnswerShape();
 
   constructor(deadline: Deadline | undefined, fence?: () => void) {
     this.#deadline = deadline;
@@ -69,21 +77,17 @@ export class WholeText implements Handler {
   }
 
   onResponseData(...[controller, part]: Call<'onResponseData'>): void {
-    this.#parts.push(part);
-    this.#size += part.length;
-    if (this.#size > LONGEST)
-      controller.abort(
-        new PrintingError('SERVICE_ERROR', say`The answer of the service is far too long: try again later.`, {
-          outcome: 'unknown',
-        }),
-      );
+    if (this.#shape.add(part)) this.#parts.push(part);
+    else controller.abort(tooLarge(this.#status));
   }
 
   onResponseEnd(): void {
     this.#leave();
     const [first = Buffer.alloc(0), ...others] = this.#parts;
-    const bytes = others.length > 0 ? Buffer.concat(this.#parts, this.#size) : first;
-    this.#resolve({ status: this.#status, headers: this.#headers, text: bytes.toString('utf8').replace(BOM, '') });
+    const bytes = others.length > 0 ? Buffer.concat(this.#parts) : first;
+    const { bytes: length, elements } = this.#shape;
+    const text = bytes.toString('utf8').replace(BOM, '');
+    this.#resolve({ status: this.#status, headers: this.#headers, text, size: { bytes: length, elements } });
   }
 
   onResponseError(...[, error]: Call<'onResponseError'>): void {
@@ -98,3 +102,10 @@ export class WholeText implements Handler {
     if (!this.begun) this.#reject(reason);
   }
 }
+
+const tooLarge = (statusCode: number): PrintingError =>
+  new PrintingError(
+    'SERVICE_ERROR',
+    say`The answer of the service is larger than any that is read: ask for less at a time, or try again later.`,
+    { statusCode, outcome: 'unknown' },
+  );

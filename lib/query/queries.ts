@@ -3,6 +3,7 @@ import type { Deadline } from '../time/deadline';
 import { readPages } from '../account/pages';
 import type { Service } from '../account/service';
 import { readFile } from '../library/library';
+import { PAGES } from '../rules/limits';
 import { readClusterStatus, statusRecord } from '../service/cluster-status';
 import { asPrintingError, PrintingError, withIds, type Ids } from '../service/errors';
 import { readMaintenanceTask } from '../service/maintenance';
@@ -103,7 +104,8 @@ export class Queries {
 
   async #printJobs(filter: PrintJobFilter, limits: Limits): Promise<QueryAnswer> {
     const raw: Json[] = [];
-    for (const query of filterQueries(filter)) {
+    for (const wanted of filterQueries(filter)) {
+      const query = { limit: String(PAGES.entries), ...wanted };
       const entries = await readPages(this.#deps.service, 'printJobs', { query, what: say`the print jobs`, ...limits });
       for (const entry of entries) raw.push(entry);
     }

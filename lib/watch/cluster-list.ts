@@ -1,5 +1,6 @@
 import { pagesOf, readPages } from '../account/pages';
 import type { Service } from '../account/service';
+import { PAGES } from '../rules/limits';
 import { readCluster, type Cluster, type ClusterIdentity } from '../service/cluster';
 import { PrintingError } from '../service/errors';
 import type { Json } from '../service/wire';
@@ -21,11 +22,11 @@ const GOOD_FOR = 10 * 60_000;
 const HOLD_OFF = 60_000;
 /** Lists are not read more often than this, however many clusters are suddenly not found, ms. */
 const APART = 2_000;
-/** Entries of a page: the list of a big farm is megabytes, and parsing it at once would stop everything else. */
-const PAGE = '250';
 /** One reading of all pages, ms. */
 const LONGEST = 120_000;
 const WHAT = say`the list of printers`;
+/** The list of a big farm is megabytes, and parsing it at once would stop everything else. */
+const IN_PAGES = { limit: String(PAGES.entries) };
 
 export type List = ReadonlyMap<string, ListedCluster>;
 
@@ -140,7 +141,7 @@ const listed = ({
 async function readListed(service: Service, deadline: Deadline): Promise<List> {
   const found = new Map<string, ListedCluster>();
   let entries = 0;
-  const options = { query: { limit: PAGE }, what: WHAT, deadline };
+  const options = { query: IN_PAGES, what: WHAT, deadline };
   for await (const page of pagesOf(service, 'clusters', options)) {
     entries += page.length;
     for (const raw of page) {
@@ -155,7 +156,7 @@ async function readListed(service: Service, deadline: Deadline): Promise<List> {
 /** The whole list, each cluster once. Throws what `readPages` throws, and SERVICE_ERROR for entries that are no clusters. */
 export async function readAllPages(service: Service, deadline: Deadline): Promise<{ cluster: Cluster; raw: Json }[]> {
   const found = new Map<string, { cluster: Cluster; raw: Json }>();
-  const entries = await readPages(service, 'clusters', { what: WHAT, deadline });
+  const entries = await readPages(service, 'clusters', { query: IN_PAGES, what: WHAT, deadline });
   for (const raw of entries) {
     const cluster = readCluster(raw);
     if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });

@@ -100,7 +100,21 @@ describe('account/pages', () => {
     const endless: Service = {
       call: async () => ({ status: 200, data: [], body: { links: { next: `?page=${++asked + 1}` } } }),
     };
-    await read(endless);
-    assert.equal(asked, 1000);
+    // What was read so far is no whole list: whoever misses a printer in it would take it for removed.
+    await assert.rejects(read(endless), { code: 'SERVICE_ERROR', message: /more of the print jobs than can be read/ });
+    assert.equal(asked, 1001);
   });
+
+  for (const [what, size, pages] of [
+    ['bytes', { bytes: 8 * 2 ** 20, elements: 1 }, 9],
+    ['values', { bytes: 1, elements: 50_000 }, 41],
+  ] as const)
+    it(`ends where all pages together have too many ${what}`, async () => {
+      let asked = 0;
+      const service: Service = {
+        call: async () => ({ status: 200, data: [], body: { links: { next: `?page=${++asked + 1}` } }, size }),
+      };
+      await assert.rejects(read(service), { code: 'SERVICE_ERROR' });
+      assert.equal(asked, pages);
+    });
 });

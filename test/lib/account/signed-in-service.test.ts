@@ -89,7 +89,8 @@ describe('account/signed-in-service', () => {
         seen = options.headers as Record<string, string>;
         return { statusCode: 200, data: '{"data":[1],"meta":{}}' };
       });
-    assert.deepEqual(await clusters(), { status: 200, data: [1], body: { data: [1], meta: {} } });
+    const size = { bytes: 22, elements: 4 };
+    assert.deepEqual(await clusters(), { status: 200, data: [1], body: { data: [1], meta: {} }, size });
     assert.equal(seen.authorization, 'Bearer token');
     assert.deepEqual(taken, ['token']);
   });

@@ -246,7 +246,7 @@ describe('connection/connection-test', () => {
     for (const [what, fault] of [
       ['no JSON', { html: true, status: 200 }],
       ['something else', { transform: () => ({ data: [1] }) }],
-      ['longer than 5 MiB', { transform: () => ({ paths: { '/a': { get: 'x'.repeat(6 * 2 ** 20) } } }) }],
+      ['too large', { transform: () => ({ paths: { '/a': { get: 'x'.repeat(9 * 2 ** 20) } } }) }],
       ['half of one', { cut: 'body' }],
     ] as const)
       it(`that is ${what} is overlooked`, async () => {

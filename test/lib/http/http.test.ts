@@ -46,7 +46,7 @@ describe('http/http', () => {
       respond = (_, response) =>
         response.writeHead(status, { 'X-One': 'a', 'set-cookie': ['b=1', 'c=2'] }).end('körper');
       const { headers, ...rest } = await http.text({ method: 'GET', url });
-      assert.deepEqual(rest, { status, text: 'körper' });
+      assert.deepEqual(rest, { status, text: 'körper', size: { bytes: 7, elements: 0 } });
       assert.equal(headers['x-one'], 'a');
       assert.equal(headers['set-cookie'], 'b=1, c=2');
     }
@@ -222,12 +222,68 @@ describe('http/http', () => {
     await assert.rejects(http.text({ method: 'GET', url }), (error: unknown) => {
       assert.ok(error instanceof PrintingError);
       assert.equal(error.code, 'SERVICE_ERROR');
-      assert.match(error.message, /far too long/);
+      assert.match(error.message, /larger than any that is read/);
       // Whatever was asked for may have been done.
       assert.equal(error.outcome, 'unknown');
       return true;
     });
-    assert.ok(sent < 128, `${sent} MiB were sent`);
+    assert.ok(sent < 24, `${sent} MiB were sent`);
+  });
+
+  for (const [what, body] of [
+    ['with too many values', `[${'{},'.repeat(2_000_000)}{}]`],
+    ['with too many values in an object', `{${'"a":1,'.repeat(1_000_000)}"a":1}`],
+    ['nested too deeply', `{"data":${'['.repeat(9_000)}${']'.repeat(9_000)}}`],
+    ['nested too deeply behind a byte order mark', `\uFEFF ${'{"a":'.repeat(9_000)}1${'}'.repeat(9_000)}`],
+  ] as const)
+    it(`refuses an answer ${what}, and breaks it off`, async () => {
+      let cut = false;
+      respond = (_, response) => {
+        response.on('error', () => {});
+        response.on('close', () => (cut = !response.writableFinished));
+        // It never ends: to refuse it only when it is whole would be too late.
+        response.write(body);
+      };
+      await assert.rejects(http.text({ method: 'GET', url }), { code: 'SERVICE_ERROR', outcome: 'unknown' });
+      while (!cut) await new Promise((resolve) => setImmediate(resolve));
+    });
+
+  for (const [what, body] of [
+    ['whose brackets and commas are all in texts', JSON.stringify({ a: '[{,"\\'.repeat(100_000), b: '\\' })],
+    ['that is nested and long, within the limits', `${'['.repeat(64)}${'1,'.repeat(49_000)}1${']'.repeat(64)}`],
+    ['that is no JSON, whatever it is made of', `name;${'[{,'.repeat(1_000_000)}`],
+  ] as const)
+    it(`reads an answer ${what}`, async () => {
+      respond = (_, response) => {
+        // In odd parts, so that an escape or a text goes over from one to the next.
+        const bytes = Buffer.from(body);
+        for (let at = 0; at < bytes.length; at += 65_537) response.write(bytes.subarray(at, at + 65_537));
+        response.end();
+      };
+      const { text, size } = await http.text({ method: 'GET', url });
+      assert.equal(text, body);
+      assert.equal(size.bytes, Buffer.byteLength(body));
+    });
+
+  it('holds little of sixteen answers of 100 MB that come at once', async () => {
+    const part = Buffer.alloc(1024 * 1024, '"x",');
+    respond = (_, response) => {
+      response.on('error', () => {});
+      let left = 100;
+      const more = () => {
+        while (!response.destroyed && left-- > 0) if (!response.write(part)) return;
+        response.end();
+      };
+      response.on('drain', more);
+      more();
+    };
+    const { arrayBuffers: before } = process.memoryUsage();
+    let most = 0;
+    const watch = setInterval(() => (most = Math.max(most, process.memoryUsage().arrayBuffers - before)), 1);
+    const all = await Promise.allSettled(Array.from({ length: 16 }, () => http.text({ method: 'GET', url })));
+    clearInterval(watch);
+    assert.deepEqual(new Set(all.map((one) => (one as PromiseRejectedResult).reason.code)), new Set(['SERVICE_ERROR']));
+    assert.ok(most < 400 * 2 ** 20, `${Math.round(most / 2 ** 20)} MiB were held`);
   });
 
   it('takes undici as a whole where its parts lie elsewhere', async () => {

@@ -101,7 +101,10 @@ describe('query/queries', () => {
     assert.equal((raw as unknown[]).length, 6);
     assert.deepEqual(
       calls.map(({ options }) => options.query),
-      [{ status: 'waiting' }, { status: 'in_progress' }],
+      [
+        { limit: '250', status: 'waiting' },
+        { limit: '250', status: 'in_progress' },
+      ],
     );
   });
 
