@@ -1,5 +1,6 @@
 import { PrintingError } from '../service/errors';
 import { unsafePart } from '../rules/path';
+import { withoutSlashes } from '../rules/text';
 import type { Target } from '../service/paths';
 import { say, type Sentence } from '../words/say';
 
@@ -33,7 +34,7 @@ function onOwnHost(start: string, rest: string, { apiUrl, authUrl }: Hosts): Omi
     ['auth', authUrl],
   ] as const) {
     if (!url || new URL(url).origin !== origin) continue;
-    const prefix = new URL(url).pathname.replace(/\/+$/, '');
+    const prefix = withoutSlashes(new URL(url).pathname);
     const path = rest.slice(prefix.length);
     if (rest.startsWith(prefix) && /^([/?]|$)/.test(path))
       return { host, path: safe(path.startsWith('/') ? path : `/${path}`) };

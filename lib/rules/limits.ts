@@ -31,8 +31,10 @@ export const TEXT = {
   matched: 2_000,
   /** Shown to people: a status, the sentence of an error. */
   shown: 300,
-  /** A typed setting. */
-  setting: 4_000,
+  /** The service's own words inside a sentence. */
+  quoted: 200,
+  /** A typed setting; a longer one is refused. An API token may have some thousands. */
+  setting: 16_000,
 } as const;
 
 /** Bytes of one notification on a database channel; PostgreSQL itself allows 8,000. */

@@ -13,3 +13,10 @@ export function webAddress(given: string): URL | null {
     return null;
   }
 }
+
+/** A text without the slashes at its end. A pattern for them would try again at each slash. */
+export function withoutSlashes(words: string): string {
+  let end = words.length;
+  while (words[end - 1] === '/') end--;
+  return words.slice(0, end);
+}

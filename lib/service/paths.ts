@@ -7,6 +7,7 @@ import {
   type PathParameter,
   type Sureness,
 } from '../rules/path-overrides';
+import { withoutSlashes } from '../rules/text';
 import { say, type Sentence } from '../words/say';
 
 export type { PathOverrides, PathParameter };
@@ -85,7 +86,7 @@ export function target(
   const host = pattern.startsWith('{auth_url}') ? 'auth' : 'api';
   const path = pattern
     .replace('{auth_url}', '')
-    .replaceAll('{storage}', settings.storagePath.replace(/\/+$/, ''))
+    .replaceAll('{storage}', withoutSlashes(settings.storagePath))
     .replace(/\{([a-z_]+)\}/g, (_, parameter: PathParameter) => segment(parameter, ids[parameter]));
   return { method: method as Method, host, path };
 }

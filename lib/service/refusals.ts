@@ -1,6 +1,8 @@
 import { PrintingError, printerOffline, type ErrorCode, type Obstacle } from './errors';
 import { record, records, text } from './wire';
+import { TEXT } from '../rules/limits';
 import { say, type Sentence } from '../words/say';
+import { shown } from '../words/shown';
 
 /** What a failed answer says, read from the `errors` array (wire facts 1.1) or the token endpoint's own shape (3). */
 export interface Refusal {
@@ -9,26 +11,40 @@ export interface Refusal {
   says: string | undefined;
 }
 
-const LONGEST_TEXT = 200;
-
 export function readRefusal(body: unknown): Refusal {
   const first = records(record(body)?.errors)[0];
   const says = text(first?.detail) ?? text(first?.title) ?? text(record(body)?.error_description);
+  const serviceCode = text(first?.code) ?? text(record(body)?.error);
   return {
-    serviceCode: text(first?.code) ?? text(record(body)?.error) ?? undefined,
-    says: says ? withoutAddresses(says).slice(0, LONGEST_TEXT) : undefined,
+    // Flows and logs get it outside of sentences too.
+    serviceCode: serviceCode === null ? undefined : shown(serviceCode),
+    says: says ? shown(withoutAddresses(says), TEXT.quoted) : undefined,
   };
 }
 
-/** Signed addresses are secrets and must not travel in error texts. */
-export const withoutAddresses = (words: string): string => words.replace(/\b[a-z][a-z\d+.-]*:\/\/\S+/gi, '(address)');
+/**
+ * The beginning of a text without its addresses: signed ones are secrets and must not travel in error texts. Of a word with
+ * an address, all from the scheme on is left out; the scheme is looked for backwards, so that each letter is read once.
+ */
+export const withoutAddresses = (words: string): string =>
+  words
+    .slice(0, TEXT.matched)
+    .split(/(\s)/)
+    .map((word) => {
+      const colon = word.indexOf('://');
+      if (colon < 1) return word;
+      let start = colon;
+      while (start > 0 && /[a-z\d+.-]/i.test(word.charAt(start - 1))) start--;
+      return start === colon ? word : `${word.slice(0, start)}(address)`;
+    })
+    .join('');
 
 /** The error of an answer that is not 2xx (reference 4). `what` names the thing asked for, such as `the printer`. */
 export function refusalError(status: number, body: unknown, what: Sentence, retryAfter?: number): PrintingError {
   const { serviceCode, says } = readRefusal(body);
   const obstacle = status === 409 ? OBSTACLES.get(serviceCode) : undefined;
   const [code, sentence] = obstacle ? (['NOT_ACCEPTED', obstacle.sentence] as const) : explain(status, what);
-  const own = [serviceCode, says?.replace(/\.+$/, '')].filter(Boolean).join(': ');
+  const own = [serviceCode, says && withoutDots(says)].filter(Boolean).join(': ');
   return new PrintingError(code, own ? say`${sentence} The service says: ${own}.` : sentence, {
     statusCode: status,
     serviceCode,
@@ -36,6 +52,12 @@ export function refusalError(status: number, body: unknown, what: Sentence, retr
     obstacle: obstacle?.kind,
     outcome: status >= 500 ? 'unknown' : 'refused',
   });
+}
+
+function withoutDots(words: string): string {
+  let end = words.length;
+  while (words[end - 1] === '.') end--;
+  return words.slice(0, end);
 }
 
 /** Of the service's codes (wire facts 1.1). */

@@ -1,6 +1,6 @@
 import { PrintingError } from '../service/errors';
 import { hostFault } from '../rules/hosts';
-import { trimmed } from '../rules/text';
+import { trimmed, withoutSlashes } from '../rules/text';
 import { say, type Sentence } from '../words/say';
 
 /**
@@ -15,5 +15,5 @@ export function readHost(value: unknown, name: Sentence): string {
       'NOT_CONFIGURED',
       say`The account's ${name} must be an address like https://host (http only for this computer itself).`,
     );
-  return trimmed(value).replace(/\/+$/, '');
+  return withoutSlashes(trimmed(value));
 }

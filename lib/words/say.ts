@@ -1,4 +1,6 @@
-/** What fills a gap of a sentence; a text from elsewhere, such as a name, is said as it is. */
+import { shown } from './shown';
+
+/** What fills a gap of a sentence; a text from elsewhere, such as a name, is cut and cleaned when it is said (`shown`). */
 export type Value = string | number | Sentence;
 
 /** For each sentence, by its English pattern, its pattern in another language. */
@@ -40,7 +42,7 @@ export class Sentence {
     const pattern = catalogue[this.pattern] ?? this.pattern;
     return pattern.replace(/\{(\d+)\}/g, (gap, at: string) => {
       const value = this.values[Number(at)] ?? gap;
-      return value instanceof Sentence ? value.in(catalogue) : String(value);
+      return value instanceof Sentence ? value.in(catalogue) : shown(String(value));
     });
   }
 }

@@ -1,6 +1,7 @@
 import type { Node, NodeAPI, NodeStatusFill, NodeStatusShape } from 'node-red';
 import type { PrintingError } from '../../lib/service/errors';
 import type { SignInState } from '../../lib/sign-in/sign-in-state';
+import { shown } from '../../lib/words/shown';
 import { SHARED } from './language';
 
 /** What a node shows: colour, shape, and a key of a text, below `status`, with its values. */
@@ -31,14 +32,15 @@ export class StatusLine {
     this.#wanted = wanted;
     const words = this.#text(key, values);
     const text = this.simulated ? `${words} ${this.#text('simulated')}` : words;
-    const shown = JSON.stringify([fill, shape, text]);
-    if (this.#cleared || shown === this.#shown) return;
-    this.#shown = shown;
+    const now = JSON.stringify([fill, shape, text]);
+    if (this.#cleared || now === this.#shown) return;
+    this.#shown = now;
     this.#node.status({ fill, shape, text });
   }
 
   /** In the node's own words, else in those that all nodes share. */
-  #text(key: string, values: StatusText['values'] = {}): string {
+  #text(key: string, given: StatusText['values'] = {}): string {
+    const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, shown(value)]));
     const shared = this.#RED._(`${SHARED}:status.${key}`, values);
     return this.#RED._(`status.${key}`, { ...values, defaultValue: shared });
   }

@@ -1,5 +1,6 @@
 import type { AccountConfig } from '../../../lib/account/settings';
-import { trimmed } from '../../../lib/rules/text';
+import { TEXT } from '../../../lib/rules/limits';
+import { trimmed, withoutSlashes } from '../../../lib/rules/text';
 import { PrintingError } from '../../../lib/service/errors';
 import type { DeployedAccount } from './accounts';
 import { say } from '../../../lib/words/say';
@@ -8,7 +9,7 @@ import { say } from '../../../lib/words/say';
 const UNTOUCHED = '__PWRD__';
 
 /** A host without a slash at its end. */
-export const hostOf = (value: unknown): string => trimmed(value).replace(/\/+$/, '');
+export const hostOf = (value: unknown): string => withoutSlashes(trimmed(value));
 
 /**
  * The settings to sign in with: what was typed in the dialog wins, a secret that was left untouched stays the stored one.
@@ -48,6 +49,12 @@ function changedSettings(typed: Record<string, unknown>, deployed: DeployedAccou
   const changed = Object.entries(typed).filter(
     ([name, value]) => typeof value === 'string' && value !== UNTOUCHED && value !== written[name],
   ) as [string, string][];
+  const long = changed.find(([, value]) => value.length > TEXT.setting);
+  if (long)
+    throw new PrintingError(
+      'NOT_CONFIGURED',
+      say`The setting ${long[0]} has more than ${TEXT.setting} characters: shorten it.`,
+    );
   if (changed.some(([, value]) => /\$\{|^\$\(/.test(value)))
     throw new PrintingError(
       'NOT_CONFIGURED',

@@ -82,6 +82,20 @@ describe('service/refusals', () => {
     assert.equal(withoutAddresses('a s3+x://b?c d HTTPS://E'), 'a (address) d (address)');
   });
 
+  for (const [what, words] of [
+    ['dots between letters', 'a.'.repeat(500_000)],
+    ['schemes without an address', 'a:/'.repeat(330_000)],
+    ['addresses', 'a://'.repeat(250_000)],
+    ['dots at the end', `x${'.'.repeat(1_000_000)}x`],
+  ] as const)
+    it(`are read in no time where the service repeats ${what}`, () => {
+      const before = process.cpuUsage();
+      refusalError(400, body(words, { detail: words }), say`the upload`);
+      withoutAddresses(words);
+      const { user } = process.cpuUsage(before);
+      assert.ok(user < 100_000, `${user / 1000} ms`);
+    });
+
   it('tell an expired token from other refusals', () => {
     assert.equal(isExpiredToken(401, null), true);
     assert.equal(isExpiredToken(403, body('tokenExpired')), true);

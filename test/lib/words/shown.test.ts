@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { PrintingError } from '../../../lib/service/errors';
+import { refusalError } from '../../../lib/service/refusals';
+import { say, Sentence } from '../../../lib/words/say';
+import { shown } from '../../../lib/words/shown';
+
+const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u;
+
+describe('words/shown: a text from elsewhere, shown to people and in logs', () => {
+  it('stays as it is where it is one short line', () => {
+    for (const words of ['', 'bracket-left 0.2 mm.ufp', 'Größe 5 – 日本語 👩‍🔧', 'ليزر'])
+      assert.equal(shown(words), words);
+  });
+
+  it('has no ends of lines, escape codes, overrides of direction or halves of characters', () => {
+    assert.equal(shown('a\r\nb'), 'a b');
+    assert.equal(shown('\u001b[31mred\u009b0m'), ' [31mred 0m');
+    assert.equal(shown('gpj\u202e.exe\u2066 x\u2028y\ufeff'), 'gpj .exe  x y ');
+    assert.equal(shown('\ud800half'), ' half');
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 1_000 }), (words) => {
+        const line = shown(words);
+        assert.doesNotMatch(line, HIDDEN);
+        assert.ok(line.length <= 300, `${line.length}`);
+      }),
+    );
+  });
+
+  it('is cut, and says so', () => {
+    const line = shown('x'.repeat(1_000_000));
+    assert.equal(line.length, 300);
+    assert.ok(line.endsWith('…'));
+    // Not through the middle of a character.
+    assert.doesNotMatch(shown(`${'x'.repeat(298)}😀${'x'.repeat(9)}`), HIDDEN);
+  });
+
+  it('is cut and cleaned in every sentence, in the parts of one too, and in the error of a refusal', () => {
+    const odd = `first\n[error] forged\u001b[2J${'x'.repeat(300_000)}`;
+    const inner = say`the file ${odd}`;
+    for (const words of [
+      String(say`It is ${odd}.`),
+      say`No ${inner}.`.in({}),
+      new PrintingError('TIMEOUT', inner).message,
+    ]) {
+      assert.doesNotMatch(words, HIDDEN);
+      assert.ok(words.length < 400);
+    }
+    assert.doesNotMatch(String(new Sentence('{0}', [odd])), HIDDEN);
+    const { message, serviceCode = '' } = refusalError(400, { errors: [{ code: odd, detail: odd }] }, say`the upload`);
+    for (const words of [message, serviceCode]) {
+      assert.doesNotMatch(words, HIDDEN);
+      assert.ok(words.length < 700, `${words.length}`);
+    }
+  });
+});
