@@ -143,6 +143,7 @@ class Scan {
       past: this.past.get(id),
       known,
       absenceCounts: this.#absenceCounts,
+      missedBefore: missingSince !== null,
       tooLong: missingSince !== null && Date.parse(this.#at) - Date.parse(missingSince) >= TOO_LONG,
     };
   }

@@ -15,6 +15,8 @@ export interface KnownJob {
   progress: number;
   /** When it was first missing from the lists of a reachable cluster; null while it is listed. */
   missingSince: string | null;
+  /** How often each recurring edge was an event, by type and observed facts; absent where there was none. */
+  edges?: Record<string, number>;
   /** Last known figures. */
   job: PrintJob;
 }
@@ -40,7 +42,7 @@ export interface PrinterCheckpoint {
 /** All that the next observation of a cluster is compared with: plain JSON (reference 6). */
 export interface Checkpoint {
   version: 2;
-  /** Events made so far that could come again; sets those of one moment apart. */
+  /** Events named by the time of their observation, so far; sets those of one moment apart. */
   count: number;
   /** When the cluster was first seen. */
   since: string;

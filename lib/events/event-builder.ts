@@ -12,10 +12,11 @@ interface Scene {
 type Details = Partial<Pick<PrintEvent, 'printerId' | 'printerName' | 'job' | 'previous' | 'value'>>;
 
 /**
- * Collects the events of an observation and gives each its id. What can come once only is named by its subject alone, so
- * that it bears the same id whenever it is found. What can come again bears what tells this time from others as well:
- * the print's own time, or the time of a fault, which a later observation shows too; else the time of this observation.
- * A number from the checkpoint alone would fall back with it, and stand for two events.
+ * Collects the events of an observation and gives each its id. An event that can come only once is named by its subject
+ * alone, so that it bears the same id whenever it is found. An event that can come again also bears observed facts that
+ * set this occurrence apart and that a later observation still shows: the print's own time, the time of a fault. Only
+ * where the service shows no such fact (a printer goes online, a status word changes) the time of the observation stands
+ * in for it. A number from the checkpoint alone would fall back with a lost checkpoint, and stand for two events.
  */
 export class EventBuilder {
   readonly drafts: EventDraft[] = [];
@@ -30,10 +31,10 @@ export class EventBuilder {
     this.drafts.push({ event: makeEvent(this.scene, type, subject, details) });
   }
 
-  /** An event that can come again for its subject; `when` tells one from the other where the service says. */
-  edge(type: EventType, subject: string, details: Details, when: string | number | null = null): void {
-    const moment = when ?? Date.parse(this.scene.at).toString(36);
-    this.once(type, [subject, `${moment}-${++this.count}`].filter(Boolean).join('/'), details);
+  /** An event that can come again for its subject; `when` sets one apart from the other where the service says. */
+  edge(type: EventType, subject: string, details: Details, when: string | null = null): void {
+    const moment = when ?? `${Date.parse(this.scene.at).toString(36)}-${++this.count}`;
+    this.once(type, [subject, moment].filter(Boolean).join('/'), details);
   }
 
   /** Progress, which is an event for those alone whose milestone lies in it. */

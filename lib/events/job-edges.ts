@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto';
 import type { JobState, PrintJob } from '../service/print-job';
 import type { KnownJob } from './checkpoint';
 import { ofJob, type EventBuilder } from './event-builder';
-import type { EndType } from './print-event';
+import type { EndType, EventType } from './print-event';
 
 const UNDER_WAY: readonly JobState[] = ['printing', 'paused', 'finishing'];
 const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
@@ -53,18 +54,67 @@ export function followJob(
   if (before && isSame(before, after)) return before;
   if (!builder) return after;
 
+  const edges = new RecurringEdges(id, before?.edges, builder);
   const previous = isNew ? undefined : before.state;
   if (isNew && !underWay) builder.once('job.queued', id, ofJob(job));
   if (underWay && !before?.started) builder.once('job.started', id, ofJob(job));
   if (job.state !== previous) {
-    if (NEEDS_A_PERSON.includes(job.state)) builder.edge('job.attention', id, ofJob(job));
-    // While it is paused its time stands still, and so names the pause.
-    if (job.state === 'paused') builder.edge('job.paused', id, ofJob(job), job.timeElapsed);
-    if (job.state === 'printing' && previous === 'paused')
-      builder.edge('job.resumed', id, ofJob(job), before?.job.timeElapsed);
+    if (NEEDS_A_PERSON.includes(job.state)) edges.add('job.attention', needOf(job), job);
+    // The time of a paused print stands still, and so names the pause.
+    if (job.state === 'paused') edges.add('job.paused', timeOf(job), job);
+    if (job.state === 'printing' && before && previous === 'paused')
+      edges.add('job.resumed', edges.last('job.paused') ?? timeOf(before.job), job);
   }
   if (!isNew && progress > before.progress) builder.step(id, before.progress, progress, job);
-  return after;
+  return edges.all ? { ...after, edges: edges.all } : after;
+}
+
+/** How far a print was, as its own figures say. */
+const timeOf = ({ timeElapsed, progress }: PrintJob): string =>
+  `${timeElapsed ?? (progress === null ? '-' : `${progress}%`)}`;
+
+/** What a person is needed for. */
+const needOf = (job: PrintJob): string =>
+  `${job.state}-${timeOf(job)}-${hash('sha256', JSON.stringify(job.changesRequired), 'base64url').slice(0, 8)}`;
+
+/** Edges remembered per job. */
+const EDGES_KEPT = 20;
+
+/**
+ * The edges of one job that can come again. Observed facts name them, so that an edge found again after its checkpoint was
+ * lost has the same id. A number joins them only where the same facts come a second time.
+ */
+class RecurringEdges {
+  #counts: Record<string, number> | undefined;
+
+  constructor(
+    private readonly id: string,
+    counts: Record<string, number> | undefined,
+    private readonly builder: EventBuilder,
+  ) {
+    this.#counts = counts;
+  }
+
+  get all(): Record<string, number> | undefined {
+    return this.#counts;
+  }
+
+  add(type: EventType, facts: string, job: PrintJob): void {
+    const name = `${type}/${facts}`;
+    const counts = this.#counts ?? {};
+    const before = counts[name] ?? 0;
+    // The latest stands last.
+    const others = Object.entries(counts).filter(([other]) => other !== name);
+    this.#counts = Object.fromEntries([...others, [name, before + 1] as const].slice(-EDGES_KEPT));
+    this.builder.once(type, [this.id, facts, ...(before > 0 ? [before + 1] : [])].join('/'), ofJob(job));
+  }
+
+  /** The facts of the latest edge of a type. */
+  last(type: EventType): string | undefined {
+    return Object.keys(this.#counts ?? {})
+      .findLast((name) => name.startsWith(`${type}/`))
+      ?.slice(type.length + 1);
+  }
 }
 
 /** The event of an end, after what was passed on the way to it. */

@@ -20,6 +20,8 @@ export interface Traces {
   known: KnownJob | undefined;
   /** The queue was listed by a reachable cluster, so that absence means something. */
   absenceCounts: boolean;
+  /** An earlier look missed it as well: one odd answer is no proof. */
+  missedBefore: boolean;
   /** Missing for so long that nobody waits for an answer any more. */
   tooLong?: boolean;
 }
@@ -41,7 +43,7 @@ const endAs = (job: PrintJob): Verdict => ({ type: END_TYPES[job.state] ?? 'job.
 
 /** Whether and how a job has ended that was not known to (reference 3.3). */
 export function judge(
-  { active, past, known, absenceCounts, tooLong = false }: Traces,
+  { active, past, known, absenceCounts, missedBefore, tooLong = false }: Traces,
   answer: JobAnswer | undefined,
 ): Verdict {
   if (past && settles(past)) return endAs(past);
@@ -62,6 +64,8 @@ export function judge(
   const timed = [active, own?.job, past].find((job) => job?.status === 'wait_cleanup' && END_TYPES[job.state]);
   if (timed) return endAs(timed);
   if (active || (answer === 'unanswered' && !tooLong)) return 'open';
+  // Nothing but its absence says that it ended.
+  if (!own && !past && !missedBefore) return 'open';
   return { type: 'job.ended', job: latest };
 }
 

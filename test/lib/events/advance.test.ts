@@ -313,6 +313,7 @@ describe('advance: ends', () => {
     it('may come to nothing', () => {
       const story = aborting();
       story.poll(jobs(job('a', 'printing')));
+      assert.deepEqual(story.poll(answer(), { a: 'gone' }), []);
       assert.deepEqual(story.poll(answer(), { a: 'gone' }), ['job.ended a']);
     });
   });
@@ -337,6 +338,22 @@ describe('advance: ends', () => {
       }
       assert.deepEqual(story.poll(answer(), { a: 'unanswered' }), []);
       assert.deepEqual(story.poll(answer(), gone), ['job.ended a']);
+    });
+
+    it('is no end while one poll alone lacks it, whose record is not found either', () => {
+      const story = vanished();
+      assert.deepEqual(story.poll(answer(), { a: 'gone' }), []);
+      assert.deepEqual(story.poll(jobs(at('a', 'printing', 10))), []);
+      assert.deepEqual(story.poll(answer(), { a: 'gone' }), [], 'absence in a row counts, not in sum');
+      assert.deepEqual(story.poll(jobs(at('a', 'printing', 20))), []);
+      assert.deepEqual(story.poll(past(at('a', 'finished', 100))).at(-1), 'job.finished a');
+    });
+
+    it('is an end in the second poll in a row that lacks it, whose record is not found either', () => {
+      const story = vanished();
+      assert.deepEqual(story.poll(answer(), { a: 'gone' }), []);
+      assert.deepEqual(story.poll(answer(), { a: 'gone' }), ['job.ended a']);
+      assert.deepEqual(story.poll(answer(), { a: 'gone' }), []);
     });
 
     it('goes on where its record is active', () => {
@@ -510,6 +527,38 @@ describe('advance: ids', () => {
     const [again] = story.events(jobs(at('a', 'paused', 40)));
     assert.equal(again?.type, 'job.paused');
     assert.notEqual(again.id, once.id);
+  });
+
+  for (const [type, wire, later] of [
+    ['job.paused', at('a', 'paused', 20), at('a', 'paused', 20)],
+    ['job.attention', at('a', 'wait_user_action', 20), at('a', 'wait_user_action', 20)],
+    ['job.paused', job('a', 'paused'), job('a', 'paused')],
+  ] as const)
+    it(`are the same for a ${type} found again later, whatever was delivered in between (${JSON.stringify(wire)})`, () => {
+      const story = begun();
+      story.events(jobs(at('a', 'printing', 10)));
+      const before = story.checkpoint;
+      const fault = { uuid: 'P1', status: 'error', faults: [{ code: 'DOOR' }] };
+      story.events(answer({ print_jobs: [at('a', 'printing', 11)], printers: [fault] }));
+      const [once] = story.events(jobs(wire)).filter((event) => event.type === type);
+      story.checkpoint = before;
+      story.skip(5);
+      const [twice] = story.events(jobs(later)).filter((event) => event.type === type);
+      assert.ok(once && twice);
+      assert.notEqual(once.at, twice.at);
+      assert.equal(once.id, twice.id);
+    });
+
+  it('differ for pauses, resumes and attentions of one job that show the same figures', () => {
+    const story = begun();
+    const [printing, paused, needed] = ['printing', 'paused', 'wait_user_action'].map((word) =>
+      jobs(at('a', word, 20)),
+    );
+    assert.ok(printing && paused && needed);
+    story.events(printing);
+    const events = [paused, printing, paused, printing, needed, printing, needed].flatMap((wire) => story.events(wire));
+    assert.equal(events.length, 6);
+    assert.equal(new Set(events.map(({ id }) => id)).size, 6);
   });
 
   it('never stand for two events, whatever got lost of what was stored', () => {
