@@ -11,6 +11,7 @@ const FAILURES = {
   aborted: say`The print was aborted.`,
   ended: say`The print left the printer, and neither its history nor the job’s record tells how it ended: check the printer.`,
 };
+const DISCONNECTED = say`The printer is no longer connected to the account, so the end of the print can’t be seen: check the printer.`;
 
 /**
  * Waits for the end of a print that was dispatched; `onEnd` is called with an end that was not known before.
@@ -31,16 +32,23 @@ export async function awaitEnd(
       say`The print was accepted, but can’t be seen on the printer: look for the job there.`,
       { ids },
     );
-  const at = { jobId, clusterJobId, clusterId };
-  const seen: FollowOptions['onProgress'] = (job, ahead) =>
-    onProgress(progress('printing', { ...at, percent: job.progress, job, secondsLeft: job.timeRemaining, ahead }));
+  const at = { jobId, clusterJobId };
+  const seen: FollowOptions['onProgress'] = (job, ahead) => {
+    // The cluster may have got a new id since the dispatch.
+    const now = { ...at, clusterId: job.clusterId ?? clusterId };
+    onProgress(progress('printing', { ...now, percent: job.progress, job, secondsLeft: job.timeRemaining, ahead }));
+  };
   const end = ended ?? (await watcher.follow(clusterId, clusterJobId, { signal, onProgress: seen }).catch(() => null));
-  if (end && !ended) await onEnd(end);
+  // The end of a print that may still be going on is not known.
+  if (end && !ended && !end.isDisconnected) await onEnd(end);
   if (!end || signal.aborted) return null;
-  const { outcome, job } = end;
-  if (outcome !== 'finished') throw new PrintingError('PRINT_FAILED', FAILURES[outcome], { ids });
-  onProgress(progress('finished', { ...at, percent: 100, job }));
-  return { ...result, status: 'finished', job };
+  const { outcome, job, clusterId: endedOn = clusterId, isDisconnected } = end;
+  if (outcome !== 'finished')
+    throw new PrintingError('PRINT_FAILED', isDisconnected ? DISCONNECTED : FAILURES[outcome], {
+      ids: { ...ids, clusterId: endedOn },
+    });
+  onProgress(progress('finished', { ...at, clusterId: endedOn, percent: 100, job }));
+  return { ...result, clusterId: endedOn, status: 'finished', job };
 }
 
 /** Keeps the end of a print for repeats of its key. Never rejects. */

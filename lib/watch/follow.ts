@@ -11,6 +11,8 @@ import type { ClusterResult, Followed, FollowOptions } from './watch-types';
 /** A job that no list shows so long after the start is asked for by itself, ms. New jobs take a while to be listed. */
 const PATIENCE = 120_000;
 const LONGEST = 30_000;
+/** So many polls in a row that find the cluster neither by its id nor in the list end the wait: one odd list is no proof. */
+const NOT_LISTED = 2;
 
 interface Target extends FollowOptions {
   poller: Poller;
@@ -33,6 +35,10 @@ export class Follow implements Subscriber {
   #poller: Poller;
   #over = false;
   #asking = false;
+  /** The job's record was not found when it was last asked for. */
+  #missed = false;
+  /** Polls in a row that did not find the cluster. */
+  #notListed = 0;
   #resolve!: (followed: Followed) => void;
   #reject!: (reason: Error) => void;
 
@@ -73,7 +79,13 @@ export class Follow implements Subscriber {
     const jobs = error ? [] : (status?.jobs ?? []);
     const ahead = jobs.findIndex((entry) => entry.clusterJobId === clusterJobId);
     const job = jobs[ahead];
-    if (job) return this.#progress(job, ahead);
+    if (job) {
+      this.#notListed = 0;
+      return this.#progress(job, ahead);
+    }
+    if (error?.code === 'NOT_FOUND') this.#notListed++;
+    else if (!error) this.#notListed = 0;
+    if (this.#notListed >= NOT_LISTED) return this.#end('job.ended', null, { isDisconnected: true });
     // Once listed, the polls decide what became of it.
     if (this.#poller.isOpen(clusterJobId)) return;
     if (error && error.code !== 'NOT_FOUND') return;
@@ -106,7 +118,9 @@ export class Follow implements Subscriber {
       const answer = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
         readJobRecord(service, this.#poller.clusterId, clusterJobId, deadline),
       );
-      const verdict = judge({ active: undefined, past: undefined, known: undefined, absenceCounts: true }, answer);
+      const nowhere = { active: undefined, past: undefined, known: undefined, absenceCounts: true };
+      const verdict = judge({ ...nowhere, missedBefore: this.#missed }, answer);
+      this.#missed = answer === 'gone' || (this.#missed && answer === 'unanswered');
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);
       else if (typeof answer === 'object') this.#progress(answer.job, null);
     } catch {
@@ -125,8 +139,9 @@ export class Follow implements Subscriber {
     }
   }
 
-  #end(type: EndType, job: PrintJob | null): void {
-    if (this.#leave()) this.#resolve({ outcome: OUTCOMES[type], job: job && copyOf(job) });
+  #end(type: EndType, job: PrintJob | null, more: Pick<Followed, 'isDisconnected'> = {}): void {
+    const { clusterId } = this.#poller;
+    if (this.#leave()) this.#resolve({ outcome: OUTCOMES[type], job: job && copyOf(job), clusterId, ...more });
   }
 
   /** False when it was left already. */

@@ -121,4 +121,8 @@ export interface FollowOptions {
 export interface Followed {
   outcome: 'finished' | 'failed' | 'aborted' | 'ended';
   job: PrintJob | null;
+  /** The cluster that it ended on: another id than at first, where the cluster was found under a new one. */
+  clusterId?: string;
+  /** The cluster is not in the account's list any more: the print may still be going on. */
+  isDisconnected?: true;
 }

@@ -221,6 +221,12 @@ describe('print/prints', function () {
       ['failed', (uuid) => simulator.world.fail(1, uuid), 'PRINT_FAILED', /failed/],
       ['aborted', (uuid) => simulator.world.abort(1, uuid), 'PRINT_FAILED', /aborted/],
       ['vanished', (uuid) => simulator.world.vanish(1, uuid), 'PRINT_FAILED', /neither/],
+      [
+        'went on at a printer that left the account',
+        () => simulator.world.removeCluster(1),
+        'PRINT_FAILED',
+        /no longer/,
+      ],
     ];
     for (const [name, end, code, says] of ends)
       it(`ends in ${code} for a print that ${name}`, async () => {
@@ -237,6 +243,21 @@ describe('print/prints', function () {
         assert.match(told.error.message, says);
         assert.ok(told.error.ids.clusterJobId);
       });
+
+    it('gives the id that the printer has at the end, where it was connected anew meanwhile', async () => {
+      const ids: (string | null)[] = [];
+      let current = '';
+      const told = await run({
+        waitFor: 'finished',
+        onProgress: ({ stage, clusterId, job }) => {
+          if (stage === 'finished') ids.push(clusterId);
+          if (stage === 'printing' && job?.state === 'printing') current ||= simulator.world.rebind(1);
+        },
+      });
+      const done = first(told);
+      assert.equal(done.status, 'finished');
+      assert.deepEqual([done.clusterId, ...ids], [current, current]);
+    });
 
     it('gives the finished job, for a repeat of its key as well', async () => {
       const wanted = { waitFor: 'finished', printKey: 'k' } as const;

@@ -102,6 +102,8 @@ describe('Watcher', () => {
         own.service.cluster('C1', answer());
         own.service.fails = (call) => (call === 'printJob a' ? failure : undefined);
         await own.clock.advance(MINUTE);
+        assert.deepEqual(witness.delivered(), [], 'one poll without it is no proof');
+        await own.clock.advance(MINUTE);
         assert.deepEqual(witness.delivered(), ['job.ended a']);
         await own.watcher.close();
       }
@@ -1025,6 +1027,23 @@ describe('Watcher', () => {
       );
     });
 
+    it('ends, without an end of the print, once the list lacks the cluster of a running print twice in a row', async () => {
+      service.cluster('C1', jobs(job('a', 'printing')));
+      const followed = account.watcher.follow('C1', 'a');
+      const isOver = async () => Promise.race([followed.then(() => true), settle().then(() => false)]);
+      await settle();
+      service.remove('C1');
+      await clock.advance(MINUTE);
+      assert.equal(await isOver(), false, 'one list is no proof');
+      service.cluster('C1', jobs(job('a', 'printing')));
+      await clock.advance(2 * MINUTE);
+      service.remove('C1');
+      await clock.advance(MINUTE);
+      assert.equal(await isOver(), false, 'not in a row');
+      await clock.advance(3 * MINUTE);
+      assert.deepEqual(await followed, { outcome: 'ended', job: null, clusterId: 'C1', isDisconnected: true });
+    });
+
     it('goes along to a new id', async () => {
       service.cluster('C1', jobs(job('a', 'printing')));
       const followed = account.watcher.follow('C1', 'a');
@@ -1032,7 +1051,8 @@ describe('Watcher', () => {
       service.remove('C1');
       service.cluster('N1', answer({ recently_completed: [job('a', 'finished')] }), { host_guid: 'G-C1' });
       await clock.advance(MINUTE);
-      assert.equal((await followed).outcome, 'finished');
+      const { outcome, clusterId } = await followed;
+      assert.deepEqual([outcome, clusterId], ['finished', 'N1']);
     });
 
     it('ends by its signal, with its reason', async () => {
