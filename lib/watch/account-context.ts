@@ -53,10 +53,18 @@ export interface Subscriber {
   readonly paused: boolean;
   /** Events are for it: what was handed to it counts as delivered. */
   readonly hears: boolean;
+  /** Passes on the same events to the same user: where that one takes part, this one stays silent. */
+  readonly beside?: unknown;
   /** Of progress, percent: what it wants to hear of. */
   readonly milestones: readonly number[];
-  /** After every poll; `due` says whether it is this subscriber's turn, and the result then its own. Must not throw. */
+  /** After every poll; `due` says whether it is this subscriber's turn, and the result then its own. */
   serve(result: ClusterResult, due: boolean): void;
+  /**
+   * A message goes out with each turn. A poll that somebody else asked for shortly before it, which leaves no time for
+   * another, does not move the turn: `serve` shows its result, and `pass` hands it over in the turn.
+   */
+  readonly keepsTurn?: boolean;
+  pass?(result: ClusterResult): void;
   /** True when any of it was an event to this subscriber. */
   deliver(drafts: readonly EventDraft[]): boolean;
   /** The regular polls of a cluster are this runtime's from now on, or no more. */

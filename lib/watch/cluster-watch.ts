@@ -22,6 +22,7 @@ export interface WatchSurroundings {
 export class ClusterWatch implements Watch, Subscriber {
   readonly hears = true;
   readonly wants = 'cluster';
+  readonly beside: unknown;
   readonly milestones: readonly number[];
   readonly interval: number;
   #paused: boolean;
@@ -40,6 +41,7 @@ export class ClusterWatch implements Watch, Subscriber {
     poller: Poller,
     private readonly around: WatchSurroundings,
   ) {
+    this.beside = options.beside;
     this.milestones = options.milestones;
     this.interval = intervalOf(options.interval);
     this.#paused = options.paused ?? false;
@@ -53,6 +55,11 @@ export class ClusterWatch implements Watch, Subscriber {
 
   get paused(): boolean {
     return this.#paused;
+  }
+
+  /** An answer to a message of this watch takes the place of its turn. */
+  get keepsTurn(): boolean {
+    return this.#asking === 0;
   }
 
   get state(): WatchState {
@@ -98,7 +105,11 @@ export class ClusterWatch implements Watch, Subscriber {
 
   serve(result: ClusterResult, due: boolean): void {
     this.#note(result, this.#asking > 0);
-    if (!due || this.#asking > 0 || this.#closed) return;
+    if (due) this.pass(result);
+  }
+
+  pass(result: ClusterResult): void {
+    if (this.#asking > 0 || this.#closed) return;
     if (result.status && this.#news && !this.#news.isNews(result.status)) result = { ...result, status: null };
     this.around.guard(() => this.options.onRound(roundOf(result)));
   }

@@ -36,6 +36,7 @@ let groups = 0;
 export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   readonly hears = true;
   readonly wants = 'all';
+  readonly beside: unknown;
   readonly milestones: readonly number[];
   readonly interval: number;
   #paused: boolean;
@@ -65,6 +66,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     private readonly options: WatchOptions,
     private readonly around: Surroundings,
   ) {
+    this.beside = options.beside;
     this.milestones = options.milestones;
     this.interval = intervalOf(options.interval);
     this.#begun = around.clock.monotonic();

@@ -20,6 +20,8 @@ export interface ListSubscriber {
   /** ms. */
   readonly interval: number;
   readonly paused: boolean;
+  /** As of a `Subscriber`. */
+  readonly beside?: unknown;
   /** The clusters that there are, as far as is known, and why the list could not be read. */
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void;
   deliverAll(events: PrintEvent[]): boolean;
@@ -125,9 +127,10 @@ export class ListPoller implements Scheduled {
     this.account.scheduler.plan(this, this.isWatched && this.#isOurs ? Math.max(this.#due, 0) : Infinity);
   }
 
-  /** Delivers events to all who watch the account. */
-  deliver(events: PrintEvent[]): boolean {
-    return [...this.#subscribers].map((subscriber) => subscriber.deliverAll(events)).some((delivered) => delivered);
+  /** Delivers events to all who watch the account, but to those beside one of `others`, who get them as well. */
+  deliver(events: PrintEvent[], others: readonly unknown[] = []): boolean {
+    const hearers = [...this.#subscribers].filter(({ beside }) => beside === undefined || !others.includes(beside));
+    return hearers.map((subscriber) => subscriber.deliverAll(events)).some((delivered) => delivered);
   }
 
   async run(asked: boolean): Promise<number> {

@@ -8,6 +8,7 @@ import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, withIds, type PrintingError } from '../service/errors';
 import { LASTING } from '../state/locks';
 import type { Lock } from '../state/store';
+import { guard } from '../time/guard';
 import type { AccountContext, Subscriber } from './account-context';
 import type { ClusterMemory } from './cluster-memory';
 import { joinTurns, Predictions } from './predictions';
@@ -15,7 +16,17 @@ import { Questions } from './questions';
 import { readStatus } from './read-status';
 import type { Scheduled } from './scheduler';
 import { isSecured, isUnder } from './tenure';
-import { firstSpan, isServedAt, retryPoll, SHORTEST, turnAfter, turnAfterFirst, turnAgain, turnFrom } from './turns';
+import {
+  firstSpan,
+  isCloseBefore,
+  isTurn,
+  retryPoll,
+  SHORTEST,
+  turnAfter,
+  turnAfterFirst,
+  turnAgain,
+  turnFrom,
+} from './turns';
 import type { ClusterResult } from './watch-types';
 import type { ScopeMemory } from './watch-memory';
 
@@ -32,6 +43,17 @@ interface Entry {
   turn: number;
   /** It was not served yet. */
   first: boolean;
+  /** What a poll shortly before its turn brought, for then: it would be too late for another. */
+  early: ClusterResult | null;
+}
+
+interface Poll {
+  /** Monotonic, ms. */
+  start: number;
+  /** A user waited for it; else it was its turn. */
+  asked: boolean;
+  /** Whether it is this runtime's to hand over. */
+  isOurs: boolean;
 }
 
 /** The polls of one cluster: when the next is due, what it brings, and whom it serves. */
@@ -59,6 +81,12 @@ export class Poller implements Scheduled {
 
   get subscribers(): Subscriber[] {
     return this.#entries.map(({ subscriber }) => subscriber);
+  }
+
+  /** Those that events are delivered to. */
+  get hearers(): Subscriber[] {
+    const all = this.subscribers;
+    return all.filter(({ hears, beside }) => hears && (beside === undefined || !all.some((other) => other === beside)));
   }
 
   /** Whether the last poll failed. */
@@ -99,14 +127,14 @@ export class Poller implements Scheduled {
     this.account.tenure.changed();
     if (!this.isOurs) {
       if (!this.isWaitedFor) this.#heardAt = now;
-      this.#entries.push({ subscriber, turn: Infinity, first: !known });
+      this.#entries.push({ subscriber, turn: Infinity, first: !known, early: null });
       return this.replan();
     }
     const next = known ? turnAgain(this.#last, now, interval, phase) : null;
     const turn = next ?? this.#firstTurn(now, firstSpan(now, by, interval));
     // Counts as polled an interval before: a deploy until then does not put off its first poll.
     if (this.#last === -Infinity) memory.polledAt.set(this.clusterId, turn - interval);
-    this.#entries.push({ subscriber, turn, first: !known });
+    this.#entries.push({ subscriber, turn, first: !known, early: null });
     this.replan();
   }
 
@@ -141,8 +169,9 @@ export class Poller implements Scheduled {
     for (const entry of this.#entries) {
       const { interval } = entry.subscriber;
       const again = polledAt === null ? null : turnAgain(polledAt, now, interval, phase);
-      entry.turn =
-        again ?? (soon === null ? this.#firstTurn(now, interval) : turnFrom(now, Math.min(soon, interval / 2), phase));
+      const first = () =>
+        soon === null ? this.#firstTurn(now, interval) : turnFrom(now, Math.min(soon, interval / 2), phase);
+      setTurn(entry, again ?? first());
       entry.first = polledAt === null;
     }
     const before = Math.min(now, ...this.#entries.map(({ turn, subscriber }) => turn - subscriber.interval));
@@ -155,7 +184,7 @@ export class Poller implements Scheduled {
     this.#forget();
     this.#memory = null;
     this.#heardAt = this.account.clock.monotonic();
-    for (const entry of this.#entries) entry.turn = Infinity;
+    for (const entry of this.#entries) setTurn(entry, Infinity);
     this.#assigned(false);
   }
 
@@ -169,7 +198,8 @@ export class Poller implements Scheduled {
     memory.show(status);
     this.#heardAt = account.clock.monotonic();
     account.observed(clusterId, status);
-    for (const subscriber of this.subscribers) subscriber.serve({ clusterId, status, raw: null, error: null }, false);
+    const result = { clusterId, status, raw: null, error: null };
+    for (const subscriber of this.subscribers) this.#hand(() => subscriber.serve(result, false));
     this.replan();
   }
 
@@ -202,9 +232,10 @@ export class Poller implements Scheduled {
     const polled = asking || this.#running || this.#askers.length > 0;
     for (const entry of this.#entries)
       if (entry.subscriber === subscriber)
-        entry.turn = polled
-          ? turnAfter(now, subscriber.interval, this.#phase)
-          : this.#firstTurn(now, subscriber.interval);
+        setTurn(
+          entry,
+          polled ? turnAfter(now, subscriber.interval, this.#phase) : this.#firstTurn(now, subscriber.interval),
+        );
     this.#retryAt = 0;
     this.replan();
   }
@@ -216,7 +247,7 @@ export class Poller implements Scheduled {
     this.#failures = 0;
     if (!this.isOurs) return;
     for (const entry of this.#entries)
-      if (failed || entry.turn <= now) entry.turn = this.#firstTurn(now, entry.subscriber.interval);
+      if (failed || entry.turn <= now) setTurn(entry, this.#firstTurn(now, entry.subscriber.interval));
     this.replan();
   }
 
@@ -224,7 +255,7 @@ export class Poller implements Scheduled {
   spread(): void {
     const now = this.account.clock.monotonic();
     for (const entry of this.#entries)
-      if (entry.turn < now) entry.turn = turnFrom(now, entry.subscriber.interval, this.#phase);
+      if (entry.turn < now) setTurn(entry, turnFrom(now, entry.subscriber.interval, this.#phase));
     if (this.#retryAt < now) this.#retryAt = turnFrom(now, this.#interval, this.#phase);
     this.replan();
   }
@@ -277,7 +308,11 @@ export class Poller implements Scheduled {
     if (this.#running) return 0;
     account.scheduler.remove(this);
     const start = account.clock.monotonic();
-    const regular = this.#entries.some((entry) => isDue(entry, start));
+    if (this.#passEarly(start) && !asked && this.#nextPoll() > start) {
+      this.replan();
+      return 0;
+    }
+    const regular = this.#entries.some((entry) => isDue(entry, start, asked));
     if (!asked && !regular) this.#predictions?.spend(start);
     const last = this.#last;
     account.memory.polledAt.set(clusterId, start);
@@ -303,7 +338,7 @@ export class Poller implements Scheduled {
       isOurs = isUnder(account.tenure, clusterId, lock);
     }
     this.#running = false;
-    this.#serve(result, start, isOurs);
+    this.#serve(result, { start, asked, isOurs });
     for (const resolve of this.#endings.splice(0)) resolve();
     this.replan();
     this.#rest();
@@ -311,12 +346,17 @@ export class Poller implements Scheduled {
   }
 
   #due(): number {
+    const early = this.#entries.filter((entry) => entry.early !== null).map(({ turn }) => turn);
+    return Math.min(this.#nextPoll(), ...early);
+  }
+
+  #nextPoll(): number {
     const active = this.#entries.filter(({ subscriber }) => !subscriber.paused);
     if (active.length === 0 || (!this.isOurs && !this.isWaitedFor)) return Infinity;
     const last = this.#last;
     if (this.failing) return Math.max(this.#retryAt, last + SHORTEST);
     if (!this.isOurs) return Math.max(this.#heardAt + SILENCE * this.#interval, last + this.#interval);
-    const turn = Math.min(...active.map((entry) => entry.turn));
+    const turn = Math.min(...active.map((entry) => (entry.early ? Infinity : entry.turn)));
     const extra = this.#predictions?.next(last) ?? Infinity;
     return Math.max(last + SHORTEST, joinTurns(turn, extra, last, this.#interval));
   }
@@ -331,26 +371,46 @@ export class Poller implements Scheduled {
   }
 
   /** Hands the result over: to each its own, for it goes on to flows. */
-  #serve(result: ClusterResult, start: number, isOurs: boolean): void {
+  #serve(result: ClusterResult, { start, asked, isOurs }: Poll): void {
     if (this.account.signal.aborted) {
       for (const answer of this.#askers.splice(0)) answer(result);
       return;
     }
-    const due = isOurs ? this.#entries.filter((entry) => isDue(entry, start)) : [];
+    const due = isOurs ? this.#entries.filter((entry) => isDue(entry, start, asked)) : [];
+    const early = isOurs && asked ? this.#entries.filter((entry) => isEarly(entry, start)) : [];
     const askers = this.#askers.splice(0);
-    let copies = due.length + askers.length - 1;
+    let copies = due.length + early.length + askers.length - 1;
     const own = () => (copies-- > 0 ? copyOf(result) : result);
     for (const entry of this.#entries) {
       const { subscriber, first } = entry;
+      if (early.includes(entry)) entry.early = own();
       if (!due.includes(entry)) {
-        subscriber.serve(result, false);
+        this.#hand(() => subscriber.serve(result, false));
         continue;
       }
-      entry.turn = (first ? turnAfterFirst : turnAfter)(start, subscriber.interval, this.#phase);
+      setTurn(entry, (first ? turnAfterFirst : turnAfter)(start, subscriber.interval, this.#phase));
       entry.first = false;
-      subscriber.serve(own(), true);
+      const mine = own();
+      this.#hand(() => subscriber.serve(mine, true));
     }
     for (const answer of askers) answer(own());
+  }
+
+  /** Hands over in its turn what came a little earlier. False: it is nobody's turn. */
+  #passEarly(now: number): boolean {
+    const turns = this.#entries.filter(({ early, turn }) => early !== null && turn <= now);
+    for (const entry of turns) {
+      const { subscriber, early, turn } = entry;
+      setTurn(entry, turnAfter(turn, subscriber.interval, this.#phase));
+      entry.first = false;
+      if (early && !subscriber.paused) this.#hand(() => subscriber.pass?.(early));
+    }
+    return turns.length > 0;
+  }
+
+  /** Nothing that a subscriber does ends a poll, or keeps it from the others. */
+  #hand(delivery: () => void): void {
+    guard(delivery, (error) => this.account.fault(this.clusterId, error))();
   }
 
   async #poll(lock: Lock | null): Promise<[result: ClusterResult, isOurs: boolean]> {
@@ -389,7 +449,7 @@ export class Poller implements Scheduled {
   async #take(seen: Observation, memory: ClusterMemory, scope: ScopeMemory, lock: Lock | null): Promise<boolean> {
     const { account, clusterId } = this;
     // What another runtime tells nobody hears from this one.
-    const hearing = () => (lock === null ? [] : this.subscribers.filter(({ hears }) => hears));
+    const hearing = () => (lock === null ? [] : this.hearers);
     const milestones = hearing().map((subscriber) => subscriber.milestones);
     if (milestones.length > 0 && memory.pass(seen, milestones)) {
       this.#unheard = this.#questions = null;
@@ -469,18 +529,36 @@ export class Poller implements Scheduled {
   }
 }
 
-const isDue = ({ subscriber, turn }: Entry, start: number): boolean =>
-  !subscriber.paused && isServedAt(start, turn, subscriber.interval);
+/** Whether a poll serves a subscriber in full. */
+const isDue = ({ subscriber, turn }: Entry, start: number, asked: boolean): boolean =>
+  !subscriber.paused &&
+  (isTurn(start, turn, subscriber.interval) ||
+    (!(asked && subscriber.keepsTurn) && isCloseBefore(start, turn, subscriber.interval)));
+
+/** Whether what a poll brings that somebody else asked for is for a turn that is soon. */
+const isEarly = ({ subscriber, turn }: Entry, start: number): boolean =>
+  !subscriber.paused &&
+  subscriber.keepsTurn === true &&
+  !isTurn(start, turn, subscriber.interval) &&
+  isCloseBefore(start, turn, subscriber.interval);
+
+const setTurn = (entry: Entry, turn: number): void => {
+  entry.turn = turn;
+  entry.early = null;
+};
 
 /** Whether somebody is to hear any of it. */
 const isNews = (drafts: readonly EventDraft[], hearers: readonly Subscriber[]): boolean =>
   drafts.length > 0 && hearers.some(({ milestones }) => eventsFor(drafts, milestones).length > 0);
 
-const copyOf = (result: ClusterResult): ClusterResult => ({
-  ...result,
-  status: structuredClone(result.status),
-  raw: structuredClone(result.raw),
-});
+/** An answer that can't be copied is none. */
+function copyOf(result: ClusterResult): ClusterResult {
+  try {
+    return { ...result, status: structuredClone(result.status), raw: structuredClone(result.raw) };
+  } catch (thrown) {
+    return { ...result, status: null, raw: null, error: asPrintingError(thrown) };
+  }
+}
 
 const hasSameJobs = (one: Checkpoint, other: Checkpoint): boolean =>
   hasSameIds(one.jobs, other.jobs) && hasSameIds(one.ended.slice(-10), other.ended.slice(-10));

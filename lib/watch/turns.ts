@@ -56,12 +56,12 @@ export function turnAfterFirst(start: number, interval: number, phase: number): 
   return Math.min(turnFrom(start + SHORTEST, interval, phase), start + interval);
 }
 
-/**
- * Whether a poll at `now` serves somebody whose turn is at `turn`: it is due, nearly so, or would have to wait for too
- * long after this one.
- */
-export const isServedAt = (now: number, turn: number, interval: number): boolean =>
-  turn - now <= SLACK * interval || now + SHORTEST - turn > SLACK * interval;
+/** Whether a poll at `now` is the one of a turn at `turn`: it is due, or nearly so. */
+export const isTurn = (now: number, turn: number, interval: number): boolean => turn - now <= SLACK * interval;
+
+/** Whether a turn would have to wait for too long for a poll of its own, after one at `now`. */
+export const isCloseBefore = (now: number, turn: number, interval: number): boolean =>
+  now + SHORTEST - turn > SLACK * interval;
 
 /** The wait after the `failures`th failed poll in a row, ms; at least what the service asked for. */
 export function retryPoll(

@@ -69,6 +69,8 @@ export interface WatchOptions {
   milestones: readonly number[];
   /** Leaves out what is no news (reference 3.1, `send`). Default false. */
   onlyChanges?: boolean | undefined;
+  /** A watch with the same `onEvents`: events of clusters that it watches go out there, and not here again. */
+  beside?: Watch | undefined;
   /** No regular polls yet. Default false. */
   paused?: boolean | undefined;
   /** In this watch's turn; for all clusters once per interval, a large group in several parts. */

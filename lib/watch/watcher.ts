@@ -334,8 +334,8 @@ export class Watcher {
   #tellRebound(previous: string, cluster: ListedCluster, late: boolean): boolean {
     const event = reboundEvent(previous, cluster, { at: isoTime(this.#options.clock.now()), late });
     const draft: EventDraft = { event };
-    const farm = this.#list.deliver([event]);
-    const singles = this.#pollers.get(previous)?.subscribers.filter((one) => !(one instanceof FarmWatch)) ?? [];
+    const singles = this.#pollers.get(previous)?.hearers.filter((one) => !(one instanceof FarmWatch)) ?? [];
+    const farm = this.#list.deliver([event], singles);
     return singles.map((subscriber) => subscriber.deliver([draft])).some((delivered) => delivered) || farm;
   }
 

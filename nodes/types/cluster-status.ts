@@ -171,9 +171,8 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
       paused: true,
       milestones: parseMilestones(definition.milestones ?? ''),
       onRound: () => undefined,
-      // What the node's own watch hears of, it sends itself.
-      onEvents: (events) =>
-        sendEvents(client, watch ? events.filter((event) => watched !== null && event.clusterId !== watched) : events),
+      beside: watch,
+      onEvents: (events) => sendEvents(client, events),
       onTrouble: () => undefined,
     });
 

@@ -97,6 +97,26 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
       );
     });
 
+    it('that a message brings for a printer that one odd list lacks, to a node that watches all', async () => {
+      await start();
+      const named = firstId();
+      await watch([node({ cluster: '' })]);
+      await time.pass(30);
+      const transform = (body: unknown) => {
+        const { data } = body as { data: { cluster_id: string }[] };
+        return { ...(body as object), data: data.filter(({ cluster_id }) => cluster_id !== named) };
+      };
+      const odd = simulator.faults.add({ endpoint: 'clusters', transform });
+      await time.pass(MINUTE);
+      assert.equal(odd.hits, 1);
+      const { uuid } = print();
+      flow.send('watch', { clusterId: named });
+      await time.pass(10);
+      assert.deepEqual(typesOf(uuid), ['job.queued']);
+      await time.pass(3 * MINUTE);
+      assert.deepEqual(typesOf(uuid), ['job.queued', 'job.started'], 'each once');
+    });
+
     it('behind eleven jobs that vanished and whose records can not be read', async () => {
       await start();
       await watch([node({ interval: 60 })]);

@@ -121,6 +121,71 @@ describe('Watcher', () => {
       );
     });
 
+    it('moves the turns of a node by no poll that another node is asked for', async () => {
+      const own: number[] = [];
+      account.watch('C1', { interval: 30, onRound: () => own.push(clock.monotonic()) });
+      const neighbour = account.watch('C1', { interval: 3600 });
+      await clock.advance(10_000);
+      for (let second = 10; second < 300; second += 2) {
+        void neighbour.poll();
+        await clock.advance(2_000);
+      }
+      const gaps = own.slice(2).map((time, at) => time - (own[at + 1] ?? 0));
+      assert.ok(gaps.length >= 8, gaps.join());
+      assert.ok(
+        gaps.every((gap) => gap > 27_500 && gap < 32_500),
+        gaps.join(),
+      );
+    });
+
+    it('passes on in the turn of a node what was asked for shortly before, with no poll more', async () => {
+      const own: number[] = [];
+      account.watch('C1', { interval: 30, onRound: () => own.push(clock.monotonic()) });
+      const neighbour = account.watch('C1', { interval: 3600 });
+      await clock.advance(5 * MINUTE);
+      const turn = (own.at(-1) ?? 0) + 30_000;
+      await clock.advance(turn - 5_000 - clock.monotonic());
+      await neighbour.poll();
+      const [polls, sent] = [service.count('clusterStatus'), own.length];
+      await clock.advance(4_000);
+      assert.equal(own.length, sent, 'not before its turn');
+      await clock.advance(2_000);
+      assert.deepEqual([service.count('clusterStatus'), own.length], [polls, sent + 1]);
+      await clock.advance(30_000);
+      assert.deepEqual([service.count('clusterStatus'), own.length], [polls + 1, sent + 2]);
+    });
+
+    it('goes on where what a poll brought can not be copied for all who share it', async () => {
+      let deep: unknown = 0;
+      for (let depth = 0; depth < 9_000; depth++) deep = [deep];
+      service.cluster('C1', answer({ later: deep }));
+      const [one, other] = [account.watch('C1'), account.watch('C1')];
+      await clock.advance(MINUTE);
+      service.cluster('C1', jobs(job('a', 'queued')));
+      const before = other.rounds.length;
+      await clock.advance(2 * MINUTE);
+      assert.equal(other.rounds.length, before + 2);
+      assert.deepEqual([one.delivered(), other.delivered()], [['job.queued a'], ['job.queued a']]);
+    });
+
+    it('delivers the events of a cluster to a watch beside another only where that one lacks the cluster', async () => {
+      const farm = account.watch(null);
+      await clock.advance(MINUTE);
+      const visit = account.watch('C1', { paused: true, beside: farm.watch });
+      service.cluster('C1', jobs(job('a', 'queued')));
+      await visit.poll();
+      assert.deepEqual([farm.delivered(), visit.delivered()], [['job.queued a'], []]);
+      const { list } = service;
+      service.list = list.filter(({ cluster_id }) => cluster_id !== 'C1');
+      await clock.advance(MINUTE);
+      service.cluster('C1', jobs(job('a', 'queued'), job('b', 'queued')));
+      await visit.poll();
+      assert.deepEqual([farm.delivered(), visit.delivered()], [['job.queued a'], ['job.queued b']]);
+      service.list = list;
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual([farm.delivered(), visit.delivered()], [['job.queued a'], ['job.queued b']], 'each once');
+    });
+
     it('never overlaps: a poll asked for meanwhile joins', async () => {
       let open = () => {};
       service.gate = new Promise((resolve) => (open = resolve));
