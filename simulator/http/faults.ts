@@ -57,7 +57,7 @@ export interface Fault {
   resetAtByte?: number;
   /** Reads no further then, and never answers; the connection stays open. */
   hangAtByte?: number;
-  /** Answers this status, with errors in the endpoint's own shape. */
+  /** Answers this status, from 400 on with errors in the endpoint's own shape, else with empty data. */
   status?: number;
   /** With `status`: another error code. */
   code?: string;

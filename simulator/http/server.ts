@@ -209,6 +209,7 @@ function refused(refusal: Refusal, style: ErrorStyle): Answer {
 
 function faultAnswer(fault: Fault, style: ErrorStyle): Answer | undefined {
   if (fault.status === undefined && !fault.html) return undefined;
+  if (!fault.html && (fault.status ?? 0) < 400) return { status: fault.status ?? 200, json: { data: {} } };
   const refusal = refusalOf(fault.status ?? 502, fault.code, fault.detail);
   if (fault.retryAfter !== undefined) refusal.headers['retry-after'] = String(fault.retryAfter);
   return refused(refusal, fault.html ? 'html' : style);

@@ -49,7 +49,7 @@ describe('sign-in/authorization', () => {
   const refusal = (query: URLSearchParams) =>
     new URLSearchParams({ state: query.get('state') ?? '', error_code: 'user_denied' });
   const failure = async (at = one) => String((await at.known('a')).failure);
-  const UNKNOWN = { code: 'INVALID_INPUT', message: /unknown, has already been used or is too old/ };
+  const UNKNOWN = { code: 'INVALID_INPUT', message: /has already been used or is too old/ };
   const UNWANTED = { code: 'INVALID_INPUT', message: /changed or deleted in the meantime/ };
 
   it('stores what the service grants', async () => {
