@@ -45,11 +45,16 @@ export interface Fault {
   /** How many requests it hits. Default 1. */
   times?: number | 'always';
 
-  /** ms to wait before anything else happens. */
+  /** ms to wait before anything else happens; with `when: 'after'`, when the work is done and before it is answered. */
   delay?: number;
+  /** From code only: waits likewise until this resolves, so that a test can hold an answer back. */
+  until?: () => Promise<unknown>;
   /** Never answers; the connection stays open. */
   hang?: boolean;
-  /** `hang`, `reset` and `status` happen `before` the work is done (default), or `after` it: only its answer is lost. */
+  /**
+   * `delay`, `hang`, `reset` and `status` happen `before` the work is done (default), or `after` it: only its answer is
+   * late or lost.
+   */
   when?: 'before' | 'after';
   /** Breaks the connection off. */
   reset?: boolean;
@@ -98,6 +103,7 @@ interface Active {
 
 const EFFECTS = [
   'delay',
+  'until',
   'hang',
   'reset',
   'resetAtByte',

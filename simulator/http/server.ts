@@ -111,8 +111,8 @@ async function serve(
   };
 
   const fault = route === undefined ? undefined : options.wire?.faults.take(endpoint, path);
-  if (fault?.delay !== undefined) await sleep(fault.delay, undefined, { signal: closing, ref: false });
   const beforeWork = fault !== undefined && fault.when !== 'after';
+  if (beforeWork) await wait(fault, closing);
   if (beforeWork && fault.hang) {
     request.resume();
     return hangConnection();
@@ -136,6 +136,7 @@ async function serve(
   await options.saved();
 
   if (fault?.when === 'after') {
+    await wait(fault, closing);
     const instead = faultAnswer(fault, style);
     if (fault.reset || fault.hang || instead) answer.stream?.destroy();
     if (fault.reset) return resetConnection();
@@ -213,4 +214,9 @@ function faultAnswer(fault: Fault, style: ErrorStyle): Answer | undefined {
   const refusal = refusalOf(fault.status ?? 502, fault.code, fault.detail);
   if (fault.retryAfter !== undefined) refusal.headers['retry-after'] = String(fault.retryAfter);
   return refused(refusal, fault.html ? 'html' : style);
+}
+
+async function wait({ delay, until }: Fault, closing: AbortSignal): Promise<void> {
+  if (delay !== undefined) await sleep(delay, undefined, { signal: closing, ref: false });
+  await until?.();
 }
