@@ -42,3 +42,6 @@ export const NOTIFICATION = 8_000;
 
 /** Print jobs of one cluster status, queue and history together. */
 export const JOBS_IN_STATUS = 1_000;
+
+/** Lifetime of an access token, ms. */
+export const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60 * 1000;

@@ -16,8 +16,11 @@ export interface Grant {
   scope: string | null;
   /** The API host that was set when the user signed in, where that is known: before a deploy, its tokens go there alone. */
   apiUrl?: string | undefined;
-  /** What the access token told of its user; kept when the tokens have ended. */
-  holder?: Omit<TokenHolder, 'expiresAt'>;
+  /**
+   * What the access token told of its user; kept when the tokens have ended. The workspace is that of the sign-in: no
+   * refreshed token changes it.
+   */
+  holder?: Holder;
   /** How often it was renewed, by whichever runtime. */
   refreshes?: number;
   /** When the user signed in, milliseconds since 1970: refreshes leave it as it is. */
@@ -52,7 +55,7 @@ export const grantKey = (accountId: string) => ['grant', accountId] as const;
 /** In place of the account host of the pack's own simulator. */
 const SIMULATED = 'simulated';
 
-const serviceOf = ({ authUrl, simulated }: SignInSettings): string => (simulated ? SIMULATED : authUrl);
+export const serviceOf = ({ authUrl, simulated }: SignInSettings): string => (simulated ? SIMULATED : authUrl);
 
 /** By service; a sign-in that was stored alone, before there were several, is that of its own host. */
 function all(stored: Grants | undefined): Record<string, Grant> {
@@ -79,6 +82,19 @@ export function grantFor(stored: Grants | undefined, settings: SignInSettings): 
   return grant?.clientId === settings.clientId ? grant : undefined;
 }
 
+/**
+ * Whether `grant` is a later state of the same sign-in than `stored`: a database that failed over may have lost the last
+ * renewals. Nothing is later than a sign-in that has ended or was replaced.
+ */
+export const isLater = (grant: Grant | undefined, stored: Grant | undefined): grant is Grant =>
+  grant !== undefined &&
+  stored !== undefined &&
+  Boolean(grant.signedInAt) &&
+  grant.signedInAt === stored.signedInAt &&
+  grant.ended === undefined &&
+  stored.ended === undefined &&
+  (grant.refreshes ?? 0) > (stored.refreshes ?? 0);
+
 /** All sign-ins, with this one in its place; without it where `grant` is undefined. Undefined where none is left. */
 export function withGrant(
   stored: Grants | undefined,
@@ -91,8 +107,12 @@ export function withGrant(
 }
 
 /** Who a grant is for, from its own memory or its token. */
-export const holderOf = ({ holder, accessToken }: Grant): Omit<TokenHolder, 'expiresAt'> =>
-  holder ?? readToken(accessToken);
+export function holderOf({ holder, accessToken }: Grant): Holder {
+  const { user, organizationId } = holder ?? readToken(accessToken);
+  return { user, organizationId };
+}
+
+type Holder = Pick<TokenHolder, 'user' | 'organizationId'>;
 
 /** What an access token tells of its user (wire facts 3). Read, never trusted: the service checks the token itself. */
 export interface TokenHolder {
@@ -110,6 +130,12 @@ export function readToken(accessToken: string): TokenHolder {
     organizationId: text(record(claims?.organization)?.organization_id),
     expiresAt: typeof exp === 'number' ? exp * 1000 : null,
   };
+}
+
+/** From its own `iat` to its `exp`, ms: no clock of ours has a part in it. Null where the token doesn't say. */
+export function lifetimeIn(accessToken: string): number | null {
+  const { exp, iat } = decode(accessToken) ?? {};
+  return typeof exp === 'number' && typeof iat === 'number' ? (exp - iat) * 1000 : null;
 }
 
 function decode(token: string): Json | null {

@@ -5,7 +5,8 @@ import { readRetryAfter, refusalError } from '../service/refusals';
 import { number, record, text, type Json } from '../service/wire';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
-import { readToken, type Grant, type SignInSettings } from './grant';
+import { holderOf, lifetimeIn, readToken, type Grant, type SignInSettings } from './grant';
+import { lifetimeOf } from './lifetime';
 import { say } from '../words/say';
 
 /** The token endpoint (interface, endpoint 2): all fields of the interface in the form body, the secret among them. */
@@ -39,13 +40,16 @@ export class TokenEndpoint {
       },
     );
     const { apiUrl } = settings;
-    return this.#grant(settings, { redirectUri, refreshToken: null, signedInAt: this.#clock.now(), apiUrl }, () =>
+    const begun = { redirectUri, refreshToken: null, signedInAt: this.#clock.now(), apiUrl };
+    return this.#grant(settings, begun, readToken, () =>
       oauth.processAuthorizationCodeResponse(server, client, response),
     );
   }
 
   /**
-   * Changes the refresh token for a new pair. The old one is spent from here on, whatever the outcome.
+   * Changes the refresh token for a new pair. The old one is spent from here on, whatever the outcome. The workspace stays
+   * that of the sign-in, and the user where the new token names none.
+   * @param deadline the only limit: the endpoint may be silent up to then
    * @param fence called when the request is about to leave; what it throws keeps it from that
    */
   async refresh(settings: SignInSettings, grant: Grant, deadline: Deadline, fence?: () => void): Promise<Grant> {
@@ -55,7 +59,9 @@ export class TokenEndpoint {
       ...options,
       additionalParameters: { redirect_uri: grant.redirectUri, scope: settings.scope },
     });
-    return this.#grant(settings, grant, () => oauth.processRefreshTokenResponse(server, client, response));
+    const { user, organizationId } = holderOf(grant);
+    const holder = (token: string) => ({ user: readToken(token).user ?? user, organizationId });
+    return this.#grant(settings, grant, holder, () => oauth.processRefreshTokenResponse(server, client, response));
   }
 
   async #prepare(settings: SignInSettings, deadline: Deadline, fence?: () => void) {
@@ -75,8 +81,9 @@ export class TokenEndpoint {
   }
 
   /** Sends the form; a refusal is thrown here, as the error that flows see. */
-  async #post(request: Omit<TextRequest, 'method'>): Promise<Response> {
-    const answer = await this.#http.text({ method: 'POST', ...request });
+  async #post(request: Omit<TextRequest, 'method'> & { deadline: Deadline }): Promise<Response> {
+    const quiet = request.deadline.remaining();
+    const answer = await this.#http.text({ method: 'POST', ...request, quiet, lasting: true });
     const parsed = parse(answer.text);
     const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
     if (answer.status < 200 || answer.status > 299)
@@ -88,15 +95,18 @@ export class TokenEndpoint {
   async #grant(
     settings: SignInSettings,
     kept: Pick<Grant, 'redirectUri' | 'refreshToken' | 'signedInAt' | 'apiUrl'>,
+    holderIn: (accessToken: string) => ReturnType<typeof holderOf>,
     read: () => Promise<{ access_token: string; refresh_token?: string; expires_in?: number; scope?: string }>,
   ): Promise<Grant> {
     const tokens = await read().catch((cause: unknown) => {
       throw unexpected(cause);
     });
     const now = this.#clock.now();
-    const { user, organizationId, ...token } = readToken(tokens.access_token);
-    const expiresAt = tokens.expires_in === undefined ? token.expiresAt : now + tokens.expires_in * 1000;
-    const lifetime = Math.max(0, (expiresAt ?? now + DEFAULT_LIFETIME) - now);
+    const { user, organizationId } = holderIn(tokens.access_token);
+    const token = tokens.access_token;
+    const said = tokens.expires_in === undefined ? null : tokens.expires_in * 1000;
+    const { expiresAt } = readToken(token);
+    const lifetime = lifetimeOf(said, lifetimeIn(token), expiresAt === null ? null : Math.max(0, expiresAt - now));
     return {
       authUrl: settings.authUrl,
       clientId: settings.clientId,
@@ -118,9 +128,6 @@ const refused = (error: PrintingError): PrintingError =>
   error.serviceCode === 'invalid_client'
     ? revised(error, { sentence: say`Client ID or secret is wrong (invalid_client): correct them in the account.` })
     : error;
-
-/** 10 minutes, as documented (wire facts 3), for an answer that does not say. */
-const DEFAULT_LIFETIME = 600_000;
 
 /** The answer's fields that are used, in the strict form that the library insists on; an ID token isn't asked for. */
 function tolerated(body: Json): Json {

@@ -2,6 +2,8 @@ import type { NodeAPI } from 'node-red';
 import { asPrintingError } from '../../../lib/service/errors';
 import type { SignInInfo } from '../../../lib/sign-in/credentials';
 import { grantAt, grantKey, holderOf, newestGrant, whyEnded, type Grants } from '../../../lib/sign-in/grant';
+import { showable } from '../../../lib/sign-in/lifetime';
+import { isoTime } from '../../../lib/time/clock';
 import { say } from '../../../lib/words/say';
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount, type DeployedAccount } from './accounts';
@@ -78,6 +80,6 @@ async function storedState(
   if (!grant) throw new UnknownAccount();
   const { user, organizationId } = holderOf(grant);
   const state = grant.ended ? 'sign-in-needed' : 'signed-in';
-  const expiresAt = new Date(grant.expiresAt).toISOString();
+  const expiresAt = isoTime(showable(grant.expiresAt));
   return { ...SIGNED_OUT, state, user, organizationId, expiresAt, error: whyEnded(grant) };
 }

@@ -123,8 +123,23 @@ describe('sign-in/token-endpoint', () => {
     assert.equal((await exchange()).refreshToken, null);
   });
 
+  it('leaves the workspace as the sign-in had it, and the user where a refreshed token names none', async () => {
+    const workspace = (id: string) => ({ organization: { organization_id: id } });
+    const old = { ...grant(), holder: { user: 'ada', organizationId: 'o1' } };
+    for (const [claims, user] of [
+      [{}, 'ada'],
+      [{ username: 'grace', ...workspace('o2') }, 'grace'],
+      [{ organization: null }, 'ada'],
+    ] as const) {
+      answer(200, { ...GOOD, access_token: jwt(claims) });
+      const { holder } = await endpoint.refresh(SETTINGS, old, limit());
+      assert.deepEqual(holder, { user, organizationId: 'o1' });
+    }
+  });
+
   const inAnHour = () => Math.floor(clock.now() / 1000) + 3600;
-  const jwt = () => `e30.${Buffer.from(JSON.stringify({ exp: inAnHour() })).toString('base64url')}.x`;
+  const jwt = (claims: object = { exp: inAnHour() }) =>
+    `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
   const LIFETIMES: [what: string, changes: () => object, seconds: number][] = [
     ['seconds as a text', () => ({ expires_in: '120' }), 120],
     ['nothing: the documented ten minutes', () => ({ expires_in: undefined }), 600],
@@ -132,6 +147,14 @@ describe('sign-in/token-endpoint', () => {
     ['a negative number: the same', () => ({ expires_in: -5 }), 600],
     ['nothing, with a token that says it', () => ({ expires_in: null, access_token: jwt() }), 3600],
     ['nothing left', () => ({ expires_in: 0 }), 0],
+    ['an absurd number: ten years', () => ({ expires_in: 1e13 }), 10 * 365 * 24 * 3600],
+    ['an absurd number as a text: the same', () => ({ expires_in: '1e300' }), 10 * 365 * 24 * 3600],
+    ['no number at all: the documented ten minutes', () => ({ expires_in: 'NaN' }), 600],
+    [
+      'what the token says, however wrong our clock is',
+      () => ({ expires_in: null, access_token: jwt({ iat: 60, exp: 360 }) }),
+      300,
+    ],
   ];
   for (const [what, changes, seconds] of LIFETIMES)
     it(`reads as lifetime ${what}`, async () => {
