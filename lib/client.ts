@@ -21,6 +21,7 @@ import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
+import { Renewals } from './sign-in/renewals';
 import type { CurrentScope, Scope } from './state/scope';
 import type { StateStore } from './state/store';
 import { sleep, type Clock } from './time/clock';
@@ -44,13 +45,17 @@ export interface ClientOptions {
   simulated?: boolean;
   /** What the watching remembers from one deploy to the next. */
   memory?: WatchMemory | undefined;
+  /** The renewals of sign-ins that are under way in this process, whichever instance of the account began them. */
+  renewals?: Renewals;
   http?: Http;
+  /** How long closing waits for what can't be taken back, ms: as long as whoever closes lets it. */
+  grace?: number;
   /** What this runtime is called where several share an account's work. Default: the name of its host. */
   runtimeName?: string;
 }
 
-/** How long closing waits for what may not be broken off: a token refresh, a print's dispatch. */
-const GRACE = 10_000;
+/** Node-RED gives a node 15 s to close; the rest is for what follows the account's own close, ms. */
+const GRACE = 14_000;
 
 /** Everything that flows and the editor can ask of one account. The layers below are put together here and nowhere else. */
 export class Client {
@@ -61,6 +66,7 @@ export class Client {
   readonly watcher: Watcher;
   readonly #settings: AccountSettings;
   readonly #http: Http;
+  readonly #grace: number;
   readonly #store: StateStore;
   readonly #calls: SignedInService;
   readonly #scope: CurrentScope;
@@ -82,15 +88,26 @@ export class Client {
   #choices: Choices | undefined;
 
   constructor(options: ClientOptions) {
-    const { accountId, settings, store, clock, log, simulated = false, memory, http = new Http() } = options;
+    const {
+      accountId,
+      settings,
+      store,
+      clock,
+      log,
+      simulated = false,
+      memory,
+      http = new Http(),
+      renewals = new Renewals(),
+    } = options;
     this.simulated = simulated;
     this.clock = clock;
     this.#settings = settings;
     this.#http = http;
     this.#store = store;
+    this.#grace = options.grace ?? GRACE;
     const warn = (sentence: Sentence) => log.warn(sentence);
     this.#warn = warn;
-    this.credentials = credentialsOf(settings, { accountId, store, clock, http, warn });
+    this.credentials = credentialsOf(settings, { accountId, store, clock, http, renewals, warn });
     this.credentials.ready().catch((error: unknown) => {
       log.warn(say`The sign-in could not be read: ${asPrintingError(error).sentence}`);
     });
@@ -247,7 +264,10 @@ export class Client {
     };
   }
 
-  /** Ends everything. What may not be broken off (a refresh, a dispatch, a write) is waited for, up to ten seconds. */
+  /**
+   * Ends everything. What can't be taken back (a refresh, a dispatch, a write) is waited for as long as the grace allows;
+   * after that it goes on by itself: it belongs to the process (ADR 13).
+   */
   async close(): Promise<void> {
     this.#closing.abort(closed());
     this.#openOutcomes.close();
@@ -261,7 +281,7 @@ export class Client {
       this.#uploads?.settled(),
     ]);
     // What fails here was told where it belongs.
-    await Promise.race([settled, sleep(this.clock, GRACE, over.signal)]).catch(() => undefined);
+    await Promise.race([settled, sleep(this.clock, this.#grace, over.signal)]).catch(() => undefined);
     over.abort();
     await this.#http.close();
   }

@@ -1,5 +1,6 @@
 import type { Http } from '../http/http';
 import type { Credentials } from '../sign-in/credentials';
+import type { Renewals } from '../sign-in/renewals';
 import { StaticToken } from '../sign-in/static-token';
 import { TokenEndpoint } from '../sign-in/token-endpoint';
 import { Tokens } from '../sign-in/tokens';
@@ -13,6 +14,7 @@ interface CredentialsDeps {
   store: StateStore;
   clock: Clock;
   http: Http;
+  renewals?: Renewals | undefined;
   warn: (sentence: Sentence) => void;
 }
 

@@ -13,7 +13,10 @@ export interface CallOptions {
   what: Sentence;
   /** Limits all of it, every wait included: for a token, a 429, a repeat. */
   deadline: Deadline;
-  /** What limits a request once it has left, where that isn't `deadline`: a print is not broken off by a node's close. */
+  /**
+   * Limits a request once it has left, where that isn't `deadline`: the request can't be taken back, so neither a node's
+   * close nor the account's breaks it off (ADR 13).
+   */
   underWay?: Deadline | undefined;
   /** What must be held for as long as a request may take, or it is not sent. */
   lock?: Pick<Lock, 'secure'> | undefined;

@@ -104,6 +104,7 @@ export class SignedInService implements Service, Sender {
       url: `${host}${to.path}`,
       headers: { authorization: `Bearer ${bearer}`, accept: 'application/json', 'accept-encoding': 'identity' },
       deadline: limit,
+      lasting: underWay !== undefined,
     };
     if (body !== undefined) {
       request.body = body;

@@ -23,6 +23,8 @@ export interface TextRequest extends Omit<HttpRequest, 'signal'> {
   deadline?: Deadline | undefined;
   /** Called when a connection stands and the first byte is about to leave; what it throws keeps it from that. */
   fence?: (() => void) | undefined;
+  /** The request can't be taken back: once it has left, `close` doesn't break it off (ADR 13). */
+  lasting?: boolean | undefined;
 }
 
 export interface HttpAnswer {
@@ -56,6 +58,9 @@ function optionsOf({ method, url, headers, body, quiet = QUIET }: Omit<HttpReque
 export class Http {
   readonly #given: Dispatcher | undefined;
   #line: Line | undefined;
+  /** The connections of lasting requests. */
+  #lastingLine: Line | undefined;
+  #lasting = 0;
   #closed = false;
 
   /** Without a dispatcher undici is loaded, and connections as the system wants them are made, with the first request. */
@@ -79,26 +84,49 @@ export class Http {
 
   /** The whole answer as text, within the limits of ANSWER. Give a deadline: an answer can trickle for ever. */
   async text(wanted: TextRequest): Promise<TextAnswer> {
-    const { deadline, fence } = wanted;
-    const whole = new WholeText(deadline, fence);
+    const { deadline, fence, lasting } = wanted;
+    const whole = new WholeText(deadline, () => {
+      this.#throwIfClosed();
+      fence?.();
+    });
+    if (lasting) this.#lasting++;
     try {
       if (deadline?.aborted) throw deadline.reason;
-      return await whole.request(this.#open().dispatcher, optionsOf(wanted));
+      return await whole.request(this.#open(lasting).dispatcher, optionsOf(wanted));
     } catch (error) {
       throw networkError(error, whole.begun ? 'unknown' : 'not-sent', deadline, wanted.url);
+    } finally {
+      if (lasting) this.#lasting--;
     }
   }
 
-  /** Ends every connection; requests under way are broken off. */
+  /** Breaks off every request under way, except lasting ones: their connections end with them. Nothing new leaves. */
   async close(): Promise<void> {
     this.#closed = true;
-    await (this.#line?.dispatcher ?? this.#given)?.destroy();
+    if (this.#lasting === 0) return this.destroy();
+    // Resolves with the last of the requests.
+    this.#lastingLine?.dispatcher.close().catch(() => undefined);
+    await this.#line?.dispatcher.destroy();
   }
 
-  #open(): Line {
+  /** Ends every connection; all requests under way are broken off. */
+  async destroy(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([
+      (this.#line?.dispatcher ?? this.#given)?.destroy(),
+      // A dispatcher that was given is destroyed once.
+      this.#given ? undefined : this.#lastingLine?.dispatcher.destroy(),
+    ]);
+  }
+
+  #open(lasting = false): Line {
+    this.#throwIfClosed();
+    if (lasting && !this.#given) return (this.#lastingLine ??= lineOver(undefined));
+    return (this.#line ??= lineOver(this.#given));
+  }
+
+  #throwIfClosed(): void {
     if (this.#closed) throw withOutcome(closed(), 'not-sent');
-    this.#line ??= lineOver(this.#given);
-    return this.#line;
   }
 }
 

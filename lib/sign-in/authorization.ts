@@ -4,6 +4,7 @@ import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { say } from '../words/say';
 import { grantKey, withGrant, type Grants } from './grant';
+import type { Renewals } from './renewals';
 import { SignIns, type Beginning, type IsWanted, type Known } from './sign-ins';
 import type { TokenEndpoint } from './token-endpoint';
 
@@ -15,6 +16,8 @@ interface AuthorizationDeps {
   signIns: StateStore;
   clock: Clock;
   endpoint: TokenEndpoint;
+  /** Those that a new sign-in or a sign-out makes pointless. */
+  renewals?: Renewals;
 }
 
 interface Completing {
@@ -106,7 +109,7 @@ export class Authorization {
       const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? say`no code`;
       throw new PrintingError('FORBIDDEN', say`The sign-in was refused (${reason}): start it again and approve it.`);
     }
-    const { store, clock, endpoint } = this.#deps;
+    const { store, clock, endpoint, renewals } = this.#deps;
     const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: say`start the sign-in again` });
     const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
     const keep = async (stored: Grants | undefined) => {
@@ -114,6 +117,7 @@ export class Authorization {
       if (!isWanted(beginning) || (await this.#signIns.isDeleted(state))) throw unwanted();
       return withGrant(stored, settings, grant);
     };
+    renewals?.supersede(accountId, settings);
     await store.update<Grants>(grantKey(accountId), keep, { insist: true, tell: true });
   }
 
@@ -127,10 +131,18 @@ export class Authorization {
     return this.#signIns.forget(accountId);
   }
 
+  /** Forgets the sign-ins of an account, a renewal under way included. */
+  async signOut(accountId: string): Promise<void> {
+    this.#deps.renewals?.supersede(accountId);
+    await this.#deps.store.delete(grantKey(accountId), { tell: true });
+    await this.#signIns.forget(accountId);
+  }
+
   /** The account was deleted, and what it was granted is of no use to anybody. */
   async delete(accountId: string): Promise<void> {
     // In this order: a sign-in that comes back now is either seen by the second or sees the first.
     await this.#signIns.delete(accountId).catch(() => undefined);
+    this.#deps.renewals?.supersede(accountId);
     await this.#deps.store.delete(grantKey(accountId), { insist: true, tell: true });
   }
 }

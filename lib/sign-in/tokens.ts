@@ -1,40 +1,31 @@
 import { retry } from '../http/retry';
 import { asPrintingError, PrintingError, withOutcome } from '../service/errors';
-import type { Key, Lock, StateStore } from '../state/store';
+import type { Key } from '../state/store';
 import { waitBefore } from '../time/backoff';
-import { isoTime, type Clock } from '../time/clock';
-import { Deadline } from '../time/deadline';
+import { isoTime } from '../time/clock';
+import { closed, Deadline, underDeadline } from '../time/deadline';
 import { Changes } from './changes';
 import type { Credentials, Renewal, SignInInfo } from './credentials';
-import {
-  grantFor,
-  grantKey,
-  holderOf,
-  whyEnded,
-  withGrant,
-  type Grant,
-  type Grants,
-  type SignInSettings,
-} from './grant';
+import { grantFor, grantKey, holderOf, isLater, whyEnded, withGrant, type Grant, type Grants } from './grant';
+import { lifetimeOf, showable } from './lifetime';
+import { isRefusal, refresh, type RefreshDeps, type Refreshed } from './refresh';
 import type { SignInState } from './sign-in-state';
-import type { TokenEndpoint } from './token-endpoint';
 import { say, type Sentence } from '../words/say';
 
-export interface TokensOptions {
-  accountId: string;
-  settings: SignInSettings;
-  store: StateStore;
-  clock: Clock;
-  endpoint: TokenEndpoint;
+export interface TokensOptions extends RefreshDeps {
   warn: (sentence: Sentence) => void;
 }
 
 /** Renew this long before the end, or a tenth of a short lifetime before. */
 const EARLY = 60_000;
-/** One renewal with its repeats, ms. */
-const LONGEST_REFRESH = 60_000;
-/** Until the answer is written, where the store just has gone away, ms. */
-const LONGEST_SAVE = 30_000;
+/** While the token in hand is good, no call waits longer for its early renewal, ms. */
+const PATIENCE = 5_000;
+/** A token that was just issued is tried for so long, whatever its answer says, ms. */
+const SHORTEST_USE = 1_000;
+/** Until the sign-in's lock is there, ms: an earlier instance may be in the middle of a slow renewal. */
+const LONGEST_WAIT = 15 * 60_000;
+/** For the lock of the sign-in, just to seal it anew, ms. */
+const LONGEST_SEALING = 2_000;
 const REPEATS = { repeats: 2, first: 1_000, longest: 3_000, factor: 3 };
 /** After a refresh that failed in passing, everybody who asks within this time gets the same answer. */
 const PAUSE = 5_000;
@@ -42,8 +33,6 @@ const PAUSE = 5_000;
 const DISTRUST = { first: 30_000, longest: 15 * 60_000 };
 /** Between readings of a store that can't be read, ms. */
 const REREAD = { first: 1_000, longest: 30_000 };
-/** Answers of the token endpoint after which the refresh token is worth nothing (wire facts 3). */
-const ENDS = ['invalid_grant', 'invalid_request'];
 
 /**
  * The tokens of one signed-in account. The refresh token changes at every use (interface, Authentication 7) and a spent
@@ -63,6 +52,12 @@ export class Tokens implements Credentials {
   #rereads = 0;
   #disarm: (() => void) | undefined;
   #refreshing: Promise<string> | undefined;
+  /** Monotonic time at which the renewal under way began. */
+  #begunAt = 0;
+  /** Resolves when the renewal under way only waits, after a lost answer. */
+  #resting: Promise<void> | undefined;
+  /** The pair in hand could not be written yet. */
+  #unsaved = false;
   #failure: { error: PrintingError; until: number } | undefined;
   /** The token in hand came from a refusal, and the service has not taken it yet. */
   #unproven = false;
@@ -106,16 +101,22 @@ export class Tokens implements Credentials {
   async bearer(deadline: Deadline): Promise<string> {
     await deadline.wait(this.#load());
     const grant = this.#usable();
-    const left = this.#endsAt - this.#options.clock.monotonic();
+    const now = this.#options.clock.monotonic();
+    const left = this.#endsAt - now;
     if (left > Math.min(EARLY, grant.lifetime / 10)) return grant.accessToken;
+    if (left <= 0) return this.#renew(grant.accessToken, deadline);
+    // Early renewal is a courtesy: while the token is good, neither a passing fault nor a slow answer changes anything.
+    const waited = this.#refreshing ? now - this.#begunAt : 0;
+    const soon = deadline.within(Math.max(0, Math.min(PATIENCE - waited, left / 2)));
     try {
-      return await this.#renew(grant.accessToken, deadline);
+      return await this.#renew(grant.accessToken, soon);
     } catch (error) {
-      // Early renewal is a courtesy: while the token is good, a passing fault changes nothing.
       const still = this.#endsAt - this.#options.clock.monotonic() > 0;
       if (still && this.#grant === grant && !grant.ended && !this.#blocked && !deadline.aborted)
         return grant.accessToken;
       throw error;
+    } finally {
+      soon.end();
     }
   }
 
@@ -146,7 +147,7 @@ export class Tokens implements Credentials {
       state: this.state,
       user: holder?.user ?? null,
       organizationId: holder?.organizationId ?? null,
-      expiresAt: this.#grant && !this.#grant.ended ? isoTime(this.#grant.expiresAt) : null,
+      expiresAt: this.#grant && !this.#grant.ended ? isoTime(showable(this.#grant.expiresAt)) : null,
       error: (this.#grant && whyEnded(this.#grant)) ?? error?.sentence ?? null,
     };
   }
@@ -162,7 +163,8 @@ export class Tokens implements Credentials {
   }
 
   async signOut(): Promise<void> {
-    const { store, accountId, settings } = this.#options;
+    const { store, accountId, settings, renewals } = this.#options;
+    renewals?.supersede(accountId, settings);
     await store.update<Grants>(grantKey(accountId), (stored) => withGrant(stored, settings, undefined), { tell: true });
     await this.reload();
   }
@@ -177,10 +179,12 @@ export class Tokens implements Credentials {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#closing.abort(closed());
     this.#disarm?.();
     this.#endListening();
-    await this.#refreshing?.catch(() => undefined);
+    const work = this.#refreshing?.catch(() => undefined);
+    // A token that rests is no work: the next instance waits for its lock.
+    if (work) await Promise.race([work, this.#resting ?? work]);
   }
 
   /** Reads the stored grant once; where it can't be read now, again and again until it can. */
@@ -203,24 +207,35 @@ export class Tokens implements Credentials {
     return this.#loading;
   }
 
-  /** Written back as it is: so it is always sealed with the secret of today. That this can't be done now does no harm. */
+  /**
+   * Written back as it is: so it is always sealed with the secret of today. That this can't be done now does no harm, and
+   * an earlier instance, in the middle of a slow renewal, may hold the lock for minutes.
+   */
   async #read(): Promise<Grant | undefined> {
-    const { store, accountId, settings } = this.#options;
+    const { store, accountId, settings, clock } = this.#options;
     const key = grantKey(accountId);
-    const stored = await store
-      .update<Grants>(key, (grants) => grants && { ...grants })
-      .catch(() => store.get<Grants>(key));
+    const copy = (grants: Grants | undefined) => grants && { ...grants };
+    const limit = { ms: LONGEST_SEALING, parent: this.#closing.signal };
+    const stored = await underDeadline(clock, limit, (deadline) => store.update<Grants>(key, copy, { deadline })).catch(
+      () => store.get<Grants>(key),
+    );
     return grantFor(stored, settings);
   }
 
   /** Another runtime has renewed the sign-in, ended it, or made another. Never rejects: who needs a token reads again. */
   async #catchUp(): Promise<void> {
     const { store, accountId, settings } = this.#options;
+    const key = grantKey(accountId);
     try {
       await this.#load();
-      const grant = grantFor(await store.get<Grants>(grantKey(accountId)), settings);
+      // `get` would give a pair that waits to be written, though a sign-out elsewhere may have made it void.
+      const stored = await (this.#unsaved ? store.update<Grants>(key, (grants) => grants) : store.get<Grants>(key));
+      let grant = grantFor(stored, settings);
       // A renewal of our own reads what is there under the lock.
-      if (this.#refreshing || this.#closing.signal.aborted || grant?.accessToken === this.#grant?.accessToken) return;
+      if (this.#refreshing || this.#closing.signal.aborted) return;
+      this.#unsaved = false;
+      if (isLater(this.#grant, grant)) grant = await this.#writeBack(this.#grant);
+      if (grant?.accessToken === this.#grant?.accessToken) return;
       this.#blocked = this.#failure = undefined;
       this.#unproven = false;
       this.#distrusted = 0;
@@ -228,6 +243,14 @@ export class Tokens implements Credentials {
     } catch {
       // It is read again by then.
     }
+  }
+
+  /** The store has lost the last renewals, in a failover: it gets them back, or it would spend a spent token. */
+  async #writeBack(own: Grant): Promise<Grant | undefined> {
+    const { store, accountId, settings } = this.#options;
+    const newer = (stored: Grants | undefined) =>
+      isLater(own, grantFor(stored, settings)) ? withGrant(stored, settings, own) : stored;
+    return grantFor(await store.update<Grants>(grantKey(accountId), newer, { insist: true, tell: true }), settings);
   }
 
   #readLater(): void {
@@ -238,18 +261,31 @@ export class Tokens implements Credentials {
     this.#disarm = this.#options.clock.after(wait, () => void this.#load().catch(() => undefined));
   }
 
-  #take(grant: Grant | undefined): void {
+  /** @param arrivedAt monotonic time at which the service gave it to this very runtime */
+  #take(grant: Grant | undefined, arrivedAt?: number): void {
     const before = this.state;
     const { clock } = this.#options;
+    const now = clock.monotonic();
+    if (arrivedAt !== undefined) this.#endsAt = arrivedAt + Math.max(SHORTEST_USE, lifetimeOf(grant?.lifetime));
+    else if (!grant || grant.accessToken !== this.#grant?.accessToken) this.#endsAt = now + this.#left(grant);
     // A refresh goes on with the sign-in that was there; only another one is news.
     const isNew =
       grant?.redirectUri !== this.#grant?.redirectUri || (grant?.signedInAt ?? 0) !== (this.#grant?.signedInAt ?? 0);
     this.#grant = grant;
-    const left = Math.min(grant?.lifetime ?? 0, (grant?.expiresAt ?? 0) - clock.now());
-    this.#endsAt = clock.monotonic() + left;
     const changed = !this.#loaded || before !== this.state || isNew;
     this.#loaded = true;
     if (changed) this.#changes.notify();
+  }
+
+  /**
+   * Of a token that was read, ms. The date is by the wall clock of the runtime that wrote it: where several share the
+   * store, it says nothing here. Each hears of renewals at once, and an old token costs one refused call.
+   */
+  #left(grant: Grant | undefined): number {
+    if (!grant) return 0;
+    const lifetime = lifetimeOf(grant.lifetime);
+    const { store, clock } = this.#options;
+    return store.join ? lifetime : Math.min(lifetime, grant.expiresAt - clock.now());
   }
 
   #usable(): Grant {
@@ -263,90 +299,84 @@ export class Tokens implements Credentials {
 
   /** Joins the renewal under way, or begins one: it is everybody's, so no single deadline ends it. */
   async #renew(refused: string, deadline: Deadline): Promise<string> {
-    if (this.#failure && this.#failure.until > this.#options.clock.monotonic()) throw this.#failure.error;
-    this.#refreshing ??= this.#refresh(refused).finally(() => (this.#refreshing = undefined));
+    const { clock } = this.#options;
+    if (this.#failure && this.#failure.until > clock.monotonic()) throw this.#failure.error;
+    if (!this.#refreshing) {
+      this.#begunAt = clock.monotonic();
+      this.#refreshing = this.#refresh(refused).finally(() => (this.#refreshing = undefined));
+    }
     return deadline.wait(this.#refreshing);
   }
 
   async #refresh(refused: string): Promise<string> {
-    const limit = new Deadline(this.#options.clock, { ms: LONGEST_REFRESH, cure: say`try again later` });
-    // Whatever is not the endpoint's own word may pass, a proxy's page too; a fault of our own code doesn't.
+    const limit = { ms: LONGEST_WAIT, parent: this.#closing.signal, cure: say`try again later` };
+    const deadline = new Deadline(this.#options.clock, limit);
+    // Whatever is not the endpoint's own word may pass, a proxy's page too; a fault of our own code doesn't. A request
+    // whose answer was lost has been repeated already.
     const again = (error: PrintingError) =>
       error.code !== 'NOT_SIGNED_IN' &&
       error.outcome !== undefined &&
       !isRefusal(error) &&
       !this.#closing.signal.aborted &&
+      this.#failure?.error !== error &&
       (error.retryAfter ?? 0) <= PAUSE;
     try {
-      return await retry(limit, REPEATS, () => this.#refreshOnce(refused, limit), { passes: again });
+      return await retry(deadline, REPEATS, () => this.#refreshOnce(refused, deadline), { passes: again });
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (error.code !== 'NOT_SIGNED_IN') this.#fail(error, Math.max(PAUSE, error.retryAfter ?? 0));
       throw withOutcome(error, 'not-sent');
     } finally {
-      limit.end();
+      deadline.end();
     }
   }
 
   /** The call that needed the renewal was never made. */
   #fail(error: PrintingError, pause: number): void {
-    const until = this.#options.clock.monotonic() + pause;
+    const until = Math.max(this.#failure?.until ?? 0, this.#options.clock.monotonic() + pause);
     this.#failure = { error: withOutcome(error, 'not-sent'), until };
   }
 
   async #refreshOnce(refused: string, deadline: Deadline): Promise<string> {
-    const { store, accountId, endpoint, settings, clock } = this.#options;
-    let renewed: { grant: Grant; at: number } | undefined;
-    let refusal: PrintingError | undefined;
-    const now = { ended: false };
-    const refresh = async (stored: Grants | undefined, lock: Lock): Promise<Grants | undefined> => {
-      const current = grantFor(stored, settings);
-      // Another instance that shares the store may have been faster.
-      if (!current || current.ended || current.accessToken !== refused) return stored;
-      const end = (reason: Sentence) => {
-        now.ended = true;
-        return withGrant(stored, settings, { ...current, ...spent(reason) });
-      };
-      if (!current.refreshToken) return end(say`The sign-in has expired and can’t be renewed: sign in again.`);
-      await this.#checkWritable(deadline);
-      const fence = await lock.secure(deadline.remaining() + LONGEST_SAVE);
-      try {
-        const grant = await endpoint.refresh(settings, current, deadline, fence);
-        renewed = { grant: { ...grant, refreshes: (current.refreshes ?? 0) + 1 }, at: clock.monotonic() };
-        return withGrant(stored, settings, renewed.grant);
-      } catch (thrown) {
-        const error = asPrintingError(thrown);
-        if (!isRefusal(error)) throw error;
-        refusal = error;
-        if (!ENDS.includes(error.serviceCode ?? '')) return stored;
-        return end(say`The service ended the sign-in: open the account and sign in again.`);
-      }
-    };
-    try {
-      const stored = await store.update<Grants>(grantKey(accountId), refresh, { insist: true, tell: true, deadline });
-      if (renewed) this.#saved(renewed.at);
-      this.#failure = undefined;
-      if (refusal && !now.ended) this.#block(refusal);
-      this.#take(grantFor(stored, settings));
-      if (this.#blocked) this.#changes.notify();
-      return this.#usable().accessToken;
-    } catch (error) {
-      this.#failures++;
-      if (!renewed) throw error;
-      // The old pair is spent already, so going on in memory is the best that is left; the store writes it when it can.
-      this.#options.warn(say`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`);
-      this.#take(renewed.grant);
-      return renewed.grant.accessToken;
-    }
+    let rest: () => void;
+    let giveUp: (error: PrintingError) => void;
+    const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
+    const work = refresh(this.#options, {
+      own: this.#grant,
+      refused,
+      deadline,
+      onSend: () => {
+        this.#resting = new Promise((resolve) => (rest = resolve));
+      },
+      onDoubt: (error, wait, isLast) => {
+        rest();
+        this.#failure = { error: withOutcome(error, 'not-sent'), until: 0 };
+        if (isLast) {
+          // Everybody gets the answer now; the lock is held on, so that nobody else spends the token meanwhile.
+          this.#fail(error, wait + PAUSE);
+          giveUp(this.#failure.error);
+        } else this.#failures++;
+      },
+    });
+    return Promise.race([work.then((refreshed) => this.#use(refreshed), this.#failed), givenUp]);
   }
 
-  /** On a full disk the new pair would have nowhere to go: then the old one must not be spent. */
-  async #checkWritable(deadline: Deadline): Promise<void> {
-    const { store, accountId, clock } = this.#options;
-    const key = ['refresh', accountId] as const;
-    await store.put(key, { begunAt: isoTime(clock.now()) }, { deadline });
-    // What can't be removed is in nobody's way.
-    await store.delete(key).catch(() => undefined);
+  readonly #failed = (error: unknown): never => {
+    this.#failures++;
+    throw error;
+  };
+
+  #use({ grant, arrivedAt, unsaved, refusal }: Refreshed): string {
+    this.#unsaved = unsaved;
+    if (unsaved) {
+      this.#failures++;
+      this.#options.warn(say`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`);
+    } else if (arrivedAt !== undefined) this.#saved(arrivedAt);
+    this.#failure = undefined;
+    if (refusal) this.#block(refusal);
+    this.#take(grant, arrivedAt);
+    if (this.#blocked) this.#changes.notify();
+    return this.#usable().accessToken;
   }
 
   #block(refusal: PrintingError): void {
@@ -365,19 +395,6 @@ export class Tokens implements Credentials {
 }
 
 const NOT_SENT = { outcome: 'not-sent' } as const;
-
-/** What is left of a grant whose tokens are worth nothing any more. */
-const spent = (reason: Sentence) => ({
-  ended: reason.pattern,
-  accessToken: '',
-  refreshToken: null,
-  expiresAt: 0,
-  lifetime: 0,
-});
-
-/** An answer in the token endpoint's own words, as against a fault on the way that passes. */
-const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): boolean =>
-  outcome === 'refused' && serviceCode !== undefined && [400, 401, 403].includes(statusCode ?? 0);
 
 const refusedAnew = (): PrintingError =>
   new PrintingError(

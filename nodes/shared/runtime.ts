@@ -4,6 +4,7 @@ import type { NodeAPI } from 'node-red';
 import { sweepScratch } from '../../lib/files/scratch';
 import { Http } from '../../lib/http/http';
 import { Authorization } from '../../lib/sign-in/authorization';
+import { Renewals } from '../../lib/sign-in/renewals';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import type { StateStore } from '../../lib/state/store';
 import { Upkeep } from '../../lib/state/upkeep';
@@ -31,6 +32,10 @@ export interface Runtime {
   checkState: (isReal: boolean) => void;
   /** What the watching of each account remembers from one deploy to the next. */
   watching: Map<string, WatchMemory>;
+  /** The renewals of sign-ins that are under way, whichever instance of an account began them. */
+  renewals: Renewals;
+  /** How long a node's close may last, ms. */
+  closeTimeout: number;
   /** For sign-ins, which may come before any account is deployed. */
   http: Http;
   endpoint: TokenEndpoint;
@@ -87,6 +92,8 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   void sweepScratch();
   const http = new Http();
   const endpoint = new TokenEndpoint(http, clock);
+  const renewals = new Renewals();
+  const { nodeCloseTimeout } = RED.settings as { nodeCloseTimeout?: unknown };
   return {
     clock,
     name: nameOf(RED),
@@ -96,9 +103,12 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     upkeep,
     checkState,
     watching: new Map(),
+    renewals,
+    // Node-RED's own default.
+    closeTimeout: Number(nodeCloseTimeout) || 15_000,
     http,
     endpoint,
-    authorization: new Authorization({ store, signIns, clock, endpoint }),
+    authorization: new Authorization({ store, signIns, clock, endpoint, renewals }),
     accounts: new Set(),
   };
 }

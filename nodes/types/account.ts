@@ -3,6 +3,7 @@ import { readSettings, type AccountConfig } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
 import { grantKey } from '../../lib/sign-in/grant';
+import { underDeadline } from '../../lib/time/deadline';
 import { WatchMemory } from '../../lib/watch/watch-memory';
 import { isInFlows, type AccountNode } from '../shared/account-link';
 import type { Sentence } from '../../lib/words/say';
@@ -29,7 +30,10 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   };
   const memory = runtime.watching.get(accountId) ?? new WatchMemory();
   runtime.watching.set(accountId, memory);
-  const shared = { accountId, store: runtime.store, clock: runtime.clock, log, memory, runtimeName: runtime.name };
+  const { store, clock, renewals, closeTimeout } = runtime;
+  const grace = Math.max(0, closeTimeout - 1_000);
+  const longestClose = Math.max(0, closeTimeout - 500);
+  const shared = { accountId, store, clock, log, memory, renewals, grace, runtimeName: runtime.name };
   let simulated: SimulatedService | undefined;
 
   const open = async (): Promise<Client> => {
@@ -51,7 +55,7 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
 
   this.on('close', (removed: boolean, done: () => void) => {
     runtime.accounts.delete(this);
-    opening
+    const closing = opening
       .then((client) => client.close())
       .catch(() => undefined)
       .then(() => simulated?.close())
@@ -65,7 +69,11 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
       })
       .catch(() => undefined)
       .then(leave)
-      .catch(() => undefined)
-      .finally(done);
+      .catch(() => undefined);
+    // What hangs goes on without Node-RED waiting for it.
+    underDeadline(clock, { ms: longestClose }, (deadline) => deadline.wait(closing)).then(
+      () => done(),
+      () => done(),
+    );
   });
 }

@@ -21,6 +21,14 @@ describe('client', () => {
   const struck = async (fault: { hits: number }) => {
     while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
   };
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  /** A request to this endpoint is worked on, but not answered before `release`. */
+  const heldBack = (endpoint: 'token' | 'print') => {
+    let release = () => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const fault = simulator.faults.add({ endpoint, when: 'after', until: () => released });
+    return { fault, release: () => release() };
+  };
   const stored = async () => newestGrant(await store.get<Grants>(grantKey('account')));
 
   beforeEach(async () => {
@@ -163,20 +171,63 @@ describe('client', () => {
       await assert.rejects(reading);
     });
 
-    it('waits ten seconds at most', async () => {
+    it('waits fourteen of the fifteen seconds that Node-RED allows', async () => {
       const clock = new ManualClock(Date.now());
       const client = await open({ clock });
+      const { fault, release } = heldBack('token');
       simulator.tokens.expireAccessTokens();
-      const hanging = simulator.faults.add({ endpoint: 'token', hang: true });
       client.choices.clusters().catch(() => undefined);
-      await struck(hanging);
+      await struck(fault);
       let closed = false;
       const closing = client.close().then(() => (closed = true));
-      await clock.advance(9_999);
+      await clock.advance(13_999);
       assert.equal(closed, false);
       await clock.advance(1);
       await closing;
-      opened.pop();
+      release();
+    });
+
+    for (const seconds of [12, 20, 35, 300])
+      it(`keeps the sign-in where a refresh is answered after ${seconds} s, with a deploy meanwhile`, async () => {
+        const clock = new ManualClock(Date.now());
+        const before = await open({ clock });
+        simulator.tokens.expireAccessTokens();
+        const { fault, release } = heldBack('token');
+        before.choices.clusters().catch(() => undefined);
+        await struck(fault);
+        const closing = before.close();
+        await clock.advance(Math.min(14, seconds) * 1000);
+        if (seconds > 14) await closing;
+        const after = await open({ clock });
+        await clock.advance(2_000);
+        await after.credentials.ready();
+        assert.equal(after.credentials.state, 'signed-in');
+        // Its own request is refused first, and then waits for the refresh of the instance before.
+        const reading = after.choices.clusters();
+        reading.catch(() => undefined);
+        while (!simulator.requests.list().some(({ endpoint }) => endpoint === 'clusters')) await turn();
+        await clock.advance(Math.max(0, seconds - 14) * 1000);
+        release();
+        await closing;
+        while ((await stored())?.refreshToken !== simulator.tokens.refreshTokens[0]) await turn();
+        await reading.catch(() => undefined);
+        assert.ok((await after.choices.clusters()).length > 0);
+        assert.deepEqual([simulator.tokens.refreshes, simulator.tokens.reuseDetections], [1, 0]);
+      });
+
+    it('sends no refresh that has not left yet', async () => {
+      const client = await open();
+      simulator.tokens.expireAccessTokens();
+      const put = store.put.bind(store);
+      let closing: Promise<void> | undefined;
+      store.put = async (key, value) => {
+        await put(key, value);
+        if (key[0] === 'refresh') closing = client.close();
+      };
+      await assert.rejects(client.choices.clusters());
+      await closing;
+      assert.equal(simulator.tokens.refreshes, 0);
+      assert.equal(simulator.requests.list().filter(({ endpoint }) => endpoint === 'token').length, 0);
     });
 
     it('leaves no timer', async () => {

@@ -3,7 +3,6 @@ import type { Request, Response } from 'express';
 import { readRedirect, readSignIn } from '../../../lib/account/settings';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { record, text } from '../../../lib/service/wire';
-import { grantKey } from '../../../lib/sign-in/grant';
 import { callbackPage } from '../callback-page';
 import { languageOf } from '../language';
 import { runtimeOf } from '../runtime';
@@ -85,8 +84,7 @@ export function signInEndpoints(RED: NodeAPI) {
     signOut: handle(async (request) => {
       const id = idOf(request);
       const state = await stateOf(RED, id);
-      await runtime().store.delete(grantKey(id), { tell: true });
-      await runtime().authorization.forget(id);
+      await runtime().authorization.signOut(id);
       const deployed = deployedAccount(RED, id);
       for (const node of deployed?.running ?? []) {
         const client = await node.client().catch(() => undefined);

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { grantFor, grantKey, type Grant, type Grants } from '../../../lib/sign-in/grant';
+import { Renewals } from '../../../lib/sign-in/renewals';
 import type { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
-import { Tokens } from '../../../lib/sign-in/tokens';
+import { Tokens, type TokensOptions } from '../../../lib/sign-in/tokens';
 import { ManualClock, settle } from '../../helpers/manual-clock';
+import { InsistentStore } from '../../../lib/state/insistent-store';
+import type { Key } from '../../../lib/state/store';
+import type { Deadline } from '../../../lib/time/deadline';
 import { MemoryStore } from '../../helpers/memory-store';
 import { limit } from '../../helpers/limits';
 import { say } from '../../../lib/words/say';
@@ -37,13 +41,14 @@ describe('sign-in/tokens', () => {
       return grant(Number(old.refreshToken?.split('-')[1]) + 1);
     },
   } as unknown as TokenEndpoint;
-  const open = (settings = SETTINGS) =>
+  const open = (settings = SETTINGS, options: Partial<TokensOptions> = {}) =>
     new Tokens({
       accountId: 'a',
       settings,
       store,
       clock,
       endpoint,
+      ...options,
       warn: (sentence) => warnings.push(String(sentence)),
     });
   const stored = async () => grantFor(await store.get<Grants>(grantKey('a')), SETTINGS);
@@ -187,7 +192,7 @@ describe('sign-in/tokens', () => {
   });
 
   for (const [name, failure] of [
-    ['a network fault', fails('NETWORK')],
+    ['a network fault', fails('NETWORK', { outcome: 'not-sent' })],
     ['a 503', fails('SERVICE_ERROR', { statusCode: 503 })],
     ['a proxy’s page', refuses(undefined, 403)],
   ] as const)
@@ -201,7 +206,8 @@ describe('sign-in/tokens', () => {
     });
 
   it('gives up after three tries, keeps the sign-in, and answers everybody the same for a while', async () => {
-    script = [fails('NETWORK'), fails('NETWORK'), fails('NETWORK')];
+    const offline = fails('NETWORK', { outcome: 'not-sent' });
+    script = [offline, offline, offline];
     const tokens = open();
     const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
       code: 'NETWORK',
@@ -404,5 +410,225 @@ describe('sign-in/tokens', () => {
       lastSaveMilliseconds: 0,
       longestSaveMilliseconds: 0,
     });
+  });
+
+  describe('with a refresh whose answer is slow or lost', () => {
+    const signedInAt = 1;
+    const later = (answer: Promise<void>) => () => answer;
+    const held = () => {
+      let release = () => {};
+      const answer = new Promise<void>((resolve) => (release = resolve));
+      return { answer, release: () => release() };
+    };
+
+    it('lets the token rest after a lost answer, and uses it once more, late', async () => {
+      script = [fails('NETWORK')];
+      const tokens = open();
+      const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      await clock.advance(44_999);
+      assert.deepEqual(asked, ['refresh-1']);
+      await clock.advance(1);
+      assert.equal(await renewing, 'access-2');
+      assert.deepEqual(asked, ['refresh-1', 'refresh-1']);
+    });
+
+    it('answers everybody after a second lost answer, and lets nobody use the token for two minutes more', async () => {
+      script = [fails('NETWORK'), fails('NETWORK')];
+      const [one, two] = [open(), open()];
+      await two.bearer(limit(clock));
+      const renewing = assert.rejects(one.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+        code: 'NETWORK',
+        outcome: 'not-sent',
+      });
+      await clock.advance(45_000);
+      await renewing;
+      const other = two.renew('access-1', { host: 'api', deadline: limit(clock) });
+      await assert.rejects(one.renew('access-1', { host: 'api', deadline: limit(clock) }), { code: 'NETWORK' });
+      await clock.advance(119_999);
+      assert.equal(asked.length, 2);
+      await clock.advance(1);
+      assert.equal(await other, 'access-2');
+    });
+
+    for (const status of [408, 504])
+      it(`lets the token rest after a ${status}, which says nothing about the request`, async () => {
+        script = [fails('SERVICE_ERROR', { statusCode: status })];
+        const tokens = open();
+        const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+        await clock.advance(44_999);
+        assert.equal(asked.length, 1);
+        await clock.advance(1);
+        assert.equal(await renewing, 'access-2');
+      });
+
+    it('leaves the token to the next instance at a close, and that one waits until the token has rested', async () => {
+      script = [fails('NETWORK')];
+      const before = open();
+      before.renew('access-1', { host: 'api', deadline: limit(clock) }).catch(() => undefined);
+      await settle();
+      await before.close();
+      const after = open();
+      const renewing = after.renew('access-1', { host: 'api', deadline: limit(clock) });
+      await clock.advance(44_999);
+      assert.equal(asked.length, 1);
+      await clock.advance(1);
+      assert.equal(await renewing, 'access-2');
+    });
+
+    it('is signed in soon beside a refresh of the instance before, and waits for its pair', async () => {
+      const { answer, release } = held();
+      script = [later(answer)];
+      const before = open();
+      before.renew('access-1', { host: 'api', deadline: limit(clock) }).catch(() => undefined);
+      await settle();
+      const closing = before.close();
+      const after = open();
+      const ready = after.ready();
+      await clock.advance(2_000);
+      await ready;
+      assert.equal(after.state, 'signed-in');
+      const renewing = after.renew('access-1', { host: 'api', deadline: limit(clock) });
+      await clock.advance(5 * 60_000);
+      release();
+      assert.equal(await renewing, 'access-2');
+      await closing;
+      assert.deepEqual(asked, ['refresh-1']);
+    });
+
+    it('goes on with a token that is good while its early renewal is slow', async () => {
+      const { answer, release } = held();
+      script = [later(answer)];
+      const tokens = open();
+      await tokens.bearer(limit(clock));
+      await clock.advance(LIFETIME - 50_000);
+      const first = tokens.bearer(limit(clock));
+      await clock.advance(5_000);
+      assert.equal(await first, 'access-1');
+      const second = tokens.bearer(limit(clock));
+      await clock.advance(0);
+      assert.equal(await second, 'access-1');
+      release();
+      await settle();
+      assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+      assert.deepEqual(asked, ['refresh-1']);
+    });
+
+    it('signs out at once, and keeps no pair that comes afterwards', async () => {
+      const { answer, release } = held();
+      script = [later(answer)];
+      const broken = {
+        refresh: (settings: never, old: Grant, deadline: Deadline) =>
+          deadline.wait(endpoint.refresh(settings, old, deadline)),
+      } as unknown as TokenEndpoint;
+      const renewals = new Renewals();
+      const before = open(SETTINGS, { endpoint: broken, renewals });
+      const renewing = before.renew('access-1', { host: 'api', deadline: limit(clock) });
+      const ended = assert.rejects(renewing, { code: 'NOT_SIGNED_IN', outcome: 'not-sent' });
+      await settle();
+      const after = open(SETTINGS, { renewals });
+      await clock.advance(2_000);
+      await after.signOut();
+      await ended;
+      release();
+      await settle();
+      assert.equal(await stored(), undefined);
+      assert.deepEqual([after.state, asked.length], ['signed-out', 1]);
+    });
+
+    it('spends no token that was spent before where the store has lost the last renewal', async () => {
+      await store.put(grantKey('a'), grant(1, { signedInAt }));
+      script = [];
+      const tokens = open(SETTINGS, {
+        endpoint: {
+          refresh: async (_: unknown, old: Grant) => {
+            asked.push(old.refreshToken ?? '');
+            return grant(Number(old.refreshToken?.split('-')[1]) + 1, { signedInAt });
+          },
+        } as unknown as TokenEndpoint,
+      });
+      const old = await store.get(grantKey('a'));
+      await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      await store.put(grantKey('a'), old);
+      tokens.taken('access-2');
+      assert.equal(await tokens.renew('access-2', { host: 'api', deadline: limit(clock) }), 'access-3');
+      assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
+      assert.equal((await stored())?.refreshes, 2);
+    });
+  });
+
+  describe('where runtimes share the store', () => {
+    let heard: (key: Key | null) => void;
+    const shared = () =>
+      Object.assign(store, {
+        onChange: (listener: (key: Key | null) => void) => {
+          heard = listener;
+          return () => undefined;
+        },
+        join: () => assert.fail('nothing is shared out here'),
+      });
+
+    for (const minutes of [-10, 10])
+      it(`renews no more often with a wall clock that is off by ${minutes} minutes`, async () => {
+        shared();
+        clock.set(clock.now() + minutes * 60_000);
+        const tokens = open();
+        assert.equal(await tokens.bearer(limit(clock)), 'access-1');
+        await clock.advance(LIFETIME - 61_000);
+        assert.equal(await tokens.bearer(limit(clock)), 'access-1');
+        assert.deepEqual(asked, []);
+        await clock.advance(1_001);
+        assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+      });
+
+    it('writes a later pair back as soon as it hears that the store may have lost one', async () => {
+      shared();
+      await store.put(grantKey('a'), grant(2, { signedInAt: 1, refreshes: 1 }));
+      const tokens = open();
+      await tokens.bearer(limit(clock));
+      await store.put(grantKey('a'), grant(1, { signedInAt: 1 }));
+      heard(null);
+      await settle();
+      assert.equal(await tokens.bearer(limit(clock)), 'access-2');
+      assert.equal((await stored())?.refreshToken, 'refresh-2');
+    });
+
+    it('takes the end of a sign-in from elsewhere over a later pair of its own', async () => {
+      shared();
+      await store.put(grantKey('a'), grant(2, { signedInAt: 1, refreshes: 1 }));
+      const tokens = open();
+      await tokens.bearer(limit(clock));
+      await store.delete(grantKey('a'));
+      heard(grantKey('a'));
+      await settle();
+      assert.equal(tokens.state, 'signed-out');
+    });
+
+    it('is signed out by a sign-out elsewhere, though a renewed pair of its own still waits to be written', async () => {
+      const insistent = new InsistentStore(shared(), clock);
+      const tokens = open(SETTINGS, { store: insistent });
+      await tokens.bearer(limit(clock));
+      const update = store.update.bind(store);
+      // The pair is written, and the answer is lost.
+      store.update = async (key, change, options) => {
+        const value = await update(key, change, options);
+        if (key[0] !== 'grant') return value;
+        throw new PrintingError('FILE_NOT_WRITABLE', say`ETIMEDOUT`, { outcome: 'not-sent' });
+      };
+      assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
+      store.update = update;
+      await store.delete(grantKey('a'));
+      heard(grantKey('a'));
+      await settle();
+      assert.equal(tokens.state, 'signed-out');
+      await clock.advance(60_000);
+      assert.equal(await stored(), undefined);
+    });
+  });
+
+  it('shows a sign-in of an absurd lifetime that an earlier version stored', async () => {
+    await store.put(grantKey('a'), grant(1, { expiresAt: 1e16, lifetime: 1e16 }));
+    const tokens = open();
+    await tokens.bearer(limit(clock));
+    assert.equal(tokens.info().state, 'signed-in');
   });
 });
