@@ -3,7 +3,7 @@ import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
 import { list, record, text } from '../service/wire';
 import type { Clock } from '../time/clock';
-import { Deadline } from '../time/deadline';
+import { Deadline, underDeadline } from '../time/deadline';
 import { newAttempt, type Attempt } from './attempt';
 import { claim } from './claim';
 import type { Dispatched, Entry, KeyOf, Ledger } from './ledger';
@@ -39,6 +39,9 @@ export type Settled = 'settled' | 'open' | 'hopeless';
 
 /** How long a cluster that can't be looked at keeps an outcome open, ms. */
 const UNSEEN_FOR = 7 * 24 * 60 * 60 * 1000;
+
+/** An outcome is waited for to be saved, at the least, ms. */
+const LONGEST_SAVE = 10_000;
 
 /**
  * Sends a stored job to a cluster exactly once (interface, endpoint 10; ADR 4). The service prints again at each call, so
@@ -76,10 +79,12 @@ export class Dispatcher {
       const entry = { attempt, note };
       await ledger.begin(key, entry);
       try {
-        return await this.#send(ledger, held, attempt, (done) => ledger.settle(key, entry, done));
+        return await this.#send(ledger, held, attempt, (ledger, done) => ledger.settle(key, entry, done));
       } catch (thrown) {
         if (asPrintingError(thrown).code !== 'PRINT_OUTCOME_UNKNOWN')
-          await this.#noted(ledger.release(key, before), say`That a print key is free again`);
+          await this.#saved(ledger, deadline, (ledger) =>
+            this.#noted(ledger.release(key, before), say`That a print key is free again`),
+          );
         throw thrown;
       }
     };
@@ -141,10 +146,11 @@ export class Dispatcher {
     ledger: Ledger,
     { startNow, note, deadline }: DispatchRequest,
     attempt: Attempt,
-    settle: (done: Dispatched) => Promise<void> = () => Promise.resolve(),
+    settle: (ledger: Ledger, done: Dispatched) => Promise<void> = () => Promise.resolve(),
   ): Promise<Answered> {
     const { clusterId, jobId } = attempt;
-    const keep = (done: Dispatched) => this.#noted(settle(done), say`The outcome of a print`);
+    const keep = (done: Dispatched) =>
+      this.#saved(ledger, deadline, (ledger) => this.#noted(settle(ledger, done), say`The outcome of a print`));
     const answer = await this.#call(ledger, startNow, attempt, deadline);
     if (answer instanceof PrintingError) {
       const found = await search({ ...this.#deps, ledger }, attempt, deadline);
@@ -164,8 +170,9 @@ export class Dispatcher {
       );
     // From here on it is printed, whatever fails.
     if (clusterJobId) {
-      const claim = ledger.claims.take(clusterId, jobId, [clusterJobId], attempt.id);
-      await this.#noted(claim, say`The outcome of a print`);
+      await this.#saved(ledger, deadline, ({ claims }) =>
+        this.#noted(claims.take(clusterId, jobId, [clusterJobId], attempt.id), say`The outcome of a print`),
+      );
     }
     const done = { jobId, clusterJobId, status };
     await keep(done);
@@ -204,6 +211,15 @@ export class Dispatcher {
     } finally {
       underWay.end();
     }
+  }
+
+  /**
+   * Saves what an answer said, with a ledger that waits for the disk a little while, though the work's time is over or its
+   * node closed: whoever holds the print key's lock next must find it there.
+   */
+  async #saved(ledger: Ledger, deadline: Deadline, save: (ledger: Ledger) => Promise<void>): Promise<void> {
+    const ms = Math.max(LONGEST_SAVE, deadline.remaining());
+    await underDeadline(this.#deps.clock, { ms }, (limit) => save(ledger.within(limit)));
   }
 
   /** Waits for what is worth knowing later, but changes nothing now. */

@@ -33,6 +33,12 @@ export interface KeyOf {
   printKey: string;
 }
 
+interface LedgerOptions {
+  lasting?: Ledger;
+  locks?: readonly Lock[];
+  unbounded?: StateStore;
+}
+
 /**
  * What was dispatched, so that nothing is dispatched twice: an entry per print key, written before the call; the
  * printings that are accounted for; and an index of the keys whose outcome is open (ADR 4).
@@ -43,16 +49,15 @@ export class Ledger {
   /** This ledger, for whatever outlives the work that it was made for. */
   readonly lasting: Ledger;
   readonly #store: StateStore;
+  /** The store beyond the deadline of `within`. */
+  readonly #unbounded: StateStore;
   readonly #scope: Scope;
   /** What is written is written under these. */
   readonly #locks: readonly Lock[];
 
-  constructor(
-    store: StateStore,
-    scope: Scope,
-    { lasting, locks = [] }: { lasting?: Ledger; locks?: readonly Lock[] } = {},
-  ) {
+  constructor(store: StateStore, scope: Scope, { lasting, locks = [], unbounded = store }: LedgerOptions = {}) {
     this.#store = store;
+    this.#unbounded = unbounded;
     this.#scope = scope;
     this.#locks = locks;
     this.claims = new Claims(store, scope, locks);
@@ -61,8 +66,8 @@ export class Ledger {
 
   /** The same ledger for one piece of work, which waits for no disk beyond its deadline. */
   within(deadline: Deadline): Ledger {
-    const { lasting } = this;
-    return new Ledger(new BoundedStore(this.#store, deadline), this.#scope, { lasting, locks: this.#locks });
+    const parts = { lasting: this.lasting, locks: this.#locks, unbounded: this.#unbounded };
+    return new Ledger(new BoundedStore(this.#unbounded, deadline), this.#scope, parts);
   }
 
   /** One at a time for each print key, from its first reading to the result. */
@@ -81,7 +86,8 @@ export class Ledger {
 
   #hold<T>(key: Key, work: UnderLock<T>, deadline: Deadline): Promise<T> {
     const held = (lock: Lock) => {
-      const ledger = new Ledger(this.#store, this.#scope, { lasting: this.lasting, locks: [...this.#locks, lock] });
+      const parts = { lasting: this.lasting, locks: [...this.#locks, lock], unbounded: this.#unbounded };
+      const ledger = new Ledger(this.#store, this.#scope, parts);
       return underDeadline(deadline.clock, { parent: deadline, lost: lock.signal }, (limit) => work(ledger, limit));
     };
     return hold(this.#store, key, held, deadline);

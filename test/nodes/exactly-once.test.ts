@@ -214,6 +214,18 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.deepEqual([(await printed({ printKey: 'k' })).duplicate, queue().length], [false, 1]);
   });
 
+  it('prints once where the answer to a print comes after a deploy, and the print is listed late', async () => {
+    await start({ printVisibleAfter: 300 });
+    await deploy(node());
+    const late = () => new Promise<void>((resolve) => void systemClock.after(20 * SECOND, resolve));
+    const fault = simulator.faults.add({ endpoint: 'print', when: 'after', until: late });
+    flow.send('print', { payload: GCODE, filename: 'cube.gcode', clusterId: clusterId(), printKey: 'k' });
+    await struck(fault);
+    await time.until(deploy(node()));
+    const repeat = await printed({ printKey: 'k' });
+    assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, queue()[0]?.uuid, 1]);
+  });
+
   it('waits for another message with its key no longer than its timeout', async () => {
     await start();
     await deploy(node(), node({ id: 'hasty', timeout: 10 }));
