@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { startSimulator, type Simulator } from '../../simulator';
 import { followTo } from '../helpers/browser';
-import { Flow, helperNode, type Definition } from '../helpers/flow';
+import { Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
 
 const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 
@@ -81,6 +81,47 @@ describe('nodes/workspaces', () => {
     await assert.rejects(followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT), /403/);
     assert.equal((await state('account')).organizationId, workspaceId(0));
     assert.deepEqual(await listed('account'), clusterIds(0));
+  });
+
+  it('outlast a refreshed token that names none: no print is repeated, and no event is lost', async () => {
+    const clusterId = clusterIds(0)[0] ?? '';
+    await flow.deploy([
+      {
+        id: 'print',
+        type: 'remote-printing-upload-and-print',
+        account: 'account',
+        source: 'payload',
+        wires: [['out'], []],
+      },
+      {
+        ...{ id: 'watch', type: 'remote-printing-cluster-status', account: 'account', interval: 3600 },
+        ...{ cluster: clusterId, clusterType: 'str', wires: [['status'], ['events']] },
+      },
+      ...['out', 'status', 'events'].map(helperNode),
+    ]);
+    const [out, status, events] = ['out', 'status', 'events'].map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox];
+    const print = async (turn: number) => {
+      const GCODE = ';FLAVOR:Marlin\n;TIME:600\nG28\n';
+      flow.send('print', { payload: GCODE, filename: 'a.gcode', clusterId, printKey: 'k', turn });
+      return (await out.find((msg) => msg.turn === turn)).payload as { duplicate: boolean; clusterJobId: string };
+    };
+    const look = async (turn: number) => {
+      flow.send('watch', { turn });
+      await status.find((msg) => msg.turn === turn);
+    };
+    const first = await print(1);
+    await look(1);
+    Object.assign(simulator.tokens, { userClaims: () => ({}) });
+    simulator.tokens.expireAccessTokens();
+    simulator.world.advance(2000);
+    await look(2);
+    const repeat = await print(2);
+    assert.equal(simulator.tokens.refreshes, 1);
+    assert.deepEqual([repeat.duplicate, repeat.clusterJobId], [true, first.clusterJobId]);
+    assert.equal(simulator.requests.count('print'), 1);
+    assert.equal(events.all.filter(({ topic }) => topic === 'job.finished').length, 1);
+    const { user, organizationId } = await state('account');
+    assert.deepEqual([user, organizationId], [simulator.users[0]?.username, workspaceId(0)]);
   });
 
   describe('two side by side', () => {
