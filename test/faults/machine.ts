@@ -244,7 +244,7 @@ export class Machine {
     this.clock.stop();
     this.world.wire.cut({ silently: true });
     // What is left of it in this process reaches nobody any more.
-    for (const { http } of this.#clients) http.close().catch(() => undefined);
+    for (const { http } of this.#clients) http.destroy().catch(() => undefined);
   }
 
   /** Ends after an orderly close of all its clients. */
@@ -258,7 +258,7 @@ export class Machine {
     this.alive = false;
     this.mount.crash();
     this.clock.stop();
-    for (const { http } of this.#clients) await http.close().catch(() => undefined);
+    for (const { http } of this.#clients) await http.destroy().catch(() => undefined);
     this.world.disks.unmount(this.mount);
   }
 }
