@@ -1,7 +1,7 @@
 import { download } from '../http/download';
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
-import { imageType, isMarkup } from './image-type';
+import { imageType } from './image-type';
 import { say } from '../words/say';
 
 export interface Image {
@@ -26,7 +26,7 @@ export async function fetchImage(
   url: unknown,
   { signal, maxBytes, onPercent }: ImageOptions,
 ): Promise<Image> {
-  const { contentType, size, stream } = await download(http, url, { what: WHAT, signal, maxBytes, accept: 'image/*' });
+  const { size, stream } = await download(http, url, { what: WHAT, signal, maxBytes, accept: 'image/*' });
   const parts: Buffer[] = [];
   let received = 0;
   onPercent(size === null ? null : 0);
@@ -36,8 +36,8 @@ export async function fetchImage(
     if (size !== null) onPercent(Math.floor((100 * received) / size));
   }
   const bytes = Buffer.concat(parts);
-  const type = contentType?.startsWith('image/') ? contentType : imageType(bytes);
-  if (bytes.length === 0 || type === null || isMarkup(bytes))
+  const type = imageType(bytes);
+  if (type === null)
     throw new PrintingError('SERVICE_ERROR', say`What the storage sent is not a picture: try again later.`, {
       outcome: 'refused',
     });

@@ -38,10 +38,11 @@ const most = (counts: { separator: Separator; count: number }[]): Separator =>
 export function keysOf(names: readonly string[]): string[] {
   const taken = new Set(names.filter((name) => !isBlank(name)));
   const seen = new Set<string>();
+  const numbers = new Map<string, number>();
   return names.map((name, index) => {
     const wanted = isBlank(name) ? nameless(index) : name;
     const isFree = isBlank(name) ? !taken.has(wanted) : !seen.has(wanted);
-    const key = isFree ? wanted : free(wanted, taken);
+    const key = isFree ? wanted : free(wanted, taken, numbers);
     seen.add(key);
     taken.add(key);
     return key;
@@ -50,17 +51,24 @@ export function keysOf(names: readonly string[]): string[] {
 
 const isBlank = (name: string): boolean => name.trim() === '';
 
-/** Key of a cell for which the header has no name. */
-export const keyBeyond = (index: number, keys: readonly string[]): string => {
-  const name = nameless(index);
-  return keys.includes(name) ? free(name, new Set(keys)) : name;
-};
+/** Keys of cells for which the header has no name, as far as those are needed. */
+export function keysBeyond(keys: readonly string[], count: number): string[] {
+  const taken = new Set(keys);
+  const numbers = new Map<string, number>();
+  return Array.from({ length: count }, (_, at) => {
+    const name = nameless(keys.length + at);
+    return taken.has(name) ? free(name, taken, numbers) : name;
+  });
+}
 
 const nameless = (index: number): string => `column_${index + 1}`;
 
-function free(name: string, taken: ReadonlySet<string>): string {
-  for (let number = 2; ; number++) {
+/** The first free number behind a name. `numbers` has those that were tried, so that none is tried again. */
+function free(name: string, taken: ReadonlySet<string>, numbers: Map<string, number>): string {
+  for (let number = (numbers.get(name) ?? 1) + 1; ; number++) {
     const key = `${name}_${number}`;
-    if (!taken.has(key)) return key;
+    if (taken.has(key)) continue;
+    numbers.set(name, number);
+    return key;
   }
 }

@@ -1,7 +1,8 @@
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
+import { TABLE } from '../rules/limits';
 import { PrintingError } from '../service/errors';
-import { keyBeyond, keysOf, shapeOf, type Shape } from './columns';
+import { keysBeyond, keysOf, shapeOf, type Shape } from './columns';
 import { say } from '../words/say';
 
 /** Cells by column, as they stand in the table. */
@@ -25,6 +26,7 @@ export class CsvReader {
   #ended: Promise<void> | undefined;
   #rows: Row[] = [];
   #toRow: ((cells: string[]) => Row) | undefined;
+  #tooWide = false;
 
   async read(part: Buffer): Promise<Row[]> {
     let parser = this.#parser;
@@ -61,7 +63,8 @@ export class CsvReader {
       max_record_size: LONGEST_LINE,
     });
     parser.on('data', (cells: string[]) => {
-      if (this.#toRow) this.#rows.push(this.#toRow(cells));
+      if (this.#tooWide || cells.length > TABLE.columns) this.#tooWide = true;
+      else if (this.#toRow) this.#rows.push(this.#toRow(cells));
       else {
         this.columns = keysOf(cells);
         this.#toRow = rowMaker(this.columns);
@@ -76,6 +79,7 @@ export class CsvReader {
   }
 
   #take(): Row[] {
+    if (this.#tooWide) throw noTable('CSV_TOO_MANY_COLUMNS');
     const rows = this.#rows;
     this.#rows = [];
     return rows;
@@ -85,16 +89,17 @@ export class CsvReader {
 /** Rows are plain objects of one shape; as a copy of its own, even a column called `__proto__` can be set. */
 function rowMaker(columns: readonly string[]): (cells: string[]) => Row {
   const blank = Object.fromEntries(columns.map((column) => [column, '']));
+  // No line has more cells.
+  const keys = [...columns, ...keysBeyond(columns, TABLE.columns - columns.length)];
   return (cells) => {
     const row: Row = { ...blank };
-    for (let index = 0; index < cells.length; index++)
-      row[columns[index] ?? keyBeyond(index, columns)] = cells[index] as string;
+    for (let index = 0; index < cells.length; index++) row[keys[index] as string] = cells[index] as string;
     return row;
   };
 }
 
 function noTable(thrown: unknown): PrintingError {
-  const code = thrown instanceof CsvError ? thrown.code : 'unknown';
+  const code = thrown instanceof CsvError ? thrown.code : typeof thrown === 'string' ? thrown : 'unknown';
   const sentence = say`The report can't be read as a CSV table (${code}): choose the output csv or file.`;
   return new PrintingError('SERVICE_ERROR', sentence, { cause: new Error(code), outcome: 'refused' });
 }

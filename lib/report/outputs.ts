@@ -1,4 +1,7 @@
 import { TargetFile } from '../files/target-file';
+import { TABLE } from '../rules/limits';
+import { PrintingError } from '../service/errors';
+import { say } from '../words/say';
 import type { Row } from './csv';
 import type { DeliveredRows } from './delivered-rows';
 
@@ -35,9 +38,16 @@ const MOST_FOR_TEXT = 256 * MIB;
 
 export function asRows(delivered: DeliveredRows | null): Output {
   const all: Row[] = [];
+  let cells = 0;
   return {
     most: MOST_FOR_ROWS,
-    rows(rows) {
+    rows(rows, columns) {
+      cells += rows.length * columns.length;
+      if (cells > TABLE.cells)
+        throw new PrintingError(
+          'TOO_LARGE',
+          say`The report has more than ${TABLE.cells} cells: choose the output file or stream, or a shorter range.`,
+        );
       for (const row of rows) if (delivered?.isNew(row) ?? true) all.push(row);
     },
     end: async () => ({ payload: all, count: all.length }),

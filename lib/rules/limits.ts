@@ -40,8 +40,18 @@ export const TEXT = {
 /** Bytes of one notification on a database channel; PostgreSQL itself allows 8,000. */
 export const NOTIFICATION = 8_000;
 
-/** Print jobs of one cluster status, queue and history together. */
-export const JOBS_IN_STATUS = 1_000;
+/**
+ * Entries of one list of a cluster status: its queue, its history, its printers. Some steps of the watching compare each
+ * with each.
+ */
+export const STATUS_LIST = 1_000;
+
+/** Of a report's table. Columns are paid for in every row, even in one of a single byte. */
+export const TABLE = {
+  columns: 200,
+  /** Rows times columns, of a table that is held in memory. */
+  cells: 20_000_000,
+} as const;
 
 /** Lifetime of an access token, ms. */
 export const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60 * 1000;

@@ -1,7 +1,9 @@
 import type { ClusterIdentity } from './cluster';
+import { few } from './few';
 import { isUnderWay, readPrintJobs, type PrintJob } from './print-job';
 import { readPrinter, type Printer } from './printer';
-import { flag, record, records, time, type Json } from './wire';
+import { flag, record, time, type Json } from './wire';
+import { say } from '../words/say';
 
 /** Reference 3.1. */
 export interface ClusterStatus extends ClusterIdentity {
@@ -32,7 +34,7 @@ const LONGEST_HISTORY = 10;
 export const statusRecord = (data: unknown): Json | null =>
   record(data) ?? (Array.isArray(data) ? (record(data[0]) ?? {}) : null);
 
-/** Reads a status record (wire facts 6), every part of which may be missing (trap 15). */
+/** Reads a status record (wire facts 6), every part of which may be missing (trap 15). Throws what `few` throws. */
 export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity }: StatusContext): ClusterStatus {
   const jobs = readPrintJobs(wire.print_jobs, clusterId);
   return {
@@ -45,7 +47,7 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
     stale: false,
     generatedAt: time(wire.generated_time),
     receivedAt,
-    printers: records(wire.printers).map(readPrinter),
+    printers: few(wire.printers, say`the printer`).map(readPrinter),
     jobs,
     history: readPrintJobs(wire.recently_completed, clusterId).slice(0, LONGEST_HISTORY),
     current: jobs.find(isUnderWay) ?? jobs.find(({ state }) => state === 'preparing') ?? null,

@@ -1,3 +1,5 @@
+import { say } from '../words/say';
+import { few } from './few';
 import { flag, number, record, records, text, time, type Json } from './wire';
 
 /** Our word for where a job stands (reference 3.2); `status` beside it stays the service's. */
@@ -133,9 +135,9 @@ function readChange(wire: Json): ChangeRequired {
   };
 }
 
-/** The jobs of a list in an answer; what isn't a record is left out. */
+/** The jobs of a cluster's list in an answer; what isn't a record is left out. Throws what `few` throws. */
 export const readPrintJobs = (wire: unknown, clusterId: string | null = null): PrintJob[] =>
-  records(wire).map((entry) => readPrintJob(entry, clusterId));
+  few(wire, say`the print jobs`).map((entry) => readPrintJob(entry, clusterId));
 
 /** A single job where one may stand. */
 export function readOptionalPrintJob(wire: unknown, clusterId: string | null = null): PrintJob | null {

@@ -205,13 +205,12 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(asked(), 3);
     });
 
-    it('has the extension of its type, and is known by its bytes where none is told', async () => {
-      simulator.world.setPicture(1, { contentType: 'image/jpeg; q=1' });
-      const jpeg = await taken(here());
-      assert.deepEqual([jpeg.contentType, String(jpeg.filename).slice(-4)], ['image/jpeg', '.jpg']);
-      simulator.world.setPicture(1, { contentType: 'application/octet-stream', chunked: true });
-      const unnamed = await taken(here());
-      assert.deepEqual([unnamed.contentType, String(unnamed.filename).slice(-4)], ['image/png', '.png']);
+    it('has the type that its bytes have, and its extension, whatever type the storage tells', async () => {
+      for (const contentType of ['image/jpeg; q=1', 'image/svg+xml', 'application/octet-stream']) {
+        simulator.world.setPicture(1, { contentType, chunked: true });
+        const told = await taken(here());
+        assert.deepEqual([told.contentType, String(told.filename).slice(-4)], ['image/png', '.png']);
+      }
     });
   });
 

@@ -44,7 +44,8 @@ describe('picture/naming', () => {
     ['image/jpeg', 'ffd8ffe000104a464946'],
     ['image/png', '89504e470d0a1a0a0000'],
     ['image/gif', '474946383961'],
-    ['image/bmp', '424d0000'],
+    ['image/gif', '474946383761'],
+    ['image/bmp', '424d36000c000000000036000000'],
     ['image/webp', '524946460000000057454250'],
     ['image/avif', '000000206674797061766966'],
     ['image/heic', '000000206674797068656963'],
@@ -55,9 +56,12 @@ describe('picture/naming', () => {
       assert.notEqual(imageType(bytes.subarray(0, 1)), type);
     });
 
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
   it('takes nothing else for an image', () => {
-    for (const other of ['', '<!doctype html>', '{"data":1}', 'RIFF0000WAVE'])
+    for (const other of ['', '<!doctype html>', '{"data":1}', 'RIFF0000WAVE', 'BMW <script>', 'GIF8 <svg>', svg])
       assert.equal(imageType(Buffer.from(other)), null);
+    assert.equal(imageType(Buffer.from('\n'.repeat(300) + svg)), null);
+    assert.equal(imageType(Buffer.from(`\uFEFF${svg}`, 'utf16le')), null);
     fc.assert(fc.property(fc.uint8Array(), (bytes) => void imageType(Buffer.from(bytes))));
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { keysOf } from '../../../lib/report/columns';
 import { CsvReader, type Row } from '../../../lib/report/csv';
+import { asRows } from '../../../lib/report/outputs';
 import type { PrintingError } from '../../../lib/service/errors';
 
 /** Reads a table that arrives in parts of the given sizes, the last of them again and again. */
@@ -119,6 +120,40 @@ describe('report/csv', () => {
 
   it('takes a header far too long for a line as one, and does not wait for its end for ever', async () => {
     await fails(`"${'x'.repeat(3 * 1024 * 1024)}`);
+  });
+
+  it('names a column that is repeated 30,000 times in no time', () => {
+    const before = process.cpuUsage();
+    const names = [...Array<string>(15_000).fill('a'), ...Array.from({ length: 15_000 }, (_, n) => `a_${n}`)];
+    const keys = keysOf([...names, ...Array<string>(15_000).fill(''), ...Array<string>(15_000).fill('column_7')]);
+    assert.equal(new Set(keys).size, 60_000);
+    const { user } = process.cpuUsage(before);
+    assert.ok(user < 200_000, `${user / 1000} ms`);
+  });
+
+  for (const [what, table] of [
+    ['60 kB of header', `${'a,'.repeat(30_000)}a\n1\n`],
+    ['a line of 500,000 cells', `a,b\n${','.repeat(500_000)}\n`],
+  ] as const)
+    it(`takes ${what} for no table`, async () => {
+      await assert.rejects(read(table), { code: 'SERVICE_ERROR', message: /CSV_TOO_MANY_COLUMNS/ });
+    });
+
+  it('keys cells beyond the header without meeting its names', async () => {
+    const { rows } = await read('column_4,column_4_2,b\n1,2,3,4,5\n');
+    assert.deepEqual(rows, [{ column_4: '1', column_4_2: '2', b: '3', column_4_3: '4', column_5: '5' }]);
+  });
+
+  it('holds no more rows in memory than their columns allow', async () => {
+    const header = Array.from({ length: 200 }, (_, n) => `c${n}`);
+    const output = asRows(null);
+    const rows = Array<Row>(50_000).fill({});
+    assert.throws(
+      () => {
+        for (let part = 0; part < 10; part++) void output.rows?.(rows, header);
+      },
+      { code: 'TOO_LARGE', message: /more than 20000000 cells/ },
+    );
   });
 
   it('reads any table the same in whatever parts it arrives', async () => {

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { Http } from '../../../lib/http/http';
+import { fetchImage } from '../../../lib/picture/image';
+import { OtherStorage } from '../../helpers/other-storage';
+
+const PNG = Buffer.from('89504e470d0a1a0a0000000d', 'hex');
+const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
+
+describe('picture/image', () => {
+  let storage: OtherStorage;
+  let http: Http;
+  let body: Buffer | string;
+  let type: string;
+
+  beforeEach(async () => {
+    http = new Http();
+    storage = await OtherStorage.start((_, response) => void response.setHeader('content-type', type).end(body));
+  });
+  afterEach(async () => {
+    await http.close();
+    await storage.stop();
+  });
+  const fetched = () =>
+    fetchImage(http, storage.url, {
+      signal: new AbortController().signal,
+      maxBytes: 1e6,
+      onPercent: () => undefined,
+    });
+
+  for (const [what, bytes] of [
+    ['an SVG behind 300 ends of lines', '\n'.repeat(300) + SVG],
+    ['an SVG in UTF-16', Buffer.from(`\uFEFF${SVG}`, 'utf16le')],
+    ['an SVG behind a comment', `<!--${' '.repeat(500)}-->${SVG}`],
+    ['nothing', ''],
+    ['a text that begins like a bitmap', `BM${SVG}`],
+  ] as const)
+    it(`takes ${what} for no picture, whatever type it is told to have`, async () => {
+      body = bytes;
+      for (type of ['image/svg+xml', 'image/png', 'application/octet-stream'])
+        await assert.rejects(fetched(), { code: 'SERVICE_ERROR' });
+    });
+
+  it('gives the type that the bytes have', async () => {
+    body = PNG;
+    for (type of ['image/svg+xml', 'image/jpeg', 'application/octet-stream'])
+      assert.equal((await fetched()).contentType, 'image/png');
+  });
+});
