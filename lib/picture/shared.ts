@@ -1,3 +1,5 @@
+import { guard } from '../time/guard';
+
 type Work<Result, Progress> = (signal: AbortSignal, tell: (progress: Progress) => void) => Promise<Result>;
 
 interface Flight<Result, Progress> {
@@ -25,7 +27,7 @@ export class Shared<Result, Progress = never> {
     // A listener of one's own, for the same function may wait twice.
     const listener = (progress: Progress) => onProgress?.(progress);
     flight.listeners.add(listener);
-    if (flight.last !== undefined) listener(flight.last);
+    if (flight.last !== undefined) guard(listener)(flight.last);
     const over = new AbortController();
     try {
       return await new Promise<Result>((resolve, reject) => {
@@ -48,7 +50,7 @@ export class Shared<Result, Progress = never> {
     const listeners: Flight<Result, Progress>['listeners'] = new Set();
     const tell = (progress: Progress) => {
       flight.last = progress;
-      for (const listener of listeners) listener(progress);
+      for (const listener of listeners) guard(listener)(progress);
     };
     const result = Promise.resolve().then(() => work(calledOff.signal, tell));
     const flight: Flight<Result, Progress> = { result, listeners, last: undefined, calledOff };

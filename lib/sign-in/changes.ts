@@ -1,4 +1,6 @@
-/** Listeners to changes. One that throws keeps nobody else from hearing it. */
+import { guard } from '../time/guard';
+
+/** Listeners to changes. One that throws keeps no other from being called. */
 export class Changes {
   readonly #listeners = new Set<() => void>();
 
@@ -8,12 +10,6 @@ export class Changes {
   }
 
   notify(): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener();
-      } catch {
-        // Its own affair.
-      }
-    }
+    for (const listener of [...this.#listeners]) guard(listener)();
   }
 }

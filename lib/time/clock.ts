@@ -1,3 +1,5 @@
+import { guard } from './guard';
+
 /**
  * The one source of time. Everything that waits or dates something is handed a Clock, so that tests turn it by hand.
  */
@@ -6,7 +8,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds that only ever grow, whatever is done to the wall clock. For lifetimes and rates. */
   monotonic(): number;
-  /** Runs `action` once after `ms`; the returned function calls it off. `action` must not throw. */
+  /** Runs `action` once after `ms`; the returned function calls it off. A throw ends with the action. */
   after(ms: number, action: () => void): () => void;
 }
 
@@ -17,7 +19,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after: (ms, action) => {
-    const timer = setTimeout(action, Math.min(Math.max(0, ms), LONGEST));
+    const timer = setTimeout(guard(action), Math.min(Math.max(0, ms), LONGEST));
     return () => clearTimeout(timer);
   },
 };

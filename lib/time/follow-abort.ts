@@ -1,3 +1,5 @@
+import { guard } from './guard';
+
 /**
  * What is done when something ends. All who wait for it stand in an array, and what ended must not be held by what lives
  * on: in Node.js a listener that was removed still knows the one after it, and so does the table of a Set that was
@@ -19,9 +21,9 @@ export class Followers {
     if (at >= 0) this.#actions.splice(at, 1);
   }
 
-  /** Calls those that are still there when it is their turn. */
+  /** Calls those that are still there when it is their turn. One that throws keeps no other from it. */
   tell(): void {
-    for (const action of [...this.#actions]) if (this.#actions.includes(action)) action();
+    for (const action of [...this.#actions]) if (this.#actions.includes(action)) guard(action)();
   }
 }
 

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import { bytesContent, fileContent, type Content } from './content';
+import { guard } from '../time/guard';
 import { streamContent } from './stream-content';
 
 /** Where the bytes to upload come from. */
@@ -28,7 +29,8 @@ export async function openContent(source: Source): Promise<Content> {
 
 /** Looks after a stream that nobody may be reading yet; the returned function ends it, as an abort does. */
 export function holdStream(stream: Readable, signal: AbortSignal): () => void {
-  const destroy = () => void stream.destroy();
+  // The stream is the flow's own: its `destroy` may do anything.
+  const destroy = guard(() => void stream.destroy());
   // A failure that nobody listens for would end the whole process.
   stream.on('error', () => undefined);
   signal.addEventListener('abort', destroy, { once: true });

@@ -32,6 +32,7 @@ export interface SharedWork {
   lost(item: string): void;
   /** Who takes part, and for what, may be others. */
   shifted(): void;
+  fault(thrown: unknown): void;
 }
 
 /**
@@ -133,13 +134,16 @@ export class Assignments implements Tenure {
     this.#disarm = undefined;
     this.#underWay = true;
     this.#again = false;
-    await this.#turn();
-    if (!this.#closed) this.#work.shifted();
+    try {
+      await this.#turn();
+      if (!this.#closed) this.#work.shifted();
+    } catch (thrown) {
+      this.#work.fault(thrown);
+    }
     this.#underWay = false;
     if (this.#again as boolean) this.changed();
   }
 
-  /** Never rejects. */
   async #turn(): Promise<void> {
     const wants = this.#work.wants();
     const said = JSON.stringify(wants);
@@ -182,11 +186,12 @@ export class Assignments implements Tenure {
     for (const item of items) {
       if (this.#leaving.has(item)) continue;
       this.#leaving.add(item);
-      void this.#work.finish(item).then(() => {
+      const leaving = this.#work.finish(item).then(() => {
         if (this.#lock !== lock || this.#closed) return;
         this.#finished.push(item);
         this.changed();
       });
+      leaving.catch((thrown: unknown) => this.#work.fault(thrown));
     }
   }
 

@@ -12,7 +12,7 @@ import type { ClusterResult, Round, Standby, Watch, WatchOptions, WatchState } f
 export interface WatchSurroundings {
   clock: Clock;
   /** Runs a callback of the watcher's user, whose failures must not stop the others. */
-  guard: (callback: () => void) => void;
+  guard: (callback: () => unknown) => void;
   closed: (watch: Watch) => void;
   /** Why this runtime does not poll a cluster; null where it does. */
   standbyOf: (clusterId: string | null) => Standby | null;

@@ -3,6 +3,7 @@ import { copyOf } from '../events/job-edges';
 import type { EndType } from '../events/print-event';
 import type { PrintJob } from '../service/print-job';
 import { underDeadline } from '../time/deadline';
+import { guard } from '../time/guard';
 import type { AccountContext, Subscriber } from './account-context';
 import { readJobRecord } from './job-record';
 import type { Poller } from './poller';
@@ -58,7 +59,10 @@ export class Follow implements Subscriber {
       this.#abort();
     } else {
       signal?.addEventListener('abort', this.#abort, { once: true });
-      void this.#begin();
+      guard(
+        () => this.#begin(),
+        (error) => account.fault(this.#poller.clusterId, error),
+      )();
     }
   }
 
@@ -132,11 +136,8 @@ export class Follow implements Subscriber {
 
   #progress(job: PrintJob, ahead: number | null): void {
     if (this.#over) return;
-    try {
-      this.target.onProgress?.(copyOf(job), ahead);
-    } catch (thrown) {
-      this.account.fault(this.#poller.clusterId, thrown);
-    }
+    const { onProgress = () => undefined } = this.target;
+    guard(onProgress, (error) => this.account.fault(this.#poller.clusterId, error))(copyOf(job), ahead);
   }
 
   #end(type: EndType, job: PrintJob | null, more: Pick<Followed, 'isDisconnected'> = {}): void {

@@ -1,4 +1,5 @@
 import type { Clock } from '../time/clock';
+import { guard } from '../time/guard';
 import { Heap } from './heap';
 
 /** Requests under way: as many as the latency of the service needs, within these. */
@@ -22,6 +23,7 @@ interface SchedulerOptions {
   usable: () => boolean;
   /** Time was lost: all that is overdue would come at once, and should be planned anew. */
   onJump: () => void;
+  fault: (thrown: unknown) => void;
 }
 
 /**
@@ -96,7 +98,12 @@ export class Scheduler {
 
   async #run(item: Scheduled, asked: boolean): Promise<void> {
     this.#underWay++;
-    const pause = await item.run(asked);
+    let pause = 0;
+    try {
+      pause = await item.run(asked);
+    } catch (thrown) {
+      this.#options.fault(thrown);
+    }
     this.#underWay--;
     if (pause > 0) this.#pause(pause);
     // Only as many as are needed: while some wait for others to end, there may be more.
@@ -115,10 +122,11 @@ export class Scheduler {
   #pumpSoon(): void {
     if (this.#pumping) return;
     this.#pumping = true;
-    queueMicrotask(() => {
+    const pump = () => {
       this.#pumping = false;
       this.#pump();
-    });
+    };
+    queueMicrotask(guard(pump, this.#options.fault));
   }
 
   #arm(): void {

@@ -177,6 +177,10 @@ export class SharedWatching implements SharedWork {
     this.#parts.shown();
   }
 
+  fault(thrown: unknown): void {
+    this.#parts.fault(thrown);
+  }
+
   /** Why this runtime does not poll a cluster; null where it does. Null for a cluster: only what holds for all. */
   standbyOf(clusterId: string | null): Standby | null {
     if (this.membership.lock === null) return this.#isAwaited ? { why: 'store' } : null;

@@ -6,6 +6,7 @@ import { asPrintingError, PrintingError } from '../service/errors';
 import type { Membership } from '../state/membership';
 import type { StateStore } from '../state/store';
 import { isoTime, sleep } from '../time/clock';
+import { guard } from '../time/guard';
 import type { AccountContext, Subscriber } from './account-context';
 import { CheckpointStore } from './checkpoint-store';
 import { ClusterList, type ListedCluster } from './cluster-list';
@@ -83,6 +84,7 @@ export class Watcher {
       clock,
       usable: () => this.#usable(),
       onJump: () => this.#pollers.forEach((poller) => poller.spread()),
+      fault: (thrown) => this.#fault(null, thrown),
     });
     const firstPolls = new FirstPolls(clock);
     this.#account = {
@@ -112,7 +114,7 @@ export class Watcher {
       idle: (clusterId) => this.#drop(clusterId),
     };
     this.#list = new ListPoller(this.#account, (rebound) => this.#reboundListed(rebound));
-    this.#endSignIn = signIn.onChange(() => this.#wake());
+    this.#endSignIn = signIn.onChange(() => this.#guard(() => this.#wake()));
   }
 
   /** This runtime's part in the work of several; null where there are no others. */
@@ -382,12 +384,8 @@ export class Watcher {
     }
   }
 
-  #guard(callback: () => void): void {
-    try {
-      callback();
-    } catch (thrown) {
-      this.#fault(null, thrown);
-    }
+  #guard(callback: () => unknown): void {
+    guard(callback, (error) => this.#fault(null, error))();
   }
 
   #fault(clusterId: string | null, thrown: unknown): void {
@@ -395,11 +393,7 @@ export class Watcher {
   }
 
   #report(event: WatcherReport): void {
-    try {
-      this.#options.report?.(event);
-    } catch {
-      // A log that fails has nowhere to say so.
-    }
+    guard(() => this.#options.report?.(event))();
   }
 }
 

@@ -1,11 +1,12 @@
 import type { NodeAPI } from 'node-red';
+import { guard } from '../../lib/time/guard';
 
 const waiting = new Set<() => void>();
 /** One for all nodes: the runtime's events warn of many listeners. */
 const tell = () => {
   const now = [...waiting];
   waiting.clear();
-  for (const begin of now) begin();
+  for (const begin of now) guard(begin)();
 };
 
 /**

@@ -23,7 +23,7 @@ export const handle =
       response.type('json').send(JSON.stringify(body, translated));
     };
     response.set('Cache-Control', 'no-store');
-    work(request, response).then(
+    const answering = work(request, response).then(
       (answer) => send(isForm ? { answer } : answer),
       (thrown: unknown) => {
         const { code, sentence: error } = asPrintingError(thrown);
@@ -32,4 +32,6 @@ export const handle =
         send(isForm ? { failure: { status, error, code } } : { error, code });
       },
     );
+    // Nothing is left to say once an answer can't be written.
+    answering.catch(() => response.destroy());
   };

@@ -44,6 +44,7 @@ function oneOfTwo() {
     note: () => null,
     lost: () => undefined,
     shifted: () => undefined,
+    fault: () => undefined,
   });
   tenure.changed();
   return { clock, tenure, theirs, wake: () => (isTaking = true) };

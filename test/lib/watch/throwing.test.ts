@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import sinon from 'sinon';
+import { Shared } from '../../../lib/picture/shared';
+import { Changes } from '../../../lib/sign-in/changes';
+import { systemClock } from '../../../lib/time/clock';
+import { Deadline } from '../../../lib/time/deadline';
+import { followAbort } from '../../../lib/time/follow-abort';
+import { holdStream } from '../../../lib/upload/source';
+import { Scheduler } from '../../../lib/watch/scheduler';
+import type { Round, WatchOptions } from '../../../lib/watch/watcher';
+import { handle } from '../../../nodes/shared/admin/handle';
+import { whenFlowsStarted } from '../../../nodes/shared/flows-started';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+import { answer, at, job } from '../events/observations';
+import { broken, ScriptedAccount } from './scripted-account';
+
+const MINUTE = 60_000;
+const fails = () => {
+  throw new TypeError('not ours');
+};
+const rejects = () => Promise.reject(new TypeError('not ours'));
+const CALLBACKS = { throws: fails, rejects } as unknown as Record<string, () => never>;
+
+/** Each test also fails by an uncaught exception or an unhandled rejection: mocha reports both. */
+describe('a callback that throws ends nothing else', () => {
+  let warned: sinon.SinonStub;
+  beforeEach(() => (warned = sinon.stub(process, 'emitWarning')));
+  afterEach(() => sinon.restore());
+  const warnings = () => warned.getCalls().filter(({ args }) => args[1] === 'RemotePrinting').length;
+
+  for (const [how, callback] of Object.entries(CALLBACKS)) {
+    it(`a timer that ${how}`, async () => {
+      const timers = sinon.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      const after = sinon.spy();
+      systemClock.after(5, callback);
+      systemClock.after(5, after);
+      timers.tick(10);
+      await settle();
+      assert.deepEqual([after.callCount, warnings()], [1, 1]);
+    });
+
+    it(`a listener to changes of the sign-in that ${how}`, async () => {
+      const changes = new Changes();
+      const other = sinon.spy();
+      changes.on(callback);
+      changes.on(other);
+      changes.notify();
+      await settle();
+      assert.deepEqual([other.callCount, warnings()], [1, 1]);
+    });
+
+    it(`a follower of a signal, or of a deadline, that ${how}`, async () => {
+      const controller = new AbortController();
+      const deadline = new Deadline(new ManualClock(), { parent: controller.signal });
+      const others = [sinon.spy(), sinon.spy()] as const;
+      followAbort(controller.signal, callback);
+      followAbort(controller.signal, others[0]);
+      deadline.whenOver(callback);
+      deadline.whenOver(others[1]);
+      controller.abort(new Error('over'));
+      await settle();
+      assert.deepEqual([...others.map(({ callCount }) => callCount), warnings()], [1, 1, 2]);
+    });
+
+    it(`every callback of a watch that ${how}`, async () => {
+      const { clock, service, signIn, ...account } = new ScriptedAccount();
+      const { watcher, reports } = account;
+      service.cluster('C1', answer({ print_jobs: [job('a', 'queued')] }));
+      signIn.listeners.add(callback);
+      const options: WatchOptions = {
+        clusterId: 'C1',
+        interval: 60,
+        milestones: [50],
+        onRound: callback,
+        onEvents: callback,
+        onTrouble: callback,
+        onStandby: callback,
+      };
+      watcher.watch(options);
+      watcher.watch({ ...options, clusterId: null });
+      watcher.onObservation(callback);
+      const followed = watcher.follow('C1', 'a', { onProgress: callback });
+      const rounds: Round[] = [];
+      const events: string[] = [];
+      const troubles: (string | null)[] = [];
+      watcher.watch({
+        ...options,
+        onRound: (round) => rounds.push(round),
+        onEvents: (all) => events.push(...all.map(({ type }) => type)),
+        onTrouble: (error) => troubles.push(error?.code ?? null),
+      });
+      await clock.advance(MINUTE);
+      service.cluster('C1', answer({ print_jobs: [at('a', 'printing', 60)] }));
+      await clock.advance(MINUTE);
+      service.fails = () => broken();
+      await clock.advance(2 * MINUTE);
+      service.fails = () => undefined;
+      service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100)] }));
+      await clock.advance(5 * MINUTE);
+      assert.ok(rounds.length >= 5, `${rounds.length}`);
+      assert.deepEqual(events, ['job.started', 'job.progress', 'job.finished']);
+      assert.deepEqual(troubles, ['SERVICE_ERROR', null]);
+      assert.equal((await followed).outcome, 'finished');
+      assert.ok(reports.filter(({ kind }) => kind === 'fault').length >= 5);
+      await watcher.close();
+    });
+
+    it(`a poll that ${how}`, async () => {
+      const clock = new ManualClock();
+      const fault = sinon.spy();
+      const scheduler = new Scheduler({ clock, usable: () => true, onJump: callback, fault });
+      scheduler.plan({ run: callback }, 10);
+      const other = sinon.fake.resolves(0);
+      scheduler.plan({ run: other }, 2_000);
+      await clock.advance(MINUTE);
+      assert.deepEqual([fault.callCount, other.callCount], [1, 1]);
+    });
+
+    it(`a listener to the progress of shared work that ${how}`, async () => {
+      const shared = new Shared<number, string>();
+      const heard = sinon.spy();
+      const { signal } = new AbortController();
+      const work = async (_: AbortSignal, tell: (progress: string) => void) => {
+        tell('half');
+        return 1;
+      };
+      const results = [callback, heard].map((onProgress) => shared.join('k', work, { signal, onProgress }));
+      assert.deepEqual(await Promise.all(results), [1, 1]);
+      await settle();
+      assert.deepEqual([heard.callCount, warnings()], [1, 1]);
+    });
+
+    it(`a node's first work after a deploy that ${how}`, async () => {
+      const started: (() => void)[] = [];
+      const RED = { events: { once: (_: string, listener: () => void) => started.push(listener) } };
+      const other = sinon.spy();
+      whenFlowsStarted(RED as never, callback);
+      whenFlowsStarted(RED as never, other);
+      started.forEach((listener) => listener());
+      await settle();
+      assert.deepEqual([other.callCount, warnings()], [1, 1]);
+    });
+  }
+
+  it('a stream of a message that throws when it is destroyed', async () => {
+    const stream = new Readable({ read: () => undefined });
+    stream.destroy = fails;
+    const controller = new AbortController();
+    const release = holdStream(stream, controller.signal);
+    controller.abort();
+    release();
+    await settle();
+    assert.equal(warnings(), 2);
+  });
+
+  it('an answer to the editor that can not be written', async () => {
+    const destroy = sinon.spy();
+    const response = { set: () => undefined, type: fails, status: fails, destroy };
+    const request = { get: () => undefined, acceptsLanguages: () => [] };
+    handle(async () => 1)(request as never, response as never);
+    handle(rejects)(request as never, response as never);
+    await settle();
+    assert.equal(destroy.callCount, 2);
+  });
+});
