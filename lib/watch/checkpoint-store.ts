@@ -79,6 +79,25 @@ export class CheckpointStore {
     if (hasGoneOn && memory.isAhead) this.write(under, clusterId, memory);
   }
 
+  /** What the next runtime goes on from where the store may not have all of it yet; null where the store has. */
+  unwritten(memory: ClusterMemory): Unwritten | null {
+    if (!memory.loaded || !memory.isOwed || memory.movedTo !== null) return null;
+    return { checkpoint: memory.checkpoint, figures: memory.status, marks: memory.marks };
+  }
+
+  /** Goes on from what another runtime could not write, unless a third one has gone on from the store meanwhile. */
+  goOnFrom(stored: unknown, memory: ClusterMemory): void {
+    const { checkpoint, figures, marks } = record(stored) ?? {};
+    const known = readCheckpoint(checkpoint);
+    if (!known) return;
+    memory.forget();
+    memory.restore(known, record(figures) as ClusterStatus | null);
+    memory.marks = list(marks).filter((mark) => typeof mark === 'string');
+    memory.movedTo = null;
+    memory.dirty = true;
+    memory.delivered++;
+  }
+
   async loadList(under: ScopeMemory, memory: ListMemory): Promise<void> {
     if (memory.loaded) return;
     const stored = await this.store.get<unknown>([CHECKPOINT, ...under.scope]);
@@ -102,18 +121,22 @@ export class CheckpointStore {
     const key: Key = [CHECKPOINT, ...scope, clusterId];
     if (!this.#isShared) return this.#want({ item: clusterId, key, value, options: { keepFor: KEEP } });
     const mark = randomUUID().slice(0, 8);
+    let delivered = 0;
     this.#want({
       item: clusterId,
       key,
       value: () => {
         memory.dirty = false;
+        delivered = memory.delivered;
         memory.marks = [...memory.marks, mark];
         return { ...value(), mark };
       },
       options: { keepFor: KEEP, tell: memory.movedTo !== null },
       over: (isWritten) => {
-        if (isWritten) memory.marks = [mark];
-        else memory.dirty = true;
+        if (isWritten) {
+          memory.marks = [mark];
+          memory.saved = Math.max(memory.saved, delivered);
+        } else memory.dirty = true;
       },
     });
   }
@@ -234,6 +257,13 @@ export class CheckpointStore {
     this.#waiting = this.#waiting.filter(({ item }) => open.has(item));
     for (const { resolve } of over) resolve();
   }
+}
+
+/** What was delivered, for the runtime that goes on; `marks` are those of the writes that the store may have. */
+interface Unwritten {
+  checkpoint: Checkpoint | null;
+  figures: ClusterStatus | null;
+  marks: readonly string[];
 }
 
 /** What the polls of a cluster bring, for runtimes that wait for it. */

@@ -37,6 +37,9 @@ export class ClusterMemory {
   wasAlone = true;
   /** By one of these the store's checkpoint is known to be the last that this runtime has read or written. */
   marks: readonly string[] = NONE;
+  /** How often something was delivered, and how much of that the store has for certain. */
+  delivered = 0;
+  saved = 0;
   readonly #texts = new PackedTexts();
   #hasStatus = false;
   #hasCheckpoint = false;
@@ -60,6 +63,11 @@ export class ClusterMemory {
   /** It may be ahead of the store: a write is not known to have come to an end. */
   get isAhead(): boolean {
     return this.dirty || this.marks.length > 1;
+  }
+
+  /** Something was delivered that the store may not have: whoever goes on from the store delivers it again. */
+  get isOwed(): boolean {
+    return this.delivered > this.saved;
   }
 
   get isEmpty(): boolean {

@@ -480,6 +480,7 @@ export class Poller implements Scheduled {
     memory.late = false;
     memory.take(checkpoint, seen);
     // Few writes: much of this runs on SD cards. What was delivered must be written, or a restart would deliver it again.
+    if (delivered) memory.delivered++;
     if (delivered || !before || !hasSameJobs(before, checkpoint)) account.checkpoints.write(scope, clusterId, memory);
     else memory.dirty = true;
     return true;

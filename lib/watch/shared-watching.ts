@@ -5,6 +5,7 @@ import { waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
 import { Assignments, type SharedWork } from './assignments';
 import type { CheckpointStore } from './checkpoint-store';
+import { ClusterMemory } from './cluster-memory';
 import { LIST_ITEM, type Wants } from './fair-share';
 import { Hearsay } from './hearsay';
 import { Hold } from './hold';
@@ -116,13 +117,14 @@ export class SharedWatching implements SharedWork {
   }
 
   gained({ item, note, idle }: Assigned, among: number): void {
-    const { clock, list, pollers } = this.#parts;
-    const { ago, late } = record(note) ?? {};
+    const { checkpoints, clock, list, pollers } = this.#parts;
+    const { ago, late, unwritten } = record(note) ?? {};
     const polledAt = Number.isFinite(ago) ? clock.monotonic() - (ago as number) - idle : null;
     const memory = item === LIST_ITEM ? this.#scope?.list : this.#scope?.of(item);
     if (memory) {
       memory.loaded = false;
       memory.wasAlone = late === true || idle > LATE;
+      if (unwritten && memory instanceof ClusterMemory) checkpoints().goOnFrom(unwritten, memory);
     }
     if (item === LIST_ITEM) list().begin(polledAt);
     else pollers.get(item)?.begin(polledAt, idle === Infinity ? null : among * APART);
@@ -139,11 +141,17 @@ export class SharedWatching implements SharedWork {
   }
 
   note(item: string): unknown {
-    const { clock, list, polledAt } = this.#parts;
+    const { checkpoints, clock, list, polledAt } = this.#parts;
     const now = clock.monotonic();
     if (item === LIST_ITEM) return { ago: now - list().polledAt };
-    const { late = false, deafSince = now } = this.#scope?.clusters.get(item) ?? {};
-    return { ago: now - (polledAt.get(item) ?? -Infinity), late: late && now - deafSince > LATE };
+    const memory = this.#scope?.clusters.get(item);
+    const { late = false, deafSince = now } = memory ?? {};
+    const unwritten = memory ? checkpoints().unwritten(memory) : null;
+    return {
+      ago: now - (polledAt.get(item) ?? -Infinity),
+      late: late && now - deafSince > LATE,
+      ...(unwritten && { unwritten }),
+    };
   }
 
   lost(item: string): void {

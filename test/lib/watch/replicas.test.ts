@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { answer, at, job } from '../events/observations';
 import { replicasOf } from '../../../lib/watch/replicas';
+import { sleep } from '../../../lib/time/clock';
 import { Replicas } from './replicas';
 
 const MINUTE = 60_000;
@@ -74,6 +75,36 @@ describe('several runtimes that watch one account', () => {
         Array(4).fill('job.queued false'),
       );
       assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE);
+    });
+
+    it('deliver no end twice where one closes before the slow store has all that it delivered', async () => {
+      const many = ids(48);
+      const printing = (id: string) => answer({ print_jobs: [at(`${id}-a`, 'printing', 50)] });
+      for (const id of many) service.cluster(id, printing(id));
+      start(2, many);
+      await clock.advance(5 * MINUTE);
+      let isSlow = true;
+      for (const { runtime } of replicas.all) {
+        const query = runtime.line.query.bind(runtime.line);
+        runtime.line.query = async (text, values) => {
+          if (isSlow) await sleep(runtime.clock, 1_000);
+          return query(text, values);
+        };
+      }
+      await clock.advance(MINUTE);
+      const [closing] = replicas.all;
+      assert.ok(closing);
+      // In one go, so that all that is delivered waits to be written.
+      for (const id of many) service.cluster(id, answer({ recently_completed: [at(`${id}-a`, 'finished', 100)] }));
+      for (const watch of closing.watches) void watch.ask(() => undefined);
+      const delivered = () => replicas.told.filter(({ by }) => by === closing.name).length;
+      while (delivered() < 20) await clock.advance(100);
+      const closed = closing.leave();
+      await clock.advance(5 * MINUTE);
+      await closed;
+      isSlow = false;
+      const ends = replicas.told.filter(({ type }) => type === 'job.finished').map(({ id }) => id);
+      assert.deepEqual([ends.length, new Set(ends).size], [48, 48]);
     });
 
     it('take over what one had that dies, within a lease', async () => {
