@@ -31,6 +31,8 @@ export interface AccountContext {
   outage(clusterId: string | null, error: PrintingError | null): void;
   /** Something of our own failed: reports it to the log. */
   fault(clusterId: string | null, thrown: unknown): void;
+  /** How a poll ended. */
+  polled(error: PrintingError | null): void;
   observed(clusterId: string, status: ClusterStatus): void;
   /** Other runtimes wait for what a poll brought: `checkpoint` is where it led, whether somebody heard of it or not. */
   told(clusterId: string, checkpoint: Checkpoint | null, status: ClusterStatus): void;

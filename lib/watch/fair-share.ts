@@ -11,6 +11,8 @@ export interface Wants {
   clusters: readonly string[];
   /** Waited for, by who is content with what others read: where somebody watches the cluster, that is who polls it. */
   waits: readonly string[];
+  /** It doesn't reach the service: those who do poll what it wants, where they want it too. */
+  isLost?: boolean;
 }
 
 /** The list of clusters, among the clusters that are shared out. */
@@ -62,15 +64,19 @@ export function fairShare(id: string, members: readonly Member[], listed: readon
     for (const peer of among) peer.share += count / among.length;
   };
   let plain = inList.size + 1;
-  for (const [item, peersOf] of some) {
+  const plainTakers = able(everywhere);
+  const takersOf = new Map([...some].map(([item, peersOf]) => [item, able(peersOf)]));
+  for (const [item, takers] of takersOf) {
     if (inList.has(item)) plain--;
-    share(peersOf);
+    share(takers);
   }
-  share(everywhere, plain);
+  share(plainTakers, plain);
 
-  const isContested = (item: string) => (some.get(item) ?? everywhere).length > 1;
-  const wanted = new Set(own.wants.all ? [LIST_ITEM, ...inList] : []);
-  for (const [item, peersOf] of some) if (peersOf.includes(own)) wanted.add(item);
+  const takers = (item: string) => takersOf.get(item) ?? plainTakers;
+  const isContested = (item: string) => takers(item).length > 1;
+  const candidates = own.wants.all ? [LIST_ITEM, ...inList, ...takersOf.keys()] : takersOf.keys();
+  const wanted = new Set<string>();
+  for (const item of candidates) if (takers(item).includes(own)) wanted.add(item);
   const contested = [...wanted].filter(isContested);
   const rank = peers.indexOf(own);
   return {
@@ -82,6 +88,12 @@ export function fairShare(id: string, members: readonly Member[], listed: readon
     hasList: everywhere.length > 0,
     shape: JSON.stringify([items, peers.map((peer) => [peer.id, Math.round(peer.share * 1000)])]),
   };
+}
+
+/** Those who can poll; where none of them can, it is as if all could, and nothing moves. */
+function able(peers: readonly Peer[]): readonly Peer[] {
+  const some = peers.filter(({ wants }) => wants.isLost !== true);
+  return some.length > 0 ? some : peers;
 }
 
 /** Who wants what: `some` has the items that others want than those who want all. */
@@ -134,6 +146,7 @@ function readWants(stored: unknown): Wants {
     all: wants.all === true,
     clusters: strings(wants.clusters),
     waits: strings(wants.waits),
+    isLost: wants.isLost === true,
   };
 }
 

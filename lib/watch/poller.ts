@@ -338,6 +338,7 @@ export class Poller implements Scheduled {
       isOurs = isUnder(account.tenure, clusterId, lock);
     }
     this.#running = false;
+    if (!account.signal.aborted) account.polled(result.error);
     this.#serve(result, { start, asked, isOurs });
     for (const resolve of this.#endings.splice(0)) resolve();
     this.replan();

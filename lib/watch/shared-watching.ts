@@ -1,3 +1,4 @@
+import type { Service } from '../account/service';
 import type { Assigned, Membership } from '../state/membership';
 import type { StateStore } from '../state/store';
 import { record } from '../service/wire';
@@ -12,6 +13,7 @@ import { Hold } from './hold';
 import { HolderNames } from './holder-names';
 import type { ListPoller } from './list-poller';
 import { Living } from './living';
+import { Reach } from './reach';
 import type { Poller } from './poller';
 import type { ScopeMemory } from './watch-memory';
 import type { Sharing, Standby } from './watch-types';
@@ -29,6 +31,7 @@ const SHOWN_AFTER = 3_000;
 interface Parts extends Sharing {
   store: StateStore;
   clock: Clock;
+  service: Service;
   /** Ends with the watching. */
   signal: AbortSignal;
   checkpoints: () => CheckpointStore;
@@ -55,6 +58,8 @@ export class SharedWatching implements SharedWork {
   readonly membership: Membership;
   readonly tenure: Assignments;
   readonly living: Living;
+  /** Whether this runtime reaches the service. */
+  readonly reach: Reach;
   readonly #parts: Parts;
   #scope: ScopeMemory | null = null;
   #looking = false;
@@ -75,6 +80,7 @@ export class SharedWatching implements SharedWork {
       this.living.look();
       this.tenure.changed();
     };
+    this.reach = new Reach({ ...parts, changed: () => this.tenure.changed() });
     this.membership = join(topic, { name, wants: null, onChange });
     this.living = new Living(this.membership);
     this.tenure = new Assignments(this.membership, clock, this);
@@ -109,7 +115,8 @@ export class SharedWatching implements SharedWork {
       if (poller.isWatched) clusters.push(clusterId);
       if (poller.isWaitedFor) waits.push(clusterId);
     }
-    return { workspace: this.#scope.scope[2], all: list().isWatched, clusters, waits };
+    const { isLost } = this.reach;
+    return { workspace: this.#scope.scope[2], all: list().isWatched, clusters, waits, ...(isLost && { isLost }) };
   }
 
   listed(): readonly string[] {

@@ -102,6 +102,7 @@ export class Watcher {
       outage: (clusterId, error) =>
         this.#report(error ? { kind: 'outage', clusterId, error } : { kind: 'recovered', clusterId }),
       fault: (clusterId, thrown) => this.#fault(clusterId, thrown),
+      polled: (error) => this.#shared?.reach.note(error),
       observed: (clusterId, status) => {
         for (const listener of this.#listeners) this.#guard(() => listener(clusterId, status));
       },
@@ -218,9 +219,10 @@ export class Watcher {
   /** Loaded where there are others to share with. */
   #share(join: NonNullable<StateStore['join']>, sharing: Sharing): SharedWatching {
     const { SharedWatching } = require('./shared-watching') as typeof import('./shared-watching');
-    const { store, clock } = this.#options;
+    const { service, store, clock } = this.#options;
     return new SharedWatching(join, {
       ...sharing,
+      service,
       store,
       clock,
       signal: this.#closing.signal,

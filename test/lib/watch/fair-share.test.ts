@@ -12,6 +12,7 @@ const anyWants = fc.record({
   all: fc.boolean(),
   clusters: fc.uniqueArray(fc.constantFrom(...clusters(12))),
   waits: fc.uniqueArray(fc.constantFrom(...clusters(12))),
+  isLost: fc.boolean(),
 });
 
 describe('fairShare', () => {
@@ -61,6 +62,20 @@ describe('fairShare', () => {
         });
       }),
     );
+  });
+
+  it('leaves to those who reach the service what they want too, and moves nothing where none does', () => {
+    const lost = member(1, wants({ clusters: ['C1', 'C2', 'C3'], isLost: true }));
+    const well = member(2, wants({ clusters: ['C1', 'C2'] }));
+    assert.deepEqual(fairShare('R1', [lost, well], []).wanted, ['C3']);
+    assert.deepEqual(fairShare('R2', [lost, well], []).target, 2);
+    const alike = (isLost: boolean) =>
+      ['R1', 'R2'].map((id) => {
+        const members = [1, 2].map((n) => member(n, wants({ all: true, isLost })));
+        const { wanted, target } = fairShare(id, members, ['C1', 'C2', 'C3']);
+        return { wanted, target };
+      });
+    assert.deepEqual(alike(true), alike(false));
   });
 
   it('leaves a wait to who watches the cluster', () => {

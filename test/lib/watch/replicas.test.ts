@@ -138,6 +138,40 @@ describe('several runtimes that watch one account', () => {
     });
   });
 
+  describe('a service that one of them does not reach', () => {
+    const clusters = ids(6);
+    beforeEach(() => clusters.forEach((id) => service.cluster(id)));
+    it('is polled by those who do, and by it again once that has lasted for a while', async () => {
+      start(2, clusters);
+      await clock.advance(5 * MINUTE);
+      const [one, other] = replicas.all;
+      assert.ok(one && other);
+      one.isOffline = true;
+      const begun = clock.monotonic();
+      await clock.advance(3 * MINUTE);
+      for (const id of clusters) assert.deepEqual(pollersOf(id, begun + 2 * MINUTE), ['R2'], id);
+      one.isOffline = false;
+      const back = clock.monotonic();
+      await clock.advance(20_000);
+      assert.equal(replicas.polls.filter(({ by, at }) => by === 'R1' && at >= back).length, 0, 'not at once');
+      await clock.advance(5 * MINUTE);
+      const load = [...replicas.load(clock.monotonic() - 2 * MINUTE).values()];
+      assert.ok(Math.min(...load) >= 4, load.join());
+    });
+
+    it('moves nothing where nobody reaches it', async () => {
+      start(2, clusters);
+      await clock.advance(5 * MINUTE);
+      const pollers = () => clusters.map((id) => pollersOf(id, clock.monotonic() - 2 * MINUTE).join());
+      const before = pollers();
+      for (const replica of replicas.all) replica.isOffline = true;
+      await clock.advance(10 * MINUTE);
+      for (const replica of replicas.all) replica.isOffline = false;
+      await clock.advance(20 * MINUTE);
+      assert.deepEqual(pollers(), before);
+    });
+  });
+
   describe('waiting for the end of a print', () => {
     const printing = answer({ print_jobs: [at('a', 'printing', 50)] });
     const finished = answer({ recently_completed: [at('a', 'finished', 100)] });

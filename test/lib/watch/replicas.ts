@@ -1,8 +1,10 @@
 import type { PrintEvent } from '../../../lib/events/print-event';
 import type { Answer, CallOptions, Service } from '../../../lib/account/service';
 import type { EndpointName } from '../../../lib/service/paths';
+import { PrintingError } from '../../../lib/service/errors';
 import { sleep } from '../../../lib/time/clock';
 import type { Watch, WatchOptions } from '../../../lib/watch/watcher';
+import { say } from '../../../lib/words/say';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 import { ScriptedAccount, ScriptedService } from './scripted-account';
@@ -11,6 +13,8 @@ import { ScriptedAccount, ScriptedService } from './scripted-account';
 export class Replica {
   readonly account: ScriptedAccount<SharedRuntime['clock'], SharedRuntime['store']>;
   isAlive = true;
+  /** The service can't be reached from here. */
+  isOffline = false;
   watches: Watch[] = [];
 
   constructor(
@@ -29,6 +33,7 @@ export class Replica {
       polls.push({ by: this.name, clusterId: options.ids?.cluster_id ?? '', at: clock.monotonic() });
     if (endpoint === 'clusters') this.replicas.lists++;
     if (latency !== null) await sleep(this.runtime.clock, latency);
+    if (this.isOffline) throw new PrintingError('NETWORK', say`No connection.`);
     return (service as Service).call(endpoint, options);
   }
 
