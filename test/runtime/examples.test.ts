@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -109,25 +109,26 @@ describe('the examples', () => {
   });
 
   example('drop folder: each file prints once, or after an OK', async (bench) => {
-    const FOLDER = join(bench.userDir, 'drop');
+    const [FOLDER, NOTES] = [join(bench.userDir, 'drop'), join(bench.userDir, 'notes')];
     const look = () => bench.press('look every 10 s');
-    await bench.import('04-drop-folder', { FOLDER });
+    await bench.import('04-drop-folder', { FOLDER, NOTES });
     await bench.press('put a file there');
     await bench.until(async () => (await look(), (await bench.prints('dropped square.gcode')).length > 0));
     await bench.untilShown('printed', /duplicate: false/);
-    await bench.import('04-drop-folder', { FOLDER });
+    await bench.import('04-drop-folder', { FOLDER, NOTES });
     for (let turn = 0; turn < 3; turn += 1) await look().then(bench.settle);
     assert.equal((await bench.prints('dropped square.gcode')).length, 1);
 
     // It broke off before the result was there.
-    const [note] = await readdir(join(FOLDER, '.printed'));
-    const noted = await readFile(join(FOLDER, '.printed', note!), 'utf8');
-    await writeFile(join(FOLDER, '.printed', note!), noted.replace(',"done":true', ''));
+    const [note] = (await readdir(NOTES)).map((name) => join(NOTES, name));
+    const noted = await readFile(note!, 'utf8');
+    assert.match(noted, /,"done":true/);
+    await writeFile(note!, noted.replace(',"done":true', ''));
     await bench.restart();
     await bench.until(async () => (await look(), bench.shown('printed').includes('duplicate: true')));
     assert.equal((await bench.prints('dropped square.gcode')).length, 1);
 
-    await bench.import('04-drop-folder', { FOLDER, HOLD: true });
+    await bench.import('04-drop-folder', { FOLDER, NOTES, HOLD: true });
     await writeFile(join(FOLDER, 'held.gcode'), GCODE);
     await bench.until(async () => (await look(), bench.shown('waiting for an OK').includes('held.gcode')));
     await bench.settle();
@@ -135,6 +136,43 @@ describe('the examples', () => {
     await bench.press('OK: print what waits');
     await bench.until(async () => (await bench.prints('held.gcode')).length === 1);
     await bench.pass(600 + HEATING + CLEARING);
+  });
+
+  example('drop folder, shared: a bad file stops itself alone, and nothing outside is written', async (bench) => {
+    const [FOLDER, NOTES] = ['shared', 'shared notes'].map((name) => join(bench.userDir, name)) as [string, string];
+    const outside = join(bench.userDir, 'outside.json');
+    const look = () => bench.press('look every 10 s');
+    await mkdir(join(FOLDER, '.printed'), { recursive: true });
+    await writeFile(outside, '{}');
+    await symlink(join(bench.userDir, 'nowhere'), join(FOLDER, 'a dangling link.gcode'));
+    await symlink(outside, join(FOLDER, 'a link.gcode'));
+    spawnSync('mkfifo', [join(FOLDER, 'a pipe.gcode')]);
+    await mkdir(join(FOLDER, 'a folder.gcode'));
+    await symlink(outside, join(FOLDER, '.printed/good.gcode.json'));
+    await bench.import('04-drop-folder', { FOLDER, NOTES });
+    const drop = async (name: string) => {
+      await writeFile(join(FOLDER, name), GCODE.replace('held', name));
+      await bench.until(async () => (await look(), bench.shown('printed').includes(name)));
+    };
+    await drop('good.gcode');
+
+    // Notes that were spoilt: each stops the file that it is about.
+    const [ofGood] = (await readdir(NOTES)).map((name) => join(NOTES, name));
+    await writeFile(ofGood!, '{ "stamp"');
+    await drop('second.gcode');
+    const [ofSecond] = (await readdir(NOTES)).map((name) => join(NOTES, name)).filter((name) => name !== ofGood);
+    await rm(ofSecond!);
+    await symlink(outside, ofSecond!);
+    await bench.restart();
+    await drop('third.gcode');
+    await truncate(ofGood!, 2 ** 31);
+    await drop('fourth.gcode');
+    await bench.settle();
+    for (const name of ['good.gcode', 'second.gcode', 'third.gcode', 'fourth.gcode'])
+      assert.equal((await bench.prints(name)).length, 1, name);
+    assert.equal(await readFile(outside, 'utf8'), '{}');
+    assert.equal(bench.shown('what went wrong'), '');
+    await bench.pass(3 * (600 + HEATING + CLEARING));
   });
 
   example('first idle printer: the next job only when the plate is cleared', async (bench) => {
