@@ -49,6 +49,7 @@ const CORE = [
     '80-template.js',
     'rbe.js',
     '60-link.js',
+    '24-complete.js',
   ],
 ];
 const PATIENCE = 120_000;

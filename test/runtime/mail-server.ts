@@ -16,7 +16,19 @@ interface Mail {
 /** Certificate and key of `localhost`, of nobody's making but these tests': whoever sends mail must be told to trust it. */
 export const MAIL_CERTIFICATE = join(__dirname, 'mail-server.pem');
 
-/** A real mail server of this machine: passwords over TLS only, as every provider has it. */
+/** The text of a mail, whatever its Content-Transfer-Encoding. */
+function decoded(head: string, body: string): string {
+  const [, encoding = '7bit'] = /^Content-Transfer-Encoding: (\S+)/im.exec(head) ?? [];
+  if (encoding === 'base64') return Buffer.from(body, 'base64').toString();
+  const lines = body.replace(/\r\n/g, '\n');
+  if (encoding !== 'quoted-printable') return lines;
+  const bytes = lines
+    .replace(/=\n/g, '')
+    .replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString();
+}
+
+/** A real mail server of this machine, with TLS from the start, as every provider has it. */
 export class MailServer {
   readonly mails: Mail[] = [];
   readonly user = 'node-red';
@@ -27,7 +39,7 @@ export class MailServer {
   static async start(): Promise<MailServer> {
     const pem = readFileSync(MAIL_CERTIFICATE);
     const server: SMTPServer = new SMTPServer({
-      ...{ key: pem, cert: pem },
+      ...{ key: pem, cert: pem, secure: true },
       authOptional: true,
       onAuth: ({ username, password }, _session, answer) => {
         if (username === mailServer.user && password === mailServer.password) answer(null, { user: username });
@@ -37,8 +49,8 @@ export class MailServer {
         const chunks: Buffer[] = [];
         stream.on('data', (chunk: Buffer) => chunks.push(chunk));
         stream.on('end', () => {
-          const [head = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
-          const text = Buffer.from(body, 'base64').toString();
+          const [head = '', ...parts] = Buffer.concat(chunks).toString().split('\r\n\r\n');
+          const text = decoded(head, parts.join('\r\n\r\n'));
           mailServer.mails.push({ to: envelope.rcptTo.map(({ address }) => address), secure, head, text });
           done();
         });
@@ -52,10 +64,6 @@ export class MailServer {
 
   get port(): number {
     return (this.server.server.address() as AddressInfo).port;
-  }
-
-  set offersTls(offers: boolean) {
-    (this.server as unknown as { options: { hideSTARTTLS: boolean } }).options.hideSTARTTLS = !offers;
   }
 
   close(): Promise<void> {
