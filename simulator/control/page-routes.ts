@@ -62,6 +62,7 @@ export function overview(parts: {
   const moment = world.moment();
   return {
     addresses: parts.addresses(),
+    time_factor: world.timeFactor,
     clusters: clusters.map((cluster) => clusterView(cluster, moment)),
     tokens: {
       exchanges: tokens.exchanges,

@@ -10,7 +10,7 @@ export interface ClockState {
 export class SimulatorClock {
   constructor(
     private readonly state: ClockState,
-    private readonly timeFactor: number,
+    readonly timeFactor: number,
     /** Real time, ms since 1970. */
     readonly now: () => number,
   ) {

@@ -44,6 +44,11 @@ export class WorldBase {
   }
 
   /** Now, for the records. */
+  /** How many times as fast as real time the printers' time runs. */
+  get timeFactor(): number {
+    return this.clock.timeFactor;
+  }
+
   moment(): Moment {
     return { at: this.clock.virtual(), now: this.clock.now(), ids: this.ids };
   }

@@ -46,6 +46,20 @@ describe('simulator: the page of the control host', function () {
     return uuid;
   };
 
+  it('says how fast the times run that it shows', async () => {
+    await open();
+    await page.getByText("The printers' times are real.").waitFor();
+    const fast = await startSimulator({ timeFactor: 60 });
+    try {
+      const shown = await browser.newPage();
+      await shown.goto(fast.controlUrl);
+      await shown.getByText('run 60 times as fast as a clock: an hour takes a minute.').waitFor();
+      await shown.close();
+    } finally {
+      await fast.close();
+    }
+  });
+
   it('shows printers, their pictures and what they print', async () => {
     startPrint();
     const card = await open();

@@ -217,7 +217,17 @@ function showCluster(card, cluster) {
   }
 }
 
+/** How fast the printers' time runs, where their times are shown. */
+function pace(factor) {
+  if (factor === 1) return "The printers' times are real.";
+  const seconds = Math.round((3600 / factor) * 10) / 10;
+  const takes =
+    seconds === 60 ? 'a minute' : seconds > 120 ? `${Math.round(seconds / 6) / 10} minutes` : `${seconds} seconds`;
+  return `The printers' times run ${factor} times as fast as a clock: an hour takes ${takes}.`;
+}
+
 function showAll(world) {
+  setText(byId('pace'), pace(world.time_factor));
   keep(byId('clusters'), world.clusters, ({ cluster_id: id }) => id, makeCluster, showCluster);
   setText(byId('exchanges'), String(world.tokens.exchanges));
   setText(byId('refreshes'), String(world.tokens.refreshes));
