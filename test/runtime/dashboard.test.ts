@@ -18,8 +18,14 @@ const HEATING = 100;
 /** Of the chart's first line. */
 const BLUE = [0, 149, 255] as const;
 
-/** What is behind everything in each theme of the example. */
-const THEMES = { light: 'rgb(241, 243, 245)', dark: 'rgb(18, 21, 25)' };
+/** What is behind everything with the colours of the example's theme, and with the dark ones that its comment names. */
+const THEMES = {
+  light: { background: 'rgb(241, 243, 245)', colors: {} },
+  dark: {
+    background: 'rgb(18, 21, 25)',
+    colors: { surface: '#1c2127', primary: '#8ab4f8', bgPage: '#121519', groupBg: '#1c2127', groupOutline: '#4a525c' },
+  },
+};
 
 interface Place {
   bench: ExampleBench;
@@ -88,10 +94,15 @@ describe('the wall dashboard', () => {
         return image.naturalWidth;
       });
       assert.equal(width, 640);
+      // All of it is shown, with the caption at its lower edge.
+      const { width: shownWidth, height } = (await picture.boundingBox())!;
+      assert.ok(Math.abs(shownWidth / height - 640 / 480) < 0.02, `${shownWidth} x ${height}`);
       assert.match((await picture.getAttribute('src'))!, /^data:image\/png;base64,/);
       assert.equal(await wall.cards.count(), 3);
+      await wall.page.getByText('an hour of theirs takes a minute').waitFor();
       await wall.assertFits();
     }
+    await screen.card('Workbench printer').getByText('or drop it on this card').waitFor();
   });
 
   onEach('prints a file that is dropped on a card, to 100 %', async ({ bench, screen, phone }) => {
@@ -165,6 +176,12 @@ describe('the wall dashboard', () => {
       .card('Workbench printer')
       .getByText(/model.*slice/)
       .waitFor();
+    // It goes when the printer has gone on to something else.
+    await bench.world('print-locally', { cluster: 1, name: 'brief.gcode', seconds: 60 });
+    await shows(bench, screen.card('Workbench printer'), /brief\.gcode/);
+    assert.doesNotMatch(await screen.card('Workbench printer').innerText(), /slice/);
+    await bench.pass(HEATING + 100 + 60);
+    await bench.world('clean', { cluster: 1 });
     // The browser's own line.
     assert.match(screen.problems.splice(0).join(), /^Failed to load resource[^,]* 400 [^,]*$/);
 
@@ -202,10 +219,11 @@ describe('the wall dashboard', () => {
     assert.deepEqual(fresh.problems, []);
   });
 
-  for (const [theme, background] of Object.entries(THEMES))
+  for (const [theme, { background, colors }] of Object.entries(THEMES))
     onEach(`can be read and used by everybody, ${theme}`, async ({ bench, screen, phone }) => {
-      const { id } = bench.node(({ type, name }) => type === 'ui-theme' && name === theme);
-      await bench.import(EXAMPLE, {}, (node) => (node.type === 'ui-page' ? { ...node, theme: id } : node));
+      await bench.import(EXAMPLE, {}, (node) =>
+        node.type === 'ui-theme' ? { ...node, colors: { ...(node.colors as object), ...colors } } : node,
+      );
       for (const wall of [screen, phone]) {
         await bench.until(async () => (await wall.background()) === background && (await wall.notice.count()) === 0);
         await wall.card('Workbench printer').getByRole('img').waitFor();
