@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import vm from 'node:vm';
 import { root } from '../helpers/sources';
+import { box, wire, type Drawn } from './layout';
 
 interface FlowNode {
   id: string;
@@ -18,21 +19,18 @@ interface FlowNode {
   func?: string;
   scope?: string[] | null;
 }
-interface Placed extends FlowNode {
-  x: number;
-  y: number;
-}
+type Placed = FlowNode & Drawn;
 
-/** What fits into the editor beside its palette and sidebar on a common screen. */
-const CANVAS = 1400;
-const HEIGHT = 30;
-/** The buttons of inject and debug nodes stand out. */
-const BUTTON = 26;
+/** The canvas beside palette and sidebar on a screen 1300 px wide. */
+const CANVAS = 800;
 /** Between two nodes, so that no status text touches the node below. */
 const GAP = 5;
 
-/** The one example that needs another pack, @flowfuse/node-red-dashboard. */
-const DASHBOARD = '05-wall-dashboard.json';
+/** The examples that need another pack, which their comments name: its types. */
+const OTHER_PACKS: Record<string, { pack: string; types: RegExp }> = {
+  '05-wall-dashboard.json': { pack: '@flowfuse/node-red-dashboard', types: /^ui-/ },
+  '07-log-of-prints-and-weekly-report.json': { pack: 'node-red-node-email', types: /^e-mail$/ },
+};
 
 const folder = join(root, 'examples');
 const files = readdirSync(folder).sort();
@@ -54,20 +52,6 @@ function coreTypes(): string[] {
 }
 
 const isPlaced = (node: FlowNode): node is Placed => node.x !== undefined && node.y !== undefined;
-
-/** As the editor reckons a node's width, from an average letter. */
-function box({ name, type, x, y }: Placed) {
-  const label = name ? name : type.replace('remote-printing-', '');
-  const hasInput = !['inject', 'comment', 'catch', 'http in', 'mqtt in'].includes(type);
-  const labelled = Math.max(100, 20 * Math.ceil((label.length * 7.2 + 50 + (hasInput ? 7 : 0)) / 20));
-  const width = type.startsWith('link ') ? HEIGHT : labelled;
-  return {
-    left: x - width / 2 - (type === 'inject' ? BUTTON : 0),
-    right: x + width / 2 + (type === 'debug' ? BUTTON : 0),
-    top: y - HEIGHT / 2,
-    bottom: y + HEIGHT / 2,
-  };
-}
 
 const load = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as FlowNode[];
 const accountOf = (nodes: FlowNode[]) => nodes.filter(({ type }) => type === 'remote-printing-account');
@@ -95,10 +79,18 @@ describe('examples', () => {
         assert.ok(comments.length > 0);
       });
 
-      it('consists of nodes that everybody has', () => {
+      it('consists of nodes that everybody has, or that its comment names', () => {
         const others = nodes.map(({ type }) => type).filter((type) => !known.has(type));
-        const foreign = others.filter((type) => file !== DASHBOARD || !type.startsWith('ui-'));
-        assert.deepEqual(foreign, []);
+        const { pack, types } = OTHER_PACKS[file] ?? {};
+        assert.deepEqual(
+          others.filter((type) => !types?.test(type)),
+          [],
+        );
+        if (pack)
+          assert.ok(
+            nodes.some(({ info }) => info?.includes(`\`${pack}\``)),
+            'the comment names the pack',
+          );
       });
 
       it('is wired to its own nodes alone, and uses the shared account', () => {
@@ -130,6 +122,21 @@ describe('examples', () => {
               a.right + GAP <= b.left || b.right + GAP <= a.left || a.bottom + GAP <= b.top || b.bottom + GAP <= a.top;
             assert.ok(apart, `${one.name ?? one.type} and ${other.name ?? other.type}`);
           }
+      });
+
+      it('has no wire behind a node', () => {
+        for (const from of placed)
+          for (const [output, targets] of (from.wires ?? []).entries())
+            for (const id of targets) {
+              const points = wire(from, output, byId.get(id) as Placed);
+              const outside = points.find(([x]) => x < 0 || x > CANVAS);
+              assert.equal(outside, undefined, `${from.name} to ${byId.get(id)!.name} leaves the canvas`);
+              for (const node of placed) {
+                const { left, right, top, bottom } = box(node);
+                const behind = points.find(([x, y]) => x > left + 1 && x < right - 1 && y > top + 1 && y < bottom - 1);
+                assert.equal(behind, undefined, `${from.name} to ${byId.get(id)!.name} behind ${node.name}`);
+              }
+            }
       });
     });
   }
