@@ -76,7 +76,7 @@ describe('simulator: restart', () => {
       assert.equal(status, 'success');
       assert.equal((await call(details.value.image_url)).headers['content-type'], 'image/png');
       const { download_url: url } = (await second.api('GET', `/report/v1/reports/${report}`)).json.data;
-      assert.match((await call(url)).text, /part\.gcode,finished,/);
+      assert.match((await call(url)).text, /,part\.gcode,2030-/);
     } finally {
       await second.simulator.close();
     }
