@@ -1,7 +1,7 @@
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
 import type { JoinOptions, Membership } from './membership';
-import { LockLostError, type Change, type Key, type PutOptions, type StateStore } from './store';
+import { LockLostError, type Change, type Key, type Lock, type PutOptions, type StateStore } from './store';
 
 const WAITS = { first: 1_000, longest: 60_000 };
 
@@ -11,11 +11,14 @@ interface Unwritten {
   /** JSON of the value that it takes the place of; none where that may be any. */
   before?: string | false | undefined;
   options: PutOptions;
+  /** Gives back the locks that are kept for it. */
+  release: () => void;
 }
 
 /**
  * Keeps the promise of `insist` for any store: a value that could not be written is what everybody in this runtime reads,
- * and is written as soon as the store takes it. What another runtime has put there meanwhile is newer, and stays.
+ * and is written as soon as the store takes it. Until then the locks that it is written under are kept, so that no other
+ * runtime goes on from the old value. A value that another one has put there nevertheless is newer, and stays.
  */
 export class InsistentStore implements StateStore {
   readonly #inner: StateStore;
@@ -38,6 +41,10 @@ export class InsistentStore implements StateStore {
     return this.#inner.onChange?.(listener) ?? (() => undefined);
   }
 
+  get runtime(): string | undefined {
+    return this.#inner.runtime;
+  }
+
   /** Values that wait to be written. */
   get waiting(): number {
     return this.#unwritten.size;
@@ -45,6 +52,8 @@ export class InsistentStore implements StateStore {
 
   async get<T>(key: Key): Promise<T | undefined> {
     const unwritten = this.#unwritten.get(nameOf(key));
+    // A store that was closed is used again.
+    if (unwritten) this.#arm();
     return unwritten ? (unwritten.value as T | undefined) : this.#inner.get<T>(key);
   }
 
@@ -59,8 +68,11 @@ export class InsistentStore implements StateStore {
   async update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
     const name = nameOf(key);
     let next: { value: T | undefined; before: Unwritten['before'] } | undefined;
+    let release = NOTHING;
     const changed: Change<T> = async (stored, lock) => {
       const unwritten = this.#valid(name, stored);
+      // From the beginning on: at the end, an answer that does not come must not find the lock given back.
+      if (unwritten || options.insist) release = keep([lock, ...(options.under ?? [])]);
       // Said before the change, which may change the value itself.
       const before = unwritten ? unwritten.before : options.insist && jsonOf(stored);
       const value = await change(unwritten ? (unwritten.value as T | undefined) : stored, lock);
@@ -70,21 +82,26 @@ export class InsistentStore implements StateStore {
     };
     try {
       await this.#inner.update<T>(key, changed, options);
-      this.#unwritten.delete(name);
+      this.#drop(name);
+      release();
       return next?.value;
     } catch (error) {
-      if (next) this.#note(error, { key, ...next, options });
+      if (next) this.#note(error, { key, ...next, options, release });
+      else release();
       throw error;
     }
   }
 
   async #attempt(key: Key, value: unknown, options: PutOptions, write: () => Promise<void>): Promise<void> {
+    const release = options.insist ? keep(options.under ?? []) : NOTHING;
     try {
       await write();
-      this.#unwritten.delete(nameOf(key));
+      this.#drop(nameOf(key));
+      release();
     } catch (error) {
       const before = this.#unwritten.get(nameOf(key))?.before;
-      if (!options.deadline?.aborted) this.#note(error, { key, value, before, options });
+      if (options.deadline?.aborted) release();
+      else this.#note(error, { key, value, before, options, release });
       throw error;
     }
   }
@@ -92,16 +109,26 @@ export class InsistentStore implements StateStore {
   /** A later value takes the place of one that waits, whoever insisted on that. */
   #note(error: unknown, unwritten: Unwritten): void {
     const name = nameOf(unwritten.key);
-    if (isOver(error, unwritten) || !(unwritten.options.insist || this.#unwritten.has(name))) return;
-    this.#unwritten.set(name, unwritten);
+    const wanted = isLost(error, unwritten) ? freed(unwritten) : unwritten;
+    if (!wanted || !(unwritten.options.insist || this.#unwritten.has(name))) return unwritten.release();
+    const before = this.#unwritten.get(name);
+    this.#unwritten.set(name, wanted);
+    before?.release();
     this.#arm();
   }
 
-  /** What waits to be written, unless somebody else has written since. */
+  /** It is written, or not wanted any more. */
+  #drop(name: string): void {
+    const unwritten = this.#unwritten.get(name);
+    this.#unwritten.delete(name);
+    unwritten?.release();
+  }
+
+  /** The value that waits to be written, unless another runtime has written since. */
   #valid(name: string, stored: unknown): Unwritten | undefined {
     const unwritten = this.#unwritten.get(name);
-    if (!unwritten?.before || [unwritten.before, jsonOf(unwritten.value)].includes(jsonOf(stored))) return unwritten;
-    this.#unwritten.delete(name);
+    if (!unwritten || isStill(unwritten, stored)) return unwritten;
+    this.#drop(name);
     return undefined;
   }
 
@@ -137,18 +164,39 @@ export class InsistentStore implements StateStore {
           },
           { ...options, deadline: undefined },
         );
-        if (this.#unwritten.get(name)?.value === value) this.#unwritten.delete(name);
+        if (this.#unwritten.get(name)?.value === value) this.#drop(name);
       } catch (error) {
-        // Was told when it began; tried again.
-        if (isOver(error, unwritten)) this.#unwritten.delete(name);
+        // The first failure was reported; this one is tried again.
+        if (this.#unwritten.get(name) !== unwritten || !isLost(error, unwritten)) continue;
+        const wanted = freed(unwritten);
+        if (wanted) this.#unwritten.set(name, wanted);
+        else this.#drop(name);
       }
     }
   }
 }
 
-/** The locks that it was made under are somebody else's, and so is what becomes of it. */
-const isOver = (error: unknown, { options }: Unwritten): boolean =>
+const NOTHING = (): void => undefined;
+
+/** Keeps locks until the returned function is called. */
+function keep(locks: readonly Lock[]): () => void {
+  const kept = locks.map((lock) => lock.keep?.());
+  return () => kept.forEach((release) => release?.());
+}
+
+/** Another runtime has a lock that it was made under, and decides what becomes of it. */
+const isLost = (error: unknown, { options }: Unwritten): boolean =>
   error instanceof LockLostError && (options.under ?? []).length > 0;
+
+/** The same without the locks that were lost, where it may still take the stored value's place. */
+const freed = (unwritten: Unwritten): Unwritten | undefined =>
+  unwritten.options.replaces && { ...unwritten, options: { ...unwritten.options, under: [] } };
+
+/** Nothing newer is stored. */
+function isStill({ value, before, options }: Unwritten, stored: unknown): boolean {
+  if (options.replaces && options.under?.length === 0) return options.replaces(stored);
+  return !before || [before, jsonOf(value)].includes(jsonOf(stored));
+}
 
 const nameOf = (key: Key): string => JSON.stringify(key);
 /** Of any value, missing ones too. */

@@ -1,8 +1,13 @@
 import { PrintingError } from '../service/errors';
 import { say } from '../words/say';
 
-/** A key's lock, in the hand of who holds it. */
+/** A key's lock, in the hands of its holder. */
 export interface Lock {
+  /**
+   * The holder before has not given it back: it ended, or was cut off, in the middle of its work. A write of its own may
+   * still be on the way.
+   */
+  readonly inherited?: boolean;
   /** Aborts when the lock can't be relied on any more; undefined where that can't happen. */
   readonly signal?: AbortSignal;
   /**
@@ -11,9 +16,14 @@ export interface Lock {
    * keeps the store from making sure.
    */
   secure(ms: number): Promise<() => void>;
+  /**
+   * Keeps the lock beyond the work that was done with it, for a value that could not be written under it yet. Nobody else
+   * gets it before the returned function is called, or before this runtime has ended, or was cut off for as long as the lock lasts.
+   */
+  keep?(): () => void;
 }
 
-/** Somebody else may hold the lock by now. */
+/** Another runtime may hold the lock by now. */
 export class LockLostError extends PrintingError {
   constructor() {
     const said = say`This Node-RED has lost its hold on the shared state (it stood still, or was cut off): try again.`;

@@ -1,5 +1,5 @@
 import { CHANNEL } from './channel';
-import { SCHEMA } from './schema';
+import { BEAT, LASTS, SCHEMA } from './schema';
 
 /**
  * Who takes part, and who has what. A member is a row of `entries`, its lease; items are held by the token of that row, so
@@ -7,23 +7,21 @@ import { SCHEMA } from './schema';
  * item that another one holds, so none can stand in another one's way. Lists of items are never joined with the table: the
  * statistics of that are of another time, and a plan made for a few items takes minutes for ten thousand.
  */
-const MEMBERS = `${SCHEMA}.entries WHERE kind = 'member' AND key = $1`;
+const MEMBERS = `${SCHEMA}.entries AS e WHERE e.kind = 'member' AND e.key = $1`;
 const ITEMS = `${SCHEMA}.assignments`;
-/** For how long a lease lasts, ms. */
-const LASTS = '(extract(epoch FROM ends_at - clock_timestamp()) * 1000)::double precision';
 /** Stands for what a member says of itself. */
 const MARK = `encode(sha256(convert_to(content, 'UTF8')), 'hex')`;
 const told = (words: string) => `pg_notify('${CHANNEL}', ${words})`;
 
 /**
- * $1 topic, $2 row of this runtime where its former lease is to end, $3 whether leases that ran out are over, $4 words. What is
- * over is buried, and what nobody living has is free.
+ * $1 topic, $2 row of this runtime where its former lease is to end, $3 the signs of life that leases ended with, $4 words. Leases that
+ * are over are buried, and items that no living member has are free.
  *
  * An item is given up only as this statement's snapshot shows it: a token that is no member's there never is one again,
  * while that of an item which changes meanwhile may be somebody's who came later.
  */
 export const BURY = `WITH ended AS MATERIALIZED (
-    SELECT name FROM ${MEMBERS} AND $3 AND ends_at <= clock_timestamp() FOR UPDATE SKIP LOCKED),
+    SELECT name FROM ${MEMBERS} AND ${BEAT} = ANY ($3::text[]) FOR UPDATE OF e SKIP LOCKED),
   gone AS (
     DELETE FROM ${SCHEMA}.entries WHERE name IN (SELECT name FROM ended UNION ALL SELECT $2::text)
     RETURNING token, ends_at),
@@ -41,9 +39,10 @@ export const BURY = `WITH ended AS MATERIALIZED (
 
 /** $1 topic, $2 row, $3 holder, $4 content, $5 ms, $6 words. */
 export const ENTER = `WITH entered AS (
-    INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, content, token, holder, ends_at)
-    VALUES ($2, 'member', $1, $4, nextval('${SCHEMA}.tokens'), $3, clock_timestamp() + $5 * interval '1 ms')
-    ON CONFLICT (name) DO UPDATE SET content = excluded.content, token = excluded.token, ends_at = excluded.ends_at
+    INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, content, token, holder, ends_at, lasts, beats)
+    VALUES ($2, 'member', $1, $4, nextval('${SCHEMA}.tokens'), $3, clock_timestamp() + $5 * interval '1 ms', $5, 1)
+    ON CONFLICT (name) DO UPDATE SET content = excluded.content, token = excluded.token, ends_at = excluded.ends_at,
+      lasts = excluded.lasts, beats = 1
     RETURNING token)
   SELECT token, ${told('$6')} FROM entered`;
 
@@ -53,7 +52,7 @@ export const WANT = `WITH done AS (
   SELECT token, ${told('$4')} FROM done`;
 
 /** $1 topic, $2 marks of contents that are known. What stands for the items that nobody has changes with them. */
-export const LOOK = `SELECT holder AS id, token, ${LASTS} AS lasts, ${MARK} AS mark,
+export const LOOK = `SELECT holder AS id, token, ${BEAT} AS beat, ${LASTS} AS lasts, ${MARK} AS mark,
     CASE WHEN ${MARK} <> ALL ($2::text[]) THEN content END AS content,
     (SELECT concat(count(*), ' ', max(left_at)) FROM ${ITEMS} WHERE topic = $1 AND holder IS NULL) AS free
   FROM ${MEMBERS} ORDER BY holder`;
@@ -90,15 +89,14 @@ export const LEAVE = `WITH gone AS (
   SELECT ${told('$5')}`;
 
 /** $1 topic. */
-export const HOLDERS = `SELECT e.holder AS id, ${LASTS} AS lasts, a.item
+export const HOLDERS = `SELECT e.holder AS id, ${BEAT} AS beat, a.item
   FROM ${SCHEMA}.entries AS e LEFT JOIN ${ITEMS} AS a ON a.topic = $1 AND a.holder = e.token
   WHERE e.kind = 'member' AND e.key = $1 ORDER BY e.holder, a.item`;
 
 const FORGOTTEN = `clock_timestamp() - interval '1 day'`;
 
-/** Topics in which nobody has taken part for a day, though somebody still stands there. */
-export const ABANDONED = `SELECT key AS topic FROM ${SCHEMA}.entries WHERE kind = 'member' AND ends_at < ${FORGOTTEN}
-  UNION SELECT topic FROM ${ITEMS}
+/** Topics with items that are held by no member. */
+export const ABANDONED = `SELECT DISTINCT topic FROM ${ITEMS}
     WHERE holder NOT IN (SELECT token FROM ${SCHEMA}.entries WHERE kind = 'member')`;
 
 /** What nobody has had for a day, nobody wants. */

@@ -7,6 +7,7 @@ import type { Lock } from './lock';
 import type { Locks } from './locks';
 import { ADD, BURY, ENTER, HOLDERS, LEAVE, LOOK, RELEASE, TAKE_ITEMS, WANT } from './member-statements';
 import type { Assigned, Holding, JoinOptions, Member, Membership } from './membership';
+import type { Sightings } from './sightings';
 import type { Key } from './store';
 
 /** What all memberships of a runtime have in common. */
@@ -18,6 +19,8 @@ export interface Surroundings {
   query<Row extends object>(text: string, values: unknown[], once?: boolean): Promise<Row[]>;
   /** The database was there for long enough that a lease that ran out is over. */
   mayBury(): boolean;
+  /** The leases of the members, of this topic alone. */
+  sightings: Sightings;
   leases: Leases;
   locks: Locks;
   channel: Channel;
@@ -47,7 +50,8 @@ interface Read {
 interface Row {
   id: string;
   token: string;
-  /** For how long its lease does, ms. */
+  /** Its last sign of life, and for how long its lease lasts after that, ms. */
+  beat: string;
   lasts: number;
   mark: string;
   /** Null where the mark is known. */
@@ -140,11 +144,10 @@ export class PostgresMembership implements Membership {
   }
 
   async holders(): Promise<ReadonlyMap<string, Holding>> {
-    const rows = await this.#ask<{ id: string; lasts: number; item: string | null }>(HOLDERS, [this.#topic]);
+    const rows = await this.#ask<{ id: string; beat: string; item: string | null }>(HOLDERS, [this.#topic]);
     const found = new Map<string, { items: string[]; leaseAge: number }>();
-    for (const { id, lasts, item } of rows) {
-      // One that was made sure of for longer counts as new.
-      const leaseAge = Math.max(0, this.#around.leases.lasts - lasts);
+    for (const { id, beat, item } of rows) {
+      const leaseAge = this.#around.sightings.age(id, beat);
       const holding = found.get(id) ?? { items: [], leaseAge };
       if (item !== null) holding.items.push(JSON.parse(item) as string);
       found.set(id, holding);
@@ -224,17 +227,25 @@ export class PostgresMembership implements Membership {
 
   async #look(): Promise<void> {
     let rows = await this.#ask<Row>(LOOK, [this.#topic, this.#marks]);
+    let left = this.#see(rows);
     const isThere = ({ token }: Read) => rows.some((row) => row.token === token);
-    // Who is gone may have taken something in its last moment.
-    if (![...this.#read.values()].every(isThere) || (rows.some(({ lasts }) => lasts <= 0) && this.#around.mayBury())) {
-      await this.#bury();
+    const over = this.#around.mayBury() ? rows.flatMap(({ id }) => this.#around.sightings.over(id) ?? []) : [];
+    // A member that is gone may have taken something in its last moment.
+    if (![...this.#read.values()].every(isThere) || over.length > 0) {
+      await this.#bury(null, over);
       rows = await this.#ask<Row>(LOOK, [this.#topic, this.#marks]);
+      left = this.#see(rows);
     }
-    const ends = rows.flatMap(({ lasts }) => (lasts > 0 ? [lasts + AFTER_END] : []));
+    const ends = left.flatMap((ms) => (ms > 0 ? [ms + AFTER_END] : []));
     this.#nextLook = Math.min(LOOK_EVERY, ...ends);
     const lease = this.#lease;
     if (lease && !rows.some(({ token }) => token === lease.token)) lease.lose();
     else if (lease && !lease.signal.aborted) this.#take(rows);
+  }
+
+  /** For how long the lease of each lasts at least, ms. */
+  #see(rows: Row[]): number[] {
+    return rows.map(({ id, beat, lasts }) => this.#around.sightings.see(id, beat, lasts));
   }
 
   /** Takes note of who is there. */
@@ -256,8 +267,8 @@ export class PostgresMembership implements Membership {
     this.#changed();
   }
 
-  async #bury(own: string | null = null): Promise<void> {
-    await this.#ask(BURY, [this.#topic, own, this.#around.mayBury(), this.#words]);
+  async #bury(own: string | null = null, over: string[] = []): Promise<void> {
+    await this.#ask(BURY, [this.#topic, own, over, this.#words]);
   }
 
   /** Changes what this runtime has; undefined where it may not or could not. Never rejects. */

@@ -3,7 +3,6 @@ import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import { waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
-import type { Deadline } from '../time/deadline';
 import { say, type Sentence } from '../words/say';
 import { Channel, CHANNEL, wordsOf } from './channel';
 import type { Database, QueryOptions } from './database';
@@ -13,7 +12,8 @@ import { ABANDONED, BURY, FORGET } from './member-statements';
 import type { JoinOptions, Membership } from './membership';
 import { PostgresMembership } from './postgres-membership';
 import { parseRecord, Records, type RecordsOptions } from './records';
-import { SCHEMA } from './schema';
+import { BEAT, LASTS, SCHEMA } from './schema';
+import { Sightings } from './sightings';
 import { LockLostError, type Change, type Key, type Lock, type PutOptions, type StateStore } from './store';
 import type { Movable } from './take-over';
 
@@ -32,22 +32,32 @@ const WAITS = { first: 20, longest: 250, factor: 1.5, jitter: 0.2 };
 /** A lock alone, and one that nobody gave back, are forgotten after a day. */
 const FORGOTTEN = '1 day';
 
-export const READ = `SELECT content FROM ${SCHEMA}.entries WHERE name = $1`;
+/** The value need not be kept any more. */
+const OVER = `coalesce(e.until <= clock_timestamp(), false)`;
+
+export const READ = `SELECT e.content, ${OVER} AS over FROM ${SCHEMA}.entries AS e WHERE e.name = $1`;
 
 /**
- * One that this runtime holds already is one that it could not give back: within it there is one at a time for each name.
- * A later turn takes it over. The same turn is asked again where its answer was lost, and an earlier one comes late.
+ * A lock that this runtime holds already is one that it could not give back, or keeps: within it there is one at a time for each
+ * name. A later turn takes it over. The same turn is asked again where its answer was lost, and an earlier one comes late. $7 is
+ * the sign of life of a lease that is over. $8 is the token of a lock alone that is kept: it goes on. Without the lock the answer
+ * is the sign of life of its holder.
  */
-export const TAKE = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, token, holder, turn, ends_at, until)
-  VALUES ($1, $2, $3, nextval('${SCHEMA}.tokens'), $4, $5, clock_timestamp() + $6 * interval '1 ms',
-    clock_timestamp() + interval '${FORGOTTEN}')
-  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, turn = excluded.turn,
-    token = CASE WHEN (e.holder, e.turn) = (excluded.holder, excluded.turn) THEN e.token ELSE excluded.token END,
-    ends_at = greatest(e.ends_at, excluded.ends_at),
-    until = CASE WHEN e.content IS NULL THEN excluded.until ELSE e.until END
-  WHERE e.holder IS NULL OR (e.holder = excluded.holder AND e.turn <= excluded.turn)
-    OR ($7 AND e.ends_at <= clock_timestamp())
-  RETURNING e.token, e.content`;
+export const TAKE = `WITH taken AS (
+    INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, token, holder, turn, lasts, beats, ends_at, until)
+    VALUES ($1, $2, $3, nextval('${SCHEMA}.tokens'), $4, $5, $6, 1, clock_timestamp() + $6 * interval '1 ms',
+      clock_timestamp() + interval '${FORGOTTEN}')
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, turn = excluded.turn,
+      token = CASE WHEN (e.holder, e.turn) = (excluded.holder, excluded.turn) OR (e.holder = excluded.holder AND e.token = $8)
+        THEN e.token ELSE excluded.token END,
+      lasts = CASE WHEN e.holder = excluded.holder THEN greatest(e.lasts, excluded.lasts) ELSE excluded.lasts END,
+      beats = coalesce(e.beats, 0) + 1, ends_at = greatest(e.ends_at, excluded.ends_at),
+      until = CASE WHEN e.content IS NULL THEN excluded.until ELSE e.until END
+    WHERE e.holder IS NULL OR (e.holder = excluded.holder AND e.turn <= excluded.turn) OR ${BEAT} = $7
+    RETURNING e.token, e.content, ${OVER} AS over)
+  SELECT token, content, over, NULL AS beat, NULL AS lasts FROM taken
+  UNION ALL SELECT NULL, NULL, NULL, ${BEAT}, ${LASTS} FROM ${SCHEMA}.entries AS e
+    WHERE e.name = $1 AND e.holder IS NOT NULL AND NOT EXISTS (SELECT FROM taken)`;
 
 /** The locks that a statement stands on: until its end nobody takes one over, while they may be renewed. */
 const LOCKS = `WITH locks AS (
@@ -61,21 +71,23 @@ const tell = (words: string) =>
 
 /** Writes the value and gives the lock back. */
 export const WRITE = `${LOCKS}, done AS (
-    UPDATE ${SCHEMA}.entries SET content = $6, until = now() + $7 * interval '1 ms', holder = NULL, ends_at = NULL
+    UPDATE ${SCHEMA}.entries SET content = $6, until = now() + $7 * interval '1 ms', holder = NULL, ends_at = NULL, lasts = NULL,
+      beats = NULL
     WHERE ${STANDS} RETURNING name)
   ${tell('$5::text')}`;
 
 export const REMOVE = `${LOCKS}, done AS (DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name) ${tell('$5::text')}`;
 
-/** A lock alone stays for a while: what was made under it and could not be written yet still counts, unless it is taken again. */
-export const GIVE_BACK = `UPDATE ${SCHEMA}.entries SET holder = NULL, ends_at = NULL WHERE name = $1 AND token = $2`;
-
 const SET_ASIDE = `WITH damaged AS (
     UPDATE ${SCHEMA}.entries SET content = NULL, until = now() WHERE name = $1 AND content = $2 RETURNING key)
   INSERT INTO ${SCHEMA}.set_aside (key, content) SELECT key, $2 FROM damaged RETURNING key`;
 
-const SWEEP = `DELETE FROM ${SCHEMA}.entries WHERE until <= clock_timestamp()
-  AND (holder IS NULL OR ends_at < clock_timestamp() - interval '${FORGOTTEN}')`;
+const SWEEP = `DELETE FROM ${SCHEMA}.entries WHERE until <= clock_timestamp() AND holder IS NULL`;
+
+/** Leases that should have ended long ago, as far as the database's clock can be believed. */
+const OLD = `SELECT e.name, e.kind, e.key, ${BEAT} AS beat FROM ${SCHEMA}.entries AS e
+  WHERE e.holder IS NOT NULL AND e.ends_at < clock_timestamp() - interval '${FORGOTTEN}' LIMIT 1000`;
+const DROP = `DELETE FROM ${SCHEMA}.entries AS e WHERE e.name = $1 AND e.until <= clock_timestamp() AND ${BEAT} = $2`;
 
 const PAGE = 100;
 const RECORDS = `SELECT name, content FROM ${SCHEMA}.entries WHERE content IS NOT NULL AND name > $1 ORDER BY name LIMIT $2`;
@@ -95,6 +107,7 @@ export class PostgresStore implements StateStore, Movable {
   readonly #locks = new Locks();
   readonly #holder = randomUUID();
   readonly #channel: Channel;
+  readonly #sightings: Sightings;
   #turn = 0;
   readonly #steady: number;
 
@@ -102,6 +115,7 @@ export class PostgresStore implements StateStore, Movable {
     this.#options = options;
     this.#records = new Records(options);
     this.#leases = new Leases(options.database, options.clock, options.times ?? LEASE_TIMES);
+    this.#sightings = new Sightings(options.clock);
     this.#channel = new Channel({
       database: options.database,
       clock: options.clock,
@@ -112,9 +126,13 @@ export class PostgresStore implements StateStore, Movable {
     this.#steady = options.times?.steady ?? STEADY;
   }
 
+  get runtime(): string {
+    return this.#holder;
+  }
+
   async get<T>(key: Key): Promise<T | undefined> {
-    const rows = await this.#query<{ content: string | null }>(READ, [nameOf(key)], notReadable(key));
-    return this.#value<T>(key, rows[0]?.content);
+    const [row] = await this.#query<Content>(READ, [nameOf(key)], notReadable(key));
+    return this.#value<T>(key, row);
   }
 
   async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
@@ -127,8 +145,8 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
-    return this.#hold(key, options, notReadable(key), async ({ lease, content }) => {
-      const current = await this.#value<T>(key, content);
+    return this.#hold(key, options, notReadable(key), async ({ lease, ...row }) => {
+      const current = await this.#value<T>(key, row);
       const next = await change(current, lease);
       if (next === undefined) {
         if (current !== undefined) await this.#remove(key, lease, options);
@@ -151,6 +169,7 @@ export class PostgresStore implements StateStore, Movable {
       query: (text, values, once) =>
         this.#query(text, values, notReadable(kind), { urgent: true, once: once === true }),
       mayBury: () => this.#maySucceed,
+      sightings: new Sightings(this.#options.clock),
       leases: this.#leases,
       locks: this.#locks,
       channel: this.#channel,
@@ -159,10 +178,16 @@ export class PostgresStore implements StateStore, Movable {
 
   /** Removes values past their time, by the database's clock, and locks that nobody gave back. */
   async sweep(): Promise<void> {
-    const { database } = this.#options;
+    const { database, clock } = this.#options;
     await database.query(SWEEP, []);
-    for (const { topic } of await database.query<{ topic: string }>(ABANDONED, []))
-      await database.query(BURY, [topic, null, true, wordsOf({ by: this.#holder, topic })]);
+    const bury = (topic: string, beats: string[]) =>
+      database.query(BURY, [topic, null, beats, wordsOf({ by: this.#holder, topic })]);
+    const old = await database.query<{ name: string; kind: string; key: string; beat: string }>(OLD, []);
+    // The database's clock may have been set ahead: a lease that is alive shows it by then.
+    if (old.length > 0) await sleep(clock, this.#leases.lasts);
+    for (const { name, kind, key, beat } of old)
+      await (kind === 'member' ? bury(key, [beat]) : database.query(DROP, [name, beat]));
+    for (const { topic } of await database.query<{ topic: string }>(ABANDONED, [])) await bury(topic, []);
     await database.query(FORGET, []);
   }
 
@@ -181,24 +206,26 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   close(): Promise<void> {
+    this.#leases.close();
     return this.#options.database.close();
   }
 
   /** Does `work` with the key's lock in hand. */
-  #hold<T>(key: Key, { deadline }: PutOptions, failed: Failure, work: (taken: Taken) => Promise<T>): Promise<T> {
+  #hold<T>(key: Key, options: PutOptions, failed: Failure, work: (taken: Taken) => Promise<T>): Promise<T> {
+    const { deadline } = options;
     const held = async () => {
-      const taken = await this.#take(key, deadline, failed);
+      const taken = await this.#take(key, options, failed);
       try {
         return await work(taken);
       } finally {
-        const over = this.#giveBack(taken.lease);
+        const over = this.#leases.leave(taken.lease);
         await (deadline?.wait(over).catch(() => undefined) ?? over);
       }
     };
     return this.#locks.hold(nameOf(key), held, deadline);
   }
 
-  /** Who let a lease run out has had time to come back. */
+  /** The holder of a lease that ran out has had time to come back. */
   get #maySucceed(): boolean {
     return this.#options.database.steadyFor >= this.#steady;
   }
@@ -209,13 +236,13 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   /** Waits for the lock, no longer than the deadline. */
-  async #take(key: Key, deadline: Deadline | undefined, failed: Failure): Promise<Taken> {
+  async #take(key: Key, { deadline, lockOnly }: PutOptions, failed: Failure): Promise<Taken> {
     const { clock } = this.#options;
     for (let turn = 0; ; turn++) {
-      const asked = this.#ask(key, failed);
+      const asked = this.#ask(key, lockOnly === true, failed);
       const taken = await (deadline?.wait(asked) ?? asked).catch((reason: unknown) => {
         // It may come yet, when nobody waits for it any more.
-        void asked.then((late) => late && this.#giveBack(late.lease)).catch(() => undefined);
+        void asked.then((late) => late && this.#leases.leave(late.lease)).catch(() => undefined);
         throw reason;
       });
       if (taken) return taken;
@@ -224,14 +251,19 @@ export class PostgresStore implements StateStore, Movable {
     }
   }
 
-  async #ask(key: Key, failed: Failure): Promise<Taken | undefined> {
+  async #ask(key: Key, lockOnly: boolean, failed: Failure): Promise<Taken | undefined> {
     const { clock } = this.#options;
     const name = nameOf(key);
     const askedAt = clock.monotonic();
     const holder = [this.#holder, ++this.#turn, this.#leases.lasts];
-    const values = [name, key[0], JSON.stringify(key), ...holder, this.#maySucceed];
-    const [row] = await this.#query<{ token: string; content: string | null }>(TAKE, values, failed);
-    return row && { lease: this.#leases.add(name, row.token, askedAt), content: row.content };
+    const over = this.#maySucceed ? (this.#sightings.over(name) ?? null) : null;
+    const kept = lockOnly ? this.#leases.keptToken(name) : null;
+    const values = [name, key[0], JSON.stringify(key), ...holder, over, kept];
+    const [row] = await this.#query<Content & Holder>(TAKE, values, failed);
+    if (row?.token === null) this.#sightings.see(name, row.beat ?? '', Number(row.lasts));
+    if (!row?.token) return undefined;
+    this.#sightings.forget(name);
+    return { lease: this.#leases.add(name, row.token, askedAt, over !== null), content: row.content, over: row.over };
   }
 
   async #write(key: Key, lease: Lease, value: unknown, options: PutOptions): Promise<void> {
@@ -250,18 +282,16 @@ export class PostgresStore implements StateStore, Movable {
     this.#leases.remove(lease);
   }
 
-  /** Never rejects: what can't be given back runs out. */
-  async #giveBack(lease: Lease): Promise<void> {
-    // What was written was given back with it.
-    if (!this.#leases.remove(lease)) return;
-    await this.#options.database.query(GIVE_BACK, [lease.name, lease.token]).catch(() => undefined);
-  }
-
-  async #value<T>(key: Key, content: string | null | undefined): Promise<T | undefined> {
+  async #value<T>(key: Key, row: Content | undefined): Promise<T | undefined> {
+    const content = row?.content;
     if (typeof content !== 'string') return undefined;
     const read = this.#records.read<T>(key, content);
     if (typeof read === 'object') return read.value;
-    if (read === 'foreign') throw foreign(key);
+    if (read === 'foreign') {
+      // A value that passes anyway is nobody's obstacle, and one past its time is none either.
+      if (row?.over || this.#records.isPassing(key)) return undefined;
+      throw foreign(key);
+    }
     const rows = await this.#query(SET_ASIDE, [nameOf(key), content], notReadable(key));
     const reason = say`The saved ${key[0]} is damaged`;
     if (rows.length > 0) this.#options.warn(say`${reason}; it was set aside and is treated as missing.`);
@@ -285,9 +315,21 @@ export class PostgresStore implements StateStore, Movable {
 /** How a failure of the database is said. */
 type Failure = (cause: unknown) => PrintingError;
 
-interface Taken {
-  lease: Lease;
+interface Content {
   content: string | null;
+  /** It is past the time for which it must be kept. */
+  over: boolean | null;
+}
+
+/** The answer to a request for a lock: its token, or how its holder was seen last. */
+interface Holder {
+  token: string | null;
+  beat: string | null;
+  lasts: number | null;
+}
+
+interface Taken extends Content {
+  lease: Lease;
 }
 
 /** Names are hashed: keys may be longer than an index takes. */

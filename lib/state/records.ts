@@ -4,6 +4,8 @@ import type { Key } from './store';
 export interface RecordsOptions {
   /** Kinds of keys whose values are encrypted. */
   sealedKinds: readonly string[];
+  /** Kinds of keys whose values pass within minutes: one that can't be unsealed here is in nobody's way. */
+  passingKinds?: readonly string[];
   /** Secrets to encrypt with: the first seals, all are tried to unseal. None: values stay in the clear, owner-only. */
   secrets: () => string[];
 }
@@ -37,6 +39,10 @@ export class Records {
       ...(secret === undefined ? { value } : { sealed: seal(JSON.stringify(value), secret, JSON.stringify(key)) }),
     };
     return JSON.stringify(record);
+  }
+
+  isPassing([kind]: Key): boolean {
+    return this.options.passingKinds?.includes(kind) ?? false;
   }
 
   read<T>(key: Key, content: string): Read<T> {

@@ -4,6 +4,11 @@ import { say } from '../words/say';
 
 export const SCHEMA = 'remote_printing';
 
+/** The last sign of life of the lease in row `e`: each renewal makes another one. A version before this one moves ends_at alone. */
+export const BEAT = `(e.token || ' ' || coalesce(e.beats::text, e.ends_at::text))`;
+/** How long the lease in row `e` lasts after that, ms. One of a version that didn't say so is given more than it needs. */
+export const LASTS = `coalesce(e.lasts, 120000)`;
+
 /** Any number that nobody else locks. */
 const MIGRATING = 7_231_190_412;
 
@@ -42,6 +47,8 @@ const STEPS = [
      left_at timestamptz
    );
    CREATE INDEX holders ON ${SCHEMA}.assignments (topic, holder)`,
+  `-- How long a lease lasts after its last beat, ms. What ends_at says is left for versions of before, and for forgetting after a day.
+   ALTER TABLE ${SCHEMA}.entries ADD COLUMN lasts double precision, ADD COLUMN beats bigint`,
 ];
 
 /**

@@ -14,12 +14,16 @@ export { LockLostError, type Lock } from './lock';
  *   alone, and is never taken for the second. A value that is damaged for good is set aside with a warning, and missing;
  * - what `put`, `update` and `delete` resolved is durable and survives a crash; before that, old or new is there, whole.
  *   Where that can't be had they reject with FILE_NOT_WRITABLE;
+ * - a lock under which an insisted value could not be written is not given back before it is written: nobody reads the old
+ *   value under it and goes on from there;
  * - `update` holds the key's lock while `change` runs, against everybody who shares the store, so that `change` may
  *   take its time (a token refresh, a print's dispatch). Locks are not re-entrant: `change` must leave its own key alone,
  *   other keys it may read and write. What `change` throws is passed on, and nothing is changed;
  * - a lock can be lost (ADR 12). What was made under it is then not written any more: that rejects with a LockLostError.
  */
 export interface StateStore {
+  /** The id of this runtime among those that share the store; missing where no other one can. */
+  readonly runtime?: string | undefined;
   get<T>(key: Key): Promise<T | undefined>;
   put<T>(key: Key, value: T, options?: PutOptions): Promise<void>;
   delete(key: Key, options?: PutOptions): Promise<void>;
@@ -56,6 +60,13 @@ export interface PutOptions {
   insist?: boolean;
   /** Locks of other keys that the value is written under: it is not, where one of them is lost. */
   under?: readonly Lock[] | undefined;
+  /**
+   * Where one of these locks was lost, the value is written all the same if this says that it may take the place of the
+   * stored one. With `insist` only.
+   */
+  replaces?: (stored: unknown) => boolean;
+  /** Nothing is stored under this key: its lock alone is wanted. */
+  lockOnly?: boolean;
   /** Other runtimes hear of the change as soon as it is made: by `StateStore.onChange`. */
   tell?: boolean;
 }
@@ -74,7 +85,7 @@ export async function hold<T>(
       results.push(await work(lock));
       return undefined;
     },
-    { deadline },
+    { deadline, lockOnly: true },
   );
   return results[0] as T;
 }

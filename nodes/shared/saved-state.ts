@@ -26,6 +26,8 @@ export interface SavedState {
 
 /** Values that are encrypted. */
 const SEALED = ['grant', 'sign-in'];
+/** Values of which one that another credential secret has sealed is in nobody's way. */
+const PASSING = ['sign-in'];
 /** Between tries to write what could not be written: less than others leave to whoever lost the database, ms (ADR 12). */
 const LONGEST_WAIT = 5_000;
 
@@ -37,6 +39,7 @@ export function savedState(
   const records = {
     clock,
     sealedKinds: SEALED,
+    passingKinds: PASSING,
     secrets: () => secretsOf(RED),
     warn: (sentence: Sentence) => log.warn(sentence),
   };

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { DatabaseError, type Database } from '../../lib/state/database';
 import { InsistentStore } from '../../lib/state/insistent-store';
-import { EXTEND } from '../../lib/state/leases';
+import { EXTEND, GIVE_BACK } from '../../lib/state/leases';
 import * as members from '../../lib/state/member-statements';
-import { GIVE_BACK, PostgresStore, READ, REMOVE, TAKE, WRITE } from '../../lib/state/postgres-store';
+import { PostgresStore, READ, REMOVE, TAKE, WRITE } from '../../lib/state/postgres-store';
 import type { StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 
@@ -18,6 +18,9 @@ interface Entry {
   holder: string | null;
   turn?: number;
   endsAt: number;
+  /** Another one after each change. */
+  beat: number;
+  lasts: number;
 }
 
 /** A row of `assignments`. */
@@ -33,6 +36,8 @@ type Rows = object[];
 type Statement = (values: never) => Rows;
 
 const markOf = (content: string): string => createHash('sha256').update(content).digest('hex');
+
+const beatOf = ({ token, beat }: Entry): string => `${token} ${beat}`;
 
 /** The way of one runtime to what all share. */
 export interface Line {
@@ -166,26 +171,30 @@ export class SharedMemory extends Shared {
 
   #read([name]: [string]): Rows {
     const entry = this.#entries.get(name);
-    return entry ? [{ content: entry.content }] : [];
+    return entry ? [{ content: entry.content, over: false }] : [];
   }
 
-  #take(values: [string, string, string, string, number, number, boolean]): Rows {
-    const [name, kind, key, holder, turn, lasts, mayTakeOver] = values;
-    const entry = this.#entries.get(name) ?? { kind, key, content: null, token: '', holder: null, turn, endsAt: 0 };
+  #take(values: [string, string, string, string, number, number, string | null, string | null]): Rows {
+    const [name, kind, key, holder, turn, lasts, over, kept] = values;
+    const found = this.#entries.get(name);
+    const entry = found ?? { kind, key, content: null, token: '', holder: null, turn, endsAt: 0, beat: 0, lasts };
     const isOwn = entry.holder === holder && (entry.turn ?? 0) <= turn;
-    const isFree = entry.holder === null || isOwn || (mayTakeOver && entry.endsAt <= this.#now);
-    if (!isFree) return [];
-    const token = isOwn && entry.turn === turn ? entry.token : this.#nextToken();
+    const isFree = entry.holder === null || isOwn || beatOf(entry) === over;
+    if (!isFree) return [{ token: null, content: null, over: null, beat: beatOf(entry), lasts: entry.lasts }];
+    const goesOn = isOwn && (entry.turn === turn || entry.token === kept);
+    const token = goesOn ? entry.token : this.#nextToken();
     const endsAt = Math.max(isOwn ? entry.endsAt : 0, this.#now + lasts);
-    Object.assign(entry, { token, holder, turn, endsAt });
+    Object.assign(entry, { token, holder, turn, endsAt, lasts: isOwn ? Math.max(entry.lasts, lasts) : lasts });
+    entry.beat++;
     this.#entries.set(name, entry);
-    return [{ token: entry.token, content: entry.content }];
+    return [{ token: entry.token, content: entry.content, over: false, beat: null, lasts: null }];
   }
 
   #write([name, token, names, tokens, words, content]: [string, string, string[], string[], string, string]): Rows {
     const entry = this.#entries.get(name);
     if (entry?.token !== token || !this.#stands(names, tokens)) return [];
     Object.assign(entry, { content, holder: null });
+    entry.beat++;
     this.#tell(words);
     return [{ name }];
   }
@@ -199,7 +208,7 @@ export class SharedMemory extends Shared {
 
   #giveBack([name, token]: [string, string]): Rows {
     const entry = this.#entries.get(name);
-    if (entry?.token === token) entry.holder = null;
+    if (entry?.token === token) Object.assign(entry, { holder: null, beat: entry.beat + 1 });
     return [];
   }
 
@@ -208,15 +217,18 @@ export class SharedMemory extends Shared {
       const entry = this.#entries.get(name);
       if (!entry?.holder || entry.token !== tokens[at]) return [];
       entry.endsAt = Math.max(entry.endsAt, this.#now + ms);
+      entry.lasts = Math.max(entry.lasts, ms);
+      entry.beat++;
       return [{ name }];
     });
   }
 
-  #bury([topic, own, mayBury, words]: [string, string | null, boolean, string]): Rows {
+  #bury([topic, own, over, words]: [string, string | null, string[], string]): Rows {
     const here = this.#membersOf(topic);
     const ends = new Map<string, number>();
-    for (const [name, { token, endsAt }] of here) {
-      if (name !== own && !(mayBury && endsAt <= this.#now)) continue;
+    for (const [name, entry] of here) {
+      const { token, endsAt } = entry;
+      if (name !== own && !over.includes(beatOf(entry))) continue;
       ends.set(token, endsAt);
       here.delete(name);
       this.#entries.delete(name);
@@ -234,7 +246,8 @@ export class SharedMemory extends Shared {
   }
 
   #enter([topic, name, holder, content, lasts, words]: [string, string, string, string, number, string]): Rows {
-    const entry = { kind: 'member', key: topic, content, token: this.#nextToken(), holder, endsAt: this.#now + lasts };
+    const [token, endsAt] = [this.#nextToken(), this.#now + lasts];
+    const entry = { kind: 'member', key: topic, content, token, holder, endsAt, beat: 0, lasts };
     this.#entries.set(name, entry);
     this.#membersOf(topic).set(name, entry);
     this.#tell(words);
@@ -260,11 +273,18 @@ export class SharedMemory extends Shared {
     return [...this.#membersOf(topic).values()]
       .sort((one, other) => ((one.holder ?? '') < (other.holder ?? '') ? -1 : 1))
       .map((entry) => {
-        const { holder, token, endsAt, content } = entry;
+        const { holder, token, lasts, content } = entry;
         const mark = (entry.mark ??= markOf(content ?? ''));
         const free = `${count} ${last}`;
-        const lasts = endsAt - this.#now;
-        return { id: holder, token, lasts, mark, content: marks.includes(mark) ? null : content, free };
+        return {
+          id: holder,
+          token,
+          beat: beatOf(entry),
+          lasts,
+          mark,
+          content: marks.includes(mark) ? null : content,
+          free,
+        };
       });
   }
 
@@ -322,8 +342,9 @@ export class SharedMemory extends Shared {
 
   #holders([topic]: [string]): Rows {
     const items = [...this.#itemsOf(topic)];
-    return [...this.#membersOf(topic).values()].flatMap(({ token, holder, endsAt }) => {
-      const row = { id: holder, lasts: endsAt - this.#now };
+    return [...this.#membersOf(topic).values()].flatMap((entry) => {
+      const { token, holder } = entry;
+      const row = { id: holder, beat: beatOf(entry) };
       const held: (string | null)[] = items.filter((one) => one.holder === token).map(({ item }) => item);
       return (held.length > 0 ? held : [null]).map((item) => ({ ...row, item }));
     });

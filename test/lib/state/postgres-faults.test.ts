@@ -60,7 +60,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
   const through = () => address.replace(String(server.port), String(proxy.port));
   const ask = <Row extends object>(statement: string, values?: unknown[]) =>
     server.ask<Row>(address, statement, values);
-  const runOut = () => ask("UPDATE remote_printing.entries SET ends_at = clock_timestamp() - interval '1 ms'");
+  const runOut = () => ask('UPDATE remote_printing.entries SET lasts = 0');
   const endOf = async (key: Key) => {
     const rows = await ask<{ at: Date }>('SELECT ends_at AS at FROM remote_printing.entries WHERE key = $1', [
       JSON.stringify(key),

@@ -39,10 +39,10 @@ describe('state/postgres-membership', () => {
   const ask = <Row extends object>(statement: string, values?: unknown[]) =>
     server.ask<Row>(address, statement, values);
 
-  function open(clock: Clock = systemClock, steady = 10_000): PostgresStore {
+  function open(clock: Clock = systemClock, steady = 10_000, leases = LEASE_TIMES): PostgresStore {
     const warn = (sentence: object) => void said.push(sentence as unknown as string);
     const database = new Database({ address, clock, log: { warn, info: warn } });
-    const times = { ...LEASE_TIMES, steady };
+    const times = { ...leases, steady };
     const store = new PostgresStore({ clock, sealedKinds: [], secrets: () => [], warn, database, times });
     stores.push(store);
     return store;
@@ -100,7 +100,7 @@ describe('state/postgres-membership', () => {
     for (let round = 0; round < 60; round++) {
       await Promise.all([
         ...parts.map((part, at) => run(part, round + at)),
-        ask(`WITH over AS (UPDATE remote_printing.entries SET ends_at = clock_timestamp() - interval '1 s'
+        ask(`WITH over AS (UPDATE remote_printing.entries SET lasts = 0
                WHERE kind = 'member' AND random() < 0.3)
              SELECT pg_notify('remote_printing', '{"by":"a test"}')`),
       ]);
@@ -152,11 +152,11 @@ describe('state/postgres-membership', () => {
     await renewed();
     // As a write holds it.
     const written = await between(`SELECT 1 FROM remote_printing.entries WHERE kind = 'member' FOR KEY SHARE`);
-    await ask(`UPDATE remote_printing.entries SET ends_at = clock_timestamp() - interval '1 ms' WHERE kind = 'member'`);
+    await ask(`UPDATE remote_printing.entries SET lasts = 0 WHERE kind = 'member'`);
     const other = await join(open(systemClock, 0));
     assert.equal(other.members.length, 2);
     await clock.advance(5_000);
-    await until(async () => (await count(`entries WHERE kind = 'member' AND ends_at > clock_timestamp()`)) === 2);
+    await until(async () => (await count(`entries WHERE kind = 'member' AND lasts > 0`)) === 2);
     await written();
     assert.ok(membership.lock);
   });
@@ -192,11 +192,17 @@ describe('state/postgres-membership', () => {
   });
 
   it('forgets items that nobody has wanted for a day, and who was left alone with them', async () => {
-    const store = open();
+    // A sweep watches an old lease for as long as one lasts.
+    const store = open(systemClock, 10_000, { lasts: 1_000, margin: 100, renewal: 200 });
     const here = await join(store);
     await here.take(['kept', 'wanted', 'given back'], 3);
     await here.release(new Map([['given back', 1], ['wanted', 1]])); // prettier-ignore
-    const gone = open().join(['watch', 'a deleted account'], { name: 'b', wants: null, onChange: () => {} });
+    const silent = { ...LEASE_TIMES, renewal: 600_000 };
+    const gone = open(systemClock, 10_000, silent).join(['watch', 'a deleted account'], {
+      name: 'b',
+      wants: null,
+      onChange: () => {},
+    });
     joined.push(gone);
     await until(() => gone.lock !== null);
     await gone.take(['x', 'y'], 2);
@@ -217,6 +223,7 @@ describe('state/postgres-membership', () => {
     await ask('DROP TABLE remote_printing.assignments');
     await ask('DROP INDEX remote_printing.members');
     await ask('ALTER TABLE remote_printing.entries DROP CONSTRAINT entries_name_token_key');
+    await ask('ALTER TABLE remote_printing.entries DROP COLUMN lasts, DROP COLUMN beats');
     await ask('UPDATE remote_printing.version SET number = 1');
     const membership = await join();
     assert.equal((await membership.take(['x'], 1)).length, 1);

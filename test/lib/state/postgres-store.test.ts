@@ -73,19 +73,17 @@ describe('state/postgres-store', () => {
   }
 
   /** The lock of KEY runs out, as the database sees it: its holder stands still. */
-  const runOut = () => ask("UPDATE remote_printing.entries SET ends_at = clock_timestamp() - interval '1 ms'");
+  const runOut = () => ask('UPDATE remote_printing.entries SET lasts = 0');
   /** Milliseconds that it still lasts. */
   const left = async () => {
-    const rows = await ask<{ ms: string }>(
-      'SELECT extract(epoch FROM ends_at - clock_timestamp()) * 1000 AS ms FROM remote_printing.entries WHERE kind = $1',
-      [KEY[0]],
-    );
+    const rows = await ask<{ ms: string }>('SELECT lasts AS ms FROM remote_printing.entries WHERE kind = $1', [KEY[0]]);
     return Number(rows[0]?.ms);
   };
   /** A store that may take over what ran out. */
   async function steady(): Promise<PostgresStore> {
     const clock = new ManualClock();
-    const store = open({ clock });
+    // Between two requests for a lock it waits in real time.
+    const store = open({ clock: { now: clock.now, monotonic: clock.monotonic, after: systemClock.after } });
     for (let asked = 0; asked < 3; asked++) {
       await store.get(KEY);
       await clock.advance(STEADY / 2);
@@ -107,7 +105,7 @@ describe('state/postgres-store', () => {
       const stores = Array.from({ length: 8 }, () => open());
       await Promise.all(stores.map((store, n) => store.put(['position', String(n)], n)));
       assert.equal(await open().get(['position', '7']), 7);
-      assert.deepEqual(await ask('SELECT number FROM remote_printing.version'), [{ number: 2 }]);
+      assert.deepEqual(await ask('SELECT number FROM remote_printing.version'), [{ number: 3 }]);
       assert.deepEqual(said, []);
     });
 
@@ -217,10 +215,28 @@ describe('state/postgres-store', () => {
       await assert.rejects(held.over, LOST);
     });
 
+    for (const shift of ['10 min', '-10 min'])
+      it(`runs out by the time that passes where the database’s clock is set by ${shift}`, async () => {
+        // Neither clock moves by itself: the holder stands still.
+        const held = await changing(open({ clock: new ManualClock() }));
+        const clock = new ManualClock();
+        const other = open({ clock: { ...clock, monotonic: clock.monotonic, after: systemClock.after } });
+        // The lease as a clock that was set the other way shows it.
+        await ask(`UPDATE remote_printing.entries SET ends_at = ends_at - interval '${shift}'`);
+        const isTaken = { at: undefined as number | undefined };
+        const taking = other.update<unknown>(KEY, () => ((isTaken.at = clock.monotonic()), 'new'));
+        for (; isTaken.at === undefined; await pause(300)) await clock.advance(2_000);
+        assert.ok(isTaken.at >= 17_000, `${isTaken.at} ms`);
+        assert.ok(isTaken.at <= 40_000, `${isTaken.at} ms`);
+        await taking;
+        held.end();
+        await assert.rejects(held.over, LOST);
+      });
+
     it('is renewed for as long as it is held, and tells its holder in time where it can not be', async () => {
       const clock = new ManualClock();
       const held = await changing(open({ clock }));
-      await ask("UPDATE remote_printing.entries SET ends_at = clock_timestamp() + interval '1 s'");
+      await ask('UPDATE remote_printing.entries SET lasts = 1');
       await clock.advance(5_000);
       await until(async () => (await left()) > 15_000);
       await until(() => clock.waiting > 1);

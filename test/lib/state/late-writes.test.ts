@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { DatabaseError } from '../../../lib/state/database';
+import { WRITE } from '../../../lib/state/postgres-store';
+import { hold, type Key } from '../../../lib/state/store';
+import { ManualClock } from '../../helpers/manual-clock';
+import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
+
+const PAIR: Key = ['grant', 'account'];
+const LOCK: Key = ['print-key-lock', 'key'];
+const ENTRY: Key = ['print-key', 'key'];
+
+/** Two runtimes on one database, of which one is cut off before the write that matters. */
+describe('a value that is written late', () => {
+  let clock: ManualClock;
+  let shared: SharedMemory;
+  let one: SharedRuntime;
+  let other: SharedRuntime;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    shared = new SharedMemory(clock);
+    [one, other] = [shared.runtime(), shared.runtime()];
+    await one.store.put(PAIR, 'old');
+    // Both have had the database for long enough to take a lock over.
+    for (let n = 0; n < 4; n++) {
+      await Promise.all([one, other].map(({ store }) => store.get(PAIR)));
+      await clock.advance(5_000);
+    }
+  });
+  afterEach(() => [one, other].forEach((runtime) => runtime.kill()));
+
+  /** Changes the old pair, as a refresh does: it may take 90 s. */
+  const renews = (runtime: SharedRuntime, spent: string[], cut: () => void = () => undefined) =>
+    runtime.store.update<string>(
+      PAIR,
+      async (pair, lock) => {
+        (await lock.secure(90_000))();
+        spent.push(pair ?? 'none');
+        cut();
+        return `${pair} renewed`;
+      },
+      { insist: true },
+    );
+
+  for (const seconds of [5, 15, 16, 60])
+    for (const all of [false, true])
+      it(`keeps its lock while ${all ? 'the database is' : 'its runtime is cut'} away for ${seconds} s`, async () => {
+        const spent: string[] = [];
+        const lost = renews(one, spent, () => (all ? shared.halt() : one.cutOff()));
+        await assert.rejects(lost, { code: 'FILE_NOT_WRITABLE' });
+        const second = all ? clock.advance(seconds * 1_000).then(() => {
+          shared.start();
+          return renews(other, spent);
+        }) : renews(other, spent); // prettier-ignore
+        second.catch(() => undefined);
+        if (!all) {
+          for (let n = 0; n < seconds; n++) await clock.advance(1_000);
+          one.reconnect();
+        }
+        for (let n = 0; n < 120; n++) await clock.advance(250);
+        await second;
+        assert.deepEqual(spent, ['old', 'old renewed']);
+        assert.equal(await one.store.get(PAIR), 'old renewed renewed');
+      });
+
+  /** From now on no value is written, while all else of the database works: a full disk, or a write that was cut off. */
+  function full(runtime: SharedRuntime): () => void {
+    const { query } = runtime.line;
+    runtime.line.query = (text, values) =>
+      text === WRITE ? Promise.reject(new DatabaseError('53100')) : query(text, values);
+    return () => (runtime.line.query = query);
+  }
+
+  it('keeps its lock where nothing but the write has failed', async () => {
+    const spent: string[] = [];
+    let end = () => undefined as unknown;
+    await assert.rejects(renews(one, spent, () => (end = full(one))));
+    const second = renews(other, spent);
+    for (let n = 0; n < 60; n++) await clock.advance(1_000);
+    assert.deepEqual(spent, ['old']);
+    end();
+    for (let n = 0; n < 60; n++) await clock.advance(250);
+    await second;
+    assert.deepEqual(spent, ['old', 'old renewed']);
+  });
+
+  it('keeps the locks that it names where nothing but the write has failed', async () => {
+    let end = () => undefined as unknown;
+    const settled = hold(one.store, LOCK, async (lock) => {
+      end = full(one);
+      await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
+    });
+    await assert.rejects(settled, { code: 'FILE_NOT_WRITABLE' });
+    const found: unknown[] = [];
+    const looking = hold(other.store, LOCK, async () => found.push(await other.store.get(ENTRY)));
+    for (let n = 0; n < 60; n++) await clock.advance(1_000);
+    assert.deepEqual(found, []);
+    end();
+    for (let n = 0; n < 60; n++) await clock.advance(250);
+    await looking;
+    assert.deepEqual(found, ['printed']);
+  });
+
+  it('lets another runtime have the lock once its own has been away for as long as it was secured for', async () => {
+    const spent: string[] = [];
+    await assert.rejects(renews(one, spent, () => one.cutOff()));
+    one.kill();
+    const begun = clock.monotonic();
+    let inherited: boolean | undefined;
+    const taking = other.store.update(PAIR, (pair, lock) => ((inherited = lock.inherited), pair));
+    for (; inherited === undefined; await clock.advance(1_000)) await other.store.get(LOCK);
+    await taking;
+    assert.equal(inherited, true);
+    const passed = clock.monotonic() - begun;
+    assert.ok(passed >= 90_000 && passed <= 120_000, `${passed} ms`);
+  });
+
+  it('keeps the locks that it names, until it is written', async () => {
+    const settled = hold(one.store, LOCK, async (lock) => {
+      (await lock.secure(90_000))();
+      one.cutOff();
+      await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
+    });
+    await assert.rejects(settled, { code: 'FILE_NOT_WRITABLE' });
+    const found: unknown[] = [];
+    const looking = hold(other.store, LOCK, async () => found.push(await other.store.get(ENTRY)));
+    for (let n = 0; n < 20; n++) await clock.advance(1_000);
+    one.reconnect();
+    for (let n = 0; n < 60; n++) await clock.advance(250);
+    await looking;
+    assert.deepEqual(found, ['printed']);
+    // A lock that is kept no more is renewed no more.
+    assert.equal(one.waiting, 0);
+  });
+
+  it('survives that its own runtime takes the same lock again before it is written', async () => {
+    const settled = hold(one.store, LOCK, async (lock) => {
+      one.cutOff();
+      await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
+    });
+    await assert.rejects(settled);
+    one.reconnect();
+    await hold(one.store, LOCK, async () => assert.equal(await one.store.get(ENTRY), 'printed'));
+    await clock.advance(10_000);
+    assert.equal(await other.store.get(ENTRY), 'printed');
+  });
+
+  it('keeps its lock though a later change of its own runtime fails', async () => {
+    const spent: string[] = [];
+    await assert.rejects(renews(one, spent, () => one.cutOff()));
+    one.reconnect();
+    const failing = one.store.update(PAIR, () => Promise.reject(new Error('refused')));
+    await assert.rejects(failing, /refused/);
+    const second = renews(other, spent);
+    for (let n = 0; n < 60; n++) await clock.advance(250);
+    await second;
+    assert.deepEqual(spent, ['old', 'old renewed']);
+  });
+
+  it('is written after its lock was lost where it may take the place of what is there, and not else', async () => {
+    for (const takes of [true, false]) {
+      const settled = hold(one.store, LOCK, async (lock) => {
+        one.cutOff();
+        const replaces = () => takes;
+        await one.store.put(ENTRY, `printed ${takes}`, { under: [lock], insist: true, replaces });
+      });
+      await assert.rejects(settled);
+      const taking = hold(other.store, LOCK, async () => undefined);
+      for (let n = 0; n < 30; n++) {
+        await clock.advance(1_000);
+        await other.store.get(LOCK);
+      }
+      await taking;
+      one.reconnect();
+      await clock.advance(15_000);
+      assert.equal(await other.store.get(ENTRY), 'printed true');
+    }
+  });
+});
