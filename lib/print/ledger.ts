@@ -121,7 +121,9 @@ export class Ledger {
 
   /** The outcome is known: printed. */
   async settle(key: KeyOf, entry: Entry, done: Dispatched): Promise<void> {
-    await this.#store.put(this.#key(key), { ...entry, done }, this.#lasting({ insist: true }));
+    // Another runtime may have the lock by now; the outcome still belongs to this attempt.
+    const replaces = (stored: unknown) => (stored as Entry | undefined)?.attempt.id === entry.attempt.id;
+    await this.#store.put(this.#key(key), { ...entry, done }, this.#lasting({ insist: true, replaces }));
     if (done.clusterJobId !== null) await this.close(key);
   }
 
