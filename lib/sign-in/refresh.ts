@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Lock, StateStore } from '../state/store';
 import { isoTime, sleep, type Clock } from '../time/clock';
@@ -129,7 +130,9 @@ async function checkWritable(
   deadline: Deadline,
 ): Promise<void> {
   const key = ['refresh', accountId] as const;
-  const probe = { begunAt: isoTime(clock.now()), room: ' '.repeat(2 * JSON.stringify(stored ?? null).length) };
+  // Random, since a database compresses what it can.
+  const room = randomBytes(2 * JSON.stringify(stored ?? null).length).toString('base64');
+  const probe = { begunAt: isoTime(clock.now()), room };
   await underDeadline(clock, { ms: LONGEST_PROBE, parent: deadline, cure: say`try again later` }, (limit) =>
     store.put(key, probe, { deadline: limit }),
   );
