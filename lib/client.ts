@@ -6,6 +6,7 @@ import { settingsSummary } from './account/settings-summary';
 import { SignedInService } from './account/signed-in-service';
 import type { Check } from './connection/check';
 import type { JobControl } from './control/job-control';
+import type { Leftovers } from './files/leftovers';
 import { Http } from './http/http';
 import type { Library } from './library/library';
 import type { Snapshots } from './picture/snapshots';
@@ -50,6 +51,8 @@ export interface ClientOptions {
   http?: Http;
   /** How long closing waits for what can't be taken back, ms: as long as whoever closes lets it. */
   grace?: number;
+  /** Where unfinished files are noted. */
+  leftovers?: Leftovers;
   /** What this runtime is called where several share an account's work. Default: the name of its host. */
   runtimeName?: string;
 }
@@ -68,6 +71,7 @@ export class Client {
   readonly #http: Http;
   readonly #grace: number;
   readonly #store: StateStore;
+  readonly #leftovers: Leftovers | undefined;
   readonly #calls: SignedInService;
   readonly #scope: CurrentScope;
   readonly #warn: (sentence: Sentence) => void;
@@ -105,6 +109,7 @@ export class Client {
     this.#http = http;
     this.#store = store;
     this.#grace = options.grace ?? GRACE;
+    this.#leftovers = options.leftovers;
     const warn = (sentence: Sentence) => log.warn(sentence);
     this.#warn = warn;
     this.credentials = credentialsOf(settings, { accountId, store, clock, http, renewals, warn });
@@ -197,6 +202,7 @@ export class Client {
       store: this.#store,
       clock,
       scope: this.#scope,
+      leftovers: this.#leftovers,
     }));
   }
 
@@ -207,6 +213,7 @@ export class Client {
       service,
       http: this.#http,
       clock,
+      leftovers: this.#leftovers,
       origin: this.#settings.origin || undefined,
     }));
   }

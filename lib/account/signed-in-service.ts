@@ -4,7 +4,7 @@ import { ONCE, READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { target, type Target } from '../service/paths';
 import { isExpiredToken, readRetryAfter, refusalError } from '../service/refusals';
-import { list, record } from '../service/wire';
+import { record } from '../service/wire';
 import type { Credentials } from '../sign-in/credentials';
 import { isoTime, type Clock } from '../time/clock';
 import type { Answer, Sender, SendOptions, SentAnswer, Service } from './service';
@@ -155,12 +155,6 @@ const tooSlow = (): PrintingError =>
 function dataOf(body: unknown): unknown {
   const envelope = record(body);
   return envelope && 'data' in envelope ? envelope.data : body;
-}
-
-/** The envelope of a failure (wire facts 1), whatever status it came with. */
-function isFailure(body: unknown): boolean {
-  const envelope = record(body);
-  return envelope !== null && !('data' in envelope) && list(envelope.errors).length > 0;
 }
 
 const isPage = (text: string): boolean => /^\s*<(!doctype html|html)/i.test(text);

@@ -1,76 +1,98 @@
-import { constants, type Stats } from 'node:fs';
-import { access, open, readlink, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { constants, type BigIntStats } from 'node:fs';
+import { access, open, readlink, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
+import type { Deadline } from '../time/deadline';
+import { FileCalls } from './file-calls';
 import { flushFolder } from './flush-folder';
-import { noteScratch, scratchName, sweepScratch } from './scratch';
+import { partName, type Leftovers } from './leftovers';
 import { say } from '../words/say';
 
-/** Throws FILE_NOT_WRITABLE where it is clear already that no file can be written to `path`. */
-export async function checkTarget(path: string): Promise<void> {
-  await locate(path);
+export interface TargetOptions {
+  /** Ends every wait for the file system. */
+  deadline: Deadline;
+  /** Where the unfinished file is noted. Without, a crash leaves it for good. */
+  leftovers?: Leftovers | undefined;
+}
+
+/** Throws FILE_NOT_WRITABLE where it is clear already that no file can be written to `path`, and the deadline's reason. */
+export async function checkTarget(path: string, deadline: Deadline): Promise<void> {
+  await locate(path, new FileCalls(resolve(path), deadline));
 }
 
 /**
  * A file that a user named, written as a whole: beside its target first, then put in its place, so that nobody ever finds
  * half of it and a failure or crash leaves an earlier file as it was. End it with `finish` or `drop`.
- * Everything but `drop` throws FILE_NOT_WRITABLE.
+ * Everything but `drop` throws FILE_NOT_WRITABLE, and the deadline's reason.
  */
 export class TargetFile {
   readonly #path: string;
   readonly #target: string;
   readonly #part: string;
   readonly #file: FileHandle;
-  readonly #takeNoteBack: () => Promise<void>;
+  readonly #calls: FileCalls;
+  #takeNoteBack: (() => Promise<void>) | undefined;
+  #isFinished = false;
 
-  private constructor(path: string, target: string, part: string, file: FileHandle, takeNoteBack: () => Promise<void>) {
+  private constructor(path: string, at: { target: string; part: string }, file: FileHandle, calls: FileCalls) {
     this.#path = path;
-    this.#target = target;
-    this.#part = part;
+    this.#target = at.target;
+    this.#part = at.part;
     this.#file = file;
-    this.#takeNoteBack = takeNoteBack;
+    this.#calls = calls;
   }
 
-  static async open(path: string): Promise<TargetFile> {
-    const { target, found } = await locate(path);
-    const folder = dirname(target);
-    await sweepScratch(folder);
-    // Of a short name of its own: the target's may be as long as the file system takes them.
-    const part = join(folder, `.${scratchName()}`);
-    const takeNoteBack = await noteScratch(part);
+  static async open(path: string, { deadline, leftovers }: TargetOptions): Promise<TargetFile> {
+    const calls = new FileCalls(resolve(path), deadline);
+    const { target, found } = await locate(path, calls);
+    // A short name, since the target's may be as long as the file system allows, and one that nobody can guess.
+    const part = join(dirname(target), partName(randomBytes(16).toString('hex')));
+    const begun = calls.run(
+      // Exclusive: never a file, a link or a pipe that is there already.
+      () => open(part, 'wx', found && Number(found.mode & 0o777n)),
+      (late) => late.close().finally(() => unlink(part)),
+    );
+    const file = new TargetFile(path, { target, part }, await begun.catch(unwritable(path)), calls);
     try {
-      const file = await open(part, 'wx', found && found.mode & 0o777);
-      if (found) await likeBefore(file, found);
-      return new TargetFile(path, target, part, file, takeNoteBack);
+      if (found) await calls.run(() => likeBefore(file.#file, found));
+      const stats = await calls.run(() => file.#file.stat({ bigint: true }));
+      file.#takeNoteBack = await leftovers?.note(part, stats, deadline);
+      return file;
     } catch (error) {
-      await takeNoteBack();
+      await file.drop();
       throw notWritable(path, error);
     }
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    return this.#file.writeFile(bytes).catch(unwritable(this.#path));
+    return this.#calls.run(() => this.#file.writeFile(bytes)).catch(unwritable(this.#path));
   }
 
   /** Puts the file in its place; it is on the disk when this resolves. */
   async finish(): Promise<void> {
     try {
-      await this.#file.sync();
-      await this.#file.close();
-      await rename(this.#part, this.#target);
+      await this.#calls.run(() => this.#file.sync());
+      await this.#calls.run(() => this.#file.close());
+      await this.#calls.run(() => rename(this.#part, this.#target));
+      this.#isFinished = true;
     } catch (error) {
       throw notWritable(this.#path, error);
     }
-    await flushFolder(dirname(this.#target));
-    await this.#takeNoteBack();
+    await this.#calls.run(() => flushFolder(dirname(this.#target)));
+    await this.#takeNoteBack?.();
   }
 
   /** Leaves nothing behind; after `finish`, the file. Never throws: what can't be removed must not hide why it failed. */
   async drop(): Promise<void> {
-    await this.#file.close().catch(() => undefined);
-    await rm(this.#part, { force: true }).catch(() => undefined);
-    await this.#takeNoteBack();
+    if (this.#isFinished) return;
+    await this.#calls.release(async () => {
+      await this.#file.close().catch(() => undefined);
+      await unlink(this.#part);
+      // Not waited for: the note lies in another folder.
+      void this.#takeNoteBack?.();
+    });
   }
 }
 
@@ -78,8 +100,12 @@ export class TargetFile {
  * Writes `chunks` to a file, which are not begun before the file is known to be writable. Gives the bytes written.
  * Throws FILE_NOT_WRITABLE, and what `chunks` throws.
  */
-export async function saveFile(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
-  const file = await TargetFile.open(path);
+export async function saveFile(
+  path: string,
+  chunks: AsyncIterable<Uint8Array>,
+  options: TargetOptions,
+): Promise<number> {
+  const file = await TargetFile.open(path, options);
   let size = 0;
   try {
     for await (const chunk of chunks) {
@@ -94,18 +120,20 @@ export async function saveFile(path: string, chunks: AsyncIterable<Uint8Array>):
 }
 
 /** Where the file really goes, and what is there now: never a folder or a device. */
-async function locate(path: string): Promise<{ target: string; found: Stats | undefined }> {
-  const found = await stat(path).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw notWritable(path, error);
-  });
+async function locate(path: string, calls: FileCalls): Promise<{ target: string; found: BigIntStats | undefined }> {
+  const found = await calls
+    .run(() => stat(path, { bigint: true }))
+    .catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw notWritable(path, error);
+    });
   if (found ? !found.isFile() : /[\\/]$/.test(path)) {
     const sentence = say`${path} is not a file but a folder or device: choose a file.`;
     throw new PrintingError('FILE_NOT_WRITABLE', sentence);
   }
   try {
-    const target = await behindLinks(path);
-    await access(found ? target : dirname(target), constants.W_OK);
+    const target = await calls.run(() => behindLinks(path));
+    await calls.run(() => access(found ? target : dirname(target), constants.W_OK));
     return { target, found };
   } catch (error) {
     throw notWritable(path, error);
@@ -121,9 +149,9 @@ async function behindLinks(path: string): Promise<string> {
 }
 
 /** Owner and rights of the file that is replaced, as far as the system lets us give them. */
-async function likeBefore(file: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
-  await file.chown(uid, gid).catch(() => undefined);
-  await file.chmod(mode & 0o7777).catch(() => undefined);
+async function likeBefore(file: FileHandle, { uid, gid, mode }: BigIntStats): Promise<void> {
+  await file.chown(Number(uid), Number(gid)).catch(() => undefined);
+  await file.chmod(Number(mode & 0o7777n)).catch(() => undefined);
 }
 
 const unwritable =
@@ -133,6 +161,7 @@ const unwritable =
   };
 
 function notWritable(path: string, cause: unknown): PrintingError {
+  if (cause instanceof PrintingError) return cause;
   const code = codeOf(cause);
   const reason =
     code === 'ENOENT' || code === 'ENOTDIR'

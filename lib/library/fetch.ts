@@ -1,4 +1,5 @@
 import type { Service } from '../account/service';
+import type { Leftovers } from '../files/leftovers';
 import { saveFile } from '../files/target-file';
 import { download } from '../http/download';
 import type { Http } from '../http/http';
@@ -19,6 +20,8 @@ const MAY_PASS = ['NETWORK', 'SERVICE_ERROR', 'FILE_CHANGED'];
 export interface FetchDeps {
   service: Service;
   http: Http;
+  /** Where unfinished files are noted. */
+  leftovers?: Leftovers | undefined;
 }
 
 export interface FetchOptions extends Limits {
@@ -52,7 +55,7 @@ export async function fetchStored(
     const raw = await readStored(deps.service, ref, { deadline });
     const url = addressOf(raw, ref);
     downloads = true;
-    return { content: await fetchOnce(deps.http, url, number(raw.file_size), ref, options), raw };
+    return { content: await fetchOnce(deps, url, number(raw.file_size), ref, options), raw };
   };
   return retry(deadline, TRANSFERS, attempt, { passes: again });
 }
@@ -73,7 +76,7 @@ function addressOf(raw: Json, { kind }: StoredRef): string {
 }
 
 async function fetchOnce(
-  http: Http,
+  { http, leftovers }: FetchDeps,
   url: string,
   announced: number | null,
   { kind }: StoredRef,
@@ -97,7 +100,7 @@ async function fetchOnce(
     if (announced !== null && count < announced) throw changed(announced, count);
   };
   if (path !== null) {
-    await saveFile(path, bytes());
+    await saveFile(path, bytes(), { deadline, leftovers });
     return path;
   }
   const chunks: Buffer[] = [];

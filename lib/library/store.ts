@@ -1,4 +1,5 @@
 import type { Service } from '../account/service';
+import type { Leftovers } from '../files/leftovers';
 import type { Http } from '../http/http';
 import { asPrintingError, withIds } from '../service/errors';
 import { storedType } from '../service/file-types';
@@ -18,6 +19,8 @@ export interface StoreDeps {
   service: Service;
   http: Http;
   clock: Clock;
+  /** Where unfinished files are noted. */
+  leftovers?: Leftovers | undefined;
   /** Web origin to send with uploads (interface, Upload record). */
   origin: string | undefined;
 }
@@ -52,7 +55,7 @@ export async function store(
     const name = nameOf(source);
     const { contentType } = storedType(kind, name);
     checkFileName(name);
-    const content = await openContent(source);
+    const content = await openContent(source, options.deadline);
     try {
       return await storeContent(
         deps,

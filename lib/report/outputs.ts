@@ -1,4 +1,4 @@
-import { TargetFile } from '../files/target-file';
+import { TargetFile, type TargetOptions } from '../files/target-file';
 import { TABLE } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import { say } from '../words/say';
@@ -65,9 +65,9 @@ export function asText(): Output {
   };
 }
 
-export function asFile(path: string): Output {
+export function asFile(path: string, options: TargetOptions): Output {
   let file: TargetFile | undefined;
-  const opened = async () => (file ??= await TargetFile.open(path));
+  const opened = async () => (file ??= await TargetFile.open(path, options));
   return {
     most: Infinity,
     bytes: async (part) => (await opened()).write(part),

@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Service } from '../account/service';
+import { tidied } from '../files/file-calls';
+import type { Leftovers } from '../files/leftovers';
 import { checkTarget } from '../files/target-file';
 import type { Http } from '../http/http';
 import { isPassing, retry, TRANSFERS } from '../http/retry';
@@ -66,10 +68,10 @@ const ROWS_PER_TURN = 250;
 
 /** Has reports made and hands them over. */
 export class Reports {
-  readonly #deps: { service: Service; http: Http; store: StateStore; clock: Clock; scope: CurrentScope };
+  readonly #deps: ReportsDeps;
   readonly #running = new Set<Promise<void>>();
 
-  constructor(deps: { service: Service; http: Http; store: StateStore; clock: Clock; scope: CurrentScope }) {
+  constructor(deps: ReportsDeps) {
     this.#deps = deps;
   }
 
@@ -90,6 +92,7 @@ export class Reports {
   /** Resolves when nothing is under way any more; begun files are gone then. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#running);
+    await tidied(this.#deps.clock);
   }
 
   async #run(request: ReportRequest): Promise<void> {
@@ -99,7 +102,7 @@ export class Reports {
       const sentence = say`Only rows and streams can leave out rows sent before: choose one of them as output, or all rows.`;
       throw new PrintingError('INVALID_INPUT', sentence);
     }
-    if (format === 'file') await checkTarget(path);
+    if (format === 'file') await checkTarget(path, deadline);
     let reportId: string | undefined;
     let clusterId: string | null = null;
     try {
@@ -134,7 +137,7 @@ export class Reports {
     request: ReportRequest,
     delivered: DeliveredRows | null,
   ): Promise<void> {
-    const { service, http, clock } = this.#deps;
+    const { service, http, clock, leftovers } = this.#deps;
     const { range, deadline, onProgress, onResult, onRows } = request;
     const { reportId, raw } = made;
     const report = { reportId, clusterId, from: isoTime(range.from), to: isoTime(range.to), raw };
@@ -151,7 +154,7 @@ export class Reports {
       deadline.throwIfOver();
       // Signed addresses expire.
       const { url } = attempt === 0 ? made : await readReport(service, reportId, { deadline });
-      const output = outputOf(request, delivered, handRows);
+      const output = outputOf(request, leftovers, delivered, handRows);
       try {
         onRead(0);
         const { columns, rows } = await transfer(http, url, output, { signal: deadline.signal, onRows: onRead });
@@ -169,8 +172,19 @@ export class Reports {
   }
 }
 
+interface ReportsDeps {
+  service: Service;
+  http: Http;
+  store: StateStore;
+  clock: Clock;
+  scope: CurrentScope;
+  /** Where unfinished files are noted. */
+  leftovers?: Leftovers | undefined;
+}
+
 function outputOf(
-  { format, path }: ReportRequest,
+  { format, path, deadline }: ReportRequest,
+  leftovers: Leftovers | undefined,
   delivered: DeliveredRows | null,
   handRows: (slice: Slice) => Promise<void>,
 ): Output {
@@ -180,7 +194,7 @@ function outputOf(
     case 'csv':
       return asText();
     case 'file':
-      return asFile(path);
+      return asFile(path, { deadline, leftovers });
     case 'stream':
       return asStream(delivered, handRows);
   }

@@ -1,46 +1,57 @@
-import { createWriteStream } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { scratchName, sweepScratch } from '../files/scratch';
+import { openScratch } from '../files/scratch';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
-import { fileContent, type Content } from './content';
+import type { Deadline } from '../time/deadline';
+import { changedMeanwhile, exactly, partsOf, type Content } from './content';
 import { say } from '../words/say';
 
 /**
- * The content gzipped, in a temporary file that only its owner can read, since the size must be known before the first
- * byte is sent; it is gone when it is closed. `onRead` sees the chunks before they are compressed.
+ * The content gzipped, in a temporary file that nobody else can open, since the size must be known before the first byte is
+ * sent; it is gone when it is closed. `onRead` sees the chunks before they are compressed.
  */
 export async function compress(
   content: Content,
   onRead: (chunk: Buffer) => void,
-  signal: AbortSignal,
+  deadline: Deadline,
 ): Promise<Content> {
-  await sweepScratch();
-  const folder = join(tmpdir(), scratchName());
-  await mkdir(folder, { mode: 0o700 }).catch(unwritable);
-  const remove = () => rm(folder, { recursive: true, force: true, maxRetries: 3 });
-  const path = join(folder, 'compressed');
+  const scratch = await openScratch(deadline).catch(unwritable);
+  const { calls, handle, close } = scratch;
+  let size = 0;
   const read = async function* () {
     for await (const chunk of content.chunks()) {
       onRead(chunk);
       yield chunk;
     }
   };
+  const write = async (parts: AsyncIterable<Buffer>) => {
+    for await (const part of parts) {
+      await calls.run(() => handle.writeFile(part));
+      size += part.length;
+    }
+  };
   try {
-    const file = createWriteStream(path, { mode: 0o600 });
-    await pipeline(read(), createGzip({ chunkSize: 256 * 1024 }), file, { signal }).catch(unwritable);
-    const compressed = await fileContent(path);
-    const close = async () => {
-      await compressed.close();
-      await remove();
+    const gzip = createGzip({ chunkSize: 256 * 1024 });
+    await pipeline(read(), gzip, write, { signal: deadline.signal }).catch(unwritable);
+    if (!(await content.unchanged())) throw changedMeanwhile();
+    return {
+      size,
+      repeatable: true,
+      isFile: true,
+      has: () => true,
+      chunks: (from = 0) =>
+        exactly(
+          size,
+          from,
+          partsOf(handle, from, (part) => calls.run(part).catch(unwritable)),
+        ),
+      stamp: () => Promise.resolve(null),
+      unchanged: () => Promise.resolve(true),
+      close,
     };
-    return { ...compressed, close };
   } catch (error) {
-    await remove();
+    await close();
     throw error;
   }
 }

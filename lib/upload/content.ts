@@ -1,8 +1,11 @@
-import { open, stat } from 'node:fs/promises';
+import { constants, type BigIntStats } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { FileCalls } from '../files/file-calls';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
+import type { Deadline } from '../time/deadline';
 import { say } from '../words/say';
 
 /** Bytes of a known number, to be read in chunks. */
@@ -20,11 +23,16 @@ export interface Content {
    * Throws FILE_CHANGED for any other number, FILE_NOT_READABLE where the source fails.
    */
   chunks(from?: number): AsyncGenerator<Buffer, void>;
-  /** Whether nobody wrote to the bytes since they were opened, as far as can be told. */
-  unchanged(): Promise<boolean>;
+  /** How the bytes stand now, for `unchanged`. */
+  stamp(): Promise<Stamp>;
+  /** Whether nobody wrote to the bytes since then, or since they were opened, as far as can be told. */
+  unchanged(since?: Stamp): Promise<boolean>;
   /** Nothing is read any more. */
   close(): Promise<void>;
 }
+
+/** Null for what nobody else can write to. */
+export type Stamp = Pick<BigIntStats, 'size' | 'mtimeNs' | 'ctimeNs' | 'nlink' | 'dev' | 'ino'> | null;
 
 /** Big enough to keep a fast line busy, small enough not to hold up the event loop and to keep a slow line's reports coming. */
 const CHUNK = 512 * 1024;
@@ -38,55 +46,92 @@ export function bytesContent(bytes: Buffer, name: string): Content {
     isFile: false,
     has: () => true,
     chunks: (from = 0) => exactly(size, from, slices(bytes, from)),
+    stamp: () => Promise.resolve(null),
     unchanged: () => Promise.resolve(true),
     close: () => Promise.resolve(),
   };
 }
 
-/** The file stays open until `close`: what is read is what was found first, even if another takes its name. */
-export async function fileContent(named: string): Promise<Content> {
+/** Opening a pipe must not wait for its writer. */
+const FOR_READING = constants.O_RDONLY | constants.O_NONBLOCK;
+
+/**
+ * The file stays open until `close`: what is read is what was found first, even if another takes its name. Everything but
+ * `close` throws FILE_NOT_READABLE, and the deadline's reason.
+ */
+export async function fileContent(named: string, deadline: Deadline): Promise<Content> {
   // As messages say it: what a relative path is relative to is what people don't know.
   const path = resolve(named);
+  const calls = new FileCalls(path, deadline);
   const unreadable = (cause: unknown): never => {
-    throw notReadable(path, cause);
+    throw cause instanceof PrintingError ? cause : notReadable(path, cause);
   };
-  // First, for opening a pipe would wait for its writer.
-  const found = await stat(path).catch(unreadable);
-  if (!found.isFile()) {
+  const mustBeFile = (found: { isFile(): boolean }) => {
+    if (found.isFile()) return;
     const sentence = say`${path} is not a file but a folder or device: choose a file.`;
     throw new PrintingError('FILE_NOT_READABLE', sentence);
-  }
-  const file = await open(path).catch(unreadable);
-  const close = () => file.close().catch(() => undefined);
-  const { size, mtimeNs } = await file.stat({ bigint: true }).catch(async (cause: unknown) => {
-    await close();
-    return unreadable(cause);
-  });
-  if (size === 0n) {
-    await close();
-    throw empty(path);
-  }
-  const parts = async function* (from: number): AsyncGenerator<Buffer, void> {
-    for (let at = from; ;) {
-      const buffer = Buffer.allocUnsafeSlow(CHUNK);
-      const { bytesRead } = await file.read(buffer, 0, CHUNK, at).catch(unreadable);
-      if (bytesRead === 0) return;
-      at += bytesRead;
-      yield buffer.subarray(0, bytesRead);
-    }
   };
-  return {
-    size: Number(size),
-    repeatable: true,
-    isFile: true,
-    has: () => true,
-    chunks: (from = 0) => exactly(Number(size), from, parts(from)),
-    unchanged: async () => {
-      const now = await file.stat({ bigint: true }).catch(() => null);
-      return now?.size === size && now.mtimeNs === mtimeNs;
-    },
-    close,
-  };
+  // First, for some devices do something when they are opened.
+  mustBeFile(await calls.run(() => stat(path)).catch(unreadable));
+  const file = await calls
+    .run(
+      () => open(path, FOR_READING),
+      (late) => late.close(),
+    )
+    .catch(unreadable);
+  const close = () => calls.release(() => file.close());
+  const stamp = () => calls.run(() => file.stat({ bigint: true })).catch(unreadable);
+  try {
+    const opened = await stamp();
+    mustBeFile(opened);
+    if (opened.size === 0n) throw empty(path);
+    const size = Number(opened.size);
+    return {
+      size,
+      repeatable: true,
+      isFile: true,
+      has: () => true,
+      chunks: (from = 0) =>
+        exactly(
+          size,
+          from,
+          partsOf(file, from, (read) => calls.run(read).catch(unreadable)),
+        ),
+      stamp,
+      unchanged: async (since: Stamp = opened) => {
+        const now = await stamp();
+        if (now.size !== since?.size || now.mtimeNs !== since.mtimeNs) return false;
+        // A file that was deleted or replaced by name keeps its bytes, though its status changes.
+        if (now.ctimeNs === since.ctimeNs || now.nlink !== since.nlink) return true;
+        const named = await calls.run(() => stat(path, { bigint: true })).catch(() => null);
+        return named?.ino !== now.ino || named.dev !== now.dev;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+interface Read {
+  bytesRead: number;
+}
+
+/** The bytes of an open file from `from` on, as long as there are any; `run` makes each call. */
+export async function* partsOf(
+  file: FileHandle,
+  from: number,
+  run: (read: () => Promise<Read>) => Promise<Read>,
+): AsyncGenerator<Buffer, void> {
+  for (let at = from; ;) {
+    const buffer = Buffer.allocUnsafeSlow(CHUNK);
+    const position = at;
+    const { bytesRead } = await run(() => file.read(buffer, 0, CHUNK, position));
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
 }
 
 async function* slices(bytes: Buffer, from: number): AsyncGenerator<Buffer, void> {
@@ -120,6 +165,9 @@ const changed = (size: number, count: number | 'more') =>
     'FILE_CHANGED',
     say`The file was announced with ${size} bytes, but has ${count}: send it again once it is complete.`,
   );
+
+export const changedMeanwhile = () =>
+  new PrintingError('FILE_CHANGED', say`The file was changed while it was read: send it again once it is complete.`);
 
 export const empty = (name: string) =>
   new PrintingError('FILE_NOT_READABLE', say`The file ${name} is empty: send one with content.`);

@@ -7,7 +7,7 @@ import { asPrintingError, PrintingError } from '../service/errors';
 import { storedIds, type StoredRef } from '../service/stored-file';
 import { number } from '../service/wire';
 import type { Deadline } from '../time/deadline';
-import type { Content } from './content';
+import { changedMeanwhile, type Content, type Stamp } from './content';
 import type { ProgressReports } from './progress';
 import { register, type Announcement, type UploadTarget } from './register';
 import { isUploaded, readStored } from './stored-job';
@@ -41,8 +41,8 @@ const MOST_QUESTIONS = 3;
 /**
  * Registers a file and sends its bytes. A sending that breaks goes on where it broke, as far as the store has kept the
  * bytes and they can still be read; else a new one begins at a new address, since an address is good for one file.
- * Throws UPLOAD_FAILED when the store has kept nothing more for some tries, and at once what neither time nor a new
- * address can heal.
+ * Throws FILE_CHANGED where the file was written to on the way, UPLOAD_FAILED when the store has kept nothing more for some
+ * tries, and at once what neither time nor a new address can heal.
  */
 export async function send(
   deps: SendDeps,
@@ -81,6 +81,8 @@ class Sending {
   #unanswered = 0;
   #hash: Hash = createHash('sha256');
   #hashed = 0;
+  /** How the bytes stood when the target was given. */
+  #stamp: Stamp = null;
   #refusals = 0;
   #lastFailure: PrintingError | undefined;
 
@@ -127,6 +129,7 @@ class Sending {
     if (!this.#content.has(0)) throw spent(this.#lastFailure);
     this.#target = null;
     this.#options.progress.registering(this.#content.size);
+    this.#stamp = await this.#content.stamp();
     const target = await register(this.#deps.service, this.#announced, { deadline: this.#options.deadline });
     this.#target = target;
     this.#given = this.#kept = this.#hashed = 0;
@@ -159,7 +162,7 @@ class Sending {
     this.#isDoubtful = false;
     if (kept > this.#given || kept >= size || !this.#content.has(kept)) return null;
     // The beginning of one file and the end of another are none.
-    if (!(await this.#content.unchanged())) return null;
+    if (!(await this.#unchanged())) return null;
     this.#kept = kept;
     return kept;
   }
@@ -202,7 +205,13 @@ class Sending {
     return { url, contentType, origin: this.#announced.origin };
   }
 
-  #sent({ kind, id, contentType }: UploadTarget): Sent {
+  #unchanged(): Promise<boolean> {
+    return this.#content.unchanged(this.#stamp ?? undefined);
+  }
+
+  /** What was sent half before and half after a change is no file. Throws FILE_CHANGED. */
+  async #sent({ kind, id, contentType }: UploadTarget): Promise<Sent> {
+    if (!(await this.#unchanged())) throw changedMeanwhile();
     return { kind, id, contentType, hash: this.#hash.digest('hex') };
   }
 }

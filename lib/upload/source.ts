@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
+import type { Deadline } from '../time/deadline';
 import { bytesContent, fileContent, type Content } from './content';
 import { guard } from '../time/guard';
 import { streamContent } from './stream-content';
@@ -15,15 +16,15 @@ export type Source =
 export const nameOf = (source: Source): string =>
   source.kind === 'file' ? basename(source.path) : (source.name.split(/[\\/]/).at(-1) ?? '');
 
-/** Checks that the source is there, readable and not empty. Close what it gives. */
-export async function openContent(source: Source): Promise<Content> {
+/** Checks that the source is there, readable and not empty. Close what it gives. The deadline ends every wait for it. */
+export async function openContent(source: Source, deadline: Deadline): Promise<Content> {
   switch (source.kind) {
     case 'file':
-      return fileContent(source.path);
+      return fileContent(source.path, deadline);
     case 'bytes':
       return bytesContent(source.bytes, source.name);
     case 'stream':
-      return streamContent(source.stream, source.size, source.name);
+      return streamContent(source.stream, source.size, source.name, deadline);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
+import type { Deadline } from '../time/deadline';
 import { empty, exactly, type Content } from './content';
 import { say } from '../words/say';
 
@@ -10,19 +11,20 @@ const IN_HAND = 8 * 1024 * 1024;
 const MOST_PARTS = 4096;
 
 /** A stream gives its bytes once; the newest of them can be read again. */
-export function streamContent(stream: Readable, size: number, name: string): Content {
+export function streamContent(stream: Readable, size: number, name: string, deadline: Deadline): Content {
   if (!Number.isSafeInteger(size) || size < 0) {
     const sentence = say`The size of the stream "${name}" is missing: give it as a whole number of bytes.`;
     throw new PrintingError('INVALID_INPUT', sentence);
   }
   if (size === 0) throw empty(name);
-  const tail = new StreamTail(stream, name);
+  const tail = new StreamTail(stream, name, deadline);
   return {
     size,
     repeatable: false,
     isFile: false,
     has: (from) => from >= tail.start,
     chunks: (from = 0) => exactly(size, from, tail.chunks(from)),
+    stamp: () => Promise.resolve(null),
     unchanged: () => Promise.resolve(true),
     close: () => Promise.resolve(),
   };
@@ -32,6 +34,7 @@ export function streamContent(stream: Readable, size: number, name: string): Con
 class StreamTail {
   readonly #stream: Readable;
   readonly #name: string;
+  readonly #deadline: Deadline;
   #iterator: AsyncIterator<unknown> | undefined;
   #parts: Buffer[] = [];
   /** Of the first byte in hand, and behind the last. */
@@ -39,9 +42,10 @@ class StreamTail {
   #end = 0;
   #pulling: Promise<boolean> | undefined;
 
-  constructor(stream: Readable, name: string) {
+  constructor(stream: Readable, name: string, deadline: Deadline) {
     this.#stream = stream;
     this.#name = name;
+    this.#deadline = deadline;
   }
 
   get start(): number {
@@ -55,7 +59,7 @@ class StreamTail {
       if (part) {
         at += part.length;
         yield part;
-      } else if (!(await this.#pull())) return;
+      } else if (!(await this.#deadline.wait(this.#pull()))) return;
     }
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Service } from '../account/service';
+import { tidied } from '../files/file-calls';
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import { toolpath } from '../service/file-types';
@@ -10,7 +11,7 @@ import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { compress } from './compress';
-import type { Content } from './content';
+import { changedMeanwhile, type Content } from './content';
 import { hashOf } from './hash';
 import { ProgressReports, type UploadProgress, type UploadStage } from './progress';
 import { ReusableUploads, type Kind } from './reuse';
@@ -113,7 +114,7 @@ export class Uploads {
     const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
     try {
       const plan = await this.#plan(source, options);
-      const content = await openContent(source);
+      const content = await openContent(source, options.deadline);
       const { result, rest } = await this.#run(content, plan, options).catch(async (error: unknown) => {
         await content.close();
         throw error;
@@ -129,9 +130,10 @@ export class Uploads {
     }
   }
 
-  /** Resolves when all that was sent is remembered. */
+  /** Resolves when all that was sent is remembered, and begun files are gone. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#rests);
+    await tidied(this.#deps.clock);
   }
 
   #track(rest: Promise<unknown>): void {
@@ -170,7 +172,7 @@ export class Uploads {
     if (!plan.packs) return this.#store(job, content);
 
     const sourceHash = createHash('sha256');
-    const packed = await compress(content, (chunk) => sourceHash.update(chunk), options.deadline.signal);
+    const packed = await compress(content, (chunk) => sourceHash.update(chunk), options.deadline);
     try {
       return await this.#store(job, packed, sourceHash.digest('hex'));
     } finally {
@@ -212,7 +214,7 @@ export class Uploads {
 async function hashLater({ content, hash }: Job): Promise<string> {
   const found = await hash();
   if (await content.unchanged()) return found;
-  throw new PrintingError('FILE_CHANGED', say`The file was changed after it was sent: send it again.`);
+  throw changedMeanwhile();
 }
 
 const kindOf = ({ plan: { scope, type }, content: { size } }: Job): Kind => ({ scope, type, size });

@@ -1,7 +1,7 @@
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import type { NodeAPI } from 'node-red';
-import { sweepScratch } from '../../lib/files/scratch';
+import { Leftovers } from '../../lib/files/leftovers';
 import { Http } from '../../lib/http/http';
 import { Authorization } from '../../lib/sign-in/authorization';
 import { Renewals } from '../../lib/sign-in/renewals';
@@ -27,6 +27,8 @@ export interface Runtime {
   store: StateStore;
   /** Of simulated accounts: the world that they live in is this Node-RED's own. */
   ownStore: StateStore;
+  /** Files that are being written, so that a crash leaves none of them for good. */
+  leftovers: Leftovers;
   upkeep: Upkeep;
   /** Warns, once, of a state folder that can't be written, or that is not kept although a real account needs it. */
   checkState: (isReal: boolean) => void;
@@ -76,8 +78,9 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   };
   const state = savedState(RED, { folder, clock, log });
   const { store, signIns, own: ownStore } = state;
+  const leftovers = new Leftovers(join(folder, 'unfinished'), clock);
   const sweep = async () => {
-    await Promise.all([state.sweep(), sweepScratch()]);
+    await Promise.all([state.sweep(), leftovers.sweep()]);
   };
   const upkeep = new Upkeep({ clock, sweep, ended: () => state.close(), warn });
   const warned = new Set<string>();
@@ -88,8 +91,8 @@ function make(RED: NodeAPI, userDir: string): Runtime {
       warn(trouble);
     });
   };
-  // What a crash left of big files goes at once; it names the processes that it belongs to, and no time. Never fails.
-  void sweepScratch();
+  // What a crash left of big files goes at once: its notes name the processes that it belongs to, and no time.
+  void leftovers.sweep();
   const http = new Http();
   const endpoint = new TokenEndpoint(http, clock);
   const renewals = new Renewals();
@@ -100,6 +103,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     userDir,
     store,
     ownStore,
+    leftovers,
     upkeep,
     checkState,
     watching: new Map(),

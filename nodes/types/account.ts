@@ -30,10 +30,10 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   };
   const memory = runtime.watching.get(accountId) ?? new WatchMemory();
   runtime.watching.set(accountId, memory);
-  const { store, clock, renewals, closeTimeout } = runtime;
+  const { store, clock, leftovers, renewals, closeTimeout } = runtime;
   const grace = Math.max(0, closeTimeout - 1_000);
   const longestClose = Math.max(0, closeTimeout - 500);
-  const shared = { accountId, store, clock, log, memory, renewals, grace, runtimeName: runtime.name };
+  const shared = { accountId, store, clock, leftovers, log, memory, renewals, grace, runtimeName: runtime.name };
   let simulated: SimulatedService | undefined;
 
   const open = async (): Promise<Client> => {

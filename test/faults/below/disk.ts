@@ -15,6 +15,8 @@ export interface DiskFault {
   /** EMFILE, EIO, …; none: it only takes `slow` ms. */
   code?: string;
   slow?: number;
+  /** It does not return before this is settled: as on a share that hangs. */
+  hang?: Promise<unknown>;
   /** Steps that it strikes; default all. */
   names?: readonly string[];
   /** Paths that it strikes; default all. */
@@ -205,7 +207,8 @@ class Handle {
 
   sync = () => this.#do('fsync');
   datasync = () => this.#do('fdatasync');
-  stat = () => this.#do('fstat');
+  stat = (options?: unknown) => this.#do('fstat', options);
+  chown = (uid: number, gid: number) => this.#do('fchown', uid, gid);
   chmod = (mode: number) => this.#do('fchmod', mode);
   truncate = (size?: number) => this.#do('ftruncate', size);
   close = () => this.#do('close');
@@ -299,6 +302,11 @@ export class Mount {
       if (fault?.slow) {
         end();
         await new Promise<void>((resolve) => this.time.after(fault.slow ?? 0, resolve));
+        end = this.activity.begin();
+      }
+      if (fault?.hang) {
+        end();
+        await fault.hang;
         end = this.activity.begin();
       }
       if (!this.#crashed) {

@@ -73,13 +73,6 @@ describe('account/signed-in-service', () => {
   });
   afterEach(() => agent.close());
 
-  it('takes a 2xx answer with errors and no data for no answer', async () => {
-    answer(200, refusal('unexpectedError'), PRINT);
-    await assert.rejects(print(), { code: 'SERVICE_ERROR', outcome: 'unknown', statusCode: 200 });
-    answer(200, { data: { ok: true }, errors: [] }, PRINT);
-    assert.deepEqual((await print()).data, { ok: true });
-  });
-
   it('sends the bearer and gives the data', async () => {
     let seen: Record<string, string> = {};
     agent

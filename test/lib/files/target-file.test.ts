@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmod,
@@ -11,15 +11,23 @@ import {
   rm,
   stat,
   symlink,
+  truncate,
   utimes,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { scratchName, sweepScratch } from '../../../lib/files/scratch';
-import { checkTarget, saveFile } from '../../../lib/files/target-file';
+import { Leftovers } from '../../../lib/files/leftovers';
+import * as target from '../../../lib/files/target-file';
 import { PrintingError } from '../../../lib/service/errors';
+import { systemClock } from '../../../lib/time/clock';
+import { Deadline } from '../../../lib/time/deadline';
+
+const deadline = new Deadline(systemClock);
+const saveFile = (path: string, parts: AsyncIterable<Uint8Array>, leftovers?: Leftovers) =>
+  target.saveFile(path, parts, { deadline, leftovers });
+const checkTarget = (path: string) => target.checkTarget(path, deadline);
 
 const bytes = (text: string) => Buffer.from(text);
 
@@ -153,22 +161,21 @@ describe('files/target-file', () => {
   });
 
   describe('after a crash', () => {
-    let temporary: string;
-    const systemTemporary = process.env.TMPDIR;
-    beforeEach(async () => {
-      temporary = join(folder, 'tmp');
-      await mkdir(temporary);
-      process.env.TMPDIR = temporary;
-    });
-    afterEach(() => {
-      if (systemTemporary === undefined) delete process.env.TMPDIR;
-      else process.env.TMPDIR = systemTemporary;
+    let notes: string;
+    let leftovers: Leftovers;
+    beforeEach(() => {
+      notes = join(folder, 'state', 'unfinished');
+      leftovers = new Leftovers(notes, systemClock);
     });
 
+    const required = (name: string) => `require(${JSON.stringify(require.resolve(`../../../lib/${name}`))})`;
     /** Another process that writes to `path` and is killed in the middle. */
     const crash = async () => {
-      const script = `require(${JSON.stringify(require.resolve('../../../lib/files/target-file'))}).saveFile(${JSON.stringify(path)},
-        (async function* () { yield Buffer.alloc(100_000); process.stdout.write('.'); await new Promise(() => setInterval(() => {}, 1e6)); })());`;
+      const script = `const { Leftovers } = ${required('files/leftovers')}, { systemClock } = ${required('time/clock')};
+        const deadline = new (${required('time/deadline')}.Deadline)(systemClock);
+        ${required('files/target-file')}.saveFile(${JSON.stringify(path)},
+        (async function* () { yield Buffer.alloc(100_000); process.stdout.write('.'); await new Promise(() => setInterval(() => {}, 1e6)); })(),
+        { deadline, leftovers: new Leftovers(${JSON.stringify(notes)}, systemClock) });`;
       const child = spawn(process.execPath, ['--import', 'tsx', '-e', script], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
@@ -176,42 +183,106 @@ describe('files/target-file', () => {
       child.kill('SIGKILL');
       await once(child, 'close');
     };
-    const notes = async () => (await readdir(temporary)).filter((name) => name.endsWith('.note'));
-    const left = async () => (await readdir(folder)).filter((name) => name !== 'tmp');
+    const noted = () => readdir(notes).catch(() => []);
+    const left = async () => (await readdir(folder)).filter((name) => name !== 'state');
+    const part = async () => join(folder, (await left()).find((name) => name.endsWith('.part')) ?? '');
+    const note = async () => join(notes, (await noted())[0] ?? '');
 
-    it('the earlier file is whole, and the next sweep removes what was left', async () => {
+    it('the earlier file is whole, and the next sweep removes the unfinished one', async () => {
       await writeFile(path, 'earlier');
       await crash();
       assert.equal(await readFile(path, 'utf8'), 'earlier');
       assert.equal((await left()).length, 2);
-      await sweepScratch();
+      await leftovers.sweep();
       assert.deepEqual(await left(), ['file.bin']);
-      assert.deepEqual(await notes(), []);
+      assert.deepEqual(await noted(), []);
     });
 
-    it('the next file in the same folder does, where the temporary folder was emptied', async () => {
+    it('the notes are for the owner only, and go with the files', async () => {
+      let modes: number[] = [];
+      const watched = async function* () {
+        yield bytes('half');
+        modes = [(await stat(notes)).mode & 0o777, (await stat(await note())).mode & 0o777];
+      };
+      await saveFile(path, watched(), leftovers);
+      assert.deepEqual(modes, [0o700, 0o600]);
+      assert.deepEqual(await noted(), []);
+      await assert.rejects(saveFile(path, chunks('half', new Error('broken')), leftovers));
+      while ((await noted()).length > 0) await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual(await left(), ['file.bin']);
+    });
+
+    it('nothing goes that another process works on', async () => {
+      const swept = async function* () {
+        yield bytes('new ');
+        await leftovers.sweep();
+        yield bytes('content');
+      };
+      await saveFile(path, swept(), leftovers);
+      assert.equal(await readFile(path, 'utf8'), 'new content');
+    });
+
+    it('nothing goes but the very file that was noted', async () => {
       await crash();
-      for (const name of await notes()) await rm(join(temporary, name));
-      await saveFile(join(folder, 'other'), chunks('other'));
-      assert.deepEqual(await left(), ['other']);
+      const name = await part();
+      await rm(name);
+      await mkdir(name);
+      await writeFile(join(name, 'precious'), '');
+      await leftovers.sweep();
+      assert.deepEqual([await readdir(name), await noted()], [['precious'], []]);
     });
 
-    it('nothing goes that somebody may still work on, or that is not ours', async () => {
-      const ours = scratchName();
-      const elsewhere = scratchName().replace(/-[\da-f]{8}-/, '-00000000-');
-      const kept = [`.${ours}`, `.${elsewhere}`, 'remote-printing-x.part', 'mine.part'];
-      for (const name of kept) await writeFile(join(folder, name), '');
-      const foreign = join(folder, 'mine.part');
-      await writeFile(
-        join(temporary, scratchName().replace(/-\d+-/, '-999999999-').replace('.part', '.note')),
-        foreign,
-      );
-      await sweepScratch();
-      await sweepScratch(folder);
-      assert.deepEqual((await left()).sort(), kept.sort());
-      await utimes(join(folder, `.${elsewhere}`), 0, 0);
-      await sweepScratch(folder);
-      assert.deepEqual((await left()).sort(), kept.filter((name) => !name.includes(elsewhere)).sort());
+    it('a link in the place of an unfinished file or of its folder leads to no removal', async () => {
+      await crash();
+      const name = await part();
+      const precious = join(folder, 'precious');
+      await writeFile(precious, 'precious');
+      await rm(name);
+      await symlink(precious, name);
+      await leftovers.sweep();
+      assert.equal(await readFile(precious, 'utf8'), 'precious');
+      assert.deepEqual(await noted(), []);
+    });
+
+    it('notes that are pipes, links, far too big, or speak of other files are left alone', async () => {
+      await crash();
+      const text = await readFile(await note(), 'utf8');
+      const precious = join(folder, 'precious');
+      await writeFile(precious, 'precious');
+      const { dev, ino, uid } = await stat(precious);
+      const about = { dev: String(dev), ino: String(ino), uid: String(uid) };
+      const other = JSON.stringify({ ...(JSON.parse(text) as object), ...about, path: precious });
+      const id = (n: number) => join(notes, `${String(n).repeat(32)}.note`);
+      execFileSync('mkfifo', [id(1)]);
+      await symlink(await note(), id(2));
+      await writeFile(id(3), text);
+      await truncate(id(3), 500 * 1024 * 1024);
+      await writeFile(id(4), other);
+      await writeFile(id(5), 'null');
+      await leftovers.sweep();
+      assert.equal(await readFile(precious, 'utf8'), 'precious');
+      assert.deepEqual([await left(), (await noted()).length], [['precious'], 5]);
+    });
+
+    it('no folder of others is searched: neither the temporary one nor the target’s', async () => {
+      const temporary = join(folder, 'tmp');
+      const { TMPDIR } = process.env;
+      process.env.TMPDIR = temporary;
+      try {
+        const names = ['remote-printing-00000000-1-a-00000000.part', '.remote-printing-00000000-1-a-00000000.note'];
+        for (const place of [temporary, folder]) {
+          await mkdir(join(place, names[0] as string), { recursive: true });
+          await writeFile(join(place, names[1] as string), join(folder, 'precious'));
+          for (const name of names) await utimes(join(place, name), 0, 0);
+        }
+        await leftovers.sweep();
+        await saveFile(path, chunks('new'), leftovers);
+        for (const place of [temporary, folder])
+          assert.deepEqual((await readdir(place)).filter((name) => names.includes(name)).sort(), names.sort());
+      } finally {
+        if (TMPDIR === undefined) delete process.env.TMPDIR;
+        else process.env.TMPDIR = TMPDIR;
+      }
     });
   });
 
@@ -220,7 +291,7 @@ describe('files/target-file', () => {
     // The system's limit on the size of files stands for a disk that is full.
     const script = `process.on('SIGXFSZ', () => {});
       require(${JSON.stringify(require.resolve('../../../lib/files/target-file'))}).saveFile(${JSON.stringify(path)},
-        (async function* () { for (;;) yield Buffer.alloc(300_000); })()).catch((error) => console.log(error.code, error.message));`;
+        (async function* () { for (;;) yield Buffer.alloc(300_000); })(), { deadline: new (require(${JSON.stringify(require.resolve('../../../lib/time/deadline'))}).Deadline)(require(${JSON.stringify(require.resolve('../../../lib/time/clock'))}).systemClock) }).catch((error) => console.log(error.code, error.message));`;
     const command = `ulimit -f 1000; exec "$0" --import tsx -e "$1"`;
     const child = spawn('sh', ['-c', command, process.execPath, script], { stdio: ['ignore', 'pipe', 'inherit'] });
     let said = '';

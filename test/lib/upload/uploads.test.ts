@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import { tidied } from '../../../lib/files/file-calls';
 import { Http } from '../../../lib/http/http';
 import { PrintingError, type ErrorCode } from '../../../lib/service/errors';
 import { TOOLPATHS } from '../../../lib/service/file-types';
@@ -57,6 +58,7 @@ describe('upload/uploads', () => {
     else process.env.TMPDIR = systemTemporary;
     await http.close();
     await storage.stop();
+    await tidied(clock);
     assert.deepEqual(readdirSync(temporary), [], 'temporary files are removed');
     await rm(folder, { recursive: true });
     assert.deepEqual(storage.objections, []);
@@ -283,6 +285,48 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 2, 'it is not tried again');
     });
 
+    describe('a file that is rewritten in place at the same size', () => {
+      const rewrite = (keepTime: boolean) => {
+        const path = join(folder, 'part.gcode');
+        const { atime, mtime, size } = statSync(path);
+        const changedAt = () => statSync(path, { bigint: true }).ctimeNs;
+        // The file system's clock may be too coarse to see the first one.
+        for (const before = changedAt(); changedAt() === before;) writeFileSync(path, Buffer.alloc(size, ';'));
+        if (keepTime) utimesSync(path, atime, mtime);
+      };
+      const once = (wanted: UploadStage, keepTime = false) => {
+        let isDone = false;
+        return (stage: UploadStage) => {
+          if (isDone || stage !== wanted) return;
+          isDone = true;
+          rewrite(keepTime);
+        };
+      };
+      afterEach(() => storage.bytes.clear());
+
+      for (const compress of [false, true])
+        for (const reuse of [false, true])
+          it(`ends in FILE_CHANGED${compress ? ', compressed' : ''}${reuse ? ', where uploads are reused' : ''}`, async () => {
+            const source = await file('part.gcode', text(3 * MIB));
+            const beforeSending = async () => rewrite(false);
+            const onStage = once('uploading');
+            const changes = { compress, reuse, ...(compress ? { beforeSending } : { onStage }) };
+            await fails(send(source, changes), 'FILE_CHANGED', /while it was read/);
+          });
+
+      it('ends in FILE_CHANGED though its time was set back', async () => {
+        const source = await file('part.gcode', text(3 * MIB));
+        await fails(send(source, { onStage: once('uploading', true) }), 'FILE_CHANGED', /while it was read/);
+      });
+
+      it('ends in FILE_CHANGED while it is hashed', async () => {
+        const source = await file('part.gcode', text(1000));
+        await send(source, { reuse: true });
+        const work = send(source, { reuse: true, beforeSending: async () => rewrite(false) });
+        await fails(work, 'FILE_CHANGED', /while it was read/);
+      });
+    });
+
     it('a stream of another length', async () => {
       for (const size of [99, 101]) {
         const stream = Readable.from([text(50), text(50)]);
@@ -501,14 +545,10 @@ describe('upload/uploads', () => {
   });
 
   describe('compressing', () => {
-    it('sends .gcode as .gcode.gz from a file for the owner only', async () => {
+    it('sends .gcode as .gcode.gz from a file that nobody else can find', async () => {
       const bytes = text(3 * MIB);
-      let mode = 0;
-      service.onRegister = () => {
-        const [inner = ''] = readdirSync(temporary);
-        const [name = ''] = readdirSync(join(temporary, inner));
-        mode = (statSync(join(temporary, inner)).mode & 0o077) + (statSync(join(temporary, inner, name)).mode & 0o077);
-      };
+      let found = ['not looked'];
+      service.onRegister = () => (found = readdirSync(temporary));
       const uploaded = await send(await file('part.gcode', bytes), { compress: true });
       const stored = storage.bytes.get('job-1') ?? Buffer.alloc(0);
       assert.deepEqual(gunzipSync(stored), bytes);
@@ -521,7 +561,7 @@ describe('upload/uploads', () => {
         status: 'uploaded',
         reusedUpload: false,
       });
-      assert.equal(mode, 0);
+      assert.deepEqual(found, []);
       assert.deepEqual(stages[0], {
         stage: 'preparing',
         progress: { bytesSent: 0, bytesTotal: null, percent: 0, rate: null, secondsLeft: null },

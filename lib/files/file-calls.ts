@@ -1,0 +1,117 @@
+import { dirname } from 'node:path';
+import type { Clock } from '../time/clock';
+import { underDeadline, type Deadline } from '../time/deadline';
+
+/** Calls at the same time. Node-RED and everything in it share libuv's four threads: one of them always stays free. */
+const MOST = 3;
+
+/** ms. */
+const MOMENT = 1_000;
+
+/** A call that runs in a thread, or waits for its turn. */
+interface Turn {
+  folder: string;
+  begin: () => void;
+  /** Its deadline is over, and it has not returned. */
+  abandoned: boolean;
+}
+
+const running = new Map<string, Turn>();
+const waiting: Turn[] = [];
+const tidying = new Set<Promise<unknown>>();
+
+/**
+ * File-system calls on one path, under a deadline: a share that hangs keeps neither the work nor the thread pool. Calls in
+ * one folder are made one after the other, so that a folder that hangs occupies one thread; while an abandoned call has not
+ * returned, further calls there fail at once.
+ */
+export class FileCalls {
+  readonly #folder: string;
+  readonly #deadline: Deadline;
+
+  constructor(path: string, deadline: Deadline) {
+    this.#folder = dirname(path);
+    this.#deadline = deadline;
+  }
+
+  /**
+   * Makes a call. `undo` gets what an abandoned call returns late: a handle to close. Throws what the call throws, the
+   * deadline's reason, and ETIMEDOUT where the file system hangs.
+   */
+  async run<T>(call: () => Promise<T>, undo?: (late: T) => Promise<unknown>): Promise<T> {
+    this.#deadline.throwIfOver();
+    if (isStalled(this.#folder)) throw hangs();
+    const { turn, result } = enter(this.#folder, call);
+    const state = { isOver: false };
+    const settled = result.finally(() => (state.isOver = true));
+    try {
+      return await this.#deadline.wait(settled);
+    } catch (thrown) {
+      if (!state.isOver) this.#abandon(turn, result, undo);
+      throw thrown;
+    }
+  }
+
+  /** Makes a call that tidies up, also after the deadline, which ends no more than the wait for it. Never throws. */
+  async release(call: () => Promise<unknown>): Promise<void> {
+    const done = track(enter(this.#folder, call).result);
+    await this.#deadline.wait(done).catch(nothing);
+  }
+
+  #abandon<T>(turn: Turn, result: Promise<T>, undo: ((late: T) => Promise<unknown>) | undefined): void {
+    const at = waiting.indexOf(turn);
+    if (at >= 0) waiting.splice(at, 1);
+    else turn.abandoned = true;
+    if (undo) void track(result.then((late) => enter(this.#folder, () => undo(late)).result));
+  }
+}
+
+/** Waits for a moment until what abandoned work leaves behind is removed. Never throws. */
+export async function tidied(clock: Clock): Promise<void> {
+  if (tidying.size === 0) return;
+  await underDeadline(clock, { ms: MOMENT }, (limit) => limit.wait(Promise.all(tidying))).catch(nothing);
+}
+
+function track(work: Promise<unknown>): Promise<unknown> {
+  const tracked = work.catch(nothing).finally(() => tidying.delete(tracked));
+  tidying.add(tracked);
+  return tracked;
+}
+
+const nothing = (): void => undefined;
+
+function enter<T>(folder: string, call: () => Promise<T>): { turn: Turn; result: Promise<T> } {
+  const turn: Turn = { folder, begin: () => undefined, abandoned: false };
+  const result = new Promise<T>((resolve, reject) => {
+    turn.begin = () => {
+      running.set(folder, turn);
+      const left = () => {
+        running.delete(folder);
+        beginNext();
+      };
+      (async () => call())().finally(left).then(resolve, reject);
+    };
+  });
+  waiting.push(turn);
+  beginNext();
+  return { turn, result };
+}
+
+function beginNext(): void {
+  for (let at = 0; at < waiting.length && running.size < MOST;) {
+    const turn = waiting[at] as Turn;
+    if (running.has(turn.folder)) at++;
+    else {
+      waiting.splice(at, 1);
+      turn.begin();
+    }
+  }
+}
+
+/** The folder hangs, or every thread that we may use does. */
+function isStalled(folder: string): boolean {
+  if (running.get(folder)?.abandoned) return true;
+  return running.size >= MOST && [...running.values()].every(({ abandoned }) => abandoned);
+}
+
+const hangs = (): Error => Object.assign(new Error('The file system does not answer.'), { code: 'ETIMEDOUT' });

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import { constants, type BigIntStats } from 'node:fs';
+import { lstat, mkdir, open, readdir, unlink } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { basename, isAbsolute, join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { codeOf } from '../http/network-error';
+import { record, text } from '../service/wire';
+import type { Clock } from '../time/clock';
+import { Deadline, underDeadline } from '../time/deadline';
+import { FileCalls } from './file-calls';
+
+const NAME = /^\.remote-printing-([\da-f]{32})\.part$/;
+const NOTE = /^[\da-f]{32}\.note$/;
+/** Bytes; a path is the longest part of a note. */
+const LONGEST_NOTE = 16 * 1024;
+const SWEEP_FOR = 60_000;
+
+/** This process: its number is given away again, and a container's is always the same. */
+const MACHINE = createHash('sha256').update(hostname()).digest('hex').slice(0, 16);
+const STARTED = String(Math.round(performance.timeOrigin));
+
+/** The name of an unfinished file, beside the file that it becomes: a rename must stay in one file system. */
+export const partName = (id: string): string => `.remote-printing-${id}.part`;
+
+/**
+ * Unfinished files, noted in an owner-only folder of our own, so that what a crash leaves is removed wherever it lies.
+ * Folders of others are never searched.
+ */
+export class Leftovers {
+  readonly #folder: string;
+  readonly #clock: Clock;
+
+  constructor(folder: string, clock: Clock) {
+    this.#folder = folder;
+    this.#clock = clock;
+  }
+
+  /**
+   * Notes an unfinished file; the returned function takes the note back. A note that can't be written is done without.
+   * Throws the deadline's reason.
+   */
+  async note(path: string, { dev, ino, uid }: BigIntStats, deadline: Deadline): Promise<() => Promise<void>> {
+    const [, id = ''] = NAME.exec(basename(path)) ?? [];
+    const note = join(this.#folder, `${id}.note`);
+    const about = { path, dev: String(dev), ino: String(ino), uid: String(uid) };
+    const content = JSON.stringify({ ...about, machine: MACHINE, pid: process.pid, started: STARTED });
+    const calls = new FileCalls(note, deadline);
+    await calls.run(() => this.#write(note, content)).catch(() => deadline.throwIfOver());
+    return () => calls.release(() => unlink(note));
+  }
+
+  /** Removes what crashed processes left. Never fails, and waits for no file system for long. */
+  async sweep(): Promise<void> {
+    await underDeadline(this.#clock, { ms: SWEEP_FOR }, async (deadline) => {
+      const calls = new FileCalls(join(this.#folder, 'note'), deadline);
+      const names = await calls.run(() => readdir(this.#folder));
+      for (const name of names.filter((name) => NOTE.test(name))) {
+        const path = join(this.#folder, name);
+        const note = await calls.run(() => readNote(path)).catch(() => null);
+        if (note && basename(note.path) !== partName(name.replace('.note', ''))) continue;
+        if (!note || !isAbandoned(note)) continue;
+        // What can't be removed now is tried again with the next sweep.
+        const isGone = await new FileCalls(note.path, deadline).run(() => remove(note)).catch(() => false);
+        if (isGone) await calls.release(() => unlink(path));
+      }
+    }).catch(() => undefined);
+  }
+
+  async #write(note: string, content: string): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const file = await open(note, 'wx', 0o600);
+    await file.writeFile(content).finally(() => file.close());
+  }
+}
+
+interface Note {
+  path: string;
+  dev: string;
+  ino: string;
+  uid: string;
+  machine: string;
+  pid: number;
+  started: string;
+}
+
+/** Null for what is no note of ours. Never waits for a pipe, and reads no more than a note has. */
+async function readNote(path: string): Promise<Note | null> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  try {
+    const found = await file.stat({ bigint: true });
+    if (!found.isFile() || found.size > LONGEST_NOTE || !isOurs(found)) return null;
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_NOTE), 0, LONGEST_NOTE, 0);
+    const said = record(JSON.parse(buffer.toString('utf8', 0, bytesRead)));
+    const [wanted, dev, ino, uid] = [text(said?.path), text(said?.dev), text(said?.ino), text(said?.uid)];
+    const [machine, started, pid] = [text(said?.machine), text(said?.started), said?.pid];
+    if (!wanted || !dev || !ino || !uid || !machine || !started || typeof pid !== 'number') return null;
+    return isAbsolute(wanted) ? { path: wanted, dev, ino, uid, machine, started, pid } : null;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The process that wrote it has ended. Of another machine's nothing is known, but that this folder is one Node-RED's. */
+function isAbandoned({ machine, pid, started }: Note): boolean {
+  if (machine !== MACHINE) return true;
+  if (pid === process.pid) return started !== STARTED;
+  try {
+    return !process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+/** Removes the very file that was noted, by its name; true where it is gone, or where another file has its name. */
+async function remove({ path, dev, ino, uid }: Note): Promise<boolean> {
+  try {
+    const found = await lstat(path, { bigint: true });
+    const isSame = String(found.dev) === dev && String(found.ino) === ino && String(found.uid) === uid;
+    if (found.isFile() && isSame && isOurs(found)) await unlink(path);
+    return true;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return true;
+    throw error;
+  }
+}
+
+const isOurs = ({ uid }: BigIntStats): boolean => process.getuid === undefined || uid === BigInt(process.getuid());

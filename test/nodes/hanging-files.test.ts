@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { NodeMessage } from 'node-red';
+import { startSimulator, type Simulator } from '../../simulator';
+import { Activity } from '../faults/below/activity';
+import { Disks, type DiskFault, type Mount } from '../faults/below/disk';
+import { InjectedTime } from '../faults/below/time';
+import { catchNode, Flow, helperNode, type Inbox } from '../helpers/flow';
+import { TurnedTime } from '../helpers/turned-time';
+
+const SHARE = '/a-share-that-hangs';
+const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
+
+describe('nodes: files on a share that hangs', () => {
+  let time: TurnedTime;
+  let simulator: Simulator;
+  let flow: Flow;
+  let folder: string;
+  let disks: Disks;
+  let mount: Mount;
+  let removeDisks: () => void;
+  let comeBack: () => void;
+  let caught: Inbox;
+  let results: Inbox;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'share-'));
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) await writeFile(join(folder, `${name}.gcode`), 'G28\n');
+    const activity = new Activity();
+    disks = new Disks(activity);
+    removeDisks = disks.install();
+    mount = disks.mount(SHARE, folder, new InjectedTime(activity));
+    time = new TurnedTime();
+    simulator = await startSimulator({ autoApprove: true, now: time.now, accessTokenLifetime: 1e7 });
+    flow = await Flow.start(simulator);
+    const account = { account: 'account', timeout: 30, wires: [['results']] };
+    const nodes = [
+      { ...account, id: 'print', type: 'remote-printing-upload-and-print', print: false, source: 'file' },
+      {
+        ...account,
+        id: 'packed',
+        type: 'remote-printing-upload-and-print',
+        print: false,
+        source: 'file',
+        compress: true,
+      },
+      { ...account, id: 'library', type: 'remote-printing-library-file', kind: 'job', source: 'file' },
+      {
+        ...account,
+        ...{ id: 'report', type: 'remote-printing-report-generator', format: 'file' },
+        ...{ file: `${SHARE}/report.csv`, fileType: 'str' },
+      },
+    ];
+    await time.until(flow.deploy([...nodes, helperNode('results'), helperNode('caught'), catchNode(['caught'])]));
+    [results, caught] = [flow.listen('results'), flow.listen('caught')];
+  });
+  afterEach(async () => {
+    comeBack();
+    await time.until(flow.stop());
+    await simulator.close();
+    removeDisks();
+    time.restore();
+    await rm(folder, { recursive: true });
+  });
+
+  function hang(fault: DiskFault = {}): void {
+    const hang = new Promise<void>((resolve) => (comeBack = resolve));
+    const added = { ...fault, hang };
+    mount.faults.add(added);
+    void hang.then(() => mount.faults.delete(added));
+  }
+  const part = (name: string) => `${SHARE}/${name}.gcode`;
+
+  for (const [id, steps] of [
+    ['print', ['stat', 'open', 'fstat', 'read']],
+    ['packed', ['read']],
+    ['library', ['stat', 'read']],
+    ['report', ['stat', 'realpath', 'access', 'open', 'write', 'fsync', 'close', 'rename']],
+  ] as const)
+    for (const step of steps)
+      it(`end the message of ${id} in TIMEOUT where ${step} does not return`, async () => {
+        hang({ names: [step] });
+        const began = time.now();
+        flow.send(id, { filename: part('a') });
+        assert.equal(codeOf(await time.until(caught.at(0))), 'TIMEOUT');
+        assert.equal(time.now() - began, 30_000);
+        comeBack();
+        await time.settled();
+        assert.deepEqual(disks.open(mount), [], 'the handle is closed when the call comes back');
+        await time.pass(60);
+        assert.deepEqual([caught.all.length, results.all.length], [1, 0]);
+      });
+
+  it('end no message late where only a close does not return', async () => {
+    hang({ names: ['close'] });
+    flow.send('print', { filename: part('a') });
+    await time.until(results.at(0));
+    assert.deepEqual(disks.open(mount), ['a.gcode']);
+    comeBack();
+    await time.settled();
+    assert.deepEqual(disks.open(mount), []);
+  });
+
+  it('keep no other file waiting, however many of them hang, and are read again when they are back', async () => {
+    hang();
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) flow.send('print', { filename: part(name) });
+    const other = join(await mkdtemp(join(tmpdir(), 'other-')), 'healthy.gcode');
+    await writeFile(other, 'G28\n');
+    flow.send('print', { filename: other });
+    await time.until(results.at(0));
+    assert.equal(caught.all.length, 0);
+    assert.equal(mount.steps, 0);
+    await time.until(caught.at(5));
+    assert.deepEqual([...new Set(caught.all.map(codeOf))], ['TIMEOUT']);
+    const began = time.now();
+    flow.send('print', { filename: part('a') });
+    assert.equal(codeOf(await time.until(caught.at(6))), 'FILE_NOT_READABLE');
+    assert.ok(time.now() - began < 30_000, 'what hangs already is not tried again');
+    comeBack();
+    await time.settled();
+    flow.send('print', { filename: part('b') });
+    await time.until(results.at(1));
+    assert.deepEqual(disks.open(mount), []);
+    await rm(join(other, '..'), { recursive: true });
+  });
+});
