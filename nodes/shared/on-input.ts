@@ -1,12 +1,15 @@
 import type { Node, NodeAPI, NodeMessage, NodeMessageInFlow } from 'node-red';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
+import { guard } from '../../lib/time/guard';
 import { toldError } from './language';
+import { copyOf, plainMessage } from './plain-message';
 
 export type Send = (msg: NodeMessage | (NodeMessage | NodeMessage[] | null)[]) => void;
 
 /**
  * Answers each message with exactly one `done`, after what it sends; a failure goes to Catch nodes by `done(error)`, on a
- * message that carries the ids known so far (reference 4). Nothing that `work` throws reaches the runtime.
+ * message that carries the ids known so far (reference 4). Nothing that `work` throws reaches the runtime, and nothing that
+ * a send throws reaches `work`: what was done stays done. `work` gets a message whose properties can be set.
  */
 export function onInput(
   RED: NodeAPI,
@@ -14,24 +17,35 @@ export function onInput(
   work: (msg: NodeMessageInFlow, send: Send) => Promise<void>,
   onError: (error: PrintingError) => void,
 ): void {
+  const warn = (fault: unknown) => node.warn(asPrintingError(fault).message);
   node.on('input', (msg, send, done) => {
-    work(msg, send)
-      .then(
-        () => done(),
-        (thrown: unknown) => {
-          const error = asPrintingError(thrown);
-          onError(error);
-          markFailed(msg, error);
-          done(toldError(RED, error));
-        },
-      )
-      .catch((fault: unknown) => node.warn(asPrintingError(fault).message));
+    let message: NodeMessageInFlow | undefined;
+    const start = async () => {
+      message = plainMessage(msg);
+      await work(message, guard(send, warn));
+    };
+    const fail = (thrown: unknown) => {
+      const error = asPrintingError(thrown);
+      guard(onError, warn)(error);
+      if (message) markFailed(message, error);
+      const told = toldError(RED, error);
+      try {
+        done(told);
+      } catch {
+        // Node-RED copies the received message for Catch nodes, and can't.
+        node.error(told, markFailed(message ? copyOf(RED, message) : {}, error));
+      }
+    };
+    start()
+      .then(() => done(), fail)
+      .catch(warn);
   });
 }
 
 /** Puts what a failed message carries on it: ids, and what the service answered. */
-export function markFailed(msg: NodeMessage, error: PrintingError): void {
+export function markFailed(msg: NodeMessage, error: PrintingError): NodeMessage {
   for (const [name, id] of Object.entries(error.ids)) if (id !== undefined) msg[name] = id;
   if (error.statusCode !== undefined) msg.statusCode = error.statusCode;
   if (error.serviceCode !== undefined) msg.serviceCode = error.serviceCode;
+  return msg;
 }

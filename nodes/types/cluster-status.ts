@@ -10,6 +10,7 @@ import { clusterStatusText } from '../shared/cluster-status-text';
 import { amount, isBlank, needsMessage, readText } from '../shared/inputs';
 import { told, toldError } from '../shared/language';
 import { onInput, type Send } from '../shared/on-input';
+import { copyOf } from '../shared/plain-message';
 import { failureText, signInText, StatusLine } from '../shared/status';
 
 interface Definition extends NodeDef {
@@ -137,7 +138,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
     const answer = (round: Round) => {
       if (own || !watch) show(client, round, named === null);
       const outgoing = fieldsOf(client, round).map((fields) => {
-        const message = first ? msg : RED.util.cloneMessage(copied);
+        const message = first ? msg : copyOf(RED, copied);
         first = false;
         return Object.assign(message, fields);
       });

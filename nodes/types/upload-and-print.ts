@@ -10,6 +10,7 @@ import { amount, read, readFlag, readText } from '../shared/inputs';
 import { readClusterIds, readSource } from '../shared/print-inputs';
 import { told, toldError } from '../shared/language';
 import { markFailed } from '../shared/on-input';
+import { copyOf } from '../shared/plain-message';
 import { printingText } from '../shared/printing-text';
 import { failureText, IDLE, left, percent, rate, type StatusText } from '../shared/status';
 import { workNode, type WorkContext } from '../shared/work-node';
@@ -66,7 +67,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       const { message: kept, parts } = (note ?? { message: {}, parts: null }) as Note;
       const message = { ...kept, ...known(result), ...(client.simulated ? { simulated: true } : {}), late: true };
       const outgoing = { ...message, ...toldOf(RED, result), ...(parts ? { parts: { ...parts, index } } : {}) };
-      if (parts || !error) this.send([RED.util.cloneMessage(outgoing), null]);
+      if (parts || !error) this.send([copyOf(RED, outgoing), null]);
       if (!error) return;
       markFailed(message, error);
       this.error(toldError(RED, error), message);
@@ -99,7 +100,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       }
       show(progressText(progress, awaited.size));
       const { rate: _rate, secondsLeft: _left, ahead: _ahead, ...payload } = progress;
-      const message = { ...RED.util.cloneMessage(passedOn), ...known(progress), ...marks };
+      const message = { ...copyOf(RED, passedOn), ...known(progress), ...marks };
       send([null, { ...message, payload, topic: progress.stage }]);
     };
     const onResult = (result: PrintResult, index: number) => {
@@ -108,7 +109,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       if (result.clusterJobId) awaited.delete(result.clusterJobId);
       if (error && !many) return;
       show(error ? failureText(error) : resultText(result));
-      const message = many ? RED.util.cloneMessage(passedOn) : msg;
+      const message = many ? copyOf(RED, passedOn) : msg;
       Object.assign(message, known(result), marks, toldOf(RED, result), many ? { parts: { ...parts, index } } : {});
       send([message, null]);
     };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Node, NodeAPI } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
-import { onInput } from '../../../nodes/shared/on-input';
+import { onInput, type Send } from '../../../nodes/shared/on-input';
 import { say } from '../../../lib/words/say';
 
 describe('nodes/shared/on-input', () => {
@@ -47,6 +47,65 @@ describe('nodes/shared/on-input', () => {
       assert.equal((ends[0]?.[0] as PrintingError).code, 'SERVICE_ERROR');
       assert.deepEqual(msg, { clusterId: 'mine' });
     });
+
+  const odd: [string, () => object][] = [
+    ['is frozen', () => Object.freeze({ clusterId: 'mine', other: 1 })],
+    [
+      'has read-only properties',
+      () => Object.defineProperty({ other: 1 }, 'clusterId', { value: 'mine', enumerable: true }),
+    ],
+    ['has getters', () => Object.defineProperty({ other: 1 }, 'clusterId', { get: () => 'mine', enumerable: true })],
+    [
+      'is of a class with getters',
+      () =>
+        Object.assign(
+          new (class {
+            other = 1;
+            get clusterId() {
+              return 'mine';
+            }
+          })(),
+        ),
+    ],
+  ];
+  for (const [name, made] of odd)
+    it(`gives the work a message whose properties can be set where the received one ${name}`, async () => {
+      for (const fails of [false, true]) {
+        const node = new EventEmitter();
+        const ends: unknown[] = [];
+        const error = new PrintingError('NOT_FOUND', say`No.`, { ids: { clusterId: 'c' } });
+        const work = async (msg: Record<string, unknown>, send: Send) => {
+          await Promise.resolve();
+          send(Object.assign(msg, { payload: 1, clusterId: 'theirs', jobId: 'j' }));
+          if (fails) throw error;
+        };
+        onInput(RED, node as unknown as Node, work, () => undefined);
+        const sent: object[] = [];
+        const send = (msg: object) => {
+          sent.push({ ...msg });
+          throw new Error('can not be copied');
+        };
+        Object.assign(node, { warn: () => undefined });
+        node.emit('input', made(), send, (end?: unknown) => ends.push(end));
+        await new Promise((resolve) => setImmediate(resolve));
+        assert.deepEqual(sent, [{ other: 1, clusterId: 'theirs', payload: 1, jobId: 'j' }]);
+        assert.deepEqual(ends, [fails ? error : undefined]);
+      }
+    });
+
+  it('ends once in INVALID_INPUT, and does nothing, where a property of the message can not be read', async () => {
+    const node = Object.assign(new EventEmitter(), { warn: () => undefined });
+    const ends: unknown[] = [];
+    let worked = false;
+    onInput(RED, node as unknown as Node, async () => void (worked = true), nothing);
+    const unreadable = () => {
+      throw new Error('no');
+    };
+    const msg = Object.defineProperty({}, 'printKey', { get: unreadable, enumerable: true });
+    node.emit('input', msg, nothing, (end?: unknown) => ends.push((end as PrintingError).code));
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual([ends, worked], [['INVALID_INPUT'], false]);
+  });
 
   it('lets nothing that goes wrong at the end reach the runtime', async () => {
     const fail = () => {
