@@ -129,7 +129,6 @@ export class SignedInService implements Service, Sender {
     if (text.trim() === '') return { status, data: null, body: null };
     if (!record(body) && !Array.isArray(body))
       throw this.#notUnderstood(status, isPage(text) ? elsewhere(this.#hostOf({ host })) : unexpected(what));
-    if (isFailure(body)) throw this.#notUnderstood(status, unexpected(what));
     return { status, data: dataOf(body), body, size };
   }
 
