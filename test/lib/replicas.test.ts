@@ -24,6 +24,7 @@ import { testPostgres, type TestPostgres } from '../helpers/postgres';
 import { ScriptedService } from '../helpers/scripted-service';
 
 const SCOPE: Scope = ['account', 'service', 'workspace'];
+const ENTRY = "SELECT content FROM remote_printing.entries WHERE kind = 'grant'";
 const SETTINGS = { authUrl: 'https://auth.example', clientId: 'id', clientSecret: 'secret', scope: 'all' };
 
 describe('several runtimes on one database', () => {
@@ -88,13 +89,13 @@ describe('several runtimes on one database', () => {
     afterEach(() => Promise.all(opened.map((tokens) => tokens.close())));
     const open = (name: string, store: InsistentStore, clock = systemClock) => {
       const endpoint = {
-        refresh: async (_: unknown, { refreshToken }: Grant, __: unknown, fence: () => void) => {
+        refresh: async (_: unknown, { refreshToken, signedInAt = 0 }: Grant, __: unknown, fence: () => void) => {
           await beforeSending(name);
           fence();
           assert.ok(!spent.includes(refreshToken ?? ''), `${refreshToken} was spent twice`);
           spent.push(refreshToken ?? '');
           await afterSending(name);
-          return grant(spent.length + 1);
+          return { ...grant(spent.length + 1), signedInAt };
         },
       } as unknown as TokenEndpoint;
       const parts = { accountId: 'a', settings: SETTINGS, store, clock, endpoint, warn: () => undefined };
@@ -175,6 +176,43 @@ describe('several runtimes on one database', () => {
       }
       assert.equal(await renewing, 'access-2');
       assert.deepEqual(spent, ['refresh-1']);
+    });
+
+    it('ends with a sign-out elsewhere, though the answer to the write of its renewed pair was lost', async () => {
+      const [store, other] = [replica(), open('other', replica())];
+      const one = open('one', store);
+      await Promise.all([one.ready(), other.ready()]);
+      const database = databases.at(-2) as Database;
+      const query = database.query.bind(database);
+      database.query = async (text, values, options) => {
+        const rows = await query(text, values, options);
+        // The renewed pair alone is written by a statement with a notification.
+        if (spent.length > 0 && text.includes('SET content')) throw new Error('ECONNRESET');
+        return rows as never;
+      };
+      assert.equal(await renewed(one), 'access-2');
+      assert.equal(store.waiting, 1, 'the answer was lost');
+      database.query = query;
+      await other.signOut();
+      for (const end = Date.now() + 60_000; one.state !== 'signed-out'; await pause(5)) assert.ok(Date.now() < end);
+      assert.equal(store.waiting, 0);
+      assert.equal(await replica().get(grantKey('a')), undefined);
+    });
+
+    it('survives a failover that lost its last renewal', async () => {
+      const signedInAt = 1;
+      await replica().put(grantKey('a'), { byService: { [SETTINGS.authUrl]: { ...grant(1), signedInAt } } });
+      const [one, other] = [open('one', replica()), open('other', replica())];
+      await Promise.all([one.ready(), other.ready()]);
+      const before = await server.ask<{ content: string }>(address, ENTRY);
+      assert.equal(await renewed(one), 'access-2');
+      await server.ask(address, "UPDATE remote_printing.entries SET content = $1 WHERE kind = 'grant'", [
+        before[0]?.content,
+      ]);
+      one.taken('access-2');
+      const deadline = limit(systemClock);
+      assert.equal(await one.renew('access-2', { host: 'api', deadline }), 'access-3');
+      assert.deepEqual(spent, ['refresh-1', 'refresh-2']);
     });
 
     it('survives a database that is gone when the new tokens come', async () => {
