@@ -21,11 +21,14 @@ export function pathsTable(saved: unknown): PathsTable {
   function row(name: Overridable): JQuery {
     const { call, sure } = OVERRIDABLE_CALLS[name];
     const id = `remote-printing-path-${name}`;
-    const input = $('<input>', { type: 'text', id, placeholder: call, title: call, spellcheck: 'false' });
+    const described = { 'aria-describedby': `${id}-default` };
+    const input = $('<input>', { type: 'text', id, title: call, spellcheck: 'false', ...described });
+    // No placeholder: most calls are longer than the field.
+    const shown = $('<span>', { id: `${id}-default`, class: 'remote-printing-call', text: call });
     const label = $('<label>', { for: id, text: `${text(`path.name.${name}`)} ` }).append($('<code>', { text: name }));
-    const cells = [$('<th>', { scope: 'row' }).append(label), $('<td>').append(input)];
+    const cell = $('<th>', { scope: 'row' }).append(label, shown, input);
     const known = $('<td>', { text: text(`path.known.${sure}`) });
-    table.children('tbody').append($('<tr>').append(...cells, known));
+    table.children('tbody').append($('<tr>').append(cell, known));
     return input.on('input change', () => {
       judge(name, input);
       save();

@@ -390,7 +390,7 @@ for (const runtime of editors) {
       const shown = await Promise.all(
         (await rows.all()).map(async (row) => [
           await row.locator('code').textContent(),
-          await row.locator('input').getAttribute('placeholder'),
+          await row.locator('.remote-printing-call').textContent(),
           await row.locator('td').last().textContent(),
         ]),
       );

@@ -90,6 +90,74 @@ interface Look {
   words: string[];
 }
 
+const LANGUAGES = ['en-US', 'de', 'es-ES', 'fr', 'ja', 'nl', 'zh-CN'];
+
+/**
+ * What does not fit into an open form, in each of the languages: the form gets the texts of their catalogues, which costs
+ * no page load for each. A placeholder that a script sets is found in the catalogue of the editor's language.
+ */
+const CLIPPED = `(catalogues, own) => {
+  const form = $('.red-ui-tray form');
+  form.find('details').prop('open', true);
+  const find = (texts, path) => path.split('.').reduce((at, part) => at?.[part], texts);
+  const keys = (texts, path = []) =>
+    Object.entries(texts).flatMap(([key, value]) =>
+      typeof value === 'string' ? [[value, [...path, key].join('.')]] : keys(value, [...path, key]),
+    );
+  const setters = [];
+  for (const element of form.find('[data-i18n]').toArray())
+    for (const said of element.dataset.i18n.split(';')) {
+      const [, attribute, name, path] = /^(?:\\[([\\w-]+)\\])?(?:.*\\/)?([\\w-]+):(.*)$/.exec(said) ?? [];
+      if (!name || !catalogues[own][name]) continue;
+      setters.push((texts) => {
+        const text = find(texts[name], path);
+        if (attribute) element.setAttribute(attribute, text);
+        else element.textContent = text;
+      });
+    }
+  const byText = new Map(
+    Object.entries(catalogues[own]).flatMap(([name, texts]) => keys(texts).map(([text, path]) => [text, { name, path }])),
+  );
+  for (const field of form.find('input[placeholder]').toArray()) {
+    const at = byText.get(field.placeholder);
+    if (at) setters.push((texts) => (field.placeholder = find(texts[at.name], at.path)));
+  }
+  const pen = document.createElement('canvas').getContext('2d');
+  const widthOf = (element, text) => {
+    const { font, fontSize } = getComputedStyle(element);
+    pen.font = font;
+    // Their letters are square; a machine without a font for them draws narrower boxes.
+    const square = text.match(/[\\u2e80-\\uffef]/g) ?? [];
+    return square.length * parseFloat(fontSize) + pen.measureText(text.replace(/[\\u2e80-\\uffef]/g, '')).width;
+  };
+  const inside = (element) => {
+    const { paddingLeft, paddingRight } = getComputedStyle(element);
+    return element.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+  };
+  const clipped = [];
+  for (const [language, texts] of Object.entries(catalogues)) {
+    for (const set of setters) set(texts);
+    const note = (element, text, over) =>
+      over > 1 && clipped.push(language + ': ' + text + ' (' + Math.ceil(over) + ' px)');
+    for (const field of form.find('input[placeholder]').filter(':visible').toArray())
+      note(field, field.placeholder, widthOf(field, field.placeholder) - inside(field));
+    for (const element of form.find('label, button, summary, td, th, .remote-printing-note, .remote-printing-call').filter(':visible').toArray())
+      note(element, element.textContent.trim(), element.scrollWidth - element.clientWidth);
+    // An account has a name of its user's.
+    for (const select of form.find('select:not(#node-input-account)').filter(':visible').toArray())
+      // The arrow needs its place.
+      for (const option of select.options) note(select, option.text, widthOf(select, option.text) - inside(select) + 16);
+    // A word that does not fit beside its icon would go below it.
+    for (const label of form.find('label:has(i.fa)').filter(':visible').toArray()) {
+      const [icon, words] = [label.querySelector('i'), label.querySelector('span')];
+      const [first] = words?.getClientRects() ?? [];
+      if (first && first.top > icon.getBoundingClientRect().bottom - 2)
+        note(label, words.textContent, 2 + first.width);
+    }
+  }
+  return clipped;
+}`;
+
 /** The two with the longest words, as browsers name them: one for each editor. */
 const LOCALES = ['de-DE', 'fr-FR'];
 
@@ -132,9 +200,11 @@ for (const runtime of editors) {
       await search.press('End');
     });
 
-    it('has its help in English', async () => {
+    it('has its help in English, with the fields named as the form names them', async () => {
       const help = await editor.page.evaluate<string>(`RED.nodes.getNodeHelp('remote-printing-query')`);
       assert.match(help, /<h3>Properties<\/h3>/);
+      const { account } = own(ACCOUNT).label as Texts;
+      assert.ok(help.includes(`<dt>${String(account)}</dt>`), help);
     });
 
     it('answers the editor in its language', async () => {
@@ -145,6 +215,37 @@ for (const runtime of editors) {
       const note = editor.page.locator('#remote-printing-test-note');
       await note.filter({ hasText: missing.replace('{0}', String(sentences['API host'])) }).waitFor();
       await editor.cancelAccount(0);
+    });
+
+    it('has forms in which nothing is cut off in any language', async () => {
+      const catalogues = Object.fromEntries(
+        LANGUAGES.map((each) => [
+          each,
+          Object.fromEntries([...NODES, ACCOUNT].map((name) => [name, catalogue(each, name)])),
+        ]),
+      );
+      const own = LANGUAGES.find((each) => each.startsWith(language)) ?? assert.fail();
+      const clipped: string[] = [];
+      const look = async (type: string) => {
+        const found = await editor.page.evaluate<string[]>(
+          `(${CLIPPED})(${JSON.stringify(catalogues)}, ${JSON.stringify(own)})`,
+        );
+        clipped.push(...found.map((text) => `${type}: ${text}`));
+      };
+      for (const type of NODES) {
+        await editor.open(type);
+        // Every row, also those that another setting hides.
+        await editor.page.evaluate(`$('.red-ui-tray form .form-row').show()`);
+        await look(type);
+        await editor.cancel();
+      }
+      await editor.openAlone('real');
+      await editor.page.evaluate(
+        `$('.red-ui-tray form').find('.remote-printing-token, #remote-printing-use-token').show()`,
+      );
+      await look(ACCOUNT);
+      await editor.cancelAccount(0);
+      assert.deepEqual(clipped, []);
     });
 
     it('has every form in the language of the editor, and nothing of it is cut off', async () => {
