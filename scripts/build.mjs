@@ -3,6 +3,8 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFi
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
+import { translatedHelp } from './help.mjs';
+
 const root = resolve(import.meta.dirname, '..');
 
 /** Builds dist/ from nothing; throws if anything that Node-RED will look for is missing. */
@@ -52,6 +54,7 @@ export function copyAssets() {
     recursive: true,
     filter: (source) => !source.endsWith('.ts'),
   });
+  for (const [path, help] of translatedHelp()) writeFileSync(join(root, 'dist/nodes', path), help);
   cpSync(join(root, 'icons'), join(root, 'dist/nodes/icons'), { recursive: true });
   cpSync(join(root, 'simulator/control/page'), join(root, 'dist/simulator/control/page'), { recursive: true });
 }
