@@ -42,9 +42,9 @@ const SHOTS = {
     await world(printers, 'advance', { seconds: 1200 });
     await status(editor, 'message', /has finished on/);
     await press(editor, 'print something small');
-    await status(editor, 'upload and print', /sent/);
+    await status(editor, 'how far', /printing \d+ %/);
     const { x = 0, y = 0 } = (await editor.locator('#red-ui-workspace-chart').boundingBox()) ?? {};
-    return editor.screenshot({ clip: { x, y, width: 1360, height: 440 } });
+    return editor.screenshot({ clip: { x, y, width: 820, height: 560 } });
   },
 
   async 'message-with-picture'({ browser, url }) {
