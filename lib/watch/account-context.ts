@@ -28,11 +28,12 @@ export interface AccountContext {
   scoped(): Promise<ScopeMemory>;
   /** Whether a first poll may be made at once: a few may, many are spread. */
   admit(): boolean;
-  outage(clusterId: string | null, error: PrintingError | null): void;
+  /** A poll of a cluster, or of the list (`LIST`), that began at `start` (monotonic, ms) is over. */
+  polled(clusterId: string, error: PrintingError | null, start: number): void;
+  /** The polls of a cluster go on in another runtime, or come from there. */
+  handedOver(clusterId: string): void;
   /** Something of our own failed: reports it to the log. */
   fault(clusterId: string | null, thrown: unknown): void;
-  /** How a poll ended. */
-  polled(error: PrintingError | null): void;
   observed(clusterId: string, status: ClusterStatus): void;
   /** Other runtimes wait for what a poll brought: `checkpoint` is where it led, whether somebody heard of it or not. */
   told(clusterId: string, checkpoint: Checkpoint | null, status: ClusterStatus): void;

@@ -6,7 +6,7 @@ import type { Subscriber } from './account-context';
 import { News } from './news';
 import type { Poller } from './poller';
 import { Troubles } from './troubles';
-import { intervalOf } from './turns';
+import { intervalOf, SLACK } from './turns';
 import type { ClusterResult, Round, Standby, Watch, WatchOptions, WatchState } from './watch-types';
 
 export interface WatchSurroundings {
@@ -14,9 +14,18 @@ export interface WatchSurroundings {
   /** Runs a callback of the watcher's user, whose failures must not stop the others. */
   guard: (callback: () => unknown) => void;
   closed: (watch: Watch) => void;
+  /** Whether polls have a chance. */
+  usable: () => boolean;
+  /** A message has ended; `clusterIds`: which failed. */
+  asked: (watch: Watch, error: PrintingError | null, clusterIds: readonly string[]) => void;
+  /** The failure of several clusters in one sentence. */
+  summary: (error: PrintingError, clusterIds: readonly string[]) => PrintingError;
   /** Why this runtime does not poll a cluster; null where it does. */
   standbyOf: (clusterId: string | null) => Standby | null;
 }
+
+/** So many intervals after a message with fresh figures, the next poll is late. */
+const LATE = 1.5;
 
 /** One node's view of one cluster. */
 export class ClusterWatch implements Watch, Subscriber {
@@ -25,12 +34,20 @@ export class ClusterWatch implements Watch, Subscriber {
   readonly beside: unknown;
   readonly milestones: readonly number[];
   readonly interval: number;
+  readonly audience: string;
   #paused: boolean;
   #closed = false;
   #poller: Poller;
   /** Polls that this watch asked for: their results go to who asked. */
   #asking = 0;
   #lastSuccess: number | null = null;
+  /** When a message went out last, monotonic ms. */
+  #sentAt = -Infinity;
+  /** The last figures that went out were older than an interval. */
+  #overdue = false;
+  /** The polls are this runtime's, or were when the sign-in ended. */
+  #isOurs: boolean;
+  #disarm: () => void = () => undefined;
   #online: boolean | null = null;
   #standby = 'null';
   readonly #news: News | null;
@@ -46,11 +63,15 @@ export class ClusterWatch implements Watch, Subscriber {
     this.interval = intervalOf(options.interval);
     this.#paused = options.paused ?? false;
     this.#news = options.onlyChanges ? new News() : null;
-    this.#troubles = new Troubles(
-      () => around.clock.now(),
-      (error) => around.guard(() => options.onTrouble(error)),
-    );
+    this.#troubles = new Troubles(() => around.clock.now());
     this.#poller = poller;
+    this.#isOurs = poller.isOurs;
+    this.audience = audienceOf(options);
+    this.#expect(LATE * this.interval);
+  }
+
+  get isAsking(): boolean {
+    return this.#asking > 0;
   }
 
   get paused(): boolean {
@@ -68,25 +89,38 @@ export class ClusterWatch implements Watch, Subscriber {
       standby: this.around.standbyOf(this.#poller.clusterId),
       lastSuccess: this.#lastSuccess,
       trouble: this.#troubles.state,
+      overdue: this.#overdue,
       clusters: { total: 1, online: this.#online === false ? 0 : 1 },
     };
   }
 
   async ask(deliver: (round: Round) => void): Promise<PrintingError | null> {
     this.#asking++;
+    let error: PrintingError | null = null;
     try {
       const result = await this.#poller.ask();
-      this.#note(result, true);
+      this.#note(result);
       if (result.status) this.#news?.sent(result.status);
       if (!this.#closed) deliver(roundOf(result));
-      return result.error;
+      error = result.error;
+      return error;
     } finally {
       this.#asking--;
+      this.around.asked(this, error, error ? [this.#poller.clusterId] : []);
     }
+  }
+
+  trouble(error: PrintingError): void {
+    if (!this.#closed) this.around.guard(() => this.options.onTrouble(error));
+  }
+
+  woken(): void {
+    this.#isOurs = this.#poller.isOurs;
   }
 
   pause(): void {
     this.#paused = true;
+    this.#disarm();
     this.#poller.pause();
   }
 
@@ -94,22 +128,28 @@ export class ClusterWatch implements Watch, Subscriber {
     if (!this.#paused || this.#closed) return;
     this.#paused = false;
     this.#poller.resume(this, this.#asking > 0);
+    this.#expect(LATE * this.interval);
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#disarm();
     this.#poller.remove(this);
     this.around.closed(this);
   }
 
   serve(result: ClusterResult, due: boolean): void {
-    this.#note(result, this.#asking > 0);
+    this.#note(result);
     if (due) this.pass(result);
   }
 
   pass(result: ClusterResult): void {
-    if (this.#asking > 0 || this.#closed) return;
+    if (this.#closed) return;
+    // While polls fail, messages keep their interval, whenever the next poll is tried.
+    if (result.error && this.#overdue && this.#isRecent) return;
+    this.#sent(!result.error);
+    if (this.#asking > 0) return;
     if (result.status && this.#news && !this.#news.isNews(result.status)) result = { ...result, status: null };
     this.around.guard(() => this.options.onRound(roundOf(result)));
   }
@@ -122,6 +162,8 @@ export class ClusterWatch implements Watch, Subscriber {
   }
 
   assigned(clusterId: string, isOurs: boolean): void {
+    // Nobody polls while nobody is signed in.
+    if (isOurs || this.around.usable()) this.#isOurs = isOurs;
     if (!isOurs) this.#troubles.forget(clusterId);
   }
 
@@ -138,12 +180,47 @@ export class ClusterWatch implements Watch, Subscriber {
     poller.add(this, { known: true });
   }
 
-  #note({ clusterId, status, error }: ClusterResult, reported: boolean): void {
+  get #isRecent(): boolean {
+    return this.around.clock.monotonic() - this.#sentAt < (1 - SLACK) * this.interval;
+  }
+
+  /** A message goes out; the next one is due an interval later, and a fresh one may take a little longer. */
+  #sent(isFresh: boolean): void {
+    this.#sentAt = this.around.clock.monotonic();
+    this.#overdue = !isFresh;
+    this.#expect(isFresh ? LATE * this.interval : this.interval);
+  }
+
+  #expect(wait: number): void {
+    this.#disarm();
+    if (this.#closed || this.#paused) return;
+    const { clock, guard } = this.around;
+    this.#disarm = clock.after(wait, () => guard(() => void this.#remind()));
+  }
+
+  /** No poll has brought anything for an interval: the last known figures go out as stale. Never rejects. */
+  async #remind(): Promise<void> {
+    if (!this.#isOurs) return this.#expect(this.interval);
+    const result = await this.#poller.recall();
+    if (this.#closed || this.#paused || this.#isRecent) return;
+    this.#sent(false);
+    if (!result.status || (this.#news && !this.#news.isNews(result.status))) return;
+    this.around.guard(() => this.options.onRound(roundOf(result)));
+  }
+
+  #note({ clusterId, status, error }: ClusterResult): void {
     if (this.#closed) return;
-    if (!error) this.#lastSuccess = this.around.clock.now();
+    if (!error) {
+      this.#lastSuccess = this.around.clock.now();
+      this.#overdue = false;
+    }
     this.#online = status?.online ?? this.#online;
-    this.#troubles.note(clusterId, error, reported);
+    this.#troubles.note(clusterId, error);
   }
 }
+
+let audiences = 0;
+
+export const audienceOf = ({ audience }: WatchOptions): string => audience ?? `watch ${++audiences}`;
 
 const roundOf = (result: ClusterResult): Round => ({ results: [result], group: null, error: result.error });

@@ -2,7 +2,7 @@ import { eventsFor } from '../events/milestones';
 import type { EventDraft, PrintEvent } from '../events/print-event';
 import type { PrintingError } from '../service/errors';
 import type { Subscriber } from './account-context';
-import type { WatchSurroundings } from './cluster-watch';
+import { audienceOf, type WatchSurroundings } from './cluster-watch';
 import { Group } from './group';
 import type { ListPoller, ListSubscriber } from './list-poller';
 import { News } from './news';
@@ -14,8 +14,6 @@ import type { ClusterResult, Round, Standby, Watch, WatchOptions, WatchState } f
 interface Surroundings extends WatchSurroundings {
   list: ListPoller;
   pollerOf: (clusterId: string) => Poller;
-  /** Whether polls have a chance. */
-  usable: () => boolean;
   /** It watched before, and goes on in its turn. */
   known: boolean;
 }
@@ -39,12 +37,15 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   readonly beside: unknown;
   readonly milestones: readonly number[];
   readonly interval: number;
+  readonly audience: string;
   #paused: boolean;
   #closed = false;
   readonly #members = new Map<string, Member>();
   /** How many of them this runtime polls: a group is made of these. */
   #own = 0;
   readonly #offline = new Set<string>();
+  /** Those whose last figures that went out were older than an interval. */
+  readonly #overdue = new Set<string>();
   #group: Group;
   /** Those of them that this group has nothing of yet. */
   readonly #awaited = new Set<string>();
@@ -72,16 +73,18 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     this.#begun = around.clock.monotonic();
     this.#paused = options.paused ?? false;
     this.#news = options.onlyChanges ? new News() : null;
-    this.#troubles = new Troubles(
-      () => around.clock.now(),
-      (error) => around.guard(() => options.onTrouble(error)),
-    );
+    this.audience = audienceOf(options);
+    this.#troubles = new Troubles(() => around.clock.now());
     this.#group = this.#newGroup((round) => this.#pass(round));
     this.#begin();
   }
 
   get paused(): boolean {
     return this.#paused;
+  }
+
+  get isAsking(): boolean {
+    return this.#asking > 0;
   }
 
   get state(): WatchState {
@@ -91,30 +94,46 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
       standby: this.#standby,
       lastSuccess: this.#lastSuccess,
       trouble: this.#troubles.state,
+      overdue: this.#overdue.size > 0,
       clusters: { total, online: total - this.#offline.size },
     };
   }
 
   async ask(deliver: (round: Round) => void): Promise<PrintingError | null> {
     this.#asking++;
+    const failed: string[] = [];
+    let error: PrintingError | null = null;
     try {
-      return await this.#ask(deliver);
+      error = await this.#ask(deliver, failed);
+      return error && failed.length > 1 ? this.around.summary(error, failed) : error;
     } finally {
       this.#asking--;
+      this.around.asked(this, error, failed);
     }
   }
 
-  async #ask(deliver: (round: Round) => void): Promise<PrintingError | null> {
+  trouble(error: PrintingError): void {
+    if (!this.#closed) this.around.guard(() => this.options.onTrouble(error));
+  }
+
+  /** Which of them are this runtime's is found out anew. */
+  woken(): void {
+    for (const [clusterId, { poller }] of this.#members) this.#assign(clusterId, poller.isOurs);
+  }
+
+  async #ask(deliver: (round: Round) => void, failed: string[]): Promise<PrintingError | null> {
     const listError = await this.around.list.ask();
+    if (listError) failed.push(LIST);
     if (this.#closed) return listError;
     const group = this.#newGroup((round) => {
       for (const { status } of round.results) if (status) this.#news?.sent(status);
       if (!this.#closed) deliver(round);
-    });
+    }, true);
     await Promise.all(
       [...this.#members].map(async ([clusterId, { poller }]) => {
         const result = { ...(await poller.ask()), clusterId };
         this.#note(result);
+        if (result.error) failed.push(clusterId);
         group.add(result);
       }),
     );
@@ -182,6 +201,11 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
 
   /** Those of other runtimes take no part in groups; who asks gets them too. */
   assigned(clusterId: string, isOurs: boolean): void {
+    // Nobody polls while nobody is signed in.
+    if (isOurs || this.around.usable()) this.#assign(clusterId, isOurs);
+  }
+
+  #assign(clusterId: string, isOurs: boolean): void {
     const member = this.#members.get(clusterId);
     if (!member || this.#closed) return;
     if (member.isOurs !== isOurs) this.#own += isOurs ? 1 : -1;
@@ -189,6 +213,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     if (isOurs) return void this.#awaited.add(clusterId);
     this.#awaited.delete(clusterId);
     this.#offline.delete(clusterId);
+    this.#overdue.delete(clusterId);
     this.#troubles.forget(clusterId);
   }
 
@@ -216,12 +241,12 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     if (member) return void (member.rank = rank);
     const poller = this.around.pollerOf(clusterId);
     this.#members.set(clusterId, { poller, rank, isOurs: false });
-    this.assigned(clusterId, poller.isOurs);
+    this.#assign(clusterId, poller.isOurs);
     poller.add(this, { known, by: this.#begun + this.interval });
   }
 
   #leave(clusterId: string): void {
-    this.assigned(clusterId, false);
+    this.#assign(clusterId, false);
     const member = this.#members.get(clusterId);
     this.#members.delete(clusterId);
     this.#group.drop(clusterId);
@@ -238,7 +263,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
 
   /** The interval is over: what can still come is waited for a little, what fails is not. */
   #close(): void {
-    if (!this.around.usable()) return this.#next();
+    if (!this.around.usable()) return void this.#recall();
     this.#closing = true;
     for (const clusterId of this.#awaited) {
       const poller = this.#members.get(clusterId)?.poller;
@@ -256,9 +281,44 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
 
   #fill(clusterId: string, poller: Poller): void {
     this.#awaited.delete(clusterId);
-    const result = poller.lastKnown();
+    this.#addKnown(poller.lastKnown(this.#longest));
+  }
+
+  #addKnown(result: ClusterResult): void {
     const { status } = result;
+    if (status?.stale) this.#overdue.add(status.clusterId);
     if (status && (!this.#news || this.#news.isNews(status))) this.#group.add(result);
+  }
+
+  /** Nobody is signed in: the last known figures of all go out. Never rejects. */
+  async #recall(): Promise<void> {
+    const clusterIds = this.#members.size > 0 ? [] : await this.around.list.recall();
+    if (this.#closed) return;
+    let isKnown = false;
+    if (clusterIds.length > 0) this.#setMembers(clusterIds);
+    for (const [clusterId, { poller, isOurs }] of [...this.#members]) {
+      if (!isOurs) continue;
+      const result = await poller.recall();
+      if (this.#isOver()) return;
+      if (this.around.usable()) break;
+      if (result.status && this.#members.has(clusterId)) {
+        this.#addKnown(result);
+        isKnown = true;
+      }
+    }
+    if (!isKnown) return this.#next();
+    this.#end();
+    // The first group after the next sign-in goes out as soon as it is whole.
+    this.#closing = true;
+  }
+
+  #isOver(): boolean {
+    return this.#closed || this.#paused;
+  }
+
+  /** How old figures may be that are not stale, ms: turns may be moved by as much. */
+  get #longest(): number {
+    return (1 + SLACK) * this.interval;
   }
 
   #end(): void {
@@ -296,22 +356,31 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     if (!this.#closed && !this.#paused) this.around.guard(() => this.options.onRound(round));
   }
 
-  #newGroup(deliver: (round: Round) => void): Group {
+  #newGroup(deliver: (round: Round) => void, isAsked = false): Group {
     const rankOf = (clusterId: string) => this.#members.get(clusterId)?.rank ?? Infinity;
-    return new Group({ id: `${++groups}`, size: () => this.#own, rankOf, deliver });
+    const { clock, usable } = this.around;
+    // What a message asked for was read for it, however long others take.
+    const isOld = (addedAt: number) => !isAsked && (!usable() || clock.monotonic() - addedAt > this.#longest);
+    const now = () => clock.monotonic();
+    return new Group({ id: `${++groups}`, size: () => this.#own, rankOf, now, isOld, deliver });
   }
 
   #note({ clusterId, status, error }: ClusterResult): void {
     if (this.#closed || !this.#members.get(clusterId)?.isOurs) return;
     if (status?.online === false) this.#offline.add(clusterId);
     else if (status) this.#offline.delete(clusterId);
-    this.#troubles.note(clusterId, error, this.#asking > 0);
-    if (!this.#troubles.state) this.#lastSuccess = this.around.clock.now();
+    this.#troubles.note(clusterId, error);
+    if (!error) this.#overdue.delete(clusterId);
+    this.#noteSuccess();
+  }
+
+  #noteSuccess(): void {
+    if (!this.#troubles.state && this.#overdue.size === 0) this.#lastSuccess = this.around.clock.now();
   }
 
   #noteList(error: PrintingError | null): void {
     this.#listError = error;
-    this.#troubles.note(LIST, error, this.#asking > 0);
-    if (!this.#troubles.state) this.#lastSuccess = this.around.clock.now();
+    this.#troubles.note(LIST, error);
+    this.#noteSuccess();
   }
 }

@@ -10,13 +10,22 @@ interface GroupOptions {
   size: () => number;
   /** Where a cluster stands in the list. */
   rankOf: (clusterId: string) => number;
+  /** Monotonic, ms. */
+  now: () => number;
+  /** Whether figures that were added then are stale by now. */
+  isOld: (addedAt: number) => boolean;
   deliver: (round: Round) => void;
+}
+
+interface Held {
+  result: ClusterResult;
+  addedAt: number;
 }
 
 /** Results of all clusters that go out together, the newest of each. The last part of a group says how many they are. */
 export class Group {
   /** In no Map: what one held lives longer than need be, and thousands go through here (see `followAbort`). */
-  #held: ClusterResult[] = [];
+  #held: Held[] = [];
   readonly #gone = new Set<string>();
   readonly #options: GroupOptions;
   #error: PrintingError | null = null;
@@ -29,7 +38,7 @@ export class Group {
     this.#error ??= result.error;
     if (!result.status || this.#gone.has(result.clusterId)) return;
     this.drop(result.clusterId);
-    this.#held.push(result);
+    this.#held.push({ result, addedAt: this.#options.now() });
     if (this.#held.length <= (this.#options.size() > MOST_HELD ? 1 : MOST_HELD)) return;
     // One is kept back, to say the count.
     this.#send(this.#held.splice(0, this.#held.length - 1), null);
@@ -37,7 +46,7 @@ export class Group {
 
   /** A cluster that is no more. */
   drop(clusterId: string): void {
-    const at = this.#held.findIndex((result) => result.clusterId === clusterId);
+    const at = this.#held.findIndex(({ result }) => result.clusterId === clusterId);
     if (at >= 0) this.#held.splice(at, 1);
   }
 
@@ -48,11 +57,18 @@ export class Group {
     return this.#error;
   }
 
-  #send(results: ClusterResult[], count: number | null): void {
-    const { id, rankOf, deliver } = this.#options;
+  #send(held: Held[], count: number | null): void {
+    const { id, rankOf, isOld, deliver } = this.#options;
+    const results = held.map(({ result, addedAt }) => (isOld(addedAt) ? asStale(result) : result));
     const group = { id, start: this.#gone.size, count };
     results.sort((one, other) => rankOf(one.clusterId) - rankOf(other.clusterId));
     for (const { clusterId } of results) this.#gone.add(clusterId);
     deliver({ results, group, error: this.#error });
   }
 }
+
+const asStale = (result: ClusterResult): ClusterResult => ({
+  ...result,
+  status: result.status && { ...result.status, stale: true },
+  raw: null,
+});

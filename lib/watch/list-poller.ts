@@ -9,6 +9,7 @@ import type { ListedCluster } from './cluster-list';
 import { LIST_ITEM } from './fair-share';
 import type { Scheduled } from './scheduler';
 import { isSecured, isUnder, SOLE_TENURE } from './tenure';
+import { LIST } from './troubles';
 import { retryPoll } from './turns';
 import type { ListMemory, ScopeMemory } from './watch-memory';
 
@@ -37,7 +38,6 @@ export class ListPoller implements Scheduled {
   #due = -Infinity;
   /** When the last reading began, monotonic ms. */
   #last = -Infinity;
-  #inTrouble = false;
   #memory: ListMemory | null = null;
 
   constructor(
@@ -48,6 +48,11 @@ export class ListPoller implements Scheduled {
   /** Whether somebody watches all clusters. */
   get isWatched(): boolean {
     return [...this.#subscribers].some(({ paused }) => !paused);
+  }
+
+  /** Whether this runtime reads the list regularly. */
+  get isPolled(): boolean {
+    return this.isWatched && this.#isOurs;
   }
 
   /** The clusters that there are, as far as is known. */
@@ -88,7 +93,7 @@ export class ListPoller implements Scheduled {
   /** The readings are another runtime's. */
   end(): void {
     this.#failures = 0;
-    this.#inTrouble = false;
+    this.account.handedOver(LIST);
     this.replan();
   }
 
@@ -114,6 +119,12 @@ export class ListPoller implements Scheduled {
     if (!(await this.#load()) || account.signal.aborted) return;
     account.list.learn(scope.list.clusters);
     if (this.clusterIds) this.#serve(null);
+  }
+
+  /** The clusters that were known at last, from the store where nothing was read since. Never rejects. */
+  async recall(): Promise<readonly string[]> {
+    if (!this.clusterIds) await this.#load();
+    return this.clusterIds ?? [];
   }
 
   wake({ anew = false } = {}): void {
@@ -156,7 +167,10 @@ export class ListPoller implements Scheduled {
       this.#due = start + retryPoll({ interval, failures: this.#failures, retryAfter }, account.random);
     }
     this.#running = false;
-    if (!account.signal.aborted) this.#serve(error);
+    if (!account.signal.aborted) {
+      account.polled(LIST, error, start);
+      this.#serve(error);
+    }
     for (const resolve of this.#endings.splice(0)) resolve();
     for (const answer of this.#askers.splice(0)) answer(error);
     this.replan();
@@ -173,10 +187,6 @@ export class ListPoller implements Scheduled {
   }
 
   #serve(error: PrintingError | null): void {
-    if (this.#inTrouble !== (error !== null)) {
-      this.#inTrouble = error !== null;
-      this.account.outage(null, error);
-    }
     const { clusterIds } = this;
     for (const subscriber of this.#subscribers) subscriber.listed(clusterIds, error);
   }

@@ -5,7 +5,7 @@ import type { Checkpoint, Ended } from '../events/checkpoint';
 import type { JobAnswer } from '../events/job-ends';
 import type { Observation } from '../events/observation';
 import type { ClusterStatus } from '../service/cluster-status';
-import { asPrintingError, withIds, type PrintingError } from '../service/errors';
+import { asPrintingError, withIds } from '../service/errors';
 import { LASTING } from '../state/locks';
 import type { Lock } from '../state/store';
 import { guard } from '../time/guard';
@@ -64,7 +64,8 @@ export class Poller implements Scheduled {
   #running = false;
   #failures = 0;
   #retryAt = 0;
-  #inTrouble = false;
+  /** When the last known figures were read, monotonic ms. */
+  #readAt = -Infinity;
   #predictions: Predictions | null = null;
   #questions: Questions | null = null;
   /** Where observations led that no subscriber heard of: for followers, who look at more than events. */
@@ -102,6 +103,11 @@ export class Poller implements Scheduled {
   /** Whether somebody watches this cluster by itself. */
   get isWatched(): boolean {
     return this.#entries.some(({ subscriber }) => subscriber.wants === 'cluster' && !subscriber.paused);
+  }
+
+  /** Whether it is polled by itself, and not only where a message asks. */
+  get isPolled(): boolean {
+    return (this.isOurs || this.isWaitedFor) && this.#entries.some(({ subscriber }) => !subscriber.paused);
   }
 
   /** Whether somebody here waits for what polls bring, whoever makes them. */
@@ -196,7 +202,7 @@ export class Poller implements Scheduled {
     this.#memory = memory;
     this.#unheard = checkpoint;
     memory.show(status);
-    this.#heardAt = account.clock.monotonic();
+    this.#heardAt = this.#readAt = account.clock.monotonic();
     account.observed(clusterId, status);
     const result = { clusterId, status, raw: null, error: null };
     for (const subscriber of this.subscribers) this.#hand(() => subscriber.serve(result, false));
@@ -281,15 +287,22 @@ export class Poller implements Scheduled {
     return (this.#unheard ?? this.#memory?.checkpoint)?.jobs.some(({ id }) => id === jobId) ?? false;
   }
 
-  /** The last known figures, for who can't wait for others. */
-  lastKnown(): ClusterResult {
+  /** The last known figures; as stale where the last poll failed, or they are older than `maxAge`, ms. */
+  lastKnown(maxAge = Infinity): ClusterResult {
     const status = this.#lastStatus();
+    const isStale = this.failing || this.account.clock.monotonic() - this.#readAt > maxAge;
     return {
       clusterId: this.clusterId,
-      status: status && this.failing ? { ...status, stale: true } : status,
+      status: status && isStale ? { ...status, stale: true } : status,
       raw: null,
       error: null,
     };
+  }
+
+  /** The same as stale, from the store where nothing was read since. Never rejects. */
+  async recall(): Promise<ClusterResult> {
+    if (!this.#lastStatus()) await this.#load();
+    return this.lastKnown(-1);
   }
 
   /** Reads the checkpoint. False: it can't be read now, and no events can be made. */
@@ -323,11 +336,11 @@ export class Poller implements Scheduled {
     let result: ClusterResult;
     try {
       [result, isOurs] = await this.#poll(lock);
-      if (!account.signal.aborted) this.#note(null);
+      if (!account.signal.aborted) account.polled(clusterId, null, start);
       this.#failures = 0;
     } catch (thrown) {
       const error = withIds(asPrintingError(thrown), { clusterId });
-      if (!account.signal.aborted) this.#note(error);
+      if (!account.signal.aborted) account.polled(clusterId, error, start);
       this.#failures++;
       // Without a sign-in nothing was asked.
       if (error.code === 'NOT_SIGNED_IN') account.memory.polledAt.set(clusterId, last);
@@ -338,7 +351,6 @@ export class Poller implements Scheduled {
       isOurs = isUnder(account.tenure, clusterId, lock);
     }
     this.#running = false;
-    if (!account.signal.aborted) account.polled(result.error);
     this.#serve(result, { start, asked, isOurs });
     for (const resolve of this.#endings.splice(0)) resolve();
     this.replan();
@@ -435,6 +447,7 @@ export class Poller implements Scheduled {
     if (memory && (taken || this.isWaitedFor)) taken = await this.#take(seen, memory, scope, taken ? lock : null);
     else scope.of(clusterId).show(status);
     if (raw !== null) {
+      this.#readAt = account.clock.monotonic();
       (this.#predictions ??= new Predictions()).note(status.jobs, account.clock.monotonic());
       account.observed(clusterId, status);
       if (taken && account.tenure.isAwaited(clusterId))
@@ -508,17 +521,11 @@ export class Poller implements Scheduled {
     return this.#memory?.status ?? null;
   }
 
-  #note(error: PrintingError | null): void {
-    if (this.#inTrouble === (error !== null)) return;
-    this.#inTrouble = error !== null;
-    this.account.outage(this.clusterId, error);
-  }
-
   /** What the polls of another runtime, or of one that was cut off, have made old. */
   #forget(): void {
     this.#unheard = this.#questions = this.#predictions = null;
     this.#failures = this.#retryAt = 0;
-    this.#inTrouble = false;
+    this.account.handedOver(this.clusterId);
   }
 
   #assigned(isOurs: boolean): void {

@@ -2,6 +2,7 @@ import type { ListCheckpoint } from '../events/list-changes';
 import type { Scope } from '../state/scope';
 import type { ListedCluster } from './cluster-list';
 import { ClusterMemory } from './cluster-memory';
+import { OutageMemory } from './outage-memory';
 import { phaseOf, SHORTEST } from './turns';
 
 /** What is known of the list between two readings. */
@@ -56,6 +57,7 @@ export class WatchMemory {
   readonly #leaving = new Map<string, number | undefined>();
   /** When the last poll of a cluster began, monotonic ms; of one that waits for its first, an interval before that is due. */
   readonly polledAt = new Map<string, number>();
+  readonly #outages = new Map<string, OutageMemory>();
   /** Keys of the watches that there were, with what they watched. */
   readonly watches = new Map<string, string | null>();
 
@@ -63,6 +65,13 @@ export class WatchMemory {
     const name = JSON.stringify(scope);
     let memory = this.#scopes.get(name);
     if (!memory) this.#scopes.set(name, (memory = new ScopeMemory(scope)));
+    return memory;
+  }
+
+  /** Outages of the service at these hosts. */
+  outages(service: string): OutageMemory {
+    let memory = this.#outages.get(service);
+    if (!memory) this.#outages.set(service, (memory = new OutageMemory()));
     return memory;
   }
 

@@ -7,6 +7,7 @@ import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope } from '../state/scope';
 import type { Key, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
+import type { Sentence } from '../words/say';
 import type { WatchMemory } from './watch-memory';
 
 /** What is shared with other runtimes, and by which name they know this one. */
@@ -19,7 +20,7 @@ export interface WatcherOptions {
   service: Service;
   store: StateStore;
   clock: Clock;
-  signIn: SignInWatch;
+  signIn: SignInWatch & { info?(): { error: Sentence | null } };
   /** What the checkpoints belong to now. */
   scope: CurrentScope;
   /** Where the store is shared: as what the other runtimes know this account, and this runtime. */
@@ -33,11 +34,13 @@ export interface WatcherOptions {
   followInterval?: number;
 }
 
-/** `fault`: the store or a listener failed; the watching goes on. `clusterId` null: the cluster list. */
+/** `fault`: the store or a listener failed; the watching goes on. `clusterId` null: the list, or several clusters. */
 export interface WatcherReport {
   kind: 'outage' | 'recovered' | 'fault';
   clusterId: string | null;
   error?: PrintingError;
+  /** What works again. */
+  sentence?: Sentence;
 }
 
 /** What one poll brought for one cluster. */
@@ -79,8 +82,10 @@ export interface WatchOptions {
   onEvents(events: PrintEvent[]): void;
   /** After `state.standby` has changed. */
   onStandby?: (() => void) | undefined;
-  /** Once when an outage begins (for each cluster), and null once all is well again. */
-  onTrouble(error: PrintingError | null): void;
+  /** Of the watches of one audience, one gets each notice. Default: the watch is an audience of its own. */
+  audience?: string | undefined;
+  /** The notice of an outage, or of the end of the sign-in. */
+  onTrouble(error: PrintingError): void;
 }
 
 /** Why this runtime does not poll: another one does (`by`: its name, where that is known), or nobody can say whose turn it is. */
@@ -93,12 +98,22 @@ export interface WatchState {
   /** Wall time of the last poll after which nothing was amiss, ms. */
   lastSuccess: number | null;
   trouble: { error: PrintingError; since: number } | null;
+  /** Whether figures are shown that are older than an interval, though no poll has failed yet. */
+  overdue: boolean;
   /** Clusters known, and how many of them are online. */
   clusters: { total: number; online: number };
 }
 
 export interface Watch {
   readonly state: WatchState;
+  readonly audience: string;
+  readonly paused: boolean;
+  /** A message waits for a poll of this watch. */
+  readonly isAsking: boolean;
+  /** Hands a notice over. */
+  trouble(error: PrintingError): void;
+  /** Polls have a chance again. */
+  woken(): void;
   /** Which runtime polls what may have changed. */
   shifted(): void;
   /**

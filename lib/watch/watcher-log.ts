@@ -7,11 +7,11 @@ export interface Log {
   info(sentence: Sentence): void;
 }
 
-/** Says what the watching reports, the cluster by its first letters. */
-export function logReport(log: Log, { kind, clusterId, error }: WatcherReport): void {
-  const what = clusterId === null ? say`the list of printers` : say`printer ${clusterId.slice(0, 6)}…`;
+/** Says what the watching reports; where a fault is of one cluster, by the first letters of its id. */
+export function logReport(log: Log, { kind, clusterId, error, sentence }: WatcherReport): void {
   const reason = error?.sentence ?? say`The reason is not known.`;
-  if (kind === 'outage') log.warn(say`Polling ${what} fails: ${reason}`);
-  else if (kind === 'recovered') log.info(say`Polling ${what} works again.`);
-  else log.warn(say`Watching ${what} met a fault: ${reason}`);
+  if (kind === 'outage') return log.warn(reason);
+  if (kind === 'recovered') return sentence && log.info(sentence);
+  const what = clusterId === null ? say`the list of printers` : say`printer ${clusterId.slice(0, 6)}…`;
+  log.warn(say`Watching ${what} met a fault: ${reason}`);
 }

@@ -18,11 +18,13 @@ import { FirstPolls } from './first-polls';
 import { Follow } from './follow';
 import { Hold } from './hold';
 import { ListPoller } from './list-poller';
+import { Outages } from './outages';
 import { Poller } from './poller';
 import { ALONE, type Runtimes } from './runtimes';
 import { Scheduler } from './scheduler';
 import type { SharedWatching } from './shared-watching';
 import { isSecured, SOLE_TENURE } from './tenure';
+import { LIST } from './troubles';
 import { intervalOf } from './turns';
 import type {
   ClusterResult,
@@ -58,6 +60,7 @@ export class Watcher {
   readonly #checkpoints: CheckpointStore;
   readonly #memory: WatchMemory;
   readonly #list: ListPoller;
+  readonly #outages: Outages;
   readonly #pollers = new Map<string, Poller>();
   readonly #watches = new Set<Watch>();
   readonly #follows = new Set<Follow>();
@@ -99,10 +102,12 @@ export class Watcher {
       random: options.random ?? Math.random,
       scoped: () => this.#scoped(),
       admit: () => firstPolls.admit(),
-      outage: (clusterId, error) =>
-        this.#report(error ? { kind: 'outage', clusterId, error } : { kind: 'recovered', clusterId }),
+      polled: (clusterId, error, start) => {
+        this.#outages.polled(clusterId, error, start);
+        if (clusterId !== LIST) this.#shared?.reach.note(error);
+      },
+      handedOver: (clusterId) => this.#outages.moved(clusterId),
       fault: (clusterId, thrown) => this.#fault(clusterId, thrown),
-      polled: (error) => this.#shared?.reach.note(error),
       observed: (clusterId, status) => {
         for (const listener of this.#listeners) this.#guard(() => listener(clusterId, status));
       },
@@ -115,6 +120,18 @@ export class Watcher {
       idle: (clusterId) => this.#drop(clusterId),
     };
     this.#list = new ListPoller(this.#account, (rebound) => this.#reboundListed(rebound));
+    this.#outages = new Outages({
+      ...{ store, clock, signIn, signal, scope: options.scope },
+      memory: this.#memory.outages(JSON.stringify(options.sharing?.topic ?? null)),
+      nameOf: (clusterId) =>
+        this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
+      polled: () => this.#polled(),
+      isPolled: (clusterId) =>
+        clusterId === LIST ? this.#list.isPolled : (this.#pollers.get(clusterId)?.isPolled ?? false),
+      watchesOf: (clusterId) => this.#watchesOf(clusterId),
+      report: (event) => this.#report(event),
+      fault: (thrown) => this.#fault(null, thrown),
+    });
     this.#endSignIn = signIn.onChange(() => this.#guard(() => this.#wake()));
   }
 
@@ -134,12 +151,16 @@ export class Watcher {
       guard: (callback) => this.#guard(callback),
       closed: (watch) => this.#watches.delete(watch),
       standbyOf: (clusterId) => this.#shared?.standbyOf(clusterId) ?? null,
+      usable: () => this.#usable(),
+      asked: (watch, error, clusterIds) => this.#outages.asked(watch.audience, error, clusterIds),
+      summary: (error, clusterIds) => this.#outages.summary(error, clusterIds),
     };
     const watch =
       clusterId === null
         ? this.#watchFarm(options, known, around)
         : this.#watchCluster(clusterId, options, known, around);
     this.#watches.add(watch);
+    this.#outages.watched(watch);
     return watch;
   }
 
@@ -153,7 +174,7 @@ export class Watcher {
   #watchFarm(options: WatchOptions, known: boolean, around: WatchSurroundings): Watch {
     const list = this.#list;
     const pollerOf = (clusterId: string) => this.#pollerOf(clusterId);
-    const watch = new FarmWatch(options, { ...around, known, list, pollerOf, usable: () => this.#usable() });
+    const watch = new FarmWatch(options, { ...around, known, list, pollerOf });
     list.add(watch);
     return watch;
   }
@@ -200,6 +221,7 @@ export class Watcher {
     );
     this.#closing.abort(reason);
     this.#endSignIn();
+    this.#outages.close();
     this.#scheduler.close();
     for (const watch of [...this.#watches]) watch.close();
     this.#follows.forEach((follow) => follow.cancel(reason));
@@ -249,7 +271,9 @@ export class Watcher {
 
   /** A sign-in changed: who waited in vain needs to wait no more. */
   #wake(): void {
+    this.#outages.signInChanged();
     if (this.#usable()) {
+      for (const watch of this.#watches) watch.woken();
       this.#list.wake();
       this.#pollers.forEach((poller) => poller.wake());
     }
@@ -384,6 +408,19 @@ export class Watcher {
       passed.add(id);
       id = memory.movedTo;
     }
+  }
+
+  /** All that is polled here by itself. */
+  #polled(): string[] {
+    const clusters = [...this.#pollers.values()].filter((poller) => poller.isPolled).map(({ clusterId }) => clusterId);
+    return this.#list.isPolled ? [LIST, ...clusters] : clusters;
+  }
+
+  #watchesOf(clusterId: string | null): Watch[] {
+    if (clusterId === null) return [...this.#watches];
+    if (clusterId === LIST) return [...this.#watches].filter((watch) => watch instanceof FarmWatch);
+    const subscribers: unknown[] = this.#pollers.get(clusterId)?.subscribers ?? [];
+    return subscribers.filter((one) => one instanceof ClusterWatch || one instanceof FarmWatch);
   }
 
   #guard(callback: () => unknown): void {

@@ -1,19 +1,16 @@
 import type { ClusterStatus } from '../../lib/service/cluster-status';
 import type { Round, Standby, WatchState } from '../../lib/watch/watch-types';
 import { printingText } from './printing-text';
-import { clockTime, failureText, type StatusText } from './status';
+import { failureText, staleText, type StatusText } from './status';
 
 /** What a cluster status node shows after a poll: stale beats all, then the one cluster, or how many are online. */
 export function clusterStatusText(state: WatchState | undefined, round: Round | null, all: boolean): StatusText {
   if (state?.paused) return { fill: 'grey', shape: 'ring', key: 'paused-polling' };
   if (state?.standby) return standbyText(state.standby);
   const error = state?.trouble?.error ?? round?.error;
-  if (error) {
-    const since = state?.lastSuccess;
-    return since
-      ? { fill: 'red', shape: 'ring', key: 'stale', values: { since: clockTime(since) } }
-      : failureText(error);
-  }
+  const since = state?.lastSuccess;
+  if (since && (error ?? state.overdue)) return staleText(since);
+  if (error) return failureText(error);
   if (!round) return { fill: 'grey', shape: 'ring', key: 'polling' };
   if (all && state) return clustersText(state.clusters);
   const clusters = round.results.flatMap(({ status }) => status ?? []);

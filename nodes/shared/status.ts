@@ -62,11 +62,22 @@ export function failureText({ code, obstacle }: PrintingError): StatusText {
   return { ...failed, key: `error.${code}` };
 }
 
-/** What a node shows while its account can't be used; null while it can. */
-export function signInText(state: SignInState): StatusText | null {
-  const usable = state === 'signed-in' || state === 'unchecked';
-  return usable ? null : { fill: 'red', shape: 'ring', key: 'signIn' };
+/** The text while an account can't be used, with the time of the figures at hand (ms); null while it can be used. */
+export function signInText(state: SignInState, lastFigures?: number | null): StatusText | null {
+  if (state === 'signed-in' || state === 'unchecked') return null;
+  const missing = { fill: 'red', shape: 'ring' } as const;
+  return lastFigures
+    ? { ...missing, key: 'signInSince', values: { since: clockTime(lastFigures) } }
+    : { ...missing, key: 'signIn' };
 }
+
+/** The text for figures that are old; `since`: when they were read, ms. */
+export const staleText = (since: number): StatusText => ({
+  fill: 'red',
+  shape: 'ring',
+  key: 'stale',
+  values: { since: clockTime(since) },
+});
 
 /** Seconds in the largest two units that matter: `40 s`, `12 min`, `1 h 5 min`. */
 export function left(seconds: number | null): string {

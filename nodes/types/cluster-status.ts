@@ -9,7 +9,7 @@ import { clientOf } from '../shared/account-link';
 import { clusterStatusText } from '../shared/cluster-status-text';
 import { amount, isBlank, needsMessage, readText } from '../shared/inputs';
 import { told, toldError } from '../shared/language';
-import { onInput, type Send } from '../shared/on-input';
+import { markFailed, onInput, type Send } from '../shared/on-input';
 import { copyOf } from '../shared/plain-message';
 import { failureText, signInText, StatusLine } from '../shared/status';
 
@@ -66,11 +66,12 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
     if (isClosed()) return;
     for (const event of events) this.send([null, eventMessage(client, event)]);
   };
-  const trouble = (error: PrintingError | null) => {
-    // Whose message asked for it is told by that message's end.
-    if (!error || isClosed() || visits.has(error.ids.clusterId ?? null) || visits.has(null)) return;
-    // An empty message: without one, Catch nodes would not get it.
-    this.error(toldError(RED, error), {});
+  const trouble = (error: PrintingError) => {
+    if (isClosed()) return;
+    // Without a message, Catch nodes would not get it.
+    const message: NodeMessage = {};
+    markFailed(message, error);
+    this.error(toldError(RED, error), message);
   };
 
   const start = async (): Promise<void> => {
@@ -82,6 +83,8 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
     const milestones = parseMilestones(definition.milestones ?? '');
     const options = {
       key: this.id,
+      // Catch nodes are there for the nodes of one flow.
+      audience: this.z,
       interval,
       milestones,
       onlyChanges,
@@ -105,13 +108,13 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
     watch = client.watcher.watch({ clusterId: watched, ...options });
   };
   const showSignIn = (client: Client) => {
-    const text = signInText(client.credentials.state);
+    const text = signInText(client.credentials.state, watch?.state.lastSuccess);
     if (text) status.show(text);
     else if (!watch?.state.lastSuccess)
       status.show({ fill: 'grey', shape: 'ring', key: needsMessage(setting) ? 'idle' : 'polling' });
   };
   const show = (client: Client, round: Round | null, all = watched === null) => {
-    const signIn = signInText(client.credentials.state);
+    const signIn = signInText(client.credentials.state, watch?.state.lastSuccess);
     status.show(signIn ?? clusterStatusText(watch?.state, round, all));
   };
 
@@ -168,6 +171,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
   const watchOnce = (client: Client, clusterId: string | null): Watch =>
     client.watcher.watch({
       clusterId,
+      audience: this.z,
       interval,
       paused: true,
       milestones: parseMilestones(definition.milestones ?? ''),

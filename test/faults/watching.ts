@@ -159,7 +159,7 @@ class WatchingRun {
           if (!error) for (const { clusterJobId } of status?.jobs ?? []) if (clusterJobId) this.#seen.add(clusterJobId);
       },
       onEvents: told,
-      onTrouble: (error) => machine.alive && this.world.trace.add(`${name}: ${error ? error.message : 'well again'}`),
+      onTrouble: ({ message }) => machine.alive && this.world.trace.add(`${name}: ${message}`),
     });
     this.#watches.set(name, watch);
   }

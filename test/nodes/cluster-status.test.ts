@@ -763,7 +763,7 @@ describe('nodes/cluster-status', () => {
       const before = simulator.requests.count();
       await time.pass(60);
       assert.equal(simulator.requests.count(), before);
-      assert.equal(statusTexts().at(-1), 'status.signIn');
+      assert.equal(statusTexts().at(-1), 'status.signInSince');
       await flow.signIn();
       await settled();
       assert.equal(statusTexts().at(-1), 'status.idle');

@@ -99,13 +99,13 @@ export class ScriptedSignIn implements SignInWatch {
 }
 
 /** A watch with everything it was given. */
-export interface Witness extends Omit<Watch, 'state' | 'ask' | 'shifted'> {
+export interface Witness extends Pick<Watch, 'pause' | 'resume' | 'close'> {
   /** Asks, and collects what is answered; with the first failure. */
   poll(): Promise<Round>;
   watch: Watch;
   rounds: Round[];
   events: PrintEvent[];
-  troubles: (string | null)[];
+  troubles: string[];
   /** Events in short. */
   delivered(): string[];
 }
@@ -152,14 +152,14 @@ export class ScriptedAccount<Time extends Clock = ManualClock, State extends Sta
   }
 
   watch(clusterId: string | null, more: Partial<WatchOptions> = {}): Witness {
-    const [rounds, events, troubles]: [Round[], PrintEvent[], (string | null)[]] = [[], [], []];
+    const [rounds, events, troubles]: [Round[], PrintEvent[], string[]] = [[], [], []];
     const watch = this.watcher.watch({
       clusterId,
       interval: 60,
       milestones: [25, 50, 75],
       onRound: (round) => rounds.push(round),
       onEvents: (delivered) => events.push(...delivered),
-      onTrouble: (error) => troubles.push(error?.code ?? null),
+      onTrouble: ({ code }) => troubles.push(code),
       ...more,
     });
     return {

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import type { NodeMessage } from 'node-red';
+import helper from 'node-red-node-test-helper';
+import type { ClusterStatus } from '../../lib/service/cluster-status';
+import { startSimulator, type Fault, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import { TurnedTime } from '../helpers/turned-time';
+
+const WARN = 30;
+const INFO = 40;
+const statusOf = (msg: NodeMessage | undefined) => msg?.payload as ClusterStatus;
+const errorOf = (msg: NodeMessage | undefined) => msg?.error as { code: string; message: string };
+
+describe('nodes/cluster-status: an outage has one notice', () => {
+  let time: TurnedTime;
+  let simulator: Simulator;
+  let flow: Flow;
+  let status: Inbox;
+  let caught: Inbox;
+  const down: Fault = { endpoint: '*', status: 503, times: 'always' };
+
+  const node = (changes = {}): Definition => ({
+    id: 'watch',
+    type: 'remote-printing-cluster-status',
+    account: 'account',
+    interval: 10,
+    send: 'always',
+    milestones: '',
+    wires: [['status'], []],
+    ...changes,
+  });
+  const around: Definition[] = [...['status', 'caught'].map(helperNode), catchNode(['caught'])];
+  const deploy = async (nodes: Definition[], options: Parameters<Flow['deploy']>[1] = {}) => {
+    await time.until(flow.deploy([...nodes, ...around], options));
+    [status, caught] = [flow.listen('status'), flow.listen('caught')];
+    await time.settled();
+  };
+  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const clusterIds = () => clusters().map(({ clusterId }) => clusterId);
+  const pathOf = (clusterId = '') => encodeURIComponent(clusterId).replaceAll('%3D', '=');
+  const singles = () =>
+    clusterIds().map((cluster, n) => node({ id: `watch-${n}`, cluster, wires: [[n === 0 ? 'status' : ''], []] }));
+  const notices = () => caught.all.map((msg) => errorOf(msg).message);
+  /** What the log says of outages at a level. */
+  const logged = (level: number) =>
+    (helper.log() as unknown as { args: [{ level: number; msg: unknown }][] }).args
+      .map(([entry]) => entry)
+      .filter((entry) => entry.level === level && /can’t be read|again after|sign/i.test(String(entry.msg)))
+      .map(({ msg }) => String(msg));
+  const names = (text = '') =>
+    clusters().filter(({ friendlyName }) => friendlyName && text.includes(friendlyName)).length;
+  const restart = async (nodes: Definition[]) => {
+    await time.until(flow.stop({ keep: true }));
+    flow = await Flow.start(simulator, flow.userDir);
+    await deploy(nodes, { signIn: false });
+  };
+
+  beforeEach(async () => {
+    time = new TurnedTime();
+    simulator = await startSimulator({ autoApprove: true, now: time.now, accessTokenLifetime: 1e7 });
+    flow = await Flow.start(simulator);
+    await flow.deploy([]);
+  });
+  afterEach(async () => {
+    await time.until(flow.stop());
+    await simulator.close();
+    time.restore();
+  });
+
+  describe('at Catch and in the log', () => {
+    for (const [what, nodes] of [
+      ['a node that watches all printers', () => [node()]],
+      ['nodes that watch a printer each', singles],
+    ] as const)
+      it(`with the number and the names of the printers, of ${what}`, async () => {
+        await deploy(nodes());
+        await time.pass(20);
+        const fault = simulator.faults.add(down);
+        await time.pass(10 * 60);
+        assert.equal(caught.all.length, 1, notices().join('\n'));
+        assert.match(notices()[0] ?? '', /^3 printers can’t be read \(/);
+        assert.equal(names(notices()[0]), 3, notices()[0]);
+        assert.equal(errorOf(caught.all[0]).code, 'SERVICE_ERROR');
+        assert.equal(caught.all[0]?.statusCode, 503);
+        assert.equal(logged(WARN).length, 1);
+        fault.remove();
+        await time.pass(20 * 60);
+        assert.equal(caught.all.length, 1);
+        assert.match(logged(INFO).at(-1) ?? '', /3 printers .* can be read again after \d+ min\./);
+        assert.deepEqual([logged(WARN).length, logged(INFO).length], [1, 1]);
+      });
+
+    it('with the name of a printer that fails alone, before another outage has its own', async () => {
+      await deploy([node()]);
+      await time.pass(20);
+      const alone = { endpoint: 'clusterStatus', path: pathOf(clusterIds()[1]), status: 500, times: 'always' } as const;
+      simulator.faults.add(alone);
+      await time.pass(2 * 60);
+      assert.equal(caught.all.length, 1, notices().join('\n'));
+      assert.equal(names(notices()[0]), 1);
+      assert.equal(caught.all[0]?.clusterId, clusterIds()[1]);
+      simulator.faults.add(down);
+      await time.pass(5 * 60);
+      assert.equal(caught.all.length, 2, notices().join('\n'));
+      assert.match(notices()[1] ?? '', /^2 printers/);
+    });
+
+    it('at the Catch node of every flow', async () => {
+      const other = { z: 'other' };
+      const nodes = [
+        ...singles().slice(0, 2),
+        node({ id: 'there', cluster: clusterIds()[2], wires: [[], []], ...other }),
+        { ...helperNode('caught there'), ...other },
+        { id: 'catch there', type: 'catch', wires: [['caught there']], ...other },
+      ];
+      await deploy(nodes, { more: [{ id: 'other', type: 'tab', label: 'other' }] });
+      const there = flow.listen('caught there');
+      await time.pass(20);
+      simulator.faults.add(down);
+      await time.pass(5 * 60);
+      assert.deepEqual([caught.all.length, there.all.length], [1, 1]);
+      assert.deepEqual(notices(), [errorOf(there.all[0]).message]);
+      assert.equal(logged(WARN).length, 1);
+    });
+
+    it('not after the message of the same flow that met the outage first', async () => {
+      await deploy([node({ interval: 600 })]);
+      await time.pass(600);
+      simulator.faults.add(down);
+      flow.send('watch', { mine: true });
+      await time.pass(20 * 60);
+      assert.equal(caught.all.length, 1);
+      assert.equal(caught.all[0]?.mine, true);
+      assert.match(notices()[0] ?? '', /^3 printers/);
+      assert.equal(logged(WARN).length, 1);
+    });
+
+    it('not again after deploys and restarts, which go on with it', async () => {
+      await deploy([node()]);
+      await time.pass(20);
+      const fault = simulator.faults.add(down);
+      await time.pass(2 * 60);
+      assert.equal(caught.all.length, 1);
+      for (const type of ['full', 'flows', 'nodes'] as const) {
+        await deploy([node({ name: type })], { type, signIn: false });
+        await time.pass(5 * 60);
+        assert.deepEqual(notices(), [], type);
+      }
+      await restart([node()]);
+      await time.pass(20 * 60);
+      assert.deepEqual(notices(), []);
+      assert.deepEqual(logged(WARN), []);
+      assert.ok(status.all.length > 0);
+      assert.ok(status.all.every((msg) => statusOf(msg).stale));
+      fault.remove();
+      await time.pass(20 * 60);
+      assert.equal(logged(INFO).length, 1, logged(INFO).join('\n'));
+      simulator.faults.add(down);
+      await time.pass(5 * 60);
+      assert.equal(caught.all.length, 1);
+    });
+
+    it('though a deploy came before it', async () => {
+      await deploy([node({ interval: 60 })]);
+      await time.pass(120);
+      simulator.faults.add(down);
+      // The helper nodes stay.
+      const { all } = caught;
+      for (let waited = 0; waited < 90; waited += 5) {
+        await time.pass(5);
+        await deploy([node({ interval: 60, name: String(waited) })], { type: 'nodes', signIn: false });
+      }
+      await time.pass(5 * 60);
+      assert.equal(all.length, 1, all.map((msg) => errorOf(msg).message).join('\n'));
+      assert.equal(logged(WARN).length, 1);
+    });
+  });
+
+  describe('of the end of a sign-in', () => {
+    const lost = () => {
+      simulator.tokens.revokeGrants();
+      simulator.tokens.expireAccessTokens();
+    };
+    const isTold = () => {
+      assert.deepEqual(
+        caught.all.map((msg) => errorOf(msg).code).filter((code) => code === 'NOT_SIGNED_IN'),
+        ['NOT_SIGNED_IN'],
+      );
+      const notice = errorOf(caught.all.find((msg) => errorOf(msg).code === 'NOT_SIGNED_IN')).message;
+      assert.match(notice, /sign in again.* Until then 3 printers/);
+      assert.equal(names(notice), 3);
+      assert.equal(logged(WARN).filter((text) => text.includes('sign in again')).length, 1);
+    };
+
+    it('that a poll finds', async () => {
+      await deploy([node()]);
+      await time.pass(20);
+      lost();
+      await time.pass(10 * 60);
+      isTold();
+      assert.equal(caught.all.length, 1);
+      assert.equal(flow.statuses('watch').at(-1)?.text, 'status.signInSince');
+    });
+
+    it('that was lost during an outage', async () => {
+      await deploy([node()]);
+      await time.pass(20);
+      const fault = simulator.faults.add(down);
+      await time.pass(60);
+      lost();
+      await time.pass(60);
+      fault.remove();
+      await time.pass(20 * 60);
+      isTold();
+      assert.equal(caught.all.length, 2, 'the outage, and the end of the sign-in');
+    });
+
+    it('that somebody ended in the editor', async () => {
+      await deploy([node()]);
+      await time.pass(20);
+      await flow.post('accounts/account/sign-out').expect(200);
+      await time.pass(5 * 60);
+      assert.deepEqual(
+        caught.all.map((msg) => errorOf(msg).code),
+        ['NOT_SIGNED_IN'],
+      );
+    });
+
+    it('not again after deploys and restarts, and anew for another end', async () => {
+      await deploy([node()]);
+      await time.pass(20);
+      lost();
+      await time.pass(60);
+      isTold();
+      await deploy([node({ name: 'other' })], { signIn: false });
+      await time.pass(60);
+      assert.deepEqual(notices(), []);
+      await restart([node()]);
+      await time.pass(60);
+      assert.deepEqual(notices(), []);
+      assert.ok(status.all.length >= 9, 'messages with the stored figures');
+      assert.ok(status.all.every((msg) => statusOf(msg).stale));
+      await flow.signIn();
+      await time.pass(60);
+      assert.equal(statusOf(status.all.at(-1)).stale, false);
+      lost();
+      await time.pass(60);
+      isTold();
+    });
+
+    it('after which messages go on at the interval with the last figures, as stale', async () => {
+      for (const watch of [node(), node({ cluster: clusterIds()[0], name: 'one' })]) {
+        await deploy([watch]);
+        await time.pass(20);
+        lost();
+        await time.pass(20);
+        const before = status.all.length;
+        const requests = simulator.requests.count();
+        await time.pass(100);
+        const sent = status.all.slice(before);
+        const each = watch.cluster ? 1 : 3;
+        assert.ok(sent.length >= 9 * each && sent.length <= 11 * each, `${sent.length} messages`);
+        assert.ok(sent.every((msg) => statusOf(msg).stale && statusOf(msg).name !== null));
+        assert.equal(simulator.requests.count(), requests);
+        await flow.signIn();
+        await time.pass(15);
+        assert.equal(statusOf(status.all.at(-1)).stale, false);
+      }
+    });
+  });
+
+  describe('while messages go on', () => {
+    for (const cluster of ['', 'first'])
+      for (const how of [{ hang: true }, { reset: true }, { status: 503 }] as const)
+        it(`at the interval, none fresh with figures older than that, where calls ${Object.keys(how)[0]} (${cluster || 'all'})`, async () => {
+          await deploy([node({ cluster: cluster && clusterIds()[0] })]);
+          const at: { sent: number; received: number; stale: boolean }[] = [];
+          flow.node('status').on('input', (msg: NodeMessage, _send, done) => {
+            const { receivedAt, stale } = statusOf(msg);
+            at.push({ sent: time.now(), received: Date.parse(receivedAt ?? ''), stale });
+            done();
+          });
+          await time.pass(33);
+          simulator.faults.add({ endpoint: '*', times: 'always', ...how });
+          const before = at.length;
+          const minutes = 'hang' in how ? 3 : 30;
+          await time.pass(minutes * 60);
+          const fresh = at.filter(({ stale }) => !stale);
+          assert.ok(fresh.length > 0);
+          for (const { sent, received } of fresh)
+            assert.ok(sent - received <= 10_800, `${sent - received} ms old, and fresh`);
+          const each = cluster ? 1 : 3;
+          const after = at.length - before;
+          assert.ok(Math.abs(after / each / minutes - 6) <= 1, `${after} messages in ${minutes} minutes`);
+        });
+  });
+});
