@@ -20,7 +20,7 @@ const DISCONNECTED = say`The printer is no longer connected to the account, so t
  */
 export async function awaitEnd(
   watcher: Watcher,
-  { signal, onProgress }: Pick<PrintRequest, 'signal' | 'onProgress'>,
+  { signal, onProgress, onStale }: Pick<PrintRequest, 'signal' | 'onProgress' | 'onStale'>,
   { result, ended }: ClusterResult,
   onEnd: (ended: Followed) => Promise<void>,
 ): Promise<PrintResult | null> {
@@ -38,7 +38,8 @@ export async function awaitEnd(
     const now = { ...at, clusterId: job.clusterId ?? clusterId };
     onProgress(progress('printing', { ...now, percent: job.progress, job, secondsLeft: job.timeRemaining, ahead }));
   };
-  const end = ended ?? (await watcher.follow(clusterId, clusterJobId, { signal, onProgress: seen }).catch(() => null));
+  const options = { signal, onProgress: seen, onStale: () => onStale?.(clusterJobId) };
+  const end = ended ?? (await watcher.follow(clusterId, clusterJobId, options).catch(() => null));
   // The end of a print that may still be going on is not known.
   if (end && !ended && !end.isDisconnected) await onEnd(end);
   if (!end || signal.aborted) return null;

@@ -26,6 +26,8 @@ export interface Waiter {
   signal: AbortSignal;
   /** Of waits that were taken up. */
   onProgress: (progress: Progress) => void;
+  /** A poll failed: the last progress of an awaited print is old. */
+  onStale?: ((clusterJobId: string) => void) | undefined;
   /** The end of a wait that was taken up, with what was kept with it; `error` where it was no good one. */
   onEnd: (result: PrintResult, index: number, note: unknown) => void;
   /** Another runtime has taken a wait over, and its end comes out there. */

@@ -26,6 +26,8 @@ export interface PrintRequest {
   /** The wait for a print's end begins. Keeps it, so that it survives the node; without, it ends with the node. */
   onWait?: (scope: Scope, wait: Awaited) => Wait;
   onProgress: (progress: Progress) => void;
+  /** A poll failed: the last progress of the awaited print is old. */
+  onStale?: ((clusterJobId: string) => void) | undefined;
   /**
    * Called once per cluster (once in all where nothing is printed), as soon as its result stands; not for those whose
    * kept wait the node's close interrupts.

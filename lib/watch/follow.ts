@@ -79,6 +79,7 @@ export class Follow implements Subscriber {
 
   serve({ status, error }: ClusterResult): void {
     if (this.#hasEnded()) return;
+    if (error) this.#stale();
     const { clusterJobId } = this.target;
     const jobs = error ? [] : (status?.jobs ?? []);
     const ahead = jobs.findIndex((entry) => entry.clusterJobId === clusterJobId);
@@ -138,6 +139,12 @@ export class Follow implements Subscriber {
     if (this.#over) return;
     const { onProgress = () => undefined } = this.target;
     guard(onProgress, (error) => this.account.fault(this.#poller.clusterId, error))(copyOf(job), ahead);
+  }
+
+  #stale(): void {
+    if (this.#over) return;
+    const { onStale = () => undefined } = this.target;
+    guard(onStale, (error) => this.account.fault(this.#poller.clusterId, error))();
   }
 
   #end(type: EndType, job: PrintJob | null, more: Pick<Followed, 'isDisconnected'> = {}): void {

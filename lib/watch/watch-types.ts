@@ -132,6 +132,8 @@ export interface FollowOptions {
   signal?: AbortSignal | undefined;
   /** After each poll that saw the job; `ahead`: how many jobs stand before it in the queue, where that was seen. */
   onProgress?: ((job: PrintJob, ahead: number | null) => void) | undefined;
+  /** After each poll that failed: what was seen last is old. */
+  onStale?: (() => void) | undefined;
 }
 
 /** How a followed print ended. `ended`: nothing says how. */

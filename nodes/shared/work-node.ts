@@ -29,6 +29,8 @@ export interface WorkOptions {
   awaited?: Sentence;
   /** The node reads `msg.payload`: a stream there is looked after from the message's arrival, and ended with it. */
   takesPayload?: boolean;
+  /** The time of the figures that the node shows while it waits for something, ms; null while it doesn't. */
+  lastFigures?: () => number | null;
   /** The account is there, before any message. */
   onReady?: (context: Omit<WorkContext, 'deadline'>) => void;
 }
@@ -40,7 +42,7 @@ export interface WorkOptions {
 export function workNode(
   RED: NodeAPI,
   node: Node,
-  { account: accountId, timeout, awaited, takesPayload = false, onReady }: WorkOptions,
+  { account: accountId, timeout, awaited, takesPayload = false, lastFigures, onReady }: WorkOptions,
   work: (msg: NodeMessage, send: Send, context: WorkContext) => Promise<void>,
 ): void {
   const status = new StatusLine(RED, node);
@@ -56,7 +58,10 @@ export function workNode(
     if (!signal.aborted) status.show(text);
   };
   const showIdle = (client: Client) => {
-    if (running === 0) show(signInText(client.credentials.state) ?? IDLE);
+    const figures = lastFigures?.() ?? null;
+    const missing = signInText(client.credentials.state, figures);
+    if (missing && (running === 0 || figures !== null)) show(missing);
+    else if (running === 0 && figures === null) show(IDLE);
   };
   clientOf(RED, accountId)
     .then((client) => {

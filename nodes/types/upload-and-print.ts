@@ -1,4 +1,5 @@
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
+import type { Client } from '../../lib/client';
 import type { LateEnds } from '../../lib/print/late-ends';
 import { plainProperties } from '../../lib/print/plain-properties';
 import { printResult, type Awaited, type PrintResult, type Progress } from '../../lib/print/print-request';
@@ -12,7 +13,8 @@ import { told, toldError } from '../shared/language';
 import { markFailed } from '../shared/on-input';
 import { copyOf } from '../shared/plain-message';
 import { printingText } from '../shared/printing-text';
-import { failureText, IDLE, left, percent, rate, type StatusText } from '../shared/status';
+import { runtimeOf } from '../shared/runtime';
+import { failureText, IDLE, left, percent, rate, signInText, staleText, type StatusText } from '../shared/status';
 import { workNode, type WorkContext } from '../shared/work-node';
 
 interface Definition extends NodeDef {
@@ -46,10 +48,18 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     printKey: { value: definition.printKey, type: definition.printKeyType },
   };
 
-  /** Prints whose end is awaited, by their ids. */
-  const awaited = new Set<string>();
+  const { clock } = runtimeOf(RED);
+  /** Prints whose end is awaited, by their ids: when each was seen last, ms. */
+  const awaited = new Map<string, number>();
+  const lastFigures = () => (awaited.size > 0 ? Math.min(...awaited.values()) : null);
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
   const takesPayload = definition.source === 'payload';
+
+  const showStale = (client: Client, signal: AbortSignal, show: WorkContext['show'], clusterJobId: string) => {
+    const since = awaited.get(clusterJobId);
+    if (signal.aborted || since === undefined) return;
+    show(signInText(client.credentials.state, since) ?? staleText(since));
+  };
 
   let lateEnds: LateEnds | undefined;
   let notStarted: (() => void) | undefined;
@@ -57,9 +67,10 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
   const onReady = ({ client, signal, show }: Omit<WorkContext, 'deadline'>) => {
     const onProgress = (progress: Progress) => {
       if (signal.aborted) return;
-      if (progress.clusterJobId) awaited.add(progress.clusterJobId);
+      if (progress.clusterJobId) awaited.set(progress.clusterJobId, clock.now());
       show(progressText(progress, awaited.size));
     };
+    const onStale = (clusterJobId: string) => showStale(client, signal, show, clusterJobId);
     const onEnd = (result: PrintResult, index: number, note: unknown) => {
       if (result.clusterJobId) awaited.delete(result.clusterJobId);
       const { error } = result;
@@ -76,11 +87,11 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       if (clusterJobId) awaited.delete(clusterJobId);
       if (awaited.size === 0) show(IDLE);
     };
-    const ends = (lateEnds = client.lateEnds({ nodeId: this.id, signal, onProgress, onEnd, onLost }));
+    const ends = (lateEnds = client.lateEnds({ nodeId: this.id, signal, onProgress, onStale, onEnd, onLost }));
     void started.then(() => ends.takeUp());
   };
 
-  const options = { account: definition.account, timeout, takesPayload, onReady };
+  const options = { account: definition.account, timeout, takesPayload, lastFigures, onReady };
   workNode(RED, this, options, async (msg, send, context) => {
     const { client, deadline, signal, show } = context;
     const print = definition.print !== false;
@@ -96,7 +107,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       if (signal.aborted) return;
       if (progress.stage === 'printing' && progress.clusterJobId) {
         mine.add(progress.clusterJobId);
-        awaited.add(progress.clusterJobId);
+        awaited.set(progress.clusterJobId, clock.now());
       }
       show(progressText(progress, awaited.size));
       const { rate: _rate, secondsLeft: _left, ahead: _ahead, ...payload } = progress;
@@ -140,6 +151,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       await client.prints.run({
         ...request,
         ...{ clusterIds, print, deadline, signal, onProgress, onResult },
+        onStale: (clusterJobId) => showStale(client, signal, show, clusterJobId),
         ...(onWait && { onWait }),
       });
     } finally {

@@ -108,6 +108,29 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
   });
 
+  for (const [what, before] of [
+    ['after a restart', () => restart()],
+    ['as its message left it', () => Promise.resolve()],
+  ] as const)
+    it(`and shows ${what} since when its figures are old, and that the sign-in is missing`, async () => {
+      await start();
+      await waiting({ payload: GCODE.replace('600', '60000') });
+      await before();
+      const text = () => flow.statuses('print').at(-1)?.text;
+      await time.pass(120);
+      assert.equal(text(), 'status.printing');
+      const fault = simulator.faults.add({ endpoint: '*', status: 503, times: 'always' });
+      await time.pass(150);
+      assert.equal(text(), 'status.stale');
+      fault.remove();
+      await time.pass(240);
+      assert.equal(text(), 'status.printing');
+      simulator.tokens.revokeGrants();
+      simulator.tokens.expireAccessTokens();
+      await time.pass(120);
+      assert.equal(text(), 'status.signInSince');
+    });
+
   const interruptions: [string, () => Promise<void>][] = [
     ['a full deploy', () => deploy(node())],
     ['a deploy of the node', () => deploy(node({ name: 'other' }), { type: 'nodes' })],
