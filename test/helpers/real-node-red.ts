@@ -30,7 +30,7 @@ export function darkTheme(): string {
 export const runtimes: Runtime[] = [
   { name: 'Node-RED 4.1 on Node 20.18.1', node: nodeBinary('node20-floor'), nodeRed: nodeRed4 },
   { name: 'Node-RED 4.1 on Node 20', node: nodeBinary('node20'), nodeRed: nodeRed4 },
-  { name: 'Node-RED 5.0 on Node 22', node: nodeBinary('node22'), nodeRed: nodeRed5 },
+  { name: 'Node-RED 5.0 on Node 22.9.0', node: nodeBinary('node22-floor'), nodeRed: nodeRed5 },
   { name: 'Node-RED 5.0 on Node 24', node: nodeBinary('node24'), nodeRed: nodeRed5 },
 ];
 

@@ -18,8 +18,11 @@ interface FlowNode {
   name?: string;
 }
 
+/** As on a small computer. */
+const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=256' };
+
 /** All runtimes go through each phase side by side: a print takes its time, even a simulated one. */
-describe('the packed pack', function () {
+describe('the packed pack, in a heap of 256 MB', function () {
   let tarball: Tarball;
   const nodeReds = new Map<string, RealNodeRed>();
   const onEach = (title: string, test: (nodeRed: RealNodeRed) => Promise<void>) => {
@@ -29,7 +32,7 @@ describe('the packed pack', function () {
   before(async () => {
     tarball = await packTarball();
     const start = async ({ name, ...runtime }: (typeof runtimes)[number]) => {
-      nodeReds.set(name, await startRealNodeRed({ ...runtime, withPack: false }));
+      nodeReds.set(name, await startRealNodeRed({ ...runtime, env: SMALL_HEAP, withPack: false }));
     };
     await Promise.all(runtimes.map(start));
   });
