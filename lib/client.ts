@@ -20,6 +20,7 @@ import type { Choices } from './query/choices';
 import type { Queries } from './query/queries';
 import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
+import { isLoopback } from './rules/loopback';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
 import { Renewals } from './sign-in/renewals';
@@ -56,6 +57,9 @@ export interface ClientOptions {
   /** What this runtime is called where several share an account's work. Default: the name of its host. */
   runtimeName?: string;
 }
+
+const isOnThisMachine = ({ apiUrl, authUrl }: AccountSettings): boolean =>
+  [apiUrl, authUrl].every((url) => url === '' || isLoopback(url));
 
 /** Node-RED gives a node 15 s to close; the rest is for what follows the account's own close, ms. */
 const GRACE = 14_000;
@@ -100,7 +104,7 @@ export class Client {
       log,
       simulated = false,
       memory,
-      http = new Http(),
+      http = new Http(undefined, { isLocal: isOnThisMachine(settings) }),
       renewals = new Renewals(),
     } = options;
     this.simulated = simulated;

@@ -1,8 +1,10 @@
 import { Transform, type Readable } from 'node:stream';
 import { PrintingError } from '../service/errors';
-import { isLoopback } from '../rules/loopback';
+import { DECODED } from '../rules/limits';
 import type { Http, HttpAnswer } from './http';
+import { decodersOf } from './decoders';
 import { networkError } from './network-error';
+import { storageAddress } from './storage-address';
 import { say, type Sentence } from '../words/say';
 
 export interface DownloadOptions {
@@ -31,8 +33,8 @@ const NO_TYPE = ['application/octet-stream', 'binary/octet-stream'];
 
 /**
  * Fetches from a signed address that an answer of the service named (interface: image_url, download_url): a plain GET
- * without a bearer (wire facts, trap 33), bytes as they are stored (trap 34).
- * Throws SERVICE_ERROR for an address that is no https (or loopback http) one, a status that is not 2xx, or another kind;
+ * without a bearer (wire facts, trap 33), bytes as they are stored (trap 34); what the storage encodes all the same is
+ * decoded. Throws SERVICE_ERROR for an address that `storageAddress` refuses, a status that is not 2xx, or another kind;
  * TOO_LARGE; NETWORK. The address stays out of every sentence.
  */
 export async function download(
@@ -41,7 +43,10 @@ export async function download(
   { what, signal, maxBytes = Infinity, accept = '*/*' }: DownloadOptions,
 ): Promise<Download> {
   const { status, headers, body } = await get(http, url, { what, signal, accept });
-  const size = /^\d+$/.test(headers['content-length'] ?? '') ? Number(headers['content-length']) : null;
+  const decoders = decodersOf(headers['content-encoding']);
+  const isPlain = decoders?.length === 0;
+  const length = headers['content-length'] ?? '';
+  const size = isPlain && /^\d+$/.test(length) ? Number(length) : null;
   const contentType = headers['content-type']?.split(';')[0]?.trim().toLowerCase() || null;
   const failure =
     status < 200 || status > 299
@@ -51,16 +56,18 @@ export async function download(
         : size !== null && size > maxBytes
           ? tooLarge(maxBytes, what)
           : null;
-  if (failure) {
+  if (failure || decoders === null) {
     body.on('error', () => undefined).destroy();
-    throw failure;
+    throw failure ?? wrongKind(headers['content-encoding'] ?? '', what);
   }
-  const stream = limited(maxBytes, what);
+  // A few bytes can be decoded into more than any disk holds.
+  const stream = limited(isPlain ? maxBytes : Math.min(maxBytes, DECODED), what);
   body.on('error', (error) => stream.destroy(networkError(error, 'unknown', signal)));
-  stream.on('close', () => body.destroy());
+  for (const decoder of decoders) decoder.on('error', () => stream.destroy(damaged(what)));
+  stream.on('close', () => [body, ...decoders].forEach((part) => part.destroy()));
   // Who reads is told; before anybody does, it must not end the process.
   stream.on('error', () => undefined);
-  body.pipe(stream);
+  [...decoders, stream].reduce<Readable>((from, to) => from.pipe(to), body);
   return { contentType, size, stream };
 }
 
@@ -69,21 +76,21 @@ async function get(
   url: unknown,
   { what, signal, accept }: DownloadOptions & { accept: string },
 ): Promise<HttpAnswer> {
-  let at = safeAddress(url, what);
+  let at = safeAddress(url, what, http.isLocal);
   const headers = { accept, 'accept-encoding': 'identity' };
   for (let redirects = 0; ; redirects++) {
-    const answer = await http.send({ method: 'GET', url: at, headers, signal });
+    const answer = await http.send({ method: 'GET', url: at, headers, signal, foreign: true });
     const { location } = answer.headers;
     if (answer.status < 300 || answer.status > 399 || location === undefined || redirects === MOST_REDIRECTS)
       return answer;
     await answer.body.dump().catch(() => undefined);
-    at = safeAddress(URL.canParse(location, at) ? new URL(location, at).href : location, what);
+    at = safeAddress(URL.canParse(location, at) ? new URL(location, at).href : location, what, http.isLocal);
   }
 }
 
-function safeAddress(url: unknown, what: Sentence): string {
-  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
-  if (parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopback(parsed.href))) return parsed.href;
+function safeAddress(url: unknown, what: Sentence, isLocal: boolean): string {
+  const address = storageAddress(url, isLocal);
+  if (address !== null) return address;
   const sentence = say`The service gave no valid address for ${what}: try again.`;
   throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
@@ -116,6 +123,11 @@ function wrongKind(contentType: string | null, what: Sentence): PrintingError {
   const sentence = say`The storage sent ${contentType?.slice(0, 60) ?? say`nothing`} instead of ${what}: try again later.`;
   return new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
+
+const damaged = (what: Sentence): PrintingError =>
+  new PrintingError('SERVICE_ERROR', say`The storage sent ${what} in a damaged encoding: try again later.`, {
+    outcome: 'unknown',
+  });
 
 const megabytes = (bytes: number) => (bytes / 2 ** 20).toLocaleString('en-US', { maximumFractionDigits: 1 });
 

@@ -1,10 +1,14 @@
+import { lookup as systemLookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Agent, Dispatcher } from 'undici';
 import { withOutcome } from '../service/errors';
 import { closed, type Deadline } from '../time/deadline';
 import { flatten } from './flatten';
+import { forbidden, guardedLookup } from './foreign-hosts';
 import { networkError } from './network-error';
 import { proxiesOf } from './proxies';
+import { storageAddress } from './storage-address';
 import { WholeText, type TextAnswer } from './whole-text';
 
 export interface HttpRequest {
@@ -16,6 +20,8 @@ export interface HttpRequest {
   signal?: AbortSignal | undefined;
   /** Longest silence before the answer's head and between its parts, ms. Default 30 s. */
   quiet?: number;
+  /** An answer of the service named the address: it must be one that `storageAddress` allows, and lead to such a host. */
+  foreign?: boolean;
 }
 
 export interface TextRequest extends Omit<HttpRequest, 'signal'> {
@@ -56,16 +62,29 @@ function optionsOf({ method, url, headers, body, quiet = QUIET }: Omit<HttpReque
  * Failures are PrintingErrors of code NETWORK, or the signal's own reason; their `outcome` says whether the request left.
  */
 export class Http {
+  /** The account's own hosts are on this machine: what the service names may be too. */
+  readonly isLocal: boolean;
   readonly #given: Dispatcher | undefined;
+  readonly #lookup: LookupFunction | undefined;
   #line: Line | undefined;
   /** The connections of lasting requests. */
   #lastingLine: Line | undefined;
   #lasting = 0;
+  /** The connections to foreign hosts. */
+  #foreign: Line | undefined;
   #closed = false;
 
-  /** Without a dispatcher undici is loaded, and connections as the system wants them are made, with the first request. */
-  constructor(dispatcher?: Dispatcher) {
+  /**
+   * Without a dispatcher undici is loaded, and connections as the system wants them are made, with the first request.
+   * `lookup`: what resolves the names of foreign hosts; default that of the system.
+   */
+  constructor(
+    dispatcher?: Dispatcher,
+    { isLocal = false, lookup }: { isLocal?: boolean; lookup?: LookupFunction } = {},
+  ) {
     this.#given = dispatcher;
+    this.isLocal = isLocal;
+    this.#lookup = lookup;
   }
 
   async send(wanted: HttpRequest): Promise<HttpAnswer> {
@@ -73,7 +92,9 @@ export class Http {
     const attempt: Attempt = { begun: false, signal };
     try {
       signal?.throwIfAborted();
-      const { streaming, request } = this.#open();
+      if (wanted.foreign && storageAddress(wanted.url, this.isLocal) === null)
+        throw forbidden(new URL(wanted.url).hostname);
+      const { streaming, request } = wanted.foreign ? this.#openForeign() : this.#open();
       const options = { ...optionsOf(wanted), signal: signal ?? null, [ATTEMPT]: attempt };
       const answer = await orAborted(request(streaming, options), attempt);
       return { status: answer.statusCode, headers: flatten(answer.headers), body: answer.body };
@@ -106,7 +127,7 @@ export class Http {
     if (this.#lasting === 0) return this.destroy();
     // Resolves with the last of the requests.
     this.#lastingLine?.dispatcher.close().catch(() => undefined);
-    await this.#line?.dispatcher.destroy();
+    await Promise.all([this.#line?.dispatcher.destroy(), this.#foreign?.dispatcher.destroy()]);
   }
 
   /** Ends every connection; all requests under way are broken off. */
@@ -116,6 +137,7 @@ export class Http {
       (this.#line?.dispatcher ?? this.#given)?.destroy(),
       // A dispatcher that was given is destroyed once.
       this.#given ? undefined : this.#lastingLine?.dispatcher.destroy(),
+      this.#foreign?.dispatcher.destroy(),
     ]);
   }
 
@@ -127,6 +149,14 @@ export class Http {
 
   #throwIfClosed(): void {
     if (this.#closed) throw withOutcome(closed(), 'not-sent');
+  }
+
+  /** Connections of their own: by those of the account names are resolved as they come. */
+  #openForeign(): Line {
+    this.#throwIfClosed();
+    if (this.#given) return this.#open();
+    this.#foreign ??= lineOver(undefined, guardedLookup(this.isLocal, this.#lookup ?? systemLookup));
+    return this.#foreign;
   }
 }
 
@@ -224,15 +254,15 @@ function undici(): { Agent: typeof Agent; request: Request } {
   }
 }
 
-function lineOver(given: Dispatcher | undefined): Line {
+function lineOver(given: Dispatcher | undefined, lookup?: LookupFunction): Line {
   const { Agent, request } = undici();
-  const dispatcher = given ?? systemDispatcher(Agent);
+  const dispatcher = given ?? systemDispatcher(Agent, lookup);
   return { dispatcher, streaming: dispatcher.compose(markBegun), request };
 }
 
 /** Connections as Node-RED's own nodes make them: through HTTP_PROXY and its kin where the environment names one. */
-function systemDispatcher(Direct: typeof Agent): Dispatcher {
-  const options = { connect: { timeout: CONNECT }, connections: 64 };
+function systemDispatcher(Direct: typeof Agent, lookup: LookupFunction | undefined): Dispatcher {
+  const options = { connect: { timeout: CONNECT, ...(lookup && { lookup }) }, connections: 64 };
   const proxies = proxiesOf(process.env);
   if (!proxies) return new Direct(options);
   const { EnvHttpProxyAgent } = require('undici') as typeof import('undici');

@@ -55,3 +55,6 @@ export const TABLE = {
 
 /** Lifetime of an access token, ms. */
 export const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60 * 1000;
+
+/** Bytes of a download that its storage encoded, once decoded: no stored file is larger. */
+export const DECODED = 1024 ** 3;

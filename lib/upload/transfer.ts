@@ -54,7 +54,15 @@ export async function transfer(
   try {
     const range = from > 0 ? { 'content-range': `bytes ${from}-${size - 1}/${size}` } : {};
     const headers = { ...headersOf(address), 'content-length': String(size - from), ...range };
-    const request = { method: 'PUT', url: address.url, headers, body, signal: deadline.signal, quiet: QUIET };
+    const request = {
+      method: 'PUT',
+      url: address.url,
+      headers,
+      body,
+      signal: deadline.signal,
+      quiet: QUIET,
+      foreign: true,
+    };
     const answer = await http.send(request);
     leaveBody(answer);
     const { status } = answer;
@@ -81,7 +89,7 @@ export async function transfer(
  */
 export async function askKept(http: Http, address: Address, size: number, deadline: Deadline): Promise<number | null> {
   const headers = { ...headersOf(address), 'content-length': '0', 'content-range': `bytes */${size}` };
-  const answer = await http.send({ method: 'PUT', url: address.url, headers, signal: deadline.signal });
+  const answer = await http.send({ method: 'PUT', url: address.url, headers, signal: deadline.signal, foreign: true });
   leaveBody(answer);
   const { status } = answer;
   if (mayPass(status) && status !== NOT_IMPLEMENTED) {

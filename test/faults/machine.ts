@@ -217,7 +217,7 @@ export class Machine {
   open(): Client {
     const { authUrl, apiUrl, client } = this.world.simulator;
     const settings = readSettings({ authUrl, apiUrl, clientId: client.id, clientSecret: client.secret });
-    const http = new Http();
+    const http = new Http(undefined, { isLocal: true });
     const log = {
       warn: (sentence: Sentence) => this.warn(sentence),
       info: (sentence: Sentence) => this.warn(sentence),

@@ -11,7 +11,7 @@ export async function signedInClient(
   simulator: Simulator,
   deps: { store: StateStore; clock: Clock; accountId?: string; config?: AccountConfig; http?: Http },
 ): Promise<Client> {
-  const { store, clock, accountId = 'account', config, http = new Http() } = deps;
+  const { store, clock, accountId = 'account', config, http = new Http(undefined, { isLocal: true }) } = deps;
   const { authUrl, apiUrl, client } = simulator;
   const settings = readSettings({ authUrl, apiUrl, clientId: client.id, clientSecret: client.secret, ...config });
   if (!(await store.get(grantKey(accountId)))) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { Agent } from 'undici';
 import { download, type DownloadOptions } from '../../../lib/http/download';
 import { Http } from '../../../lib/http/http';
@@ -51,7 +52,7 @@ describe('http/download', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    http = new Http(new Agent());
+    http = new Http(new Agent(), { isLocal: true });
   });
   afterEach(async () => {
     await http.close();
@@ -149,6 +150,51 @@ describe('http/download', () => {
       respond = (_, response) => response.end(Buffer.alloc(100_000, 'x'));
       assert.equal((await all({ maxBytes: 100_000 })).bytes.length, 100_000);
     });
+  });
+
+  describe('encodings that nobody asked for', () => {
+    const answer = (encoding: string, body: Buffer) => {
+      const headers = { 'content-encoding': encoding, 'content-length': body.length };
+      respond = (_, response) => response.writeHead(200, headers).end(body);
+    };
+    const bytes = 'G1 X10 Y10\n'.repeat(1_000);
+    for (const [encoding, body] of [
+      ['gzip', gzipSync(bytes)],
+      ['x-gzip', gzipSync(bytes)],
+      ['GZIP', gzipSync(bytes)],
+      ['deflate', deflateSync(bytes)],
+      ['br', brotliCompressSync(bytes)],
+      ['gzip, br', brotliCompressSync(gzipSync(bytes))],
+      ['identity', Buffer.from(bytes)],
+    ] as const)
+      it(`are undone: ${encoding}`, async () => {
+        answer(encoding, body);
+        const found = await all();
+        assert.equal(found.bytes, bytes);
+        assert.equal(found.size, encoding === 'identity' ? bytes.length : null);
+      });
+
+    for (const encoding of ['zstd', 'gzip, gzip, gzip, gzip', 'gzip, what', 'x'.repeat(5_000)])
+      it(`are refused where they can't be undone: ${encoding.slice(0, 30)}`, async () => {
+        answer(encoding, Buffer.from(bytes));
+        await fails(get(), 'SERVICE_ERROR', 'refused');
+      });
+
+    it('fail where the bytes are damaged or cut', async () => {
+      for (const body of [Buffer.from(bytes), gzipSync(bytes).subarray(0, 60)]) {
+        answer('gzip', body);
+        await fails(all(), 'SERVICE_ERROR', 'unknown');
+      }
+    });
+
+    for (const [encoding, bomb] of [
+      ['gzip', gzipSync(Buffer.alloc(50_000_000))],
+      ['gzip, gzip', gzipSync(gzipSync(Buffer.alloc(50_000_000)))],
+    ] as const)
+      it(`count by what comes out of them: ${encoding}`, async () => {
+        answer(encoding, bomb);
+        await fails(all({ maxBytes: 1_000_000 }), 'TOO_LARGE');
+      });
   });
 
   describe('redirects', () => {

@@ -13,7 +13,7 @@ describe('picture/image', () => {
   let type: string;
 
   beforeEach(async () => {
-    http = new Http();
+    http = new Http(undefined, { isLocal: true });
     storage = await OtherStorage.start((_, response) => void response.setHeader('content-type', type).end(body));
   });
   afterEach(async () => {

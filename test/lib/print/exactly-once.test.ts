@@ -199,7 +199,7 @@ class Runtime {
 
   private constructor(
     disk: MemoryStore,
-    private readonly http = new Http(),
+    private readonly http = new Http(undefined, { isLocal: true }),
   ) {
     this.#store = new FaultyStore(
       disk,

@@ -30,7 +30,7 @@ type Told = Map<string, string[]>;
 class Life {
   isDead = false;
   client!: Client;
-  readonly #http = new Http();
+  readonly #http = new Http(undefined, { isLocal: true });
   #ends!: LateEnds;
   readonly #node = new AbortController();
 

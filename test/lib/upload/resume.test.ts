@@ -37,7 +37,7 @@ describe('upload/send: an upload that breaks', () => {
     time = new TurnedTime();
     simulator = await startSimulator({ now: time.now });
     client = await signedInClient(simulator, { store: new MemoryStore(), clock });
-    http = new Http();
+    http = new Http(undefined, { isLocal: true });
     folder = await mkdtemp(join(tmpdir(), 'resume-'));
     stages = [];
   });

@@ -44,7 +44,7 @@ describe('upload/uploads', () => {
     await storage.start();
     service = new ScriptedService(storage);
     store = new MemoryStore();
-    http = new Http();
+    http = new Http(undefined, { isLocal: true });
     folder = await mkdtemp(join(tmpdir(), 'uploads-'));
     temporary = join(folder, 'tmp');
     await mkdir(temporary);

@@ -1,0 +1,19 @@
+import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+
+const MAKERS = new Map([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
+/** More encodings around each other than anybody means. */
+const MOST = 3;
+
+/** What undoes the encodings of a `content-encoding` header, the outermost first; null for one that can't be undone here. */
+export function decodersOf(header = ''): Transform[] | null {
+  const names = header.split(',', MOST + 1).map((name) => name.trim().toLowerCase());
+  const encodings = names.filter((name) => name !== '' && name !== 'identity').reverse();
+  const known = encodings.flatMap((name) => MAKERS.get(name) ?? []);
+  return known.length === encodings.length && known.length <= MOST ? known.map((make) => make()) : null;
+}
