@@ -1,3 +1,4 @@
+import { TEXT } from '../rules/limits';
 import type { Method, Target } from '../service/paths';
 import { list, record, records, text } from '../service/wire';
 
@@ -26,6 +27,7 @@ export function describedCalls(document: unknown, host: Target['host'], base: st
   if (!root || !paths) return null;
   const prefix = prefixOf(text(root.basePath) ?? text(records(root.servers)[0]?.url), partsOf(base));
   return Object.entries(paths)
+    .filter(([path]) => path.length <= TEXT.matched)
     .slice(0, MOST_PATHS)
     .flatMap(([path, item]) => {
       const own = partsOf(path);
@@ -38,7 +40,8 @@ export function describedCalls(document: unknown, host: Target['host'], base: st
 
 /** What a document says its paths are below, where that fits to where it was read: else it is an address behind a proxy. */
 function prefixOf(declared: string | null, base: string[]): string[] {
-  const path = declared === null ? '' : declared.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '');
+  const path =
+    declared === null || declared.length > TEXT.matched ? '' : declared.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '');
   const parts = partsOf(path);
   return parts.length > 0 && parts[0] === base[0] ? parts : base;
 }

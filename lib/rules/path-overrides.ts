@@ -1,4 +1,5 @@
 import type { Sentence } from '../words/say';
+import { TEXT } from './limits';
 import { unsafePart } from './path';
 
 /**
@@ -77,7 +78,8 @@ const isOverridable = (name: string): name is Overridable => Object.hasOwn(OVERR
 
 function faultOf(name: string, call: unknown): PathFault | null {
   if (!isOverridable(name)) return { kind: 'name', name };
-  if (typeof call !== 'string' || !CALL.test(call)) return { kind: 'call', name };
+  // Longer than any, and some patterns below try again at each bracket.
+  if (typeof call !== 'string' || call.length > TEXT.matched || !CALL.test(call)) return { kind: 'call', name };
   const path = call.replace(/^\w+ (\{auth_url\})?/, '');
   for (const [, parameter = ''] of path.matchAll(/\{([^}]*)\}/g))
     if (!['storage', ...PATH_PARAMETERS].includes(parameter)) return { kind: 'parameter', name, words: parameter };

@@ -80,7 +80,7 @@ const find = (types: readonly FileType[], name: string) => types.find(({ extensi
 
 /** An extension needs something before it: `.gcode` alone is a name without one. */
 const endsIn = (name: string, extension: string): boolean =>
-  name.length > extension.length && name.toLowerCase().endsWith(extension);
+  name.length > extension.length && name.slice(-extension.length).toLowerCase() === extension;
 
 function inWords(types: readonly FileType[]): Sentence {
   const extensions = types.map(({ extension }) => extension);

@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { currentUser } from '../../lib/account/current-user';
+import { readSettings } from '../../lib/account/settings';
+import { describedCalls } from '../../lib/connection/openapi';
+import { checkClock } from '../../lib/connection/clock-check';
+import { compare } from '../../lib/connection/compare';
+import { statusSays } from '../../lib/connection/paths-check';
+import { observe } from '../../lib/events/observation';
+import { AnswerShape } from '../../lib/http/answer-shape';
+import { decodersOf } from '../../lib/http/decoders';
+import { flatten } from '../../lib/http/flatten';
+import { isForeignHost } from '../../lib/http/foreign-hosts';
+import { codeOf, networkError } from '../../lib/http/network-error';
+import { proxiesOf } from '../../lib/http/proxies';
+import { storageAddress } from '../../lib/http/storage-address';
+import { extensionOf, imageType } from '../../lib/picture/image-type';
+import { fileName } from '../../lib/picture/file-name';
+import { keysBeyond, keysOf, shapeOf } from '../../lib/report/columns';
+import { CsvReader } from '../../lib/report/csv';
+import { readAddress } from '../../lib/request/address';
+import { readBody } from '../../lib/request/body';
+import { headersForFlow } from '../../lib/request/headers';
+import { hostFault } from '../../lib/rules/hosts';
+import { readMilestones } from '../../lib/rules/milestones';
+import { isOrigin } from '../../lib/rules/origin';
+import { unsafePart } from '../../lib/rules/path';
+import { readPathOverrides } from '../../lib/rules/path-overrides';
+import { readRangeEnd } from '../../lib/rules/range-end';
+import { isRedirectUri } from '../../lib/rules/redirect-uri';
+import { readStoragePath } from '../../lib/rules/storage-path';
+import { trimmed, webAddress, withoutSlashes } from '../../lib/rules/text';
+import { readCluster } from '../../lib/service/cluster';
+import { readClusterStatus, statusRecord } from '../../lib/service/cluster-status';
+import { asPrintingError, ERROR_CODES, PrintingError } from '../../lib/service/errors';
+import { few } from '../../lib/service/few';
+import { findToolpath, storedType, toolpath } from '../../lib/service/file-types';
+import { checkFileName, jobName } from '../../lib/service/job-name';
+import { readMaintenanceTask } from '../../lib/service/maintenance';
+import { readOverrides, target } from '../../lib/service/paths';
+import { isKnownStatus, readOptionalPrintJob, readPrintJob, readPrintJobs } from '../../lib/service/print-job';
+import { readFaults, readPrinter } from '../../lib/service/printer';
+import {
+  isExpiredToken,
+  readRefusal,
+  readRetryAfter,
+  refusalError,
+  withoutAddresses,
+} from '../../lib/service/refusals';
+import { readStoredFile, storedId } from '../../lib/service/stored-file';
+import { flag, list, number, record, records, text, time } from '../../lib/service/wire';
+import { readHost } from '../../lib/sign-in/hosts';
+import { say, Sentence } from '../../lib/words/say';
+import { shown } from '../../lib/words/shown';
+
+const SIZE = 1_000_000;
+const to = (unit: string, size: number, end = '') => unit.repeat(Math.ceil(size / unit.length)).slice(0, size) + end;
+/** Texts that are known to cost parsers much, in any length. */
+const HOSTILE: Record<string, (size: number) => string> = {
+  'one letter': (size) => to('a', size),
+  'letters and dots': (size) => to('a.', size),
+  schemes: (size) => to('a:/', size),
+  addresses: (size) => to('a://', size),
+  'an address': (size) => `https://${to('a.', size)}/`,
+  'slashes before a letter': (size) => to('/', size, 'x'),
+  'dots before a letter': (size) => to('.', size, '!'),
+  'blanks before a letter': (size) => to(' ', size, 'x'),
+  'ends of lines': (size) => to('\r\n', size, 'x'),
+  commas: (size) => to('a,', size, '\n'),
+  quotes: (size) => to('"', size, 'x'),
+  'separators of all kinds': (size) => to(',;\t', size, '\n'),
+  'opening brackets': (size) => to('[{', size),
+  brackets: (size) => to('{}[],', size),
+  percents: (size) => to('%25', size, '%'),
+  digits: (size) => to('1', size, '-'),
+  dates: (size) => to('2026-01-01T00:00:00', size, 'x'),
+  'halves of characters': (size) => to('\ud800', size),
+  'characters of two halves': (size) => to('😀', size),
+  'control characters': (size) => to('\u0000\u001b[\u202e\u2028', size),
+  'capitals in words': (size) => to('aB', size),
+};
+
+/** The value is asked for in a field of a record, an entry of a list, and a text by itself. */
+const FIELDS = (words: string) => new Proxy({}, { get: () => words, has: () => true, ownKeys: () => [] });
+const API = { apiUrl: 'https://api.example', authUrl: 'https://auth.example' };
+const PATHS = { storagePath: '/slicer/v1', overrides: {} };
+const CONTEXT = { clusterId: 'c', receivedAt: '2026-01-01T00:00:00.000Z', identity: null };
+
+/** For each exported function that reads foreign text: how it gets that text. */
+const READERS: Record<string, (words: string) => unknown> = {
+  'account/current-user.currentUser': (words) => currentUser(FIELDS(words)),
+  'account/settings.readSettings': (words) => readSettings({ apiUrl: words, authUrl: words, paths: words }),
+  'connection/clock-check.checkClock': (words) =>
+    checkClock({ status: 200, headers: { date: words, age: words }, body: null, sentAt: 0, arrivedAt: 0 }),
+  'connection/compare.compare': (words) =>
+    compare('printJobs', PATHS, describedCalls({ paths: { [words]: { get: {} } } }, 'api', '/connect/v1') ?? []),
+  'connection/openapi.describedCalls': (words) =>
+    describedCalls({ basePath: words, paths: { [words]: { get: {} } } }, 'api', '/connect/v1'),
+  'connection/paths-check.statusSays': (words) =>
+    statusSays({ status: 404, headers: {}, body: FIELDS(words), sentAt: 0, arrivedAt: 0 }, 'GET /x'),
+  'events/observation.observe': (words) =>
+    observe({ printers: [FIELDS(words)], print_jobs: [{ status: words, uuid: words }] }, CONTEXT),
+  'http/answer-shape.AnswerShape': (words) => new AnswerShape().add(Buffer.from(words)),
+  'http/decoders.decodersOf': (words) => decodersOf(words),
+  'http/flatten.flatten': (words) => flatten({ a: words, b: [words, words] }),
+  'http/foreign-hosts.isForeignHost': (words) => isForeignHost(words, false),
+  'http/network-error.codeOf': (words) => codeOf(Object.assign(new Error(words), { code: words })),
+  'http/network-error.networkError': (words) => networkError(new Error(words), 'unknown', undefined, words),
+  'http/proxies.proxiesOf': (words) => proxiesOf({ https_proxy: words, no_proxy: words }),
+  'http/storage-address.storageAddress': (words) => storageAddress(words, false),
+  'picture/file-name.fileName': (words) => fileName([words], CONTEXT.receivedAt, words),
+  'picture/image-type.extensionOf': (words) => extensionOf(`image/${words}`),
+  'picture/image-type.imageType': (words) => imageType(Buffer.from(words)),
+  'report/columns.keysBeyond': (words) => keysBeyond([words], 200),
+  'report/columns.keysOf': (words) => keysOf(words.split(',').slice(0, 50_000)),
+  'report/columns.shapeOf': (words) => shapeOf(Buffer.from(words)),
+  'request/address.readAddress': (words) => [readAddress(words, API), readAddress(`https://api.example/${words}`, API)],
+  'request/body.readBody': (words) => readBody(words),
+  'request/headers.headersForFlow': (words) => headersForFlow({ connection: words, other: words }),
+  'rules/hosts.hostFault': (words) => hostFault(words),
+  'rules/milestones.readMilestones': (words) => readMilestones(words),
+  'rules/origin.isOrigin': (words) => isOrigin(words),
+  'rules/path-overrides.readPathOverrides': (words) => [
+    readPathOverrides(words),
+    readPathOverrides({ printJobs: `GET /${words}` }),
+  ],
+  'rules/path.unsafePart': (words) => unsafePart(words),
+  'rules/range-end.readRangeEnd': (words) => readRangeEnd(words),
+  'rules/redirect-uri.isRedirectUri': (words) => isRedirectUri(words),
+  'rules/storage-path.readStoragePath': (words) => readStoragePath(words),
+  'rules/text.trimmed': (words) => trimmed(words),
+  'rules/text.webAddress': (words) => webAddress(words),
+  'rules/text.withoutSlashes': (words) => withoutSlashes(words),
+  'service/cluster-status.readClusterStatus': (words) => readClusterStatus(FIELDS(words), CONTEXT),
+  'service/cluster-status.statusRecord': (words) => statusRecord(words),
+  'service/cluster.readCluster': (words) => readCluster(FIELDS(words)),
+  'service/errors.PrintingError': (words) => new PrintingError('TIMEOUT', say`It is ${words}.`),
+  'service/errors.asPrintingError': (words) => asPrintingError(words),
+  'service/few.few': (words) => few(words, say`it`),
+  'service/file-types.findToolpath': (words) => findToolpath(words),
+  'service/file-types.storedType': (words) => storedType('file', words),
+  'service/file-types.toolpath': (words) => toolpath(words),
+  'service/job-name.checkFileName': (words) => checkFileName(words),
+  'service/job-name.jobName': (words) => jobName(words, `${words}.gcode`, true),
+  'service/maintenance.readMaintenanceTask': (words) => readMaintenanceTask(FIELDS(words)),
+  'service/paths.readOverrides': (words) => readOverrides(words),
+  'service/paths.target': (words) => target('clusterStatus', { cluster_id: words }, { ...PATHS, storagePath: words }),
+  'service/print-job.isKnownStatus': (words) => isKnownStatus(words),
+  'service/print-job.readOptionalPrintJob': (words) => readOptionalPrintJob({ uuid: words, status: words }),
+  'service/print-job.readPrintJob': (words) => readPrintJob(FIELDS(words)),
+  'service/print-job.readPrintJobs': (words) => readPrintJobs([FIELDS(words)]),
+  'service/printer.readFaults': (words) => readFaults({ faults: [FIELDS(words)] }),
+  'service/printer.readPrinter': (words) => readPrinter(FIELDS(words)),
+  'service/refusals.isExpiredToken': (words) => isExpiredToken(403, { errors: [{ code: words }] }),
+  'service/refusals.readRefusal': (words) => readRefusal({ errors: [{ code: words, detail: words }] }),
+  'service/refusals.readRetryAfter': (words) => readRetryAfter(words, 0),
+  'service/refusals.refusalError': (words) => refusalError(409, { errors: [{ code: words, title: words }] }, say`it`),
+  'service/refusals.withoutAddresses': (words) => withoutAddresses(words),
+  'service/stored-file.readStoredFile': (words) => readStoredFile({ kind: 'job', id: words }, FIELDS(words)),
+  'service/stored-file.storedId': (words) => storedId('job', FIELDS(words)),
+  'service/wire.flag': (words) => flag(words),
+  'service/wire.list': (words) => list(words),
+  'service/wire.number': (words) => number(words),
+  'service/wire.record': (words) => record(words),
+  'service/wire.records': (words) => records(words),
+  'service/wire.text': (words) => text(words),
+  'service/wire.time': (words) => time(words),
+  'sign-in/hosts.readHost': (words) => readHost(words, say`API host`),
+  'words/say.Sentence': (words) => String(new Sentence(words, [words])),
+  'words/shown.shown': (words) => shown(words),
+};
+
+/** Exported functions of the folders below that get no foreign text as such, and why. */
+const OTHERS: Record<string, string> = {
+  'connection/ask.asker': 'makes the request; its answer is limited by AnswerShape',
+  'connection/check.failed': 'gets an error, whose sentence is made',
+  'connection/check.notChecked': 'gets a sentence',
+  'connection/check.withoutSecrets': 'gets sentences, whose values are cut when they are shown',
+  'connection/compare.callInUse': 'gets the account’s settings',
+  'connection/compare.readCall': 'gets the account’s settings',
+  'connection/connection-test.testConnection': 'asks',
+  'connection/descriptions.checkDescriptions': 'asks, and gives what it gets to describedCalls and compare',
+  'connection/hosts.checkHost': 'asks',
+  'connection/openapi.isParameter': 'gets a part of describedCalls',
+  'connection/openapi.partsOf': 'used by describedCalls',
+  'connection/paths-check.checkPath': 'asks',
+  'connection/user-checks.checkUser': 'asks',
+  'http/download.download': 'asks; tested by its own limits',
+  'http/foreign-hosts.forbidden': 'makes a sentence',
+  'http/foreign-hosts.guardedLookup': 'gets addresses of the resolver',
+  'http/http.Http': 'asks',
+  'http/retry.isPassing': 'gets an error',
+  'http/retry.retry': 'gets work to do',
+  'http/whole-text.WholeText': 'asks; its answer is limited by AnswerShape',
+  'report/csv.CsvReader': 'asynchronous: tested below',
+  'request/requests.Requests': 'asks',
+  'rules/loopback.isLoopback': 'gets an address that was parsed',
+  'rules/amounts.readAmount': 'gets a number',
+  'service/errors.printerOffline': 'gets ids',
+  'service/errors.revised': 'gets an error',
+  'service/errors.withIds': 'gets an error',
+  'service/errors.withOutcome': 'gets an error',
+  'service/print-job.isUnderWay': 'gets a job that was read',
+  'service/stored-file.storedIds': 'gets ids',
+  'words/say.say': 'makes a Sentence',
+};
+
+/** The folders in which all that is exported must be listed above. */
+const FOLDERS = ['connection', 'http', 'request', 'rules', 'service', 'words'];
+
+/** Milliseconds of processor time, the shorter of two tries: another process may have been measured along with one. */
+function costs(work: () => unknown): number {
+  const once = () => {
+    const before = process.cpuUsage();
+    try {
+      work();
+    } catch (error) {
+      // A refusal is as good as a result, where its code is one of the reference; own faults have none.
+      assert.ok(error instanceof PrintingError, String(error));
+      assert.ok(ERROR_CODES.includes(error.code));
+      assert.ok(error.message.length < 2_000, `a sentence of ${error.message.length} characters`);
+    }
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  };
+  const first = once();
+  return first < 40 ? first : Math.min(first, once());
+}
+
+describe('hostile text of 1 MB, given to all that reads texts from elsewhere', () => {
+  for (const [name, read] of Object.entries(READERS))
+    it(`keeps ${name} under 100 ms, and mostly under 50 ms`, () => {
+      const all = Object.entries(HOSTILE).map(([what, make]) => {
+        const words = make(SIZE);
+        const ms = costs(() => read(words));
+        assert.ok(ms < 100, `${what}: ${ms} ms`);
+        return ms;
+      });
+      all.sort((a, b) => a - b);
+      assert.ok((all.at(-3) ?? 0) < 50, all.join(' '));
+    });
+
+  it('keeps a table under 100 ms for each part that arrives', async () => {
+    for (const [what, make] of Object.entries(HOSTILE)) {
+      const bytes = Buffer.from(make(SIZE));
+      const reader = new CsvReader();
+      for (let at = 0; at < bytes.length; at += 65_536) {
+        const before = process.cpuUsage();
+        const rows = await reader
+          .read(bytes.subarray(at, at + 65_536))
+          .catch((error: unknown) => error as PrintingError);
+        const { user } = process.cpuUsage(before);
+        assert.ok(user < 200_000, `${what}: ${user / 1000} ms`);
+        if (Array.isArray(rows)) continue;
+        assert.equal(rows.code, 'SERVICE_ERROR');
+        break;
+      }
+    }
+  });
+
+  it('lists every function that is exported where texts are read', () => {
+    const found: string[] = [];
+    for (const folder of FOLDERS)
+      for (const file of readdirSync(join('lib', folder))) {
+        const source = readFileSync(join('lib', folder, file), 'utf8');
+        const exports = source.matchAll(/^export (?:async )?(?:function\*? |class |const (?=\w+ =[^;]*=>))(\w+)/gm);
+        for (const [, name] of exports) found.push(`${folder}/${file.replace('.ts', '')}.${name}`);
+      }
+    assert.ok(found.length > 60, 'the source was not read');
+    assert.deepEqual(
+      found.filter((name) => !(name in READERS) && !(name in OTHERS)),
+      [],
+      'says how it gets its text in READERS, or why it gets none in OTHERS',
+    );
+    const known = [...Object.keys(READERS), ...Object.keys(OTHERS)].filter((name) =>
+      FOLDERS.includes(name.split('/')[0] ?? ''),
+    );
+    assert.deepEqual(
+      known.filter((name) => !found.includes(name)),
+      [],
+      'is listed and no longer there',
+    );
+  });
+});
