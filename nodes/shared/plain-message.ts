@@ -21,7 +21,7 @@ export function copyOf<Message extends NodeMessage>(RED: NodeAPI, msg: Message):
     const copy: NodeMessage = {};
     for (const [name, value] of Object.entries(msg)) {
       try {
-        Object.assign(copy, RED.util.cloneMessage({ [name]: value } as NodeMessage));
+        Object.assign(copy, RED.util.cloneMessage({ [name]: value }));
       } catch {
         // A getter within it throws.
       }

@@ -61,8 +61,9 @@ describe('nodes/shared/on-input', () => {
         Object.assign(
           new (class {
             other = 1;
+            #own = 'mine';
             get clusterId() {
-              return 'mine';
+              return this.#own;
             }
           })(),
         ),
