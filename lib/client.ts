@@ -265,6 +265,12 @@ export class Client {
     return replicasOf(membership);
   }
 
+  /** Whether another runtime has the account; after `close`, which ends this one's part. True while that can't be read. */
+  async isElsewhere(): Promise<boolean> {
+    const holders = await this.watcher.membership?.holders().catch(() => null);
+    return holders !== undefined && holders?.size !== 0;
+  }
+
   /** Figures for a problem report; no secrets, ids shortened. */
   async diagnostics() {
     return {

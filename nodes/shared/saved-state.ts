@@ -69,7 +69,7 @@ export function savedState(
     signIns: store,
     own,
     // Only simulated accounts use the folder then.
-    trouble: () => trouble(false),
+    trouble: (lasting) => (lasting ? Promise.resolve(null) : trouble(false)),
     sweep: async () => {
       await Promise.all([rows.sweep(), files.sweep()]);
     },

@@ -53,23 +53,25 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   this.config = () => ({ ...definition, ...this.credentials });
   runtime.accounts.add(this);
 
+  const close = async (removed: boolean): Promise<void> => {
+    const client = await opening.catch(() => null);
+    await client?.close().catch(() => undefined);
+    await simulated?.close().catch(() => undefined);
+    if (removed && !isInFlows(RED, accountId)) await forget(client).catch(() => undefined);
+    await leave().catch(() => undefined);
+  };
+  /** Nobody can use the grant of a deleted account, unless another Node-RED has the account too. */
+  const forget = async (client: Client | null): Promise<void> => {
+    const { authorization, ownStore } = runtime;
+    await ownStore.delete(grantKey(accountId), { insist: true });
+    // Only an account that took part in the shared work knows who else does.
+    const isShared = store.join !== undefined && (!client || client.simulated || (await client.isElsewhere()));
+    if (!isShared) await authorization.delete(accountId);
+  };
+
   this.on('close', (removed: boolean, done: () => void) => {
     runtime.accounts.delete(this);
-    const closing = opening
-      .then((client) => client.close())
-      .catch(() => undefined)
-      .then(() => simulated?.close())
-      .catch(() => undefined)
-      // Nobody can use what a deleted account was granted.
-      .then(() => {
-        if (!removed || isInFlows(RED, accountId)) return undefined;
-        const { authorization, ownStore } = runtime;
-        const simulated = ownStore.delete(grantKey(accountId), { insist: true });
-        return Promise.all([authorization.delete(accountId), simulated]);
-      })
-      .catch(() => undefined)
-      .then(leave)
-      .catch(() => undefined);
+    const closing = close(removed);
     // What hangs goes on without Node-RED waiting for it.
     underDeadline(clock, { ms: longestClose }, (deadline) => deadline.wait(closing)).then(
       () => done(),

@@ -153,4 +153,32 @@ describe('Node-RED with its state on PostgreSQL', () => {
     );
     await wrong.stop();
   });
+
+  it('keeps the sign-in of a deleted account until no other Node-RED has the account', async () => {
+    const stateOf = async (nodeRed: RealNodeRed) => {
+      const response = await nodeRed.fetch('remote-printing/accounts/account');
+      return ((await response.json()) as { state: string }).state;
+    };
+    const settings = {
+      ...lean('21-httpin.js', '10-function.js', '25-catch.js'),
+      credentialSecret: 'the secret of all',
+      remotePrinting: { stateStore: await server.fresh() },
+    };
+    const [one, other] = [await start({ settings }), await start({ settings })];
+    await signIn(one);
+    await until(async () => {
+      const response = await one.fetch('remote-printing/accounts/account/replicas');
+      const { replicas } = (await response.json()) as { replicas: unknown[] };
+      return replicas.length === 2;
+    });
+    const withoutAccount = [{ id: 'tab', type: 'tab', label: 'test' }];
+    await one.deploy(withoutAccount);
+    assert.equal(await stateOf(other), 'signed-in');
+    assert.equal((await print(other)).error, undefined);
+
+    await other.deploy(withoutAccount);
+    const last = await start({ settings });
+    await until(async () => (await stateOf(last)) === 'signed-out');
+    await Promise.all([one.stop(), other.stop(), last.stop()]);
+  });
 });
