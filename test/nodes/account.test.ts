@@ -101,7 +101,7 @@ describe('nodes/account', () => {
     assert.equal(ended.state, 'sign-in-needed');
     assert.equal(ended.expiresAt, null);
     assert.match(ended.error, /sign in again/);
-    assert.equal(flow.statuses('watch').at(-1)?.text, 'status.signIn');
+    assert.equal(flow.statuses('watch').at(-1)?.text, 'status.signInSince');
     const before = simulator.requests.count();
     await flow.get('accounts/account/clusters').expect(400);
     assert.equal(simulator.requests.count(), before);
@@ -440,15 +440,14 @@ describe('nodes/account', () => {
       const [jobs, rows] = [flow.listen('status'), flow.listen('result')];
       flow.send('query', {});
       flow.send('report', {});
-      const listed = (await jobs.at(0)).payload as { state: string }[];
-      const lines = (await rows.at(0)).payload as { status: string; time_elapsed: string }[];
+      const listed = (await jobs.at(0)).payload as { state: string; clusterJobId: string }[];
+      const lines = (await rows.at(0)).payload as { job_uuid: string }[];
+      const reported = new Set(lines.map((line) => line.job_uuid));
       for (const end of ['finished', 'failed', 'aborted']) {
+        const ended = listed.filter(({ state }) => state === end);
+        assert.notEqual(ended.length, 0, end);
         assert.ok(
-          listed.some(({ state }) => state === end),
-          end,
-        );
-        assert.ok(
-          lines.some(({ status }) => status === end),
+          ended.some(({ clusterJobId }) => reported.has(clusterJobId)),
           end,
         );
       }
