@@ -27,6 +27,8 @@ export const PAGES = {
 
 /** Of the text of one value, in UTF-16 code units; a longer text is cut. */
 export const TEXT = {
+  /** A field of an answer; a longer one counts as missing. Tokens and signed addresses have some thousands. */
+  field: 16_000,
   /** Given to a pattern. */
   matched: 2_000,
   /** Shown to people: a status, the sentence of an error. */

@@ -1,3 +1,5 @@
+import { TEXT } from '../rules/limits';
+
 /** Readers for answers in which every field can be missing, null, or of another kind than expected. */
 
 export type Json = Record<string, unknown>;
@@ -20,9 +22,9 @@ export function records(value: unknown): Json[] {
   return found;
 }
 
-/** A non-blank string, else null. */
+/** A non-blank string, else null; one that is too long for any field counts as missing. */
 export const text = (value: unknown): string | null =>
-  typeof value === 'string' && value.trim() !== '' ? value : null;
+  typeof value === 'string' && value.length <= TEXT.field && value.trim() !== '' ? value : null;
 
 /** A finite number, also when it came as a string; else null. */
 export function number(value: unknown): number | null {

@@ -23,7 +23,8 @@ export async function readJobRecord(
     if (!wire) return 'unanswered';
     const job = readPrintJob(wire, clusterId);
     return {
-      job: { ...job, clusterJobId: job.clusterJobId ?? clusterJobId },
+      // Under the id that was asked for, whatever the answer says: an event belongs to the print that was watched.
+      job: { ...job, clusterJobId },
       coarse: text(wire.state),
       deleted: text(wire.deleted_at) !== null,
     };

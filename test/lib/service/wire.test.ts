@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { TEXT } from '../../../lib/rules/limits';
 import { flag, list, number, record, records, text, time } from '../../../lib/service/wire';
 
 const nothing = [undefined, null, NaN, Symbol('x'), () => 1];
@@ -21,6 +22,11 @@ describe('service/wire', () => {
   it('text: strings that say something', () => {
     assert.equal(text(' a '), ' a ');
     for (const other of [...nothing, '', ' \n', 1, {}]) assert.equal(text(other), null);
+  });
+
+  it('text: none that is too long for any field', () => {
+    assert.equal(text('a'.repeat(TEXT.field))?.length, TEXT.field);
+    assert.equal(text('a'.repeat(TEXT.field + 1)), null);
   });
 
   it('number: finite ones, also as strings', () => {

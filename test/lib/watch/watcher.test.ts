@@ -93,6 +93,16 @@ describe('Watcher', () => {
       assert.equal(service.count('printJob'), 2);
     });
 
+    it('reports the end of a job under its own id, whichever id its record bears', async () => {
+      service.cluster('C1', jobs(job('a', 'queued')));
+      const witness = account.watch('C1');
+      await settle();
+      service.cluster('C1', answer());
+      service.records.set('a', job('other', 'failed'));
+      await clock.advance(MINUTE);
+      assert.deepEqual(witness.delivered(), ['job.failed a']);
+    });
+
     it('takes a job as ended that the service no longer knows or shows', async () => {
       for (const failure of [notFound(), undefined]) {
         const own = new ScriptedAccount();
