@@ -9,7 +9,8 @@ import { Flow, helperNode, type Definition } from '../helpers/flow';
 import type { Mount } from './below/disk';
 import { MachineClock } from './below/time';
 import { Chance } from './chance';
-import { clockHazard, diskHazard, serviceHazard, wireHazard, type Hazard } from './hazards';
+import { clockHazard, diskHazard, serviceHazard, slowHazard, wireHazard, type Hazard } from './hazards';
+import { hostileHazard } from './hostile';
 import { SECOND } from './life';
 import { signIn, World } from './machine';
 import { Broken } from './trace';
@@ -203,16 +204,10 @@ class FlowsRun {
     const machine = () => (this.#mount ? { mount: this.#mount, clock: this.#clock } : undefined);
     if (kind < 0.3) return diskHazard(world, chance, machine);
     if (kind < 0.6) return wireHazard(world, chance, ['api', 'api', 'storage']);
-    if (kind < 0.9)
-      return serviceHazard(world, chance, [
-        'clusterStatus',
-        'clusters',
-        'print',
-        'printJob',
-        'actionStatus',
-        'storagePut',
-        '*',
-      ]);
+    const endpoints = ['clusterStatus', 'clusters', 'print', 'printJob', 'actionStatus', 'storagePut', '*'] as const;
+    if (kind < 0.82) return serviceHazard(world, chance, endpoints);
+    if (kind < 0.88) return slowHazard(world, chance, endpoints);
+    if (kind < 0.95) return hostileHazard(world, chance, endpoints);
     return clockHazard(world, chance, machine);
   }
 

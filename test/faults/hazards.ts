@@ -31,13 +31,23 @@ const DISK_FAULTS: DiskFault[] = [
   { code: 'EROFS', names: CHANGES },
 ];
 
+/** A disk that answers late: before a step is made or after it, for reads, changes or both; or it hangs meanwhile. */
+function lateDisk(chance: Chance): { fault: DiskFault; hangs: boolean } {
+  const names = chance.pick([undefined, READS, CHANGES]);
+  const fault: DiskFault = names ? { names } : {};
+  const kind = chance.random();
+  if (kind < 0.4) return { fault: { ...fault, slow: chance.spread(20, 20_000) }, hangs: false };
+  if (kind < 0.7) return { fault: { ...fault, late: chance.spread(20, 200_000) }, hangs: false };
+  return { fault, hangs: true };
+}
+
 /** A fault of the disk that strikes everything, one kind of values, or single steps. */
 export function diskHazard(
   world: World,
   chance: Chance,
   machine: () => Pick<Machine, 'mount' | 'clock'> | undefined,
 ): Hazard {
-  const fault: DiskFault = chance.is(0.2) ? { slow: chance.spread(20, 20_000) } : { ...chance.pick(DISK_FAULTS) };
+  const { fault, hangs } = chance.is(0.3) ? lateDisk(chance) : { fault: { ...chance.pick(DISK_FAULTS) }, hangs: false };
   const once = chance.is(0.3);
   const narrow = chance.random();
   return {
@@ -48,7 +58,11 @@ export function diskHazard(
       const kinds = readdirSync(world.folder);
       const kind = narrow < 0.4 && kinds.length > 0 ? kinds[Math.floor((narrow / 0.4) * kinds.length)] : undefined;
       if (kind !== undefined) fault.paths = (path) => path === kind || path.startsWith(`${kind}/`);
-      const what = fault.code ?? `slow by ${fault.slow} ms`;
+      let back: () => void = () => undefined;
+      if (hangs) fault.hang = new Promise<void>((resolve) => (back = resolve));
+      const what = hangs
+        ? 'it hangs'
+        : (fault.code ?? (fault.slow ? `slow by ${fault.slow} ms` : `late by ${fault.late} ms`));
       world.trace.add(
         `disk begins to fail: ${what}, ${kind ?? 'all'}, ${(fault.names ?? ['every step']).join(' ')}${once ? ', once' : ''}`,
       );
@@ -63,6 +77,7 @@ export function diskHazard(
       }
       mount?.faults.add(fault);
       return () => {
+        back();
         if (mount?.faults.delete(fault)) world.trace.add(`disk is well again: ${what}`);
       };
     },
@@ -133,8 +148,26 @@ export function serviceHazard(world: World, chance: Chance, endpoints: readonly 
   };
 }
 
+/** The service does what was asked, and answers later than every limit; or it only then begins. */
+export function slowHazard(world: World, chance: Chance, endpoints: readonly Fault['endpoint'][]): Hazard {
+  const endpoint = chance.pick(endpoints);
+  const when = chance.is(0.7) ? 'after' : 'before';
+  const ms = chance.spread(15_000, 900_000);
+  const times = chance.pick<number | 'always'>([1, 1, 2, 5, 'always']);
+  return {
+    lasts: chance.spread(1000, 300_000),
+    begin: () => {
+      world.trace.add(`service: ${endpoint} will answer after ${ms / 1000} s (${when} the work), ${times} times`);
+      const until = () => new Promise<void>((resolve) => world.time.after(ms, resolve));
+      const added = world.simulator.faults.add({ endpoint, when, times, until });
+      return () => added.remove();
+    },
+  };
+}
+
 const HOUR = 3_600_000;
-const STEPS = [-1000, 1000, -60_000, 60_000, -HOUR, HOUR, -24 * HOUR, 24 * HOUR, 400 * 24 * HOUR, -400 * 24 * HOUR];
+const DAY = 24 * HOUR;
+const STEPS = [-1000, 1000, -60_000, 60_000, -HOUR, HOUR, -DAY, DAY, 200 * DAY, -200 * DAY, 400 * DAY, -400 * DAY];
 
 /** The wall clock is set, or the machine sleeps for an hour. */
 export function clockHazard(
@@ -170,6 +203,6 @@ export function clockHazard(
   };
 }
 
-/** Wrong clocks of the start: none, in the past, in the future. */
+/** Wrong clocks of a start: none, in the past, in the future. */
 export const startOffset = (world: World, chance: Chance): number =>
-  chance.is(0.85) ? 0 : chance.pick([-world.time.truth() + 5000, 5 * 365 * 24 * HOUR, -24 * HOUR]);
+  chance.is(0.8) ? 0 : chance.pick([-world.time.truth() + 5000, 5 * 365 * DAY, -DAY, 200 * DAY, -200 * DAY]);

@@ -28,6 +28,7 @@ export class Life {
   /** When a disk fault was last there, in elapsed ms. */
   diskFailedUntil = -Infinity;
   #journal = false;
+  #deploying: Promise<void> = Promise.resolve();
   readonly #ends: (() => void)[] = [];
 
   constructor(
@@ -116,7 +117,7 @@ export class Life {
     const { machine } = this;
     if (!machine) return;
     this.world.trace.add('a full deploy');
-    void this.#close().then(() => {
+    this.#deploying = this.#close().then(() => {
       if (machine.alive && machine === this.machine && !this.client) this.#open(machine);
     });
   }
@@ -147,6 +148,8 @@ export class Life {
     world.simulator.faults.clear();
     world.wire.mend();
     world.trace.add('all is well again');
+    if (this.machine?.alive && !(await world.time.until(this.#deploying, 60 * SECOND)))
+      throw new Broken(5, 'a deploy does not end');
     if (!this.machine?.alive || !this.client) {
       await world.time.pass(30 * SECOND);
       this.start();

@@ -19,12 +19,15 @@ import { Activity } from './below/activity';
 import { Disks, type Mount } from './below/disk';
 import { InjectedTime, MachineClock } from './below/time';
 import { Wire, type Host } from './below/wire';
-import { Trace } from './trace';
+import { Broken, Trace } from './trace';
 
 export const ACCOUNT = 'account';
 const SECRET = 'secret of these tests';
 /** In memory where the system has such a folder: thousands of runs flush thousands of files. */
 const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** The event loop may stand for so long, ms of the CPU. */
+const LONGEST_TURN = 100;
 
 /** A print as the service made it. */
 export interface Printed {
@@ -107,6 +110,8 @@ export class World {
   async run(work: () => Promise<void>): Promise<void> {
     try {
       await work();
+      const { cause, cpu } = this.activity.longest;
+      if (cpu > LONGEST_TURN) throw new Broken(6, `the event loop stood for ${Math.round(cpu)} ms, at ${cause}`);
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
       throw Object.assign(error, { trace: this.trace.text() });
@@ -247,10 +252,13 @@ export class Machine {
     for (const { http } of this.#clients) http.destroy().catch(() => undefined);
   }
 
-  /** Ends after an orderly close of all its clients. */
+  /** Ends after an orderly close of all its clients; work that a close doesn't wait for ends with it. */
   halt(): void {
     this.alive = false;
+    this.mount.crash();
     this.clock.stop();
+    this.world.wire.cut();
+    for (const { http } of this.#clients) http.destroy().catch(() => undefined);
   }
 
   /** Nothing of it may go on in later runs. */

@@ -6,7 +6,8 @@ import { closed, Deadline } from '../../lib/time/deadline';
 import type { Fault } from '../../simulator';
 import { holdStream, type Source } from '../../lib/upload/source';
 import { Chance } from './chance';
-import { clockHazard, diskHazard, serviceHazard, wireHazard, type Hazard } from './hazards';
+import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import { hostileHazard } from './hostile';
 import { Life, SECOND } from './life';
 import { signIn, World, type Machine } from './machine';
 import { Broken } from './trace';
@@ -54,7 +55,7 @@ class PrintsRun {
     const life = this.#life;
     world.wire.latency = chance.pick([0, 0, 5, 40, 400]);
     const horizon = chance.spread(20_000, 600_000);
-    life.start();
+    life.start(startOffset(world, chance));
     const keys = Array.from({ length: chance.whole(1, 3) }, (_, index) => `key-${index + 1}`);
     const clusterIds = [world.clusterId(1), world.clusterId(2)];
     for (let count = chance.whole(1, 6); count > 0; count--) {
@@ -110,16 +111,10 @@ class PrintsRun {
     const kind = chance.random();
     if (kind < 0.35) return diskHazard(world, chance, machine);
     if (kind < 0.65) return wireHazard(world, chance, ['api', 'api', 'api', 'storage']);
-    if (kind < 0.9)
-      return serviceHazard(world, chance, [
-        'print',
-        'print',
-        'print',
-        'clusterStatus',
-        'registerUpload',
-        'storagePut',
-        'getJob',
-      ]);
+    const endpoints = ['print', 'print', 'print', 'clusterStatus', 'registerUpload', 'storagePut', 'getJob'] as const;
+    if (kind < 0.8) return serviceHazard(world, chance, endpoints);
+    if (kind < 0.88) return slowHazard(world, chance, endpoints);
+    if (kind < 0.95) return hostileHazard(world, chance, endpoints);
     return clockHazard(world, chance, machine);
   }
 

@@ -1,6 +1,7 @@
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { Chance } from './chance';
-import { clockHazard, diskHazard, serviceHazard, wireHazard, type Hazard } from './hazards';
+import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import { hostileHazard } from './hostile';
 import { Life, SECOND } from './life';
 import { grantOnDisk, signIn, World, type Machine } from './machine';
 import { Broken } from './trace';
@@ -43,7 +44,7 @@ class SignInRun {
     const life = this.#life;
     world.wire.latency = chance.pick([0, 5, 40, 400]);
     const horizon = chance.spread(100_000, 1_500_000);
-    life.start();
+    life.start(startOffset(world, chance));
     for (let count = chance.whole(5, 20); count > 0; count--) life.at(chance.whole(0, horizon), () => this.#call());
     if (chance.is(0.3)) life.at(chance.whole(0, horizon), () => world.simulator.tokens.expireAccessTokens());
     for (let count = chance.whole(1, 4); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
@@ -66,7 +67,9 @@ class SignInRun {
     const kind = chance.random();
     if (kind < 0.4) return diskHazard(world, chance, machine);
     if (kind < 0.7) return wireHazard(world, chance, ['auth', 'auth', 'api']);
-    if (kind < 0.9) return serviceHazard(world, chance, ['token', 'token', 'clusters']);
+    if (kind < 0.82) return serviceHazard(world, chance, ['token', 'token', 'clusters']);
+    if (kind < 0.9) return slowHazard(world, chance, ['token', 'token', 'clusters']);
+    if (kind < 0.95) return hostileHazard(world, chance, ['token', 'clusters', 'clusters']);
     return clockHazard(world, chance, machine);
   }
 

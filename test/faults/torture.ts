@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { KINDS, runRounds } from '../runtime/replicas/rounds';
-import { prepare, report, SCENARIOS } from './scenarios';
+import { attempt, prepare, report, SCENARIOS } from './scenarios';
 
 /** One scenario's share of a long run goes by its share of `npm test`. */
 async function main(): Promise<void> {
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
         const seed = first + round * Math.ceil(share) + turn;
         runs++;
         try {
-          await scenario.run(seed);
+          await attempt(scenario, seed);
         } catch (thrown) {
           failed++;
           const kind = `${name}, ${(thrown as Error).message.split('\n')[0]?.replace(/\b(?=\w*\d)[\w.-]+/g, '#')}`;

@@ -2,7 +2,8 @@ import type { Client } from '../../lib/client';
 import type { PrintEvent } from '../../lib/events/print-event';
 import type { Watch } from '../../lib/watch/watch-types';
 import { Chance } from './chance';
-import { clockHazard, diskHazard, serviceHazard, wireHazard, type Hazard } from './hazards';
+import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import { hostileHazard } from './hostile';
 import { Life, SECOND } from './life';
 import { signIn, World, type Machine } from './machine';
 import { Broken } from './trace';
@@ -68,7 +69,7 @@ class WatchingRun {
     if (all) this.#nodes.set('all', null);
     if (!all || chance.is(0.4)) this.#nodes.set('one', world.clusterId(1));
     if (chance.is(0.3)) this.#nodes.set('same', world.clusterId(1));
-    life.start();
+    life.start(startOffset(world, chance));
     await world.time.pass(BASELINE);
 
     const horizon = chance.spread(100_000, 900_000);
@@ -98,8 +99,10 @@ class WatchingRun {
     const kind = chance.random();
     if (kind < 0.35) return diskHazard(world, chance, machine);
     if (kind < 0.6) return wireHazard(world, chance, ['api']);
-    if (kind < 0.9)
-      return serviceHazard(world, chance, ['clusterStatus', 'clusterStatus', 'clusters', 'printJob', '*']);
+    const endpoints = ['clusterStatus', 'clusterStatus', 'clusters', 'printJob', '*'] as const;
+    if (kind < 0.82) return serviceHazard(world, chance, endpoints);
+    if (kind < 0.88) return slowHazard(world, chance, endpoints);
+    if (kind < 0.95) return hostileHazard(world, chance, endpoints);
     return clockHazard(world, chance, machine);
   }
 

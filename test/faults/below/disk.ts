@@ -15,6 +15,8 @@ export interface DiskFault {
   /** EMFILE, EIO, …; none: it only takes `slow` ms. */
   code?: string;
   slow?: number;
+  /** The step is made at once, and answered so many ms later. */
+  late?: number;
   /** It does not return before this is settled: as on a share that hangs. */
   hang?: Promise<unknown>;
   /** Steps that it strikes; default all. */
@@ -294,11 +296,9 @@ export class Mount {
   async gate(step: Step, half?: () => void): Promise<void> {
     this.#alive();
     let end = this.activity.begin();
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => this.activity.turn('disk', resolve));
     try {
-      const fault = [...this.faults].find(
-        ({ names, paths }) => (names?.includes(step.name) ?? true) && (paths?.(step.path) ?? true),
-      );
+      const fault = this.#faultAt(step);
       if (fault?.slow) {
         end();
         await new Promise<void>((resolve) => this.time.after(fault.slow ?? 0, resolve));
@@ -328,9 +328,16 @@ export class Mount {
     }
   }
 
-  async after<T>(_step: Step, result: T): Promise<T> {
+  /** Waits where the disk answers late. */
+  async after<T>(step: Step, result: T): Promise<T> {
+    const late = this.#faultAt(step)?.late;
+    if (late !== undefined) await new Promise<void>((resolve) => this.time.after(late, resolve));
     if (this.#crashed) return new Promise<never>(() => undefined);
     return result;
+  }
+
+  #faultAt({ name, path }: Step): DiskFault | undefined {
+    return [...this.faults].find(({ names, paths }) => (names?.includes(name) ?? true) && (paths?.(path) ?? true));
   }
 
   /** Notes what a crash of the whole machine would undo; the returned function is called when the step was made. */

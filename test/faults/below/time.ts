@@ -92,7 +92,8 @@ export class InjectedTime {
     const due = next;
     this.#timers = this.#timers.filter((other) => other !== due);
     this.#elapsed = Math.max(this.#elapsed, due.at);
-    due.action();
+    if (due.of) this.activity.measure('a timer', due.action);
+    else due.action();
     return true;
   }
 }

@@ -22,6 +22,9 @@ export interface ByteFault {
   kind: 'reset' | 'stall' | 'trickle';
 }
 
+/** As much as a socket reads at once. */
+const PIECE = 64 * 1024;
+
 const load = createRequire(__filename);
 const sharedNet = load('node:net') as { connect: (...args: unknown[]) => unknown };
 /** undici's own limits on silence, which are to run in the time of the run. */
@@ -198,20 +201,10 @@ class Link {
     );
   }
 
-  later(action: () => void): void {
+  later(action: () => void, cause: string | null = null): void {
     const { activity, time, latency } = this.wire;
-    if (latency > 0) {
-      time.after(latency, () => {
-        activity.touch();
-        action();
-      });
-      return;
-    }
-    const end = activity.begin();
-    setImmediate(() => {
-      end();
-      action();
-    });
+    if (latency > 0) time.after(latency, () => activity.turn(cause, action));
+    else activity.turn(cause, action);
   }
 
   cut(silently: boolean): void {
@@ -227,9 +220,8 @@ class Link {
     if (this.#stalled.has(way)) return;
     if (this.#trickling.has(way)) return this.#trickle(way, data);
     const fault = this.wire.strikes(this, way, data.length);
-    if (!fault) return this.later(() => this.#arrive(way, data));
-    const whole = data.subarray(0, fault.at);
-    if (whole.length > 0) this.later(() => this.#arrive(way, whole));
+    if (!fault) return this.#pass(way, data);
+    this.#pass(way, data.subarray(0, fault.at));
     if (fault.kind === 'trickle') {
       this.#trickling.set(way, []);
       this.spoilt = true;
@@ -238,6 +230,14 @@ class Link {
     this.#stalled.add(way);
     if (fault.kind === 'stall') this.spoilt = true;
     else this.later(() => this.cut(false));
+  }
+
+  #pass(way: Way, data: Buffer): void {
+    const cause = way === 'down' ? `data of ${this.host}` : null;
+    for (let at = 0; at < data.length; at += PIECE) {
+      const piece = data.subarray(at, at + PIECE);
+      this.later(() => this.#arrive(way, piece), cause);
+    }
   }
 
   #trickle(way: Way, data: Buffer): void {

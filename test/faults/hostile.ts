@@ -1,0 +1,178 @@
+import type { Fault } from '../../simulator';
+import { seeded } from '../helpers/seeded';
+import { Chance } from './chance';
+import type { Hazard } from './hazards';
+import type { World } from './machine';
+
+/** Texts that patterns, pages, files, headers, paths, logs or sentences may stumble over. */
+const TEXTS = [
+  '<img src=x onerror="alert(1)">{{{payload}}} ${x} %s %o',
+  '__proto__',
+  'constructor',
+  'a\r\nSet-Cookie: b=c\r\n\r\n',
+  '\ud800\u202e\u0000\u2028\ufeff',
+  '../../../etc/passwd\0.gcode',
+  'https://user:word@[::1]:99999/%zz?#',
+  'http://169.254.169.254/latest',
+  '2026-13-99T99:99:99.999Z',
+  'NaN',
+  '=1+1',
+  '',
+] as const;
+/** Repeated up to a length: each is the worst case of some kind of pattern. */
+const REPEATED = [
+  'a',
+  ' ',
+  '\n',
+  '-',
+  '%',
+  '"',
+  '\\',
+  '<',
+  '(',
+  '0',
+  '1.',
+  'é',
+  '\ud83d\ude00',
+  '//',
+  ';',
+  ', ',
+  'a@',
+  '==',
+];
+const LENGTHS = [300, 5_000, 100_000, 300_000];
+/** Characters of one answer. */
+const MOST = 3_000_000;
+
+const VALUES: readonly unknown[] = [
+  null,
+  true,
+  -1,
+  0.5,
+  1e308,
+  2 ** 53,
+  -(2 ** 31),
+  [],
+  {},
+  [[]],
+  [null],
+  { data: null },
+];
+
+const ENTRIES = [300, 5_000, 60_000];
+const DEPTHS = [60, 70, 5_000];
+
+/** What a hostile neighbour on the way, or a service gone mad, makes of an answer. */
+export type Hostility = 'all texts' | 'one field' | 'all numbers' | 'many' | 'deep' | 'other keys' | 'whole';
+const KINDS: readonly Hostility[] = [
+  'all texts',
+  'all texts',
+  'one field',
+  'one field',
+  'all numbers',
+  'many',
+  'deep',
+  'other keys',
+  'whole',
+];
+
+/** A time in which answers are hostile: in each field, in shape or in size. */
+export function hostileHazard(world: World, chance: Chance, endpoints: readonly Fault['endpoint'][]): Hazard {
+  const endpoint = chance.pick(endpoints);
+  const kind = chance.pick(KINDS);
+  const choices = new Chance(seeded(chance.whole(1, 1e9)));
+  const times = chance.pick<number | 'always'>([1, 2, 5, 'always']);
+  return {
+    lasts: chance.spread(1000, 120_000),
+    begin: () => {
+      world.trace.add(`service: ${endpoint} will have hostile answers: ${kind}, ${times} times`);
+      const transform = (body: unknown) => madeHostile(body, kind, choices);
+      const added = world.simulator.faults.add({ endpoint, times, transform });
+      return () => added.remove();
+    },
+  };
+}
+
+/** An answer of which something is hostile. */
+export function madeHostile(body: unknown, kind: Hostility, chance: Chance): unknown {
+  const leaves = leavesOf(body);
+  switch (kind) {
+    case 'all texts': {
+      const texts = leaves.filter(({ value }) => typeof value === 'string');
+      const text = hostileText(chance, MOST / Math.max(1, texts.length));
+      for (const { holder, name } of texts) holder[name] = text;
+      return body;
+    }
+    case 'all numbers': {
+      const number = chance.pick([1e308, -1, 0.1, 2 ** 53, 0, -1e-300]);
+      for (const { holder, name, value } of leaves) if (typeof value === 'number') holder[name] = number;
+      return body;
+    }
+    case 'one field': {
+      const { holder, name } = chance.pick(leaves) ?? {};
+      if (holder) holder[name] = chance.is(0.6) ? hostileText(chance, MOST) : chance.pick(VALUES);
+      return body;
+    }
+    case 'many': {
+      const count = chance.pick(ENTRIES);
+      const lists = listsOf(body);
+      const list = chance.pick(lists);
+      if (!list) return Array.from({ length: count }, (_, index) => index);
+      const most = Math.max(1, Math.floor(MOST / (JSON.stringify(list[0] ?? null).length + 1)));
+      const entry = list[0] ?? {};
+      while (list.length < Math.min(count, most)) list.push(entry);
+      return body;
+    }
+    case 'deep': {
+      const deep = nested(chance.pick(DEPTHS), chance.is(0.5));
+      const { holder, name } = chance.pick(leaves) ?? {};
+      if (!holder) return deep;
+      holder[name] = deep;
+      return body;
+    }
+    case 'other keys': {
+      const { holder } = chance.pick(leaves) ?? {};
+      if (holder && !Array.isArray(holder)) {
+        for (let key = chance.pick(ENTRIES); key > 0; key--) holder[`key ${key}`] = '';
+        for (const key of ['__proto__', 'constructor', 'toString', 'then', 'toJSON', 'length'])
+          Object.defineProperty(holder, key, { value: key, enumerable: true });
+      }
+      return body;
+    }
+    case 'whole':
+      return chance.pick([...VALUES, hostileText(chance, MOST)]);
+  }
+}
+
+export function hostileText(chance: Chance, most: number): string {
+  if (chance.is(0.4)) return chance.pick(TEXTS);
+  const part = chance.pick(REPEATED);
+  return part.repeat(Math.floor(Math.min(chance.pick(LENGTHS), most) / part.length)) + chance.pick(['', '!', 'x']);
+}
+
+interface Leaf {
+  holder: Record<string, unknown>;
+  name: string;
+  value: unknown;
+}
+
+/** Values that are no object and no list, wherever they are. */
+function leavesOf(body: unknown): Leaf[] {
+  if (typeof body !== 'object' || body === null) return [];
+  const holder = body as Record<string, unknown>;
+  return Object.entries(holder).flatMap(([name, value]) =>
+    typeof value === 'object' && value !== null ? leavesOf(value) : [{ holder, name, value }],
+  );
+}
+
+function listsOf(body: unknown): unknown[][] {
+  if (typeof body !== 'object' || body === null) return [];
+  const inner = Object.values(body).flatMap(listsOf);
+  return Array.isArray(body) ? [body as unknown[], ...inner] : inner;
+}
+
+function nested(depth: number, inLists: boolean): unknown {
+  let value: unknown = 'x';
+  for (let level = 0; level < depth; level++) value = inLists ? [value] : { x: value };
+  return value;
+}
