@@ -90,7 +90,8 @@ export function drive(nodeRed, simulator, room) {
     try {
       const response = await fetch(`${nodeUrl}${name}`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        // A connection that is kept may be closed by the server in the moment of its next use.
+        headers: { 'content-type': 'application/json', connection: 'close' },
         body: JSON.stringify(message),
         signal: AbortSignal.any([abort.signal, AbortSignal.timeout(180_000)]),
       });
@@ -107,7 +108,7 @@ export function drive(nodeRed, simulator, room) {
       if (deployedAt > began || performance.now() - deployedAt < 5_000) load.interrupted++;
       else {
         load.failed++;
-        console.log(`failed: ${name}: ${error}`);
+        console.log(`failed: ${name}: ${error}, ${/** @type {any} */ (error).cause ?? ''}`);
       }
       return null;
     }
@@ -160,7 +161,7 @@ export function drive(nodeRed, simulator, room) {
     const flows = flowsOf(simulator, room, `deploy ${deploys}`);
     const response = await fetch(`${nodeRed.url}flows`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'node-red-deployment-type': type },
+      headers: { 'content-type': 'application/json', 'node-red-deployment-type': type, connection: 'close' },
       body: JSON.stringify(flows),
     });
     if (!response.ok) throw new Error(`a deploy answered ${response.status}`);
