@@ -1,5 +1,6 @@
 import type { Client } from '../../lib/client';
 import type { PrintEvent } from '../../lib/events/print-event';
+import { asPrintingError } from '../../lib/service/errors';
 import type { Watch } from '../../lib/watch/watch-types';
 import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
@@ -46,6 +47,9 @@ class WatchingRun {
   readonly #watches = new Map<string, Watch>();
   /** A node was deployed alone: while it was away, others were told. */
   #single = false;
+  /** Notices of the end of the sign-in, by node. */
+  readonly #notices = new Map<string, number>();
+  #isSignInLost = false;
 
   constructor(private readonly world: World) {
     this.#chance = new Chance(world.random);
@@ -83,8 +87,13 @@ class WatchingRun {
     }
     for (let count = chance.whole(0, 3); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     for (let count = chance.pick([0, 1, 1, 2]); count > 0; count--) this.#planEnd(chance.whole(100, horizon * 0.9));
+    if (chance.is(0.1)) this.#planLoss(chance.whole(0, horizon * 0.7));
     await world.time.pass(horizon);
     await life.recover();
+    if (this.#isSignInLost) {
+      await this.#checkLoss();
+      return life.leave();
+    }
     for (let minutes = 0; minutes < 20 && this.#prints.some((uuid) => this.#isPrinting(uuid)); minutes++)
       await world.time.pass(60 * SECOND);
     await world.time.pass(3 * this.#interval * SECOND);
@@ -122,6 +131,44 @@ class WatchingRun {
           this.#open(name, client, machine);
       });
     });
+  }
+
+  /** The service is away for a while, and ends the sign-in meanwhile. */
+  #planLoss(at: number): void {
+    const { wire, simulator, trace } = this.world;
+    const lasts = this.#chance.spread(5_000, 400_000);
+    const begin = () => {
+      this.#isSignInLost = true;
+      trace.add('the service is away, and ends the sign-in meanwhile');
+      for (const host of ['api', 'auth'] as const) wire.outages.set(host, 'ECONNREFUSED');
+      wire.cut();
+      simulator.tokens.revokeGrants();
+      simulator.tokens.expireAccessTokens();
+      return () => {
+        for (const host of ['api', 'auth'] as const) wire.outages.delete(host);
+        trace.add('the service is back');
+      };
+    };
+    this.#life.plan({ begin, lasts }, at);
+  }
+
+  /** Each node has the notice once, over deploys and restarts; then nothing but a person signs in. */
+  async #checkLoss(): Promise<void> {
+    const { client } = this.#life;
+    const state = client?.credentials.state;
+    if (state !== 'sign-in-needed') throw new Broken(2, `the sign-in has ended, but the account is ${state}`);
+    let code: string | undefined;
+    const call = client?.choices.clusters().catch((thrown: unknown) => {
+      code = asPrintingError(thrown).code;
+    });
+    await this.world.time.until(call ?? Promise.resolve(), 60 * SECOND);
+    if (code !== 'NOT_SIGNED_IN') throw new Broken(2, `the sign-in has ended, but a call ends in ${code}`);
+    for (const name of this.#nodes.keys()) {
+      const count = this.#notices.get(name) ?? 0;
+      if (count === 0) throw new Broken(3, `${name} was not told that the sign-in has ended`);
+      if (count > 1 && !this.#mayRepeat())
+        throw new Broken(3, `${name} was told ${count} times that the sign-in has ended`);
+    }
   }
 
   #print(cluster: number, seconds: number, fate: string, turn: number): void {
@@ -162,7 +209,12 @@ class WatchingRun {
           if (!error) for (const { clusterJobId } of status?.jobs ?? []) if (clusterJobId) this.#seen.add(clusterJobId);
       },
       onEvents: told,
-      onTrouble: ({ message }) => machine.alive && this.world.trace.add(`${name}: ${message}`),
+      audience: name,
+      onTrouble: ({ code, message }) => {
+        if (!machine.alive) return;
+        this.world.trace.add(`${name}: ${message}`);
+        if (code === 'NOT_SIGNED_IN') this.#notices.set(name, (this.#notices.get(name) ?? 0) + 1);
+      },
     });
     this.#watches.set(name, watch);
   }
