@@ -3,6 +3,7 @@ import { PrintingError } from '../service/errors';
 import type { EndpointName } from '../service/paths';
 import { list, number, record, records, text, type Json } from '../service/wire';
 import type { CallOptions, Service } from './service';
+import { nextTurn } from '../time/next-turn';
 import { say } from '../words/say';
 
 /**
@@ -16,7 +17,7 @@ export async function readPages(service: Service, endpoint: EndpointName, option
   return entries;
 }
 
-/** The same page by page, for lists that may be too long to have in memory at once. */
+/** The same in parts of no more than PAGES.entries, for lists that may be too long to have in memory at once. */
 export async function* pagesOf(
   service: Service,
   endpoint: EndpointName,
@@ -50,7 +51,12 @@ export async function* pagesOf(
     first = JSON.stringify(entries[0] ?? null);
     // A service without pages gives the same one again.
     if (guessed && first === before) return;
-    yield entries;
+    yield entries.slice(0, PAGES.entries);
+    // Work on a list that came at once mustn't stop everything else either.
+    for (let at = PAGES.entries; at < entries.length; at += PAGES.entries) {
+      await nextTurn();
+      yield entries.slice(at, at + PAGES.entries);
+    }
     // A page with as many entries as were asked for may not be the last, though its answer names no other.
     guessed = list(data).length === Number(options.query?.limit) && !namesPages(body);
     page = guessed ? page + 1 : nextPage(body, page);

@@ -18,6 +18,7 @@ const LONGEST_ANSWER = 60_000;
 interface Received {
   status: number;
   headers: Record<string, string>;
+  /** Empty where there is a body. */
   text: string;
   body: unknown;
   size: AnswerSize;
@@ -113,10 +114,10 @@ export class SignedInService implements Service, Sender {
     try {
       request.fence = await lock?.secure(limit.remaining());
       this.#requests++;
-      const { status, headers, text, size } = await this.#http.text(request);
+      const { status, headers, body: parsed, text, size } = await this.#http.text(request);
       const now = (this.#lastAnswer = this.#clock.now());
       const retryAfter = readRetryAfter(headers['retry-after'], now);
-      return { status, headers, text, body: parse(text), size, retryAfter };
+      return { status, headers, text, body: parsed, size, retryAfter };
     } catch (error) {
       this.#failures++;
       throw error;
@@ -126,7 +127,7 @@ export class SignedInService implements Service, Sender {
   }
 
   #readJson({ status, text, body, size }: Received, what: Sentence, host: Target['host']): Answer {
-    if (text.trim() === '') return { status, data: null, body: null };
+    if (body === undefined && text.trim() === '') return { status, data: null, body: null };
     if (!record(body) && !Array.isArray(body))
       throw this.#notUnderstood(status, isPage(text) ? elsewhere(this.#hostOf({ host })) : unexpected(what));
     return { status, data: dataOf(body), body, size };
@@ -161,11 +162,3 @@ const isPage = (text: string): boolean => /^\s*<(!doctype html|html)/i.test(text
 /** Some other web server has answered. */
 const elsewhere = (host: string): Sentence =>
   say`${host} does not answer like the service: check the hosts and paths of the account.`;
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -30,7 +30,7 @@ export function asker({ apiUrl, authUrl }: Pick<AccountSettings, 'apiUrl' | 'aut
     deadline.throwIfOver();
     const { clock } = deadline;
     const sentAt = clock.now();
-    const { status, headers, text } = await http.text({
+    const { status, headers, body } = await http.text({
       method: 'GET',
       url: `${base}${path}`,
       headers: {
@@ -40,14 +40,6 @@ export function asker({ apiUrl, authUrl }: Pick<AccountSettings, 'apiUrl' | 'aut
       },
       deadline,
     });
-    return { status, headers, body: parse(text), sentAt, arrivedAt: clock.now() };
+    return { status, headers, body, sentAt, arrivedAt: clock.now() };
   };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

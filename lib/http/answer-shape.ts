@@ -7,34 +7,61 @@ const BACKSLASH = 0x5c;
 const BRACKET_BIT = 0x20;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
+const OPEN_LIST = 0x5b;
 /** Blanks, and the bytes of a byte order mark, may stand before the first value. */
 const isBeforeValue = (byte: number): boolean => byte <= 0x20 || byte >= 0xbb;
+
+/** Where a long list stands in an answer, in bytes. */
+export interface LongList {
+  /** Start of the object's member that has the list; null for a list that is the whole answer. */
+  member: number | null;
+  /** Behind the opening bracket. */
+  from: number;
+  /** Commas between entries, one for about every ANSWER.batch values. */
+  cuts: number[];
+  /** The closing bracket; null while it hasn't arrived. */
+  to: number | null;
+}
 
 /**
  * Counts the depth and the values of JSON while its bytes arrive, in one pass: what `JSON.parse` makes of a text costs a
  * hundred times its bytes, so that the bytes alone say nothing. Text that begins as no object or array isn't counted.
+ * The first long list, the whole answer or a member of it, is marked so that it can be parsed in parts (`parseAnswer`).
  */
 export class AnswerShape {
   bytes = 0;
   elements = 0;
+  /** Null while no list is long enough to be cut. */
+  list: LongList | null = null;
   #depth = 0;
   #isJson: boolean | null = null;
   #inString = false;
   #escaped = false;
+  /** The answer is a list. */
+  #isList = false;
+  #member = 0;
+  /** The list under way, long or not; null outside of lists that can be cut. */
+  #open: { depth: number; from: number } | null = null;
+  /** Values, and the position, of the last cut. */
+  #cut = { elements: 0, at: 0 };
 
   /** Counts another part. False: the answer exceeds a limit, and must not be parsed. */
   add(part: Uint8Array): boolean {
+    const start = this.bytes;
     this.bytes += part.length;
     if (this.bytes > ANSWER.bytes) return false;
     let at = 0;
     if (this.#isJson === null) {
       while (at < part.length && isBeforeValue(part[at] as number)) at++;
-      if (at < part.length) this.#isJson = ((part[at] as number) | BRACKET_BIT) === OPEN;
+      if (at < part.length) {
+        this.#isJson = ((part[at] as number) | BRACKET_BIT) === OPEN;
+        this.#isList = part[at] === OPEN_LIST;
+      }
     }
-    return this.#isJson === true ? this.#scan(part, at) : true;
+    return this.#isJson === true ? this.#scan(part, at, start) : true;
   }
 
-  #scan(part: Uint8Array, from: number): boolean {
+  #scan(part: Uint8Array, from: number, start: number): boolean {
     const { length } = part;
     let [elements, depth, inString, escaped] = [this.elements, this.#depth, this.#inString, this.#escaped];
     for (let at = from; at < length; at++) {
@@ -49,14 +76,42 @@ export class AnswerShape {
         if (byte === QUOTE) inString = false;
         else escaped = true;
       } else if (byte === QUOTE) inString = true;
-      else if (byte === COMMA) elements++;
-      else if ((byte | BRACKET_BIT) === OPEN) {
+      else if (byte === COMMA) {
+        elements++;
+        if (depth <= 2) this.#atComma(start + at, depth, elements);
+      } else if ((byte | BRACKET_BIT) === OPEN) {
         elements++;
         if (++depth > ANSWER.depth) return false;
-      } else if ((byte | BRACKET_BIT) === CLOSE) depth--;
-      if (elements > ANSWER.elements) return false;
+        if (depth <= 2) this.#atOpening(start + at, depth, byte === OPEN_LIST);
+      } else if ((byte | BRACKET_BIT) === CLOSE) {
+        if (depth === this.#open?.depth) this.#atClosing(start + at);
+        depth--;
+      }
+      if (elements > ANSWER.elements || elements - this.#cut.elements > ANSWER.piece) return false;
     }
     [this.elements, this.#depth, this.#inString, this.#escaped] = [elements, depth, inString, escaped];
     return true;
+  }
+
+  #atOpening(at: number, depth: number, isList: boolean): void {
+    if (depth === 1) this.#member = at + 1;
+    if (!this.list && isList && (depth === 1) === this.#isList) this.#open = { depth, from: at + 1 };
+  }
+
+  #atComma(at: number, depth: number, elements: number): void {
+    if (depth === 1) this.#member = at + 1;
+    const open = this.#open;
+    if (depth !== open?.depth) return;
+    const list = this.list ?? { member: this.#isList ? null : this.#member, from: open.from, cuts: [], to: null };
+    const isFew = elements - this.#cut.elements < ANSWER.batch;
+    if (isFew && at - Math.max(this.#cut.at, list.from) < ANSWER.batchBytes) return;
+    this.list = list;
+    list.cuts.push(at);
+    this.#cut = { elements, at };
+  }
+
+  #atClosing(at: number): void {
+    this.#open = null;
+    if (this.list) this.list.to = at;
   }
 }

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
+import { asText, parseAnswer } from './answer-body';
 import { AnswerShape } from './answer-shape';
 import { flatten } from './flatten';
 import { say } from '../words/say';
@@ -8,13 +9,14 @@ import { say } from '../words/say';
 type Handler = Dispatcher.DispatchHandler;
 type Call<Name extends keyof Handler> = Parameters<NonNullable<Handler[Name]>>;
 
-const BOM = /^\uFEFF/;
-
-/** A whole answer as text. */
+/** A whole answer. */
 export interface TextAnswer {
   status: number;
   /** Lower-case names; a repeated header is joined by commas. */
   headers: Record<string, string>;
+  /** Its JSON; undefined where it is none. */
+  body: unknown;
+  /** An answer that is no JSON; else empty. */
   text: string;
   size: AnswerSize;
 }
@@ -82,12 +84,21 @@ export class WholeText implements Handler {
   }
 
   onResponseEnd(): void {
-    this.#leave();
+    this.#answer().then(this.#resolve, this.#reject).finally(this.#leave);
+  }
+
+  async #answer(): Promise<TextAnswer> {
     const [first = Buffer.alloc(0), ...others] = this.#parts;
     const bytes = others.length > 0 ? Buffer.concat(this.#parts) : first;
-    const { bytes: length, elements } = this.#shape;
-    const text = bytes.toString('utf8').replace(BOM, '');
-    this.#resolve({ status: this.#status, headers: this.#headers, text, size: { bytes: length, elements } });
+    this.#parts.length = 0;
+    const goOn = () => {
+      if (this.#deadline?.aborted) throw this.#deadline.reason as Error;
+    };
+    const parsed = parseAnswer(bytes, this.#shape, goOn);
+    const body = parsed instanceof Promise ? ((await parsed) as unknown) : parsed;
+    const size = { bytes: this.#shape.bytes, elements: this.#shape.elements };
+    const text = body === undefined ? asText(bytes) : '';
+    return { status: this.#status, headers: this.#headers, body, text, size };
   }
 
   onResponseError(...[, error]: Call<'onResponseError'>): void {

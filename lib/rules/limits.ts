@@ -2,15 +2,21 @@
 
 /**
  * Of one answer that is read as a whole. A cluster status has 18 kB and 800 values, a page of 250 clusters 600 kB and 26,000.
- * `JSON.parse` makes up to 1.2 µs and 350 bytes of a value, so `elements` keeps it under 100 ms and under 20 MB; `bytes` is
- * what is held while an answer arrives.
+ * `JSON.parse` makes up to 1.2 µs and 350 bytes of a value. A service that ignores `limit` may send a list of 3,300
+ * clusters at once, which has 8 MiB and 350,000 values: a long list is parsed in parts, so that the event loop turns.
  */
 export const ANSWER = {
+  /** Held while an answer arrives. */
   bytes: 8 * 1024 * 1024,
   /** Objects and arrays inside each other: `structuredClone` and whoever walks an answer do so by recursion. */
   depth: 64,
   /** Values in all, those of every level counted. */
-  elements: 50_000,
+  elements: 500_000,
+  /** Values of what is parsed at once: an entry of a list, or an answer that is no list. Under 100 ms. */
+  piece: 50_000,
+  /** Values, and bytes, after which a long list is cut at the next entry. */
+  batch: 5_000,
+  batchBytes: 512 * 1024,
 } as const;
 
 /**

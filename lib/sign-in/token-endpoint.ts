@@ -84,7 +84,7 @@ export class TokenEndpoint {
   async #post(request: Omit<TextRequest, 'method'> & { deadline: Deadline }): Promise<Response> {
     const quiet = request.deadline.remaining();
     const answer = await this.#http.text({ method: 'POST', ...request, quiet, lasting: true });
-    const parsed = parse(answer.text);
+    const parsed = record(answer.body);
     const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
     if (answer.status < 200 || answer.status > 299)
       throw refused(refusalError(answer.status, parsed, say`the sign-in`, retryAfter));
@@ -139,14 +139,6 @@ function tolerated(body: Json): Json {
   if (lifetime !== null && lifetime >= 0) kept.expires_in = lifetime;
   if (scope) kept.scope = scope;
   return kept;
-}
-
-function parse(body: string): Json | null {
-  try {
-    return record(JSON.parse(body));
-  } catch {
-    return null;
-  }
 }
 
 /** The cause is named, not carried: it may hold the answer, and so the tokens. */

@@ -1,4 +1,4 @@
-import { pagesOf, readPages } from '../account/pages';
+import { pagesOf } from '../account/pages';
 import type { Service } from '../account/service';
 import { PAGES } from '../rules/limits';
 import { readCluster, type Cluster, type ClusterIdentity } from '../service/cluster';
@@ -156,12 +156,15 @@ async function readListed(service: Service, deadline: Deadline): Promise<List> {
 /** The whole list, each cluster once. Throws what `readPages` throws, and SERVICE_ERROR for entries that are no clusters. */
 export async function readAllPages(service: Service, deadline: Deadline): Promise<{ cluster: Cluster; raw: Json }[]> {
   const found = new Map<string, { cluster: Cluster; raw: Json }>();
-  const entries = await readPages(service, 'clusters', { query: IN_PAGES, what: WHAT, deadline });
-  for (const raw of entries) {
-    const cluster = readCluster(raw);
-    if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });
+  let entries = 0;
+  for await (const page of pagesOf(service, 'clusters', { query: IN_PAGES, what: WHAT, deadline })) {
+    entries += page.length;
+    for (const raw of page) {
+      const cluster = readCluster(raw);
+      if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });
+    }
   }
-  if (entries.length > 0 && found.size === 0) throw noClusters();
+  if (entries > 0 && found.size === 0) throw noClusters();
   return [...found.values()];
 }
 

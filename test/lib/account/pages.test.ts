@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { readPages } from '../../../lib/account/pages';
+import { pagesOf, readPages } from '../../../lib/account/pages';
 import type { CallOptions, Service } from '../../../lib/account/service';
 import { PrintingError } from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
@@ -42,6 +42,19 @@ describe('account/pages', () => {
       { status: 'waiting', page: '2' },
       { status: 'waiting', page: '3' },
     ]);
+  });
+
+  it('gives a list that comes at once in parts, and lets the event loop turn between them', async () => {
+    const entries = Array.from({ length: 3_000 }, (_, n) => ({ n }));
+    const options = { what: say`the print jobs`, deadline: limit() };
+    let turns = 0;
+    const count = () => setImmediate(() => turns++ < 100 && count());
+    count();
+    const parts: unknown[][] = [];
+    for await (const part of pagesOf(new Script([{ data: entries }]), 'printJobs', options)) parts.push(part);
+    assert.deepEqual(parts.flat(), entries);
+    assert.ok(Math.max(...parts.map(({ length }) => length)) <= 250);
+    assert.ok(turns >= 10, `${turns} turns`);
   });
 
   it('reads the page numbers of links, and goes nowhere else', async () => {

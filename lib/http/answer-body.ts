@@ -1,0 +1,73 @@
+import { nextTurn } from '../time/next-turn';
+import type { AnswerShape, LongList } from './answer-shape';
+
+const BOM = /^\uFEFF/;
+/** The blanks of JSON. */
+const BLANK = /^[ \t\n\r]*$/;
+const END_OF_OBJECT = /^[ \t\n\r]*\}[ \t\n\r]*$/;
+const NEXT_MEMBER = /^[ \t\n\r]*,/;
+const CLOSE_LIST = 0x5d;
+
+export const asText = (bytes: Buffer): string => bytes.toString('utf8').replace(BOM, '');
+
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * The same as `JSON.parse` of the bytes makes; undefined for what is no JSON. A long list is parsed in parts, and the event
+ * loop turns between them; one answer at a time, so that several large ones don't lie in memory together.
+ * `goOn` is called before each part: what it throws ends the parsing.
+ */
+export function parseAnswer(bytes: Buffer, { list }: Pick<AnswerShape, 'list'>, goOn: () => void = () => undefined) {
+  if (!list) return asJson(asText(bytes));
+  const mine = last.then(() => inParts(bytes, list, goOn));
+  last = mine.catch(() => undefined);
+  return mine;
+}
+
+async function inParts(bytes: Buffer, list: LongList, goOn: () => void): Promise<unknown> {
+  const { member, from, cuts, to } = list;
+  if (to === null || bytes[to] !== CLOSE_LIST) return undefined;
+  const frame = frameOf(bytes, member, from - 1, to);
+  if (!frame) return undefined;
+  const entries: unknown[] = [];
+  let start = from;
+  for (const end of [...cuts, to]) {
+    await nextTurn();
+    goOn();
+    const part = asJson(`[${bytes.toString('utf8', start, end)}]`);
+    // An empty part stands beside a comma.
+    if (!Array.isArray(part) || part.length === 0) return undefined;
+    for (const entry of part) entries.push(entry);
+    start = end + 1;
+  }
+  return frame(entries);
+}
+
+/** Puts the list, once it is parsed, to what stands around it; null where that is no JSON. `open`, `to`: its brackets. */
+function frameOf(bytes: Buffer, member: number | null, open: number, to: number) {
+  const after = bytes.toString('utf8', to + 1);
+  if (member === null) {
+    const isWhole = BLANK.test(asText(bytes.subarray(0, open))) && BLANK.test(after);
+    return isWhole ? (list: unknown[]): unknown => list : null;
+  }
+  const start = object(`${asText(bytes.subarray(0, open))}[]}`);
+  const [name] = Object.keys(object(`{${bytes.toString('utf8', member, open)}[]}`) ?? {});
+  const rest = END_OF_OBJECT.test(after) ? {} : object(after.replace(NEXT_MEMBER, '{'));
+  const isEmpty = rest !== null && Object.keys(rest).length === 0 && !END_OF_OBJECT.test(after);
+  if (!start || name === undefined || !rest || isEmpty) return null;
+  // As JSON.parse does: a repeated name has the place of its first value, and its last value.
+  return (list: unknown[]): unknown => ({ ...start, [name]: list, ...rest });
+}
+
+const object = (text: string): object | null => {
+  const value = asJson(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
+};
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

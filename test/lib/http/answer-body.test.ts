@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { asyncProperty, array, assert as holds, constantFrom, integer, json, oneof, record, string } from 'fast-check';
+import { parseAnswer } from '../../../lib/http/answer-body';
+import { AnswerShape } from '../../../lib/http/answer-shape';
+
+/** The answer as it is read when its bytes come in parts of `size`. */
+async function read(text: string, size = 65_536): Promise<{ fits: boolean; parts: number; body: unknown }> {
+  const bytes = Buffer.from(text);
+  const shape = new AnswerShape();
+  for (let at = 0; at < bytes.length; at += size)
+    if (!shape.add(bytes.subarray(at, at + size))) return { fits: false, parts: 0, body: undefined };
+  return { fits: true, parts: (shape.list?.cuts.length ?? 0) + 1, body: await parseAnswer(bytes, shape) };
+}
+
+/** The same, by JSON.parse. */
+function whole(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch {
+    return undefined;
+  }
+}
+
+const same = (actual: unknown, expected: unknown, what: string) =>
+  // Of an object the order of its names counts too.
+  assert.ok(JSON.stringify(actual) === JSON.stringify(expected), what.slice(0, 200));
+
+/** Long enough to be cut more than once. */
+const LONG = '{"a":[1,"]\\",\\\\",null]},'.repeat(3_000);
+
+describe('http/answer-body', function () {
+  const frames: [string, string][] = [
+    ['[', ']'],
+    ['\uFEFF [ ', '\r\n] \t'],
+    ['{"data":[', ']}'],
+    ['\uFEFF{ "data" : [', '] , "links":{"next":"}]"}}'],
+    ['{"data":[1,2],"x":[{"y":[1]}],"data":[', '],"data":7,"":0}'],
+    ['{"data":1,"b":{"data":[1]},"data":[', '],"c":2}'],
+    ['{"__proto__":[', '],"constructor":{"a":1}}'],
+    ['{"d\\u0061ta":"\\"[{","d\\u0061ta":[', '],"data ":[[[1]]],"7":0}'],
+    ['{"":[', '],"😀":"\\ud83d"}'],
+    ['{"7":1,"b":{},"7":[', '],"1":[1,2]}'],
+  ];
+  const faulty: [string, string][] = [
+    ['[', ']]'],
+    ['[', ''],
+    ['[', '}'],
+    ['[', '] x'],
+    ['[,', ']'],
+    ['[] [', ']'],
+    ['{"data":[', ']'],
+    ['{"data":[', '}}'],
+    ['{"data":[', ']]'],
+    ['{"data":[', ']}}'],
+    ['{"data":[', '],}'],
+    ['{"data":[', ']"a":1}'],
+    ['{"data":[', ']} {}'],
+    ['{"data":[', '],"a":[1}]'],
+    ['{,"data":[', ']}'],
+    ['{"a":1 "data":[', ']}'],
+    ['{"data" [', ']}'],
+    ['{[', ']}'],
+    ['{"data":1[', ']}'],
+    ['{} {"data":[', ']}'],
+    ['\uFEFF\uFEFF[', ']'],
+  ];
+
+  for (const [kind, list] of [
+    ['a list', frames],
+    ['no list', faulty],
+  ] as const)
+    for (const [start, end] of list)
+      it(`reads a long list between ${start} and ${end} as JSON.parse does: ${kind === 'a list' ? 'JSON' : 'no JSON'}`, async () => {
+        assert.equal(whole(`${start}${LONG}1${end}`) !== undefined, kind === 'a list');
+        for (const size of [65_536, 7])
+          for (const entries of [`${LONG}1`, LONG, `,${LONG}1`, `${LONG},1`, `${LONG}[1}`, `${LONG}"\u0001"`]) {
+            const text = `${start}${entries}${end}`;
+            const { fits, parts, body } = await read(text, size);
+            assert.ok(fits && parts > 2, `${parts} parts`);
+            same(body, whole(text), text.slice(0, 20));
+          }
+      });
+
+  it('finds a fault wherever the text is cut off or a byte is lost', async () => {
+    const text = `{"a":[1],"data":[${LONG}2],"b":"c"}`;
+    await holds(
+      asyncProperty(integer({ min: 0, max: text.length }), integer({ min: 0, max: 2 }), async (at, lost) => {
+        for (const damaged of [text.slice(0, at), text.slice(0, at) + text.slice(at + lost)])
+          same((await read(damaged)).body, whole(damaged), damaged.slice(at - 20, at + 20));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('makes of any JSON what JSON.parse makes of it', async () => {
+    const name = oneof(constantFrom('data', '', '__proto__', '1', 'links'), string({ unit: 'binary' }));
+    const list = record({ of: array(json(), { minLength: 1, maxLength: 4 }), times: integer({ min: 1, max: 3_000 }) });
+    const text = ({ of, times }: { of: string[]; times: number }) => `[${Array(times).fill(of.join()).join()}]`;
+    const member = oneof(json(), list.map(text));
+    const members = array(record({ name, member }), { maxLength: 5 });
+    const answer = oneof(
+      members.map((all) => `{${all.map((one) => `${JSON.stringify(one.name)}:${one.member}`).join(' ,')}}`),
+      member,
+    );
+    let cut = 0;
+    await holds(
+      asyncProperty(answer, integer({ min: 100, max: 9_000 }), async (given, size) => {
+        const { fits, parts, body } = await read(given, size);
+        if (!fits) return;
+        if (parts > 1) cut++;
+        same(body, whole(given), given);
+      }),
+      { numRuns: 60 },
+    );
+    assert.ok(cut > 5, `${cut} were read in parts`);
+  });
+
+  const printer = (n: number) => ({
+    cluster_id: `id-${n}`,
+    jobs: Array.from({ length: 24 }, () => ({ a: [1], b: '' })),
+  });
+  for (const [what, text, count] of [
+    ['3,300 printers', JSON.stringify({ data: Array.from({ length: 3_300 }, (_, n) => printer(n)) }), 3_300],
+    [
+      'objects of a shape of their own each',
+      `[${Array.from({ length: 240_000 }, (_, n) => `{"a${n}":1}`).join()}]`,
+      240_000,
+    ],
+    [
+      'large entries',
+      `[${Array(10)
+        .fill(`[${'{},'.repeat(20_000)}1]`)
+        .join()}]`,
+      10,
+    ],
+  ] as const)
+    it(`lets the event loop turn while it reads a list of ${what}`, async () => {
+      const cpu = () => process.cpuUsage().user / 1000;
+      let [longest, before, over] = [0, cpu(), false];
+      const turn = () => {
+        longest = Math.max(longest, cpu() - before);
+        before = cpu();
+        if (!over) setImmediate(turn);
+      };
+      const shape = new AnswerShape();
+      const bytes = Buffer.from(text);
+      assert.ok(shape.add(bytes));
+      before = cpu();
+      setImmediate(turn);
+      const body = (await parseAnswer(bytes, shape)) as unknown[] | { data: unknown[] };
+      over = true;
+      assert.equal((Array.isArray(body) ? body : body.data).length, count);
+      assert.ok(longest < 100, `${longest} ms`);
+    });
+
+  it('ends between two parts where its caller says so', async () => {
+    const shape = new AnswerShape();
+    const bytes = Buffer.from(`[${LONG}1]`);
+    assert.ok(shape.add(bytes));
+    let left = 2;
+    const goOn = () => {
+      if (left-- === 0) throw new Error('over');
+    };
+    await assert.rejects(async () => parseAnswer(bytes, shape, goOn), /over/);
+    same((await read('[1]')).body, [1], 'the next one');
+    same((await read(`[${LONG}1]`)).body, whole(`[${LONG}1]`), 'the next long one');
+  });
+});
