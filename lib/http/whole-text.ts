@@ -1,8 +1,11 @@
 import type { Dispatcher } from 'undici';
-import { PrintingError } from '../service/errors';
+import { ANSWER } from '../rules/limits';
+import { PrintingError, type RequestOutcome } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { asText, parseAnswer } from './answer-body';
 import { AnswerShape } from './answer-shape';
+import { decodersOf } from './decoders';
+import { Decoding } from './decoding';
 import { flatten } from './flatten';
 import { say } from '../words/say';
 
@@ -44,6 +47,11 @@ export class WholeText implements Handler {
   #headers: Record<string, string> = {};
   readonly #parts: Buffer[] = [];
   readonly #shape = new AnswerShape();
+  /** The request changes nothing. */
+  #isRead = false;
+  #decoding: Decoding | undefined;
+  /** Bytes as they came. */
+  #received = 0;
 
   constructor(deadline: Deadline | undefined, fence?: () => void) {
     this.#deadline = deadline;
@@ -54,6 +62,7 @@ export class WholeText implements Handler {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
+      this.#isRead = options.method === 'GET';
       if (this.#deadline) this.#leave = this.#deadline.whenOver(() => this.#break());
       dispatcher.dispatch(options, this);
     });
@@ -78,9 +87,30 @@ export class WholeText implements Handler {
     this.#headers = flatten(headers);
   }
 
-  onResponseData(...[controller, part]: Call<'onResponseData'>): void {
+  onResponseData(...[, part]: Call<'onResponseData'>): void {
+    this.#received += part.length;
+    if (this.#received === part.length && !this.#decode()) return;
+    if (this.#received > ANSWER.bytes) this.#fail(this.#tooLarge());
+    else if (this.#decoding) this.#decoding.write(part);
+    else this.#keep(part);
+  }
+
+  /** False: the answer's encoding can't be undone. It was asked for without any; some caches on the way encode all the same. */
+  #decode(): boolean {
+    const decoders = decodersOf(this.#headers['content-encoding']);
+    if (decoders === null) this.#fail(Object.assign(new Error(), { code: 'UNKNOWN_CONTENT_ENCODING' }));
+    else if (decoders.length > 0)
+      this.#decoding = new Decoding(
+        decoders,
+        (part) => this.#keep(part),
+        (error) => this.#fail(error),
+      );
+    return decoders !== null;
+  }
+
+  #keep(part: Buffer): void {
     if (this.#shape.add(part)) this.#parts.push(part);
-    else controller.abort(tooLarge(this.#status));
+    else this.#fail(this.#tooLarge());
   }
 
   onResponseEnd(): void {
@@ -88,6 +118,7 @@ export class WholeText implements Handler {
   }
 
   async #answer(): Promise<TextAnswer> {
+    await this.#decoding?.end();
     const [first = Buffer.alloc(0), ...others] = this.#parts;
     const bytes = others.length > 0 ? Buffer.concat(this.#parts) : first;
     this.#parts.length = 0;
@@ -103,8 +134,20 @@ export class WholeText implements Handler {
 
   onResponseError(...[, error]: Call<'onResponseError'>): void {
     this.#leave();
+    this.#decoding?.destroy();
     this.#reject(error);
   }
+
+  /** Breaks the answer off; its connection, where it is still busy with it, ends. */
+  #fail(error: Error): void {
+    this.#leave();
+    this.#decoding?.destroy();
+    this.#controller?.abort(error);
+    this.#reject(error);
+  }
+
+  /** Another try of a read would bring the same; anything else may have been done. */
+  readonly #tooLarge = (): PrintingError => tooLarge(this.#status, this.#isRead ? 'refused' : 'unknown');
 
   /** undici heeds an abort once a connection stands, and then sends nothing; who waits is not kept waiting for that. */
   #break(): void {
@@ -114,9 +157,9 @@ export class WholeText implements Handler {
   }
 }
 
-const tooLarge = (statusCode: number): PrintingError =>
+const tooLarge = (statusCode: number, outcome: RequestOutcome): PrintingError =>
   new PrintingError(
     'SERVICE_ERROR',
     say`The answer of the service is larger than any that is read: ask for less at a time, or try again later.`,
-    { statusCode, outcome: 'unknown' },
+    { statusCode, outcome },
   );

@@ -190,6 +190,14 @@ describe('account/signed-in-service', () => {
     });
   }
 
+  it('asks once for an answer that is too large', async () => {
+    answer(200, `[${'{},'.repeat(500_000)}1]`);
+    answer(200, { data: 'another' });
+    await assert.rejects(clusters(), { code: 'SERVICE_ERROR', outcome: 'refused', message: /larger than any/ });
+    assert.equal(agent.pendingInterceptors().length, 1);
+    assert.equal((await clusters()).data, 'another');
+  });
+
   it('sends nothing again that changes things', async () => {
     answer(503, '', PRINT);
     await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', outcome: 'unknown' });

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import Module from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { Agent, MockAgent } from 'undici';
 import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
@@ -223,8 +224,8 @@ describe('http/http', () => {
       assert.ok(error instanceof PrintingError);
       assert.equal(error.code, 'SERVICE_ERROR');
       assert.match(error.message, /larger than any that is read/);
-      // Whatever was asked for may have been done.
-      assert.equal(error.outcome, 'unknown');
+      // Another try would bring the same.
+      assert.equal(error.outcome, 'refused');
       return true;
     });
     assert.ok(sent < 24, `${sent} MiB were sent`);
@@ -245,7 +246,8 @@ describe('http/http', () => {
         // It never ends: to refuse it only when it is whole would be too late.
         response.write(body);
       };
-      await assert.rejects(http.text({ method: 'GET', url }), { code: 'SERVICE_ERROR', outcome: 'unknown' });
+      // Whatever was asked for may have been done.
+      await assert.rejects(http.text({ method: 'POST', url }), { code: 'SERVICE_ERROR', outcome: 'unknown' });
       while (!cut) await new Promise((resolve) => setImmediate(resolve));
     });
 
@@ -266,6 +268,49 @@ describe('http/http', () => {
       else assert.ok(text === body);
       assert.equal(size.bytes, Buffer.byteLength(body));
     });
+
+  for (const [encoding, encode] of [
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['gzip, br', (bytes: Buffer) => brotliCompressSync(gzipSync(bytes))],
+  ] as const) {
+    const send = (bytes: Buffer) => {
+      respond = (_, response) => {
+        response.on('error', () => {});
+        response.writeHead(200, { 'content-encoding': encoding });
+        for (let at = 0; at < bytes.length; at += 1_000) response.write(bytes.subarray(at, at + 1_000));
+        response.end();
+      };
+    };
+    const data = Array.from({ length: 3_000 }, (_, n) => ({ n, name: 'körper' }));
+    it(`decodes an answer that comes as ${encoding} although it was asked for plain`, async () => {
+      send(encode(Buffer.from(JSON.stringify({ data }))));
+      const { body, size } = await http.text({ method: 'GET', url });
+      assert.deepEqual(body, { data });
+      assert.equal(size.bytes, Buffer.byteLength(JSON.stringify({ data })));
+    });
+
+    it(`refuses an answer as ${encoding} that exceeds the limits once it is decoded`, async () => {
+      send(encode(Buffer.alloc(64 * 1024 * 1024, ' ')));
+      await assert.rejects(http.text({ method: 'GET', url }), { code: 'SERVICE_ERROR', outcome: 'refused' });
+    });
+
+    it(`refuses an answer as ${encoding} that is damaged or cut off, and an empty one not`, async () => {
+      const whole = encode(Buffer.from(JSON.stringify({ data })));
+      for (const bytes of [whole.subarray(0, whole.length - 20), Buffer.from('{"data":[]}')]) {
+        send(bytes);
+        await assert.rejects(http.text({ method: 'GET', url }), { code: 'NETWORK', outcome: 'unknown' });
+      }
+      send(Buffer.alloc(0));
+      assert.equal((await http.text({ method: 'GET', url })).text, '');
+    });
+  }
+
+  it('says that it knows no such encoding', async () => {
+    respond = (_, response) => response.writeHead(200, { 'content-encoding': 'zstd' }).end('x');
+    await assert.rejects(http.text({ method: 'GET', url }), network('unknown', /UNKNOWN_CONTENT_ENCODING/));
+  });
 
   it('holds little of sixteen answers of 100 MB that come at once', async () => {
     const part = Buffer.alloc(1024 * 1024, '"x",');
