@@ -2,7 +2,7 @@ import type { Node, NodeAPI, NodeMessage, NodeMessageInFlow } from 'node-red';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { guard } from '../../lib/time/guard';
 import { toldError } from './language';
-import { copyOf, plainMessage } from './plain-message';
+import { copyOf, plainMessage, readable } from './plain-message';
 
 export type Send = (msg: NodeMessage | (NodeMessage | NodeMessage[] | null)[]) => void;
 
@@ -27,13 +27,16 @@ export function onInput(
     const fail = (thrown: unknown) => {
       const error = asPrintingError(thrown);
       guard(onError, warn)(error);
-      if (message) markFailed(message, error);
+      // Node-RED gives Catch nodes a copy of the received message; what can't be set there is missing on it.
+      for (const [name, value] of Object.entries(markFailed({}, error)))
+        for (const to of new Set([message, msg])) guard(() => to && Reflect.set(to, name, value), warn)();
+      const kept = readable(message ?? msg);
       const told = toldError(RED, error);
       try {
         done(told);
       } catch {
-        // Node-RED copies the received message for Catch nodes, and can't.
-        node.error(told, markFailed(message ? copyOf(RED, message) : {}, error));
+        // Node-RED can't copy the received message.
+        node.error(told, markFailed(copyOf(RED, kept), error));
       }
     };
     start()

@@ -15,11 +15,13 @@ export function plainMessage<Message extends NodeMessage>(msg: Message): Message
 
 /** A deep copy as Node-RED makes them, without the properties that can't be copied. */
 export function copyOf<Message extends NodeMessage>(RED: NodeAPI, msg: Message): Message {
+  // Node-RED takes `req` and `res` off the message while it copies, and a copy that fails would lose them.
+  const known = readable(msg);
   try {
-    return RED.util.cloneMessage(msg);
+    return RED.util.cloneMessage({ ...known });
   } catch {
     const copy: NodeMessage = {};
-    for (const [name, value] of Object.entries(msg)) {
+    for (const [name, value] of Object.entries(known)) {
       try {
         Object.assign(copy, RED.util.cloneMessage({ [name]: value }));
       } catch {
@@ -28,6 +30,19 @@ export function copyOf<Message extends NodeMessage>(RED: NodeAPI, msg: Message):
     }
     return copy as Message;
   }
+}
+
+/** A shallow copy without the properties that can't be read. */
+export function readable<Message extends NodeMessage>(msg: Message): Message {
+  const copy: NodeMessage = {};
+  for (const name of Object.keys(msg)) {
+    try {
+      copy[name] = msg[name];
+    } catch {
+      // A getter throws.
+    }
+  }
+  return copy as Message;
 }
 
 function isPlain(msg: NodeMessage): boolean {
@@ -41,8 +56,13 @@ function isPlain(msg: NodeMessage): boolean {
 }
 
 function valueOf(msg: NodeMessage, name: string): unknown {
+  return readingOf(name, () => msg[name]);
+}
+
+/** What `read` makes of a message property. Throws INVALID_INPUT where a getter throws. */
+export function readingOf<T>(name: string, read: () => T): T {
   try {
-    return msg[name];
+    return read();
   } catch (cause) {
     const sentence = say`The message property ${name} can't be read: send a message of plain values.`;
     throw new PrintingError('INVALID_INPUT', sentence, { cause });

@@ -1,8 +1,9 @@
 import type { Node, NodeAPI, NodeDef } from 'node-red';
 import { jobData } from '../../lib/control/job-data';
 import { PrintingError } from '../../lib/service/errors';
-import { record } from '../../lib/service/wire';
+import { record, type Json } from '../../lib/service/wire';
 import { amount, readText } from '../shared/inputs';
+import { readingOf } from '../shared/plain-message';
 import { workNode } from '../shared/work-node';
 import { say, type Sentence } from '../../lib/words/say';
 
@@ -43,7 +44,7 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
         say`The setting for the print job is empty: choose a print job, or leave it blank for the one that is printing.`,
       );
     const { quantity, position } = msg;
-    const data = byMessage && !Buffer.isBuffer(msg.payload) ? (record(msg.payload) ?? {}) : {};
+    const data = byMessage && !Buffer.isBuffer(msg.payload) ? readData(msg.payload) : {};
     const values = { action: action.slice(0, LONGEST_SHOWN) };
 
     const { ids, raw, ...payload } = await client.jobControl.run({
@@ -57,6 +58,13 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
     show({ fill: 'green', shape: 'dot', key: 'done', values });
     send(Object.assign(msg, ids, { payload, raw }, client.simulated && { simulated: true }));
   });
+}
+
+/** The fields of the payload. Throws INVALID_INPUT where JSON can't carry them. */
+function readData(payload: unknown): Json {
+  const data = record(payload) ?? {};
+  readingOf('payload', () => JSON.stringify(data));
+  return data;
 }
 
 const BLANK = { value: '', type: 'str' };

@@ -4,6 +4,7 @@ import type { SnapshotProgress } from '../../lib/picture/snapshots';
 import { PrintingError } from '../../lib/service/errors';
 import { amount, readText } from '../shared/inputs';
 import { clockTime, percent, type StatusText } from '../shared/status';
+import { readingOf } from '../shared/plain-message';
 import { workNode } from '../shared/work-node';
 import { say } from '../../lib/words/say';
 
@@ -33,6 +34,7 @@ export function WebcamSnapshotNode(this: Node, RED: NodeAPI, definition: Definit
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
     if (clusterId === undefined)
       throw new PrintingError('INVALID_INPUT', say`Choose a printer in the node or set msg.clusterId.`);
+    const event = readingOf('payload', () => isPrintEvent(msg.payload)) && { event: msg.payload };
     const { image, ...picture } = await client.snapshots.take({
       clusterId,
       printerId: (await readText(RED, this, printer, msg, 'printerId')) ?? null,
@@ -42,7 +44,6 @@ export function WebcamSnapshotNode(this: Node, RED: NodeAPI, definition: Definit
     });
     const at = clockTime(Date.parse(picture.takenAt));
     show({ fill: 'green', shape: 'dot', key: 'taken', values: { at } });
-    const event = isPrintEvent(msg.payload) && { event: msg.payload };
     send(Object.assign(msg, picture, { ...event, payload: image }, client.simulated && { simulated: true }));
   });
 }
