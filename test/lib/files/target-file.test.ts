@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { Leftovers } from '../../../lib/files/leftovers';
+import { openScratch } from '../../../lib/files/scratch';
 import * as target from '../../../lib/files/target-file';
 import { PrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
@@ -279,6 +280,35 @@ describe('files/target-file', () => {
         await saveFile(path, chunks('new'), leftovers);
         for (const place of [temporary, folder])
           assert.deepEqual((await readdir(place)).filter((name) => names.includes(name)).sort(), names.sort());
+      } finally {
+        if (TMPDIR === undefined) delete process.env.TMPDIR;
+        else process.env.TMPDIR = TMPDIR;
+      }
+    });
+
+    it('a link that another user swaps into a folder with the name of ours in the temporary folder leads to no removal', async () => {
+      const temporary = join(folder, 'tmp');
+      const home = join(folder, 'home');
+      const { TMPDIR } = process.env;
+      process.env.TMPDIR = temporary;
+      try {
+        await mkdir(home);
+        for (const name of ['flows.json', 'compressed']) await writeFile(join(home, name), 'precious');
+        const traps = ['remote-printing-00000000-1-a-00000000.part', 'remote-printing-AbCdEf'];
+        for (const trap of traps) {
+          await mkdir(join(temporary, trap), { recursive: true });
+          await symlink(home, join(temporary, trap, 'sub'));
+        }
+        // The folder itself, too.
+        await symlink(home, join(temporary, 'remote-printing-GhIjKl'));
+        for (const trap of traps) await utimes(join(temporary, trap), 0, 0);
+        await leftovers.sweep();
+        const scratch = await openScratch(deadline);
+        await scratch.handle.write('content');
+        await scratch.close();
+        assert.deepEqual((await readdir(temporary)).sort(), [...traps, 'remote-printing-GhIjKl'].sort());
+        assert.deepEqual((await readdir(home)).sort(), ['compressed', 'flows.json']);
+        for (const trap of traps) assert.deepEqual(await readdir(join(temporary, trap)), ['sub']);
       } finally {
         if (TMPDIR === undefined) delete process.env.TMPDIR;
         else process.env.TMPDIR = TMPDIR;
