@@ -5,6 +5,7 @@ import type { ClusterStatus } from '../service/cluster-status';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
+import { nameFor } from '../watch/notice';
 import type { Watcher } from '../watch/watcher';
 import type { Dispatcher } from './dispatcher';
 import { Ledger } from './ledger';
@@ -96,7 +97,7 @@ export class OpenOutcomes {
       const settled = await Promise.all(
         keys.map((key) => this.#deps.dispatcher().settle(held.ledger, key, listing, this.#deadline)),
       );
-      if (settled.includes('hopeless')) this.#deps.warn(hopeless(clusterId));
+      if (settled.includes('hopeless')) this.#deps.warn(hopeless(nameFor(clusterId, status.name)));
       if (held.more || settled.includes('open') || this.#held.get(clusterId) !== held) return;
       this.#held.delete(clusterId);
       held.release();
@@ -121,5 +122,5 @@ interface OpenOutcomesDeps {
   warn: (sentence: Sentence) => void;
 }
 
-const hopeless = (clusterId: string): Sentence =>
-  say`It can’t be found out any more whether printer ${clusterId.slice(0, 6)}… accepted a print, as the answer was lost: look there before you print it again.`;
+const hopeless = (name: string): Sentence =>
+  say`It can’t be found out any more whether printer ${name} accepted a print, as the answer was lost: look there before you print it again.`;

@@ -73,7 +73,7 @@ const OBSTACLES = new Map<string | undefined, { kind?: Obstacle; sentence: Sente
 function explain(status: number, what: Sentence): [ErrorCode, Sentence] {
   switch (status) {
     case 401:
-      return ['NOT_SIGNED_IN', say`The service did not accept the sign-in: open the account and sign in again.`];
+      return ['NOT_SIGNED_IN', say`The service did not accept the sign-in: sign in again with the account.`];
     case 403:
       return [
         'FORBIDDEN',

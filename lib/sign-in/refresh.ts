@@ -97,7 +97,7 @@ export async function refresh(
         const error = asPrintingError(thrown);
         if (isRefusal(error)) {
           if (ENDS.includes(error.serviceCode ?? ''))
-            return end(say`The service ended the sign-in: open the account and sign in again.`);
+            return end(say`The service ended the sign-in: sign in again with the account.`);
           refusal = error;
           return current === found ? stored : withGrant(stored, settings, current);
         }

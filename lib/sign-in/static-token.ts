@@ -86,7 +86,7 @@ export class StaticToken implements Credentials {
           say`The service refused the API token: create a new one and enter it in the account.`,
           { statusCode: 401, outcome: 'refused' },
         )
-      : new PrintingError('NOT_SIGNED_IN', say`The account has no API token: open the account and enter one.`, {
+      : new PrintingError('NOT_SIGNED_IN', say`The account has no API token: enter one.`, {
           outcome: 'not-sent',
         });
   }

@@ -291,7 +291,7 @@ export class Tokens implements Credentials {
   #usable(): Grant {
     if (this.#blocked) throw this.#blocked;
     if (!this.#grant)
-      throw new PrintingError('NOT_SIGNED_IN', say`Nobody is signed in: open the account and sign in.`, NOT_SENT);
+      throw new PrintingError('NOT_SIGNED_IN', say`Nobody is signed in: sign in with the account.`, NOT_SENT);
     const ended = whyEnded(this.#grant);
     if (ended) throw new PrintingError('NOT_SIGNED_IN', ended, NOT_SENT);
     return this.#grant;

@@ -276,7 +276,7 @@ export class Outages {
   #noticeOf({ kind, error, members, concerned }: Outage): PrintingError {
     const { signIn } = this.#parts;
     const about = concerned ?? this.#concerned([...members]);
-    const reason = signIn.info?.().error ?? say`Nobody is signed in any more: open the account and sign in.`;
+    const reason = signIn.info?.().error ?? say`Nobody is signed in any more: sign in with the account.`;
     return kind === SIGN_IN || !error ? signInNotice(reason, about) : outageNotice(error, about);
   }
 

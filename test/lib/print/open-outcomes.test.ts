@@ -4,6 +4,7 @@ import { Dispatcher } from '../../../lib/print/dispatcher';
 import { Ledger } from '../../../lib/print/ledger';
 import { Listings } from '../../../lib/print/listings';
 import { OpenOutcomes } from '../../../lib/print/open-outcomes';
+import { readCluster } from '../../../lib/service/cluster';
 import { readClusterStatus } from '../../../lib/service/cluster-status';
 import type { Json } from '../../../lib/service/wire';
 import type { Scope } from '../../../lib/state/scope';
@@ -84,8 +85,9 @@ describe('print/open-outcomes over several runtimes', () => {
   }
   async function observed(changes: Json = {}): Promise<void> {
     const receivedAt = isoTime(clock.now());
+    const identity = readCluster({ cluster_id: 'cluster', friendly_name: 'Left printer' });
     const wire = { is_online: true, print_jobs: [], generated_time: receivedAt, ...changes };
-    const status = readClusterStatus(wire, { clusterId: 'cluster', receivedAt, identity: null });
+    const status = readClusterStatus(wire, { clusterId: 'cluster', receivedAt, identity });
     for (const { observe } of runtimes) observe('cluster', status);
     await settle();
   }
@@ -133,7 +135,10 @@ describe('print/open-outcomes over several runtimes', () => {
     await observed();
     await observed();
     assert.deepEqual([held(), warnings.length], [[0, 0, 0], 1]);
-    assert.match(warnings[0] ?? '', /look there before you print it again/);
+    assert.match(
+      warnings[0] ?? '',
+      /whether printer Left printer accepted a print, .*look there before you print it again/,
+    );
   });
 
   it('looks after what one that has ended left open', async () => {
