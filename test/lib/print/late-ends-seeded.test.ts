@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setMaxListeners } from 'node:events';
 import { KeptWaits } from '../../../lib/print/kept-waits';
 import { LateEnds } from '../../../lib/print/late-ends';
 import { printResult } from '../../../lib/print/print-request';
@@ -56,6 +57,8 @@ class Life {
   }
 
   #node(): LateEnds {
+    // Every wait of the node listens to it, as in a flow.
+    setMaxListeners(0, this.#closing.signal);
     const ends = new LateEnds(this.#deps, {
       nodeId: 'node',
       signal: this.#closing.signal,
