@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { asPrintingError, PrintingError } from '../service/errors';
-import type { Lock, StateStore } from '../state/store';
+import { hold, type Lock, type StateStore } from '../state/store';
 import { isoTime, sleep, type Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
 import { say, type Sentence } from '../words/say';
@@ -27,7 +27,10 @@ interface Asked {
   deadline: Deadline;
   /** A request is about to leave. */
   onSend: () => void;
-  /** The answer was lost: the refresh token rests for `wait` ms, and is then used once more, unless `isLast`. */
+  /**
+   * The answer was lost, here or where another runtime ended or was cut off: the refresh token rests for `wait` ms. With
+   * `isLast` nobody should wait for the end of that.
+   */
   onDoubt: (error: PrintingError, wait: number, isLast: boolean) => void;
 }
 
@@ -53,12 +56,18 @@ const LONGEST_PROBE = 30_000;
  * and a second one would end the sign-in. The first rest is shorter than the minute by which renewals are early.
  */
 const RESTS = [45_000, 120_000] as const;
+/**
+ * How long a refresh token rests where another runtime did not give back the locks of its renewal, ms: it may have a new
+ * pair that it could not write yet, beyond the time for which its lock was secured.
+ */
+const INHERITED_REST = 120_000;
 /** Answers of the token endpoint after which the refresh token is worth nothing (wire facts 3). */
 const ENDS = ['invalid_grant', 'invalid_request'];
 
 /**
  * Changes the refresh token for a new pair, under the lock of the account's sign-in: the request, the rest after a lost
- * answer and the late repeat are one piece of work, which no deploy breaks off (ADR 13).
+ * answer and the late repeat are one piece of work, which no deploy breaks off (ADR 13). A lock of its own keeps the others
+ * in turn while the sign-in's lock is free for the late write of a runtime that was cut off (ADR 14).
  * Throws what kept the pair from coming; the sign-in stands as before then.
  */
 export async function refresh(
@@ -81,7 +90,8 @@ export async function refresh(
     return arrived.grant;
   };
 
-  const change = async (stored: Grants | undefined, lock: Lock): Promise<Grants | undefined> => {
+  /** @param mayBeLate a renewal of another runtime may still be written */
+  const change = async (stored: Grants | undefined, lock: Lock, mayBeLate: boolean): Promise<Grants | undefined> => {
     const found = grantFor(stored, settings);
     const current = isLater(own, found) ? own : found;
     // Another instance that shares the store may have been faster.
@@ -89,6 +99,7 @@ export async function refresh(
       return current === found ? stored : withGrant(stored, settings, current);
     const end = (reason: Sentence) => withGrant(stored, settings, { ...current, ...spent(reason) });
     if (!current.refreshToken) return end(say`The sign-in has expired and can’t be renewed: sign in again.`);
+    if (mayBeLate) throw new Unfinished();
     await checkWritable(deps, stored, deadline);
     for (let turn = 0; ; turn++) {
       try {
@@ -111,8 +122,27 @@ export async function refresh(
     }
   };
 
+  const renewed = (mayBeLate: (lock: Lock) => boolean) =>
+    store.update<Grants>(grantKey(accountId), (stored, lock) => change(stored, lock, mayBeLate(lock)), {
+      insist: true,
+      tell: true,
+      deadline,
+    });
+
+  const inTurn = async (turn: Lock): Promise<Grants | undefined> => {
+    try {
+      return await renewed((lock) => turn.inherited === true || lock.inherited === true);
+    } catch (error) {
+      if (!(error instanceof Unfinished)) throw error;
+      onDoubt(error, INHERITED_REST, true);
+      // The sign-in's own lock is free meanwhile: the late pair is written under it.
+      await sleep(clock, INHERITED_REST, renewal.signal);
+      return renewed(() => false);
+    }
+  };
+
   try {
-    const stored = await store.update<Grants>(grantKey(accountId), change, { insist: true, tell: true, deadline });
+    const stored = await hold(store, ['renewal', accountId], inTurn, deadline);
     return { grant: grantFor(stored, settings), arrivedAt: arrived?.at, unsaved: false, refusal };
   } catch (error) {
     if (!arrived) throw error;
@@ -120,6 +150,14 @@ export async function refresh(
     return { grant: arrived.grant, arrivedAt: arrived.at, unsaved: true };
   } finally {
     renewal.over();
+  }
+}
+
+/** Another runtime has begun a renewal, and has neither written its outcome nor given its locks back. */
+class Unfinished extends PrintingError {
+  constructor() {
+    const said = say`Another Node-RED began to renew the sign-in and has not finished: try again in two minutes.`;
+    super('TIMEOUT', said, { outcome: 'not-sent' });
   }
 }
 

@@ -338,7 +338,7 @@ export class Tokens implements Credentials {
   }
 
   async #refreshOnce(refused: string, deadline: Deadline): Promise<string> {
-    let rest: () => void;
+    let rest = (): void => undefined;
     let giveUp: (error: PrintingError) => void;
     const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
     const work = refresh(this.#options, {

@@ -20,6 +20,8 @@ export interface Proxy {
   watch(seen: ((words: string, passage: Passage) => void) | undefined): void;
   /** From now on nothing passes on the connections that stand, and they don't end; on new ones where `all`. */
   silence(all?: boolean): void;
+  /** From now on new connections pass again. */
+  speak(): void;
   close(): Promise<void>;
 }
 
@@ -76,6 +78,9 @@ export async function startProxy(target: number): Promise<Proxy> {
     silence: (all = false) => {
       isSilent = all;
       for (const state of standing) state.silent = true;
+    },
+    speak: () => {
+      isSilent = false;
     },
     close: async () => {
       for (const socket of sockets) socket.destroy();

@@ -21,6 +21,7 @@ import { systemClock } from '../../lib/time/clock';
 import { limit } from '../helpers/limits';
 import { ManualClock } from '../helpers/manual-clock';
 import { testPostgres, type TestPostgres } from '../helpers/postgres';
+import { startProxy } from '../helpers/proxy';
 import { ScriptedService } from '../helpers/scripted-service';
 
 const SCOPE: Scope = ['account', 'service', 'workspace'];
@@ -44,9 +45,9 @@ describe('several runtimes on one database', () => {
     await Promise.all(databases.map((database) => database.close()));
   });
 
-  function replica(clock = systemClock): InsistentStore {
+  function replica(clock = systemClock, at = address): InsistentStore {
     const log = { warn: () => undefined, info: () => undefined };
-    const database = new Database({ address, clock, log });
+    const database = new Database({ address: at, clock, log });
     databases.push(database);
     const parts = { clock, sealedKinds: ['grant', 'sign-in'], secrets: () => ['a secret'], warn: () => undefined };
     return new InsistentStore(new PostgresStore({ ...parts, database }), clock, 5_000);
@@ -61,8 +62,18 @@ describe('several runtimes on one database', () => {
     }
     return { clock, store };
   }
-  /** Every lock runs out, as the database sees it. */
-  const runOut = () => server.ask(address, "UPDATE remote_printing.entries SET lasts = 0");
+  /** Time passes by a clock of its own until the work is done. */
+  async function turning<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    work.then(over, over);
+    for (; !isOver; await pause(2)) await clock.advance(100);
+    return work;
+  }
+  /** Every lock runs out, as who wants it sees it. */
+  const runOut = () => server.ask(address, 'UPDATE remote_printing.entries SET lasts = 0');
 
   describe('sign-in', () => {
     /** Refresh tokens as the service saw them; one that comes twice ends the sign-in there. */
@@ -162,7 +173,10 @@ describe('several runtimes on one database', () => {
       beforeSending = async (name) => {
         if (name !== 'sleeper') return;
         await runOut();
-        assert.equal(await renewed(awake, other), 'access-2');
+        // What the sleeper may have had is waited for, with no lock that would keep it from being written.
+        await assert.rejects(turning(other, renewed(awake, other)), { code: 'TIMEOUT', message: /has not finished/ });
+        await other.advance(126_000);
+        assert.equal(await turning(other, renewed(awake, other)), 'access-2');
         await clock.advance(30_000);
         wakesUp();
       };
@@ -225,6 +239,36 @@ describe('several runtimes on one database', () => {
       const second = open('second', replica());
       assert.equal(await renewed(second), 'access-2', 'it waits until the first one has written them');
       assert.deepEqual(spent, ['refresh-1']);
+    });
+
+    it('is kept at both where one is half-open from the answer of the service until its write has failed', async () => {
+      const proxy = await startProxy(server.port);
+      try {
+        const cut = replica(systemClock, address.replace(String(server.port), String(proxy.port)));
+        const [one, other] = [open('one', cut), open('other', replica())];
+        await Promise.all([one.ready(), other.ready()]);
+        let asked: Promise<string> | undefined;
+        afterSending = () => {
+          proxy.silence(true);
+          asked = renewed(other);
+          return Promise.resolve();
+        };
+        const database = databases.at(-2) as Database;
+        const query = database.query.bind(database);
+        // The network is back when the write has failed, so that all that is asked after it arrives.
+        database.query = (text, values, options) =>
+          query(text, values, options).catch((error: unknown) => {
+            if (text.includes('SET content')) proxy.speak();
+            throw error;
+          }) as never;
+        assert.equal(await renewed(one), 'access-2');
+        assert.equal(cut.waiting, 1, 'the write has failed');
+        assert.equal(await asked, 'access-2');
+        assert.deepEqual(spent, ['refresh-1']);
+        assert.deepEqual([one.state, other.state], ['signed-in', 'signed-in']);
+      } finally {
+        await proxy.close();
+      }
     });
 
     it('comes back to any of them, once, and its secret lies sealed until then', async () => {
@@ -338,7 +382,7 @@ describe('several runtimes on one database', () => {
         if (name !== 'sleeper') return;
         await runOut();
         // It finds the entry of the first one, sees nothing printed, and prints.
-        assert.equal((await awake()).clusterJobId, 'printing-1');
+        assert.equal((await turning(other.clock, awake())).clusterJobId, 'printing-1');
         await clock.advance(60_000);
       };
       await assert.rejects(sleeper(), (error: unknown) => {
@@ -386,13 +430,13 @@ describe('several runtimes on one database', () => {
     const update = store.update.bind(store);
     store.update = (key, change, options) =>
       update(key, (current, held) => change(current as never, (lock = held)) as never, options) as never;
-    const { store: other } = await steady();
+    const { store: other, clock } = await steady();
     const work = withDeliveredRows(
       store,
       { scope: SCOPE, name: 'node', deadline: limit(systemClock) },
       async (_, deadline) => {
         await runOut();
-        await other.put(['report-rows', ...SCOPE, 'node'], []);
+        await turning(clock, other.put(['report-rows', ...SCOPE, 'node'], []));
         await lock?.secure(1).catch(() => undefined);
         deadline.throwIfOver();
       },

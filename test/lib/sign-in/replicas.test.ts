@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { PrintingError } from '../../../lib/service/errors';
+import { grantKey, type Grant } from '../../../lib/sign-in/grant';
+import type { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
+import { Tokens } from '../../../lib/sign-in/tokens';
+import { DatabaseError } from '../../../lib/state/database';
+import { WRITE } from '../../../lib/state/postgres-store';
+import { say } from '../../../lib/words/say';
+import { limit } from '../../helpers/limits';
+import { ManualClock } from '../../helpers/manual-clock';
+import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
+
+const SETTINGS = { authUrl: 'https://auth.example', clientId: 'id', clientSecret: 'secret', scope: 'all' };
+const PAIR_BYTES = 3_000;
+
+/** Runtimes that share a sign-in, of which one is cut off from the database in the middle of a renewal. */
+describe('a sign-in that several runtimes share', () => {
+  let clock: ManualClock;
+  let runtimes: SharedRuntime[];
+  let opened: Tokens[];
+  /** Refresh tokens as the service saw them. */
+  let spent: string[];
+  /** What happens once the service has spent one. */
+  let answering: (runtime: SharedRuntime) => void;
+
+  const grant = (n: number): Grant => ({
+    authUrl: SETTINGS.authUrl,
+    clientId: SETTINGS.clientId,
+    redirectUri: 'http://127.0.0.1/cb',
+    accessToken: `access-${n}`,
+    refreshToken: `refresh-${n}`,
+    expiresAt: clock.now() + 3_600_000,
+    lifetime: 3_600_000,
+    scope: 'x'.repeat(PAIR_BYTES),
+  });
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    const shared = new SharedMemory(clock);
+    spent = [];
+    answering = () => undefined;
+    runtimes = [1, 2, 3].map(() => shared.runtime());
+    await runtimes[0]?.store.put(grantKey('a'), { byService: { [SETTINGS.authUrl]: grant(1) } });
+    opened = runtimes.map((runtime) => {
+      const endpoint = {
+        refresh: (_: unknown, { refreshToken }: Grant, __: unknown, fence: () => void) => {
+          fence();
+          if (spent.includes(refreshToken ?? ''))
+            throw new PrintingError('NOT_SIGNED_IN', say`The service ended the sign-in.`, {
+              outcome: 'refused',
+              statusCode: 400,
+              serviceCode: 'invalid_grant',
+            });
+          spent.push(refreshToken ?? '');
+          answering(runtime);
+          return Promise.resolve(grant(spent.length + 1));
+        },
+      } as unknown as TokenEndpoint;
+      const { store } = runtime;
+      const parts = { accountId: 'a', settings: SETTINGS, store, clock: runtime.clock, endpoint };
+      return new Tokens({ ...parts, warn: () => undefined });
+    });
+    const ready = Promise.all(opened.map((tokens) => tokens.ready()));
+    await clock.advance(5_000);
+    await ready;
+    // All have had the database for long enough to take a lock over.
+    for (let n = 0; n < 4; n++) {
+      await Promise.all(runtimes.map(({ store }) => store.get(['position', 'any'])));
+      await clock.advance(5_000);
+    }
+  });
+  afterEach(async () => {
+    await Promise.all(opened.map((tokens) => tokens.close()));
+    runtimes.forEach((runtime) => runtime.kill());
+  });
+
+  const renewed = (n: number, refused = 'access-1') =>
+    opened[n]!.renew(refused, { host: 'api', deadline: limit(clock, { seconds: 3_600 }) });
+  /** The token that a runtime works with in the end, however often it has to ask. */
+  async function tokenOf(n: number): Promise<string> {
+    for (let turn = 0; turn < 100; turn++) {
+      let token: string | undefined;
+      renewed(n).then(
+        (given) => (token = given),
+        () => undefined,
+      );
+      for (let second = 0; second < 10; second++) await clock.advance(1_000);
+      if (token) return token;
+    }
+    return assert.fail('there is no token');
+  }
+
+  for (const seconds of [16, 100, 150, 230])
+    it(`is renewed once though one was cut off for ${seconds} s from the service’s answer on`, async () => {
+      answering = (runtime) => runtime.cutOff();
+      const first = renewed(0);
+      await clock.advance(1_000);
+      assert.equal(await first, 'access-2');
+      answering = () => undefined;
+      const others = [1, 2].map(async (n) => tokenOf(n));
+      for (let second = 0; second < seconds; second++) await clock.advance(1_000);
+      runtimes[0]?.reconnect();
+      assert.deepEqual(await Promise.all(others), ['access-2', 'access-2']);
+      assert.deepEqual(spent, ['refresh-1']);
+      assert.deepEqual(
+        opened.map(({ state }) => state),
+        ['signed-in', 'signed-in', 'signed-in'],
+      );
+    });
+
+  it('is renewed by another runtime some minutes after one was killed before it could ask', async () => {
+    const { store } = runtimes[0]!;
+    const put = store.put.bind(store);
+    store.put = (key, value, options) => {
+      // The probe is the last that comes before the request.
+      if (key[0] === 'refresh') runtimes[0]?.kill();
+      return put(key, value, options);
+    };
+    renewed(0).catch(() => undefined);
+    await clock.advance(1_000);
+    const others = Promise.all([tokenOf(1), tokenOf(2)]);
+    for (let second = 0; second < 300; second++) await clock.advance(1_000);
+    assert.deepEqual(await others, ['access-2', 'access-2']);
+    assert.deepEqual(spent, ['refresh-1']);
+  });
+
+  it('says at once why no token comes while the outcome of another runtime is waited for', async () => {
+    answering = (runtime) => runtime.cutOff();
+    await renewed(0);
+    for (let second = 0; second < 137; second++) await clock.advance(1_000);
+    const asked = clock.monotonic();
+    let failed = '';
+    renewed(1).catch((error: unknown) => (failed = String(error)));
+    for (let second = 0; !failed; second++) {
+      assert.ok(second < 200, 'it hangs');
+      await clock.advance(1_000);
+    }
+    assert.match(failed, /Another Node-RED began to renew/);
+    assert.ok(clock.monotonic() - asked <= 160_000, `${clock.monotonic() - asked} ms`);
+  });
+
+  it('is not renewed for the first time while the disk has no room for the new pair', async () => {
+    let room = 2_000;
+    for (const { line } of runtimes) {
+      const { query } = line;
+      line.query = (text, values) =>
+        text === WRITE && String(values[5]).length > room
+          ? Promise.reject(new DatabaseError('53100'))
+          : query(text, values);
+    }
+    const failing = renewed(0);
+    failing.catch(() => undefined);
+    for (let second = 0; second < 60; second++) await clock.advance(1_000);
+    await assert.rejects(failing, { code: 'FILE_NOT_WRITABLE', outcome: 'not-sent' });
+    assert.deepEqual(spent, []);
+    assert.equal(opened[0]?.state, 'signed-in');
+    room = Infinity;
+    assert.equal(await tokenOf(1), 'access-2');
+    assert.equal(await tokenOf(0), 'access-2');
+    assert.deepEqual(spent, ['refresh-1']);
+  });
+});
