@@ -81,10 +81,13 @@ export class Dispatcher {
       try {
         return await this.#send(ledger, held, attempt, (ledger, done) => ledger.settle(key, entry, done));
       } catch (thrown) {
-        if (asPrintingError(thrown).code !== 'PRINT_OUTCOME_UNKNOWN')
-          await this.#saved(ledger, deadline, (ledger) =>
-            this.#noted(ledger.release(key, before), say`That a print key is free again`),
-          );
+        const isUnknown = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
+        await this.#saved(ledger, deadline, (ledger) =>
+          isUnknown
+            ? // Where it can't be written, the next search lasts longer.
+              ledger.giveUp(key, entry).catch(() => undefined)
+            : this.#noted(ledger.release(key, before), say`That a print key is free again`),
+        );
         throw thrown;
       }
     };
@@ -105,7 +108,12 @@ export class Dispatcher {
   searchAgain(ledger: Ledger, key: KeyOf, entry: Entry, deadline: Deadline): Promise<Dispatched | undefined> {
     const { attempt } = entry;
     const work = async (ledger: Ledger, deadline: Deadline) => {
-      const found = await search({ ...this.#deps, ledger }, attempt, deadline);
+      const written = async () => {
+        const now = await ledger.find(key);
+        return now?.attempt.id === attempt.id ? now.done : undefined;
+      };
+      const outcome = ledger.isElsewhere(entry) ? written : undefined;
+      const found = await search({ ...this.#deps, ledger, outcome }, attempt, deadline);
       if (found.end === 'cut') throw unknown(attempt, found);
       if (found.end === 'absent') return undefined;
       await this.#noted(ledger.settle(key, entry, found.print), say`The outcome of a print`);

@@ -22,6 +22,8 @@ export interface Entry {
   attempt: Attempt;
   /** What the caller wants back with a repeat. */
   note: unknown;
+  /** The runtime that is sending it, or ended while it was; missing: none, or one that shares its store with no other. */
+  by?: string;
   done?: Dispatched;
   /** How the print ended, once that was seen. */
   ended?: Followed;
@@ -105,9 +107,10 @@ export class Ledger {
 
   /** Before the call. What it throws means that nothing may be sent. */
   async begin(key: KeyOf, entry: Entry): Promise<void> {
+    const { runtime } = this.#store;
     try {
       await this.#changeOpen((keys) => (keys.some(same(key)) ? keys : [...keys, key]));
-      await this.#store.put(this.#key(key), entry, this.#lasting());
+      await this.#store.put(this.#key(key), runtime === undefined ? entry : { ...entry, by: runtime }, this.#lasting());
     } catch (thrown) {
       const cause = asPrintingError(thrown);
       if (cause.code === 'FILE_NOT_READABLE' || cause.code === 'TIMEOUT') throw cause;
@@ -117,6 +120,16 @@ export class Ledger {
         { cause, outcome: 'not-sent' },
       );
     }
+  }
+
+  /** Another runtime may be sending it, or have an answer that it could not write yet. */
+  isElsewhere({ by }: Entry): boolean {
+    return by !== undefined && by !== this.#store.runtime;
+  }
+
+  /** This runtime has lost the answer, and has searched in vain: no other one need wait for it. */
+  async giveUp(key: KeyOf, entry: Entry): Promise<void> {
+    if (this.#store.runtime !== undefined) await this.#store.put(this.#key(key), entry, this.#lasting());
   }
 
   /** The outcome is known: printed. */

@@ -10,6 +10,8 @@ import { say, type Sentence } from '../words/say';
 
 /** How long a print whose answer was lost is looked for (reference 3.4), ms. */
 const SEARCH_FOR = 30_000;
+/** The same where another runtime may still have the answer: a new print may be listed late, ms. */
+const SEARCH_LONGER = 150_000;
 /** No single read takes longer, ms. */
 const READ_FOR = 30_000;
 
@@ -19,14 +21,21 @@ const READ_FOR = 30_000;
  */
 export type Search = { end: 'found'; print: Dispatched } | { end: 'absent' } | { end: 'cut' };
 
+interface SearchDeps {
+  listings: Listings;
+  ledger: Ledger;
+  warn: (sentence: Sentence) => void;
+  /**
+   * Reads what another runtime, which made the attempt and may still have its answer, has written of the outcome.
+   * It rejects where that can't be read.
+   */
+  outcome?: (() => Promise<Dispatched | undefined>) | undefined;
+}
+
 /** Looks on the cluster for the printing of an attempt. Never throws. The job's lock must be held. */
-export async function search(
-  deps: { listings: Listings; ledger: Ledger; warn: (sentence: Sentence) => void },
-  attempt: Attempt,
-  deadline: Deadline,
-): Promise<Search> {
+export async function search(deps: SearchDeps, attempt: Attempt, deadline: Deadline): Promise<Search> {
   const { clock } = deadline;
-  const end = clock.monotonic() + SEARCH_FOR;
+  const end = clock.monotonic() + (deps.outcome ? SEARCH_LONGER : SEARCH_FOR);
   let heard: PrintJob[] = [];
   const stop = deps.listings.listen(attempt.clusterId, ({ printings }) => (heard = printings));
   try {
@@ -46,7 +55,9 @@ export async function search(
         return likeliest(attempt, printings);
       });
       if (print) return { end: 'found', print };
-      if (isLast) return { end: listing?.current ? 'absent' : 'cut' };
+      const written = await deps.outcome?.().catch(() => null);
+      if (written) return { end: 'found', print: written };
+      if (isLast) return { end: listing?.current && written !== null ? 'absent' : 'cut' };
       const wait = Math.min(waitBefore(turn, WORK_IN_PROGRESS), Math.max(0, end - clock.monotonic()));
       if (!(await sleeps(deadline, wait))) return { end: 'cut' };
     }

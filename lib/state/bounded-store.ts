@@ -11,6 +11,10 @@ export class BoundedStore implements StateStore {
     this.#deadline = deadline;
   }
 
+  get runtime(): string | undefined {
+    return this.#inner.runtime;
+  }
+
   get<T>(key: Key): Promise<T | undefined> {
     return this.#deadline.wait(this.#inner.get<T>(key));
   }
