@@ -119,8 +119,9 @@ export class FileStore implements StateStore, Movable {
     return join(this.#options.folder, key[0], `${name}.json`);
   }
 
-  #write(key: Key, value: unknown, { keepFor }: PutOptions): Promise<void> {
-    return this.#keep(key, this.#records.write(key, value, this.#options.clock.now(), keepFor));
+  async #write(key: Key, value: unknown, { keepFor }: PutOptions): Promise<void> {
+    await this.#keep(key, await this.#records.write(key, value, this.#options.clock.now(), keepFor));
+    await this.#records.written(key);
   }
 
   async #keep(key: Key, content: string): Promise<void> {
@@ -155,14 +156,11 @@ export class FileStore implements StateStore, Movable {
       if (codeOf(cause) === 'ENOENT') return undefined;
       throw notReadable(key, cause);
     }
-    const found = this.#records.read<T>(key, content);
-    return typeof found === 'object' ? found.value : this.#setAside(path, key, found === 'foreign');
+    const found = await this.#records.read<T>(key, content);
+    return typeof found === 'object' ? found.value : this.#setAside(path, key, REASONS[found](key));
   }
 
-  async #setAside(path: string, key: Key, wasSealed: boolean): Promise<undefined> {
-    const reason = wasSealed
-      ? say`The saved ${key[0]} can't be decrypted (was the credential secret changed?)`
-      : say`The saved ${key[0]} is damaged`;
+  async #setAside(path: string, key: Key, reason: Sentence): Promise<undefined> {
     try {
       await rename(path, `${path}.damaged-${this.#options.clock.now()}`);
     } catch (cause) {
@@ -172,6 +170,13 @@ export class FileStore implements StateStore, Movable {
     this.#options.warn(say`${reason}; it was set aside and is treated as missing.`);
   }
 }
+
+/** Why a record is set aside. */
+const REASONS = {
+  foreign: ([kind]: Key) => say`The saved ${kind} can't be decrypted (was the credential secret changed?)`,
+  damaged: ([kind]: Key) => say`The saved ${kind} is damaged`,
+  unsealed: ([kind]: Key) => say`The saved ${kind} is not encrypted, so anybody may have put it there`,
+};
 
 const notReadable = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(

@@ -267,11 +267,12 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   async #write(key: Key, lease: Lease, value: unknown, options: PutOptions): Promise<void> {
-    const content = this.#records.write(key, value, this.#options.clock.now(), options.keepFor);
+    const content = await this.#records.write(key, value, this.#options.clock.now(), options.keepFor);
     const values = [...standing(lease, options.under), this.#words(key, options), content, options.keepFor ?? null];
     const rows = await this.#query(WRITE, values, notWritable(key));
     if (rows.length === 0) throw new LockLostError();
     this.#leases.remove(lease);
+    await this.#records.written(key);
   }
 
   async #remove(key: Key, lease: Lease, options: PutOptions): Promise<void> {
@@ -285,7 +286,7 @@ export class PostgresStore implements StateStore, Movable {
   async #value<T>(key: Key, row: Content | undefined): Promise<T | undefined> {
     const content = row?.content;
     if (typeof content !== 'string') return undefined;
-    const read = this.#records.read<T>(key, content);
+    const read = await this.#records.read<T>(key, content);
     if (typeof read === 'object') return read.value;
     if (read === 'foreign') {
       // A value that passes anyway is nobody's obstacle, and one past its time is none either.
@@ -293,7 +294,10 @@ export class PostgresStore implements StateStore, Movable {
       throw foreign(key);
     }
     const rows = await this.#query(SET_ASIDE, [nameOf(key), content], notReadable(key));
-    const reason = say`The saved ${key[0]} is damaged`;
+    const reason =
+      read === 'unsealed'
+        ? say`The saved ${key[0]} is not encrypted, so anybody may have put it there`
+        : say`The saved ${key[0]} is damaged`;
     if (rows.length > 0) this.#options.warn(say`${reason}; it was set aside and is treated as missing.`);
     return undefined;
   }

@@ -1,11 +1,16 @@
 import { seal, unseal, type Sealed } from './seal';
 import type { Key } from './store';
+import type { Unsealed } from './unsealed';
 
 export interface RecordsOptions {
   /** Kinds of keys whose values are encrypted. */
   sealedKinds: readonly string[];
   /** Kinds of keys whose values pass within minutes: one that can't be unsealed here is in nobody's way. */
   passingKinds?: readonly string[];
+  /** Sealed kinds that older versions saved in the clear, and that give nobody more rights: those are read as they are. */
+  lenientKinds?: readonly string[];
+  /** Sealed values that were saved in the clear here, before there was a secret: each is read once more. Missing: none. */
+  unsealed?: Unsealed;
   /** Secrets to encrypt with: the first seals, all are tried to unseal. None: values stay in the clear, owner-only. */
   secrets: () => string[];
 }
@@ -22,15 +27,21 @@ export interface StoredRecord {
   sealed?: Sealed;
 }
 
-/** `damaged`: it is no record. `foreign`: it was sealed with a secret that is not here. */
-export type Read<T> = { value: T } | 'damaged' | 'foreign';
+/**
+ * `damaged`: it is no record. `foreign`: it was sealed with a secret that is not here. `unsealed`: it should have been sealed,
+ * so anybody may have put it there.
+ */
+export type Read<T> = { value: T } | 'damaged' | 'foreign' | 'unsealed';
 
 /** Writes and reads records. */
 export class Records {
   constructor(private readonly options: RecordsOptions) {}
 
-  write(key: Key, value: unknown, at: number, keepFor?: number): string {
-    const secret = this.options.sealedKinds.includes(key[0]) ? this.options.secrets()[0] : undefined;
+  /** Before the record is written. */
+  async write(key: Key, value: unknown, at: number, keepFor?: number): Promise<string> {
+    const isSealed = this.#isSealed(key);
+    const secret = isSealed ? this.options.secrets()[0] : undefined;
+    if (isSealed && secret === undefined) await this.options.unsealed?.add(key);
     const record: StoredRecord = {
       version: 1,
       key,
@@ -41,19 +52,36 @@ export class Records {
     return JSON.stringify(record);
   }
 
+  /** After the record was written. */
+  async written(key: Key): Promise<void> {
+    const { unsealed } = this.options;
+    if (this.#isSealed(key) && this.options.secrets().length > 0 && (await unsealed?.has(key)))
+      await unsealed?.remove(key);
+  }
+
+  #isSealed([kind]: Key): boolean {
+    return this.options.sealedKinds.includes(kind);
+  }
+
   isPassing([kind]: Key): boolean {
     return this.options.passingKinds?.includes(kind) ?? false;
   }
 
-  read<T>(key: Key, content: string): Read<T> {
+  async read<T>(key: Key, content: string): Promise<Read<T>> {
     const found = parseRecord(content);
     if (!found) return 'damaged';
-    if (!found.sealed) return { value: found.value as T };
+    if (!found.sealed) return (await this.#mayBeUnsealed(key)) ? { value: found.value as T } : 'unsealed';
     for (const secret of this.options.secrets()) {
       const plain = unseal(found.sealed, secret, JSON.stringify(key));
       if (plain !== undefined) return { value: JSON.parse(plain) as T };
     }
     return 'foreign';
+  }
+
+  async #mayBeUnsealed(key: Key): Promise<boolean> {
+    const { secrets, lenientKinds, unsealed } = this.options;
+    if (!this.#isSealed(key) || secrets().length === 0 || lenientKinds?.includes(key[0])) return true;
+    return (await unsealed?.has(key)) ?? false;
   }
 }
 

@@ -5,6 +5,7 @@ import { notLasting, notWritable } from '../../lib/state/folder-check';
 import { MemoryStore } from '../../lib/state/memory-store';
 import { statePlace } from '../../lib/state/place';
 import type { StateStore } from '../../lib/state/store';
+import { UnsealedFiles } from '../../lib/state/unsealed';
 import type { Clock } from '../../lib/time/clock';
 import type { Sentence } from '../../lib/words/say';
 import type { Log } from '../../lib/watch/watcher-log';
@@ -25,7 +26,9 @@ export interface SavedState {
 }
 
 /** Values that are encrypted. */
-const SEALED = ['grant', 'sign-in'];
+const SEALED = ['grant', 'sign-in', 'kept-message'];
+/** Of these, those that older versions saved in the clear: a wait must not be lost by an update. */
+const LENIENT = ['kept-message'];
 /** Values of which one that another credential secret has sealed is in nobody's way. */
 const PASSING = ['sign-in'];
 /** Between tries to write what could not be written: less than others leave to whoever lost the database, ms (ADR 12). */
@@ -40,6 +43,8 @@ export function savedState(
     clock,
     sealedKinds: SEALED,
     passingKinds: PASSING,
+    lenientKinds: LENIENT,
+    unsealed: new UnsealedFiles(usual),
     secrets: () => secretsOf(RED),
     warn: (sentence: Sentence) => log.warn(sentence),
   };

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { FileStore } from '../../../lib/state/file-store';
+import { UnsealedFiles } from '../../../lib/state/unsealed';
 import type { Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
@@ -20,6 +21,7 @@ describe('state/file-store', () => {
       clock,
       sealedKinds: ['grant'],
       secrets: () => secrets,
+      unsealed: new UnsealedFiles(folder),
       warn: (sentence) => warnings.push(String(sentence)),
     });
   const files = async (kind: string) => (await readdir(join(folder, kind))).map((name) => join(folder, kind, name));

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { Database } from '../../../lib/state/database';
+import { UnsealedFiles, type Unsealed } from '../../../lib/state/unsealed';
 import { FileStore } from '../../../lib/state/file-store';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';
@@ -18,7 +19,7 @@ type Swept = StateStore & { sweep(): Promise<void> };
 /** Where a store keeps what it is given, with a hand from outside. */
 interface Place {
   /** Another store on the same values, as a later start has it. */
-  open(secrets: string[], warn: (sentence: Sentence) => void): Swept;
+  open(secrets: string[], warn: (sentence: Sentence) => void, unsealed: Unsealed): Swept;
   /** What stands there for the only value of a kind. */
   raw(kind: string): Promise<string>;
   damage(kind: string, raw: string): Promise<void>;
@@ -29,7 +30,8 @@ interface Place {
   end(): Promise<void>;
 }
 
-const SEALED = ['grant'];
+const SEALED = ['grant', 'kept-message'];
+const LENIENT = ['kept-message'];
 
 async function folder(): Promise<Place> {
   const path = await mkdtemp(join(tmpdir(), 'store-'));
@@ -40,7 +42,10 @@ async function folder(): Promise<Place> {
     return join(path, kind, names[0]!);
   };
   return {
-    open: (secrets, warn) => new FileStore({ folder: path, clock, sealedKinds: SEALED, secrets: () => secrets, warn }),
+    open: (secrets, warn, unsealed) => {
+      const parts = { sealedKinds: SEALED, lenientKinds: LENIENT, unsealed };
+      return new FileStore({ ...parts, folder: path, clock, secrets: () => secrets, warn });
+    },
     raw: async (kind) => readFile(await only(kind), 'utf8'),
     damage: async (kind, raw) => writeFile(await only(kind), raw),
     block: async () => {
@@ -64,8 +69,9 @@ async function database(server: TestPostgres): Promise<Place> {
   const ask = <Row extends object>(statement: string, values?: unknown[]) =>
     server.ask<Row>(address, statement, values);
   return {
-    open: (secrets, warn) => {
-      const parts = { clock: systemClock, sealedKinds: SEALED, secrets: () => secrets, warn };
+    open: (secrets, warn, unsealed) => {
+      const sealing = { sealedKinds: SEALED, lenientKinds: LENIENT, unsealed, secrets: () => secrets };
+      const parts = { ...sealing, clock: systemClock, warn };
       const store = new PostgresStore({ ...parts, database: new Database({ address, clock: systemClock, log }) });
       opened.push(store);
       return store;
@@ -104,15 +110,51 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
     let place: Place;
     let warnings: string[];
     let store: Swept;
-    const open = (...secrets: string[]) =>
-      place.open(secrets.length > 0 ? secrets : ['a secret'], (sentence) => warnings.push(String(sentence)));
+    let own: string;
+    const withSecrets = (secrets: string[]) =>
+      place.open(secrets, (sentence) => warnings.push(String(sentence)), new UnsealedFiles(own));
+    const open = (...secrets: string[]) => withSecrets(secrets.length > 0 ? secrets : ['a secret']);
 
     beforeEach(async () => {
       place = await make();
+      own = await mkdtemp(join(tmpdir(), 'unsealed-'));
       warnings = [];
       store = open();
     });
-    afterEach(() => place.end());
+    afterEach(async () => {
+      await place.end();
+      await rm(own, { recursive: true });
+    });
+
+    it('sets a grant aside that stands there in the clear though there is a secret', async () => {
+      const forged = JSON.stringify({ version: 1, key: ['grant', 'a'], value: 'forged' });
+      await store.put(['grant', 'a'], 'token');
+      await place.damage('grant', forged);
+      assert.equal(await open().get(['grant', 'a']), undefined);
+      assert.match(warnings.join(), /The saved grant is not encrypted, .* set aside/);
+      await store.put(['grant', 'a'], 'token');
+      assert.equal(await open().get(['grant', 'a']), 'token');
+    });
+
+    it('reads a grant once that was saved in the clear for want of a secret, and seals it', async () => {
+      await withSecrets([]).put(['grant', 'a'], { token: 'x' });
+      assert.deepEqual(await store.update(['grant', 'a'], (grant) => ({ ...(grant as object) })), { token: 'x' });
+      assert.match(await place.raw('grant'), /"sealed"/);
+      await place.damage('grant', JSON.stringify({ version: 1, key: ['grant', 'a'], value: 'forged' }));
+      assert.equal(await open().get(['grant', 'a']), undefined);
+      assert.equal(warnings.length, 1);
+    });
+
+    it('reads a message that an older version kept in the clear, and seals it with the next write', async () => {
+      const key = ['kept-message', 'a'] as const;
+      await store.put(key, { payload: 'private' });
+      assert.doesNotMatch(await place.raw('kept-message'), /private/);
+      await place.damage('kept-message', JSON.stringify({ version: 1, key, value: { payload: 'private' } }));
+      assert.deepEqual(await open().get(key), { payload: 'private' });
+      await store.update(key, (message) => ({ ...(message as object) }));
+      assert.doesNotMatch(await place.raw('kept-message'), /private/);
+      assert.deepEqual([await open().get(key), warnings], [{ payload: 'private' }, []]);
+    });
 
     it('gives back what another one put', async () => {
       await store.put(['position', 'a', 'b'], { seen: [1, 'zwei', null] });
