@@ -2,6 +2,7 @@ import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
 import { TABLE } from '../rules/limits';
 import { PrintingError } from '../service/errors';
+import { nextTurn } from '../time/next-turn';
 import { keysBeyond, keysOf, shapeOf, type Shape } from './columns';
 import { say } from '../words/say';
 
@@ -36,9 +37,12 @@ export class CsvReader {
       if (shape === null) return [];
       parser = this.#begin(shape);
     }
-    await new Promise<void>((resolve, reject) => {
-      parser.write(part, (error) => (error ? reject(noTable(error)) : resolve()));
-    });
+    for (let at = 0; at < part.length; at += TABLE.part) {
+      if (at > 0) await nextTurn();
+      await new Promise<void>((resolve, reject) => {
+        parser.write(part.subarray(at, at + TABLE.part), (error) => (error ? reject(noTable(error)) : resolve()));
+      });
+    }
     return this.#take();
   }
 

@@ -59,6 +59,8 @@ export const TABLE = {
   columns: 200,
   /** Rows times columns, of a table that is held in memory. */
   cells: 20_000_000,
+  /** Bytes that are read at once; the event loop turns before the next. */
+  part: 8 * 1024,
 } as const;
 
 /** Lifetime of an access token, ms. */
