@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { asyncProperty, array, assert as holds, constantFrom, integer, json, oneof, record, string } from 'fast-check';
 import { parseAnswer } from '../../../lib/http/answer-body';
 import { AnswerShape } from '../../../lib/http/answer-shape';
+import { threadTime } from '../../helpers/thread-time';
 
 /** The answer as it is read when its bytes come in parts of `size`. */
 async function read(text: string, size = 65_536): Promise<{ fits: boolean; parts: number; body: unknown }> {
@@ -135,7 +136,7 @@ describe('http/answer-body', function () {
     ],
   ] as const)
     it(`lets the event loop turn while it reads a list of ${what}`, async () => {
-      const cpu = () => process.cpuUsage().user / 1000;
+      const cpu = threadTime;
       let [longest, before, over] = [0, cpu(), false];
       const turn = () => {
         longest = Math.max(longest, cpu() - before);
