@@ -9,13 +9,15 @@ export type Send = (msg: NodeMessage | (NodeMessage | NodeMessage[] | null)[]) =
 /**
  * Answers each message with exactly one `done`, after what it sends; a failure goes to Catch nodes by `done(error)`, on a
  * message that carries the ids known so far (reference 4). Nothing that `work` throws reaches the runtime, and nothing that
- * a send throws reaches `work`: what was done stays done. `work` gets a message whose properties can be set.
+ * a send throws reaches `work`: what was done stays done. `work` gets a message whose properties can be set; one with a
+ * property that can't be read goes to `onRefused` instead.
  */
 export function onInput(
   RED: NodeAPI,
   node: Node,
   work: (msg: NodeMessageInFlow, send: Send) => Promise<void>,
   onError: (error: PrintingError) => void,
+  onRefused?: (msg: NodeMessageInFlow) => void,
 ): void {
   const warn = (fault: unknown) => node.warn(asPrintingError(fault).message);
   node.on('input', (msg, send, done) => {
@@ -27,6 +29,7 @@ export function onInput(
     const fail = (thrown: unknown) => {
       const error = asPrintingError(thrown);
       guard(onError, warn)(error);
+      if (!message && onRefused) guard(onRefused, warn)(msg);
       // Node-RED gives Catch nodes a copy of the received message; what can't be set there is missing on it.
       for (const [name, value] of Object.entries(markFailed({}, error)))
         for (const to of new Set([message, msg])) guard(() => to && Reflect.set(to, name, value), warn)();

@@ -73,12 +73,15 @@ export function workNode(
     })
     .catch((error: unknown) => show(failureText(asPrintingError(error))));
 
+  const holdPayload = ({ payload }: NodeMessage) =>
+    takesPayload && payload instanceof Readable ? holdStream(payload, signal) : undefined;
+
   onInput(
     RED,
     node,
     async (msg, send) => {
       running++;
-      const release = takesPayload && msg.payload instanceof Readable ? holdStream(msg.payload, signal) : undefined;
+      const release = holdPayload(msg);
       try {
         await underDeadline(runtimeOf(RED).clock, limit, async (deadline) => {
           const client = await deadline.wait(clientOf(RED, accountId));
@@ -90,6 +93,7 @@ export function workNode(
       }
     },
     (error) => show(failureText(error)),
+    (msg) => holdPayload(msg)?.(),
   );
 
   node.on('close', () => {

@@ -165,6 +165,19 @@ describe('nodes/library-file', () => {
       await failed(payload({ payload: Readable.from([Buffer.from(MESH)]), fileSize: 1000 }), 'FILE_CHANGED');
     });
 
+    it('ends the stream of a message with a property that can’t be read', async () => {
+      await deploy();
+      const stream = Readable.from([Buffer.from(MESH)]);
+      const get = () => {
+        throw new Error('odd');
+      };
+      await failed(
+        Object.defineProperty(payload({ payload: stream }), 'other', { get, enumerable: true }),
+        'INVALID_INPUT',
+      );
+      assert.ok(stream.destroyed);
+    });
+
     it('lets go of a stream that it could not begin with', async () => {
       await deploy();
       for (const [changes, code] of [
