@@ -316,7 +316,35 @@ class FlowsRun {
     Object.assign(message, { printKey, filename, fileSize: bytes.length });
     if (definition.type === 'remote-printing-cluster-status' && this.#chance.is(0.3))
       Object.assign(message, { clusterId: this.world.clusterId(2) });
+    if (this.#chance.is(0.15)) this.#spoil(message, sent);
     node.receive(message);
+  }
+
+  /** A message as another node may leave it: frozen, or with a property that throws when it is read. */
+  #spoil(message: NodeMessage, sent: Sent): void {
+    const kind = this.#chance.pick(['frozen', 'frozen inside', 'throws'] as const);
+    const name = this.#chance.pick([
+      'payload',
+      'printKey',
+      'filename',
+      'fileSize',
+      'clusterId',
+      'topic',
+      'error',
+      'res',
+    ]);
+    this.world.trace.add(`it is ${kind}${kind === 'throws' ? ` at ${name}` : ''}`);
+    // No node can get at a stream behind a getter that throws.
+    if (kind === 'throws' && name === 'payload') sent.stream = undefined;
+    if (kind === 'throws')
+      Object.defineProperty(message, name, {
+        enumerable: true,
+        get: () => {
+          throw new Error(`${name} throws`);
+        },
+      });
+    else if (kind === 'frozen') Object.freeze(message);
+    else Object.assign(message, { printer: Object.freeze({}), job: Object.freeze({}), error: Object.freeze({}) });
   }
 
   #stream(kind: string, bytes: Buffer): Readable {
