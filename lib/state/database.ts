@@ -88,9 +88,11 @@ export class Database {
 
   /** Hears what is said on a channel; the returned function ends that. An address that is none is told by `query`. */
   listen(channel: string, heard: (words: string | null) => void): () => void {
-    const { address, clock } = this.#options;
+    const { address, clock, log } = this.#options;
     if (!isAddress(address)) return () => undefined;
-    const listening = new Listening({ address, clock, channel, heard });
+    const ask = (text: string, values: unknown[]) => this.query<{ sent?: unknown }>(text, values, { once: true });
+    const deaf = () => log.warn(deafened());
+    const listening = new Listening({ address, clock, channel, heard, ask, deaf });
     return () => listening.end();
   }
 
@@ -196,6 +198,9 @@ const succeeds = (work: Promise<unknown>): Promise<boolean> =>
   );
 
 const isAddress = (address: string): boolean => /^postgres(ql)?:\/\//.test(address) && URL.canParse(address);
+
+const deafened = (): Sentence =>
+  say`What other Node-REDs change is not told by the database (a pooler in transaction mode, or a proxy, swallows its notifications), so it is looked for every 10 s: connect without the pooler.`;
 
 const noAddress = (): PrintingError =>
   new PrintingError(

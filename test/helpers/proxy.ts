@@ -5,6 +5,8 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 export interface Passage {
   /** What the client sends is kept here from now on, what it has just sent too. */
   keep(): void;
+  /** Nothing of the server arrives on this connection any more, after so many answers. */
+  deafen(answers: number): void;
   /** Sends on what was kept. */
   sendOn(): void;
   /** The client's side breaks; what was kept can still be sent on. */
@@ -33,7 +35,7 @@ export async function startProxy(target: number): Promise<Proxy> {
 
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
-    const state = { silent: isSilent, kept: undefined as Buffer[] | undefined, isBroken: false };
+    const state = { silent: isSilent, kept: undefined as Buffer[] | undefined, isBroken: false, answers: Infinity };
     standing.add(state);
     for (const socket of [client, upstream]) {
       sockets.add(socket);
@@ -42,6 +44,9 @@ export async function startProxy(target: number): Promise<Proxy> {
     }
     const passage: Passage = {
       keep: () => (state.kept ??= []),
+      deafen: (answers) => {
+        state.answers = answers;
+      },
       sendOn: () => {
         for (const bytes of state.kept ?? []) upstream.write(bytes);
         state.kept = undefined;
@@ -61,7 +66,7 @@ export async function startProxy(target: number): Promise<Proxy> {
       else upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
-      if (!state.silent && !client.destroyed) client.write(bytes);
+      if (!state.silent && !client.destroyed && state.answers-- > 0) client.write(bytes);
     });
     client.on('close', () => {
       if (!state.isBroken) upstream.destroy();

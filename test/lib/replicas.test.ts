@@ -21,7 +21,7 @@ import { systemClock } from '../../lib/time/clock';
 import { limit } from '../helpers/limits';
 import { ManualClock } from '../helpers/manual-clock';
 import { testPostgres, type TestPostgres } from '../helpers/postgres';
-import { startProxy } from '../helpers/proxy';
+import { startProxy, type Passage } from '../helpers/proxy';
 import { ScriptedService } from '../helpers/scripted-service';
 
 const SCOPE: Scope = ['account', 'service', 'workspace'];
@@ -270,6 +270,50 @@ describe('several runtimes on one database', () => {
         await proxy.close();
       }
     });
+
+    for (const way of ['is half-open', 'gets no notifications, as behind a pooler'])
+      it(`is known within 15 s where the connection that listens ${way}`, async () => {
+        const proxy = await startProxy(server.port);
+        const clock = new ManualClock();
+        const warned: string[] = [];
+        try {
+          const at = address.replace(String(server.port), String(proxy.port));
+          const isPooled = way !== 'is half-open';
+          let listening: Passage | undefined;
+          proxy.watch((said, passage) => {
+            if (!said.includes('LISTEN')) return;
+            listening = passage;
+            if (isPooled) passage.deafen(1);
+          });
+          const told = (sentence: unknown) => void warned.push(String(sentence));
+          const database = new Database({ address: at, clock, log: { warn: told, info: () => undefined } });
+          databases.push(database);
+          const parts = { clock, sealedKinds: ['grant'], secrets: () => ['a secret'], warn: () => undefined };
+          const listener = open(
+            'listener',
+            new InsistentStore(new PostgresStore({ ...parts, database }), clock),
+            clock,
+          );
+          await turning(clock, listener.ready());
+          for (let probes = 0; probes < 60; probes++, await pause(5)) await clock.advance(500);
+          if (!isPooled) listening?.deafen(0);
+          const signedInAt = 9;
+          await replica().put(
+            grantKey('a'),
+            { byService: { [SETTINGS.authUrl]: { ...grant(9), signedInAt } } },
+            { tell: true },
+          );
+          const begun = clock.monotonic();
+          while ((await listener.bearer(limit(clock))) !== 'access-9') {
+            assert.ok(clock.monotonic() - begun <= 15_000, 'it is not learnt');
+            await clock.advance(250);
+            await pause(5);
+          }
+          assert.equal(warned.filter((words) => words.includes('pooler')).length, isPooled ? 1 : 0);
+        } finally {
+          await proxy.close();
+        }
+      });
 
     it('comes back to any of them, once, and its secret lies sealed until then', async () => {
       const granted = grant(5);
