@@ -29,7 +29,7 @@ export function onInput(
     const fail = (thrown: unknown) => {
       const error = asPrintingError(thrown);
       guard(onError, warn)(error);
-      if (!message && onRefused) guard(onRefused, warn)(msg);
+      if (!message && onRefused) guard(onRefused, () => undefined)(msg);
       // Node-RED gives Catch nodes a copy of the received message; what can't be set there is missing on it.
       for (const [name, value] of Object.entries(markFailed({}, error)))
         for (const to of new Set([message, msg])) guard(() => to && Reflect.set(to, name, value), warn)();
