@@ -50,7 +50,7 @@ export interface ClientOptions {
   /** The renewals of sign-ins that are under way in this process, whichever instance of the account began them. */
   renewals?: Renewals;
   http?: Http;
-  /** How long closing waits for what can't be taken back, ms: as long as whoever closes lets it. */
+  /** How long closing waits for irreversible work, ms: as long as the caller can wait. */
   grace?: number;
   /** Where unfinished files are noted. */
   leftovers?: Leftovers;
@@ -282,7 +282,7 @@ export class Client {
   }
 
   /**
-   * Ends everything. What can't be taken back (a refresh, a dispatch, a write) is waited for as long as the grace allows;
+   * Ends everything. Waits for irreversible work (a refresh, a dispatch, a write) as long as the grace allows;
    * after that it goes on by itself: it belongs to the process (ADR 13).
    */
   async close(): Promise<void> {

@@ -73,7 +73,7 @@ export function followJob(
 const timeOf = ({ timeElapsed, progress }: PrintJob): string =>
   `${timeElapsed ?? (progress === null ? '-' : `${progress}%`)}`;
 
-/** What a person is needed for. */
+/** Names the reason why a person is needed. */
 const needOf = (job: PrintJob): string =>
   `${job.state}-${timeOf(job)}-${hash('sha256', JSON.stringify(job.changesRequired), 'base64url').slice(0, 8)}`;
 

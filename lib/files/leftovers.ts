@@ -60,7 +60,7 @@ export class Leftovers {
         const note = await calls.run(() => readNote(path)).catch(() => null);
         if (note && basename(note.path) !== partName(name.replace('.note', ''))) continue;
         if (!note || !isAbandoned(note)) continue;
-        // What can't be removed now is tried again with the next sweep.
+        // The next sweep tries again.
         const isGone = await new FileCalls(note.path, deadline).run(() => remove(note)).catch(() => false);
         if (isGone) await calls.release(() => unlink(path));
       }

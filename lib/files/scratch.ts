@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Deadline } from '../time/deadline';
 import { FileCalls } from './file-calls';
 
-/** A file for one piece of work that nobody else can open. */
+/** A file for one piece of work, closed to all other users. */
 export interface ScratchFile {
   readonly calls: FileCalls;
   readonly handle: FileHandle;

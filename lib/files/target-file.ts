@@ -47,7 +47,7 @@ export class TargetFile {
   static async open(path: string, { deadline, leftovers }: TargetOptions): Promise<TargetFile> {
     const calls = new FileCalls(resolve(path), deadline);
     const { target, found } = await locate(path, calls);
-    // A short name, since the target's may be as long as the file system allows, and one that nobody can guess.
+    // A short name, since the target's may be as long as the file system allows, and unpredictable.
     const part = join(dirname(target), partName(randomBytes(16).toString('hex')));
     const begun = calls.run(
       // Exclusive: never a file, a link or a pipe that is there already.

@@ -10,7 +10,7 @@ const MAKERS = new Map([
 /** More encodings around each other than anybody means. */
 const MOST = 3;
 
-/** What undoes the encodings of a `content-encoding` header, the outermost first; null for one that can't be undone here. */
+/** Decoders for the encodings of a `content-encoding` header, the outermost first; null where one is unknown. */
 export function decodersOf(header = ''): Transform[] | null {
   const names = header.split(',', MOST + 1).map((name) => name.trim().toLowerCase());
   const encodings = names.filter((name) => name !== '' && name !== 'identity').reverse();

@@ -223,7 +223,7 @@ export class Dispatcher {
 
   /**
    * Saves what an answer said, with a ledger that waits for the disk a little while, though the work's time is over or its
-   * node closed: whoever holds the print key's lock next must find it there.
+   * node closed: the next holder of the print key's lock must find it there.
    */
   async #saved(ledger: Ledger, deadline: Deadline, save: (ledger: Ledger) => Promise<void>): Promise<void> {
     const ms = Math.max(LONGEST_SAVE, deadline.remaining());

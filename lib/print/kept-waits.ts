@@ -87,7 +87,7 @@ export class KeptWaits {
       KEPT,
     );
     const taken = (waits ?? []).filter((wait) => this.#isOwn(wait) && !this.#over.has(wait.id));
-    // What can't be written now has its old time left.
+    // A wait that can't be renewed now keeps its old time.
     this.#track(this.#renew(owner, taken)).catch(() => undefined);
     return taken;
   }

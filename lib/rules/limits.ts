@@ -8,7 +8,7 @@
 export const ANSWER = {
   /** Held while an answer arrives. */
   bytes: 8 * 1024 * 1024,
-  /** Objects and arrays inside each other: `structuredClone` and whoever walks an answer do so by recursion. */
+  /** Objects and arrays inside each other: `structuredClone` and all readers of an answer recurse. */
   depth: 64,
   /** Values in all, those of every level counted. */
   elements: 500_000,

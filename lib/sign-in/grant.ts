@@ -17,7 +17,7 @@ export interface Grant {
   /** The API host that was set when the user signed in, where that is known: before a deploy, its tokens go there alone. */
   apiUrl?: string | undefined;
   /**
-   * What the access token told of its user; kept when the tokens have ended. The workspace is that of the sign-in: no
+   * Claims of the access token about its user; kept when the tokens have ended. The workspace is that of the sign-in: no
    * refreshed token changes it.
    */
   holder?: Holder;

@@ -29,7 +29,7 @@ interface Asked {
   onSend: () => void;
   /**
    * The answer was lost, here or where another runtime ended or was cut off: the refresh token rests for `wait` ms. With
-   * `isLast` nobody should wait for the end of that.
+   * `isLast` callers should not wait for the end of that.
    */
   onDoubt: (error: PrintingError, wait: number, isLast: boolean) => void;
 }
@@ -174,11 +174,11 @@ async function checkWritable(
   await underDeadline(clock, { ms: LONGEST_PROBE, parent: deadline, cure: say`try again later` }, (limit) =>
     store.put(key, probe, { deadline: limit }),
   );
-  // What can't be removed is in nobody's way.
+  // A leftover probe does no harm.
   await store.delete(key).catch(() => undefined);
 }
 
-/** What is left of a grant whose tokens are worth nothing any more. */
+/** The rest of a grant whose tokens are worthless. */
 const spent = (reason: Sentence) => ({
   ended: reason.pattern,
   accessToken: '',

@@ -352,7 +352,7 @@ export class Tokens implements Credentials {
         rest();
         this.#failure = { error: withOutcome(error, 'not-sent'), until: 0 };
         if (isLast) {
-          // Everybody gets the answer now; the lock is held on, so that nobody else spends the token meanwhile.
+          // Callers get the answer now. The lock stays held, so that no other runtime spends the token meanwhile.
           this.#fail(error, wait + PAUSE);
           giveUp(this.#failure.error);
         } else this.#failures++;

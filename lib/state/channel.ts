@@ -80,7 +80,7 @@ export class Channel {
     for (const listener of [...this.#listeners]) listener(said);
   }
 
-  /** What a flood leaves out is made good at its end: anything may have changed. */
+  /** After a flood, listeners learn that anything may have changed. */
   #isFlooded(): boolean {
     const { clock } = this.#options;
     const now = clock.monotonic();

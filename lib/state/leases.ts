@@ -224,7 +224,7 @@ export class Leases {
     const askedAt = this.clock.monotonic();
     const held = await this.#extend(all, this.#times.lasts).catch(() => undefined);
     for (const lease of held ? all : []) {
-      // A lease that was given back meanwhile is nobody's.
+      // Skip a lease that was given back meanwhile.
       if (this.#held.get(lease.name) !== lease) continue;
       if (held?.has(lease.name)) lease.reach(this.#end(askedAt, this.#times.lasts));
       else {

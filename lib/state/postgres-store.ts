@@ -289,7 +289,7 @@ export class PostgresStore implements StateStore, Movable {
     const read = await this.#records.read<T>(key, content);
     if (typeof read === 'object') return read.value;
     if (read === 'foreign') {
-      // A value that passes anyway is nobody's obstacle, and one past its time is none either.
+      // A short-lived value and one past its time block nothing.
       if (row?.over || this.#records.isPassing(key)) return undefined;
       throw foreign(key);
     }

@@ -5,9 +5,9 @@ import type { Unsealed } from './unsealed';
 export interface RecordsOptions {
   /** Kinds of keys whose values are encrypted. */
   sealedKinds: readonly string[];
-  /** Kinds of keys whose values pass within minutes: one that can't be unsealed here is in nobody's way. */
+  /** Kinds of keys whose values pass within minutes: one that can't be unsealed here counts as missing. */
   passingKinds?: readonly string[];
-  /** Sealed kinds that older versions saved in the clear, and that give nobody more rights: those are read as they are. */
+  /** Sealed kinds that older versions saved in the clear and that grant no rights: clear values are accepted. */
   lenientKinds?: readonly string[];
   /** Sealed values that were saved in the clear here, before there was a secret: each is read once more. Missing: none. */
   unsealed?: Unsealed;

@@ -14,7 +14,7 @@ export { LockLostError, type Lock } from './lock';
  *   alone, and is never taken for the second. A value that is damaged for good is set aside with a warning, and missing;
  * - what `put`, `update` and `delete` resolved is durable and survives a crash; before that, old or new is there, whole.
  *   Where that can't be had they reject with FILE_NOT_WRITABLE;
- * - a lock under which an insisted value could not be written is not given back before it is written: nobody reads the old
+ * - a lock under which an insisted value could not be written is not given back before it is written: no runtime reads the old
  *   value under it and goes on from there;
  * - `update` holds the key's lock while `change` runs, against everybody who shares the store, so that `change` may
  *   take its time (a token refresh, a print's dispatch). Locks are not re-entrant: `change` must leave its own key alone,

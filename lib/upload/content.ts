@@ -25,13 +25,13 @@ export interface Content {
   chunks(from?: number): AsyncGenerator<Buffer, void>;
   /** How the bytes stand now, for `unchanged`. */
   stamp(): Promise<Stamp>;
-  /** Whether nobody wrote to the bytes since then, or since they were opened, as far as can be told. */
+  /** Whether the bytes are unchanged since then, or since they were opened, as far as the file system shows. */
   unchanged(since?: Stamp): Promise<boolean>;
   /** Nothing is read any more. */
   close(): Promise<void>;
 }
 
-/** Null for what nobody else can write to. */
+/** Null for content that nothing else can write to. */
 export type Stamp = Pick<BigIntStats, 'size' | 'mtimeNs' | 'ctimeNs' | 'nlink' | 'dev' | 'ino'> | null;
 
 /** Big enough to keep a fast line busy, small enough not to hold up the event loop and to keep a slow line's reports coming. */

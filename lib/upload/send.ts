@@ -209,7 +209,7 @@ class Sending {
     return this.#content.unchanged(this.#stamp ?? undefined);
   }
 
-  /** What was sent half before and half after a change is no file. Throws FILE_CHANGED. */
+  /** Throws FILE_CHANGED where the file was sent partly before and partly after a change. */
   async #sent({ kind, id, contentType }: UploadTarget): Promise<Sent> {
     if (!(await this.#unchanged())) throw changedMeanwhile();
     return { kind, id, contentType, hash: this.#hash.digest('hex') };

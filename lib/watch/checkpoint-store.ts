@@ -79,7 +79,7 @@ export class CheckpointStore {
     if (hasGoneOn && memory.isAhead) this.write(under, clusterId, memory);
   }
 
-  /** What the next runtime goes on from where the store may not have all of it yet; null where the store has. */
+  /** The state that the next runtime starts from where the store may lag behind; null where the store is complete. */
   unwritten(memory: ClusterMemory): Unwritten | null {
     if (!memory.loaded || !memory.isOwed || memory.movedTo !== null) return null;
     return { checkpoint: memory.checkpoint, figures: memory.status, marks: memory.marks };
@@ -259,7 +259,7 @@ export class CheckpointStore {
   }
 }
 
-/** What was delivered, for the runtime that goes on; `marks` are those of the writes that the store may have. */
+/** The delivered state, for the next runtime; `marks` identify the writes that the store may have. */
 interface Unwritten {
   checkpoint: Checkpoint | null;
   figures: ClusterStatus | null;

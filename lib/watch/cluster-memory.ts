@@ -65,7 +65,7 @@ export class ClusterMemory {
     return this.dirty || this.marks.length > 1;
   }
 
-  /** Something was delivered that the store may not have: whoever goes on from the store delivers it again. */
+  /** Delivered state may be missing from the store: a runtime that goes on from the store delivers it again. */
   get isOwed(): boolean {
     return this.delivered > this.saved;
   }

@@ -162,7 +162,7 @@ export class ClusterWatch implements Watch, Subscriber {
   }
 
   assigned(clusterId: string, isOurs: boolean): void {
-    // Nobody polls while nobody is signed in.
+    // No polls without a sign-in.
     if (isOurs || this.around.usable()) this.#isOurs = isOurs;
     if (!isOurs) this.#troubles.forget(clusterId);
   }

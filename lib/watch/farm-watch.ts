@@ -201,7 +201,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
 
   /** Those of other runtimes take no part in groups; who asks gets them too. */
   assigned(clusterId: string, isOurs: boolean): void {
-    // Nobody polls while nobody is signed in.
+    // No polls without a sign-in.
     if (isOurs || this.around.usable()) this.#assign(clusterId, isOurs);
   }
 
@@ -359,7 +359,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
   #newGroup(deliver: (round: Round) => void, isAsked = false): Group {
     const rankOf = (clusterId: string) => this.#members.get(clusterId)?.rank ?? Infinity;
     const { clock, usable } = this.around;
-    // What a message asked for was read for it, however long others take.
+    // A poll for a message is fresh for it, however long other polls last.
     const isOld = (addedAt: number) => !isAsked && (!usable() || clock.monotonic() - addedAt > this.#longest);
     const now = () => clock.monotonic();
     return new Group({ id: `${++groups}`, size: () => this.#own, rankOf, now, isOld, deliver });

@@ -12,7 +12,7 @@ const LONGEST = 5_000;
 /** Printers in a mark; of more, it stands for any. */
 const MOST = 1_000;
 
-/** What is kept of an outage that was reported. */
+/** The stored mark of a reported outage. */
 export interface Mark {
   id: string;
   /** Wall time, ms. */

@@ -32,7 +32,7 @@ export interface Outage {
   disarm: () => void;
 }
 
-/** What is known of outages over deploys. */
+/** Outages, remembered over deploys. */
 export class OutageMemory {
   open: Outage[] = [];
   /** Has the watching that goes on report an outage that another one could not report any more. */

@@ -166,7 +166,7 @@ export class Outages {
 
   #leave(outage: Outage, clusterId: string, works = true): void {
     outage.members.delete(clusterId);
-    // Clusters that nobody watches any more keep no outage open.
+    // Clusters without a watch keep no outage open.
     for (const member of outage.members) if (this.#parts.isPolled(member)) return this.#look(outage);
     if (works) return this.#end(outage);
     this.#drop(outage);

@@ -43,7 +43,7 @@ interface Entry {
   turn: number;
   /** It was not served yet. */
   first: boolean;
-  /** What a poll shortly before its turn brought, for then: it would be too late for another. */
+  /** The result of a poll shortly before its turn, kept for the turn: no time is left for another poll. */
   early: ClusterResult | null;
 }
 
@@ -409,7 +409,7 @@ export class Poller implements Scheduled {
     for (const answer of askers) answer(own());
   }
 
-  /** Hands over in its turn what came a little earlier. False: it is nobody's turn. */
+  /** Delivers kept results whose turn has come. False: none was due. */
   #passEarly(now: number): boolean {
     const turns = this.#entries.filter(({ early, turn }) => early !== null && turn <= now);
     for (const entry of turns) {
@@ -544,7 +544,7 @@ const isDue = ({ subscriber, turn }: Entry, start: number, asked: boolean): bool
   (isTurn(start, turn, subscriber.interval) ||
     (!(asked && subscriber.keepsTurn) && isCloseBefore(start, turn, subscriber.interval)));
 
-/** Whether what a poll brings that somebody else asked for is for a turn that is soon. */
+/** Whether the result of a poll asked for elsewhere serves a turn that comes soon. */
 const isEarly = ({ subscriber, turn }: Entry, start: number): boolean =>
   !subscriber.paused &&
   subscriber.keepsTurn === true &&

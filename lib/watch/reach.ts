@@ -5,7 +5,7 @@ import { sleep, type Clock } from '../time/clock';
 import { underDeadline } from '../time/deadline';
 import { say } from '../words/say';
 
-/** What a call ends in that did not reach the service, or got no answer of it. */
+/** Error codes of a call that did not reach the service, or got no answer. */
 const UNREACHED: readonly ErrorCode[] = ['NETWORK', 'TIMEOUT', 'SERVICE_ERROR'];
 /** One question whether the service can be reached, ms. */
 const LONGEST = 10_000;

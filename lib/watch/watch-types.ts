@@ -39,7 +39,7 @@ export interface WatcherReport {
   kind: 'outage' | 'recovered' | 'fault';
   clusterId: string | null;
   error?: PrintingError;
-  /** What works again. */
+  /** The subject that works again. */
   sentence?: Sentence;
 }
 

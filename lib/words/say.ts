@@ -1,6 +1,6 @@
 import { shown } from './shown';
 
-/** What fills a gap of a sentence; a text from elsewhere, such as a name, is cut and cleaned when it is said (`shown`). */
+/** A value in a sentence; foreign text, such as a name, is cut and cleaned when the sentence is made (`shown`). */
 export type Value = string | number | Sentence;
 
 /** For each sentence, by its English pattern, its pattern in another language. */

@@ -91,7 +91,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
       warn(trouble);
     });
   };
-  // What a crash left of big files goes at once: its notes name the processes that it belongs to, and no time.
+  // Unfinished files of a crash are removed at once: their notes name the processes that wrote them, not a time.
   void leftovers.sweep();
   const http = new Http();
   const endpoint = new TokenEndpoint(http, clock);

@@ -29,7 +29,7 @@ export interface SavedState {
 const SEALED = ['grant', 'sign-in', 'kept-message'];
 /** Of these, those that older versions saved in the clear: a wait must not be lost by an update. */
 const LENIENT = ['kept-message'];
-/** Values of which one that another credential secret has sealed is in nobody's way. */
+/** Kinds whose values count as missing where another credential secret has sealed them. */
 const PASSING = ['sign-in'];
 /** Between tries to write what could not be written: less than others leave to whoever lost the database, ms (ADR 12). */
 const LONGEST_WAIT = 5_000;

@@ -72,7 +72,7 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   this.on('close', (removed: boolean, done: () => void) => {
     runtime.accounts.delete(this);
     const closing = close(removed);
-    // What hangs goes on without Node-RED waiting for it.
+    // Hanging work goes on without holding up Node-RED.
     underDeadline(clock, { ms: longestClose }, (deadline) => deadline.wait(closing)).then(
       () => done(),
       () => done(),

@@ -18,7 +18,7 @@ const HEATING = 100;
 /** Of the chart's first line. */
 const BLUE = [0, 149, 255] as const;
 
-/** What is behind everything with the colours of the example's theme, and with the dark ones that its comment names. */
+/** The page's background in the example's theme, and in the dark one that its comment names. */
 const THEMES = {
   light: { background: 'rgb(241, 243, 245)', colors: {} },
   dark: {

@@ -40,7 +40,7 @@ export function signInEndpoints(RED: NodeAPI) {
       const deployed = deployedAccount(RED, id);
       if (!deployed && Object.keys(typed).length === 0) throw new UnknownAccount();
       const config = signInConfig(typed, deployed);
-      // What is deployed counts: the tokens of a deployed account go to no other host.
+      // The deployed host counts: the tokens of a deployed account go to no other.
       const apiUrl = hostOf(deployed?.config.apiUrl) || hostOf(config.apiUrl);
       const settings = { ...readSignIn(config), apiUrl };
       const redirectUri = readRedirect(config.redirectUri);

@@ -22,7 +22,7 @@ const SIGNED_OUT: AccountState = {
   error: null,
 };
 
-/** What of a dialog decides whose sign-in it is about; each is missing where nothing is typed. */
+/** The fields of a dialog that select the sign-in; each is missing where nothing is typed. */
 export interface TypedService {
   service?: string;
   signIn?: string;
