@@ -114,6 +114,8 @@ export class Tokens implements Credentials {
       const still = this.#endsAt - this.#options.clock.monotonic() > 0;
       if (still && this.#grant === grant && !grant.ended && !this.#blocked && !deadline.aborted)
         return grant.accessToken;
+      // The token ended, or was changed, before the shorter wait was over: the renewal goes on within the caller's time.
+      if (soon.aborted && !deadline.aborted) return this.bearer(deadline);
       throw error;
     } finally {
       soon.end();

@@ -50,6 +50,12 @@ export class ManualClock implements Clock {
     this.#turn(end);
   }
 
+  /** The process stands still for `ms`: every timer that falls due meanwhile is late. */
+  async stall(ms: number): Promise<void> {
+    this.#turn(this.#elapsed + ms);
+    await this.advance(0);
+  }
+
   #turn(elapsed: number): void {
     const step = Math.max(0, elapsed - this.#elapsed);
     this.#elapsed += step;

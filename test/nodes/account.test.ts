@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import helper from 'node-red-node-test-helper';
 import { startSimulator, type Simulator } from '../../simulator';
@@ -101,7 +102,7 @@ describe('nodes/account', () => {
     assert.equal(ended.state, 'sign-in-needed');
     assert.equal(ended.expiresAt, null);
     assert.match(ended.error, /sign in again/);
-    assert.equal(flow.statuses('watch').at(-1)?.text, 'status.signInSince');
+    while (flow.statuses('watch').at(-1)?.text !== 'status.signInSince') await turn();
     const before = simulator.requests.count();
     await flow.get('accounts/account/clusters').expect(400);
     assert.equal(simulator.requests.count(), before);

@@ -513,6 +513,19 @@ describe('sign-in/tokens', () => {
       assert.deepEqual(asked, ['refresh-1']);
     });
 
+    it('waits for the new pair where the token ends during a stall', async () => {
+      const { answer, release } = held();
+      script = [later(answer)];
+      const tokens = open();
+      await tokens.bearer(limit(clock));
+      await clock.advance(LIFETIME - 200);
+      const bearer = tokens.bearer(limit(clock));
+      await settle();
+      await clock.stall(300);
+      release();
+      assert.equal(await bearer, 'access-2');
+    });
+
     it('signs out at once, and keeps no pair that comes afterwards', async () => {
       const { answer, release } = held();
       script = [later(answer)];
