@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TEXT } from '../rules/limits';
 
 /** Where the saved state lies: a folder of this runtime, or a database that several runtimes can share. */
 export type StatePlace = { folder: string } | { address: string };
@@ -14,7 +15,7 @@ export function statePlace(setting: unknown, usual: string): StatePlace {
   const given = typeof setting === 'string' ? setting.trim() : JSON.stringify(setting);
   if (isAbsolute(given)) return { folder: given };
   try {
-    if (/^file:/i.test(given)) return { folder: fileURLToPath(given) };
+    if (given.length <= TEXT.setting && /^file:/i.test(given)) return { folder: fileURLToPath(given) };
   } catch {
     // A host or an encoded slash in it: not the address of a folder here.
   }
