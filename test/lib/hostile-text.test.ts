@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 
-import { currentUser } from '../../lib/account/current-user';
-import { readSettings } from '../../lib/account/settings';
+import { currentUser, readCurrentUser } from '../../lib/account/current-user';
+import { readSettings, readRedirect, readSignIn } from '../../lib/account/settings';
 import { describedCalls } from '../../lib/connection/openapi';
 import { checkClock } from '../../lib/connection/clock-check';
 import { compare } from '../../lib/connection/compare';
@@ -54,6 +55,32 @@ import { flag, list, number, record, records, text, time } from '../../lib/servi
 import { readHost } from '../../lib/sign-in/hosts';
 import { say, Sentence } from '../../lib/words/say';
 import { shown } from '../../lib/words/shown';
+import { saidIn, wordsOf } from '../../lib/state/channel';
+import { statePlace } from '../../lib/state/place';
+import { Records, parseRecord } from '../../lib/state/records';
+import { seal, unseal } from '../../lib/state/seal';
+import { grantAt, grantFor, holderOf, lifetimeIn, newestGrant, readToken, whyEnded } from '../../lib/sign-in/grant';
+import { StaticToken } from '../../lib/sign-in/static-token';
+import { findPrinter } from '../../lib/picture/find-printer';
+import { orderReport, readReport } from '../../lib/report/order';
+import { readRange } from '../../lib/report/ranges';
+import { readPages } from '../../lib/account/pages';
+import { settingsSummary } from '../../lib/account/settings-summary';
+import { bytesContent, empty } from '../../lib/upload/content';
+import { nameOf } from '../../lib/upload/source';
+import { awaitUploaded, isUploaded, readStored } from '../../lib/upload/stored-job';
+import { askKept } from '../../lib/upload/transfer';
+import { readFile } from '../../lib/library/library';
+import { removeStored } from '../../lib/library/remove';
+import { atLimit, dispatchAction, followAction } from '../../lib/action/action';
+import { meaning } from '../../lib/action/words';
+import { jobData } from '../../lib/control/job-data';
+import { ruleOf } from '../../lib/control/job-rules';
+import { jobUnderWay } from '../../lib/control/job-under-way';
+import { filterQueries, fits, readPrintJobFilter } from '../../lib/query/print-job-filter';
+import { TEXT } from '../../lib/rules/limits';
+import type { Service } from '../../lib/account/service';
+import type { Deadline } from '../../lib/time/deadline';
 import { threadTime } from '../helpers/thread-time';
 
 const SIZE = 1_000_000;
@@ -83,11 +110,39 @@ const HOSTILE: Record<string, (size: number) => string> = {
   'capitals in words': (size) => to('aB', size),
 };
 
+/** Made once, since all readers get the same. */
+const TEXTS = Object.entries(HOSTILE).map(([what, make]) => [what, make(SIZE)] as const);
+
 /** The value is asked for in a field of a record, an entry of a list, and a text by itself. */
 const FIELDS = (words: string) => new Proxy({}, { get: () => words, has: () => true, ownKeys: () => [] });
 const API = { apiUrl: 'https://api.example', authUrl: 'https://auth.example' };
 const PATHS = { storagePath: '/slicer/v1', overrides: {} };
 const CONTEXT = { clusterId: 'c', receivedAt: '2026-01-01T00:00:00.000Z', identity: null };
+
+/** A service whose every answer has the text in all its fields. */
+const service = (words: string) =>
+  ({ call: () => Promise.resolve({ data: FIELDS(field(words)) }) }) as unknown as Service;
+/** The longest part of the text that a field of an answer may have. */
+const field = (words: string) => words.slice(0, TEXT.field);
+/** The time is over before the first pause. */
+const LIMITS = {
+  deadline: {
+    clock: { monotonic: () => 0 },
+    sleep: () => Promise.reject(new PrintingError('TIMEOUT', say`It is over.`)),
+  } as unknown as Deadline,
+};
+const STORED = { kind: 'job', id: 'j' } as const;
+const ACTION = { ...LIMITS, endpoint: 'printerAction', ids: { cluster_id: 'c', action: 'a' }, what: say`it` } as const;
+const NO_GRANT = {
+  authUrl: '',
+  clientId: '',
+  redirectUri: '',
+  refreshToken: null,
+  expiresAt: 0,
+  lifetime: 0,
+  scope: null,
+};
+const tokenOf = (words: string) => `a.${Buffer.from(JSON.stringify({ username: words })).toString('base64url')}.a`;
 
 /** For each exported function that reads foreign text: how it gets that text. */
 const READERS: Record<string, (words: string) => unknown> = {
@@ -171,6 +226,101 @@ const READERS: Record<string, (words: string) => unknown> = {
   'sign-in/hosts.readHost': (words) => readHost(words, say`API host`),
   'words/say.Sentence': (words) => String(new Sentence(words, [words])),
   'words/shown.shown': (words) => shown(words),
+  'state/channel.saidIn': (words) => saidIn(words),
+  'state/channel.wordsOf': (words) => wordsOf({ by: 'a', key: ['k', words] }),
+  'state/place.statePlace': (words) => [statePlace(words, '/a'), statePlace(`file:${words}`, '/a')],
+  'state/records.Records': (words) =>
+    new Records({ sealedKinds: ['grant'], secrets: () => ['s'] }).read(['grant'], words),
+  'state/records.parseRecord': (words) => parseRecord(words),
+  'state/seal.seal': (words) => seal(words, 's', 'l'),
+  'state/seal.unseal': (words) => unseal({ salt: words, iv: words, tag: words, data: words }, 's', 'l'),
+  'sign-in/grant.grantAt': (words) => grantAt({ byService: { [words]: NO_GRANT as never } }, words),
+  'sign-in/grant.grantFor': (words) =>
+    grantFor({ byService: {} }, { authUrl: words, clientId: words, clientSecret: words, scope: words }),
+  'sign-in/grant.holderOf': (words) => holderOf({ ...NO_GRANT, accessToken: words }),
+  'sign-in/grant.lifetimeIn': (words) => [lifetimeIn(words), lifetimeIn(tokenOf(words))],
+  'sign-in/grant.newestGrant': (words) => newestGrant({ byService: { [words]: NO_GRANT as never } }),
+  'sign-in/grant.readToken': (words) => [readToken(words), readToken(tokenOf(words))],
+  'sign-in/grant.whyEnded': (words) => String(whyEnded({ ...NO_GRANT, accessToken: '', ended: words })),
+  'sign-in/static-token.StaticToken': (words) => new StaticToken(words).info(),
+  'picture/find-printer.findPrinter': (words) =>
+    findPrinter(
+      { service: service(words), clusterList: { find: () => Promise.resolve(null) } },
+      'c',
+      null,
+      LIMITS.deadline,
+    ),
+  'report/order.orderReport': (words) =>
+    orderReport(service(words), {
+      clusterIds: ['c'],
+      reportType: words,
+      range: { from: 0, to: 1 },
+      onOrdered: () => undefined,
+      ...LIMITS,
+    } as never),
+  'report/order.readReport': (words) => readReport(service(words), 'r', LIMITS),
+  'report/ranges.readRange': (words) => readRange(words, words, 0),
+  'account/current-user.readCurrentUser': (words) => readCurrentUser(service(words), {}, LIMITS.deadline),
+  'account/pages.readPages': (words) =>
+    readPages(
+      { call: () => Promise.resolve({ data: [{ uuid: words }], body: { links: { next: field(words) } } }) } as never,
+      'printJobs',
+      { what: say`it`, ...LIMITS },
+    ),
+  'account/settings-summary.settingsSummary': (words) =>
+    settingsSummary(
+      readSettings({
+        apiUrl: 'https://a.b',
+        authUrl: 'https://a.b',
+        signIn: 'token',
+        apiToken: words,
+        organizationId: words,
+      }),
+    ),
+  'account/settings.readRedirect': (words) => readRedirect(words),
+  'account/settings.readSignIn': (words) =>
+    readSignIn({ authUrl: 'https://a.b', clientId: words, clientSecret: words, scope: words }),
+  'upload/content.bytesContent': (words) => bytesContent(Buffer.alloc(0), words),
+  'upload/content.empty': (words) => empty(words),
+  'upload/source.nameOf': (words) => [
+    nameOf({ kind: 'file', path: words }),
+    nameOf({ kind: 'bytes', bytes: Buffer.alloc(0), name: words }),
+  ],
+  'upload/stored-job.awaitUploaded': (words) =>
+    Promise.all([
+      awaitUploaded(service(words), STORED, LIMITS),
+      awaitUploaded(service(`error ${words}`), STORED, LIMITS),
+    ]),
+  'upload/stored-job.isUploaded': (words) => isUploaded({ status: field(words) }),
+  'upload/stored-job.readStored': (words) => readStored(service(words), STORED, LIMITS),
+  'upload/transfer.askKept': (words) =>
+    askKept(
+      { send: () => Promise.resolve({ status: 308, headers: { range: words }, body: new PassThrough() }) } as never,
+      { url: 'https://a.b', contentType: '', origin: '' },
+      1,
+      LIMITS.deadline,
+    ),
+  'library/library.readFile': (words) => readFile(STORED, { file_name: field(words), status: field(words) }),
+  'library/remove.removeStored': (words) => removeStored(service(words), STORED, LIMITS),
+  'action/action.atLimit': (words) => atLimit(new PrintingError('TIMEOUT', say`It is over.`), words, say`it`),
+  'action/action.dispatchAction': (words) => dispatchAction(service(words), ACTION),
+  'action/action.followAction': (words) =>
+    followAction(service(words), ACTION, { actionId: words, status: words, details: null, raw: null }, () => undefined),
+  'action/words.meaning': (words) => meaning(words),
+  'control/job-data.jobData': (words) => [
+    jobData(words, { data: { a: words } }),
+    jobData('duplicate', { quantity: words }),
+  ],
+  'control/job-rules.ruleOf': (words) => ruleOf(words),
+  'control/job-under-way.jobUnderWay': (words) => jobUnderWay(service(words), 'c', LIMITS.deadline),
+  'query/print-job-filter.filterQueries': (words) =>
+    filterQueries({ status: [words], sentFrom: [words], clusterIds: [words], search: words, privateOnly: true }),
+  'query/print-job-filter.fits': (words) =>
+    fits({ status: [words], sentFrom: [], clusterIds: [words], search: '', privateOnly: true }, FIELDS(words)),
+  'query/print-job-filter.readPrintJobFilter': (words) => [
+    readPrintJobFilter({ search: words, status: words.slice(0, 9) }),
+    readPrintJobFilter(words),
+  ],
 };
 
 /** Exported functions of the folders below that get no foreign text as such, and why. */
@@ -209,17 +359,118 @@ const OTHERS: Record<string, string> = {
   'service/print-job.isUnderWay': 'gets a job that was read',
   'service/stored-file.storedIds': 'gets ids',
   'words/say.say': 'makes a Sentence',
+  'state/bounded-store.BoundedStore': 'keeps values as they are',
+  'state/insistent-store.InsistentStore': 'keeps values as they are',
+  'state/memory-store.MemoryStore': 'keeps values as they are',
+  'state/channel.Channel': 'gives each notification to saidIn',
+  'state/database.DatabaseError': 'gets a code',
+  'state/database.Database': 'asks; its rows are read by the classes that ask',
+  'state/file-store.FileStore': 'gives what it reads to Records',
+  'state/postgres-store.PostgresStore': 'gives what it reads to Records',
+  'state/folder-check.isPassing': 'reads the list of mounts that the kernel makes',
+  'state/folder-check.notWritable': 'gets the setting’s folder, which its sentence cuts',
+  'state/folder-check.notLasting': 'gets the setting’s folder, which its sentence cuts',
+  'state/leases.Lease': 'compares tokens of its own',
+  'state/leases.Leases': 'compares tokens of its own',
+  'state/listening.Listening': 'hands notifications on',
+  'state/lock.LockLostError': 'gets no text',
+  'state/locks.Locks': 'gets no text',
+  'state/places.Places': 'gets no text',
+  'state/store.hold': 'gets no text',
+  'state/upkeep.Upkeep': 'gets no text',
+  'state/schema.migrate': 'gets no text',
+  'state/postgres-membership.PostgresMembership': 'keeps what members say of themselves, which fairShare reads',
+  'state/sightings.Sightings': 'compares',
+  'state/take-over.takeOver': 'moves records as they are',
+  'state/unsealed.UnsealedFiles': 'hashes keys',
+  'sign-in/token-endpoint.TokenEndpoint': 'asks; gives the answer to the readers of refusals and of tokens',
+  'sign-in/refresh.refresh': 'asks; gives the answer to the readers of refusals and of tokens',
+  'sign-in/authorization.Authorization': 'compares the state of a redirect with its own',
+  'sign-in/sign-ins.SignIns': 'compares the state of a redirect with its own',
+  'sign-in/changes.Changes': 'gets no text',
+  'sign-in/lifetime.lifetimeOf': 'gets no text',
+  'sign-in/lifetime.showable': 'gets no text',
+  'sign-in/renewals.Renewals': 'gets no text',
+  'sign-in/grant.grantKey': 'gets the id of a node',
+  'sign-in/grant.serviceOf': 'gets checked settings',
+  'sign-in/grant.withGrant': 'gets checked settings',
+  'sign-in/grant.isLater': 'compares numbers of two grants',
+  'sign-in/refresh.isRefusal': 'gets an error',
+  'sign-in/tokens.Tokens': 'keeps the grant, which the functions of grant.ts read',
+  'picture/image.fetchImage': 'downloads; the bytes are read by imageType',
+  'picture/shared.Shared': 'shares work',
+  'picture/snapshots.Snapshots': 'asks by findPrinter, followAction and fetchImage',
+  'report/delivered-rows.withDeliveredRows': 'counts rows',
+  'report/outputs.asRows': 'gives the bytes to CsvReader, or passes them on',
+  'report/outputs.asText': 'gives the bytes to CsvReader, or passes them on',
+  'report/outputs.asFile': 'gives the bytes to CsvReader, or passes them on',
+  'report/outputs.asStream': 'gives the bytes to CsvReader, or passes them on',
+  'report/transfer.transfer': 'gives the bytes to CsvReader, or passes them on',
+  'report/reports.Reports': 'asks by orderReport and readRange',
+  'account/credentials.credentialsOf': 'gets checked settings',
+  'account/pages.pagesOf': 'is readPages, in parts',
+  'account/signed-in-service.SignedInService': 'asks',
+  'upload/compress.compress': 'compresses bytes',
+  'upload/content.fileContent': 'gives the path to the file system, and shows it cut',
+  'upload/source.openContent': 'gives the path to the file system, and shows it cut',
+  'upload/content.partsOf': 'passes bytes on',
+  'upload/content.exactly': 'passes bytes on',
+  'upload/hash.hashOf': 'passes bytes on',
+  'upload/stream-content.streamContent': 'passes bytes on',
+  'upload/content.changedMeanwhile': 'gets no text',
+  'upload/progress.ProgressReports': 'gets no text',
+  'upload/source.holdStream': 'gets no text',
+  'upload/under-way.UnderWay': 'gets no text',
+  'upload/uploads.checkSize': 'gets no text',
+  'upload/register.register': 'asks; its answer is read by storedId and storageAddress',
+  'upload/reuse.ReusableUploads': 'compares ids of its own',
+  'upload/send.send': 'sends bytes; heads of answers are read by askKept',
+  'upload/transfer.transfer': 'sends bytes; heads of answers are read by askKept',
+  'upload/uploads.Uploads': 'asks by the functions above',
+  'files/file-calls.FileCalls': 'gives a path to the file system, and shows it cut',
+  'files/flush-folder.flushFolder': 'gives a path to the file system, and shows it cut',
+  'files/target-file.checkTarget': 'gives a path to the file system, and shows it cut',
+  'files/target-file.TargetFile': 'gives a path to the file system, and shows it cut',
+  'files/target-file.saveFile': 'gives a path to the file system, and shows it cut',
+  'files/file-calls.tidied': 'gets no text',
+  'files/leftovers.partName': 'gets no text',
+  'files/scratch.openScratch': 'gets no text',
+  'files/leftovers.Leftovers': 'reads files of its own owner, up to 16 kB',
+  'library/fetch.fetchStored': 'downloads; the record is read by readFile',
+  'library/library.Library': 'asks by readStored and readFile',
+  'library/store.store': 'uploads; the answer is read by readFile',
+  'control/job-control.JobControl': 'asks by dispatchAction',
+  'query/choices.Choices': 'asks by readPages and readClusterStatus',
+  'query/queries.Queries': 'asks by readPages and readClusterStatus',
 };
 
 /** The folders in which all that is exported must be listed above. */
-const FOLDERS = ['connection', 'http', 'request', 'rules', 'service', 'words'];
+const FOLDERS = [
+  'state',
+  'sign-in',
+  'picture',
+  'report',
+  'account',
+  'upload',
+  'files',
+  'library',
+  'action',
+  'control',
+  'query',
+  'connection',
+  'http',
+  'request',
+  'rules',
+  'service',
+  'words',
+];
 
 /** Milliseconds of processor time: the shortest of three tries, since a collection of garbage can fall into one. */
-function costs(work: () => unknown): number {
-  const once = () => {
+async function costs(work: () => unknown): Promise<number> {
+  const once = async () => {
     const before = threadTime();
     try {
-      work();
+      await work();
     } catch (error) {
       // A refusal is as good as a result, where its code is one of the reference; own faults have none.
       assert.ok(error instanceof PrintingError, String(error));
@@ -228,19 +479,19 @@ function costs(work: () => unknown): number {
     }
     return threadTime() - before;
   };
-  const first = once();
-  return first < 40 ? first : Math.min(first, once(), once());
+  const first = await once();
+  return first < 40 ? first : Math.min(first, await once(), await once());
 }
 
 describe('hostile text of 1 MB, given to all that reads texts from elsewhere', () => {
   for (const [name, read] of Object.entries(READERS))
-    it(`keeps ${name} under 100 ms, and mostly under 50 ms`, () => {
-      const all = Object.entries(HOSTILE).map(([what, make]) => {
-        const words = make(SIZE);
-        const ms = costs(() => read(words));
+    it(`keeps ${name} under 100 ms, and mostly under 50 ms`, async () => {
+      const all: number[] = [];
+      for (const [what, words] of TEXTS) {
+        const ms = await costs(() => read(words));
         assert.ok(ms < 100, `${what}: ${ms} ms`);
-        return ms;
-      });
+        all.push(ms);
+      }
       all.sort((a, b) => a - b);
       assert.ok((all.at(-3) ?? 0) < 50, all.join(' '));
     });
