@@ -45,8 +45,6 @@ export class ClusterWatch implements Watch, Subscriber {
   #sentAt = -Infinity;
   /** The last figures that went out were older than an interval. */
   #overdue = false;
-  /** The polls are this runtime's, or were when the sign-in ended. */
-  #isOurs: boolean;
   #disarm: () => void = () => undefined;
   #online: boolean | null = null;
   #standby = 'null';
@@ -65,7 +63,6 @@ export class ClusterWatch implements Watch, Subscriber {
     this.#news = options.onlyChanges ? new News() : null;
     this.#troubles = new Troubles(() => around.clock.now());
     this.#poller = poller;
-    this.#isOurs = poller.isOurs;
     this.audience = audienceOf(options);
     this.#expect(LATE * this.interval);
   }
@@ -114,10 +111,6 @@ export class ClusterWatch implements Watch, Subscriber {
     if (!this.#closed) this.around.guard(() => this.options.onTrouble(error));
   }
 
-  woken(): void {
-    this.#isOurs = this.#poller.isOurs;
-  }
-
   pause(): void {
     this.#paused = true;
     this.#disarm();
@@ -162,8 +155,6 @@ export class ClusterWatch implements Watch, Subscriber {
   }
 
   assigned(clusterId: string, isOurs: boolean): void {
-    // No polls without a sign-in.
-    if (isOurs || this.around.usable()) this.#isOurs = isOurs;
     if (!isOurs) this.#troubles.forget(clusterId);
   }
 
@@ -200,7 +191,7 @@ export class ClusterWatch implements Watch, Subscriber {
 
   /** No poll has brought anything for an interval: the last known figures go out as stale. Never rejects. */
   async #remind(): Promise<void> {
-    if (!this.#isOurs) return this.#expect(this.interval);
+    if (!this.#poller.isOurs) return this.#expect(this.interval);
     const result = await this.#poller.recall();
     if (this.#closed || this.#paused || this.#isRecent) return;
     this.#sent(false);

@@ -11,7 +11,7 @@ export interface Wants {
   clusters: readonly string[];
   /** Waited for, by who is content with what others read: where somebody watches the cluster, that is who polls it. */
   waits: readonly string[];
-  /** It doesn't reach the service: those who do poll what it wants, where they want it too. */
+  /** This runtime can't poll (no connection, or no sign-in): runtimes that can, and want the same clusters, poll them. */
   isLost?: boolean;
 }
 

@@ -116,11 +116,6 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     if (!this.#closed) this.around.guard(() => this.options.onTrouble(error));
   }
 
-  /** Which of them are this runtime's is found out anew. */
-  woken(): void {
-    for (const [clusterId, { poller }] of this.#members) this.#assign(clusterId, poller.isOurs);
-  }
-
   async #ask(deliver: (round: Round) => void, failed: string[]): Promise<PrintingError | null> {
     const listError = await this.around.list.ask();
     if (listError) failed.push(LIST);
@@ -201,11 +196,6 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
 
   /** Those of other runtimes take no part in groups; who asks gets them too. */
   assigned(clusterId: string, isOurs: boolean): void {
-    // No polls without a sign-in.
-    if (isOurs || this.around.usable()) this.#assign(clusterId, isOurs);
-  }
-
-  #assign(clusterId: string, isOurs: boolean): void {
     const member = this.#members.get(clusterId);
     if (!member || this.#closed) return;
     if (member.isOurs !== isOurs) this.#own += isOurs ? 1 : -1;
@@ -241,12 +231,12 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
     if (member) return void (member.rank = rank);
     const poller = this.around.pollerOf(clusterId);
     this.#members.set(clusterId, { poller, rank, isOurs: false });
-    this.#assign(clusterId, poller.isOurs);
+    this.assigned(clusterId, poller.isOurs);
     poller.add(this, { known, by: this.#begun + this.interval });
   }
 
   #leave(clusterId: string): void {
-    this.#assign(clusterId, false);
+    this.assigned(clusterId, false);
     const member = this.#members.get(clusterId);
     this.#members.delete(clusterId);
     this.#group.drop(clusterId);
@@ -301,7 +291,7 @@ export class FarmWatch implements Watch, Subscriber, ListSubscriber {
       const result = await poller.recall();
       if (this.#isOver()) return;
       if (this.around.usable()) break;
-      if (result.status && this.#members.has(clusterId)) {
+      if (result.status && this.#members.get(clusterId)?.isOurs) {
         this.#addKnown(result);
         isKnown = true;
       }

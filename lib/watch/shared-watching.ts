@@ -108,14 +108,14 @@ export class SharedWatching implements SharedWork {
 
   wants(): Wants {
     const { list, pollers, usable } = this.#parts;
-    const nothing = { workspace: null, all: false, clusters: [], waits: [] };
-    if (!this.#scope || !usable()) return nothing;
+    if (!this.#scope) return { workspace: null, all: false, clusters: [], waits: [] };
     const [clusters, waits]: [string[], string[]] = [[], []];
     for (const [clusterId, poller] of pollers) {
       if (poller.isWatched) clusters.push(clusterId);
       if (poller.isWaitedFor) waits.push(clusterId);
     }
-    const { isLost } = this.reach;
+    // Without a sign-in, stale messages are shared out like polls. A runtime that can poll is preferred.
+    const isLost = this.reach.isLost || !usable();
     return { workspace: this.#scope.scope[2], all: list().isWatched, clusters, waits, ...(isLost && { isLost }) };
   }
 

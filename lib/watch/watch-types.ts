@@ -112,8 +112,6 @@ export interface Watch {
   readonly isAsking: boolean;
   /** Hands a notice over. */
   trouble(error: PrintingError): void;
-  /** Polls have a chance again. */
-  woken(): void;
   /** Which runtime polls what may have changed. */
   shifted(): void;
   /**

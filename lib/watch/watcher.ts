@@ -273,7 +273,6 @@ export class Watcher {
   #wake(): void {
     this.#outages.signInChanged();
     if (this.#usable()) {
-      for (const watch of this.#watches) watch.woken();
       this.#list.wake();
       this.#pollers.forEach((poller) => poller.wake());
     }
