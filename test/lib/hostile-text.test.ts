@@ -81,6 +81,15 @@ import { filterQueries, fits, readPrintJobFilter } from '../../lib/query/print-j
 import { TEXT } from '../../lib/rules/limits';
 import type { Service } from '../../lib/account/service';
 import type { Deadline } from '../../lib/time/deadline';
+import { candidates } from '../../lib/print/attempt';
+import { plainProperties } from '../../lib/print/plain-properties';
+import { advance } from '../../lib/events/advance';
+import { changed } from '../../lib/events/changed';
+import { readCheckpoint } from '../../lib/events/checkpoint';
+import { fingerprint } from '../../lib/events/fingerprint';
+import { readListCheckpoint } from '../../lib/events/list-changes';
+import { parseMilestones } from '../../lib/events/milestones';
+import { isPrintEvent } from '../../lib/events/print-event';
 import { threadTime } from '../helpers/thread-time';
 
 const SIZE = 1_000_000;
@@ -143,6 +152,9 @@ const NO_GRANT = {
   scope: null,
 };
 const tokenOf = (words: string) => `a.${Buffer.from(JSON.stringify({ username: words })).toString('base64url')}.a`;
+
+const seen = (words: string) =>
+  observe({ printers: [FIELDS(field(words))], print_jobs: [FIELDS(field(words))] }, CONTEXT) ?? assert.fail();
 
 /** For each exported function that reads foreign text: how it gets that text. */
 const READERS: Record<string, (words: string) => unknown> = {
@@ -321,6 +333,19 @@ const READERS: Record<string, (words: string) => unknown> = {
     readPrintJobFilter({ search: words, status: words.slice(0, 9) }),
     readPrintJobFilter(words),
   ],
+  'print/attempt.candidates': (words) =>
+    candidates({ id: 'a', clusterId: 'c', jobId: words, begunAt: 0, earliest: 0, latest: 1, known: [] }, [
+      { ...readPrintJob(FIELDS('a')), jobId: words, createdAt: words },
+    ]),
+  'print/plain-properties.plainProperties': (words) =>
+    plainProperties({ a: words, [words]: 1, b: words.slice(0, 60_000) }),
+  'events/advance.advance': (words) => advance(null, seen(words)),
+  'events/changed.changed': (words) => changed({ a: words, b: [words] }, { a: words, b: [`${words}x`] }),
+  'events/checkpoint.readCheckpoint': (words) => readCheckpoint(words),
+  'events/fingerprint.fingerprint': (words) => fingerprint(seen(words)),
+  'events/list-changes.readListCheckpoint': (words) => readListCheckpoint(words),
+  'events/milestones.parseMilestones': (words) => parseMilestones(words),
+  'events/print-event.isPrintEvent': (words) => isPrintEvent({ id: words, type: words, at: words, late: true }),
 };
 
 /** Exported functions of the folders below that get no foreign text as such, and why. */
@@ -359,6 +384,46 @@ const OTHERS: Record<string, string> = {
   'service/print-job.isUnderWay': 'gets a job that was read',
   'service/stored-file.storedIds': 'gets ids',
   'words/say.say': 'makes a Sentence',
+  'events/advance.openQuestions': 'gets jobs that were read',
+  'events/event-builder.EventBuilder': 'gets jobs that were read',
+  'events/event-builder.makeEvent': 'gets jobs that were read',
+  'events/event-builder.ofJob': 'gets jobs that were read',
+  'events/fingerprint.isSettled': 'gets jobs that were read',
+  'events/job-edges.progressOf': 'gets jobs that were read',
+  'events/job-edges.followJob': 'gets jobs that were read',
+  'events/job-edges.endJob': 'gets jobs that were read',
+  'events/job-edges.complete': 'gets jobs that were read',
+  'events/job-edges.copyOf': 'gets jobs that were read',
+  'events/job-ends.settles': 'gets jobs that were read',
+  'events/job-ends.judge': 'gets jobs that were read',
+  'events/printer-edges.followPrinters': 'gets jobs that were read',
+  'events/observation.timeOf': 'gets jobs that were read',
+  'events/observation.isReachable': 'gets jobs that were read',
+  'events/list-changes.advanceList': 'compares ids of printers that were read',
+  'events/list-changes.withoutRebounds': 'compares ids of printers that were read',
+  'events/list-changes.sameHost': 'compares ids of printers that were read',
+  'events/list-changes.reboundEvent': 'compares ids of printers that were read',
+  'events/milestones.milestone': 'gets numbers',
+  'events/milestones.eventsFor': 'gets numbers',
+  'print/attempt.newAttempt': 'gets jobs that were read',
+  'print/claim.claim': 'gets jobs that were read',
+  'print/claim.likeliest': 'gets jobs that were read',
+  'print/claims.Claims': 'gets jobs that were read',
+  'print/listings.Listings': 'gets jobs that were read',
+  'print/search.search': 'gets jobs that were read',
+  'print/awaited-end.noteEnd': 'writes a note of its own',
+  'print/awaited-end.awaitEnd': 'works by the functions of other folders',
+  'print/cluster-print.ClusterPrint': 'works by the functions of other folders',
+  'print/dispatcher.Dispatcher': 'works by the functions of other folders',
+  'print/late-ends.LateEnds': 'works by the functions of other folders',
+  'print/open-outcomes.OpenOutcomes': 'works by the functions of other folders',
+  'print/prints.Prints': 'works by the functions of other folders',
+  'print/shared-upload.SharedUpload': 'works by the functions of other folders',
+  'print/kept-waits.KeptWaits': 'keeps its own notes in the state store',
+  'print/ledger.Ledger': 'keeps its own notes in the state store',
+  'print/print-request.progress': 'makes a record',
+  'print/print-request.printResult': 'makes a record',
+  'print/print-request.failedResult': 'makes a record',
   'state/bounded-store.BoundedStore': 'keeps values as they are',
   'state/insistent-store.InsistentStore': 'keeps values as they are',
   'state/memory-store.MemoryStore': 'keeps values as they are',
@@ -446,6 +511,8 @@ const OTHERS: Record<string, string> = {
 
 /** The folders in which all that is exported must be listed above. */
 const FOLDERS = [
+  'print',
+  'events',
   'state',
   'sign-in',
   'picture',
