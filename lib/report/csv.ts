@@ -10,7 +10,7 @@ import { say } from '../words/say';
 export type Row = Record<string, string>;
 
 /** Longer lines are no lines of a table: a quote was opened there and never closed. */
-const LONGEST_LINE = 1024 * 1024;
+const LONGEST_LINE = 256 * 1024;
 const UNKNOWN: Shape = { separator: ',', newlines: ['\r\n', '\n'] };
 
 /**

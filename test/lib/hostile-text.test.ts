@@ -269,7 +269,7 @@ const READERS: Record<string, (words: string) => unknown> = {
       range: { from: 0, to: 1 },
       onOrdered: () => undefined,
       ...LIMITS,
-    } as never),
+    }),
   'report/order.readReport': (words) => readReport(service(words), 'r', LIMITS),
   'report/ranges.readRange': (words) => readRange(words, words, 0),
   'account/current-user.readCurrentUser': (words) => readCurrentUser(service(words), {}, LIMITS.deadline),
