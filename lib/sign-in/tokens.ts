@@ -115,7 +115,7 @@ export class Tokens implements Credentials {
       if (still && this.#grant === grant && !grant.ended && !this.#blocked && !deadline.aborted)
         return grant.accessToken;
       // The token ended, or was changed, before the shorter wait was over: the renewal goes on within the caller's time.
-      if (soon.aborted && !deadline.aborted) return this.bearer(deadline);
+      if (soon.aborted && !deadline.aborted) return await this.bearer(deadline);
       throw error;
     } finally {
       soon.end();
