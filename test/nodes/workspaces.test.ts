@@ -119,6 +119,7 @@ describe('nodes/workspaces', () => {
     assert.equal(simulator.tokens.refreshes, 1);
     assert.deepEqual([repeat.duplicate, repeat.clusterJobId], [true, first.clusterJobId]);
     assert.equal(simulator.requests.count('print'), 1);
+    await events.find(({ topic }) => topic === 'job.finished');
     assert.equal(events.all.filter(({ topic }) => topic === 'job.finished').length, 1);
     const { user, organizationId } = await state('account');
     assert.deepEqual([user, organizationId], [simulator.users[0]?.username, workspaceId(0)]);
