@@ -139,11 +139,12 @@ export class ClusterWatch implements Watch, Subscriber {
 
   pass(result: ClusterResult): void {
     if (this.#closed) return;
-    // While polls fail, messages keep their interval, whenever the next poll is tried.
-    if (result.error && this.#overdue && this.#isRecent) return;
-    this.#sent(!result.error);
+    // While polls fail, messages keep their interval: a poll in between only shows its failure.
+    const isBetween = result.error !== null && this.#overdue && this.#isRecent;
+    if (!isBetween) this.#sent(!result.error);
     if (this.#asking > 0) return;
-    if (result.status && this.#news && !this.#news.isNews(result.status)) result = { ...result, status: null };
+    const isUnchanged = result.status && this.#news && !this.#news.isNews(result.status);
+    if (isBetween || isUnchanged) result = { ...result, status: null };
     this.around.guard(() => this.options.onRound(roundOf(result)));
   }
 

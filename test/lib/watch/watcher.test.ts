@@ -52,6 +52,18 @@ describe('Watcher', () => {
       assert.equal(service.count('clusters'), 2);
     });
 
+    it('reports a failure at once that comes just after stale figures went out, without figures of its own', async () => {
+      let open: () => void = () => undefined;
+      service.gate = new Promise((resolve) => (open = resolve));
+      service.fails = () => broken();
+      const { rounds } = account.watch('C1', { interval: 10 });
+      await clock.advance(15_100);
+      open();
+      await settle();
+      assert.equal(rounds[0]?.error?.code, 'SERVICE_ERROR');
+      assert.ok(rounds.every(({ results }) => results[0]?.status === null));
+    });
+
     it('goes on without the list', async () => {
       service.fails = (call) => (call === 'clusters' ? broken() : undefined);
       const { rounds } = account.watch('C1');
