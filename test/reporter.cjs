@@ -1,4 +1,3 @@
-const { appendFileSync } = require('node:fs');
 const { relative } = require('node:path');
 const { reporters, Runner } = require('mocha');
 
@@ -10,19 +9,11 @@ const Base = process.env['REPORT_LINES'] ? reporters.Base : reporters.Spec;
 const fileOf = (/** @type {import('mocha').Runnable} */ test) =>
   relative(process.cwd(), test.file ?? '').replaceAll('\\', '/');
 
-/**
- * A report that the one line closes which CI reads. Where REPORT_TITLES names a file, each test that passed adds a line
- * to it, `{"file": "test/…", "title": "…"}`: scripts/check-coverage-table.mjs holds docs/coverage.md to them.
- */
+/** A report whose last line is the sum that CI reads. */
 module.exports = class Reporter extends Base {
   /** @param {import('mocha').Runner} runner @param {import('mocha').MochaOptions} options */
   constructor(runner, options) {
     super(runner, options);
-    const titles = process.env['REPORT_TITLES'];
-    if (titles)
-      runner.on(EVENT_TEST_PASS, (/** @type {import('mocha').Test} */ test) => {
-        appendFileSync(titles, `${JSON.stringify({ file: fileOf(test), title: test.fullTitle() })}\n`);
-      });
     if (process.env['REPORT_LINES']) this.#lines(runner);
   }
 
