@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Service } from '../account/service';
 import { tidied } from '../files/file-calls';
 import type { Leftovers } from '../files/leftovers';
@@ -10,6 +9,7 @@ import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import { isoTime, type Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
+import { nextTurn } from '../time/next-turn';
 import { readAllPages } from '../watch/cluster-list';
 import type { Row } from './csv';
 import { withDeliveredRows, type DeliveredRows } from './delivered-rows';

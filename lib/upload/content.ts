@@ -1,11 +1,11 @@
 import { constants, type BigIntStats } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { FileCalls } from '../files/file-calls';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
+import { nextTurn } from '../time/next-turn';
 import { say } from '../words/say';
 
 /** Bytes of a known number, to be read in chunks. */
@@ -137,7 +137,7 @@ export async function* partsOf(
 async function* slices(bytes: Buffer, from: number): AsyncGenerator<Buffer, void> {
   for (let at = from; at < bytes.length; at += CHUNK) {
     // Nothing else here waits for anything, and the event loop must turn.
-    await setImmediate();
+    await nextTurn();
     yield bytes.subarray(at, at + CHUNK);
   }
 }
