@@ -1,3 +1,4 @@
+import { FILTER } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import { record, text, type Json } from '../service/wire';
 import { say, type Sentence } from '../words/say';
@@ -24,6 +25,7 @@ export function readPrintJobFilter(given: unknown): PrintJobFilter {
   if (unknown !== undefined) throw refusal(say`has no "${unknown}", but ${NAMES.join(', ')}`);
   const { search = '', privateOnly = false } = filter;
   if (typeof search !== 'string') throw refusal(say`needs a string as its search`);
+  checkLength([search], 'search');
   if (typeof privateOnly !== 'boolean') throw refusal(say`needs true or false as its privateOnly`);
   return {
     status: texts(filter, 'status'),
@@ -37,9 +39,17 @@ export function readPrintJobFilter(given: unknown): PrintJobFilter {
 /** One text, or a list of them. */
 function texts(filter: Json, name: string): string[] {
   const given = filter[name] ?? [];
-  const found = (Array.isArray(given) ? given : [given]).map(text);
+  const all: unknown[] = Array.isArray(given) ? given : [given];
+  if (all.length > FILTER.values) throw refusal(say`has more than ${FILTER.values} values in its ${name}`);
+  checkLength(all, name);
+  const found = all.map(text);
   if (found.includes(null)) throw refusal(say`needs a string, or an array of strings, as its ${name}`);
   return [...new Set(found as string[])];
+}
+
+function checkLength(values: readonly unknown[], name: string): void {
+  if (values.some((value) => typeof value === 'string' && value.length > FILTER.value))
+    throw refusal(say`has a value of more than ${FILTER.value} characters in its ${name}`);
 }
 
 /**

@@ -45,6 +45,25 @@ export const TEXT = {
   setting: 16_000,
 } as const;
 
+/** Of a filter that a message gives; more is refused. */
+export const FILTER = {
+  /** Characters of one value, which goes into an address. No name of a print job is as long. */
+  value: 500,
+  /** Values of one kind. Every printing of an answer is compared with each. */
+  values: 1_000,
+} as const;
+
+/**
+ * Of a runtime's entry among those that share a database (ADR 12), which a runtime of another version may have written. A
+ * farm of 10,000 printers that are watched one by one has 400 kB.
+ */
+export const MEMBER = {
+  /** Characters of its JSON, and of the note that goes with an item; a longer one counts as missing. */
+  content: 2_000_000,
+  /** Clusters that it watches one by one, and clusters that it waits for. */
+  clusters: 20_000,
+} as const;
+
 /** Bytes of one notification on a database channel; PostgreSQL itself allows 8,000. */
 export const NOTIFICATION = 8_000;
 
@@ -59,8 +78,12 @@ export const TABLE = {
   columns: 200,
   /** Rows times columns, of a table that is held in memory. */
   cells: 20_000_000,
+  /** Bytes of a line; a longer one is no line of a table: a quote was opened there and never closed. */
+  line: 256 * 1024,
   /** Bytes that are read at once; the event loop turns before the next. */
   part: 8 * 1024,
+  /** Cells that are made at once: a row of many columns is slow to make. */
+  turn: 100_000,
 } as const;
 
 /** Lifetime of an access token, ms. */

@@ -7,6 +7,7 @@ import {
   type PathParameter,
   type Sureness,
 } from '../rules/path-overrides';
+import { TEXT } from '../rules/limits';
 import { withoutSlashes } from '../rules/text';
 import { say, type Sentence } from '../words/say';
 
@@ -106,9 +107,11 @@ const PARAMETERS: Record<PathParameter, Sentence> = {
 /** One path segment from an id: only what is illegal in a path is encoded, `=` stays (wire facts, trap 44). */
 function segment(parameter: PathParameter, id: string | undefined): string {
   // As nearly all ids are.
-  if (id !== undefined && /^[\w-]+$/.test(id)) return id;
+  if (id !== undefined && id.length <= TEXT.matched && /^[\w-]+$/.test(id)) return id;
   const name = PARAMETERS[parameter];
   if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', say`The ${name} is missing.`);
+  if (id.length > TEXT.matched)
+    throw new PrintingError('INVALID_INPUT', say`The ${name} has more than ${TEXT.matched} characters.`);
   if (/[/\\]|\.\./.test(id) || id === '.')
     throw new PrintingError('INVALID_INPUT', say`The ${name} must not contain a slash or "..".`);
   try {

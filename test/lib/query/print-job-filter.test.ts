@@ -35,6 +35,16 @@ describe('query/print-job-filter', () => {
     refused({ clusterIds: '' }, /clusterIds/);
   });
 
+  it('refuses values that are too long for an address, and lists of too many', () => {
+    const fitting = 'x'.repeat(500);
+    assert.equal(readPrintJobFilter({ search: fitting }).search, fitting);
+    for (const name of ['search', 'status', 'sentFrom', 'clusterIds'])
+      refused({ [name]: `${fitting}x` }, new RegExp(`has a value of more than 500 characters in its ${name}\\.$`));
+    const many = Array.from({ length: 1_000 }, (_, n) => `id-${n}`);
+    assert.equal(readPrintJobFilter({ clusterIds: many }).clusterIds.length, 1_000);
+    refused({ clusterIds: [...many, 'one more'] }, /has more than 1000 values in its clusterIds\.$/);
+  });
+
   it('never fails otherwise', () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.json()), (given) => {
