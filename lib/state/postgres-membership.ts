@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { MEMBER, TEXT } from '../rules/limits';
+import { record } from '../service/wire';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
 import { wordsOf, type Channel, type Said } from './channel';
@@ -149,7 +151,8 @@ export class PostgresMembership implements Membership {
     for (const { id, beat, item } of rows) {
       const leaseAge = this.#around.sightings.age(id, beat);
       const holding = found.get(id) ?? { items: [], leaseAge };
-      if (item !== null) holding.items.push(JSON.parse(item) as string);
+      const word = parse(item);
+      if (typeof word === 'string') holding.items.push(word);
       found.set(id, holding);
     }
     return found;
@@ -255,8 +258,8 @@ export class PostgresMembership implements Membership {
     if (own?.mark !== hash(this.#written)) this.#written = '';
     const before = this.#read;
     const known = new Map([...before.values()].map(({ mark, about }) => [mark, about]));
-    for (const { mark, content } of rows) if (content !== null) known.set(mark, JSON.parse(content) as About);
-    const aboutOf = (mark: string) => known.get(mark) ?? { name: '', since: 0, wants: null };
+    for (const { mark, content } of rows) if (content !== null) known.set(mark, readAbout(content));
+    const aboutOf = (mark: string) => known.get(mark) ?? readAbout(null);
     this.#read = new Map(rows.map(({ id, token, mark }) => [id, { token, mark, about: aboutOf(mark) }]));
     const free = rows[0]?.free ?? '';
     const isSame = ([id, { token, mark }]: [string, Read]) =>
@@ -352,7 +355,29 @@ interface Taken {
   idle: string | null;
 }
 
-const parse = (note: string | null): unknown => (note === null ? null : JSON.parse(note));
+/** The entry of a member: of another version it may be anything. */
+export function readAbout(content: string | null): About {
+  const { name, since, wants = null } = record(parse(content)) ?? {};
+  return {
+    name: typeof name === 'string' ? name.slice(0, TEXT.shown) : '',
+    since: isTime(since) ? since : 0,
+    wants,
+  };
+}
+
+/** From 1970 to 9999. */
+const isTime = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && value < 253_402_300_800_000;
+
+/** The value of a JSON text of the database; null for what is none, or too long. */
+function parse(json: string | null): unknown {
+  if (json === null || json.length > MEMBER.content) return null;
+  try {
+    return JSON.parse(json);
+  } catch {
+    return null;
+  }
+}
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
 

@@ -1,5 +1,6 @@
 import type { Member } from '../state/membership';
-import { record } from '../service/wire';
+import { MEMBER } from '../rules/limits';
+import { list, record, text } from '../service/wire';
 
 /** What a runtime tells the others of the clusters that it wants to be polled. */
 export interface Wants {
@@ -138,7 +139,7 @@ const NOTHING: FairShare = {
   shape: '',
 };
 
-/** Of another version it may be anything. */
+/** Wants as another runtime wrote them: of another version they may be anything. */
 function readWants(stored: unknown): Wants {
   const wants = record(stored) ?? {};
   return {
@@ -151,4 +152,6 @@ function readWants(stored: unknown): Wants {
 }
 
 const strings = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
+  list(value)
+    .slice(0, MEMBER.clusters)
+    .filter((entry) => text(entry) !== null) as string[];

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { nominalTime } from '../../helpers/nominal-time';
 import { fairShare, LIST_ITEM, type Wants } from '../../../lib/watch/fair-share';
 import type { Member } from '../../../lib/state/membership';
 
@@ -16,6 +17,15 @@ const anyWants = fc.record({
 });
 
 describe('fairShare', () => {
+  it('reads no more of what another runtime wants than any farm has', async () => {
+    const million = Array.from({ length: 1_000_000 }, (_, n) => `X${n}`);
+    const members = [member(0, wants({ clusters: million, waits: million })), member(1, wants({ clusters: ['C0'] }))];
+    const { wanted, target, awaited } = fairShare('R1', members, []);
+    assert.deepEqual([wanted, target, awaited.size], [['C0'], 1, 20_000]);
+    const ms = await nominalTime(() => fairShare('R1', members, []));
+    assert.ok(ms < 100, `${ms} ms`);
+  });
+
   it('of many clusters differs by one at most, and whoever comes or goes moves no more than its own', () => {
     const listed = clusters(10_000);
     for (const count of [1, 2, 3, 7, 30]) {

@@ -1,0 +1,79 @@
+import { threadTime } from './thread-time';
+
+/**
+ * Processor time in nominal milliseconds: those that the work would need on the reference machine. The unit is a fixed
+ * piece of work, measured in the same thread right before and right after. What slows the machine down for a while (other
+ * processes, its host, V8's coverage) slows both.
+ */
+
+/** What the reference work costs on the reference machine when that is quiet, ms. */
+const REFERENCE = 21;
+/** Work that costs less on the machine of now needs no yardstick, ms. */
+const CHEAP = 30;
+/** The shortest counts: a collection of garbage, or a switch of processes, can fall into one. */
+const TRIES = 5;
+
+const LETTERS = 'a,b;"c\td\n{e}[f]\\ü/'.repeat(55_556).slice(0, 1_000_000);
+
+/** As long as work at the limit, so that both meet the same of what comes and goes: it reads 1 MB of characters, three times. */
+function referenceWork(): number {
+  let found = 0;
+  for (let round = 0; round < 3; round++) {
+    for (let at = 0; at < LETTERS.length; at++) {
+      const code = LETTERS.charCodeAt(at);
+      if (code === 0x2c || code === 0x3b) found++;
+      else if (code > 0x7f) found += 2;
+    }
+    found += (JSON.parse(JSON.stringify(LETTERS)) as string).length;
+  }
+  return found;
+}
+
+let isWarm = false;
+function reference(): number {
+  for (; !isWarm; isWarm = true) for (let round = 0; round < 4; round++) referenceWork();
+  const before = threadTime();
+  referenceWork();
+  return threadTime() - before;
+}
+
+/** The processor time of `measured`, in nominal ms; `measured` says how much it was, in ms of now. */
+async function scaled(measured: () => number | Promise<number>): Promise<number> {
+  const before = reference();
+  const spent = await measured();
+  return (spent / Math.min(before, reference())) * REFERENCE;
+}
+
+/** The shortest of several tries, nominal ms; where the first one is cheap, it is the only one. */
+async function shortest(measured: () => number | Promise<number>): Promise<number> {
+  let least = await measured();
+  if (least < CHEAP) return least;
+  least = Infinity;
+  for (let tries = 0; tries < TRIES && least >= CHEAP; tries++) least = Math.min(least, await scaled(measured));
+  return least;
+}
+
+/** What `work` costs the thread that it begins in. */
+export const nominalTime = (work: () => unknown): Promise<number> =>
+  shortest(async () => {
+    const before = threadTime();
+    await work();
+    return threadTime() - before;
+  });
+
+/** The longest time that `work` lets the event loop stand, from one turn to the next. */
+export const nominalStand = (work: () => Promise<unknown>): Promise<number> =>
+  shortest(async () => {
+    let [longest, over, before] = [0, false, threadTime()];
+    const turn = () => {
+      const now = threadTime();
+      longest = Math.max(longest, now - before);
+      before = now;
+      if (!over) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await work();
+    over = true;
+    turn();
+    return longest;
+  });
