@@ -1,3 +1,5 @@
+import { TABLE } from '../rules/limits';
+
 const SEPARATORS = [',', ';', '\t'] as const;
 export type Separator = (typeof SEPARATORS)[number];
 
@@ -12,27 +14,33 @@ const QUOTE = 0x22;
 const LF = 0x0a;
 const CR = 0x0d;
 const BY_LF = ['\r\n', '\n'];
+const CODES = SEPARATORS.map((separator) => separator.charCodeAt(0));
 
 /**
  * Cells are kept apart by whichever of the three separators the header line holds most of, outside quotes; lines end as
- * that one does. Null while the header line and what follows its end aren't there.
+ * that one does. Null while the header line and the byte after its end are missing, and for a header longer than any line.
  */
 export function shapeOf(start: Buffer): Shape | null {
-  const counts = SEPARATORS.map((separator) => ({ separator, code: separator.charCodeAt(0), count: 0 }));
+  const counts = SEPARATORS.map(() => 0);
+  const length = Math.min(start.length, TABLE.line);
   let quoted = false;
-  for (const [at, byte] of start.entries()) {
+  for (let at = 0; at < length; at++) {
+    const byte = start[at] as number;
     if (byte === QUOTE) quoted = !quoted;
-    else if (!quoted && byte === LF) return { separator: most(counts), newlines: BY_LF };
-    else if (!quoted && byte === CR) {
+    if (quoted) continue;
+    if (byte === LF) return { separator: most(counts), newlines: BY_LF };
+    if (byte === CR) {
       if (at + 1 === start.length) return null;
       return { separator: most(counts), newlines: start[at + 1] === LF ? BY_LF : ['\r'] };
-    } else if (!quoted) for (const entry of counts) if (entry.code === byte) entry.count++;
+    }
+    const which = CODES.indexOf(byte);
+    if (which >= 0) counts[which] = (counts[which] ?? 0) + 1;
   }
   return null;
 }
 
-const most = (counts: { separator: Separator; count: number }[]): Separator =>
-  counts.reduce((best, entry) => (entry.count > best.count ? entry : best), { separator: ',', count: 0 }).separator;
+/** The separator that was found most often, the first one of several. */
+const most = (counts: readonly number[]): Separator => SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ',';
 
 /** The header's names as keys (reference 3.5): a repeated one gets `_2`, `_3`, one that is blank `column_` and its number. */
 export function keysOf(names: readonly string[]): string[] {

@@ -9,8 +9,6 @@ import { say } from '../words/say';
 /** Cells by column, as they stand in the table. */
 export type Row = Record<string, string>;
 
-/** Longer lines are no lines of a table: a quote was opened there and never closed. */
-const LONGEST_LINE = 256 * 1024;
 const UNKNOWN: Shape = { separator: ',', newlines: ['\r\n', '\n'] };
 
 /**
@@ -33,14 +31,15 @@ export class CsvReader {
     let parser = this.#parser;
     if (!parser) {
       part = this.#start = Buffer.concat([this.#start, part]);
-      const shape = shapeOf(part) ?? (part.length > LONGEST_LINE ? UNKNOWN : null);
+      const shape = shapeOf(part) ?? (part.length > TABLE.line ? UNKNOWN : null);
       if (shape === null) return [];
       parser = this.#begin(shape);
     }
-    for (let at = 0; at < part.length; at += TABLE.part) {
+    for (let [at, end] = [0, 0]; at < part.length; at = end) {
       if (at > 0) await nextTurn();
+      end = at + this.#bytesAtOnce;
       await new Promise<void>((resolve, reject) => {
-        parser.write(part.subarray(at, at + TABLE.part), (error) => (error ? reject(noTable(error)) : resolve()));
+        parser.write(part.subarray(at, end), (error) => (error ? reject(noTable(error)) : resolve()));
       });
     }
     return this.#take();
@@ -56,6 +55,12 @@ export class CsvReader {
     return this.#take();
   }
 
+  /** A row may have two bytes, however many columns there are. */
+  get #bytesAtOnce(): number {
+    const rows = Math.floor(TABLE.turn / (this.columns.length || TABLE.columns));
+    return Math.min(TABLE.part, 2 * rows);
+  }
+
   #begin({ separator, newlines }: Shape): Parser {
     const parser = parse({
       delimiter: separator,
@@ -64,7 +69,7 @@ export class CsvReader {
       relax_column_count: true,
       relax_quotes: true,
       skip_empty_lines: true,
-      max_record_size: LONGEST_LINE,
+      max_record_size: TABLE.line,
     });
     parser.on('data', (cells: string[]) => {
       if (this.#tooWide || cells.length > TABLE.columns) this.#tooWide = true;
