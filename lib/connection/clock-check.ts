@@ -1,3 +1,4 @@
+import { TEXT } from '../rules/limits';
 import type { Asked } from './ask';
 import { notChecked, type Check } from './check';
 import { say } from '../words/say';
@@ -10,7 +11,7 @@ export function checkClock(answer: Asked | undefined): Check {
   const name = 'clock';
   if (!answer) return notChecked(name, say`no host was reached`);
   const { date, age } = answer.headers;
-  const said = Date.parse(date ?? '');
+  const said = Date.parse((date ?? '').slice(0, TEXT.matched));
   if (Number.isNaN(said) || (age !== undefined && age !== '0'))
     return { name, ok: null, detail: say`The answer does not tell the time at the service.` };
   // The header has no milliseconds: what it says is half a second early on average.

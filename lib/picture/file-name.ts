@@ -1,3 +1,4 @@
+import { TEXT } from '../rules/limits';
 import { extensionOf } from './image-type';
 
 const LONGEST = 60;
@@ -13,6 +14,7 @@ export function fileName(names: (string | null)[], takenAt: string, contentType:
 
 const plain = (name: string | null): string =>
   (name ?? '')
+    .slice(0, TEXT.matched)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/[^a-z\d_]+/gi, '-')

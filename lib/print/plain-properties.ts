@@ -13,7 +13,7 @@ const FIRST = ['_msgid', 'topic', 'jobId', 'clusterJobId', 'clusterId', 'printer
  */
 export function plainProperties(msg: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const sized = Object.entries(msg).flatMap(([name, value]) => {
-    const text = NEVER.has(name) ? undefined : plainText(value);
+    const text = NEVER.has(name) || name.length > ROOM ? undefined : plainText(value);
     if (text === undefined) return [];
     const rank = FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length;
     return [{ name, text, rank, size: Buffer.byteLength(JSON.stringify(name)) + Buffer.byteLength(text) + 2 }];

@@ -1,3 +1,5 @@
+import { TEXT } from './limits';
+
 /** One end of a report's range as a text says it (reference 3.5), without any clock: what time it is makes of it a time. */
 export type RangeEnd =
   | { kind: 'named'; unit: RangeUnit; ago: number }
@@ -35,6 +37,7 @@ export const OFFERED_RANGES = [
 
 /** Reads one end of a range; null for what is none. */
 export function readRangeEnd(text: string): RangeEnd | null {
+  if (text.length > TEXT.matched) return null;
   const words = text.trim().toLowerCase().replace(/\s+/g, ' ');
   const named = NAMED.get(words);
   if (named) return { kind: 'named', ...named };

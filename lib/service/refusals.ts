@@ -106,7 +106,7 @@ const LONGEST_WAIT = 15 * 60_000;
 
 /** The Retry-After header, seconds or a date, as milliseconds from `now`, at most 15 minutes; undefined where it says nothing. */
 export function readRetryAfter(header: string | undefined, now: number): number | undefined {
-  if (!header) return undefined;
+  if (!header || header.length > TEXT.matched) return undefined;
   const seconds = Number(header);
   const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - now;
   return Number.isNaN(wait) ? undefined : Math.min(LONGEST_WAIT, Math.max(0, wait));

@@ -1,3 +1,4 @@
+import { TEXT } from '../rules/limits';
 import { Sentence } from '../words/say';
 import { record, text, type Json } from '../service/wire';
 
@@ -139,6 +140,7 @@ export function lifetimeIn(accessToken: string): number | null {
 }
 
 function decode(token: string): Json | null {
+  if (token.length > TEXT.field) return null;
   try {
     return record(JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')));
   } catch {

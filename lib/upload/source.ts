@@ -14,7 +14,9 @@ export type Source =
 
 /** The file name, without folders. */
 export const nameOf = (source: Source): string =>
-  source.kind === 'file' ? basename(source.path) : (source.name.split(/[\\/]/).at(-1) ?? '');
+  source.kind === 'file' ? basename(source.path) : afterSlashes(source.name);
+
+const afterSlashes = (name: string): string => name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
 
 /** Checks that the source is there, readable and not empty. Close what it gives. The deadline ends every wait for it. */
 export async function openContent(source: Source, deadline: Deadline): Promise<Content> {
