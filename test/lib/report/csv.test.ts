@@ -4,7 +4,7 @@ import { keysOf } from '../../../lib/report/columns';
 import { CsvReader, type Row } from '../../../lib/report/csv';
 import { asRows } from '../../../lib/report/outputs';
 import type { PrintingError } from '../../../lib/service/errors';
-import { threadTime } from '../../helpers/thread-time';
+import { nominalTime } from '../../helpers/nominal-time';
 
 /** Reads a table that arrives in parts of the given sizes, the last of them again and again. */
 async function read(table: string | Buffer, ...sizes: number[]): Promise<{ columns: string[]; rows: Row[] }> {
@@ -123,13 +123,12 @@ describe('report/csv', () => {
     await fails(`"${'x'.repeat(3 * 1024 * 1024)}`);
   });
 
-  it('names a column that is repeated 30,000 times in no time', () => {
-    const before = threadTime();
+  it('names a column that is repeated 30,000 times in no time', async () => {
     const names = [...Array<string>(15_000).fill('a'), ...Array.from({ length: 15_000 }, (_, n) => `a_${n}`)];
-    const keys = keysOf([...names, ...Array<string>(15_000).fill(''), ...Array<string>(15_000).fill('column_7')]);
-    assert.equal(new Set(keys).size, 60_000);
-    const ms = threadTime() - before;
-    assert.ok(ms < 200, `${ms} ms`);
+    const all = [...names, ...Array<string>(15_000).fill(''), ...Array<string>(15_000).fill('column_7')];
+    assert.equal(new Set(keysOf(all)).size, 60_000);
+    const ms = await nominalTime(() => keysOf(all));
+    assert.ok(ms < 100, `${ms} ms`);
   });
 
   for (const [what, table] of [

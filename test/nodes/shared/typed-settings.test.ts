@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { connectionConfig, hostOf, signInConfig } from '../../../nodes/shared/admin/typed-settings';
-import { threadTime } from '../../helpers/thread-time';
+import { nominalTime } from '../../helpers/nominal-time';
 
 describe('shared/typed-settings: what somebody types into the dialog', () => {
   const tooLong = { code: 'NOT_CONFIGURED', message: /^The setting \w+ has more than 16000 characters: shorten it\.$/ };
@@ -12,11 +12,11 @@ describe('shared/typed-settings: what somebody types into the dialog', () => {
       assert.throws(() => connectionConfig(typed, undefined), tooLong);
     });
 
-  it('costs no time by the slashes in a host', () => {
-    const before = threadTime();
-    assert.equal(hostOf(`${'/'.repeat(300_000)}x${'/'.repeat(300_000)}`).length, 300_001);
-    const ms = threadTime() - before;
-    assert.ok(ms < 100, `${ms} ms`);
+  it('costs no time by the slashes in a host', async () => {
+    const host = `${'/'.repeat(300_000)}x${'/'.repeat(300_000)}`;
+    assert.equal(hostOf(host).length, 300_001);
+    const ms = await nominalTime(() => hostOf(host));
+    assert.ok(ms < 50, `${ms} ms`);
   });
 
   it('is used without the slashes behind a host', () => {
