@@ -13,6 +13,7 @@ import { clockHazard, diskHazard, serviceHazard, slowHazard, wireHazard, type Ha
 import { hostileHazard } from './hostile';
 import { SECOND } from './life';
 import { signIn, World } from './machine';
+import { Share } from './share';
 import { Broken } from './trace';
 
 const load = createRequire(__filename);
@@ -31,6 +32,8 @@ const RECOVERY = 20 * 60 * SECOND;
 const GRACE = SECOND;
 /** Nodes without a setting of their own end by themselves within this time, s. */
 const NO_TIMEOUT = 600;
+/** Nodes that read or write a file of the share. */
+const ON_SHARE = ['print-file', 'upload-file', 'report-file'];
 /** A node in the way of a deploy is waited for so long by Node-RED, ms. */
 const LONGEST_CLOSE = 15 * SECOND;
 
@@ -41,6 +44,9 @@ interface Sent {
   limit: number;
   ends: number[];
   stream: Readable | undefined;
+  /** Of the share, with its file. */
+  folder: string;
+  code?: string;
 }
 
 /** The nodes themselves in a Node-RED, over deploys of all kinds and restarts, while everything below them fails. */
@@ -66,6 +72,7 @@ class FlowsRun {
   readonly #changes = new Map<string, number>();
   readonly #ends: (() => void)[] = [];
   readonly #undo: (() => void)[] = [];
+  readonly #share: Share;
   #nodes: Definition[] = [];
   #flow: Flow | undefined;
   #mount: Mount | undefined;
@@ -78,6 +85,7 @@ class FlowsRun {
   constructor(private readonly world: World) {
     this.#chance = new Chance(world.random);
     this.#clock = new MachineClock(world.time, 0);
+    this.#share = new Share(world);
   }
 
   async go(): Promise<void> {
@@ -85,7 +93,8 @@ class FlowsRun {
     const chance = this.#chance;
     this.#replaceClock();
     this.#listen();
-    this.#choose();
+    const hangs = chance.is(0.25);
+    this.#choose(hangs);
     await this.#start();
     await world.time.pass(250 * SECOND);
 
@@ -108,6 +117,11 @@ class FlowsRun {
       at(0.9, () => (aimed ? this.#atArrival(() => this.#deploy(type)) : this.#deploy(type)));
     }
     if (chance.is(0.3)) at(0.9, () => this.#restart());
+    if (hangs) {
+      const after = chance.spread(1, 40) - 1;
+      at(0.5, () => this.#share.hang(after));
+      for (let count = chance.whole(1, 4); count > 0; count--) at(0.9, () => this.#send(ON_SHARE));
+    }
     let now = 0;
     for (const step of plan.sort((one, other) => one.at - other.at)) {
       await world.time.pass(Math.max(0, step.at - now));
@@ -131,13 +145,16 @@ class FlowsRun {
     await this.#stop();
     // undici lets go of a connection that is still being made once it stands or has failed.
     await world.time.pass(15 * SECOND);
+    await this.#share.comeBack();
     this.#checkLeft();
   }
 
   async end(): Promise<void> {
+    await this.#share.comeBack();
     await this.#flow?.stop({ keep: true });
     for (const undo of this.#undo.reverse()) undo();
     this.#clock.stop();
+    this.#share.unmount();
     if (this.#mount) {
       this.#mount.crash();
       this.world.disks.unmount(this.#mount);
@@ -145,7 +162,7 @@ class FlowsRun {
   }
 
   /** The flow: what watches, and one node of each kind that works. */
-  #choose(): void {
+  #choose(hangs: boolean): void {
     const chance = this.#chance;
     const clusterId = this.world.clusterId(1);
     const account = 'account';
@@ -159,6 +176,25 @@ class FlowsRun {
         operation: 'upload',
         kind: 'job',
         source: 'payload',
+        timeout: timeout(),
+      },
+      { id: 'print-file', type: 'remote-printing-upload-and-print', ...fixed, source: 'file', timeout: timeout() },
+      {
+        id: 'upload-file',
+        type: 'remote-printing-library-file',
+        operation: 'upload',
+        kind: 'job',
+        source: 'file',
+        timeout: timeout(),
+      },
+      {
+        id: 'report-file',
+        type: 'remote-printing-report-generator',
+        format: 'file',
+        file: 'reportFile',
+        fileType: 'msg',
+        from: 'today',
+        fromType: 'relative',
         timeout: timeout(),
       },
       {
@@ -193,7 +229,7 @@ class FlowsRun {
     this.#nodes = [
       helperNode('sink'),
       ...watching.filter((_, index) => index === this.world.seed % 3 || chance.is(0.4)),
-      ...working.filter(() => chance.is(0.4)),
+      ...working.filter(({ id }) => chance.is(0.4) || (hangs && ON_SHARE.includes(id))),
     ];
   }
 
@@ -289,8 +325,8 @@ class FlowsRun {
     if (!(await this.world.time.until(this.#deploying, 60 * SECOND))) throw new Broken(5, 'a deploy does not end');
   }
 
-  #send(): void {
-    const nodes = this.#nodes.filter(({ id }) => id !== 'sink');
+  #send(names?: readonly string[]): void {
+    const nodes = this.#nodes.filter(({ id }) => names?.includes(id) ?? id !== 'sink');
     const definition = this.#chance.pick(nodes);
     const node = helper.getNode(definition.id) as Node | null;
     if (!node || !this.#flow) return;
@@ -303,6 +339,8 @@ class FlowsRun {
       limit,
       ends: [],
       stream: undefined as Readable | undefined,
+      // Of its own, or with those of other messages.
+      folder: this.#chance.is(0.7) ? id : 'all',
     };
     this.#sent.push(sent);
     this.world.trace.add(`message ${id} to ${definition.id}, ${limit} s`);
@@ -314,6 +352,10 @@ class FlowsRun {
     if (payload instanceof Readable) sent.stream = payload;
     const message: NodeMessage = { _msgid: id, payload };
     Object.assign(message, { printKey, filename, fileSize: bytes.length });
+    if (definition.source === 'file')
+      Object.assign(message, { filename: this.#share.place(sent.folder, filename, bytes) });
+    if (definition.format === 'file')
+      Object.assign(message, { reportFile: this.#share.place(sent.folder, `${id}.csv`) });
     if (definition.type === 'remote-printing-cluster-status' && this.#chance.is(0.3))
       Object.assign(message, { clusterId: this.world.clusterId(2) });
     if (this.#chance.is(0.15)) this.#spoil(message, sent);
@@ -403,6 +445,7 @@ class FlowsRun {
         const sent = this.#sent.find(({ id, node: to }) => id === msg._msgid && to === node.id);
         if (!sent) return;
         sent.ends.push(time.elapsed);
+        if (error) sent.code = asPrintingError(error).code;
         trace.add(
           `message ${sent.id} ends${error ? `: ${asPrintingError(error).code}: ${asPrintingError(error).message}` : ''}`,
         );
@@ -415,11 +458,13 @@ class FlowsRun {
   }
 
   #checkMessages(): void {
-    for (const { id, node, begunAt, limit, ends, stream } of this.#sent) {
+    for (const { id, node, begunAt, limit, ends, stream, folder, code } of this.#sent) {
       if (ends.length !== 1) throw new Broken(4, `message ${id} to ${node} ended ${ends.length} times`);
       const took = (ends[0] ?? 0) - begunAt;
       if (took > limit * SECOND + GRACE)
         throw new Broken(4, `message ${id} to ${node} ended after ${took / SECOND} s of ${limit} s`);
+      // Others of the same folder may wait for the file.
+      if (folder === id) this.#share.checkEnd(folder, code);
       if (stream && !stream.destroyed)
         throw new Broken(5, `message ${id} to ${node} ended, and its stream is still open`);
     }
@@ -459,5 +504,6 @@ class FlowsRun {
     if (world.wire.open > 0) throw new Broken(5, `${world.wire.open} connections are left`);
     const left = world.leftovers();
     if (left.length > 0 && !this.#diskFailed) throw new Broken(5, `files are left: ${left.join(' ')}`);
+    this.#share.checkLeft();
   }
 }

@@ -305,6 +305,7 @@ export class Mount {
         end = this.activity.begin();
       }
       if (fault?.hang) {
+        this.onFault(step, 'no answer');
         end();
         await fault.hang;
         end = this.activity.begin();

@@ -1,0 +1,69 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import type { Mount } from './below/disk';
+import type { World } from './machine';
+import { Broken } from './trace';
+
+/** Codes of a message whose file never answers. */
+const CODES = ['TIMEOUT', 'FILE_NOT_READABLE', 'FILE_NOT_WRITABLE'];
+
+/** A network share with users' files. From some step on it does not answer, until the run ends. */
+export class Share {
+  readonly #mount: Mount;
+  readonly #folder: string;
+  /** Folders of the share with a call that has not returned. */
+  readonly #stalled = new Set<string>();
+  #comeBack: () => void = () => undefined;
+
+  constructor(private readonly world: World) {
+    this.#folder = world.place('share');
+    mkdirSync(this.#folder);
+    this.#mount = world.disks.mount(world.place('mounted-share'), this.#folder, world.time);
+    this.#mount.onFault = ({ name, path }, code) => {
+      world.trace.add(`share: ${code} on ${name} of ${path}`);
+      this.#stalled.add(path.split(sep)[0] ?? '');
+    };
+  }
+
+  /** The path of a file of the share, which is there where `bytes` are given. */
+  place(folder: string, name: string, bytes?: Buffer): string {
+    mkdirSync(join(this.#folder, folder), { recursive: true });
+    if (bytes) writeFileSync(join(this.#folder, folder, name), bytes);
+    return join(this.#mount.at, folder, name);
+  }
+
+  /** Lets every step hang, after so many more. */
+  hang(after: number): void {
+    let left = after;
+    this.world.trace.add(`share: hangs after ${after} more steps`);
+    const hang = new Promise<void>((resolve) => (this.#comeBack = resolve));
+    this.#mount.faults.add({ hang, paths: () => --left < 0 });
+  }
+
+  /** Throws where a message that waited for a file of this folder ended for another reason. */
+  checkEnd(folder: string, code: string | undefined): void {
+    if (code !== undefined && this.#stalled.has(folder) && !CODES.includes(code))
+      throw new Broken(4, `the file in ${folder} hangs, but its message ends in ${code}`);
+  }
+
+  /** Answers again, at the end of the run. */
+  async comeBack(): Promise<void> {
+    this.world.trace.add('share: answers again');
+    this.#comeBack();
+    this.#mount.faults.clear();
+    await this.world.activity.quiet();
+  }
+
+  checkLeft(): void {
+    const open = this.world.disks.open(this.#mount);
+    if (open.length > 0) throw new Broken(5, `open files are left on the share: ${open.join(' ')}`);
+    const files = readdirSync(this.#folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
+    const left = files.map(({ name }) => name).filter((name) => !/\.(gcode|csv)$/.test(name));
+    if (left.length > 0) throw new Broken(5, `files are left on the share: ${left.join(' ')}`);
+  }
+
+  unmount(): void {
+    this.#mount.crash();
+    this.world.disks.unmount(this.#mount);
+  }
+}
