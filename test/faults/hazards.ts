@@ -1,5 +1,10 @@
 import { readdirSync } from 'node:fs';
+import { EXTEND } from '../../lib/state/leases';
+import { ENTER, RELEASE, TAKE_ITEMS } from '../../lib/state/member-statements';
+import { REMOVE, TAKE, WRITE } from '../../lib/state/postgres-store';
+import { parseRecord } from '../../lib/state/records';
 import type { Fault } from '../../simulator';
+import type { DatabaseFault, FaultyDatabase } from './below/database';
 import type { DiskFault } from './below/disk';
 import type { ByteFault, Host, Outage } from './below/wire';
 import type { Chance } from './chance';
@@ -161,6 +166,52 @@ export function slowHazard(world: World, chance: Chance, endpoints: readonly Fau
       const until = () => new Promise<void>((resolve) => world.time.after(ms, resolve));
       const added = world.simulator.faults.add({ endpoint, when, times, until });
       return () => added.remove();
+    },
+  };
+}
+
+const writes =
+  (kind: string): DatabaseFault['strikes'] =>
+  (text, values) =>
+    text === WRITE && values.some((value) => typeof value === 'string' && parseRecord(value)?.key[0] === kind);
+const is =
+  (statement: string): DatabaseFault['strikes'] =>
+  (text) =>
+    text === statement;
+
+/** Statements that are struck: all, those of one kind, or writes of one kind of values; and how many may pass before. */
+const STATEMENTS: readonly (readonly [string, DatabaseFault['strikes'], number])[] = [
+  ['each statement', () => true, 40],
+  ['each statement', () => true, 40],
+  ['each WRITE', is(WRITE), 8],
+  ['each WRITE of a sign-in', writes('grant'), 1],
+  ['each WRITE of a sign-in', writes('grant'), 1],
+  ['each WRITE of a print key', writes('print-key'), 2],
+  ['each REMOVE', is(REMOVE), 4],
+  ['each TAKE', is(TAKE), 8],
+  ['each EXTEND', is(EXTEND), 4],
+  ['each ENTER', is(ENTER), 1],
+  ['each TAKE_ITEMS', is(TAKE_ITEMS), 1],
+  ['each RELEASE', is(RELEASE), 1],
+];
+
+/** Statements or answers are late, often later than the pack waits for, or lost: of one runtime or of all. */
+export function lateDatabase(world: World, chance: Chance, database: FaultyDatabase): Hazard {
+  const way = chance.pick(['there', 'back'] as const);
+  const of = chance.is(0.7) ? chance.pick([...database.runtimes]) : undefined;
+  const ms = chance.is(0.4) ? Infinity : chance.spread(200, 90_000);
+  const [name, strikes, most] = chance.pick(STATEMENTS);
+  const fault: DatabaseFault = { way, ms, of, strikes, skip: chance.spread(1, most) - 1 };
+  return {
+    lasts: chance.spread(5_000, 90_000),
+    begin: () => {
+      const whose = of ? `runtime ${[...database.runtimes].indexOf(of) + 1}` : 'all';
+      const what = way === 'there' ? name : `the answer to ${name}`;
+      world.trace.add(`database: ${what} of ${whose} will be late by ${ms} ms, after ${fault.skip} more`);
+      database.faults.add(fault);
+      return () => {
+        if (database.faults.delete(fault)) world.trace.add('database: in time again');
+      };
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Fault } from '../../simulator';
 import { seeded } from '../helpers/seeded';
+import type { FaultyDatabase } from './below/database';
 import { Chance } from './chance';
 import type { Hazard } from './hazards';
 import type { World } from './machine';
@@ -91,6 +92,56 @@ export function hostileHazard(world: World, chance: Chance, endpoints: readonly 
       return () => added.remove();
     },
   };
+}
+
+/** Any role of the database may send texts of its own on the channel of the pack: some of them, once or again and again. */
+export function noticeHazard(world: World, chance: Chance, database: FaultyDatabase): Hazard {
+  const choices = new Chance(seeded(chance.whole(1, 1e9)));
+  const count = chance.spread(1, 400);
+  const pause = chance.pick([0, 50, 1_000]);
+  return {
+    lasts: (count + 1) * pause,
+    begin: () => {
+      const texts = Array.from({ length: choices.whole(1, 5) }, () => hostileNotice(choices, database.notices));
+      const shown = texts.map((text) => `${text.slice(0, 40)} (${text.length})`);
+      world.trace.add(`database: ${count} foreign notices, one each ${pause} ms: ${shown.join(', ')}`);
+      let left = count;
+      const say = () => {
+        if (left-- <= 0) return;
+        database.say(choices.pick(texts));
+        world.time.after(pause, say);
+      };
+      say();
+      return () => {
+        left = 0;
+      };
+    },
+  };
+}
+
+/** A text on the database's channel: a notice that is forged, hostile or cut off, other JSON, or anything at all. */
+export function hostileNotice(chance: Chance, notices: readonly string[]): string {
+  const notice = { by: 'a stranger', key: ['grant', 'account'], topic: chance.pick(notices) ?? '' };
+  // JSON.stringify has a limit to its depth.
+  const kinds = KINDS.filter((kind) => kind !== 'deep');
+  const forged = () => JSON.stringify(madeHostile(notice, chance.pick(kinds), chance));
+  const depth = chance.pick([100, 3_000, 100_000]);
+  switch (chance.pick(['forged', 'forged', 'replayed', 'cut off', 'long', 'deep', 'other', 'text'] as const)) {
+    case 'forged':
+      return forged();
+    case 'replayed':
+      return (chance.pick(notices) ?? '').replace(/"by":"[^"]*"/, `"by":"${chance.pick(['', '__proto__', 'x'])}"`);
+    case 'cut off':
+      return forged().slice(0, -1);
+    case 'long':
+      return JSON.stringify(notice).padEnd(1_000_000, chance.pick([' ', '}', '\ud800']));
+    case 'deep':
+      return `{"by":"a stranger","key":${'['.repeat(depth)}${chance.is(0.5) ? ']'.repeat(depth) : ''}}`;
+    case 'other':
+      return JSON.stringify(chance.pick(VALUES));
+    case 'text':
+      return hostileText(chance, MOST);
+  }
 }
 
 /** An answer of which something is hostile. */

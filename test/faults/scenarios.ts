@@ -1,5 +1,6 @@
 import { flowsRun } from './flows';
 import { printsRun } from './prints';
+import { sharedRun } from './shared';
 import { signInRun } from './sign-in';
 import { Broken } from './trace';
 import { watchingRun } from './watching';
@@ -18,11 +19,16 @@ export const SCENARIOS: Record<string, Scenario> = {
     count: 500,
     rule: 'one print key prints once, or says that its outcome is unknown and prints no second time',
   },
-  'sign-in': { run: signInRun, count: 220, rule: 'a sign-in that was good is good after the fault is gone' },
-  watching: { run: watchingRun, count: 180, rule: 'each end is told once, over deploys, restarts and crashes' },
+  'sign-in': { run: signInRun, count: 230, rule: 'a sign-in that was good is good after the fault is gone' },
+  watching: { run: watchingRun, count: 150, rule: 'each end is told once, over deploys, restarts and crashes' },
+  shared: {
+    run: sharedRun,
+    count: 40,
+    rule: 'runtimes that share a database keep one sign-in, print once for each key and tell each end once',
+  },
   flows: {
     run: flowsRun,
-    count: 100,
+    count: 80,
     rule: 'each message is done once, within its timeout, and nothing is left after the close',
   },
 };

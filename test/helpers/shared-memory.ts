@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { DatabaseError, type Database } from '../../lib/state/database';
+import { DatabaseError, type Database, type QueryOptions } from '../../lib/state/database';
 import { InsistentStore } from '../../lib/state/insistent-store';
 import { EXTEND, GIVE_BACK } from '../../lib/state/leases';
 import * as members from '../../lib/state/member-statements';
@@ -41,7 +41,7 @@ const beatOf = ({ token, beat }: Entry): string => `${token} ${beat}`;
 
 /** The way of one runtime to what all share. */
 export interface Line {
-  query(text: string, values: unknown[]): Promise<Rows>;
+  query(text: string, values: unknown[], options?: QueryOptions): Promise<Rows>;
   listen(heard: (words: string | null) => void): () => void;
   close(): Promise<void>;
 }
@@ -382,7 +382,8 @@ export class SharedRuntime {
       after: (ms, action) => this.#after(ms, action),
     };
     const database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'> = {
-      query: async <Row>(text: string, values: unknown[]) => (await this.#query(text, values)) as Row[],
+      query: async <Row>(text: string, values: unknown[], options?: QueryOptions) =>
+        (await this.#query(text, values, options)) as Row[],
       listen: (_, heard) => this.#listen(heard),
       steadyFor: 0,
       close: () => this.line.close(),
@@ -498,13 +499,13 @@ export class SharedRuntime {
     };
   }
 
-  async #query(text: string, values: unknown[]): Promise<object[]> {
+  async #query(text: string, values: unknown[], options?: QueryOptions): Promise<object[]> {
     await this.#awake();
     this.statements++;
     this.underWay++;
     try {
       const isAsked = !this.#shared.isAway && this.#cut !== 'at once';
-      const rows = isAsked ? await this.line.query(text, values) : [];
+      const rows = isAsked ? await this.line.query(text, values, options) : [];
       if (!isAsked || !this.#isReached) {
         this.broken();
         throw new DatabaseError('ECONNRESET');
