@@ -89,7 +89,10 @@ export class TargetFile {
     if (this.#isFinished) return;
     await this.#calls.release(async () => {
       await this.#file.close().catch(() => undefined);
-      await unlink(this.#part);
+      // It is gone where an abandoned rename came back.
+      await unlink(this.#part).catch((error: unknown) => {
+        if (codeOf(error) !== 'ENOENT') throw error;
+      });
       // Not waited for: the note lies in another folder.
       void this.#takeNoteBack?.();
     });
