@@ -192,12 +192,18 @@ export class ClusterWatch implements Watch, Subscriber {
 
   /** No poll has brought anything for an interval: the last known figures go out as stale. Never rejects. */
   async #remind(): Promise<void> {
-    if (!this.#poller.isOurs) return this.#expect(this.interval);
+    if (this.#isElsewhere()) return this.#expect(this.interval);
     const result = await this.#poller.recall();
     if (this.#closed || this.#paused || this.#isRecent) return;
+    // Handed over meanwhile: the message is the other runtime's.
+    if (this.#isElsewhere()) return this.#expect(this.interval);
     this.#sent(false);
     if (!result.status || (this.#news && !this.#news.isNews(result.status))) return;
     this.around.guard(() => this.options.onRound(roundOf(result)));
+  }
+
+  #isElsewhere(): boolean {
+    return !this.#poller.isOurs;
   }
 
   #note({ clusterId, status, error }: ClusterResult): void {
