@@ -7,7 +7,7 @@ import type { Observation } from '../events/observation';
 import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, withIds } from '../service/errors';
 import { LASTING } from '../state/locks';
-import type { Lock } from '../state/store';
+import { LockLostError, type Lock } from '../state/store';
 import { guard } from '../time/guard';
 import type { AccountContext, Subscriber } from './account-context';
 import type { ClusterMemory } from './cluster-memory';
@@ -164,8 +164,8 @@ export class Poller implements Scheduled {
   }
 
   /**
-   * The polls are this runtime's from now on. `polledAt`: when the last began, whoever made it (monotonic, ms); null: nobody
-   * knows. `soon`: over how long those are spread that may be overdue, ms; null: there was none yet.
+   * The polls are this runtime's from now on. `polledAt`: when the last began, as far as is known (monotonic, ms); null: there
+   * is no word of any. `soon`: over how long those are spread that may be overdue, ms; null: there was none yet.
    */
   begin(polledAt: number | null, soon: number | null): void {
     const { clock, memory } = this.account;
@@ -333,29 +333,47 @@ export class Poller implements Scheduled {
     const lock = this.isOurs ? account.tenure.lockOf(clusterId) : null;
     /** Whether it is this runtime's to hand over. */
     let isOurs: boolean;
-    let result: ClusterResult;
+    /** Null: nothing was asked, as the poll is another runtime's by now. */
+    let result: ClusterResult | null;
     try {
       [result, isOurs] = await this.#poll(lock);
       if (!account.signal.aborted) account.polled(clusterId, null, start);
       this.#failures = 0;
     } catch (thrown) {
-      const error = withIds(asPrintingError(thrown), { clusterId });
-      if (!account.signal.aborted) account.polled(clusterId, error, start);
-      this.#failures++;
-      // Without a sign-in nothing was asked.
-      if (error.code === 'NOT_SIGNED_IN') account.memory.polledAt.set(clusterId, last);
-      const { retryAfter } = error;
-      const failed = { interval: this.#interval, failures: this.#failures, retryAfter };
-      this.#retryAt = start + retryPoll(failed, account.random);
-      result = { ...this.lastKnown(), error };
       isOurs = isUnder(account.tenure, clusterId, lock);
+      result = thrown instanceof LockLostError && !isOurs ? null : this.#failed(thrown, start, last);
     }
     this.#running = false;
-    this.#serve(result, { start, asked, isOurs });
+    if (result) this.#serve(result, { start, asked, isOurs });
+    else if (this.#askers.length > 0) account.scheduler.ask(this);
     for (const resolve of this.#endings.splice(0)) resolve();
     this.replan();
     this.#rest();
-    return result.error?.code === 'RATE_LIMITED' ? (result.error.retryAfter ?? SLOW_DOWN) : 0;
+    return result?.error?.code === 'RATE_LIMITED' ? (result.error.retryAfter ?? SLOW_DOWN) : 0;
+  }
+
+  #failed(thrown: unknown, start: number, last: number): ClusterResult {
+    const { account, clusterId } = this;
+    const error = withIds(asPrintingError(thrown), { clusterId });
+    if (!account.signal.aborted) account.polled(clusterId, error, start);
+    this.#failures++;
+    // Without a sign-in nothing was asked.
+    if (error.code === 'NOT_SIGNED_IN') account.memory.polledAt.set(clusterId, last);
+    const { retryAfter } = error;
+    const failed = { interval: this.#interval, failures: this.#failures, retryAfter };
+    this.#retryAt = start + retryPoll(failed, account.random);
+    return { ...this.lastKnown(), error };
+  }
+
+  /** The check for the moment in which a request of a poll leaves, which may have waited for a token or to be repeated. */
+  #leaving(lock: Lock | null): Pick<Lock, 'secure'> {
+    const { tenure, memory, clock } = this.account;
+    const check = () => {
+      const isGone = lock !== null && !isUnder(tenure, this.clusterId, lock);
+      if (isGone && this.#askers.length === 0 && !this.isWaitedFor) throw new LockLostError();
+      memory.polledAt.set(this.clusterId, clock.monotonic());
+    };
+    return { secure: () => Promise.resolve(check) };
   }
 
   #due(): number {
@@ -433,7 +451,7 @@ export class Poller implements Scheduled {
     account.signal.throwIfAborted();
     const isOurs = () => isUnder(account.tenure, clusterId, lock);
     if (memory?.movedTo) return [await account.moved(clusterId, memory.movedTo), isOurs()];
-    const answer = await readStatus(account, clusterId, () => this.#lastStatus());
+    const answer = await readStatus(account, clusterId, { known: () => this.#lastStatus(), lock: this.#leaving(lock) });
     account.signal.throwIfAborted();
     if ('reboundTo' in answer) {
       const { reboundTo } = answer;

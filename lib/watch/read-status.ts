@@ -2,6 +2,7 @@ import { observe, type Observation } from '../events/observation';
 import { sameHost } from '../events/list-changes';
 import { readClusterStatus, type ClusterStatus } from '../service/cluster-status';
 import { PrintingError } from '../service/errors';
+import type { Lock } from '../state/store';
 import { isoTime } from '../time/clock';
 import { underDeadline } from '../time/deadline';
 import type { AccountContext } from './account-context';
@@ -16,11 +17,18 @@ export type StatusAnswer =
   /** `raw` null: nothing could be read of it but that it is there. */
   { seen: Observation; raw: unknown } | { reboundTo: ListedCluster };
 
-/** Reads the status of a cluster; `known` are its last known figures. Throws what the service's calls throw. */
+interface Reading {
+  /** The last known figures. */
+  known: () => ClusterStatus | null;
+  /** What a request that is about to leave has to pass. */
+  lock: Pick<Lock, 'secure'>;
+}
+
+/** Reads the status of a cluster. Throws what the service's calls throw. */
 export async function readStatus(
   { service, list, clock, signal }: AccountContext,
   clusterId: string,
-  known: () => ClusterStatus | null,
+  { known, lock }: Reading,
 ): Promise<StatusAnswer> {
   const receivedAt = () => isoTime(clock.now());
   try {
@@ -29,7 +37,7 @@ export async function readStatus(
     const { data } = await underDeadline(
       clock,
       { ms: LONGEST, parent: signal, cure: say`try again later` },
-      (deadline) => service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline }),
+      (deadline) => service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock }),
     );
     const listed = await listing;
     const context = { clusterId, receivedAt: receivedAt(), identity: listed ?? known() };

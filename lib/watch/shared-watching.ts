@@ -126,7 +126,9 @@ export class SharedWatching implements SharedWork {
   gained({ item, note, idle }: Assigned, among: number): void {
     const { checkpoints, clock, list, pollers } = this.#parts;
     const { ago, late, unwritten } = record(note) ?? {};
-    const polledAt = Number.isFinite(ago) ? clock.monotonic() - (ago as number) - idle : null;
+    // A lease that was lost leaves no note. This runtime's own poll may be a moment ago all the same.
+    const own = this.#parts.polledAt.get(item) ?? null;
+    const polledAt = Number.isFinite(ago) ? clock.monotonic() - (ago as number) - idle : own;
     const memory = item === LIST_ITEM ? this.#scope?.list : this.#scope?.of(item);
     if (memory) {
       memory.loaded = false;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { answer, at, job } from '../events/observations';
 import { replicasOf } from '../../../lib/watch/replicas';
+import type { Lease } from '../../../lib/state/leases';
 import { sleep } from '../../../lib/time/clock';
 import { Replicas } from './replicas';
 
@@ -37,6 +38,8 @@ describe('several runtimes that watch one account', () => {
       const times = replicas.polls.filter((poll) => poll.clusterId === clusterId).map(({ at }) => at);
       return Math.max(...[...times, clock.monotonic()].map((time, at) => time - (times[at - 1] ?? 0)));
     });
+
+  const apart = (times: readonly number[]) => times.slice(1).map((time, at) => time - (times[at] as number));
 
   describe('one cluster each', () => {
     const clusters = ids(4);
@@ -116,6 +119,73 @@ describe('several runtimes that watch one account', () => {
       assert.equal(replicas.told.length, 4);
       assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE + LEASE, gaps().join());
     });
+
+    it('poll no sooner than an interval after a poll of their own where a lease was given up right after it', async () => {
+      service.cluster('C0');
+      start(1, ['C0'], 10);
+      await clock.advance(MINUTE);
+      const last = replicas.polls.at(-1)?.at ?? NaN;
+      await clock.advance(last + 12_000 - clock.monotonic());
+      const polls = replicas.polls.length;
+      const lock = replicas.all[0]?.account.watcher.membership?.lock as Lease;
+      lock.lose();
+      await clock.advance(MINUTE);
+      const times = replicas.polls.slice(polls - 1).map(({ at }) => at);
+      assert.notEqual(replicas.all[0]?.account.watcher.membership?.lock, lock);
+      assert.ok(times.length >= 5);
+      assert.ok(Math.min(...apart(times)) >= 10_000, apart(times).join());
+    });
+
+    it('count the interval from where a request left that had to wait for a token', async () => {
+      service.cluster('C0');
+      start(1, ['C0'], 10);
+      const [replica] = replicas.all;
+      assert.ok(replica);
+      await clock.advance(MINUTE);
+      let release: () => void = () => undefined;
+      replica.token = new Promise((resolve) => (release = resolve));
+      await clock.advance(10_000);
+      const polls = replicas.polls.length;
+      await clock.advance(7_000);
+      assert.equal(replicas.polls.length, polls, 'the poll waits');
+      release();
+      await clock.advance(MINUTE);
+      const times = replicas.polls.slice(polls).map(({ at }) => at);
+      assert.ok(times.length >= 5);
+      assert.ok(Math.min(...apart(times)) >= 10_000, apart(times).join());
+    });
+
+    for (const [what, isAsked] of [
+      ['drop a poll that waited for a token until another one had taken over', false],
+      ['send a poll that a message waits for, though another one has taken over', true],
+    ] as const)
+      it(what, async () => {
+        service.cluster('C0');
+        start(2, ['C0'], 10);
+        await clock.advance(MINUTE);
+        const before = pollersOf('C0')[0];
+        const replica = replicas.all.find(({ name }) => name === before);
+        assert.ok(replica);
+        let release: () => void = () => undefined;
+        replica.token = new Promise((resolve) => (release = resolve));
+        await clock.advance(12_000);
+        const cut = clock.monotonic();
+        replica.runtime.cutOff();
+        let answered = 0;
+        if (isAsked) void replica.watches[0]?.ask(() => answered++);
+        await clock.advance(45_000);
+        const others = pollersOf('C0', cut);
+        assert.deepEqual(others.length === 1 && others[0] !== before, true, others.join());
+        const released = clock.monotonic();
+        release();
+        await clock.advance(1_000);
+        assert.equal(pollersOf('C0', released).includes(replica.name), isAsked);
+        assert.equal(answered, isAsked ? 1 : 0);
+        replica.runtime.reconnect();
+        await clock.advance(5 * MINUTE);
+        assert.equal(pollersOf('C0', clock.monotonic() - 2 * MINUTE).length, 1);
+        assert.deepEqual(replica.watches[0]?.state.trouble, null);
+      });
 
     it('answer messages where they come in, and advance nothing by it', async () => {
       start(2, ['C0']);

@@ -15,6 +15,8 @@ export class Replica {
   isAlive = true;
   /** The service can't be reached from here. */
   isOffline = false;
+  /** A poll waits for its token before it leaves. */
+  token: Promise<void> | null = null;
   watches: Watch[] = [];
 
   constructor(
@@ -29,12 +31,15 @@ export class Replica {
   /** The service, as this runtime reaches it: what it waits for comes no more once it was killed. */
   async call(endpoint: EndpointName, options: CallOptions): Promise<Answer> {
     const { service, polls, latency, clock } = this.replicas;
+    const { lock, ...others } = options;
+    if (endpoint === 'clusterStatus') await this.token;
+    (await lock?.secure(0))?.();
     if (endpoint === 'clusterStatus')
       polls.push({ by: this.name, clusterId: options.ids?.cluster_id ?? '', at: clock.monotonic() });
     if (endpoint === 'clusters') this.replicas.lists++;
     if (latency !== null) await sleep(this.runtime.clock, latency);
     if (this.isOffline) throw new PrintingError('NETWORK', say`No connection.`);
-    return (service as Service).call(endpoint, options);
+    return (service as Service).call(endpoint, others);
   }
 
   get now(): number {

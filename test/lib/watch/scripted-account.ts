@@ -55,9 +55,10 @@ export class ScriptedService implements Service {
     return this.calls.filter((call) => call.startsWith(what)).length;
   }
 
-  async call(endpoint: EndpointName, { ids, query, deadline }: CallOptions): Promise<Answer> {
+  async call(endpoint: EndpointName, { ids, query, deadline, lock }: CallOptions): Promise<Answer> {
     const id = ids?.cluster_job_id ?? ids?.cluster_id ?? query?.page ?? '';
     const call = `${endpoint} ${id}`.trim();
+    (await lock?.secure(0))?.();
     this.calls.push(call);
     this.underWay++;
     this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay);
