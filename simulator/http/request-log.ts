@@ -7,6 +7,8 @@ export interface LoggedRequest {
   path: string;
   /** 0: no answer was given (connection broken off or never answered). */
   status: number;
+  /** The client, as it calls itself (`User-Agent`); null: it does not. */
+  agent: string | null;
   /** ms since 1970 */
   at: number;
 }

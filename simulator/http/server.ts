@@ -102,8 +102,9 @@ async function serve(
   const { route, params, allowed } = findRoute(options.routes, method, path);
   const endpoint = route?.endpoint ?? 'unknown';
   const style = route?.errors ?? options.errors;
+  const agent = request.headers['user-agent'] ?? null;
   const log = (status: number): void =>
-    options.wire?.log.add({ origin: options.name, endpoint, method, path, status, at: options.now() });
+    options.wire?.log.add({ origin: options.name, endpoint, method, path, status, agent, at: options.now() });
   const hangConnection = (): void => log(0);
   const resetConnection = (): void => {
     log(0);

@@ -174,6 +174,7 @@ describe('simulator: control host', () => {
     await bench.api('GET', '/connect/v1/clusters?limit=1');
     const [first] = (await control('GET', '/requests')).json.requests;
     assert.deepEqual([first.endpoint, first.path, first.status], ['clusters', '/connect/v1/clusters', 200]);
+    assert.ok(first.agent === null || typeof first.agent === 'string');
     await control('DELETE', '/requests');
     assert.equal(bench.simulator.requests.count('clusters'), 0);
   });
