@@ -44,6 +44,14 @@ export interface Stretch {
   to: number;
 }
 
+/** A poll of a printer with a good answer. */
+export interface Poll {
+  /** ms since 1970. */
+  at: number;
+  /** Which replica made it, as it calls itself. */
+  by: string;
+}
+
 /** All that is known of a run. */
 export interface Evidence {
   /** Since everything ran. */
@@ -52,8 +60,9 @@ export interface Evidence {
   told: readonly Told[];
   printings: readonly Printing[];
   asked: readonly Asked[];
-  /** Good answers to polls by cluster, and of the token endpoint to refreshes: when, ms since 1970. */
-  polls: ReadonlyMap<string, readonly number[]>;
+  /** By cluster. */
+  polls: ReadonlyMap<string, readonly Poll[]>;
+  /** Good answers of the token endpoint: when, ms since 1970. */
   refreshes: readonly number[];
   hazards: readonly Hazard[];
   /** A renewal that its replica did not end: nobody else may renew meanwhile. */

@@ -14,7 +14,7 @@ import { startPostgres, type RunningPostgres } from '../../../scripts/postgres.m
 import { signIn } from '../../../scripts/demo.mjs';
 import { startSimulator, type Cluster, type Simulator } from '../../../simulator/index';
 import { credentialsOf } from '../sign-in';
-import type { Asked, Evidence, Hazard, HazardKind, Printing, Shares, Stretch, Told } from './evidence';
+import type { Asked, Evidence, Hazard, HazardKind, Poll, Printing, Shares, Stretch, Told } from './evidence';
 import { flowsOf, settings, type Line } from './flow';
 import { PRINTERS, QUIET, REPLICAS, TOKEN_LIFETIME } from './rules';
 import { Way } from './way';
@@ -46,7 +46,7 @@ export class Farm {
   readonly #printings = new Map<string, Printing>();
   readonly #asked: Asked[] = [];
   readonly #clusterOf = new Map<string, string>();
-  readonly #polls: Map<string, number[]>;
+  readonly #polls: Map<string, Poll[]>;
   readonly #refreshes: number[] = [];
   readonly #stuck: Stretch[] = [];
   readonly #lost: number[] = [];
@@ -71,6 +71,8 @@ export class Farm {
           settings: { ...settings, credentialSecret },
           env: {
             DIARY: this.#diary(at),
+            REPLICA: `replica ${at + 1}`,
+            NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --require "${join(__dirname, 'tagged.cjs')}"`,
             REMOTE_PRINTING_STATE_STORE: `postgresql://nodered@127.0.0.1:${port}/postgres`,
           },
           onLine: (line) => this.log.push(`${at + 1}: ${line}`),
@@ -323,10 +325,11 @@ export class Farm {
 
   async #lookOnce(): Promise<void> {
     const { requests } = this.#simulator;
-    for (const { endpoint, status, path, at } of requests.list()) {
+    for (const { endpoint, status, path, agent, at } of requests.list()) {
       if (status !== 200) continue;
       if (endpoint === 'token') this.#refreshes.push(at);
-      if (endpoint === 'clusterStatus') this.#polls.get(path.split('/').at(-2) ?? '')?.push(at);
+      if (endpoint === 'clusterStatus')
+        this.#polls.get(path.split('/').at(-2) ?? '')?.push({ at, by: agent ?? 'nobody' });
     }
     requests.clear();
     for (const { clusterId, queue, history } of clustersOf(this.#simulator))
@@ -357,14 +360,14 @@ export class Farm {
     }
   }
 
-  /** For how long one and the same renewal holds the sign-in's lock. */
+  /** For how long one and the same renewal is under way, or its lock held by a replica that was killed. */
   async #lookAtRenewal(): Promise<void> {
     const client = new Client(this.#postgres.address);
     client.on('error', () => undefined);
     try {
       await client.connect();
       const { rows } = await client.query<{ token: string }>(
-        `SELECT token FROM remote_printing.entries WHERE kind = 'grant' AND holder IS NOT NULL`,
+        `SELECT token FROM remote_printing.entries WHERE kind = 'renewal' AND holder IS NOT NULL`,
       );
       const [row] = rows;
       if (!row) this.#renewing = undefined;

@@ -1,5 +1,5 @@
 import { INTERVAL } from './flow';
-import type { Evidence, Hazard, Stretch, Told } from './evidence';
+import type { Evidence, Hazard, Poll, Stretch, Told } from './evidence';
 
 /** s. */
 export const TOKEN_LIFETIME = 10;
@@ -92,7 +92,7 @@ export function gaps({ polls, since, now, hazards, stuck, lost }: Evidence) {
     ...lost.map((from) => ({ from, to: from + SIGN_IN })),
   ];
   return [...polls].flatMap(([clusterId, times], cluster) => {
-    const marks = [since, ...times.filter((time) => time > since), now];
+    const marks = [since, ...times.map(({ at }) => at).filter((time) => time > since), now];
     return marks.slice(1).map((to, at) => {
       const from = marks[at] as number;
       const excused = unhelped.map((one) => Math.max(0, Math.min(to, one.to) - Math.max(from, one.from)));
@@ -171,16 +171,17 @@ export const RULES: Rule[] = [
   },
   {
     name: 'one replica at a time polls a printer',
-    broken: ({ polls, stuck, hazards }) =>
+    broken: ({ polls, hazards }) =>
       [...polls].slice(-QUIET).flatMap(([clusterId, times]) =>
-        times.slice(1).flatMap((at, index) => {
-          const before = times[index] as number;
-          const apart = ((at - before) / 1000).toFixed(1);
-          // A poll that waited for a renewal goes out when that is over, whoever has the printer by then.
-          if (stuck.some(({ to }) => to < at && at - to < TOGETHER)) return [];
-          // Whose lease broke in between takes the printer again without knowing when it was polled.
-          if (hazards.some(({ kind, from, to }) => BREAKS.includes(kind) && from < at && to > before)) return [];
-          return at - before < TOGETHER ? [`${clusterId} was polled again after ${apart} s (${at})`] : [];
+        times.slice(1).flatMap(({ at, by }, index) => {
+          const before = times[index] as Poll;
+          const apart = ((at - before.at) / 1000).toFixed(1);
+          // A lease that breaks leaves no note, so another replica that takes the printer does not know when it was polled.
+          const isUnknown = hazards.some(
+            ({ kind, from, to }) => BREAKS.includes(kind) && from < at && to > before.at && by !== before.by,
+          );
+          if (isUnknown || at - before.at >= TOGETHER) return [];
+          return [`${clusterId} was polled by ${before.by}, and again after ${apart} s by ${by} (${at})`];
         }),
       ),
   },
