@@ -9,7 +9,7 @@ import { ManualClock } from './manual-clock';
  * ms of this process's own work for which time waits for a request without a sign of life; some are made to hang. Client
  * and service share the process, so a machine that leaves it no time takes none of this either.
  */
-const PATIENCE = 250;
+const PATIENCE = 1_000;
 /** Real ms for work in threads, which never hangs; but a busy machine can be slow with it. */
 const THREAD_PATIENCE = 60_000;
 /** Turns of the event loop in which what has arrived is worked off. */
