@@ -9,7 +9,8 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @typedef {object} Layer
  * @property {string} folder
  * @property {number} [processes] how many share its files in `npm test`; default 1. They wait more than they reckon
- * @property {boolean} [dealt] in `npm test` each file runs on one of its runtimes only: the nodes on Node.js 22 and 24 differ little
+ * @property {boolean} [dealt] `npm test` runs each file on one of the runtimes only, which differ little
+ * @property {string[]} [everywhere] exceptions from `dealt`: files that `npm test` runs on each runtime
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] its runs count for the coverage of the sources: the variable
  *   that says where to put what ran, in Node.js itself or in the browser
  * @property {('build' | 'browser' | 'matrix')[]} [needs] what it can't do without
@@ -27,6 +28,9 @@ export const LAYERS = {
   editor: {
     folder: 'test/editor',
     covers: 'EDITOR_COVERAGE',
+    dealt: true,
+    // Every kind of dialog and field, and the newcomer's way through them.
+    everywhere: ['account.test.ts', 'forms.test.ts', 'newcomer.test.ts'],
     needs: ['build', 'browser', 'matrix'],
     runtimes: ['4.1', '5.0'].map((version) => ({
       name: `Node-RED ${version}`,
@@ -58,17 +62,21 @@ export const mocha = (node, args) => [node, join(root, 'node_modules/mocha/bin/m
  * The files of a layer, or of one share of it, dealt out so that all processes get about as much.
  * @param {Layer} layer @param {{ index: number, of: number }} [share] @returns {string[][]}
  */
-export function parts({ folder, processes = 1 }, { index, of } = { index: 0, of: 1 }) {
+export function parts({ folder, processes = 1, everywhere = [] }, { index, of } = { index: 0, of: 1 }) {
   const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
     .map((file) => ({ path: join(folder, file), size: statSync(join(root, folder, file)).size }))
     .sort((one, other) => other.size - one.size);
   const dealt = Array.from({ length: processes * of }, () => ({ paths: [''].slice(1), size: 0 }));
-  for (const { path, size } of files) {
-    const least = dealt.reduce((one, other) => (other.size < one.size ? other : one));
+  const deal = (/** @type {typeof dealt} */ among, /** @type {typeof files[number]} */ { path, size }) => {
+    const least = among.reduce((one, other) => (other.size < one.size ? other : one));
     least.paths.push(path);
     least.size += size;
-  }
-  const mine = dealt.slice(index * processes, (index + 1) * processes);
+  };
+  const shares = Array.from({ length: of }, (_, at) => dealt.slice(at * processes, (at + 1) * processes));
+  for (const file of files)
+    if (everywhere.some((name) => file.path.endsWith(name))) shares.forEach((share) => deal(share, file));
+    else deal(dealt, file);
+  const mine = shares[index] ?? [];
   return mine.map(({ paths }) => paths).filter((paths) => paths.length > 0);
 }
