@@ -4,7 +4,7 @@ import { text } from './texts';
 
 const ASK_EVERY = 1500;
 
-interface Parts {
+interface SignInElements {
   /** Asks the runtime for the page to sign in on. */
   begin: () => Promise<{ authorizeUrl: string }>;
   /** Asks for the account's state, and has it handed to `follow`. */
@@ -17,7 +17,7 @@ interface Parts {
 
 /** The sign-in that is begun in the account's dialog, from the click to its end, however it ends. */
 export class SignIn {
-  readonly #parts: Parts;
+  readonly #parts: SignInElements;
   #timer: number | undefined;
   #page: Window | null = null;
   /** What to say when somebody is signed in; undefined while nothing is awaited. */
@@ -25,7 +25,7 @@ export class SignIn {
   /** What was wrong with the account before. */
   #errorBefore: string | null | undefined;
 
-  constructor(parts: Parts) {
+  constructor(parts: SignInElements) {
     this.#parts = parts;
     parts.row.hide();
   }

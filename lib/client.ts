@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
 import { credentialsOf } from './account/credentials';
-import type { Service } from './account/service';
+import type { ApiClient } from './account/api-client';
 import type { AccountSettings } from './account/settings';
 import { settingsSummary } from './account/settings-summary';
-import { SignedInService } from './account/signed-in-service';
+import { AuthenticatedApiClient } from './account/authenticated-api-client';
 import type { Check } from './connection/check';
 import type { JobControl } from './control/job-control';
 import type { Leftovers } from './files/leftovers';
@@ -11,10 +11,10 @@ import { Http } from './http/http';
 import type { Library } from './library/library';
 import type { Snapshots } from './picture/snapshots';
 import type { Dispatcher } from './print/dispatcher';
-import type { KeptWaits } from './print/kept-waits';
-import type { LateEnds, Waiter } from './print/late-ends';
-import { Listings } from './print/listings';
-import { OpenOutcomes } from './print/open-outcomes';
+import type { PendingWaits } from './print/pending-waits';
+import type { LateResults, Waiter } from './print/late-results';
+import { JobListReader } from './print/job-list-reader';
+import { UnresolvedPrints } from './print/unresolved-prints';
 import type { Prints } from './print/prints';
 import type { Choices } from './query/choices';
 import type { Queries } from './query/queries';
@@ -29,11 +29,11 @@ import type { StateStore } from './state/store';
 import { sleep, type Clock } from './time/clock';
 import { closed } from './time/deadline';
 import type { Uploads } from './upload/uploads';
-import type { Replica } from './watch/replicas';
-import type { WatchMemory } from './watch/watch-memory';
+import type { Replica } from './watch/replication/replicas';
+import type { WatchMemory } from './watch/checkpoints/watch-memory';
 import { Watcher } from './watch/watcher';
-import { logReport, type Log } from './watch/watcher-log';
-import { say, type Sentence } from './words/say';
+import { logReport, type Log } from './watch/views/watcher-log';
+import { phrase, type Sentence } from './words/sentence';
 
 export interface ClientOptions {
   /** Names the account in the state store; stays the same over restarts and changes of settings. */
@@ -68,7 +68,7 @@ const GRACE = 14_000;
 export class Client {
   readonly simulated: boolean;
   readonly clock: Clock;
-  readonly service: Service;
+  readonly service: ApiClient;
   readonly credentials: Credentials;
   readonly watcher: Watcher;
   readonly #settings: AccountSettings;
@@ -76,18 +76,18 @@ export class Client {
   readonly #grace: number;
   readonly #store: StateStore;
   readonly #leftovers: Leftovers | undefined;
-  readonly #calls: SignedInService;
+  readonly #calls: AuthenticatedApiClient;
   readonly #scope: CurrentScope;
   readonly #warn: (sentence: Sentence) => void;
-  readonly #listings: Listings;
-  readonly #openOutcomes: OpenOutcomes;
+  readonly #listings: JobListReader;
+  readonly #openOutcomes: UnresolvedPrints;
   readonly #closing = new AbortController();
   // Made, and their modules loaded, when a node of the flow first asks for them.
   #requests: Requests | undefined;
   #uploads: Uploads | undefined;
   #dispatcher: Dispatcher | undefined;
   #prints: Prints | undefined;
-  #keptWaits: KeptWaits | undefined;
+  #keptWaits: PendingWaits | undefined;
   #snapshots: Snapshots | undefined;
   #jobControl: JobControl | undefined;
   #reports: Reports | undefined;
@@ -118,9 +118,9 @@ export class Client {
     this.#warn = warn;
     this.credentials = credentialsOf(settings, { accountId, store, clock, http, renewals, warn });
     this.credentials.ready().catch((error: unknown) => {
-      log.warn(say`The sign-in could not be read: ${asPrintingError(error).sentence}`);
+      log.warn(phrase`The sign-in could not be read: ${asPrintingError(error).sentence}`);
     });
-    this.#calls = new SignedInService({ settings, http, clock, credentials: this.credentials });
+    this.#calls = new AuthenticatedApiClient({ settings, http, clock, credentials: this.credentials });
     this.service = this.#calls;
     const { service } = this;
     const host = simulated ? 'simulated' : settings.apiUrl;
@@ -143,8 +143,8 @@ export class Client {
         ? { followInterval: 10 }
         : { sharing: { topic: ['watching', accountId, host], name: options.runtimeName ?? hostname() } }),
     });
-    this.#listings = new Listings(service);
-    this.#openOutcomes = new OpenOutcomes({
+    this.#listings = new JobListReader(service);
+    this.#openOutcomes = new UnresolvedPrints({
       watcher: this.watcher,
       signIn: this.credentials,
       store,
@@ -176,14 +176,14 @@ export class Client {
   }
 
   /** The waits for ends of prints of one node. */
-  lateEnds(waiter: Waiter): LateEnds {
-    const { KeptWaits } = require('./print/kept-waits') as typeof import('./print/kept-waits');
-    const { LateEnds } = require('./print/late-ends') as typeof import('./print/late-ends');
+  lateEnds(waiter: Waiter): LateResults {
+    const { PendingWaits } = require('./print/pending-waits') as typeof import('./print/pending-waits');
+    const { LateResults } = require('./print/late-results') as typeof import('./print/late-results');
     const { clock, watcher, credentials: signIn } = this;
     const { runtimes } = watcher;
-    const kept = (this.#keptWaits ??= new KeptWaits(this.#store, clock, runtimes));
+    const kept = (this.#keptWaits ??= new PendingWaits(this.#store, clock, runtimes));
     const parts = { kept, watcher, runtimes, signIn, clock, store: this.#store, scope: this.#scope, warn: this.#warn };
-    return new LateEnds(parts, waiter);
+    return new LateResults(parts, waiter);
   }
 
   get snapshots(): Snapshots {
@@ -261,7 +261,7 @@ export class Client {
   async replicas(): Promise<Replica[] | null> {
     const { membership } = this.watcher;
     if (!membership) return null;
-    const { replicasOf } = require('./watch/replicas') as typeof import('./watch/replicas');
+    const { replicasOf } = require('./watch/replication/replicas') as typeof import('./watch/replication/replicas');
     return replicasOf(membership);
   }
 

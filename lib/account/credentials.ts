@@ -7,7 +7,7 @@ import { Tokens } from '../sign-in/tokens';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { AccountSettings } from './settings';
-import type { Sentence } from '../words/say';
+import type { Sentence } from '../words/sentence';
 
 interface CredentialsDeps {
   accountId: string;

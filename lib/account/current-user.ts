@@ -1,9 +1,9 @@
 import { asPrintingError } from '../service/errors';
 import type { PathOverrides } from '../service/paths';
-import { list, record, text } from '../service/wire';
+import { list, record, text } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
-import type { Answer, Service } from './service';
-import { say } from '../words/say';
+import type { Answer, ApiClient } from './api-client';
+import { phrase } from '../words/sentence';
 
 /** The signed-in user and the workspaces open to them (reference 3.5; `organization` is the API's word for workspace). */
 export interface CurrentUser {
@@ -33,8 +33,12 @@ export function currentUser(data: unknown): CurrentUser {
 }
 
 /** Reads it; its address is not sure (wire facts 11), so where the first is unknown to the service, the other is tried. */
-export async function readCurrentUser(service: Service, overrides: PathOverrides, deadline: Deadline): Promise<Answer> {
-  const options = { what: say`the user`, deadline };
+export async function readCurrentUser(
+  service: ApiClient,
+  overrides: PathOverrides,
+  deadline: Deadline,
+): Promise<Answer> {
+  const options = { what: phrase`the user`, deadline };
   try {
     return await service.call('currentUser', options);
   } catch (error) {

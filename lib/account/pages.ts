@@ -1,17 +1,17 @@
 import { PAGES } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import type { EndpointName } from '../service/paths';
-import { list, number, record, records, text, type Json } from '../service/wire';
-import type { CallOptions, Service } from './service';
+import { list, number, record, records, text, type Json } from '../service/json-readers';
+import type { CallOptions, ApiClient } from './api-client';
 import { nextTurn } from '../time/next-turn';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /**
  * The entries of a list, of all its pages (wire facts 1, traps 27 and 28). Links are read for their page numbers only:
  * the bearer must not go where an answer points. Throws SERVICE_ERROR for an answer that is no list and for more than PAGES
  * allows, and what the service's calls throw.
  */
-export async function readPages(service: Service, endpoint: EndpointName, options: CallOptions): Promise<Json[]> {
+export async function readPages(service: ApiClient, endpoint: EndpointName, options: CallOptions): Promise<Json[]> {
   const entries: Json[] = [];
   for await (const page of pagesOf(service, endpoint, options)) for (const entry of page) entries.push(entry);
   return entries;
@@ -19,7 +19,7 @@ export async function readPages(service: Service, endpoint: EndpointName, option
 
 /** The same in parts of no more than PAGES.entries, for lists that may be too long to have in memory at once. */
 export async function* pagesOf(
-  service: Service,
+  service: ApiClient,
   endpoint: EndpointName,
   options: CallOptions,
 ): AsyncGenerator<Json[], void> {
@@ -38,13 +38,13 @@ export async function* pagesOf(
     if (Math.min(left.pages, left.bytes, left.elements) < 0)
       throw new PrintingError(
         'SERVICE_ERROR',
-        say`The service has more of ${options.what} than can be read: ask for less, or try again later.`,
+        phrase`The service has more of ${options.what} than can be read: ask for less, or try again later.`,
         { outcome: 'unknown' },
       );
     if (!Array.isArray(data) && !record(data))
       throw new PrintingError(
         'SERVICE_ERROR',
-        say`The service answered ${options.what} with something unexpected: try again later.`,
+        phrase`The service answered ${options.what} with something unexpected: try again later.`,
       );
     const entries = records(data);
     const before = first;

@@ -6,7 +6,7 @@ import { PrintingError } from '../service/errors';
 import { readOverrides, type PathSettings } from '../service/paths';
 import { readHost } from '../sign-in/hosts';
 import type { SignInSettings } from '../sign-in/grant';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** The scope of the service's own sample application (wire facts 3.2). */
 export const DEFAULT_SCOPE =
@@ -46,8 +46,8 @@ export interface AccountSettings {
 export function readSettings(config: AccountConfig, { simulated = false } = {}): AccountSettings {
   const isStatic = config.signIn === 'token';
   return {
-    apiUrl: readHost(config.apiUrl, say`API host`),
-    authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, say`account host`),
+    apiUrl: readHost(config.apiUrl, phrase`API host`),
+    authUrl: isStatic && !trimmed(config.authUrl) ? '' : readHost(config.authUrl, phrase`account host`),
     paths: { storagePath: readPrefix(config.storagePath), overrides: readOverrides(config.paths) },
     signIn: isStatic
       ? { apiToken: readToken(config.apiToken) }
@@ -59,12 +59,12 @@ export function readSettings(config: AccountConfig, { simulated = false } = {}):
 
 /** The part that a sign-in needs, also before anything is deployed. */
 export function readSignIn(config: AccountConfig): SignInSettings {
-  const authUrl = readHost(config.authUrl, say`account host`);
+  const authUrl = readHost(config.authUrl, phrase`account host`);
   const clientId = trimmed(config.clientId);
-  if (!clientId) throw new PrintingError('NOT_CONFIGURED', say`The account has no client ID: fill it in.`);
+  if (!clientId) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no client ID: fill it in.`);
   const clientSecret = config.clientSecret ?? '';
   if (!trimmed(clientSecret))
-    throw new PrintingError('NOT_CONFIGURED', say`The account has no client secret: fill it in.`);
+    throw new PrintingError('NOT_CONFIGURED', phrase`The account has no client secret: fill it in.`);
   return { authUrl, clientId, clientSecret, scope: trimmed(config.scope) || DEFAULT_SCOPE };
 }
 
@@ -74,7 +74,7 @@ function readToken(value: unknown): string {
   if (/[^\x21-\x7e]/.test(token))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`The API token contains characters that no token has: paste it again.`,
+      phrase`The API token contains characters that no token has: paste it again.`,
     );
   return token;
 }
@@ -82,20 +82,23 @@ function readToken(value: unknown): string {
 function readPrefix(value: unknown): string {
   const prefix = readStoragePath(value);
   if (prefix === null)
-    throw new PrintingError('NOT_CONFIGURED', say`The account's storage path must look like /slicer/v1.`);
+    throw new PrintingError('NOT_CONFIGURED', phrase`The account's storage path must look like /slicer/v1.`);
   return prefix;
 }
 
 function readOrigin(value: unknown): string {
   const origin = trimmed(value);
   if (origin && !isOrigin(origin))
-    throw new PrintingError('NOT_CONFIGURED', say`The account's origin must be a web origin like https://example.org.`);
+    throw new PrintingError(
+      'NOT_CONFIGURED',
+      phrase`The account's origin must be a web origin like https://example.org.`,
+    );
   return origin;
 }
 
 /** A redirect URI as the service gets it. Throws NOT_CONFIGURED for what can't be one. */
 export function readRedirect(value: unknown): string {
   if (!isRedirectUri(value))
-    throw new PrintingError('NOT_CONFIGURED', say`The redirect URI must be a web address without a # part.`);
+    throw new PrintingError('NOT_CONFIGURED', phrase`The redirect URI must be a web address without a # part.`);
   return trimmed(value);
 }

@@ -1,11 +1,11 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { PrintingError } from '../service/errors';
 import type { PathParameter } from '../service/paths';
-import { record, text, type Json } from '../service/wire';
+import { record, text, type Json } from '../service/json-readers';
 import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
 import type { Deadline } from '../time/deadline';
 import { meaning } from './words';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 export interface ActionRequest {
   /** Interface, endpoint 12; or the action of a print job (wire facts 13.1). */
@@ -33,7 +33,7 @@ export interface Action {
  * Sends an action, once: what to do when the answer is lost, only the caller can judge by what the action does.
  * Throws what the service's calls throw.
  */
-export async function dispatchAction(service: Service, request: ActionRequest): Promise<Action> {
+export async function dispatchAction(service: ApiClient, request: ActionRequest): Promise<Action> {
   const { endpoint, ids, data = {}, what, deadline } = request;
   return read((await service.call(endpoint, { ids, data, what, deadline })).data);
 }
@@ -43,7 +43,7 @@ export async function dispatchAction(service: Service, request: ActionRequest): 
  * Throws ACTION_FAILED, SERVICE_ERROR where there is nothing to follow it by, and what the service's calls throw.
  */
 export async function followAction(
-  service: Service,
+  service: ApiClient,
   { ids: { cluster_id }, what, deadline }: ActionRequest,
   dispatched: Action,
   onStatus: (action: Action) => void,
@@ -56,11 +56,11 @@ export async function followAction(
     if (means === 'success') return action;
     if (means === 'failed') throw failed(action.status, what);
     if (actionId === null) {
-      const sentence = say`The service accepted ${what}, but named no action to follow: check the printer.`;
+      const sentence = phrase`The service accepted ${what}, but named no action to follow: check the printer.`;
       throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
     }
     await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
-    const call = { ids: { cluster_id, action_id: actionId }, what: say`the action`, deadline };
+    const call = { ids: { cluster_id, action_id: actionId }, what: phrase`the action`, deadline };
     action = { ...read((await service.call('actionStatus', call)).data), actionId };
   }
 }
@@ -83,5 +83,5 @@ function read(data: unknown): Action {
 const failed = (status: string | null, what: Sentence): PrintingError =>
   new PrintingError(
     'ACTION_FAILED',
-    say`The printer did not carry out ${what} (${status?.slice(0, 60) ?? say`no status`}): check the printer and try again.`,
+    phrase`The printer did not carry out ${what} (${status?.slice(0, 60) ?? phrase`no status`}): check the printer and try again.`,
   );

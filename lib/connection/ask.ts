@@ -3,7 +3,7 @@ import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import type { Target } from '../service/paths';
 import type { Deadline } from '../time/deadline';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** An answer, whatever its status. */
 export interface Asked {
@@ -26,7 +26,7 @@ export type Ask = (question: Question, deadline: Deadline) => Promise<Asked>;
 export function asker({ apiUrl, authUrl }: Pick<AccountSettings, 'apiUrl' | 'authUrl'>, http: Http): Ask {
   return async ({ host, path, bearer }, deadline) => {
     const base = host === 'auth' ? authUrl : apiUrl;
-    if (!base) throw new PrintingError('NOT_CONFIGURED', say`The account has no account host: fill it in.`);
+    if (!base) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no account host: fill it in.`);
     deadline.throwIfOver();
     const { clock } = deadline;
     const sentAt = clock.now();

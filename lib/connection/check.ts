@@ -1,6 +1,6 @@
 import type { Overridable } from '../rules/path-overrides';
 import { asPrintingError } from '../service/errors';
-import { say, type Sentence, type Value } from '../words/say';
+import { phrase, type Sentence, type Value } from '../words/sentence';
 
 /** A line of the connection test (reference 5). */
 export interface Check {
@@ -25,7 +25,7 @@ export const failed = (name: string, thrown: unknown): Check => ({
 export const notChecked = (name: string, why: Sentence): Check => ({
   name,
   ok: null,
-  detail: say`Not checked: ${why}.`,
+  detail: phrase`Not checked: ${why}.`,
 });
 
 /** The same lines with nothing in them that signs anybody in, should an answer of the service have repeated it. */

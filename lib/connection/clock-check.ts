@@ -1,7 +1,7 @@
 import { TEXT } from '../rules/limits';
 import type { Asked } from './ask';
 import { notChecked, type Check } from './check';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** Tokens and dates go wrong with a clock that is off by more, ms. */
 const MOST = 60_000;
@@ -9,21 +9,21 @@ const MOST = 60_000;
 /** How far this computer's clock is off, by the `Date` of an answer: the service wrote it half a round trip ago. */
 export function checkClock(answer: Asked | undefined): Check {
   const name = 'clock';
-  if (!answer) return notChecked(name, say`no host was reached`);
+  if (!answer) return notChecked(name, phrase`no host was reached`);
   const { date, age } = answer.headers;
   const said = Date.parse((date ?? '').slice(0, TEXT.matched));
   if (Number.isNaN(said) || (age !== undefined && age !== '0'))
-    return { name, ok: null, detail: say`The answer does not tell the time at the service.` };
+    return { name, ok: null, detail: phrase`The answer does not tell the time at the service.` };
   // The header has no milliseconds: what it says is half a second early on average.
   const off = (answer.sentAt + answer.arrivedAt) / 2 - (said + 500);
   const seconds = Math.round(Math.abs(off) / 1000);
-  if (seconds <= 1) return { name, ok: true, detail: say`This computer's clock agrees with the service's.` };
+  if (seconds <= 1) return { name, ok: true, detail: phrase`This computer's clock agrees with the service's.` };
   const detail =
     off > 0
-      ? say`This computer's clock is ${lasting(seconds)} ahead of the service's.`
-      : say`This computer's clock is ${lasting(seconds)} behind the service's.`;
+      ? phrase`This computer's clock is ${lasting(seconds)} ahead of the service's.`
+      : phrase`This computer's clock is ${lasting(seconds)} behind the service's.`;
   const ok = Math.abs(off) <= MOST;
-  return { name, ok, detail: ok ? detail : say`${detail} Correct it.` };
+  return { name, ok, detail: ok ? detail : phrase`${detail} Correct it.` };
 }
 
 function lasting(seconds: number): string {

@@ -1,11 +1,11 @@
 import type { AccountSettings } from '../account/settings';
-import { SignedInService } from '../account/signed-in-service';
+import { AuthenticatedApiClient } from '../account/authenticated-api-client';
 import type { Http } from '../http/http';
 import { asPrintingError } from '../service/errors';
 import type { Credentials } from '../sign-in/credentials';
 import { underDeadline, type Deadline } from '../time/deadline';
 import type { Clock } from '../time/clock';
-import { readAllPages } from '../watch/cluster-list';
+import { readAllPages } from '../watch/polling/cluster-list';
 import { asker } from './ask';
 import { failed, notChecked, withoutSecrets, type Check } from './check';
 import { checkClock } from './clock-check';
@@ -13,7 +13,7 @@ import { checkDescriptions } from './descriptions';
 import { checkHost } from './hosts';
 import { checkPath, READING } from './paths-check';
 import { checkUser } from './user-checks';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 export interface Connection {
   settings: AccountSettings;
@@ -42,7 +42,7 @@ export async function testConnection(connection: Connection): Promise<Check[]> {
       return bearer;
     },
   };
-  const checks = await underDeadline(clock, { ms: LONGEST, cure: say`try again` }, (deadline) =>
+  const checks = await underDeadline(clock, { ms: LONGEST, cure: phrase`try again` }, (deadline) =>
     run(connection, noted, deadline),
   );
   return withoutSecrets(checks, secrets);
@@ -61,20 +61,20 @@ async function run(
   ]);
   const first = [
     api.check,
-    account?.check ?? notChecked('accountHost', say`none is set, and an API token does not need one`),
+    account?.check ?? notChecked('accountHost', phrase`none is set, and an API token does not need one`),
     checkClock(api.answer ?? account?.answer),
   ];
   const end = (why: Sentence, ...done: Check[]) => [...first, ...completed(done, why)];
-  if (!api.answer) return end(say`the API host was not reached`);
-  if (withheld) return end(say`the sign-in was not sent`, { name: 'token', ok: false, detail: withheld });
+  if (!api.answer) return end(phrase`the API host was not reached`);
+  if (withheld) return end(phrase`the sign-in was not sent`, { name: 'token', ok: false, detail: withheld });
 
   const listed = await checkList(connection, giveBearer, deadline);
-  if (!listed.isTaken) return end(say`the sign-in was not accepted`, ...listed.checks);
+  if (!listed.isTaken) return end(phrase`the sign-in was not accepted`, ...listed.checks);
   let bearer: string;
   try {
     bearer = await giveBearer(deadline);
   } catch (thrown) {
-    return end(say`the sign-in has ended in the meantime`, failed('token', thrown));
+    return end(phrase`the sign-in has ended in the meantime`, failed('token', thrown));
   }
   const { paths, organizationId, authUrl } = settings;
   const context = { ask, paths, bearer, clusterId: listed.clusterId };
@@ -84,7 +84,7 @@ async function run(
     Promise.all(READING.map((name) => checkPath(name, context, deadline))),
     checkDescriptions({ ...context, hasAccountHost: authUrl !== '' }, deadline),
   ]);
-  return [...first, ...completed([...listed.checks, ...user, ...reads], say`it was not asked for`), ...descriptions];
+  return [...first, ...completed([...listed.checks, ...user, ...reads], phrase`it was not asked for`), ...descriptions];
 }
 
 interface Listed {
@@ -102,7 +102,7 @@ async function checkList(
   giveBearer: Credentials['bearer'],
   deadline: Deadline,
 ): Promise<Listed> {
-  const limit = deadline.within(LIST, { cure: say`try again` });
+  const limit = deadline.within(LIST, { cure: phrase`try again` });
   try {
     // A bearer that can't be had is told as such, not as a list that failed.
     await giveBearer(limit);
@@ -111,7 +111,7 @@ async function checkList(
     return { checks: [failed('token', thrown)], isTaken: false, clusterId: null };
   }
   try {
-    const service = new SignedInService({ settings, http, clock, credentials });
+    const service = new AuthenticatedApiClient({ settings, http, clock, credentials });
     const found = (await readAllPages(service, limit)).map(({ cluster }) => cluster);
     const clusterId = (found.find(({ online }) => online) ?? found[0])?.clusterId ?? null;
     const names = found.map(({ name, model }) => name ?? model ?? '?');
@@ -128,7 +128,7 @@ async function checkList(
   }
 }
 
-const TAKEN: Check = { name: 'token', ok: true, detail: say`The service accepts the sign-in.` };
+const TAKEN: Check = { name: 'token', ok: true, detail: phrase`The service accepts the sign-in.` };
 
 /** What needs a token, in the order of the lines. */
 const NEED_TOKEN = [
@@ -141,9 +141,9 @@ const completed = (done: Check[], why: Sentence): Check[] =>
   NEED_TOKEN.map((name) => done.find((check) => check.name === name) ?? notChecked(name, why));
 
 function counted(names: string[]): Sentence {
-  if (names.length === 0) return say`The workspace has no printers.`;
+  if (names.length === 0) return phrase`The workspace has no printers.`;
   const more = names.length - MOST_NAMES;
   const first = names.slice(0, MOST_NAMES).join(', ');
-  const shown = more > 0 ? say`${first} and ${more} more` : first;
-  return names.length === 1 ? say`1 printer found: ${shown}.` : say`${names.length} printers found: ${shown}.`;
+  const shown = more > 0 ? phrase`${first} and ${more} more` : first;
+  return names.length === 1 ? phrase`1 printer found: ${shown}.` : phrase`${names.length} printers found: ${shown}.`;
 }

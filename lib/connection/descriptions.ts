@@ -5,7 +5,7 @@ import type { Ask } from './ask';
 import type { Check } from './check';
 import { callInUse, compare, readCall } from './compare';
 import { describedCalls, partsOf, type DescribedCall } from './openapi';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 interface DescriptionContext {
   ask: Ask;
@@ -42,12 +42,12 @@ export async function checkDescriptions(context: DescriptionContext, deadline: D
   const name = 'description';
   if (served.length === 0)
     return [
-      { name, ok: null, detail: say`The service does not describe itself here, so the paths were not compared.` },
+      { name, ok: null, detail: phrase`The service does not describe itself here, so the paths were not compared.` },
     ];
   const whole: Check = {
     name,
     ok: true,
-    detail: say`The service describes itself: ${served.map(({ base, calls }) => `${base.path || '/'} (${calls.length})`).join(', ')}.`,
+    detail: phrase`The service describes itself: ${served.map(({ base, calls }) => `${base.path || '/'} (${calls.length})`).join(', ')}.`,
   };
   const compared = OVERRIDABLE.flatMap((overridable): Check[] => {
     const wanted = readCall(ENDPOINTS[overridable].call, paths.storagePath);
@@ -62,18 +62,18 @@ export async function checkDescriptions(context: DescriptionContext, deadline: D
     const result = compare(overridable, paths, calls);
     switch (result.kind) {
       case 'same':
-        return [{ ...check, ok: true, detail: say`${call} is described.` }];
+        return [{ ...check, ok: true, detail: phrase`${call} is described.` }];
       case 'other':
         return [
           {
             ...check,
             ok: false,
-            detail: say`${call} is not described, but ${result.call} is.`,
+            detail: phrase`${call} is not described, but ${result.call} is.`,
             suggestion: { name: overridable, value: result.call },
           },
         ];
       case 'none':
-        return [{ ...check, ok: null, detail: say`${call} is not described, and nothing similar is.` }];
+        return [{ ...check, ok: null, detail: phrase`${call} is not described, and nothing similar is.` }];
     }
   });
   return [whole, ...compared];

@@ -1,17 +1,17 @@
 import { asPrintingError } from '../service/errors';
 import type { Target } from '../service/paths';
-import { record } from '../service/wire';
+import { record } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import type { Ask, Asked } from './ask';
 import type { Check } from './check';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** No host that can be worked with takes longer to say hello, ms. */
 const PATIENCE = 10_000;
 
 const HOSTS = {
-  api: { name: 'apiHost', label: say`API host`, path: '/connect/v1' },
-  auth: { name: 'accountHost', label: say`account host`, path: '/' },
+  api: { name: 'apiHost', label: phrase`API host`, path: '/connect/v1' },
+  auth: { name: 'accountHost', label: phrase`account host`, path: '/' },
 } as const;
 
 /** Whether a host is there, by the uptime call, which needs no token (wire facts 1). */
@@ -23,24 +23,24 @@ export async function checkHost(
 ): Promise<{ check: Check; answer?: Asked }> {
   const { name, label, path } = HOSTS[host];
   const where = new URL(url).host;
-  const limit = deadline.within(PATIENCE, { cure: say`check the address and the network` });
+  const limit = deadline.within(PATIENCE, { cure: phrase`check the address and the network` });
   try {
     const answer = await ask({ host, path }, limit);
     const { status } = answer;
     if (status >= 500)
       return {
-        check: { name, ok: false, detail: say`${where} fails with status ${status}: try again later.` },
+        check: { name, ok: false, detail: phrase`${where} fails with status ${status}: try again later.` },
         answer,
       };
-    if (isUptime(answer.body)) return { check: { name, ok: true, detail: say`${where} answers.` }, answer };
-    const detail = say`${where} answers with status ${status}, but not like the service: check that it is the ${label}.`;
+    if (isUptime(answer.body)) return { check: { name, ok: true, detail: phrase`${where} answers.` }, answer };
+    const detail = phrase`${where} answers with status ${status}, but not like the service: check that it is the ${label}.`;
     return { check: { name, ok: null, detail }, answer };
   } catch (thrown) {
     const error = asPrintingError(thrown);
     const reason = error.code === 'NETWORK' && error.cause instanceof Error ? error.cause.message : null;
     const detail = reason
-      ? say`${where} was not reached (${reason}): check the address and the network.`
-      : say`${where}: ${error.sentence}`;
+      ? phrase`${where} was not reached (${reason}): check the address and the network.`
+      : phrase`${where}: ${error.sentence}`;
     return { check: { name, ok: false, detail } };
   } finally {
     limit.end();

@@ -1,6 +1,6 @@
 import { TEXT } from '../rules/limits';
 import type { Method, Target } from '../service/paths';
-import { list, record, records, text } from '../service/wire';
+import { list, record, records, text } from '../service/json-readers';
 
 /** A call that a service's own description names. */
 export interface DescribedCall {

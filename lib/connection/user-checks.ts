@@ -1,13 +1,13 @@
 import { currentUser, type CurrentUser } from '../account/current-user';
 import { asPrintingError } from '../service/errors';
 import { ENDPOINTS, target, type PathSettings } from '../service/paths';
-import { records } from '../service/wire';
+import { records } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import type { Ask, Asked } from './ask';
 import { notChecked, type Check } from './check';
 import { callInUse } from './compare';
 import { statusSays } from './paths-check';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 interface UserContext {
   ask: Ask;
@@ -28,23 +28,26 @@ export async function checkUser(context: UserContext, deadline: Deadline): Promi
   const unknown = (why: Sentence) => [notChecked('user', why), workspace(context, null)];
   if (!call.startsWith('GET '))
     return [
-      ...unknown(say`its path is not one that only reads`),
-      path(null, say`${call} is not tried: it may change something.`),
+      ...unknown(phrase`its path is not one that only reads`),
+      path(null, phrase`${call} is not tried: it may change something.`),
     ];
-  const limit = deadline.within(PATIENCE, { cure: say`try again` });
+  const limit = deadline.within(PATIENCE, { cure: phrase`try again` });
   try {
     const { answer, used } = await ask(context, call, limit);
-    const [ok, detail] = statusSays(answer, used) ?? [false, say`${used}: the service does not know this path.`];
+    const [ok, detail] = statusSays(answer, used) ?? [false, phrase`${used}: the service does not know this path.`];
     const [wire] = records((answer.body as { data?: unknown } | null | undefined)?.data ?? answer.body);
-    if (ok !== true || !wire) return [...unknown(say`the service did not say who is signed in`), path(ok, detail)];
+    if (ok !== true || !wire) return [...unknown(phrase`the service did not say who is signed in`), path(ok, detail)];
     const user = currentUser(wire);
     const name = user.name ?? user.userId;
     const said: Check = name
-      ? { name: 'user', ok: true, detail: say`Signed in as ${name}.` }
-      : { name: 'user', ok: null, detail: say`The service does not say who is signed in.` };
+      ? { name: 'user', ok: true, detail: phrase`Signed in as ${name}.` }
+      : { name: 'user', ok: null, detail: phrase`The service does not say who is signed in.` };
     return [said, workspace(context, user), path(ok, detail)];
   } catch (thrown) {
-    return [...unknown(say`the service was not asked`), path(false, say`${call}: ${asPrintingError(thrown).sentence}`)];
+    return [
+      ...unknown(phrase`the service was not asked`),
+      path(false, phrase`${call}: ${asPrintingError(thrown).sentence}`),
+    ];
   } finally {
     limit.end();
   }
@@ -69,15 +72,16 @@ async function ask(
 function workspace({ organizationId: wanted, tokenOrganizationId }: UserContext, user: CurrentUser | null): Check {
   const id = tokenOrganizationId ?? user?.organizationId ?? null;
   const name = 'workspace';
-  if (id === null) return { name, ok: null, detail: say`The service does not say which workspace the sign-in is for.` };
+  if (id === null)
+    return { name, ok: null, detail: phrase`The service does not say which workspace the sign-in is for.` };
   const known = user?.organizations.find((organization) => organization.id === id)?.name ?? shortened(id);
   if (wanted && wanted !== id)
     return {
       name,
       ok: false,
-      detail: say`Signed in to ${known}, which is not the workspace in the settings: sign in again.`,
+      detail: phrase`Signed in to ${known}, which is not the workspace in the settings: sign in again.`,
     };
-  return { name, ok: true, detail: say`Signed in to ${known}.` };
+  return { name, ok: true, detail: phrase`Signed in to ${known}.` };
 }
 
 /** Ids of the service are treated as secrets (wire facts 1). */

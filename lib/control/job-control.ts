@@ -1,12 +1,12 @@
 import type { Deadline } from '../time/deadline';
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { atLimit, dispatchAction, followAction, type Action, type ActionRequest } from '../action/action';
 import { asPrintingError, PrintingError, printerOffline, withIds, type Ids } from '../service/errors';
 import { isKnownStatus, readPrintJob, type PrintJob } from '../service/print-job';
-import { flag, record, type Json } from '../service/wire';
+import { flag, record, type Json } from '../service/json-readers';
 import { ruleOf, type JobRule } from './job-rules';
 import { jobUnderWay } from './job-under-way';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface JobActionRequest {
   clusterId: string;
@@ -36,9 +36,9 @@ export interface JobActionResult {
 
 /** Pauses, resumes, aborts … print jobs (wire facts 13.1). */
 export class JobControl {
-  readonly #service: Service;
+  readonly #service: ApiClient;
 
-  constructor(deps: { service: Service }) {
+  constructor(deps: { service: ApiClient }) {
     this.#service = deps.service;
   }
 
@@ -50,7 +50,7 @@ export class JobControl {
   async run(request: JobActionRequest): Promise<JobActionResult> {
     const { clusterId, action, data, deadline, onStage } = request;
     const ids: Ids = { clusterId };
-    const what = say`the action "${action.slice(0, 60)}"`;
+    const what = phrase`the action "${action.slice(0, 60)}"`;
     let status: string | null = null;
     try {
       onStage('sending');
@@ -89,14 +89,14 @@ export class JobControl {
     action: string,
     from: NonNullable<JobRule['from']>,
   ): Promise<PrintJob> {
-    const call = { ids: { cluster_id, cluster_job_id }, what: say`the print job`, deadline };
+    const call = { ids: { cluster_id, cluster_job_id }, what: phrase`the print job`, deadline };
     const { data } = await this.#service.call('printJob', call);
     const wire = record(data) ?? record(Array.isArray(data) ? data[0] : null) ?? {};
     const job = readPrintJob(wire, cluster_id);
     if (flag(wire.is_online) === false) throw printerOffline();
     const { status } = job;
     if (status === null || !isKnownStatus(status) || from.includes(status)) return job;
-    const sentence = say`The action "${action}" needs a job that is one of ${from.join(', ')}, but this one is ${status}: check the job.`;
+    const sentence = phrase`The action "${action}" needs a job that is one of ${from.join(', ')}, but this one is ${status}: check the job.`;
     throw new PrintingError('NOT_ACCEPTED', sentence);
   }
 }
@@ -104,7 +104,7 @@ export class JobControl {
 /** A dispatch whose answer was lost can't just be tried again. */
 function maybeDone(error: PrintingError, action: string): PrintingError {
   if (error.outcome !== 'unknown' || (error.code !== 'NETWORK' && error.code !== 'SERVICE_ERROR')) return error;
-  const sentence = say`The answer to "${action.slice(0, 60)}" was lost: check the job before you send it again.`;
+  const sentence = phrase`The answer to "${action.slice(0, 60)}" was lost: check the job before you send it again.`;
   const { statusCode, serviceCode, outcome } = error;
   return new PrintingError(error.code, sentence, { statusCode, serviceCode, outcome, cause: error });
 }

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { PrintingError } from '../service/errors';
-import type { Json } from '../service/wire';
+import type { Json } from '../service/json-readers';
 import { ruleOf } from './job-rules';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 const SHORT = { depth: 0, breakLength: Infinity, maxStringLength: 60 };
 
@@ -36,7 +36,7 @@ export function jobData(action: string, { quantity, position, data = {} }: JobIn
 
 function whole(value: unknown, name: string, least: number): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
-  const found = value === undefined ? say`it is missing` : say`it is ${inspect(value, SHORT).slice(0, 60)}`;
-  const sentence = say`The ${name} must be a whole number of at least ${least}, but ${found}: set msg.${name}.`;
+  const found = value === undefined ? phrase`it is missing` : phrase`it is ${inspect(value, SHORT).slice(0, 60)}`;
+  const sentence = phrase`The ${name} must be a whole number of at least ${least}, but ${found}: set msg.${name}.`;
   throw new PrintingError('INVALID_INPUT', sentence);
 }

@@ -1,25 +1,25 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { statusRecord } from '../service/cluster-status';
 import { PrintingError } from '../service/errors';
 import { isUnderWay, readPrintJobs } from '../service/print-job';
 import type { Deadline } from '../time/deadline';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /**
  * Which job an action without one is about: the one that is printing on the cluster now (reference 2.2). Throws
  * NOT_ACCEPTED where there is none, or more than one and nobody said which; and what the service's call throws.
  */
-export async function jobUnderWay(service: Service, clusterId: string, deadline: Deadline): Promise<string> {
+export async function jobUnderWay(service: ApiClient, clusterId: string, deadline: Deadline): Promise<string> {
   const ids = { cluster_id: clusterId };
-  const { data } = await service.call('clusterStatus', { ids, what: say`the printer`, deadline });
+  const { data } = await service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
   const all = readPrintJobs(statusRecord(data)?.print_jobs, clusterId);
   const printing = all.filter(isUnderWay);
   const jobs = printing.length > 0 ? printing : all.filter(({ state }) => state === 'preparing');
   const [id, ...others] = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
   if (id === undefined)
-    throw new PrintingError('NOT_ACCEPTED', say`Nothing is printing on this printer: choose a print job.`);
+    throw new PrintingError('NOT_ACCEPTED', phrase`Nothing is printing on this printer: choose a print job.`);
   if (others.length > 0) {
-    const sentence = say`${jobs.length} prints are under way on this printer: choose a print job in the node or set msg.clusterJobId.`;
+    const sentence = phrase`${jobs.length} prints are under way on this printer: choose a print job in the node or set msg.clusterJobId.`;
     throw new PrintingError('NOT_ACCEPTED', sentence);
   }
   return id;

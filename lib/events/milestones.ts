@@ -1,7 +1,7 @@
 import { readMilestones } from '../rules/milestones';
 import { PrintingError } from '../service/errors';
 import type { EventDraft, PrintEvent } from './print-event';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** Reads a setting such as `25,50,75` into rising numbers; blank means none. Throws NOT_CONFIGURED. */
 export function parseMilestones(setting: string): number[] {
@@ -9,7 +9,7 @@ export function parseMilestones(setting: string): number[] {
   if (milestones) return milestones;
   throw new PrintingError(
     'NOT_CONFIGURED',
-    say`The milestones are not valid: write percentages above 0 and up to 100, separated by commas, such as 25,50,75.`,
+    phrase`The milestones are not valid: write percentages above 0 and up to 100, separated by commas, such as 25,50,75.`,
   );
 }
 

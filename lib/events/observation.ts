@@ -1,7 +1,7 @@
 import { readClusterStatus, statusRecord, type ClusterStatus, type StatusContext } from '../service/cluster-status';
 import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { readFaults, type Fault } from '../service/printer';
-import { records, text } from '../service/wire';
+import { records, text } from '../service/json-readers';
 
 /** One status answer as events are made of it: the status, and what it does not show. */
 export interface Observation {

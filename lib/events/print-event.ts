@@ -1,5 +1,5 @@
 import type { PrintJob } from '../service/print-job';
-import { flag, record, text } from '../service/wire';
+import { flag, record, text } from '../service/json-readers';
 
 /** How a printing can end: `job.ended` where nothing says how (reference 3.3). */
 export type EndType = 'job.finished' | 'job.failed' | 'job.aborted' | 'job.ended';

@@ -2,13 +2,17 @@ import type { Observation } from './observation';
 import type { Checkpoint, PrinterCheckpoint } from './checkpoint';
 import type { EventBuilder } from './event-builder';
 
-type Followed = Pick<Checkpoint, 'online' | 'onlineDoubted' | 'hostPrinterId' | 'hostPrinterName' | 'printers'>;
+type TrackedState = Pick<Checkpoint, 'online' | 'onlineDoubted' | 'hostPrinterId' | 'hostPrinterName' | 'printers'>;
 
 /** Versions remembered per printer, so that each is an event once. */
 const LONGEST_MEMORY = 20;
 
 /** What is known of a cluster and its printers after an observation, and the events of the edges they crossed (reference 3.3). */
-export function followPrinters(before: Checkpoint | null, seen: Observation, builder: EventBuilder | null): Followed {
+export function followPrinters(
+  before: Checkpoint | null,
+  seen: Observation,
+  builder: EventBuilder | null,
+): TrackedState {
   const hostPrinterId = seen.hostPrinterId ?? before?.hostPrinterId ?? null;
   const named = seen.status.printers.find(({ printerId }) => printerId !== null && printerId === hostPrinterId);
   const kept = before?.hostPrinterId === hostPrinterId ? before.hostPrinterName : null;

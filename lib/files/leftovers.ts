@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { basename, isAbsolute, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { codeOf } from '../http/network-error';
-import { record, text } from '../service/wire';
+import { record, text } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
 import { FileCalls } from './file-calls';

@@ -8,7 +8,7 @@ import type { Deadline } from '../time/deadline';
 import { FileCalls } from './file-calls';
 import { flushFolder } from './flush-folder';
 import { partName, type Leftovers } from './leftovers';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface TargetOptions {
   /** Ends every wait for the file system. */
@@ -131,7 +131,7 @@ async function locate(path: string, calls: FileCalls): Promise<{ target: string;
       throw notWritable(path, error);
     });
   if (found ? !found.isFile() : /[\\/]$/.test(path)) {
-    const sentence = say`${path} is not a file but a folder or device: choose a file.`;
+    const sentence = phrase`${path} is not a file but a folder or device: choose a file.`;
     throw new PrintingError('FILE_NOT_WRITABLE', sentence);
   }
   try {
@@ -168,11 +168,11 @@ function notWritable(path: string, cause: unknown): PrintingError {
   const code = codeOf(cause);
   const reason =
     code === 'ENOENT' || code === 'ENOTDIR'
-      ? say`There is no folder for the file ${path}: check the path.`
+      ? phrase`There is no folder for the file ${path}: check the path.`
       : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
-        ? say`The file ${path} may not be written: give the user that runs Node-RED permission to write it.`
+        ? phrase`The file ${path} may not be written: give the user that runs Node-RED permission to write it.`
         : code === 'ENOSPC' || code === 'EDQUOT'
-          ? say`The disk is full, so ${path} can't be written: free some space.`
-          : say`The file ${path} can't be written (${code}): check the path and the disk.`;
+          ? phrase`The disk is full, so ${path} can't be written: free some space.`
+          : phrase`The file ${path} can't be written (${code}): check the path and the disk.`;
   return new PrintingError('FILE_NOT_WRITABLE', reason, { cause });
 }

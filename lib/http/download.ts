@@ -5,7 +5,7 @@ import type { Http, HttpAnswer } from './http';
 import { decodersOf } from './decoders';
 import { networkError } from './network-error';
 import { storageAddress } from './storage-address';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 export interface DownloadOptions {
   /** What is fetched, in the words of an error sentence: `the picture`. */
@@ -91,7 +91,7 @@ async function get(
 function safeAddress(url: unknown, what: Sentence, isLocal: boolean): string {
   const address = storageAddress(url, isLocal);
   if (address !== null) return address;
-  const sentence = say`The service gave no valid address for ${what}: try again.`;
+  const sentence = phrase`The service gave no valid address for ${what}: try again.`;
   throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
 
@@ -114,18 +114,18 @@ function limited(maxBytes: number, what: Sentence): Transform {
 function refused(statusCode: number, what: Sentence): PrintingError {
   const passes = statusCode >= 500 || statusCode === 408 || statusCode === 429;
   const sentence = passes
-    ? say`The storage failed with status ${statusCode} on ${what}: try again later.`
-    : say`The storage refused ${what} with status ${statusCode}, its address may have expired: try again.`;
+    ? phrase`The storage failed with status ${statusCode} on ${what}: try again later.`
+    : phrase`The storage refused ${what} with status ${statusCode}, its address may have expired: try again.`;
   return new PrintingError('SERVICE_ERROR', sentence, { statusCode, outcome: passes ? 'unknown' : 'refused' });
 }
 
 function wrongKind(contentType: string | null, what: Sentence): PrintingError {
-  const sentence = say`The storage sent ${contentType?.slice(0, 60) ?? say`nothing`} instead of ${what}: try again later.`;
+  const sentence = phrase`The storage sent ${contentType?.slice(0, 60) ?? phrase`nothing`} instead of ${what}: try again later.`;
   return new PrintingError('SERVICE_ERROR', sentence, { outcome: 'refused' });
 }
 
 const damaged = (what: Sentence): PrintingError =>
-  new PrintingError('SERVICE_ERROR', say`The storage sent ${what} in a damaged encoding: try again later.`, {
+  new PrintingError('SERVICE_ERROR', phrase`The storage sent ${what} in a damaged encoding: try again later.`, {
     outcome: 'unknown',
   });
 
@@ -134,5 +134,5 @@ const megabytes = (bytes: number) => (bytes / 2 ** 20).toLocaleString('en-US', {
 const tooLarge = (maxBytes: number, what: Sentence): PrintingError =>
   new PrintingError(
     'TOO_LARGE',
-    say`The size of ${what} exceeds the maximum size of ${megabytes(maxBytes)} MB: raise it in the node.`,
+    phrase`The size of ${what} exceeds the maximum size of ${megabytes(maxBytes)} MB: raise it in the node.`,
   );

@@ -1,6 +1,6 @@
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { PrintingError } from '../service/errors';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** IPv4 networks that only this machine may ask: unspecified, its local link, the metadata of clouds. */
 const NEVER: [address: string, prefix: number][] = [
@@ -71,6 +71,6 @@ export const guardedLookup =
 export const forbidden = (host: string): PrintingError =>
   new PrintingError(
     'SERVICE_ERROR',
-    say`The service named the host ${host}, which leads to this machine or its local link and is never called: check the DNS of the network.`,
+    phrase`The service named the host ${host}, which leads to this machine or its local link and is never called: check the DNS of the network.`,
     { outcome: 'refused' },
   );

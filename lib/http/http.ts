@@ -66,12 +66,12 @@ export class Http {
   readonly isLocal: boolean;
   readonly #given: Dispatcher | undefined;
   readonly #lookup: LookupFunction | undefined;
-  #line: Line | undefined;
+  #line: Transport | undefined;
   /** The connections of lasting requests. */
-  #lastingLine: Line | undefined;
+  #lastingLine: Transport | undefined;
   #lasting = 0;
   /** The connections to foreign hosts. */
-  #foreign: Line | undefined;
+  #foreign: Transport | undefined;
   #closed = false;
 
   /**
@@ -89,7 +89,7 @@ export class Http {
 
   async send(wanted: HttpRequest): Promise<HttpAnswer> {
     const { signal } = wanted;
-    const attempt: Attempt = { begun: false, signal };
+    const attempt: RequestState = { begun: false, signal };
     try {
       signal?.throwIfAborted();
       if (wanted.foreign && storageAddress(wanted.url, this.isLocal) === null)
@@ -141,7 +141,7 @@ export class Http {
     ]);
   }
 
-  #open(lasting = false): Line {
+  #open(lasting = false): Transport {
     this.#throwIfClosed();
     if (lasting && !this.#given) return (this.#lastingLine ??= lineOver(undefined));
     return (this.#line ??= lineOver(this.#given));
@@ -152,7 +152,7 @@ export class Http {
   }
 
   /** Connections of their own: by those of the account names are resolved as they come. */
-  #openForeign(): Line {
+  #openForeign(): Transport {
     this.#throwIfClosed();
     if (this.#given) return this.#open();
     this.#foreign ??= lineOver(undefined, guardedLookup(this.isLocal, this.#lookup ?? systemLookup));
@@ -161,7 +161,7 @@ export class Http {
 }
 
 /** What is known of one request. */
-interface Attempt {
+interface RequestState {
   /** Its first byte may have left. */
   begun: boolean;
   signal: AbortSignal | undefined;
@@ -169,7 +169,7 @@ interface Attempt {
 const ATTEMPT = Symbol('attempt');
 
 /** undici heeds an abort once a connection stands, and then sends nothing; who waits is not kept waiting for that. */
-function orAborted<T>(answer: Promise<T>, attempt: Attempt): Promise<T> {
+function orAborted<T>(answer: Promise<T>, attempt: RequestState): Promise<T> {
   const { signal } = attempt;
   if (!signal) return answer;
   return new Promise((resolve, reject) => {
@@ -182,7 +182,7 @@ function orAborted<T>(answer: Promise<T>, attempt: Attempt): Promise<T> {
 }
 
 const markBegun: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
-  const attempt = (options as { [ATTEMPT]?: Attempt })[ATTEMPT];
+  const attempt = (options as { [ATTEMPT]?: RequestState })[ATTEMPT];
   return dispatch(options, attempt ? new Begun(handler, attempt) : handler);
 };
 
@@ -194,9 +194,9 @@ type Handler = Dispatcher.DispatchHandler;
  */
 class Begun implements Handler {
   readonly #handler: Handler;
-  readonly #attempt: Attempt;
+  readonly #attempt: RequestState;
 
-  constructor(handler: Handler, attempt: Attempt) {
+  constructor(handler: Handler, attempt: RequestState) {
     this.#handler = handler;
     this.#attempt = attempt;
   }
@@ -232,7 +232,7 @@ type Request = (dispatcher: Dispatcher, options: Dispatcher.RequestOptions) => P
 type OverDispatcher = (this: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
 
 /** What makes connections, and the request over them. */
-interface Line {
+interface Transport {
   dispatcher: Dispatcher;
   /** The same, where the answer is read as a stream. */
   streaming: Dispatcher;
@@ -254,7 +254,7 @@ function undici(): { Agent: typeof Agent; request: Request } {
   }
 }
 
-function lineOver(given: Dispatcher | undefined, lookup?: LookupFunction): Line {
+function lineOver(given: Dispatcher | undefined, lookup?: LookupFunction): Transport {
   const { Agent, request } = undici();
   const dispatcher = given ?? systemDispatcher(Agent, lookup);
   return { dispatcher, streaming: dispatcher.compose(markBegun), request };

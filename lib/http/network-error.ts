@@ -1,5 +1,5 @@
 import { PrintingError, withOutcome, type RequestOutcome } from '../service/errors';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /**
  * A failed exchange as NETWORK; an abort's own reason passes through. Of the address the host alone is named: the rest
@@ -20,10 +20,10 @@ export function networkError(
 
 const sentence = (code: string, host: string | Sentence): Sentence =>
   code === 'ENOTFOUND'
-    ? say`The host ${host} was not found (${code}): check the address and the network.`
-    : say`The connection to ${host} failed (${code}): check the network and try again.`;
+    ? phrase`The host ${host} was not found (${code}): check the address and the network.`
+    : phrase`The connection to ${host} failed (${code}): check the network and try again.`;
 
-const hostIn = (url: string): string | Sentence => (URL.canParse(url) ? new URL(url).host : say`the service`);
+const hostIn = (url: string): string | Sentence => (URL.canParse(url) ? new URL(url).host : phrase`the service`);
 
 /** The short code of a network failure, such as `ECONNRESET`; one of several tried addresses stands for all. */
 export function codeOf(thrown: unknown): string {

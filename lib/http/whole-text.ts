@@ -7,7 +7,7 @@ import { AnswerShape } from './answer-shape';
 import { decodersOf } from './decoders';
 import { Decoding } from './decoding';
 import { flatten } from './flatten';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 type Handler = Dispatcher.DispatchHandler;
 type Call<Name extends keyof Handler> = Parameters<NonNullable<Handler[Name]>>;
@@ -160,6 +160,6 @@ export class WholeText implements Handler {
 const tooLarge = (statusCode: number, outcome: RequestOutcome): PrintingError =>
   new PrintingError(
     'SERVICE_ERROR',
-    say`The answer of the service is larger than any that is read: ask for less at a time, or try again later.`,
+    phrase`The answer of the service is larger than any that is read: ask for less at a time, or try again later.`,
     { statusCode, outcome },
   );

@@ -1,4 +1,4 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import type { Leftovers } from '../files/leftovers';
 import { saveFile } from '../files/target-file';
 import { download } from '../http/download';
@@ -6,9 +6,9 @@ import type { Http } from '../http/http';
 import { retry, TRANSFERS } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { STORAGE, type StoredRef } from '../service/stored-file';
-import { number, text, type Json } from '../service/wire';
+import { number, text, type Json } from '../service/json-readers';
 import { isUploaded, readStored, type Limits } from '../upload/stored-job';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** What a message may hold; more goes to a file. */
 export const MOST_BYTES_IN_MEMORY = 256 * 1024 * 1024;
@@ -18,7 +18,7 @@ const MOST_REFUSALS = 2;
 const MAY_PASS = ['NETWORK', 'SERVICE_ERROR', 'FILE_CHANGED'];
 
 export interface FetchDeps {
-  service: Service;
+  service: ApiClient;
   http: Http;
   /** Where unfinished files are noted. */
   leftovers?: Leftovers | undefined;
@@ -66,12 +66,12 @@ function addressOf(raw: Json, { kind }: StoredRef): string {
   const what = STORAGE[kind].inWords;
   const status = text(raw.status);
   if (status !== null && !isUploaded(raw)) {
-    const sentence = say`There is nothing to download for ${what} yet (status ${status.slice(0, 60)}): finish its upload first.`;
+    const sentence = phrase`There is nothing to download for ${what} yet (status ${status.slice(0, 60)}): finish its upload first.`;
     throw new PrintingError('NOT_FOUND', sentence);
   }
   throw new PrintingError(
     'SERVICE_ERROR',
-    say`The service's record of ${what} contains no download address: try again later.`,
+    phrase`The service's record of ${what} contains no download address: try again later.`,
   );
 }
 
@@ -93,7 +93,7 @@ async function fetchOnce(
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       count += chunk.length;
       if (count > most) throw tooLarge();
-      if (announced !== null && count > announced) throw changed(announced, say`more`);
+      if (announced !== null && count > announced) throw changed(announced, phrase`more`);
       onProgress(count, total);
       yield chunk;
     }
@@ -111,12 +111,12 @@ async function fetchOnce(
 const tooLarge = (): PrintingError =>
   new PrintingError(
     'TOO_LARGE',
-    say`The file has more than the ${MOST_BYTES_IN_MEMORY} bytes (256 MiB) that a message may hold: choose a file to download it to.`,
+    phrase`The file has more than the ${MOST_BYTES_IN_MEMORY} bytes (256 MiB) that a message may hold: choose a file to download it to.`,
   );
 
 const changed = (announced: number, count: number | Sentence): PrintingError =>
   new PrintingError(
     'FILE_CHANGED',
-    say`The service has a file of ${announced} bytes but sent ${count}: try again, or upload the file again.`,
+    phrase`The service has a file of ${announced} bytes but sent ${count}: try again, or upload the file again.`,
     { outcome: 'unknown' },
   );

@@ -8,13 +8,13 @@ import {
   type StoredKind,
   type StoredRef,
 } from '../service/stored-file';
-import type { Json } from '../service/wire';
+import type { Json } from '../service/json-readers';
 import type { Source } from '../upload/source';
 import { readStored } from '../upload/stored-job';
 import { fetchStored, type FetchOptions } from './fetch';
 import { removeStored } from './remove';
 import { store, type OnStage, type StoreDeps } from './store';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface LibraryLimits {
   /** For all of it. */
@@ -76,6 +76,6 @@ async function about<T>(ref: StoredRef, work: () => Promise<T>): Promise<T> {
 /** A record that says nothing at all is none. Throws SERVICE_ERROR. */
 export function readFile(ref: StoredRef, raw: Json): Stored {
   if (Object.keys(raw).length > 0) return { ref, file: readStoredFile(ref, raw), raw };
-  const sentence = say`The service's answer about ${STORAGE[ref.kind].inWords} is empty: try again later.`;
+  const sentence = phrase`The service's answer about ${STORAGE[ref.kind].inWords} is empty: try again later.`;
   throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
 }

@@ -1,14 +1,14 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { STORAGE, type StoredRef } from '../service/stored-file';
 import type { Limits } from '../upload/stored-job';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /**
  * Deletes a stored file. The interface says that it can be done, not how (interface, endpoint 7; wire facts 4.4): an
  * account's `paths` override the call. Gives the answer's data, mostly none.
  */
-export async function removeStored(service: Service, { kind, id }: StoredRef, limits: Limits): Promise<unknown> {
+export async function removeStored(service: ApiClient, { kind, id }: StoredRef, limits: Limits): Promise<unknown> {
   const { remove, idParameter, inWords } = STORAGE[kind];
   try {
     return (await service.call(remove, { ids: { [idParameter]: id }, what: inWords, ...limits })).data;
@@ -16,10 +16,12 @@ export async function removeStored(service: Service, { kind, id }: StoredRef, li
     const error = asPrintingError(thrown);
     const failed = (sentence: Sentence) => new PrintingError(error.code, sentence, { ...error, cause: error });
     if (error.statusCode === 404)
-      throw failed(say`The service finds nothing to delete: ${inWords} has already been deleted, or its ID is wrong.`);
+      throw failed(
+        phrase`The service finds nothing to delete: ${inWords} has already been deleted, or its ID is wrong.`,
+      );
     if (error.statusCode === 405)
       throw failed(
-        say`The service may not support deleting by this call: delete ${inWords} on its web page, or set another path for ${remove} in the account.`,
+        phrase`The service may not support deleting by this call: delete ${inWords} on its web page, or set another path for ${remove} in the account.`,
       );
     throw error;
   }

@@ -1,11 +1,11 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import type { Leftovers } from '../files/leftovers';
 import type { Http } from '../http/http';
 import { asPrintingError, withIds } from '../service/errors';
 import { storedType } from '../service/file-types';
 import { checkFileName } from '../service/job-name';
 import { readStoredFile, storedIds, type StoredFile, type StoredKind, type StoredRef } from '../service/stored-file';
-import type { Json } from '../service/wire';
+import type { Json } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import type { Content } from '../upload/content';
 import { ProgressReports, type UploadProgress, type UploadStage } from '../upload/progress';
@@ -16,7 +16,7 @@ import { awaitUploaded, type Limits } from '../upload/stored-job';
 import { checkSize } from '../upload/uploads';
 
 export interface StoreDeps {
-  service: Service;
+  service: ApiClient;
   http: Http;
   clock: Clock;
   /** Where unfinished files are noted. */

@@ -1,9 +1,9 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { readClusterStatus, statusRecord } from '../service/cluster-status';
 import { PrintingError, printerOffline } from '../service/errors';
 import type { Deadline } from '../time/deadline';
-import type { ClusterList } from '../watch/cluster-list';
-import { say } from '../words/say';
+import type { ClusterList } from '../watch/polling/cluster-list';
+import { phrase } from '../words/sentence';
 
 export interface FoundPrinter {
   printerId: string;
@@ -20,12 +20,12 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
  * Throws NOT_ACCEPTED where it is offline, NOT_FOUND where the cluster or its printer is unknown.
  */
 export async function findPrinter(
-  { service, clusterList }: { service: Service; clusterList: Pick<ClusterList, 'find'> },
+  { service, clusterList }: { service: ApiClient; clusterList: Pick<ClusterList, 'find'> },
   clusterId: string,
   printerId: string | null,
   deadline: Deadline,
 ): Promise<FoundPrinter> {
-  const call = { ids: { cluster_id: clusterId }, what: say`the printer`, deadline };
+  const call = { ids: { cluster_id: clusterId }, what: phrase`the printer`, deadline };
   const answer = await service.call('clusterStatus', call).catch(orNotFound);
   const listed = await clusterList.find(clusterId, deadline);
   if (answer instanceof PrintingError) {
@@ -42,7 +42,10 @@ export async function findPrinter(
   const host = known.find((printer) => printer.printerId);
   if (host?.printerId) return { printerId: host.printerId, name: host.name ?? status.name };
   if (listed?.hostGuid && UUID.test(listed.hostGuid)) return { printerId: listed.hostGuid, name: listed.name };
-  throw new PrintingError('NOT_FOUND', say`The service knows no printer with this ID: choose a printer in the node.`);
+  throw new PrintingError(
+    'NOT_FOUND',
+    phrase`The service knows no printer with this ID: choose a printer in the node.`,
+  );
 }
 
 function orNotFound(error: unknown): PrintingError {

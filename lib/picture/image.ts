@@ -2,7 +2,7 @@ import { download } from '../http/download';
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import { imageType } from './image-type';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface Image {
   bytes: Buffer;
@@ -18,7 +18,7 @@ interface ImageOptions {
   onPercent: (percent: number | null) => void;
 }
 
-const WHAT = say`the picture`;
+const WHAT = phrase`the picture`;
 
 /** Fetches an image whole. Throws what a download throws, and SERVICE_ERROR for what is no image. */
 export async function fetchImage(
@@ -38,7 +38,7 @@ export async function fetchImage(
   const bytes = Buffer.concat(parts);
   const type = imageType(bytes);
   if (type === null)
-    throw new PrintingError('SERVICE_ERROR', say`What the storage sent is not a picture: try again later.`, {
+    throw new PrintingError('SERVICE_ERROR', phrase`What the storage sent is not a picture: try again later.`, {
       outcome: 'refused',
     });
   return { bytes, contentType: type };

@@ -1,17 +1,17 @@
 import { underDeadline, type Deadline } from '../time/deadline';
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { atLimit, dispatchAction, followAction, type Action } from '../action/action';
 import type { Http } from '../http/http';
 import { READS, retry } from '../http/retry';
 import { asPrintingError, withIds, type Ids } from '../service/errors';
-import { record } from '../service/wire';
+import { record } from '../service/json-readers';
 import { isoTime, type Clock } from '../time/clock';
 import { fileName } from './file-name';
 import { findPrinter, type FoundPrinter } from './find-printer';
 import { fetchImage } from './image';
-import { Shared } from './shared';
-import type { ClusterList } from '../watch/cluster-list';
-import { say } from '../words/say';
+import { SingleFlight } from '../time/single-flight';
+import type { ClusterList } from '../watch/polling/cluster-list';
+import { phrase } from '../words/sentence';
 
 export interface SnapshotRequest {
   clusterId: string;
@@ -52,10 +52,10 @@ interface Progress extends SnapshotProgress {
 
 /** Wire facts 9; `{"data": {}}` goes with it. */
 const ACTION = 'get_webcam_snapshot';
-const WHAT = say`the picture`;
+const WHAT = phrase`the picture`;
 
 interface SnapshotsDeps {
-  service: Service;
+  service: ApiClient;
   http: Http;
   clock: Clock;
   clusterList: Pick<ClusterList, 'find'>;
@@ -64,8 +64,8 @@ interface SnapshotsDeps {
 /** Takes pictures with the printers' cameras (interface, Printer action). */
 export class Snapshots {
   readonly #deps: SnapshotsDeps;
-  readonly #printers = new Shared<FoundPrinter>();
-  readonly #pictures = new Shared<Snapshot, Progress>();
+  readonly #printers = new SingleFlight<FoundPrinter>();
+  readonly #pictures = new SingleFlight<Snapshot, Progress>();
 
   constructor(deps: SnapshotsDeps) {
     this.#deps = deps;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { PrintJob } from '../service/print-job';
-import type { Listing } from './listings';
+import type { Listing } from './job-list-reader';
 
 /** One call that prints, and what its printing is known by. Times are milliseconds since 1970. */
-export interface Attempt {
+export interface PrintAttempt {
   id: string;
   clusterId: string;
   jobId: string;
@@ -25,7 +25,7 @@ const LONGEST = 24 * 60 * 60 * 1000;
 export function newAttempt(
   { clusterId, jobId }: { clusterId: string; jobId: string },
   { listing, claimed, now, mayTake }: { listing: Listing; claimed: string[]; now: number; mayTake: number },
-): Attempt {
+): PrintAttempt {
   const begunAt = listing.at ?? now;
   const listed = listing.printings.filter((printing) => printing.jobId === jobId);
   return {
@@ -42,7 +42,10 @@ export function newAttempt(
 }
 
 /** Printings that may have come of an attempt, the likeliest first. */
-export function candidates({ jobId, begunAt, earliest, latest, known }: Attempt, printings: PrintJob[]): PrintJob[] {
+export function candidates(
+  { jobId, begunAt, earliest, latest, known }: PrintAttempt,
+  printings: PrintJob[],
+): PrintJob[] {
   const createdAt = (job: PrintJob) => (job.createdAt === null ? begunAt : Date.parse(job.createdAt));
   const distance = (job: PrintJob) => Math.abs(createdAt(job) - begunAt);
   return printings

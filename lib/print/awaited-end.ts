@@ -1,17 +1,17 @@
 import { asPrintingError, PrintingError } from '../service/errors';
-import type { FollowOptions } from '../watch/watch-types';
-import type { Followed, Watcher } from '../watch/watcher';
-import type { ClusterResult } from './cluster-print';
+import type { JobEndOptions } from '../watch/watch-types';
+import type { JobEnd, Watcher } from '../watch/watcher';
+import type { ClusterPrintResult } from './cluster-print';
 import type { KeyOf, Ledger } from './ledger';
 import { progress, type PrintRequest, type PrintResult } from './print-request';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 const FAILURES = {
-  failed: say`The print failed: check the printer.`,
-  aborted: say`The print was aborted.`,
-  ended: say`The print left the printer, and neither its history nor the job’s record tells how it ended: check the printer.`,
+  failed: phrase`The print failed: check the printer.`,
+  aborted: phrase`The print was aborted.`,
+  ended: phrase`The print left the printer, and neither its history nor the job’s record tells how it ended: check the printer.`,
 };
-const DISCONNECTED = say`The printer is no longer connected to the account, so the end of the print can’t be seen: check the printer.`;
+const DISCONNECTED = phrase`The printer is no longer connected to the account, so the end of the print can’t be seen: check the printer.`;
 
 /**
  * Waits for the end of a print that was dispatched; `onEnd` is called with an end that was not known before.
@@ -21,19 +21,19 @@ const DISCONNECTED = say`The printer is no longer connected to the account, so t
 export async function awaitEnd(
   watcher: Watcher,
   { signal, onProgress, onStale }: Pick<PrintRequest, 'signal' | 'onProgress' | 'onStale'>,
-  { result, ended }: ClusterResult,
-  onEnd: (ended: Followed) => Promise<void>,
+  { result, ended }: ClusterPrintResult,
+  onEnd: (ended: JobEnd) => Promise<void>,
 ): Promise<PrintResult | null> {
   const { clusterId, clusterJobId, jobId } = result;
   const ids = { clusterId: clusterId ?? undefined, jobId: jobId ?? undefined, clusterJobId: clusterJobId ?? undefined };
   if (clusterId === null || clusterJobId === null)
     throw new PrintingError(
       'PRINT_OUTCOME_UNKNOWN',
-      say`The print was accepted, but can’t be seen on the printer: look for the job there.`,
+      phrase`The print was accepted, but can’t be seen on the printer: look for the job there.`,
       { ids },
     );
   const at = { jobId, clusterJobId };
-  const seen: FollowOptions['onProgress'] = (job, ahead) => {
+  const seen: JobEndOptions['onProgress'] = (job, ahead) => {
     // The cluster may have got a new id since the dispatch.
     const now = { ...at, clusterId: job.clusterId ?? clusterId };
     onProgress(progress('printing', { ...now, percent: job.progress, job, secondsLeft: job.timeRemaining, ahead }));
@@ -53,12 +53,7 @@ export async function awaitEnd(
 }
 
 /** Keeps the end of a print for repeats of its key. Never rejects. */
-export const noteEnd = (
-  ledger: Ledger,
-  key: KeyOf,
-  ended: Followed,
-  warn: (sentence: Sentence) => void,
-): Promise<void> =>
+export const noteEnd = (ledger: Ledger, key: KeyOf, ended: JobEnd, warn: (sentence: Sentence) => void): Promise<void> =>
   ledger
     .end(key, ended)
-    .catch((error: unknown) => warn(say`The end of a print could not be saved: ${asPrintingError(error).sentence}`));
+    .catch((error: unknown) => warn(phrase`The end of a print could not be saved: ${asPrintingError(error).sentence}`));

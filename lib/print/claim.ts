@@ -1,11 +1,11 @@
 import type { PrintJob } from '../service/print-job';
-import { candidates, type Attempt } from './attempt';
+import { candidates, type PrintAttempt } from './attempt';
 import type { Dispatched, Ledger } from './ledger';
 
 /** Takes the printing of an attempt where it is among these and no other attempt's. Rejects where the claims can't be read. */
 export async function claim(
   { claims }: Ledger,
-  attempt: Attempt,
+  attempt: PrintAttempt,
   printings: PrintJob[],
 ): Promise<Dispatched | undefined> {
   const jobs = candidates(attempt, printings);
@@ -19,8 +19,8 @@ export async function claim(
 }
 
 /** The same as far as one can tell without the claims. */
-export const likeliest = (attempt: Attempt, printings: PrintJob[]): Dispatched | undefined =>
+export const likeliest = (attempt: PrintAttempt, printings: PrintJob[]): Dispatched | undefined =>
   printOf(attempt, candidates(attempt, printings)[0]);
 
-const printOf = ({ jobId }: Attempt, job: PrintJob | undefined): Dispatched | undefined =>
+const printOf = ({ jobId }: PrintAttempt, job: PrintJob | undefined): Dispatched | undefined =>
   job && { jobId, clusterJobId: job.clusterJobId, status: job.status };

@@ -1,22 +1,22 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { asPrintingError, printerOffline, withIds } from '../service/errors';
 import { statusRecord } from '../service/cluster-status';
-import { flag, record } from '../service/wire';
+import { flag, record } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
-import type { Followed } from '../watch/watcher';
+import type { JobEnd } from '../watch/watcher';
 import type { Uploaded } from '../upload/uploads';
 import type { Answered, Dispatcher } from './dispatcher';
 import type { Ledger } from './ledger';
-import type { OpenOutcomes } from './open-outcomes';
+import type { UnresolvedPrints } from './unresolved-prints';
 import { printResult, progress, type PrintRequest, type PrintResult } from './print-request';
 import type { SharedUpload } from './shared-upload';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** Where one cluster's print stands when it was dispatched. */
-export interface ClusterResult {
+export interface ClusterPrintResult {
   result: PrintResult;
   /** How the print ended, where that is known already. */
-  ended?: Followed | undefined;
+  ended?: JobEnd | undefined;
 }
 
 /** One cluster's part of a request: its print key, the check of the cluster, and exactly one dispatch. */
@@ -27,10 +27,10 @@ export class ClusterPrint {
     this.#deps = deps;
   }
 
-  async run(request: PrintRequest, clusterId: string, upload: SharedUpload, all: Ledger): Promise<ClusterResult> {
+  async run(request: PrintRequest, clusterId: string, upload: SharedUpload, all: Ledger): Promise<ClusterPrintResult> {
     const { printKey, dryRun } = request;
     const ledger = all.within(request.deadline);
-    const work = async (ledger: Ledger, deadline: Deadline): Promise<ClusterResult> => {
+    const work = async (ledger: Ledger, deadline: Deadline): Promise<ClusterPrintResult> => {
       const held = { ...request, deadline };
       const earlier = printKey ? await this.#earlier(held, clusterId, ledger) : undefined;
       if (earlier) return earlier;
@@ -53,7 +53,7 @@ export class ClusterPrint {
   }
 
   /** The first result of this print key, if there is one. */
-  async #earlier(request: PrintRequest, clusterId: string, ledger: Ledger): Promise<ClusterResult | undefined> {
+  async #earlier(request: PrintRequest, clusterId: string, ledger: Ledger): Promise<ClusterPrintResult | undefined> {
     const { printKey, deadline, dryRun } = request;
     const key = { clusterId, printKey };
     const entry = await ledger.find(key);
@@ -68,7 +68,7 @@ export class ClusterPrint {
   /** Whether the cluster can be printed on as far as reading tells; before a long upload, or instead of a print. */
   async #check({ deadline }: PrintRequest, clusterId: string): Promise<void> {
     const ids = { cluster_id: clusterId };
-    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: say`the printer`, deadline });
+    const { data } = await this.#deps.service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
     if (flag(statusRecord(data)?.is_online) === false) throw printerOffline();
   }
 
@@ -93,7 +93,7 @@ const resultOf = (clusterId: string, { note, ...done }: Answered): PrintResult =
   printResult({ ...(record(note) as Partial<PrintResult> | null), ...done, clusterId, printed: true });
 
 interface ClusterPrintDeps {
-  service: Service;
+  service: ApiClient;
   dispatcher: Dispatcher;
-  openOutcomes: OpenOutcomes;
+  openOutcomes: UnresolvedPrints;
 }

@@ -1,15 +1,15 @@
-import type { Answer, Service } from '../account/service';
+import type { Answer, ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
-import { list, record, text } from '../service/wire';
+import { list, record, text } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
-import { newAttempt, type Attempt } from './attempt';
+import { newAttempt, type PrintAttempt } from './attempt';
 import { claim } from './claim';
 import type { Dispatched, Entry, KeyOf, Ledger } from './ledger';
-import type { Listing, Listings } from './listings';
+import type { Listing, JobListReader } from './job-list-reader';
 import { search, type Search } from './search';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 export interface DispatchRequest {
   clusterId: string;
@@ -86,7 +86,7 @@ export class Dispatcher {
           isUnknown
             ? // Where it can't be written, the next search lasts longer.
               ledger.giveUp(key, entry).catch(() => undefined)
-            : this.#noted(ledger.release(key, before), say`That a print key is free again`),
+            : this.#noted(ledger.release(key, before), phrase`That a print key is free again`),
         );
         throw thrown;
       }
@@ -116,7 +116,7 @@ export class Dispatcher {
       const found = await search({ ...this.#deps, ledger, outcome }, attempt, deadline);
       if (found.end === 'cut') throw unknown(attempt, found);
       if (found.end === 'absent') return undefined;
-      await this.#noted(ledger.settle(key, entry, found.print), say`The outcome of a print`);
+      await this.#noted(ledger.settle(key, entry, found.print), phrase`The outcome of a print`);
       return found.print;
     };
     return ledger.holdJobs(attempt.clusterId, [attempt.jobId], work, deadline);
@@ -146,19 +146,19 @@ export class Dispatcher {
   /** Settles a key where its printing is in a listing. Rejects where the claims can't be read: then nobody can tell whose it is. */
   async #settleIn(ledger: Ledger, key: KeyOf, entry: Entry, printings: PrintJob[]): Promise<Dispatched | undefined> {
     const done = await claim(ledger, entry.attempt, printings);
-    if (done) await this.#noted(ledger.settle(key, entry, done), say`The outcome of a print`);
+    if (done) await this.#noted(ledger.settle(key, entry, done), phrase`The outcome of a print`);
     return done;
   }
 
   async #send(
     ledger: Ledger,
     { startNow, note, deadline }: DispatchRequest,
-    attempt: Attempt,
+    attempt: PrintAttempt,
     settle: (ledger: Ledger, done: Dispatched) => Promise<void> = () => Promise.resolve(),
   ): Promise<Answered> {
     const { clusterId, jobId } = attempt;
     const keep = (done: Dispatched) =>
-      this.#saved(ledger, deadline, (ledger) => this.#noted(settle(ledger, done), say`The outcome of a print`));
+      this.#saved(ledger, deadline, (ledger) => this.#noted(settle(ledger, done), phrase`The outcome of a print`));
     const answer = await this.#call(ledger, startNow, attempt, deadline);
     if (answer instanceof PrintingError) {
       const found = await search({ ...this.#deps, ledger }, attempt, deadline);
@@ -173,13 +173,13 @@ export class Dispatcher {
     if (status === 'failed')
       throw new PrintingError(
         'PRINT_FAILED',
-        say`The service accepted the job, but says that the print failed: check the printer.`,
+        phrase`The service accepted the job, but says that the print failed: check the printer.`,
         { outcome: 'refused', ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined } },
       );
     // From here on it is printed, whatever fails.
     if (clusterJobId) {
       await this.#saved(ledger, deadline, ({ claims }) =>
-        this.#noted(claims.take(clusterId, jobId, [clusterJobId], attempt.id), say`The outcome of a print`),
+        this.#noted(claims.take(clusterId, jobId, [clusterJobId], attempt.id), phrase`The outcome of a print`),
       );
     }
     const done = { jobId, clusterJobId, status };
@@ -196,7 +196,7 @@ export class Dispatcher {
   async #call(
     lock: Ledger,
     startNow: boolean,
-    { clusterId, jobId }: Attempt,
+    { clusterId, jobId }: PrintAttempt,
     deadline: Deadline,
   ): Promise<Answer | PrintingError> {
     const underWay = new Deadline(this.#deps.clock, { ms: deadline.remaining() });
@@ -204,7 +204,7 @@ export class Dispatcher {
       const answer = await this.#deps.service.call('print', {
         ids: { cluster_id: clusterId, job_id: jobId },
         data: startNow ? {} : { start_now: false },
-        what: say`the print`,
+        what: phrase`the print`,
         deadline,
         underWay,
         lock,
@@ -233,14 +233,14 @@ export class Dispatcher {
   /** Waits for what is worth knowing later, but changes nothing now. */
   async #noted(work: Promise<unknown>, what: Sentence): Promise<void> {
     await work.catch((error: unknown) =>
-      this.#deps.warn(say`${what} could not be saved yet: ${asPrintingError(error).sentence}`),
+      this.#deps.warn(phrase`${what} could not be saved yet: ${asPrintingError(error).sentence}`),
     );
   }
 }
 
 interface DispatcherDeps {
-  service: Service;
-  listings: Listings;
+  service: ApiClient;
+  listings: JobListReader;
   clock: Clock;
   /** For the log. */
   warn: (sentence: Sentence) => void;
@@ -260,14 +260,16 @@ function saysPrinted({ data, body }: Answer): boolean {
 const notUnderstood = ({ status: statusCode }: Answer): PrintingError =>
   new PrintingError(
     'SERVICE_ERROR',
-    say`The service gave an unexpected answer about ${say`the print`}: check the hosts of the account, or try again later.`,
+    phrase`The service gave an unexpected answer about ${phrase`the print`}: check the hosts of the account, or try again later.`,
     { statusCode, outcome: 'unknown' },
   );
 
-function unknown({ clusterId, jobId }: Attempt, { end }: Search, cause?: PrintingError): PrintingError {
+function unknown({ clusterId, jobId }: PrintAttempt, { end }: Search, cause?: PrintingError): PrintingError {
   const seen =
-    end === 'absent' ? say`the print can’t be seen on the printer` : say`the printer could not be searched to the end`;
-  const sentence = say`The answer to the print was lost and ${seen}: look for the job there before you print again.`;
+    end === 'absent'
+      ? phrase`the print can’t be seen on the printer`
+      : phrase`the printer could not be searched to the end`;
+  const sentence = phrase`The answer to the print was lost and ${seen}: look for the job there before you print again.`;
   const error = new PrintingError('PRINT_OUTCOME_UNKNOWN', sentence, {
     cause,
     outcome: 'unknown',

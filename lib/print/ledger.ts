@@ -1,12 +1,12 @@
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Scope } from '../state/scope';
-import { BoundedStore } from '../state/bounded-store';
+import { DeadlineStore } from '../state/deadline-store';
 import { hold, type Key, type Lock, type PutOptions, type StateStore } from '../state/store';
 import { underDeadline, type Deadline } from '../time/deadline';
-import type { Followed } from '../watch/watcher';
-import type { Attempt } from './attempt';
+import type { JobEnd } from '../watch/watcher';
+import type { PrintAttempt } from './attempt';
 import { Claims, KEEP } from './claims';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** What was stored and printed: the first result that a repeated print key passes on. */
 export interface Dispatched {
@@ -19,14 +19,14 @@ export interface Dispatched {
 
 /** What is kept for a print key; without `done` the outcome is not known. */
 export interface Entry {
-  attempt: Attempt;
+  attempt: PrintAttempt;
   /** What the caller wants back with a repeat. */
   note: unknown;
   /** The runtime that is sending it, or ended while it was; missing: none, or one that shares its store with no other. */
   by?: string;
   done?: Dispatched;
   /** How the print ended, once that was seen. */
-  ended?: Followed;
+  ended?: JobEnd;
 }
 
 /** A print key of a cluster. */
@@ -69,7 +69,7 @@ export class Ledger {
   /** The same ledger for one piece of work, which waits for no disk beyond its deadline. */
   within(deadline: Deadline): Ledger {
     const parts = { lasting: this.lasting, locks: this.#locks, unbounded: this.#unbounded };
-    return new Ledger(new BoundedStore(this.#unbounded, deadline), this.#scope, parts);
+    return new Ledger(new DeadlineStore(this.#unbounded, deadline), this.#scope, parts);
   }
 
   /** One at a time for each print key, from its first reading to the result. */
@@ -116,7 +116,7 @@ export class Ledger {
       if (cause.code === 'FILE_NOT_READABLE' || cause.code === 'TIMEOUT') throw cause;
       throw new PrintingError(
         'FILE_NOT_WRITABLE',
-        say`The print key could not be saved, so nothing was printed: make the state folder or the database writable.`,
+        phrase`The print key could not be saved, so nothing was printed: make the state folder or the database writable.`,
         { cause, outcome: 'not-sent' },
       );
     }
@@ -148,7 +148,7 @@ export class Ledger {
   }
 
   /** The print has ended. */
-  async end(key: KeyOf, ended: Followed): Promise<void> {
+  async end(key: KeyOf, ended: JobEnd): Promise<void> {
     await this.#store.update<Entry>(this.#key(key), (entry) => entry && { ...entry, ended }, { keepFor: KEEP });
   }
 

@@ -5,11 +5,11 @@ import { closed } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
 import type { Watcher } from '../watch/watcher';
 import { awaitEnd, noteEnd } from './awaited-end';
-import type { ClusterPrint, ClusterResult } from './cluster-print';
+import type { ClusterPrint, ClusterPrintResult } from './cluster-print';
 import { Ledger } from './ledger';
 import { failedResult, printResult, type PrintRequest, type PrintResult, type Wait } from './print-request';
 import { SharedUpload } from './shared-upload';
-import type { Sentence } from '../words/say';
+import type { Sentence } from '../words/sentence';
 
 export * from './print-request';
 
@@ -57,7 +57,7 @@ export class Prints {
   #finish(
     request: PrintRequest,
     index: number,
-    dispatch: Promise<ClusterResult>,
+    dispatch: Promise<ClusterPrintResult>,
     scope: Promise<Scope>,
   ): Promise<PrintingError | undefined> {
     const { waitFor, clusterIds } = request;
@@ -72,7 +72,12 @@ export class Prints {
   }
 
   /** The result when the print has ended well, and a kept wait, which is over once that was handed over. */
-  async #awaitEnd(request: PrintRequest, index: number, dispatched: ClusterResult, scope: Scope): Promise<Told> {
+  async #awaitEnd(
+    request: PrintRequest,
+    index: number,
+    dispatched: ClusterPrintResult,
+    scope: Scope,
+  ): Promise<DeliveredResult> {
     const { watcher, store, warn } = this.#deps;
     const { printKey, onWait } = request;
     const { result, ended } = dispatched;
@@ -92,7 +97,7 @@ export class Prints {
     { onResult }: PrintRequest,
     index: number,
     known: PrintResult,
-    work: () => Promise<PrintResult | Told>,
+    work: () => Promise<PrintResult | DeliveredResult>,
   ): Promise<PrintingError | undefined> {
     const end = await work().catch((thrown: unknown) => failedResult(known, asPrintingError(thrown)));
     const { result, wait } = 'result' in end ? end : { result: end, wait: undefined };
@@ -108,7 +113,7 @@ export class Prints {
   }
 }
 
-interface Told {
+interface DeliveredResult {
   /** Null: a wait that is kept was interrupted. */
   result: PrintResult | null;
   wait: Wait | undefined;

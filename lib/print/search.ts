@@ -2,11 +2,11 @@ import type { PrintJob } from '../service/print-job';
 import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
 import { LockLostError } from '../state/store';
 import type { Deadline } from '../time/deadline';
-import type { Attempt } from './attempt';
+import type { PrintAttempt } from './attempt';
 import { claim, likeliest } from './claim';
 import type { Dispatched, Ledger } from './ledger';
-import type { Listings } from './listings';
-import { say, type Sentence } from '../words/say';
+import type { JobListReader } from './job-list-reader';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** How long a print whose answer was lost is looked for (reference 3.4), ms. */
 const SEARCH_FOR = 30_000;
@@ -22,7 +22,7 @@ const READ_FOR = 30_000;
 export type Search = { end: 'found'; print: Dispatched } | { end: 'absent' } | { end: 'cut' };
 
 interface SearchDeps {
-  listings: Listings;
+  listings: JobListReader;
   ledger: Ledger;
   warn: (sentence: Sentence) => void;
   /**
@@ -33,7 +33,7 @@ interface SearchDeps {
 }
 
 /** Looks on the cluster for the printing of an attempt. Never throws. The job's lock must be held. */
-export async function search(deps: SearchDeps, attempt: Attempt, deadline: Deadline): Promise<Search> {
+export async function search(deps: SearchDeps, attempt: PrintAttempt, deadline: Deadline): Promise<Search> {
   const { clock } = deadline;
   const end = clock.monotonic() + (deps.outcome ? SEARCH_LONGER : SEARCH_FOR);
   let heard: PrintJob[] = [];
@@ -51,7 +51,7 @@ export async function search(deps: SearchDeps, attempt: Attempt, deadline: Deadl
         // Whose it is, is for who holds the lock now.
         if (error instanceof LockLostError) return undefined;
         // A print that is there must not look like one that isn't, for want of a disk.
-        deps.warn(say`A print that was found could not be saved: check the state folder or the database.`);
+        deps.warn(phrase`A print that was found could not be saved: check the state folder or the database.`);
         return likeliest(attempt, printings);
       });
       if (print) return { end: 'found', print };

@@ -1,7 +1,7 @@
 import { PrintingError } from '../service/errors';
 import type { Uploaded, Uploads } from '../upload/uploads';
 import { progress, type PrintRequest } from './print-request';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** The one upload of a request, for all the clusters that want it; none of them, and nothing is sent. */
 export class SharedUpload {
@@ -30,7 +30,7 @@ export class SharedUpload {
   /** Nobody will want it any more. Resolves when its source has been let go of. */
   async end(): Promise<void> {
     this.#wanted.refuse(
-      new PrintingError('INVALID_INPUT', say`None of the printers can take the file: choose another printer.`),
+      new PrintingError('INVALID_INPUT', phrase`None of the printers can take the file: choose another printer.`),
     );
     await this.#sending?.catch(() => undefined);
   }

@@ -1,5 +1,5 @@
 import { currentUser, readCurrentUser, type CurrentUser } from '../account/current-user';
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import type { Cluster } from '../service/cluster';
 import type { PathOverrides } from '../service/paths';
 import { readPages } from '../account/pages';
@@ -7,17 +7,17 @@ import { readClusterStatus, statusRecord } from '../service/cluster-status';
 import { readPrintJob, type PrintJob } from '../service/print-job';
 import { isoTime, type Clock } from '../time/clock';
 import { underDeadline, type Deadline } from '../time/deadline';
-import { readAllPages } from '../watch/cluster-list';
-import { say } from '../words/say';
+import { readAllPages } from '../watch/polling/cluster-list';
+import { phrase } from '../words/sentence';
 
 /** How long a dialog of the editor waits, ms. */
 const PATIENCE = 60_000;
 
 /** What the editor's dialogs choose from (reference 5). Throws what the service's calls throw. */
 export class Choices {
-  readonly #deps: { service: Service; clock: Clock; overrides: PathOverrides; closing: AbortSignal };
+  readonly #deps: { service: ApiClient; clock: Clock; overrides: PathOverrides; closing: AbortSignal };
 
-  constructor(deps: { service: Service; clock: Clock; overrides: PathOverrides; closing: AbortSignal }) {
+  constructor(deps: { service: ApiClient; clock: Clock; overrides: PathOverrides; closing: AbortSignal }) {
     this.#deps = deps;
   }
 
@@ -36,11 +36,11 @@ export class Choices {
   async jobs(clusterId: string | undefined): Promise<PrintJob[]> {
     const { service, clock } = this.#deps;
     if (clusterId === undefined) {
-      const query = { what: say`the print jobs` };
+      const query = { what: phrase`the print jobs` };
       const listed = await this.#soon((deadline) => readPages(service, 'printJobs', { ...query, deadline }));
       return listed.map((wire) => readPrintJob(wire));
     }
-    const request = { ids: { cluster_id: clusterId }, what: say`the printer` };
+    const request = { ids: { cluster_id: clusterId }, what: phrase`the printer` };
     const { data } = await this.#soon((deadline) => service.call('clusterStatus', { ...request, deadline }));
     const { jobs, history } = readClusterStatus(statusRecord(data) ?? {}, {
       clusterId,
@@ -52,6 +52,6 @@ export class Choices {
 
   #soon<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const { clock, closing: parent } = this.#deps;
-    return underDeadline(clock, { ms: PATIENCE, parent, cure: say`try again` }, work);
+    return underDeadline(clock, { ms: PATIENCE, parent, cure: phrase`try again` }, work);
   }
 }

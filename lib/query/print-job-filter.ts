@@ -1,7 +1,7 @@
 import { FILTER } from '../rules/limits';
 import { PrintingError } from '../service/errors';
-import { record, text, type Json } from '../service/wire';
-import { say, type Sentence } from '../words/say';
+import { record, text, type Json } from '../service/json-readers';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** Which print jobs are wanted (wire facts 13.2); an empty list or text wants all. */
 export interface PrintJobFilter {
@@ -20,13 +20,13 @@ const NAMES = ['status', 'sentFrom', 'clusterIds', 'search', 'privateOnly'];
 /** A filter as a user gives it: an object or its JSON; undefined for none. Throws INVALID_INPUT that says what is wrong. */
 export function readPrintJobFilter(given: unknown): PrintJobFilter {
   const filter = given === undefined ? {} : record(typeof given === 'string' ? parse(given) : given);
-  if (!filter || Buffer.isBuffer(filter)) throw refusal(say`must be an object such as {"status":"in_progress"}`);
+  if (!filter || Buffer.isBuffer(filter)) throw refusal(phrase`must be an object such as {"status":"in_progress"}`);
   const unknown = Object.keys(filter).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw refusal(say`has no "${unknown}", but ${NAMES.join(', ')}`);
+  if (unknown !== undefined) throw refusal(phrase`has no "${unknown}", but ${NAMES.join(', ')}`);
   const { search = '', privateOnly = false } = filter;
-  if (typeof search !== 'string') throw refusal(say`needs a string as its search`);
+  if (typeof search !== 'string') throw refusal(phrase`needs a string as its search`);
   checkLength([search], 'search');
-  if (typeof privateOnly !== 'boolean') throw refusal(say`needs true or false as its privateOnly`);
+  if (typeof privateOnly !== 'boolean') throw refusal(phrase`needs true or false as its privateOnly`);
   return {
     status: texts(filter, 'status'),
     sentFrom: texts(filter, 'sentFrom'),
@@ -40,16 +40,16 @@ export function readPrintJobFilter(given: unknown): PrintJobFilter {
 function texts(filter: Json, name: string): string[] {
   const given = filter[name] ?? [];
   const all: unknown[] = Array.isArray(given) ? given : [given];
-  if (all.length > FILTER.values) throw refusal(say`has more than ${FILTER.values} values in its ${name}`);
+  if (all.length > FILTER.values) throw refusal(phrase`has more than ${FILTER.values} values in its ${name}`);
   checkLength(all, name);
   const found = all.map(text);
-  if (found.includes(null)) throw refusal(say`needs a string, or an array of strings, as its ${name}`);
+  if (found.includes(null)) throw refusal(phrase`needs a string, or an array of strings, as its ${name}`);
   return [...new Set(found as string[])];
 }
 
 function checkLength(values: readonly unknown[], name: string): void {
   if (values.some((value) => typeof value === 'string' && value.length > FILTER.value))
-    throw refusal(say`has a value of more than ${FILTER.value} characters in its ${name}`);
+    throw refusal(phrase`has a value of more than ${FILTER.value} characters in its ${name}`);
 }
 
 /**
@@ -92,4 +92,4 @@ function parse(json: string): unknown {
   }
 }
 
-const refusal = (rule: Sentence) => new PrintingError('INVALID_INPUT', say`The filter of the print jobs ${rule}.`);
+const refusal = (rule: Sentence) => new PrintingError('INVALID_INPUT', phrase`The filter of the print jobs ${rule}.`);

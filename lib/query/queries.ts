@@ -1,7 +1,7 @@
 import { currentUser, readCurrentUser } from '../account/current-user';
 import type { Deadline } from '../time/deadline';
 import { readPages } from '../account/pages';
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { readFile } from '../library/library';
 import { PAGES } from '../rules/limits';
 import { readClusterStatus, statusRecord } from '../service/cluster-status';
@@ -10,12 +10,12 @@ import { readMaintenanceTask } from '../service/maintenance';
 import type { PathOverrides } from '../service/paths';
 import { readPrintJob, type PrintJob } from '../service/print-job';
 import { storedIds, type StoredKind } from '../service/stored-file';
-import { records, type Json } from '../service/wire';
+import { records, type Json } from '../service/json-readers';
 import { isoTime, type Clock } from '../time/clock';
 import { readStored } from '../upload/stored-job';
-import { readAllPages, type ClusterList } from '../watch/cluster-list';
+import { readAllPages, type ClusterList } from '../watch/polling/cluster-list';
 import { filterQueries, fits, type PrintJobFilter } from './print-job-filter';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** What can be asked (reference 3.5); each with what it needs to know. */
 export type Query =
@@ -38,7 +38,7 @@ interface Limits {
 }
 
 interface QueriesDeps {
-  service: Service;
+  service: ApiClient;
   clock: Clock;
   overrides: PathOverrides;
   clusterList: Pick<ClusterList, 'find'>;
@@ -91,11 +91,11 @@ export class Queries {
     const { service, clock, clusterList } = this.#deps;
     const { data } = await service.call('clusterStatus', {
       ids: { cluster_id: clusterId },
-      what: say`the printer`,
+      what: phrase`the printer`,
       ...limits,
     });
     const wire = statusRecord(data);
-    if (!wire) throw nothingOfTheKind(say`the printer`);
+    if (!wire) throw nothingOfTheKind(phrase`the printer`);
     // Name and model are all that the list adds: without them the answer is still one.
     const identity = await clusterList.find(clusterId, limits.deadline);
     const receivedAt = isoTime(clock.now());
@@ -106,7 +106,11 @@ export class Queries {
     const raw: Json[] = [];
     for (const wanted of filterQueries(filter)) {
       const query = { limit: String(PAGES.entries), ...wanted };
-      const entries = await readPages(this.#deps.service, 'printJobs', { query, what: say`the print jobs`, ...limits });
+      const entries = await readPages(this.#deps.service, 'printJobs', {
+        query,
+        what: phrase`the print jobs`,
+        ...limits,
+      });
       for (const entry of entries) raw.push(entry);
     }
     const jobs = raw.filter((entry) => fits(filter, entry)).map((entry) => readPrintJob(entry));
@@ -115,9 +119,9 @@ export class Queries {
 
   async #printJob(clusterId: string, clusterJobId: string, limits: Limits): Promise<QueryAnswer> {
     const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
-    const { data } = await this.#deps.service.call('printJob', { ids, what: say`the print job`, ...limits });
+    const { data } = await this.#deps.service.call('printJob', { ids, what: phrase`the print job`, ...limits });
     const [wire] = records(data);
-    if (!wire) throw nothingOfTheKind(say`the print job`);
+    if (!wire) throw nothingOfTheKind(phrase`the print job`);
     const job = readPrintJob(wire, clusterId);
     const payload = { ...job, clusterJobId: job.clusterJobId ?? clusterJobId };
     return { payload, raw: data, ids: { clusterId, clusterJobId, ...(job.jobId && { jobId: job.jobId }) } };
@@ -132,7 +136,7 @@ export class Queries {
   async #currentUser({ deadline }: Limits): Promise<QueryAnswer> {
     const { data } = await readCurrentUser(this.#deps.service, this.#deps.overrides, deadline);
     const [wire] = records(data);
-    if (!wire) throw nothingOfTheKind(say`the user`);
+    if (!wire) throw nothingOfTheKind(phrase`the user`);
     return { payload: currentUser(wire), raw: data, ids: {} };
   }
 
@@ -140,7 +144,7 @@ export class Queries {
     const ids = { cluster_id: clusterId };
     const raw = await readPages(this.#deps.service, 'maintenance', {
       ids,
-      what: say`the printer's maintenance`,
+      what: phrase`the printer's maintenance`,
       ...limits,
     });
     return { payload: raw.map(readMaintenanceTask), raw, ids: { clusterId } };
@@ -164,6 +168,6 @@ function eachOnce(jobs: PrintJob[]): PrintJob[] {
 }
 
 const nothingOfTheKind = (what: Sentence) =>
-  new PrintingError('SERVICE_ERROR', say`The service answered ${what} with something unexpected: try again later.`, {
+  new PrintingError('SERVICE_ERROR', phrase`The service answered ${what} with something unexpected: try again later.`, {
     outcome: 'unknown',
   });

@@ -4,7 +4,7 @@ import { TABLE } from '../rules/limits';
 import { PrintingError } from '../service/errors';
 import { nextTurn } from '../time/next-turn';
 import { keysBeyond, keysOf, shapeOf, type Shape } from './columns';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** Cells by column, as they stand in the table. */
 export type Row = Record<string, string>;
@@ -109,6 +109,6 @@ function rowMaker(columns: readonly string[]): (cells: string[]) => Row {
 
 function noTable(thrown: unknown): PrintingError {
   const code = thrown instanceof CsvError ? thrown.code : typeof thrown === 'string' ? thrown : 'unknown';
-  const sentence = say`The report can't be read as a CSV table (${code}): choose the output csv or file.`;
+  const sentence = phrase`The report can't be read as a CSV table (${code}): choose the output csv or file.`;
   return new PrintingError('SERVICE_ERROR', sentence, { cause: new Error(code), outcome: 'refused' });
 }

@@ -1,12 +1,12 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
-import { record, text } from '../service/wire';
+import { record, text } from '../service/json-readers';
 import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
 import { isoTime } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import type { Range } from './ranges';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface Order {
   clusterIds: string[];
@@ -35,7 +35,7 @@ interface Limits {
   deadline: Deadline;
 }
 
-const WHAT = say`the report`;
+const WHAT = phrase`the report`;
 /** Wire facts 10: in these states a report is being made. */
 const OPEN = ['pending', 'processing'];
 /** How long `unknown`, a word that is new to us or a success without an address may last before it counts as the end, ms. */
@@ -46,7 +46,7 @@ const PATIENCE = 60_000;
  * report too many harms nobody. Throws REPORT_FAILED, SERVICE_ERROR and what the service's calls throw.
  */
 export async function orderReport(
-  service: Service,
+  service: ApiClient,
   { clusterIds, reportType, range, deadline, onOrdered }: Order & Limits & { onOrdered: (reportId: string) => void },
 ): Promise<Made> {
   const data = {
@@ -60,17 +60,17 @@ export async function orderReport(
   );
   const { reportId } = ordered;
   if (reportId === null)
-    throw new PrintingError('SERVICE_ERROR', say`The service accepted the request, but named no report: try again.`);
+    throw new PrintingError('SERVICE_ERROR', phrase`The service accepted the request, but named no report: try again.`);
   onOrdered(reportId);
   return follow(service, reportId, ordered, { deadline });
 }
 
 /** The report's address anew: signed addresses expire (wire facts, trap 35). */
-export async function readReport(service: Service, reportId: string, limits: Limits): Promise<Made> {
+export async function readReport(service: ApiClient, reportId: string, limits: Limits): Promise<Made> {
   return follow(service, reportId, await ask(service, reportId, limits), limits);
 }
 
-async function follow(service: Service, reportId: string, first: ReportState, { deadline }: Limits): Promise<Made> {
+async function follow(service: ApiClient, reportId: string, first: ReportState, { deadline }: Limits): Promise<Made> {
   let doubtfulSince: number | null = null;
   let state = first;
   const { clock } = deadline;
@@ -88,7 +88,7 @@ async function follow(service: Service, reportId: string, first: ReportState, { 
   }
 }
 
-async function ask(service: Service, reportId: string, { deadline }: Limits): Promise<ReportState> {
+async function ask(service: ApiClient, reportId: string, { deadline }: Limits): Promise<ReportState> {
   return read((await service.call('getReport', { ids: { report_id: reportId }, what: WHAT, deadline })).data);
 }
 
@@ -103,7 +103,7 @@ function read(data: unknown): ReportState {
 }
 
 function failed(status: string | null): PrintingError {
-  const said = status?.toLowerCase() === 'success' ? say`no address` : (status?.slice(0, 60) ?? say`no status`);
-  const sentence = say`The service did not create the report (${said}): try again, or choose a shorter range.`;
+  const said = status?.toLowerCase() === 'success' ? phrase`no address` : (status?.slice(0, 60) ?? phrase`no status`);
+  const sentence = phrase`The service did not create the report (${said}): try again, or choose a shorter range.`;
   return new PrintingError('REPORT_FAILED', sentence);
 }

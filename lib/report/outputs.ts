@@ -1,7 +1,7 @@
 import { TargetFile, type TargetOptions } from '../files/target-file';
 import { TABLE } from '../rules/limits';
 import { PrintingError } from '../service/errors';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 import type { Row } from './csv';
 import type { DeliveredRows } from './delivered-rows';
 
@@ -46,7 +46,7 @@ export function asRows(delivered: DeliveredRows | null): Output {
       if (cells > TABLE.cells)
         throw new PrintingError(
           'TOO_LARGE',
-          say`The report has more than ${TABLE.cells} cells: choose the output file or stream, or a shorter range.`,
+          phrase`The report has more than ${TABLE.cells} cells: choose the output file or stream, or a shorter range.`,
         );
       for (const row of rows) if (delivered?.isNew(row) ?? true) all.push(row);
     },

@@ -1,6 +1,6 @@
 import { readRangeEnd, type RangeUnit } from '../rules/range-end';
 import { PrintingError } from '../service/errors';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** A piece of time from `from` up to, but not with, `to`; both milliseconds since 1970. */
 export interface Range {
@@ -23,8 +23,8 @@ export function readRange(from: unknown, to: unknown, now: number): Range {
   const end = to === undefined ? null : rangeOf(to, 'to', now).to;
   const range = { from: start.from, to: end ?? (start.relative ? start.to : now) };
   if (range.from >= range.to) {
-    const order = say`${new Date(range.from).toISOString()} is not before ${new Date(range.to).toISOString()}`;
-    throw new PrintingError('INVALID_INPUT', say`The report's range is empty: ${order}; check from and to.`);
+    const order = phrase`${new Date(range.from).toISOString()} is not before ${new Date(range.to).toISOString()}`;
+    throw new PrintingError('INVALID_INPUT', phrase`The report's range is empty: ${order}; check from and to.`);
   }
   return range;
 }
@@ -40,7 +40,7 @@ function rangeOf(value: unknown, end: 'from' | 'to', now: number): End {
   if (range && isTime(range.from) && isTime(range.to)) return range;
   throw new PrintingError(
     'INVALID_INPUT',
-    say`The report's ${end} must look like "last 7 days", "this week", 2026-01-31 or 2026-01-31T12:00Z, or a number of milliseconds.`,
+    phrase`The report's ${end} must look like "last 7 days", "this week", 2026-01-31 or 2026-01-31T12:00Z, or a number of milliseconds.`,
   );
 }
 

@@ -1,4 +1,4 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { tidied } from '../files/file-calls';
 import type { Leftovers } from '../files/leftovers';
 import { checkTarget } from '../files/target-file';
@@ -10,14 +10,14 @@ import type { StateStore } from '../state/store';
 import { isoTime, type Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { nextTurn } from '../time/next-turn';
-import { readAllPages } from '../watch/cluster-list';
+import { readAllPages } from '../watch/polling/cluster-list';
 import type { Row } from './csv';
 import { withDeliveredRows, type DeliveredRows } from './delivered-rows';
 import { orderReport, readReport, type Made } from './order';
 import { asFile, asRows, asStream, asText, type Format, type Output, type Slice } from './outputs';
 import type { Range } from './ranges';
 import { transfer } from './transfer';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface ReportRequest {
   /** Null: all clusters of the account. */
@@ -99,7 +99,7 @@ export class Reports {
     const { service, store, scope } = this.#deps;
     const { reportType, range, format, path, onlyNew, deadline, onProgress } = request;
     if (onlyNew !== null && format !== 'rows' && format !== 'stream') {
-      const sentence = say`Only rows and streams can leave out rows sent before: choose one of them as output, or all rows.`;
+      const sentence = phrase`Only rows and streams can leave out rows sent before: choose one of them as output, or all rows.`;
       throw new PrintingError('INVALID_INPUT', sentence);
     }
     if (format === 'file') await checkTarget(path, deadline);
@@ -126,7 +126,7 @@ export class Reports {
   async #allClusters(deadline: Deadline): Promise<string[]> {
     const listed = await readAllPages(this.#deps.service, deadline);
     if (listed.length === 0)
-      throw new PrintingError('NOT_FOUND', say`The account has no printers to report on: connect a printer first.`);
+      throw new PrintingError('NOT_FOUND', phrase`The account has no printers to report on: connect a printer first.`);
     return listed.map(({ cluster }) => cluster.clusterId);
   }
 
@@ -173,7 +173,7 @@ export class Reports {
 }
 
 interface ReportsDeps {
-  service: Service;
+  service: ApiClient;
   http: Http;
   store: StateStore;
   clock: Clock;

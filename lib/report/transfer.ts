@@ -3,7 +3,7 @@ import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import { CsvReader, type Row } from './csv';
 import type { Output } from './outputs';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface Transferred {
   columns: string[];
@@ -22,7 +22,7 @@ export async function transfer(
   output: Output,
   { signal, onRows }: { signal: AbortSignal; onRows: (rows: number) => void },
 ): Promise<Transferred> {
-  const { contentType, stream } = await download(http, url, { what: say`the report`, signal });
+  const { contentType, stream } = await download(http, url, { what: phrase`the report`, signal });
   const table = new CsvReader();
   const read = { rows: 0, isTable: true };
   let size = 0;
@@ -54,12 +54,12 @@ export async function transfer(
 }
 
 const notReport = (): PrintingError =>
-  new PrintingError('SERVICE_ERROR', say`The storage sent a web page instead of the report: try again later.`, {
+  new PrintingError('SERVICE_ERROR', phrase`The storage sent a web page instead of the report: try again later.`, {
     outcome: 'unknown',
   });
 
 const tooLarge = (most: number): PrintingError =>
   new PrintingError(
     'TOO_LARGE',
-    say`The report has more than ${most / 1024 / 1024} MiB: choose the output file or stream, or a shorter range.`,
+    phrase`The report has more than ${most / 1024 / 1024} MiB: choose the output file or stream, or a shorter range.`,
   );

@@ -2,7 +2,7 @@ import { PrintingError } from '../service/errors';
 import { unsafePart } from '../rules/path';
 import { withoutSlashes } from '../rules/text';
 import type { Target } from '../service/paths';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** The two hosts of an account, without a slash at the end; `authUrl` may be blank (a static token needs none). */
 export interface Hosts {
@@ -21,7 +21,7 @@ export function readAddress(given: string, hosts: Hosts): Omit<Target, 'method'>
   if (given.startsWith(ON_ACCOUNT_HOST)) return { host: 'auth', path: safe(given.slice(ON_ACCOUNT_HOST.length)) };
   const [, start, rest = ''] = /^(https?:\/\/[^/?#]*)(.*)$/is.exec(given) ?? [];
   if (start !== undefined) return onOwnHost(start, rest, hosts);
-  if (/^[a-z][a-z\d+.-]*:/i.test(given)) throw refused(say`it is neither a path nor an address of the service`);
+  if (/^[a-z][a-z\d+.-]*:/i.test(given)) throw refused(phrase`it is neither a path nor an address of the service`);
   return { host: 'api', path: safe(given.startsWith('/') ? given : `/${given}`) };
 }
 
@@ -39,19 +39,19 @@ function onOwnHost(start: string, rest: string, { apiUrl, authUrl }: Hosts): Omi
     if (rest.startsWith(prefix) && /^([/?]|$)/.test(path))
       return { host, path: safe(path.startsWith('/') ? path : `/${path}`) };
   }
-  throw refused(say`it is not on a host of the account`);
+  throw refused(phrase`it is not on a host of the account`);
 }
 
 function safe(path: string): string {
-  if (!path.startsWith('/')) throw refused(say`${ON_ACCOUNT_HOST} must be followed by a slash`);
+  if (!path.startsWith('/')) throw refused(phrase`${ON_ACCOUNT_HOST} must be followed by a slash`);
   const unsafe = unsafePart(path);
-  if (unsafe) throw refused(say`it contains ${unsafe}`);
+  if (unsafe) throw refused(phrase`it contains ${unsafe}`);
   return path;
 }
 
 const refused = (reason: Sentence): PrintingError =>
   new PrintingError(
     'INVALID_INPUT',
-    say`The request was not sent because of its path: ${reason}; write it like /connect/v1/clusters.`,
+    phrase`The request was not sent because of its path: ${reason}; write it like /connect/v1/clusters.`,
     { outcome: 'not-sent' },
   );

@@ -1,11 +1,11 @@
-import type { Sender } from '../account/service';
+import type { Sender } from '../account/api-client';
 import { PrintingError } from '../service/errors';
 import type { Method } from '../service/paths';
 import type { Deadline } from '../time/deadline';
 import { readAddress, type Hosts } from './address';
 import { readBody } from './body';
 import { headersForFlow } from './headers';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface OwnRequest {
   /** GET, PUT, POST or DELETE, in any case. */
@@ -41,7 +41,7 @@ export class Requests {
   async run({ method, path, payload, deadline }: OwnRequest): Promise<OwnAnswer> {
     const to = { method: readMethod(method), ...readAddress(path, this.#hosts) };
     const body = to.method === 'PUT' || to.method === 'POST' ? readBody(payload) : undefined;
-    const { status, headers, data } = await this.#service.send(to, { body, what: say`the request`, deadline });
+    const { status, headers, data } = await this.#service.send(to, { body, what: phrase`the request`, deadline });
     return { statusCode: status, headers: headersForFlow(headers), data };
   }
 }
@@ -51,7 +51,7 @@ function readMethod(given: string): Method {
   if (!METHODS.includes(method))
     throw new PrintingError(
       'INVALID_INPUT',
-      say`The method must be GET, PUT, POST or DELETE: correct it and try again.`,
+      phrase`The method must be GET, PUT, POST or DELETE: correct it and try again.`,
       {
         outcome: 'not-sent',
       },

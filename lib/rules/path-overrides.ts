@@ -1,4 +1,4 @@
-import type { Sentence } from '../words/say';
+import type { Sentence } from '../words/sentence';
 import { TEXT } from './limits';
 import { unsafePart } from './path';
 

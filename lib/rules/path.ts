@@ -1,4 +1,4 @@
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /**
  * Why a path that somebody wrote must not be sent behind a host, in the words that follow "it holds"; null where it may.
@@ -6,18 +6,18 @@ import { say, type Sentence } from '../words/say';
  * another host or out of the host's own path.
  */
 export function unsafePart(pathAndQuery: string): Sentence | null {
-  if (/[^\x21-\x7e]/.test(pathAndQuery)) return say`a space, a control character or a letter that must be encoded`;
-  if (pathAndQuery.includes('\\')) return say`a backslash`;
-  if (pathAndQuery.includes('#')) return say`a # part`;
-  if (/[{}]/.test(pathAndQuery)) return say`a { or }`;
-  if (/%(?![\da-f]{2})/i.test(pathAndQuery)) return say`a % that encodes nothing`;
+  if (/[^\x21-\x7e]/.test(pathAndQuery)) return phrase`a space, a control character or a letter that must be encoded`;
+  if (pathAndQuery.includes('\\')) return phrase`a backslash`;
+  if (pathAndQuery.includes('#')) return phrase`a # part`;
+  if (/[{}]/.test(pathAndQuery)) return phrase`a { or }`;
+  if (/%(?![\da-f]{2})/i.test(pathAndQuery)) return phrase`a % that encodes nothing`;
   const [path = '', ...query] = pathAndQuery.split('?');
-  if (path.includes('//')) return say`an empty part (//)`;
-  if (/%(25)*(2f|5c)/i.test(path)) return say`an encoded slash`;
-  if (/%([01][\da-f]|7f)/i.test(path)) return say`an encoded control character`;
+  if (path.includes('//')) return phrase`an empty part (//)`;
+  if (/%(25)*(2f|5c)/i.test(path)) return phrase`an encoded slash`;
+  if (/%([01][\da-f]|7f)/i.test(path)) return phrase`an encoded control character`;
   // Some servers decode twice, or cut parameters (;) off before they look at the dots.
-  if (path.split('/').some((part) => /^(\.|%(25)*2e){1,2}(;|$)/i.test(part))) return say`a . or .. part`;
-  if (!/^[\w\-.~!$&'()*+,;=:@%/]*$/.test(path)) return say`a character that must be encoded`;
-  if (!/^[\w\-.~!$&'()*+,;=:@%/?[\]|]*$/.test(query.join('?'))) return say`a character that must be encoded`;
+  if (path.split('/').some((part) => /^(\.|%(25)*2e){1,2}(;|$)/i.test(part))) return phrase`a . or .. part`;
+  if (!/^[\w\-.~!$&'()*+,;=:@%/]*$/.test(path)) return phrase`a character that must be encoded`;
+  if (!/^[\w\-.~!$&'()*+,;=:@%/?[\]|]*$/.test(query.join('?'))) return phrase`a character that must be encoded`;
   return null;
 }

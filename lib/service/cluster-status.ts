@@ -2,8 +2,8 @@ import type { ClusterIdentity } from './cluster';
 import { few } from './few';
 import { isUnderWay, readPrintJobs, type PrintJob } from './print-job';
 import { readPrinter, type Printer } from './printer';
-import { flag, record, time, type Json } from './wire';
-import { say } from '../words/say';
+import { flag, record, time, type Json } from './json-readers';
+import { phrase } from '../words/sentence';
 
 /** Reference 3.1. */
 export interface ClusterStatus extends ClusterIdentity {
@@ -47,7 +47,7 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
     stale: false,
     generatedAt: time(wire.generated_time),
     receivedAt,
-    printers: few(wire.printers, say`the printer`).map(readPrinter),
+    printers: few(wire.printers, phrase`the printer`).map(readPrinter),
     jobs,
     history: readPrintJobs(wire.recently_completed, clusterId).slice(0, LONGEST_HISTORY),
     current: jobs.find(isUnderWay) ?? jobs.find(({ state }) => state === 'preparing') ?? null,

@@ -1,6 +1,6 @@
 import { readOptionalPrintJob, type PrintJob } from './print-job';
 import { readPrinter, type Printer } from './printer';
-import { flag, number, record, text, type Json } from './wire';
+import { flag, number, record, text, type Json } from './json-readers';
 
 /** What the list says of a cluster beside its status. */
 export interface ClusterIdentity {

@@ -1,4 +1,4 @@
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 /** The codes that flows see as `error.code` (reference 4). */
 export const ERROR_CODES = [
   'NOT_CONFIGURED',
@@ -110,7 +110,7 @@ export const revised = (error: PrintingError, details: ErrorDetails & { sentence
 
 /** Before anything was sent. */
 export const printerOffline = (ids?: Ids): PrintingError =>
-  new PrintingError('NOT_ACCEPTED', say`The printer is offline: switch it on, or try again when it is online.`, {
+  new PrintingError('NOT_ACCEPTED', phrase`The printer is offline: switch it on, or try again when it is online.`, {
     obstacle: 'offline',
     ids,
   });
@@ -130,5 +130,5 @@ export const withOutcome = (error: PrintingError, outcome: RequestOutcome): Prin
 export function asPrintingError(thrown: unknown): PrintingError {
   if (thrown instanceof PrintingError) return thrown;
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
-  return new PrintingError('SERVICE_ERROR', say`Something unexpected happened: ${cause.message}.`, { cause });
+  return new PrintingError('SERVICE_ERROR', phrase`Something unexpected happened: ${cause.message}.`, { cause });
 }

@@ -1,7 +1,7 @@
 import { STATUS_LIST } from '../rules/limits';
 import { PrintingError } from './errors';
-import { records, type Json } from './wire';
-import { say, type Sentence } from '../words/say';
+import { records, type Json } from './json-readers';
+import { phrase, type Sentence } from '../words/sentence';
 
 /**
  * The records of a list that belongs to one cluster. Throws SERVICE_ERROR for more than any cluster has: a list without
@@ -12,7 +12,7 @@ export function few(value: unknown, what: Sentence): Json[] {
   if (found.length <= STATUS_LIST) return found;
   throw new PrintingError(
     'SERVICE_ERROR',
-    say`The service answered ${what} with something unexpected: try again later.`,
+    phrase`The service answered ${what} with something unexpected: try again later.`,
     { outcome: 'unknown' },
   );
 }

@@ -1,6 +1,6 @@
 import { PrintingError } from './errors';
 import type { StoredKind } from './stored-file';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** One row of the interface's "Supported file types". */
 export interface FileType {
@@ -53,14 +53,14 @@ export function toolpath(name: string): FileType {
   if (found) return found;
   const allowed = inWords(TOOLPATHS);
   const sentence = UNSLICED.some((extension) => endsIn(name, extension))
-    ? say`"${name}" is a model: slice it to G-code first (only ${allowed} files can be printed).`
-    : say`"${name}" can't be printed: only ${allowed} files can.`;
+    ? phrase`"${name}" is a model: slice it to G-code first (only ${allowed} files can be printed).`
+    : phrase`"${name}" can't be printed: only ${allowed} files can.`;
   throw new PrintingError('UNSUPPORTED_FILE_TYPE', sentence);
 }
 
 const BY_KIND: Record<StoredKind, { types: readonly FileType[]; words: Sentence }> = {
-  job: { types: TOOLPATHS, words: say`print job` },
-  file: { types: PROJECT_FILES, words: say`project file` },
+  job: { types: TOOLPATHS, words: phrase`print job` },
+  file: { types: PROJECT_FILES, words: phrase`project file` },
 };
 
 /** The type of a file that is to be stored as `kind`. Throws UNSUPPORTED_FILE_TYPE, which says what takes it instead. */
@@ -69,11 +69,11 @@ export function storedType(kind: StoredKind, name: string): FileType {
   const other = BY_KIND[kind === 'job' ? 'file' : 'job'];
   const found = find(own.types, name);
   if (found) return found;
-  const takes = ({ types, words }: typeof own) => say`the kind "${words}" accepts ${inWords(types)} files`;
+  const takes = ({ types, words }: typeof own) => phrase`the kind "${words}" accepts ${inWords(types)} files`;
   const cure = find(other.types, name)
-    ? say`choose the kind "${other.words}"; ${takes(own)}`
-    : say`${takes(own)}, ${takes(other)}`;
-  throw new PrintingError('UNSUPPORTED_FILE_TYPE', say`"${name}" can't be stored as a ${own.words}: ${cure}.`);
+    ? phrase`choose the kind "${other.words}"; ${takes(own)}`
+    : phrase`${takes(own)}, ${takes(other)}`;
+  throw new PrintingError('UNSUPPORTED_FILE_TYPE', phrase`"${name}" can't be stored as a ${own.words}: ${cure}.`);
 }
 
 const find = (types: readonly FileType[], name: string) => types.find(({ extension }) => endsIn(name, extension));
@@ -84,5 +84,5 @@ const endsIn = (name: string, extension: string): boolean =>
 
 function inWords(types: readonly FileType[]): Sentence {
   const extensions = types.map(({ extension }) => extension);
-  return say`${extensions.slice(0, -1).join(', ')} and ${extensions.at(-1) ?? ''}`;
+  return phrase`${extensions.slice(0, -1).join(', ')} and ${extensions.at(-1) ?? ''}`;
 }

@@ -1,6 +1,6 @@
 import { PrintingError } from './errors';
 import { findToolpath, toolpath } from './file-types';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 const SHORTEST = 3;
 const LONGEST = 255;
@@ -23,30 +23,30 @@ export function jobName(wanted: string | undefined, fileName: string, compress: 
   const full = given === sent ? name : given === undefined ? name + sent : given === own ? `${name}.gz` : null;
   if (full === null)
     throw refusal(
-      say`The job name "${name}" ends in ${given ?? ''} but the file is sent as ${sent}: leave out the extension.`,
+      phrase`The job name "${name}" ends in ${given ?? ''} but the file is sent as ${sent}: leave out the extension.`,
     );
   const reason = brokenRule(full);
-  if (reason) throw refusal(say`The job name ${reason}: set another job name.`);
+  if (reason) throw refusal(phrase`The job name ${reason}: set another job name.`);
   return full;
 }
 
 /** The same rules for any other stored file, whose name is its own. Throws INVALID_INPUT. */
 export function checkFileName(name: string): void {
   const reason = brokenRule(name);
-  if (reason) throw refusal(say`The file name ${reason}: give the file another name.`);
+  if (reason) throw refusal(phrase`The file name ${reason}: give the file another name.`);
 }
 
 function brokenRule(name: string): Sentence | null {
   // Counted as people do, not in UTF-16 units; where even half of those is too much, it need not be exact.
   const length = name.length > 2 * LONGEST ? name.length : [...name].length;
   if (length < SHORTEST || length > LONGEST)
-    return say`has ${length} characters and may have ${SHORTEST} to ${LONGEST}`;
+    return phrase`has ${length} characters and may have ${SHORTEST} to ${LONGEST}`;
   const quoted = JSON.stringify(name);
-  if (/^\s/.test(name)) return say`${quoted} starts with a space`;
-  if (name.startsWith('..')) return say`${quoted} starts with two dots`;
-  if (FORBIDDEN.test(name)) return say`${quoted} contains one of \\ / : * ? " < > |`;
-  if (CONTROL.test(name)) return say`${quoted} contains a control character`;
-  if (DEVICE.test(name)) return say`${quoted} is a reserved device name`;
+  if (/^\s/.test(name)) return phrase`${quoted} starts with a space`;
+  if (name.startsWith('..')) return phrase`${quoted} starts with two dots`;
+  if (FORBIDDEN.test(name)) return phrase`${quoted} contains one of \\ / : * ? " < > |`;
+  if (CONTROL.test(name)) return phrase`${quoted} contains a control character`;
+  if (DEVICE.test(name)) return phrase`${quoted} is a reserved device name`;
   return null;
 }
 

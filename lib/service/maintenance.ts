@@ -1,4 +1,4 @@
-import { flag, number, record, text, time, type Json } from './wire';
+import { flag, number, record, text, time, type Json } from './json-readers';
 
 /** A task that a printer's upkeep asks for (reference 3.5, query `maintenance`). */
 export interface MaintenanceTask {

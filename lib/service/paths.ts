@@ -9,7 +9,7 @@ import {
 } from '../rules/path-overrides';
 import { TEXT } from '../rules/limits';
 import { withoutSlashes } from '../rules/text';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 export type { PathOverrides, PathParameter };
 
@@ -49,23 +49,23 @@ export interface Target {
 export function readOverrides(paths: unknown): PathOverrides {
   const read = readPathOverrides(paths);
   if ('overrides' in read) return read.overrides;
-  throw new PrintingError('NOT_CONFIGURED', say`The account's paths are not valid: ${reason(read.fault)}.`);
+  throw new PrintingError('NOT_CONFIGURED', phrase`The account's paths are not valid: ${reason(read.fault)}.`);
 }
 
 function reason(fault: PathFault): Sentence {
   switch (fault.kind) {
     case 'json':
-      return say`they are not JSON`;
+      return phrase`they are not JSON`;
     case 'object':
-      return say`they must be a JSON object`;
+      return phrase`they must be a JSON object`;
     case 'name':
-      return say`"${fault.name}" is not a name that can be overridden`;
+      return phrase`"${fault.name}" is not a name that can be overridden`;
     case 'call':
-      return say`"${fault.name}" must look like "GET /path/{cluster_id}"`;
+      return phrase`"${fault.name}" must look like "GET /path/{cluster_id}"`;
     case 'parameter':
-      return say`"${fault.name}" has the unknown path parameter {${fault.words}}`;
+      return phrase`"${fault.name}" has the unknown path parameter {${fault.words}}`;
     case 'unsafe':
-      return say`"${fault.name}" contains ${fault.words}`;
+      return phrase`"${fault.name}" contains ${fault.words}`;
   }
 }
 
@@ -94,14 +94,14 @@ export function target(
 
 /** As users call them. */
 const PARAMETERS: Record<PathParameter, Sentence> = {
-  cluster_id: say`printer ID`,
-  printer_id: say`printer ID`,
-  action: say`action`,
-  action_id: say`action ID`,
-  cluster_job_id: say`print job ID`,
-  report_id: say`report ID`,
-  job_id: say`job ID`,
-  file_id: say`file ID`,
+  cluster_id: phrase`printer ID`,
+  printer_id: phrase`printer ID`,
+  action: phrase`action`,
+  action_id: phrase`action ID`,
+  cluster_job_id: phrase`print job ID`,
+  report_id: phrase`report ID`,
+  job_id: phrase`job ID`,
+  file_id: phrase`file ID`,
 };
 
 /** One path segment from an id: only what is illegal in a path is encoded, `=` stays (wire facts, trap 44). */
@@ -109,15 +109,15 @@ function segment(parameter: PathParameter, id: string | undefined): string {
   // As nearly all ids are.
   if (id !== undefined && id.length <= TEXT.matched && /^[\w-]+$/.test(id)) return id;
   const name = PARAMETERS[parameter];
-  if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', say`The ${name} is missing.`);
+  if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', phrase`The ${name} is missing.`);
   if (id.length > TEXT.matched)
-    throw new PrintingError('INVALID_INPUT', say`The ${name} has more than ${TEXT.matched} characters.`);
+    throw new PrintingError('INVALID_INPUT', phrase`The ${name} has more than ${TEXT.matched} characters.`);
   if (/[/\\]|\.\./.test(id) || id === '.')
-    throw new PrintingError('INVALID_INPUT', say`The ${name} must not contain a slash or "..".`);
+    throw new PrintingError('INVALID_INPUT', phrase`The ${name} must not contain a slash or "..".`);
   try {
     return encodeURIComponent(id).replaceAll('%3D', '=');
   } catch (cause) {
-    throw new PrintingError('INVALID_INPUT', say`The ${name} contains characters that an address cannot contain.`, {
+    throw new PrintingError('INVALID_INPUT', phrase`The ${name} contains characters that an address cannot contain.`, {
       cause,
     });
   }

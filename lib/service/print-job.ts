@@ -1,6 +1,6 @@
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 import { few } from './few';
-import { flag, number, record, records, text, time, type Json } from './wire';
+import { flag, number, record, records, text, time, type Json } from './json-readers';
 
 /** Our word for where a job stands (reference 3.2); `status` beside it stays the service's. */
 export type JobState =
@@ -137,7 +137,7 @@ function readChange(wire: Json): ChangeRequired {
 
 /** The jobs of a cluster's list in an answer; what isn't a record is left out. Throws what `few` throws. */
 export const readPrintJobs = (wire: unknown, clusterId: string | null = null): PrintJob[] =>
-  few(wire, say`the print jobs`).map((entry) => readPrintJob(entry, clusterId));
+  few(wire, phrase`the print jobs`).map((entry) => readPrintJob(entry, clusterId));
 
 /** A single job where one may stand. */
 export function readOptionalPrintJob(wire: unknown, clusterId: string | null = null): PrintJob | null {

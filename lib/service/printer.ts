@@ -1,4 +1,4 @@
-import { flag, number, record, records, text, time, type Json } from './wire';
+import { flag, number, record, records, text, time, type Json } from './json-readers';
 
 export interface Material {
   guid: string | null;

@@ -1,7 +1,7 @@
 import type { Ids } from './errors';
 import type { EndpointName, PathParameter } from './paths';
-import { number, text, time, type Json } from './wire';
-import { say, type Sentence } from '../words/say';
+import { number, text, time, type Json } from './json-readers';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** What the storage keeps: `job` a toolpath that can be printed, `file` any other file (interface, What the service does 2). */
 export type StoredKind = 'job' | 'file';
@@ -14,7 +14,7 @@ export const STORAGE: Record<StoredKind, StorageWords> = {
     remove: 'deleteJob',
     idParameter: 'job_id',
     nameField: 'job_name',
-    inWords: say`the stored job`,
+    inWords: phrase`the stored job`,
   },
   file: {
     register: 'registerFile',
@@ -22,7 +22,7 @@ export const STORAGE: Record<StoredKind, StorageWords> = {
     remove: 'deleteFile',
     idParameter: 'file_id',
     nameField: 'file_name',
-    inWords: say`the library file`,
+    inWords: phrase`the library file`,
   },
 };
 

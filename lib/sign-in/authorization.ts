@@ -2,13 +2,13 @@ import { asPrintingError, PrintingError } from '../service/errors';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 import { grantKey, withGrant, type Grants } from './grant';
 import type { Renewals } from './renewals';
-import { SignIns, type Beginning, type IsWanted, type Known } from './sign-ins';
+import { PendingAuthorizations, type Beginning, type IsWanted, type Known } from './pending-authorizations';
 import type { TokenEndpoint } from './token-endpoint';
 
-export type { Beginning, IsWanted } from './sign-ins';
+export type { Beginning, IsWanted } from './pending-authorizations';
 
 interface AuthorizationDeps {
   store: StateStore;
@@ -38,11 +38,11 @@ const LONGEST_EXCHANGE = 60_000;
 /** The way of a sign-in from the authorize address to the redirect back (interface, Authentication 1 to 6). */
 export class Authorization {
   readonly #deps: AuthorizationDeps;
-  readonly #signIns: SignIns;
+  readonly #signIns: PendingAuthorizations;
 
   constructor(deps: AuthorizationDeps) {
     this.#deps = deps;
-    this.#signIns = new SignIns(deps.signIns, deps.clock);
+    this.#signIns = new PendingAuthorizations(deps.signIns, deps.clock);
   }
 
   /** The address to send the user's browser to. */
@@ -76,17 +76,17 @@ export class Authorization {
     if (browser !== undefined && (await this.#signIns.isOfAnotherBrowser(state, browser)))
       throw new PrintingError(
         'INVALID_INPUT',
-        say`The sign-in was begun elsewhere: copy the address of this page, and paste it into the account's dialog in Node-RED.`,
+        phrase`The sign-in was begun elsewhere: copy the address of this page, and paste it into the account's dialog in Node-RED.`,
       );
     const beginning = await this.#signIns.use(state, accountId);
     if (beginning === undefined)
       throw new PrintingError(
         'INVALID_INPUT',
         accountId === undefined
-          ? say`This sign-in is unknown, has already been used or is too old: start it again.`
-          : say`The pasted address is that of another sign-in, has already been used or is too old: start the sign-in again.`,
+          ? phrase`This sign-in is unknown, has already been used or is too old: start it again.`
+          : phrase`The pasted address is that of another sign-in, has already been used or is too old: start the sign-in again.`,
       );
-    const end = (why: Parameters<SignIns['end']>[1]) =>
+    const end = (why: Parameters<PendingAuthorizations['end']>[1]) =>
       // What can't be noted now is forgotten soon.
       this.#signIns.end(state, why).catch(() => undefined);
     try {
@@ -106,11 +106,11 @@ export class Authorization {
     if (!isWanted(beginning)) throw unwanted();
     const code = query.get('code');
     if (!code) {
-      const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? say`no code`;
-      throw new PrintingError('FORBIDDEN', say`The sign-in was refused (${reason}): start it again and approve it.`);
+      const reason = /^[\w.-]{1,60}$/.exec(query.get('error_code') ?? query.get('error') ?? '')?.[0] ?? phrase`no code`;
+      throw new PrintingError('FORBIDDEN', phrase`The sign-in was refused (${reason}): start it again and approve it.`);
     }
     const { store, clock, endpoint, renewals } = this.#deps;
-    const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: say`start the sign-in again` });
+    const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: phrase`start the sign-in again` });
     const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
     const keep = async (stored: Grants | undefined) => {
       // Under the lock: an account that is deleted now, here or elsewhere, finds nothing stored after it.
@@ -150,5 +150,5 @@ export class Authorization {
 const unwanted = () =>
   new PrintingError(
     'INVALID_INPUT',
-    say`The account was changed or deleted in the meantime: open it and start the sign-in again.`,
+    phrase`The account was changed or deleted in the meantime: open it and start the sign-in again.`,
   );

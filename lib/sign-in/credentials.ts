@@ -1,5 +1,5 @@
 import type { Target } from '../service/paths';
-import type { Sentence } from '../words/say';
+import type { Sentence } from '../words/sentence';
 import type { Deadline } from '../time/deadline';
 import type { SignInState, SignInWatch } from './sign-in-state';
 

@@ -1,6 +1,6 @@
 import { TEXT } from '../rules/limits';
-import { Sentence } from '../words/say';
-import { record, text, type Json } from '../service/wire';
+import { Sentence } from '../words/sentence';
+import { record, text, type Json } from '../service/json-readers';
 
 /** A sign-in as it stands in the state store (sealed): what the service granted, and for whom. */
 export interface Grant {

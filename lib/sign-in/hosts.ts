@@ -1,7 +1,7 @@
 import { PrintingError } from '../service/errors';
 import { hostFault } from '../rules/hosts';
 import { trimmed, withoutSlashes } from '../rules/text';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /**
  * A host of the service without a slash at its end. Tokens travel to it, so it must be `https://…`; plain `http:` is for
@@ -9,11 +9,11 @@ import { say, type Sentence } from '../words/say';
  */
 export function readHost(value: unknown, name: Sentence): string {
   const fault = hostFault(value);
-  if (fault === 'missing') throw new PrintingError('NOT_CONFIGURED', say`The account has no ${name}: fill it in.`);
+  if (fault === 'missing') throw new PrintingError('NOT_CONFIGURED', phrase`The account has no ${name}: fill it in.`);
   if (fault)
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`The account's ${name} must be an address like https://host (http only for this computer itself).`,
+      phrase`The account's ${name} must be an address like https://host (http only for this computer itself).`,
     );
   return withoutSlashes(trimmed(value));
 }

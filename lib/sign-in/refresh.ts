@@ -3,7 +3,7 @@ import { asPrintingError, PrintingError } from '../service/errors';
 import { hold, type Lock, type StateStore } from '../state/store';
 import { isoTime, sleep, type Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 import { grantFor, grantKey, isLater, withGrant, type Grant, type Grants, type SignInSettings } from './grant';
 import { Renewals } from './renewals';
 import type { TokenEndpoint } from './token-endpoint';
@@ -84,7 +84,7 @@ export async function refresh(
     deadline.throwIfOver();
     onSend();
     const fence = await lock.secure(SECURED);
-    const limit = { ms: LONGEST_REQUEST, parent: renewal.signal, cure: say`try again later` };
+    const limit = { ms: LONGEST_REQUEST, parent: renewal.signal, cure: phrase`try again later` };
     const grant = await underDeadline(clock, limit, (limit) => endpoint.refresh(settings, current, limit, fence));
     arrived = { grant: { ...grant, refreshes: (current.refreshes ?? 0) + 1 }, at: clock.monotonic() };
     return arrived.grant;
@@ -98,7 +98,7 @@ export async function refresh(
     if (!current || current.ended || current.accessToken !== refused)
       return current === found ? stored : withGrant(stored, settings, current);
     const end = (reason: Sentence) => withGrant(stored, settings, { ...current, ...spent(reason) });
-    if (!current.refreshToken) return end(say`The sign-in has expired and can’t be renewed: sign in again.`);
+    if (!current.refreshToken) return end(phrase`The sign-in has expired and can’t be renewed: sign in again.`);
     if (mayBeLate) throw new Unfinished();
     await checkWritable(deps, stored, deadline);
     for (let turn = 0; ; turn++) {
@@ -108,7 +108,7 @@ export async function refresh(
         const error = asPrintingError(thrown);
         if (isRefusal(error)) {
           if (ENDS.includes(error.serviceCode ?? ''))
-            return end(say`The service ended the sign-in: sign in again with the account.`);
+            return end(phrase`The service ended the sign-in: sign in again with the account.`);
           refusal = error;
           return current === found ? stored : withGrant(stored, settings, current);
         }
@@ -156,7 +156,7 @@ export async function refresh(
 /** Another runtime has begun a renewal, and has neither written its outcome nor given its locks back. */
 class Unfinished extends PrintingError {
   constructor() {
-    const said = say`Another Node-RED began to renew the sign-in and has not finished: try again in two minutes.`;
+    const said = phrase`Another Node-RED began to renew the sign-in and has not finished: try again in two minutes.`;
     super('TIMEOUT', said, { outcome: 'not-sent' });
   }
 }
@@ -171,7 +171,7 @@ async function checkWritable(
   // Random, since a database compresses what it can.
   const room = randomBytes(2 * JSON.stringify(stored ?? null).length).toString('base64');
   const probe = { begunAt: isoTime(clock.now()), room };
-  await underDeadline(clock, { ms: LONGEST_PROBE, parent: deadline, cure: say`try again later` }, (limit) =>
+  await underDeadline(clock, { ms: LONGEST_PROBE, parent: deadline, cure: phrase`try again later` }, (limit) =>
     store.put(key, probe, { deadline: limit }),
   );
   // A leftover probe does no harm.

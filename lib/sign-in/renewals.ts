@@ -1,5 +1,5 @@
 import { PrintingError } from '../service/errors';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 import { serviceOf, type SignInSettings } from './grant';
 
 /**
@@ -25,6 +25,6 @@ export class Renewals {
 }
 
 const superseded = () =>
-  new PrintingError('NOT_SIGNED_IN', say`The sign-in was ended or replaced in the meantime: try again.`, {
+  new PrintingError('NOT_SIGNED_IN', phrase`The sign-in was ended or replaced in the meantime: try again.`, {
     outcome: 'unknown',
   });

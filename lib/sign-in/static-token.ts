@@ -3,7 +3,7 @@ import { Changes } from './changes';
 import type { Credentials, Renewal, SignInInfo } from './credentials';
 import { readToken, type TokenHolder } from './grant';
 import type { SignInState } from './sign-in-state';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /**
  * An API token made by hand in the service's web interface (wire facts 3.1): used as it is, never renewed. One that was
@@ -83,10 +83,10 @@ export class StaticToken implements Credentials {
     return this.#token
       ? new PrintingError(
           'NOT_SIGNED_IN',
-          say`The service refused the API token: create a new one and enter it in the account.`,
+          phrase`The service refused the API token: create a new one and enter it in the account.`,
           { statusCode: 401, outcome: 'refused' },
         )
-      : new PrintingError('NOT_SIGNED_IN', say`The account has no API token: enter one.`, {
+      : new PrintingError('NOT_SIGNED_IN', phrase`The account has no API token: enter one.`, {
           outcome: 'not-sent',
         });
   }

@@ -1,13 +1,13 @@
 import type { Http, TextRequest } from '../http/http';
 import { PrintingError, revised } from '../service/errors';
 import { isLoopback } from '../rules/loopback';
-import { readRetryAfter, refusalError } from '../service/refusals';
-import { number, record, text, type Json } from '../service/wire';
+import { readRetryAfter, refusalError } from '../service/api-errors';
+import { number, record, text, type Json } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { holderOf, lifetimeIn, readToken, type Grant, type SignInSettings } from './grant';
 import { lifetimeOf } from './lifetime';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** The token endpoint (interface, endpoint 2): all fields of the interface in the form body, the secret among them. */
 export class TokenEndpoint {
@@ -87,7 +87,7 @@ export class TokenEndpoint {
     const parsed = record(answer.body);
     const retryAfter = readRetryAfter(answer.headers['retry-after'], this.#clock.now());
     if (answer.status < 200 || answer.status > 299)
-      throw refused(refusalError(answer.status, parsed, say`the sign-in`, retryAfter));
+      throw refused(refusalError(answer.status, parsed, phrase`the sign-in`, retryAfter));
     if (!parsed) throw unexpected();
     return Response.json(tolerated(parsed), { status: 200 });
   }
@@ -126,7 +126,7 @@ export class TokenEndpoint {
 /** What the standard calls `invalid_client` is what people typed. */
 const refused = (error: PrintingError): PrintingError =>
   error.serviceCode === 'invalid_client'
-    ? revised(error, { sentence: say`Client ID or secret is wrong (invalid_client): correct them in the account.` })
+    ? revised(error, { sentence: phrase`Client ID or secret is wrong (invalid_client): correct them in the account.` })
     : error;
 
 /** The answer's fields that are used, in the strict form that the library insists on; an ID token isn't asked for. */
@@ -145,7 +145,7 @@ function tolerated(body: Json): Json {
 const unexpected = (cause?: unknown): PrintingError =>
   new PrintingError(
     'SERVICE_ERROR',
-    say`The account host gave an unexpected answer to the sign-in: check the account host.`,
+    phrase`The account host gave an unexpected answer to the sign-in: check the account host.`,
     {
       outcome: 'unknown',
       cause: cause instanceof Error ? new Error(cause.name) : undefined,

@@ -10,7 +10,7 @@ import { grantFor, grantKey, holderOf, isLater, whyEnded, withGrant, type Grant,
 import { lifetimeOf, showable } from './lifetime';
 import { isRefusal, refresh, type RefreshDeps, type Refreshed } from './refresh';
 import type { SignInState } from './sign-in-state';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 export interface TokensOptions extends RefreshDeps {
   warn: (sentence: Sentence) => void;
@@ -293,7 +293,7 @@ export class Tokens implements Credentials {
   #usable(): Grant {
     if (this.#blocked) throw this.#blocked;
     if (!this.#grant)
-      throw new PrintingError('NOT_SIGNED_IN', say`Nobody is signed in: sign in with the account.`, NOT_SENT);
+      throw new PrintingError('NOT_SIGNED_IN', phrase`Nobody is signed in: sign in with the account.`, NOT_SENT);
     const ended = whyEnded(this.#grant);
     if (ended) throw new PrintingError('NOT_SIGNED_IN', ended, NOT_SENT);
     return this.#grant;
@@ -311,7 +311,7 @@ export class Tokens implements Credentials {
   }
 
   async #refresh(refused: string): Promise<string> {
-    const limit = { ms: LONGEST_WAIT, parent: this.#closing.signal, cure: say`try again later` };
+    const limit = { ms: LONGEST_WAIT, parent: this.#closing.signal, cure: phrase`try again later` };
     const deadline = new Deadline(this.#options.clock, limit);
     // Whatever is not the endpoint's own word may pass, a proxy's page too; a fault of our own code doesn't. A request
     // whose answer was lost has been repeated already.
@@ -372,7 +372,7 @@ export class Tokens implements Credentials {
     this.#unsaved = unsaved;
     if (unsaved) {
       this.#failures++;
-      this.#options.warn(say`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`);
+      this.#options.warn(phrase`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`);
     } else if (arrivedAt !== undefined) this.#saved(arrivedAt);
     this.#failure = undefined;
     if (refusal) this.#block(refusal);
@@ -384,7 +384,7 @@ export class Tokens implements Credentials {
   #block(refusal: PrintingError): void {
     this.#blocked = new PrintingError(
       'NOT_SIGNED_IN',
-      say`The service refused the client application (${refusal.serviceCode ?? ''}): check the client ID, secret and scopes of the account, deploy and sign in again.`,
+      phrase`The service refused the client application (${refusal.serviceCode ?? ''}): check the client ID, secret and scopes of the account, deploy and sign in again.`,
       { ...NOT_SENT, statusCode: refusal.statusCode, serviceCode: refusal.serviceCode },
     );
   }
@@ -401,6 +401,6 @@ const NOT_SENT = { outcome: 'not-sent' } as const;
 const refusedAnew = (): PrintingError =>
   new PrintingError(
     'NOT_SIGNED_IN',
-    say`The service refuses a token that it has just issued: try again later, and sign in again if that continues.`,
+    phrase`The service refuses a token that it has just issued: try again later, and sign in again if that continues.`,
     { ...NOT_SENT, statusCode: 401 },
   );

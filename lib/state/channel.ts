@@ -12,7 +12,7 @@ const MOST = 200;
 const WINDOW = 1_000;
 
 /** A notice that the runtimes of a database send each other. Neither key nor topic: anything may have changed. */
-export interface Said {
+export interface ChannelMessage {
   /** The sender's id. */
   by: string;
   /** A value that has changed. */
@@ -31,9 +31,9 @@ interface ChannelOptions {
 }
 
 /** As it is handed to pg_notify. */
-export function wordsOf(said: Said): string {
+export function encodeMessage(said: ChannelMessage): string {
   const words = JSON.stringify(said);
-  return Buffer.byteLength(words) < NOTIFICATION ? words : JSON.stringify({ by: said.by } satisfies Said);
+  return Buffer.byteLength(words) < NOTIFICATION ? words : JSON.stringify({ by: said.by } satisfies ChannelMessage);
 }
 
 /**
@@ -43,7 +43,7 @@ export function wordsOf(said: Said): string {
  */
 export class Channel {
   readonly #options: ChannelOptions;
-  readonly #listeners = new Set<(said: Said | null) => void>();
+  readonly #listeners = new Set<(said: ChannelMessage | null) => void>();
   #end: (() => void) | undefined;
   /** When the second began, monotonic ms, and how many notices came in it. */
   #since = -Infinity;
@@ -55,7 +55,7 @@ export class Channel {
   }
 
   /** Null: something may have been missed. The returned function ends it. */
-  listen(listener: (said: Said | null) => void): () => void {
+  listen(listener: (said: ChannelMessage | null) => void): () => void {
     const guarded = guard(listener, this.#options.fault);
     this.#listeners.add(guarded);
     this.#end ??= this.#options.database.listen(CHANNEL, (words) => this.#receive(words));
@@ -70,13 +70,13 @@ export class Channel {
   }
 
   #receive(words: string | null): void {
-    const said = words === null ? null : saidIn(words);
+    const said = words === null ? null : decodeMessage(words);
     if (said?.by === this.#options.own) return;
     if (this.#isFlooded()) return;
     this.#pass(said?.key || said?.topic ? said : null);
   }
 
-  #pass(said: Said | null): void {
+  #pass(said: ChannelMessage | null): void {
     for (const listener of [...this.#listeners]) listener(said);
   }
 
@@ -98,7 +98,7 @@ export class Channel {
 }
 
 /** Null for any text that is no notice. */
-export function saidIn(words: string): Said | null {
+export function decodeMessage(words: string): ChannelMessage | null {
   if (Buffer.byteLength(words) > NOTIFICATION) return null;
   try {
     const said = JSON.parse(words) as Record<string, unknown> | null;

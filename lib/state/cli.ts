@@ -5,7 +5,7 @@ import { systemClock } from '../time/clock';
 import { Database } from './database';
 import { FileStore } from './file-store';
 import { PostgresStore } from './postgres-store';
-import { takeOver, type Movable } from './take-over';
+import { moveState, type Movable } from './move-state';
 
 const HELP = `Usage: remote-printing-state FROM TO
 
@@ -28,7 +28,7 @@ async function main([from, to, ...more]: string[]): Promise<void> {
   if (!from.startsWith('postgres') && !existsSync(from)) return say(`There is no folder ${from}.\n`, 1);
   const [source, target] = [place(from), place(to)];
   try {
-    say(`${await takeOver(source, target)} values were taken over.\n`);
+    say(`${await moveState(source, target)} values were taken over.\n`);
   } catch (error) {
     say(`Nothing else was taken over: ${asPrintingError(error).message}\n`, 1);
   } finally {

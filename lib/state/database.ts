@@ -2,9 +2,9 @@ import type { ClientBase, Pool, PoolClient, QueryConfig, QueryResultRow } from '
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 import { KEEP_ALIVE, Listening } from './listening';
-import { Places } from './places';
+import { Semaphore } from '../time/semaphore';
 import { migrate } from './schema';
 
 export interface DatabaseOptions {
@@ -32,11 +32,11 @@ export interface QueryOptions {
 }
 
 /** Connections to one server, for as long as it is known to be there. */
-interface Line {
+interface ServerConnections {
   pool: Pool;
   ready: Promise<void>;
   /** Who waits for a connection waits here: the pool would give up, as if there were none. */
-  places: Places;
+  places: Semaphore;
 }
 
 /** What is thrown where the database can't be asked; the reason is a code, as no address belongs into a sentence. */
@@ -50,7 +50,7 @@ export class DatabaseError extends Error {
 /** The PostgreSQL database that state lies in: connected with the first statement, made ready once, and again after a break. */
 export class Database {
   readonly #options: DatabaseOptions;
-  #line: Line | undefined;
+  #line: ServerConnections | undefined;
   /** Since when it has answered without a break, and when it did last, monotonic ms. */
   #steadySince = 0;
   #answeredAt = -Infinity;
@@ -128,7 +128,7 @@ export class Database {
     }
   }
 
-  #open(): Line {
+  #open(): ServerConnections {
     const { address } = this.#options;
     if (!isAddress(address)) throw noAddress();
     // Loaded where a database is configured.
@@ -148,7 +148,7 @@ export class Database {
     const ready = this.#prepare(pool);
     // Who asks hears of it.
     ready.catch(() => undefined);
-    return { pool, ready, places: new Places(CONNECTIONS) };
+    return { pool, ready, places: new Semaphore(CONNECTIONS) };
   }
 
   async #prepare(pool: Pool): Promise<void> {
@@ -172,7 +172,7 @@ export class Database {
     // Others may go on where one is refused: on a full disk, or where it may only be read.
     if (this.#refused !== '' && this.#refused !== text) return;
     this.#refused = undefined;
-    log.info(say`The database is back.`);
+    log.info(phrase`The database is back.`);
   }
 
   /** The log hears once that something is wrong, and once that it is over. */
@@ -183,7 +183,7 @@ export class Database {
     this.#options.log.warn(
       error instanceof PrintingError
         ? error.sentence
-        : say`The database can't be used (${reason}): until it can, nothing is printed and no sign-in renewed.`,
+        : phrase`The database can't be used (${reason}): until it can, nothing is printed and no sign-in renewed.`,
     );
   }
 }
@@ -200,12 +200,12 @@ const succeeds = (work: Promise<unknown>): Promise<boolean> =>
 const isAddress = (address: string): boolean => /^postgres(ql)?:\/\//.test(address) && URL.canParse(address);
 
 const deafened = (): Sentence =>
-  say`What other Node-REDs change is not told by the database (a pooler in transaction mode, or a proxy, swallows its notifications), so it is looked for every 10 s: connect without the pooler.`;
+  phrase`What other Node-REDs change is not told by the database (a pooler in transaction mode, or a proxy, swallows its notifications), so it is looked for every 10 s: connect without the pooler.`;
 
 const noAddress = (): PrintingError =>
   new PrintingError(
     'NOT_CONFIGURED',
-    say`The setting stateStore names neither a folder nor a database: write it like /data/printing or postgresql://user@host/database.`,
+    phrase`The setting stateStore names neither a folder nor a database: write it like /data/printing or postgresql://user@host/database.`,
     { outcome: 'not-sent' },
   );
 
@@ -217,10 +217,10 @@ const SESSION = `SET default_transaction_isolation = 'read committed';
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 const CAUSES: Record<string, Sentence> = {
-  '28P01': say`the password is wrong`,
-  '28000': say`the user is not let in`,
-  '3D000': say`there is no such database`,
-  '42501': say`the user lacks a right to the schema remote_printing`,
+  '28P01': phrase`the password is wrong`,
+  '28000': phrase`the user is not let in`,
+  '3D000': phrase`there is no such database`,
+  '42501': phrase`the user lacks a right to the schema remote_printing`,
 };
 
 /** Two statements waited for each other, and this one was undone. */

@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
-import { LASTING, Locks } from './locks';
+import { UNLOSABLE_LOCK, Locks } from './locks';
 import { parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
 import type { Change, Key, PutOptions, StateStore } from './store';
-import type { Movable } from './take-over';
-import { say, type Sentence } from '../words/say';
+import type { Movable } from './move-state';
+import { phrase, type Sentence } from '../words/sentence';
 
 export interface FileStoreOptions extends RecordsOptions {
   /** The folder; made when it is missing. */
@@ -59,7 +59,7 @@ export class FileStore implements StateStore, Movable {
     const work = async () => {
       const read = this.#read<T>(key);
       const current = await (options.deadline?.wait(read) ?? read);
-      const next = await change(current, LASTING);
+      const next = await change(current, UNLOSABLE_LOCK);
       if (next === undefined) {
         if (current !== undefined) await this.#remove(key);
       } else if (next !== current || typeof next !== 'object') await this.#write(key, next, options);
@@ -167,28 +167,28 @@ export class FileStore implements StateStore, Movable {
       // Who waits for the same file may have set it aside; else it is still in the way.
       if (codeOf(cause) !== 'ENOENT') throw notReadable(key, cause);
     }
-    this.#options.warn(say`${reason}; it was set aside and is treated as missing.`);
+    this.#options.warn(phrase`${reason}; it was set aside and is treated as missing.`);
   }
 }
 
 /** Why a record is set aside. */
 const REASONS = {
-  foreign: ([kind]: Key) => say`The saved ${kind} can't be decrypted (was the credential secret changed?)`,
-  damaged: ([kind]: Key) => say`The saved ${kind} is damaged`,
-  unsealed: ([kind]: Key) => say`The saved ${kind} is not encrypted, so anybody may have put it there`,
+  foreign: ([kind]: Key) => phrase`The saved ${kind} can't be decrypted (was the credential secret changed?)`,
+  damaged: ([kind]: Key) => phrase`The saved ${kind} is damaged`,
+  unsealed: ([kind]: Key) => phrase`The saved ${kind} is not encrypted, so anybody may have put it there`,
 };
 
 const notReadable = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_READABLE',
-    say`The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
+    phrase`The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
     { cause, outcome: 'not-sent' },
   );
 
 const notWritable = ([kind]: Key, cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_WRITABLE',
-    say`The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
+    phrase`The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
     { cause, outcome: 'not-sent' },
   );
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, mkdir, readFile, realpath } from 'node:fs/promises';
 import { codeOf } from '../http/network-error';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** File systems that last as long as a container or a machine's uptime, and no longer. */
 const PASSING = ['overlay', 'aufs', 'tmpfs', 'ramfs'];
@@ -13,7 +13,7 @@ export async function notWritable(folder: string): Promise<Sentence | null> {
     await access(folder, constants.W_OK | constants.X_OK);
     return null;
   } catch (error) {
-    return say`The state folder ${folder} can't be written (${codeOf(error)}), so sign-ins and print keys can't be saved: make it writable, or name another place in the setting stateStore.`;
+    return phrase`The state folder ${folder} can't be written (${codeOf(error)}), so sign-ins and print keys can't be saved: make it writable, or name another place in the setting stateStore.`;
   }
 }
 
@@ -24,7 +24,7 @@ export async function notLasting(folder: string): Promise<Sentence | null> {
     () => ['', folder] as const,
   );
   if (!isPassing(mounts, path)) return null;
-  return say`The state folder ${folder} lies inside the container or in memory, so sign-ins and print keys will go with it: name a lasting folder or a database in the setting stateStore.`;
+  return phrase`The state folder ${folder} lies inside the container or in memory, so sign-ins and print keys will go with it: name a lasting folder or a database in the setting stateStore.`;
 }
 
 /** Whether a folder lies on a file system that is not kept, by the system's list of mounts (`/proc/self/mountinfo`). */

@@ -1,7 +1,7 @@
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 import type { Database } from './database';
 import { SCHEMA } from './schema';
 import { LockLostError, type Lock } from './store';
@@ -249,6 +249,6 @@ export class Leases {
 const notSecured = (cause: unknown): PrintingError =>
   new PrintingError(
     'FILE_NOT_WRITABLE',
-    say`The database can't be asked (${codeOf(cause)}), so nothing was sent: try again when it is back.`,
+    phrase`The database can't be asked (${codeOf(cause)}), so nothing was sent: try again when it is back.`,
     { cause, outcome: 'not-sent' },
   );

@@ -1,5 +1,5 @@
 import { PrintingError } from '../service/errors';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** A key's lock, in the hands of its holder. */
 export interface Lock {
@@ -26,7 +26,7 @@ export interface Lock {
 /** Another runtime may hold the lock by now. */
 export class LockLostError extends PrintingError {
   constructor() {
-    const said = say`This Node-RED has lost its hold on the shared state (it stood still, or was cut off): try again.`;
+    const said = phrase`This Node-RED has lost its hold on the shared state (it stood still, or was cut off): try again.`;
     super('TIMEOUT', said, { outcome: 'not-sent' });
   }
 }

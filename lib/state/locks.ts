@@ -2,7 +2,7 @@ import type { Deadline } from '../time/deadline';
 import type { Lock } from './store';
 
 /** A lock that can't be lost: nobody outside of this process has a part in it. */
-export const LASTING: Lock = { secure: () => Promise.resolve(() => undefined) };
+export const UNLOSABLE_LOCK: Lock = { secure: () => Promise.resolve(() => undefined) };
 
 /** One holder at a time for each name, in the order of asking. */
 export class Locks {

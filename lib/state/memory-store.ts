@@ -1,4 +1,4 @@
-import { LASTING, Locks } from './locks';
+import { UNLOSABLE_LOCK, Locks } from './locks';
 import type { Change, Key, PutOptions, StateStore } from './store';
 
 /** A StateStore that forgets with its process, with the same locks and the same copies as a durable one. */
@@ -22,7 +22,7 @@ export class MemoryStore implements StateStore {
   update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
     const name = JSON.stringify(key);
     const work = async () => {
-      const next = await change(await this.get<T>(key), LASTING);
+      const next = await change(await this.get<T>(key), UNLOSABLE_LOCK);
       if (next === undefined) this.values.delete(name);
       else this.values.set(name, JSON.stringify(next));
       return next;

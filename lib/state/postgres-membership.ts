@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { MEMBER, TEXT } from '../rules/limits';
-import { record } from '../service/wire';
+import { record } from '../service/json-readers';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
-import { wordsOf, type Channel, type Said } from './channel';
+import { encodeMessage, type Channel, type ChannelMessage } from './channel';
 import type { Lease, Leases } from './leases';
 import type { Lock } from './lock';
 import type { Locks } from './locks';
@@ -330,7 +330,7 @@ export class PostgresMembership implements Membership {
   }
 
   get #words(): string {
-    return wordsOf({ by: this.#around.holder, topic: this.#topic } satisfies Said);
+    return encodeMessage({ by: this.#around.holder, topic: this.#topic } satisfies ChannelMessage);
   }
 
   #contentOf(wants: unknown): string {

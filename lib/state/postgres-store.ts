@@ -3,8 +3,8 @@ import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import { waitBefore } from '../time/backoff';
 import { sleep, type Clock } from '../time/clock';
-import { say, type Sentence } from '../words/say';
-import { Channel, CHANNEL, wordsOf } from './channel';
+import { phrase, type Sentence } from '../words/sentence';
+import { Channel, CHANNEL, encodeMessage } from './channel';
 import type { Database, QueryOptions } from './database';
 import { Lease, Leases, LEASE_TIMES, type LeaseTimes } from './leases';
 import { Locks } from './locks';
@@ -15,7 +15,7 @@ import { parseRecord, Records, type RecordsOptions } from './records';
 import { BEAT, LASTS, SCHEMA } from './schema';
 import { Sightings } from './sightings';
 import { LockLostError, type Change, type Key, type Lock, type PutOptions, type StateStore } from './store';
-import type { Movable } from './take-over';
+import type { Movable } from './move-state';
 
 export interface PostgresStoreOptions extends RecordsOptions {
   database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'>;
@@ -121,7 +121,7 @@ export class PostgresStore implements StateStore, Movable {
       clock: options.clock,
       own: this.#holder,
       fault: ({ sentence }) =>
-        options.warn(say`A change that another Node-RED made could not be followed: ${sentence}`),
+        options.warn(phrase`A change that another Node-RED made could not be followed: ${sentence}`),
     });
     this.#steady = options.times?.steady ?? STEADY;
   }
@@ -181,7 +181,7 @@ export class PostgresStore implements StateStore, Movable {
     const { database, clock } = this.#options;
     await database.query(SWEEP, []);
     const bury = (topic: string, beats: string[]) =>
-      database.query(BURY, [topic, null, beats, wordsOf({ by: this.#holder, topic })]);
+      database.query(BURY, [topic, null, beats, encodeMessage({ by: this.#holder, topic })]);
     const old = await database.query<{ name: string; kind: string; key: string; beat: string }>(OLD, []);
     // The database's clock may have been set ahead: a lease that is alive shows it by then.
     if (old.length > 0) await sleep(clock, this.#leases.lasts);
@@ -232,7 +232,7 @@ export class PostgresStore implements StateStore, Movable {
 
   /** What others hear of a change; blank: nothing. */
   #words(key: Key, { tell }: PutOptions): string {
-    return tell ? wordsOf({ by: this.#holder, key }) : '';
+    return tell ? encodeMessage({ by: this.#holder, key }) : '';
   }
 
   /** Waits for the lock, no longer than the deadline. */
@@ -296,9 +296,9 @@ export class PostgresStore implements StateStore, Movable {
     const rows = await this.#query(SET_ASIDE, [nameOf(key), content], notReadable(key));
     const reason =
       read === 'unsealed'
-        ? say`The saved ${key[0]} is not encrypted, so anybody may have put it there`
-        : say`The saved ${key[0]} is damaged`;
-    if (rows.length > 0) this.#options.warn(say`${reason}; it was set aside and is treated as missing.`);
+        ? phrase`The saved ${key[0]} is not encrypted, so anybody may have put it there`
+        : phrase`The saved ${key[0]} is damaged`;
+    if (rows.length > 0) this.#options.warn(phrase`${reason}; it was set aside and is treated as missing.`);
     return undefined;
   }
 
@@ -350,7 +350,7 @@ const notReadable =
   (cause) =>
     new PrintingError(
       'FILE_NOT_READABLE',
-      say`The saved ${kind} can't be read now (${codeOf(cause)}): check the database.`,
+      phrase`The saved ${kind} can't be read now (${codeOf(cause)}): check the database.`,
       {
         cause,
         outcome: 'not-sent',
@@ -360,7 +360,7 @@ const notReadable =
 const notWritable =
   ([kind]: Key): Failure =>
   (cause) =>
-    new PrintingError('FILE_NOT_WRITABLE', say`The ${kind} can't be saved (${codeOf(cause)}): check the database.`, {
+    new PrintingError('FILE_NOT_WRITABLE', phrase`The ${kind} can't be saved (${codeOf(cause)}): check the database.`, {
       cause,
       outcome: 'not-sent',
     });
@@ -368,6 +368,6 @@ const notWritable =
 const foreign = ([kind]: Key): PrintingError =>
   new PrintingError(
     'FILE_NOT_READABLE',
-    say`The saved ${kind} was encrypted with another credential secret: give all Node-REDs that share the database the same.`,
+    phrase`The saved ${kind} was encrypted with another credential secret: give all Node-REDs that share the database the same.`,
     { outcome: 'not-sent' },
   );

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import { PrintingError } from '../service/errors';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export const SCHEMA = 'remote_printing';
 
@@ -87,6 +87,6 @@ async function hasSchema(client: ClientBase): Promise<boolean> {
 const newer = (): PrintingError =>
   new PrintingError(
     'NOT_CONFIGURED',
-    say`The tables in the database were made by a newer version of these nodes: update them here too.`,
+    phrase`The tables in the database were made by a newer version of these nodes: update them here too.`,
     { outcome: 'not-sent' },
   );

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { PrintingError, withOutcome } from '../service/errors';
 import { sleep, type Clock } from './clock';
 import { followAbort, Followers } from './follow-abort';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 interface DeadlineOptions {
   /** How long the work may take, in milliseconds. Default: as long as `parent` lets it. */
@@ -155,14 +155,18 @@ export async function underDeadline<T>(
 
 /** The reason with which work is ended when its node or runtime closes. */
 export const closed = (): PrintingError =>
-  new PrintingError('TIMEOUT', say`The node was closed before the work was done: send the message again.`, {
+  new PrintingError('TIMEOUT', phrase`The node was closed before the work was done: send the message again.`, {
     outcome: 'unknown',
   });
 
 const nothing = (): void => undefined;
 
-const timeout = (ms: number, what = say`No result`, cure = say`try again or raise the node's timeout`): PrintingError =>
-  new PrintingError('TIMEOUT', say`${what} within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
+const timeout = (
+  ms: number,
+  what = phrase`No result`,
+  cure = phrase`try again or raise the node's timeout`,
+): PrintingError =>
+  new PrintingError('TIMEOUT', phrase`${what} within ${ms / 1000} s: ${cure}.`, { outcome: 'unknown' });
 
 const notSent = (reason: unknown): Error =>
   reason instanceof PrintingError ? withOutcome(reason, 'not-sent') : (reason as Error);

@@ -27,11 +27,11 @@ export class Followers {
   }
 }
 
-interface Followed extends Followers {
+interface FollowedSignal extends Followers {
   listener: () => void;
 }
 
-const followed = new WeakMap<AbortSignal, Followed>();
+const followed = new WeakMap<AbortSignal, FollowedSignal>();
 
 /** Calls `action` when the signal aborts; the returned function ends that. All of a signal share one listener of it. */
 export function followAbort(signal: AbortSignal, action: () => void): () => void {
@@ -44,7 +44,7 @@ export function followAbort(signal: AbortSignal, action: () => void): () => void
   };
 }
 
-function follow(signal: AbortSignal): Followed {
+function follow(signal: AbortSignal): FollowedSignal {
   const followers = new Followers();
   const all = Object.assign(followers, { listener: () => followers.tell() });
   followed.set(signal, all);

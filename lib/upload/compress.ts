@@ -5,7 +5,7 @@ import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { changedMeanwhile, exactly, partsOf, type Content } from './content';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /**
  * The content gzipped, in a temporary file that nobody else can open, since the size must be known before the first byte is
@@ -58,6 +58,6 @@ export async function compress(
 
 function unwritable(cause: unknown): never {
   if (cause instanceof PrintingError) throw cause;
-  const sentence = say`The compressed file can't be written to the temporary folder (${codeOf(cause)}): free some space or send it uncompressed.`;
+  const sentence = phrase`The compressed file can't be written to the temporary folder (${codeOf(cause)}): free some space or send it uncompressed.`;
   throw new PrintingError('FILE_NOT_WRITABLE', sentence, { cause });
 }

@@ -6,7 +6,7 @@ import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { nextTurn } from '../time/next-turn';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** Bytes of a known number, to be read in chunks. */
 export interface Content {
@@ -68,7 +68,7 @@ export async function fileContent(named: string, deadline: Deadline): Promise<Co
   };
   const mustBeFile = (found: { isFile(): boolean }) => {
     if (found.isFile()) return;
-    const sentence = say`${path} is not a file but a folder or device: choose a file.`;
+    const sentence = phrase`${path} is not a file but a folder or device: choose a file.`;
     throw new PrintingError('FILE_NOT_READABLE', sentence);
   };
   // First, for some devices do something when they are opened.
@@ -163,22 +163,22 @@ export async function* exactly(
 const changed = (size: number, count: number | 'more') =>
   new PrintingError(
     'FILE_CHANGED',
-    say`The file was announced with ${size} bytes, but has ${count}: send it again once it is complete.`,
+    phrase`The file was announced with ${size} bytes, but has ${count}: send it again once it is complete.`,
   );
 
 export const changedMeanwhile = () =>
-  new PrintingError('FILE_CHANGED', say`The file was changed while it was read: send it again once it is complete.`);
+  new PrintingError('FILE_CHANGED', phrase`The file was changed while it was read: send it again once it is complete.`);
 
 export const empty = (name: string) =>
-  new PrintingError('FILE_NOT_READABLE', say`The file ${name} is empty: send one with content.`);
+  new PrintingError('FILE_NOT_READABLE', phrase`The file ${name} is empty: send one with content.`);
 
 function notReadable(path: string, cause: unknown): PrintingError {
   const code = codeOf(cause);
   const reason =
     code === 'ENOENT' || code === 'ENOTDIR'
-      ? say`There is no file ${path}: check the path.`
+      ? phrase`There is no file ${path}: check the path.`
       : code === 'EACCES' || code === 'EPERM'
-        ? say`The file ${path} may not be read: give the user that runs Node-RED permission to read it.`
-        : say`The file ${path} can't be read (${code}): check the path and the disk.`;
+        ? phrase`The file ${path} may not be read: give the user that runs Node-RED permission to read it.`
+        : phrase`The file ${path} can't be read (${code}): check the path and the disk.`;
   return new PrintingError('FILE_NOT_READABLE', reason, { cause });
 }

@@ -1,6 +1,6 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { PrintingError } from '../service/errors';
-import { number, record, text, type Json } from '../service/wire';
+import { number, record, text, type Json } from '../service/json-readers';
 import type { Scope } from '../state/scope';
 import type { Key, StateStore } from '../state/store';
 import type { Deadline } from '../time/deadline';
@@ -27,9 +27,9 @@ const KEEP = { keepFor: 365 * 24 * 3600 * 1000 };
 /** Remembers what was uploaded, so that the same bytes need not go up twice (reference 3.4, `reuseUpload`). */
 export class ReusableUploads {
   readonly #store: StateStore;
-  readonly #service: Service;
+  readonly #service: ApiClient;
 
-  constructor(store: StateStore, service: Service) {
+  constructor(store: StateStore, service: ApiClient) {
     this.#store = store;
     this.#service = service;
   }

@@ -1,25 +1,25 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { download } from '../http/download';
 import type { Http } from '../http/http';
 import { isPassing, retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { storedIds, type StoredRef } from '../service/stored-file';
-import { number } from '../service/wire';
+import { number } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import { changedMeanwhile, type Content, type Stamp } from './content';
 import type { ProgressReports } from './progress';
 import { register, type Announcement, type UploadTarget } from './register';
 import { isUploaded, readStored } from './stored-job';
 import { askKept, transfer, type Address, type Transfer } from './transfer';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface SendDeps {
-  service: Service;
+  service: ApiClient;
   http: Http;
 }
 
-export interface SendOptions {
+export interface UploadSendOptions {
   deadline: Deadline;
   progress: ProgressReports;
   /** Whether the hash of what is sent is wanted. */
@@ -48,7 +48,7 @@ export async function send(
   deps: SendDeps,
   content: Content,
   announced: Announcement,
-  options: SendOptions,
+  options: UploadSendOptions,
 ): Promise<Sent> {
   const sending = new Sending(deps, content, announced, options);
   for (;;) {
@@ -69,7 +69,7 @@ class Sending {
   readonly #deps: SendDeps;
   readonly #content: Content;
   readonly #announced: Announcement;
-  readonly #options: SendOptions;
+  readonly #options: UploadSendOptions;
   /** Where the file went last, as long as it may go on there. */
   #target: UploadTarget | null = null;
   /** How much of the file was handed over to the target, and how much of it the store said that it has. */
@@ -86,7 +86,7 @@ class Sending {
   #refusals = 0;
   #lastFailure: PrintingError | undefined;
 
-  constructor(deps: SendDeps, content: Content, announced: Announcement, options: SendOptions) {
+  constructor(deps: SendDeps, content: Content, announced: Announcement, options: UploadSendOptions) {
     this.#deps = deps;
     this.#content = content;
     this.#announced = announced;
@@ -181,7 +181,7 @@ class Sending {
       if (!isUploaded(stored) || (number(stored.file_size) ?? size) !== size) return false;
       if (!this.#isDoubtful) return true;
       const file = await download(this.#deps.http, stored.download_url, {
-        what: say`the file`,
+        what: phrase`the file`,
         signal: deadline.signal,
       });
       file.stream.destroy();
@@ -226,11 +226,11 @@ const unanswered = ({ statusCode: status, cause }: PrintingError): Transfer & { 
 function failed(result: Exclude<Transfer, { end: 'taken' }>, target: UploadTarget, tries: number): PrintingError {
   const ids = storedIds(target);
   if (result.end === 'refused') {
-    const sentence = say`The storage location refused the file with status ${result.status}: try again, or use another file.`;
+    const sentence = phrase`The storage location refused the file with status ${result.status}: try again, or use another file.`;
     return new PrintingError('UPLOAD_FAILED', sentence, { statusCode: result.status, outcome: 'refused', ids });
   }
-  const times = tries === 1 ? say`the first try` : say`try ${tries}`;
-  const sentence = say`The upload was interrupted (${result.reason}) on ${times}: check the network and try again.`;
+  const times = tries === 1 ? phrase`the first try` : phrase`try ${tries}`;
+  const sentence = phrase`The upload was interrupted (${result.reason}) on ${times}: check the network and try again.`;
   return new PrintingError('UPLOAD_FAILED', sentence, {
     statusCode: result.status,
     cause: new Error(String(result.reason)),
@@ -240,7 +240,7 @@ function failed(result: Exclude<Transfer, { end: 'taken' }>, target: UploadTarge
 }
 
 function spent(failure: PrintingError | undefined): PrintingError {
-  const sentence = say`The upload failed halfway, and a stream can only be read once: send the file by its path, or as a Buffer.`;
+  const sentence = phrase`The upload failed halfway, and a stream can only be read once: send the file by its path, or as a Buffer.`;
   return new PrintingError('UPLOAD_FAILED', sentence, {
     cause: failure,
     statusCode: failure?.statusCode,

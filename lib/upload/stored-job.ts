@@ -1,15 +1,15 @@
-import type { CallOptions, Service } from '../account/service';
+import type { CallOptions, ApiClient } from '../account/api-client';
 import { PrintingError } from '../service/errors';
-import { withoutAddresses } from '../service/refusals';
+import { withoutAddresses } from '../service/api-errors';
 import { STORAGE, storedIds, type StoredRef } from '../service/stored-file';
-import { records, text, type Json } from '../service/wire';
+import { records, text, type Json } from '../service/json-readers';
 import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export type Limits = Pick<CallOptions, 'deadline'>;
 
 /** The record of a stored file, as the service has it now. */
-export async function readStored(service: Service, { kind, id }: StoredRef, limits: Limits): Promise<Json> {
+export async function readStored(service: ApiClient, { kind, id }: StoredRef, limits: Limits): Promise<Json> {
   const { read, idParameter, inWords } = STORAGE[kind];
   const answer = await service.call(read, { ids: { [idParameter]: id }, what: inWords, ...limits });
   return records(answer.data)[0] ?? {};
@@ -18,7 +18,7 @@ export async function readStored(service: Service, { kind, id }: StoredRef, limi
 export const isUploaded = (stored: Json): boolean => text(stored.status)?.toLowerCase() === 'uploaded';
 
 /** Waits until the service has taken the bytes (interface, States). Throws UPLOAD_FAILED where it says that it hasn't. */
-export async function awaitUploaded(service: Service, ref: StoredRef, { deadline }: Limits): Promise<Json> {
+export async function awaitUploaded(service: ApiClient, ref: StoredRef, { deadline }: Limits): Promise<Json> {
   for (let polls = 0; ; polls++) {
     const stored = await readStored(service, ref, { deadline });
     if (isUploaded(stored)) return stored;
@@ -28,7 +28,7 @@ export async function awaitUploaded(service: Service, ref: StoredRef, { deadline
       const reason = withoutAddresses(text(stored.status_description) ?? status).slice(0, 200);
       throw new PrintingError(
         'UPLOAD_FAILED',
-        say`The service could not take the file (${reason}): check the file and send it again.`,
+        phrase`The service could not take the file (${reason}): check the file and send it again.`,
         {
           ids: storedIds(ref),
         },

@@ -3,7 +3,7 @@ import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import { empty, exactly, type Content } from './content';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 /** So much of what a stream gave stays in hand, bytes: about what a connection that breaks may have swallowed. */
 const IN_HAND = 8 * 1024 * 1024;
@@ -13,7 +13,7 @@ const MOST_PARTS = 4096;
 /** A stream gives its bytes once; the newest of them can be read again. */
 export function streamContent(stream: Readable, size: number, name: string, deadline: Deadline): Content {
   if (!Number.isSafeInteger(size) || size < 0) {
-    const sentence = say`The size of the stream "${name}" is missing: give it as a whole number of bytes.`;
+    const sentence = phrase`The size of the stream "${name}" is missing: give it as a whole number of bytes.`;
     throw new PrintingError('INVALID_INPUT', sentence);
   }
   if (size === 0) throw empty(name);
@@ -96,7 +96,7 @@ class StreamTail {
       return true;
     } catch (cause) {
       if (cause instanceof PrintingError) throw cause;
-      const sentence = say`The stream "${this.#name}" was interrupted (${codeOf(cause)}): send it again.`;
+      const sentence = phrase`The stream "${this.#name}" was interrupted (${codeOf(cause)}): send it again.`;
       throw new PrintingError('FILE_NOT_READABLE', sentence, { cause });
     }
   }
@@ -117,6 +117,6 @@ function bytesOf(chunk: unknown, encoding: BufferEncoding | null): Buffer {
   if (chunk instanceof Uint8Array) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   throw new PrintingError(
     'INVALID_INPUT',
-    say`The stream contains objects instead of bytes: send the stream of a file.`,
+    phrase`The stream contains objects instead of bytes: send the stream of a file.`,
   );
 }

@@ -3,7 +3,7 @@ import type { Http, HttpAnswer } from '../http/http';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
 import type { Content } from './content';
-import { say, type Sentence } from '../words/say';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** How one sending of the bytes ended. */
 export type Transfer =
@@ -71,7 +71,7 @@ export async function transfer(
     if (status === GO_ON && answer.headers.location === undefined)
       return { end: 'broken', reason: `status ${status}`, status, complete: false };
     if (status < 200 || status > 299) return { end: 'refused', status };
-    return complete ? { end: 'taken' } : { end: 'broken', reason: say`it was answered too early`, complete };
+    return complete ? { end: 'taken' } : { end: 'broken', reason: phrase`it was answered too early`, complete };
   } catch (error) {
     if (!(error instanceof PrintingError) || error.code !== 'NETWORK') throw error;
     const reason = error.cause instanceof Error ? error.cause.message : 'network';
@@ -93,7 +93,7 @@ export async function askKept(http: Http, address: Address, size: number, deadli
   leaveBody(answer);
   const { status } = answer;
   if (mayPass(status) && status !== NOT_IMPLEMENTED) {
-    const sentence = say`The storage failed with status ${status} on the upload: try again later.`;
+    const sentence = phrase`The storage failed with status ${status} on the upload: try again later.`;
     throw new PrintingError('SERVICE_ERROR', sentence, { statusCode: status, outcome: 'unknown' });
   }
   const { range, location } = answer.headers;

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import { tidied } from '../files/file-calls';
 import type { Http } from '../http/http';
 import { PrintingError } from '../service/errors';
 import { toolpath } from '../service/file-types';
 import { jobName } from '../service/job-name';
-import { text, type Json } from '../service/wire';
+import { text, type Json } from '../service/json-readers';
 import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
@@ -19,7 +19,7 @@ import { holdStream, nameOf, openContent, type Source } from './source';
 import { send } from './send';
 import { awaitUploaded } from './stored-job';
 import { UnderWay } from './under-way';
-import { say } from '../words/say';
+import { phrase } from '../words/sentence';
 
 export interface UploadOptions {
   /** Blank: the file's own name. */
@@ -52,7 +52,7 @@ export interface Uploaded {
 }
 
 export interface UploadsDeps {
-  service: Service;
+  service: ApiClient;
   http: Http;
   store: StateStore;
   clock: Clock;
@@ -241,6 +241,6 @@ export function checkSize(size: number): void {
   if (size > MOST_BYTES)
     throw new PrintingError(
       'INVALID_INPUT',
-      say`The file has ${size} bytes and the service accepts at most ${MOST_BYTES} (1 GiB): make it smaller.`,
+      phrase`The file has ${size} bytes and the service accepts at most ${MOST_BYTES} (1 GiB): make it smaller.`,
     );
 }

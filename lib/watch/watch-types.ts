@@ -1,4 +1,4 @@
-import type { Service } from '../account/service';
+import type { ApiClient } from '../account/api-client';
 import type { PrintEvent } from '../events/print-event';
 import type { ClusterStatus } from '../service/cluster-status';
 import type { PrintingError } from '../service/errors';
@@ -7,8 +7,8 @@ import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope } from '../state/scope';
 import type { Key, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
-import type { Sentence } from '../words/say';
-import type { WatchMemory } from './watch-memory';
+import type { Sentence } from '../words/sentence';
+import type { WatchMemory } from './checkpoints/watch-memory';
 
 /** What is shared with other runtimes, and by which name they know this one. */
 export interface Sharing {
@@ -17,7 +17,7 @@ export interface Sharing {
 }
 
 export interface WatcherOptions {
-  service: Service;
+  service: ApiClient;
   store: StateStore;
   clock: Clock;
   signIn: SignInWatch & { info?(): { error: Sentence | null } };
@@ -44,7 +44,7 @@ export interface WatcherReport {
 }
 
 /** What one poll brought for one cluster. */
-export interface ClusterResult {
+export interface PollResult {
   clusterId: string;
   /** Last known figures with `stale: true` where they could not be read; null where there never were any. */
   status: ClusterStatus | null;
@@ -55,7 +55,7 @@ export interface ClusterResult {
 
 /** What goes out at once: the result of one cluster, or several of a group. The receiver may keep and change them. */
 export interface Round {
-  results: ClusterResult[];
+  results: PollResult[];
   /** Where all clusters are watched: which group this belongs to, and how far it is. */
   group: { id: string; start: number; count: number | null } | null;
   /** The first failure in it. */
@@ -126,7 +126,7 @@ export interface Watch {
   close(): void;
 }
 
-export interface FollowOptions {
+export interface JobEndOptions {
   signal?: AbortSignal | undefined;
   /** After each poll that saw the job; `ahead`: how many jobs stand before it in the queue, where that was seen. */
   onProgress?: ((job: PrintJob, ahead: number | null) => void) | undefined;
@@ -135,7 +135,7 @@ export interface FollowOptions {
 }
 
 /** How a followed print ended. `ended`: nothing says how. */
-export interface Followed {
+export interface JobEnd {
   outcome: 'finished' | 'failed' | 'aborted' | 'ended';
   job: PrintJob | null;
   /** The cluster that it ended on: another id than at first, where the cluster was found under a new one. */

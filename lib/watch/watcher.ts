@@ -7,37 +7,37 @@ import type { Membership } from '../state/membership';
 import type { StateStore } from '../state/store';
 import { isoTime, sleep } from '../time/clock';
 import { guard } from '../time/guard';
-import type { AccountContext, Subscriber } from './account-context';
-import { CheckpointStore } from './checkpoint-store';
-import { ClusterList, type ListedCluster } from './cluster-list';
-import { ClusterMemory } from './cluster-memory';
-import { ClusterWatch, type WatchSurroundings } from './cluster-watch';
-import { LIST_ITEM } from './fair-share';
-import { FarmWatch } from './farm-watch';
-import { FirstPolls } from './first-polls';
-import { Follow } from './follow';
-import { Hold } from './hold';
-import { ListPoller } from './list-poller';
-import { Outages } from './outages';
-import { Poller } from './poller';
-import { ALONE, type Runtimes } from './runtimes';
-import { Scheduler } from './scheduler';
-import type { SharedWatching } from './shared-watching';
-import { isSecured, SOLE_TENURE } from './tenure';
-import { LIST } from './troubles';
-import { intervalOf } from './turns';
+import type { AccountContext, Subscriber } from './polling/account-context';
+import { CheckpointStore } from './checkpoints/checkpoint-store';
+import { ClusterList, type ListedCluster } from './polling/cluster-list';
+import { ClusterMemory } from './checkpoints/cluster-memory';
+import { ClusterWatch, type WatchSurroundings } from './views/cluster-watch';
+import { LIST_ITEM } from './replication/fair-share';
+import { AllClustersWatch } from './views/all-clusters-watch';
+import { StartupLimiter } from './polling/startup-limiter';
+import { JobEndWaiter } from './views/job-end-waiter';
+import { KeepPolling } from './polling/keep-polling';
+import { ListPoller } from './polling/list-poller';
+import { Outages } from './views/outages';
+import { Poller } from './polling/poller';
+import { NO_PEERS, type Peers } from './replication/peers';
+import { Scheduler } from './polling/scheduler';
+import type { ReplicaCoordinator } from './replication/replica-coordinator';
+import { isSecured, SOLE_OWNER } from './checkpoints/ownership';
+import { LIST } from './views/poll-failures';
+import { intervalOf } from './polling/poll-timing';
 import type {
-  ClusterResult,
-  Followed,
-  FollowOptions,
+  PollResult,
+  JobEnd,
+  JobEndOptions,
   Sharing,
   Watch,
   WatcherOptions,
   WatcherReport,
   WatchOptions,
 } from './watch-types';
-import { WatchMemory, type ScopeMemory } from './watch-memory';
-import { say } from '../words/say';
+import { WatchMemory, type ScopeMemory } from './checkpoints/watch-memory';
+import { phrase } from '../words/sentence';
 
 export type * from './watch-types';
 
@@ -53,7 +53,7 @@ export type ObservationListener = (clusterId: string, status: ClusterStatus) => 
 export class Watcher {
   /** The account's clusters, for whoever needs to know one. */
   readonly clusterList: ClusterList;
-  readonly runtimes: Runtimes;
+  readonly runtimes: Peers;
   readonly #options: WatcherOptions;
   readonly #account: AccountContext;
   readonly #scheduler: Scheduler;
@@ -63,12 +63,12 @@ export class Watcher {
   readonly #outages: Outages;
   readonly #pollers = new Map<string, Poller>();
   readonly #watches = new Set<Watch>();
-  readonly #follows = new Set<Follow>();
+  readonly #follows = new Set<JobEndWaiter>();
   readonly #listeners = new Set<ObservationListener>();
   readonly #closing = new AbortController();
   readonly #endSignIn: () => void;
   /** With other runtimes; null where there are none. */
-  readonly #shared: SharedWatching | null;
+  readonly #shared: ReplicaCoordinator | null;
   #scope: ScopeMemory | null = null;
 
   constructor(options: WatcherOptions) {
@@ -79,8 +79,8 @@ export class Watcher {
     setMaxListeners(0, signal);
     this.#memory = options.memory ?? new WatchMemory();
     this.#shared = store.join && options.sharing ? this.#share(store.join.bind(store), options.sharing) : null;
-    this.runtimes = this.#shared?.living ?? ALONE;
-    const tenure = this.#shared?.tenure ?? SOLE_TENURE;
+    this.runtimes = this.#shared?.living ?? NO_PEERS;
+    const tenure = this.#shared?.tenure ?? SOLE_OWNER;
     this.#checkpoints = new CheckpointStore(store, clock, tenure, (thrown) => this.#fault(null, thrown));
     this.clusterList = new ClusterList(service, clock, signal, () => this.#shared?.tenure.isListElsewhere ?? false);
     this.#scheduler = new Scheduler({
@@ -89,7 +89,7 @@ export class Watcher {
       onJump: () => this.#pollers.forEach((poller) => poller.spread()),
       fault: (thrown) => this.#fault(null, thrown),
     });
-    const firstPolls = new FirstPolls(clock);
+    const firstPolls = new StartupLimiter(clock);
     this.#account = {
       service,
       clock,
@@ -174,7 +174,7 @@ export class Watcher {
   #watchFarm(options: WatchOptions, known: boolean, around: WatchSurroundings): Watch {
     const list = this.#list;
     const pollerOf = (clusterId: string) => this.#pollerOf(clusterId);
-    const watch = new FarmWatch(options, { ...around, known, list, pollerOf });
+    const watch = new AllClustersWatch(options, { ...around, known, list, pollerOf });
     list.add(watch);
     return watch;
   }
@@ -183,9 +183,9 @@ export class Watcher {
    * Waits for a print's end, on the polls that are made anyway. Rejects with the signal's reason, or when the watching
    * ends. An end that is known resolves at once.
    */
-  follow(clusterId: string, clusterJobId: string, options: FollowOptions = {}): Promise<Followed> {
+  follow(clusterId: string, clusterJobId: string, options: JobEndOptions = {}): Promise<JobEnd> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason as Error);
-    const follow: Follow = new Follow(
+    const follow: JobEndWaiter = new JobEndWaiter(
       {
         ...options,
         poller: this.#pollerOf(clusterId),
@@ -202,7 +202,7 @@ export class Watcher {
   /** Keeps a cluster polled though nobody watches it, for those who listen to observations; the returned function ends that. */
   hold(clusterId: string): () => void {
     if (this.#closing.signal.aborted) return () => undefined;
-    const hold = new Hold(this.#pollerOf(clusterId), this.#followInterval);
+    const hold = new KeepPolling(this.#pollerOf(clusterId), this.#followInterval);
     return () => hold.end();
   }
 
@@ -217,7 +217,7 @@ export class Watcher {
     if (this.#closing.signal.aborted) return;
     const reason = new PrintingError(
       'NOT_CONFIGURED',
-      say`The account was closed in the meantime: deploy it and try again.`,
+      phrase`The account was closed in the meantime: deploy it and try again.`,
     );
     this.#closing.abort(reason);
     this.#endSignIn();
@@ -239,10 +239,11 @@ export class Watcher {
   }
 
   /** Loaded where there are others to share with. */
-  #share(join: NonNullable<StateStore['join']>, sharing: Sharing): SharedWatching {
-    const { SharedWatching } = require('./shared-watching') as typeof import('./shared-watching');
+  #share(join: NonNullable<StateStore['join']>, sharing: Sharing): ReplicaCoordinator {
+    const { ReplicaCoordinator } =
+      require('./replication/replica-coordinator') as typeof import('./replication/replica-coordinator');
     const { service, store, clock } = this.#options;
-    return new SharedWatching(join, {
+    return new ReplicaCoordinator(join, {
       ...sharing,
       service,
       store,
@@ -306,7 +307,7 @@ export class Watcher {
   }
 
   /** The same machine under a new id: everybody hears of it once, and its checkpoint goes along. */
-  async #rebound({ previous, cluster }: Rebound<ListedCluster>): Promise<ClusterResult> {
+  async #rebound({ previous, cluster }: Rebound<ListedCluster>): Promise<PollResult> {
     const scope = await this.#scoped();
     const { tenure } = this.#account;
     const lock = tenure.lockOf(previous);
@@ -361,7 +362,7 @@ export class Watcher {
   #tellRebound(previous: string, cluster: ListedCluster, late: boolean): boolean {
     const event = reboundEvent(previous, cluster, { at: isoTime(this.#options.clock.now()), late });
     const draft: EventDraft = { event };
-    const singles = this.#pollers.get(previous)?.hearers.filter((one) => !(one instanceof FarmWatch)) ?? [];
+    const singles = this.#pollers.get(previous)?.hearers.filter((one) => !(one instanceof AllClustersWatch)) ?? [];
     const farm = this.#list.deliver([event], singles);
     return singles.map((subscriber) => subscriber.deliver([draft])).some((delivered) => delivered) || farm;
   }
@@ -379,7 +380,7 @@ export class Watcher {
   }
 
   /** Who asked for one id goes on with the other. */
-  async #moved(clusterId: string, movedTo: string): Promise<ClusterResult> {
+  async #moved(clusterId: string, movedTo: string): Promise<PollResult> {
     return (await this.#move(clusterId, movedTo)).askNow();
   }
 
@@ -417,9 +418,9 @@ export class Watcher {
 
   #watchesOf(clusterId: string | null): Watch[] {
     if (clusterId === null) return [...this.#watches];
-    if (clusterId === LIST) return [...this.#watches].filter((watch) => watch instanceof FarmWatch);
+    if (clusterId === LIST) return [...this.#watches].filter((watch) => watch instanceof AllClustersWatch);
     const subscribers: unknown[] = this.#pollers.get(clusterId)?.subscribers ?? [];
-    return subscribers.filter((one) => one instanceof ClusterWatch || one instanceof FarmWatch);
+    return subscribers.filter((one) => one instanceof ClusterWatch || one instanceof AllClustersWatch);
   }
 
   #guard(callback: () => unknown): void {

@@ -2,7 +2,7 @@ import type { Node, NodeAPI } from 'node-red';
 import type { AccountConfig } from '../../lib/account/settings';
 import type { Client } from '../../lib/client';
 import { PrintingError } from '../../lib/service/errors';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 /** The account config node, as flow nodes see it. */
 export interface AccountNode extends Node {
@@ -23,7 +23,7 @@ export const isAccount = (node: unknown): node is AccountNode =>
 export async function clientOf(RED: NodeAPI, accountId: string | undefined): Promise<Client> {
   const account: unknown = accountId ? RED.nodes.getNode(accountId) : null;
   if (!isAccount(account)) {
-    throw new PrintingError('NOT_CONFIGURED', say`Choose an account in the node and deploy.`);
+    throw new PrintingError('NOT_CONFIGURED', phrase`Choose an account in the node and deploy.`);
   }
   return account.client();
 }

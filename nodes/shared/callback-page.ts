@@ -1,4 +1,4 @@
-import { say, type Sentence } from '../../lib/words/say';
+import { phrase, type Sentence } from '../../lib/words/sentence';
 import { inLanguage } from './language';
 
 /** The small page that a sign-in ends on. Static but for one sentence, which is escaped; no script. */
@@ -11,8 +11,8 @@ export const callbackPage = {
     'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
   },
   done: (language: string): string =>
-    page(language, say`Signed in`, say`You can close this window and return to Node-RED.`),
-  failed: (language: string, reason: Sentence): string => page(language, say`Not signed in`, reason),
+    page(language, phrase`Signed in`, phrase`You can close this window and return to Node-RED.`),
+  failed: (language: string, reason: Sentence): string => page(language, phrase`Not signed in`, reason),
 };
 
 function page(language: string, title: Sentence, sentence: Sentence): string {

@@ -1,7 +1,7 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { readAmount } from '../../lib/rules/amounts';
 import { PrintingError } from '../../lib/service/errors';
-import { say, type Sentence } from '../../lib/words/say';
+import { phrase, type Sentence } from '../../lib/words/sentence';
 
 /** A TypedInput as it stands in a node's settings. */
 export interface Setting {
@@ -41,14 +41,14 @@ export async function readText(
   const found = await read(RED, node, setting, msg, property);
   if (found === undefined || typeof found === 'string') return found;
   if (typeof found === 'number') return String(found);
-  throw new PrintingError('INVALID_INPUT', say`The ${property} must be a string, but it is ${kindOf(found)}.`);
+  throw new PrintingError('INVALID_INPUT', phrase`The ${property} must be a string, but it is ${kindOf(found)}.`);
 }
 
 /** A message property that is a boolean; undefined where it is missing. Throws INVALID_INPUT for anything else. */
 export function readFlag(msg: NodeMessage, property: string): boolean | undefined {
   const value = msg[property] ?? undefined;
   if (value === undefined || typeof value === 'boolean') return value;
-  throw new PrintingError('INVALID_INPUT', say`msg.${property} must be true or false, but it is ${kindOf(value)}.`);
+  throw new PrintingError('INVALID_INPUT', phrase`msg.${property} must be true or false, but it is ${kindOf(value)}.`);
 }
 
 function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, msg: NodeMessage): Promise<unknown> {
@@ -56,7 +56,7 @@ function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, ms
     const settle = (error: Error | null, result: unknown) => {
       if (error)
         reject(
-          new PrintingError('INVALID_INPUT', say`A setting of the node is not valid: ${error.message}.`, {
+          new PrintingError('INVALID_INPUT', phrase`A setting of the node is not valid: ${error.message}.`, {
             cause: error,
           }),
         );
@@ -75,7 +75,7 @@ export const amount = (value: unknown, otherwise: number): number => readAmount(
 
 export function kindOf(value: unknown): string | Sentence {
   if (value === null) return 'null';
-  if (Array.isArray(value)) return say`an array`;
-  if (Buffer.isBuffer(value)) return say`a Buffer`;
-  return typeof value === 'object' ? say`an object` : say`a ${typeof value}`;
+  if (Array.isArray(value)) return phrase`an array`;
+  if (Buffer.isBuffer(value)) return phrase`a Buffer`;
+  return typeof value === 'object' ? phrase`an object` : phrase`a ${typeof value}`;
 }

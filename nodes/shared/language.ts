@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Request } from 'express';
 import type { NodeAPI } from 'node-red';
 import { revised, type PrintingError } from '../../lib/service/errors';
-import type { Catalogue, Sentence } from '../../lib/words/say';
+import type { Catalogue, Sentence } from '../../lib/words/sentence';
 
 /** What the nodes share; it also says in which language Node-RED shows it. */
 export const SHARED = '@remote-printing/node-red-remote-printing/remote-printing-account';

@@ -1,6 +1,6 @@
 import type { NodeAPI, NodeMessage } from 'node-red';
 import { PrintingError } from '../../lib/service/errors';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 /**
  * The message itself, where its properties can be set; else a copy of it, whose properties can. A frozen message and one with
@@ -64,7 +64,7 @@ export function readingOf<T>(name: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    const sentence = say`The message property ${name} can't be read: send a message of plain values.`;
+    const sentence = phrase`The message property ${name} can't be read: send a message of plain values.`;
     throw new PrintingError('INVALID_INPUT', sentence, { cause });
   }
 }

@@ -4,18 +4,19 @@ import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { PrintingError } from '../../lib/service/errors';
 import type { Source } from '../../lib/upload/source';
 import { isBlank, kindOf, readText, type Setting } from './inputs';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 /** The clusters to print on: one id, or an array of ids (reference 3.4). Throws INVALID_INPUT. */
 export function readClusterIds(value: unknown): { clusterIds: string[]; many: boolean } {
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   for (const id of ids) {
-    if (isBlank(id)) throw new PrintingError('INVALID_INPUT', say`Choose a printer in the node or set msg.clusterId.`);
+    if (isBlank(id))
+      throw new PrintingError('INVALID_INPUT', phrase`Choose a printer in the node or set msg.clusterId.`);
     if (typeof id !== 'string')
-      throw new PrintingError('INVALID_INPUT', say`The ID of a printer must be a string, but it is ${kindOf(id)}.`);
+      throw new PrintingError('INVALID_INPUT', phrase`The ID of a printer must be a string, but it is ${kindOf(id)}.`);
   }
   if (ids.length === 0)
-    throw new PrintingError('INVALID_INPUT', say`The list of printers is empty: choose at least one.`);
+    throw new PrintingError('INVALID_INPUT', phrase`The list of printers is empty: choose at least one.`);
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
 }
 
@@ -30,14 +31,14 @@ export async function readSource(
   if (kind !== 'payload') {
     const path = await readText(RED, node, file, msg, 'filename');
     if (path === undefined)
-      throw new PrintingError('INVALID_INPUT', say`Choose a file in the node or set msg.filename.`);
+      throw new PrintingError('INVALID_INPUT', phrase`Choose a file in the node or set msg.filename.`);
     return { kind: 'file', path };
   }
   const name = typeof msg.filename === 'string' && !isBlank(msg.filename) ? basename(msg.filename) : jobName;
   if (!name)
     throw new PrintingError(
       'INVALID_INPUT',
-      say`The payload has no name: set msg.filename or msg.jobName, such as part.gcode.`,
+      phrase`The payload has no name: set msg.filename or msg.jobName, such as part.gcode.`,
     );
   const { payload, fileSize } = msg;
   if (typeof payload === 'string') return { kind: 'bytes', bytes: Buffer.from(payload, 'utf8'), name };
@@ -45,11 +46,11 @@ export async function readSource(
     return { kind: 'bytes', bytes: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength), name };
   if (payload instanceof Readable) {
     if (typeof fileSize !== 'number' || !Number.isSafeInteger(fileSize) || fileSize < 0)
-      throw new PrintingError('INVALID_INPUT', say`A stream needs its size in bytes: set msg.fileSize.`);
+      throw new PrintingError('INVALID_INPUT', phrase`A stream needs its size in bytes: set msg.fileSize.`);
     return { kind: 'stream', stream: payload, size: fileSize, name };
   }
   throw new PrintingError(
     'INVALID_INPUT',
-    say`The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`,
+    phrase`The payload must be a Buffer, a string or a stream, but it is ${kindOf(payload)}.`,
   );
 }

@@ -1,6 +1,6 @@
 import { PrintingError } from '../../lib/service/errors';
 import { isBlank, kindOf } from './inputs';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 /**
  * The clusters of a report: an array of ids, or a text with one or more of them between commas; null, all clusters, where
@@ -11,13 +11,16 @@ export function readReportClusters(value: unknown): string[] | null {
   const ids: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [value];
   const named = ids.map((id) => {
     if (typeof id !== 'string') {
-      const sentence = say`The printers must be a string or an array of strings, but there is ${kindOf(id)}.`;
+      const sentence = phrase`The printers must be a string or an array of strings, but there is ${kindOf(id)}.`;
       throw new PrintingError('INVALID_INPUT', sentence);
     }
     return id.trim();
   });
   const wanted = [...new Set(named.filter((id) => !isBlank(id)))];
   if (wanted.length === 0)
-    throw new PrintingError('INVALID_INPUT', say`The list of printers is empty: choose at least one, or leave it out.`);
+    throw new PrintingError(
+      'INVALID_INPUT',
+      phrase`The list of printers is empty: choose at least one, or leave it out.`,
+    );
   return wanted;
 }

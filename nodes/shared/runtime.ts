@@ -7,13 +7,13 @@ import { Authorization } from '../../lib/sign-in/authorization';
 import { Renewals } from '../../lib/sign-in/renewals';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import type { StateStore } from '../../lib/state/store';
-import { Upkeep } from '../../lib/state/upkeep';
+import { Sweeper } from '../../lib/state/sweeper';
 import { systemClock, type Clock } from '../../lib/time/clock';
-import type { WatchMemory } from '../../lib/watch/watch-memory';
-import type { Log } from '../../lib/watch/watcher-log';
+import type { WatchMemory } from '../../lib/watch/checkpoints/watch-memory';
+import type { Log } from '../../lib/watch/views/watcher-log';
 import type { AccountNode } from './account-link';
 import type { SimulatedWorld } from './simulated-world';
-import type { Sentence } from '../../lib/words/say';
+import type { Sentence } from '../../lib/words/sentence';
 import { told } from './language';
 import { savedState } from './saved-state';
 
@@ -29,7 +29,7 @@ export interface Runtime {
   ownStore: StateStore;
   /** Files that are being written, so that a crash leaves none of them for good. */
   leftovers: Leftovers;
-  upkeep: Upkeep;
+  upkeep: Sweeper;
   /** Warns, once, of a state folder that can't be written, or that is not kept although a real account needs it. */
   checkState: (isReal: boolean) => void;
   /** What the watching of each account remembers from one deploy to the next. */
@@ -82,7 +82,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   const sweep = async () => {
     await Promise.all([state.sweep(), leftovers.sweep()]);
   };
-  const upkeep = new Upkeep({ clock, sweep, ended: () => state.close(), warn });
+  const upkeep = new Sweeper({ clock, sweep, ended: () => state.close(), warn });
   const warned = new Set<string>();
   const checkState = (isReal: boolean) => {
     void state.trouble(isReal).then((trouble) => {

@@ -1,14 +1,14 @@
 import type { NodeAPI } from 'node-red';
 import { FileStore } from '../../lib/state/file-store';
-import { InsistentStore } from '../../lib/state/insistent-store';
+import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import { notLasting, notWritable } from '../../lib/state/folder-check';
 import { MemoryStore } from '../../lib/state/memory-store';
 import { statePlace } from '../../lib/state/place';
 import type { StateStore } from '../../lib/state/store';
 import { UnsealedFiles } from '../../lib/state/unsealed';
 import type { Clock } from '../../lib/time/clock';
-import type { Sentence } from '../../lib/words/say';
-import type { Log } from '../../lib/watch/watcher-log';
+import type { Sentence } from '../../lib/words/sentence';
+import type { Log } from '../../lib/watch/views/watcher-log';
 
 /** Where everything that outlives a restart lies. */
 export interface SavedState {
@@ -51,7 +51,7 @@ export function savedState(
   const place = statePlace(settingOf(RED), usual);
   const folder = 'folder' in place ? place.folder : usual;
   const files = new FileStore({ ...records, folder });
-  const own = new InsistentStore(files, clock);
+  const own = new WriteBehindStore(files, clock);
   const trouble = async (lasting: boolean) => (await notWritable(folder)) ?? (lasting ? notLasting(folder) : null);
   if ('folder' in place)
     return {
@@ -68,7 +68,7 @@ export function savedState(
   const { PostgresStore } =
     require('../../lib/state/postgres-store') as typeof import('../../lib/state/postgres-store');
   const rows = new PostgresStore({ ...records, database: new Database({ address, clock, log }) });
-  const store = new InsistentStore(rows, clock, LONGEST_WAIT);
+  const store = new WriteBehindStore(rows, clock, LONGEST_WAIT);
   return {
     store,
     signIns: store,

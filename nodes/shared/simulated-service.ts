@@ -7,7 +7,7 @@ import { MemoryStore } from '../../lib/state/memory-store';
 import type { Simulator } from '../../simulator';
 import type { Runtime } from './runtime';
 import { SimulatedWorld } from './simulated-world';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 /** One account's use of the simulated world. */
 export interface SimulatedService {
@@ -53,6 +53,6 @@ async function signIn(
   const { headers, body } = await http.send({ method: 'GET', url });
   await body.dump();
   const redirect = headers.location;
-  if (!redirect) throw new PrintingError('SERVICE_ERROR', say`The simulator did not sign the account in.`);
+  if (!redirect) throw new PrintingError('SERVICE_ERROR', phrase`The simulator did not sign the account in.`);
   await authorization.complete(new URL(redirect).searchParams, { accountId });
 }

@@ -5,7 +5,7 @@ import { closed, underDeadline, type Deadline } from '../../lib/time/deadline';
 import type { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
 import { holdStream } from '../../lib/upload/source';
-import type { Sentence } from '../../lib/words/say';
+import type { Sentence } from '../../lib/words/sentence';
 import { clientOf } from './account-link';
 import { onInput, type Send } from './on-input';
 import { runtimeOf } from './runtime';

@@ -1,11 +1,11 @@
 import type { Node, NodeAPI, NodeDef } from 'node-red';
 import { jobData } from '../../lib/control/job-data';
 import { PrintingError } from '../../lib/service/errors';
-import { record, type Json } from '../../lib/service/wire';
+import { record, type Json } from '../../lib/service/json-readers';
 import { amount, readText } from '../shared/inputs';
 import { readingOf } from '../shared/plain-message';
 import { workNode } from '../shared/work-node';
-import { say, type Sentence } from '../../lib/words/say';
+import { phrase, type Sentence } from '../../lib/words/sentence';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -32,16 +32,16 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
   const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
-  const options = { account: definition.account, timeout, awaited: say`No answer from the printer` };
+  const options = { account: definition.account, timeout, awaited: phrase`No answer from the printer` };
   workNode(RED, this, options, async (msg, send, { client, deadline, show }) => {
     const action = byMessage ? await readText(RED, this, BLANK, msg, 'action') : chosen;
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
     const clusterJobId = await readText(RED, this, job, msg, 'clusterJobId');
-    if (action === undefined) throw missing(say`Choose an action in the node or set msg.action.`);
-    if (clusterId === undefined) throw missing(say`Choose a printer in the node or set msg.clusterId.`);
+    if (action === undefined) throw missing(phrase`Choose an action in the node or set msg.action.`);
+    if (clusterId === undefined) throw missing(phrase`Choose a printer in the node or set msg.clusterId.`);
     if (clusterJobId === undefined && !jobMayBeMissing)
       throw missing(
-        say`The setting for the print job is empty: choose a print job, or leave it blank for the one that is printing.`,
+        phrase`The setting for the print job is empty: choose a print job, or leave it blank for the one that is printing.`,
       );
     const { quantity, position } = msg;
     const data = byMessage && !Buffer.isBuffer(msg.payload) ? readData(msg.payload) : {};

@@ -6,7 +6,7 @@ import { amount, isBlank, readText } from '../shared/inputs';
 import { readSource } from '../shared/print-inputs';
 import { left, percent, rate, type StatusText } from '../shared/status';
 import { workNode, type WorkContext } from '../shared/work-node';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -39,7 +39,7 @@ export function LibraryFileNode(this: Node, RED: NodeAPI, definition: Definition
     const id = await readText(RED, this, ofJob ? BLANK : fileId, msg, ofJob ? 'jobId' : 'fileId');
     if (id !== undefined) return { kind, id };
     const property = kind === 'job' ? 'msg.jobId' : 'msg.fileId';
-    throw new PrintingError('INVALID_INPUT', say`Choose a file in the node or set ${property}.`);
+    throw new PrintingError('INVALID_INPUT', phrase`Choose a file in the node or set ${property}.`);
   };
 
   const upload = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {
@@ -78,7 +78,7 @@ export function LibraryFileNode(this: Node, RED: NodeAPI, definition: Definition
   const takesPayload = operation === 'upload' && definition.source === 'payload';
   workNode(RED, this, { account: definition.account, timeout, takesPayload }, async (msg, send, context) => {
     const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
-    if (!work) throw new PrintingError('NOT_CONFIGURED', say`The operation is unknown: choose one in the node.`);
+    if (!work) throw new PrintingError('NOT_CONFIGURED', phrase`The operation is unknown: choose one in the node.`);
     const result = await work(msg, context);
     context.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
     send(Object.assign(msg, result, context.client.simulated && { simulated: true }));

@@ -5,7 +5,7 @@ import { PrintingError } from '../../lib/service/errors';
 import { isBlank, read, readText } from '../shared/inputs';
 import { readClusterIds } from '../shared/print-inputs';
 import { workNode } from '../shared/work-node';
-import { say, type Sentence } from '../../lib/words/say';
+import { phrase, type Sentence } from '../../lib/words/sentence';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -21,9 +21,9 @@ const TIMEOUT = 60;
 
 /** A missing item, by the label that it has in the form. */
 const NO_ITEM = {
-  clusterJobId: say`Choose a print job in the node or set msg.clusterJobId.`,
-  jobId: say`Choose a stored job in the node or set msg.jobId.`,
-  fileId: say`Enter a library file in the node or set msg.fileId.`,
+  clusterJobId: phrase`Choose a print job in the node or set msg.clusterJobId.`,
+  jobId: phrase`Choose a stored job in the node or set msg.jobId.`,
+  fileId: phrase`Enter a library file in the node or set msg.fileId.`,
 };
 
 export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): void {
@@ -34,7 +34,7 @@ export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): voi
 
   const readCluster = async (msg: NodeMessage): Promise<string> => {
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
-    return clusterId ?? missing(say`Choose a printer in the node or set msg.clusterId.`);
+    return clusterId ?? missing(phrase`Choose a printer in the node or set msg.clusterId.`);
   };
   const readItem = async (msg: NodeMessage, property: 'clusterJobId' | 'jobId' | 'fileId'): Promise<string> => {
     const id = await readText(RED, this, item, msg, property);
@@ -65,7 +65,7 @@ export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): voi
       case 'library-file':
         return { query, id: await readItem(msg, 'fileId') };
       default:
-        throw new PrintingError('NOT_CONFIGURED', say`The query is unknown: choose one in the node.`);
+        throw new PrintingError('NOT_CONFIGURED', phrase`The query is unknown: choose one in the node.`);
     }
   };
 

@@ -8,7 +8,7 @@ import { amount, isBlank, read, readText } from '../shared/inputs';
 import { readReportClusters } from '../shared/report-inputs';
 import type { StatusText } from '../shared/status';
 import { workNode } from '../shared/work-node';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -46,10 +46,10 @@ export function ReportGeneratorNode(this: Node, RED: NodeAPI, definition: Defini
     const format = readFormat(definition.format);
     // Where the setting is blank, msg.filename is not meant: it may name another file (reference 2.2).
     if (format === 'file' && isBlank(settings.file.value))
-      throw new PrintingError('INVALID_INPUT', say`Choose a file for the report in the node.`);
+      throw new PrintingError('INVALID_INPUT', phrase`Choose a file for the report in the node.`);
     const path = format === 'file' ? await readText(RED, this, settings.file, msg, 'file') : '';
     if (path === undefined)
-      throw new PrintingError('INVALID_INPUT', say`The setting for the file is empty: choose a file in the node.`);
+      throw new PrintingError('INVALID_INPUT', phrase`The setting for the file is empty: choose a file in the node.`);
     const from = await read(RED, this, settings.from, msg, 'from');
     const to = await read(RED, this, settings.to, msg, 'to');
     const marks = client.simulated ? { simulated: true } : {};
@@ -95,7 +95,7 @@ function rowMessages(RED: NodeAPI, base: NodeMessage): () => RowMessage {
 function readFormat(value: unknown): Format {
   const format = typeof value === 'string' && value !== '' ? value : 'rows';
   if (!FORMATS.includes(format))
-    throw new PrintingError('NOT_CONFIGURED', say`The output ${format} is unknown: choose another one in the node.`);
+    throw new PrintingError('NOT_CONFIGURED', phrase`The output ${format} is unknown: choose another one in the node.`);
   return format as Format;
 }
 

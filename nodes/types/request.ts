@@ -2,7 +2,7 @@ import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
 import { PrintingError } from '../../lib/service/errors';
 import { isBlank, readText } from '../shared/inputs';
 import { workNode } from '../shared/work-node';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -23,12 +23,12 @@ export function RequestNode(this: Node, RED: NodeAPI, definition: Definition): v
   const readMethod = (msg: NodeMessage): string => {
     const method = isBlank(setting) || setting === 'msg.method' ? msg.method : setting;
     if (typeof method === 'string') return method;
-    throw new PrintingError('INVALID_INPUT', say`Choose a method in the node or set msg.method.`);
+    throw new PrintingError('INVALID_INPUT', phrase`Choose a method in the node or set msg.method.`);
   };
   const readPath = async (msg: NodeMessage): Promise<string> => {
     const path = await readText(RED, this, pathSetting, msg, 'path');
     if (path !== undefined) return path;
-    throw new PrintingError('INVALID_INPUT', say`Enter a path in the node or set msg.path.`);
+    throw new PrintingError('INVALID_INPUT', phrase`Enter a path in the node or set msg.path.`);
   };
 
   workNode(

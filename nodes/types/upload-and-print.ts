@@ -1,6 +1,6 @@
 import type { Node, NodeAPI, NodeDef, NodeMessage } from 'node-red';
 import type { Client } from '../../lib/client';
-import type { LateEnds } from '../../lib/print/late-ends';
+import type { LateResults } from '../../lib/print/late-results';
 import { plainProperties } from '../../lib/print/plain-properties';
 import { printResult, type Awaited, type PrintResult, type Progress } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
@@ -61,7 +61,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     show(signInText(client.credentials.state, since) ?? staleText(since));
   };
 
-  let lateEnds: LateEnds | undefined;
+  let lateEnds: LateResults | undefined;
   let notStarted: (() => void) | undefined;
   const started = new Promise<void>((resolve) => (notStarted = whenFlowsStarted(RED, resolve)));
   const onReady = ({ client, signal, show }: Omit<WorkContext, 'deadline'>) => {

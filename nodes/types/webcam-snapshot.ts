@@ -6,7 +6,7 @@ import { amount, readText } from '../shared/inputs';
 import { clockTime, percent, type StatusText } from '../shared/status';
 import { readingOf } from '../shared/plain-message';
 import { workNode } from '../shared/work-node';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 interface Definition extends NodeDef {
   account?: string;
@@ -29,11 +29,11 @@ export function WebcamSnapshotNode(this: Node, RED: NodeAPI, definition: Definit
   const printer = { value: definition.printer, type: definition.printerType };
 
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
-  const options = { account: definition.account, timeout, awaited: say`No answer from the printer` };
+  const options = { account: definition.account, timeout, awaited: phrase`No answer from the printer` };
   workNode(RED, this, options, async (msg, send, { client, deadline, show }) => {
     const clusterId = await readText(RED, this, cluster, msg, 'clusterId');
     if (clusterId === undefined)
-      throw new PrintingError('INVALID_INPUT', say`Choose a printer in the node or set msg.clusterId.`);
+      throw new PrintingError('INVALID_INPUT', phrase`Choose a printer in the node or set msg.clusterId.`);
     const event = readingOf('payload', () => isPrintEvent(msg.payload)) && { event: msg.payload };
     const { image, ...picture } = await client.snapshots.take({
       clusterId,

@@ -3,19 +3,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { iso } from '../world/clock';
 import { ResetConnection } from '../http/receive';
 import type { Printer, ReportSwitch } from '../world/state';
-import type { Line } from '../world/report-lines';
+import type { ReportLine } from '../world/report-lines';
 
 const BATCH = 64 * 1024;
 
 /** A column: its name, and its cell on a line. */
-type Column = [name: string, cell: (line: Line) => string | number | null];
+type Column = [name: string, cell: (line: ReportLine) => string | number | null];
 
 /** The CSV of a report, written while it is read. The switches say how (wire facts 10: separator and encoding are unknown). */
-export function csv(lines: Iterable<Line>, made: ReportSwitch): Readable {
+export function csv(lines: Iterable<ReportLine>, made: ReportSwitch): Readable {
   return Readable.from(chunks(lines, made), { objectMode: false });
 }
 
-async function* chunks(lines: Iterable<Line>, made: ReportSwitch): AsyncGenerator<Buffer> {
+async function* chunks(lines: Iterable<ReportLine>, made: ReportSwitch): AsyncGenerator<Buffer> {
   let left = made.cutAfter ?? Infinity;
   for await (const text of batches(lines, made)) {
     const bytes = Buffer.from(text);
@@ -30,7 +30,7 @@ async function* chunks(lines: Iterable<Line>, made: ReportSwitch): AsyncGenerato
   }
 }
 
-async function* batches(lines: Iterable<Line>, made: ReportSwitch): AsyncGenerator<string> {
+async function* batches(lines: Iterable<ReportLine>, made: ReportSwitch): AsyncGenerator<string> {
   const columns = columnsOf(made);
   const row = (cells: (string | number | null)[]): string =>
     cells.map((cell) => quoted(cell, made)).join(made.separator ?? ',') + (made.crlf ? '\r\n' : '\n');
@@ -64,7 +64,7 @@ function columnsOf(made: ReportSwitch): Column[] {
   ];
 }
 
-const printerOf = ({ cluster, print }: Line): Printer | undefined =>
+const printerOf = ({ cluster, print }: ReportLine): Printer | undefined =>
   cluster.printers.find(({ uuid }) => uuid === print.printerUuid);
 
 /** All that can go wrong with a cell. */

@@ -1,13 +1,13 @@
 import type { Cluster, EndedPrint, Report } from './state';
 
 /** One line of a report. */
-export interface Line {
+export interface ReportLine {
   cluster: Cluster;
   print: EndedPrint;
 }
 
 /** Printings that the range of the report touches, in the order of their ends (wire facts 10); or as many invented lines as were asked for. */
-export function reportLines(report: Report, clusters: Cluster[]): Iterable<Line> {
+export function reportLines(report: Report, clusters: Cluster[]): Iterable<ReportLine> {
   const wanted = clusters.filter(({ clusterId }) => report.clusterIds.includes(clusterId));
   const { rows } = report.made;
   if (rows !== undefined) return inventedLines(report, wanted, rows);
@@ -22,7 +22,7 @@ const NAMES = ['bracket.gcode', 'gear 24T.ufp', 'lamp shade.gcode.gz', 'hinge.gc
 const STATUSES = ['finished', 'finished', 'finished', 'aborted', 'failed'] as const;
 
 /** Spread evenly over the range, the same for the same report; one at a time, so that a million needs no memory. */
-function* inventedLines(report: Report, clusters: Cluster[], count: number): Generator<Line> {
+function* inventedLines(report: Report, clusters: Cluster[], count: number): Generator<ReportLine> {
   const step = (report.to - report.from) / count;
   for (let index = 0; index < count; index++) {
     const cluster = clusters[index % clusters.length];

@@ -8,11 +8,11 @@ import { Http } from '../../lib/http/http';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import { grantKey, newestGrant, type Grant, type Grants } from '../../lib/sign-in/grant';
 import { FileStore } from '../../lib/state/file-store';
-import { InsistentStore } from '../../lib/state/insistent-store';
-import { Upkeep } from '../../lib/state/upkeep';
+import { WriteBehindStore } from '../../lib/state/write-behind-store';
+import { Sweeper } from '../../lib/state/sweeper';
 import type { Clock } from '../../lib/time/clock';
-import { WatchMemory } from '../../lib/watch/watch-memory';
-import type { Sentence } from '../../lib/words/say';
+import { WatchMemory } from '../../lib/watch/checkpoints/watch-memory';
+import type { Sentence } from '../../lib/words/sentence';
 import { startSimulator, type PrintJob, type Simulator, type SimulatorOptions } from '../../simulator';
 import { seeded } from '../helpers/seeded';
 import { Activity } from './below/activity';
@@ -185,9 +185,9 @@ export class World {
 export class Machine {
   readonly clock: MachineClock;
   readonly mount: Mount;
-  readonly store: InsistentStore;
+  readonly store: WriteBehindStore;
   readonly warnings: string[] = [];
-  readonly #upkeep: Upkeep;
+  readonly #upkeep: Sweeper;
   /** What the watching keeps over deploys. */
   readonly #memory = new WatchMemory();
   readonly #clients: { client: Client; http: Http; leave: () => Promise<void> }[] = [];
@@ -203,8 +203,8 @@ export class Machine {
     if (process.env.STEPS) this.mount.onStep = ({ name, path }) => world.trace.add(`step ${name} ${path}`);
     this.mount.onFault = ({ name, path }, code) => world.trace.add(`disk: ${code} on ${name} of ${path}`);
     const files = storeIn(at, this.clock, (sentence) => this.warn(sentence));
-    this.store = new InsistentStore(files, this.clock);
-    this.#upkeep = new Upkeep({
+    this.store = new WriteBehindStore(files, this.clock);
+    this.#upkeep = new Sweeper({
       clock: this.clock,
       sweep: () => files.sweep(),
       ended: () => this.store.close(),

@@ -1,7 +1,7 @@
 import { PrintingError } from '../../lib/service/errors';
 import type { Change, Key, PutOptions, StateStore } from '../../lib/state/store';
 import { MemoryStore } from './memory-store';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 
 /** What a store step meets. */
 export type StoreFault = 'unreadable' | 'unwritable' | 'crash-before' | 'crash-after' | undefined;
@@ -61,18 +61,18 @@ export class FaultyStore implements StateStore {
   #crash(): never {
     this.#left = copyOf(this.#inner);
     this.onCrash();
-    throw new PrintingError('FILE_NOT_WRITABLE', say`The process has ended.`);
+    throw new PrintingError('FILE_NOT_WRITABLE', phrase`The process has ended.`);
   }
 
   /** True: the process ends right after this step. */
   #step(step: 'read' | 'write', key: Key): boolean {
-    if (this.#left) throw new PrintingError('FILE_NOT_READABLE', say`The process has ended.`);
+    if (this.#left) throw new PrintingError('FILE_NOT_READABLE', phrase`The process has ended.`);
     const fault = this.#fault(step, key);
     if (fault === 'crash-before' || (fault === 'crash-after' && step === 'read')) this.#crash();
     if (fault === 'unreadable' && step === 'read')
-      throw new PrintingError('FILE_NOT_READABLE', say`The disk is broken.`);
+      throw new PrintingError('FILE_NOT_READABLE', phrase`The disk is broken.`);
     if (fault === 'unwritable' && step === 'write')
-      throw new PrintingError('FILE_NOT_WRITABLE', say`The disk is full.`);
+      throw new PrintingError('FILE_NOT_WRITABLE', phrase`The disk is full.`);
     return fault === 'crash-after';
   }
 }

@@ -1,11 +1,11 @@
-import type { Answer, CallOptions, Service } from '../../lib/account/service';
+import type { Answer, CallOptions, ApiClient } from '../../lib/account/api-client';
 import type { EndpointName } from '../../lib/service/paths';
 
 /** What a call gives: its `data`, or an error to throw, or what a function of the call makes. */
 type Step = unknown;
 
 /** A Service that answers from a script, per endpoint in turn; the last step of each goes on for ever. */
-export class ScriptedService implements Service {
+export class ScriptedService implements ApiClient {
   readonly calls: ({ endpoint: EndpointName } & CallOptions)[] = [];
 
   constructor(private readonly script: Partial<Record<EndpointName, Step[]>>) {}

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DatabaseError, type Database, type QueryOptions } from '../../lib/state/database';
-import { InsistentStore } from '../../lib/state/insistent-store';
+import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import { EXTEND, GIVE_BACK } from '../../lib/state/leases';
 import * as members from '../../lib/state/member-statements';
 import { PostgresStore, READ, REMOVE, TAKE, WRITE } from '../../lib/state/postgres-store';
@@ -364,7 +364,7 @@ export class SharedRuntime {
   readonly line: Line;
   readonly #shared: Shared;
   readonly #rows: PostgresStore;
-  readonly #insistent: InsistentStore;
+  readonly #insistent: WriteBehindStore;
   readonly #listeners = new Set<(words: string | null) => void>();
   readonly #timers = new Set<() => void>();
   #late: (() => void)[] | undefined;
@@ -391,7 +391,7 @@ export class SharedRuntime {
     Object.defineProperty(database, 'steadyFor', { get: () => this.#steadyFor });
     const parts = { clock: this.clock, sealedKinds: ['grant'], secrets: () => [], warn: () => undefined };
     this.#rows = new PostgresStore({ ...parts, database });
-    this.#insistent = new InsistentStore(this.#rows, this.clock, 5_000);
+    this.#insistent = new WriteBehindStore(this.#rows, this.clock, 5_000);
     this.store = this.#insistent as SharedRuntime['store'];
   }
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Dispatcher, type DispatchRequest } from '../../lib/print/dispatcher';
 import { Ledger } from '../../lib/print/ledger';
-import { Listings } from '../../lib/print/listings';
-import type { CallOptions } from '../../lib/account/service';
+import { JobListReader } from '../../lib/print/job-list-reader';
+import type { CallOptions } from '../../lib/account/api-client';
 import { withDeliveredRows } from '../../lib/report/delivered-rows';
 import { PrintingError } from '../../lib/service/errors';
 import { Authorization } from '../../lib/sign-in/authorization';
@@ -11,12 +11,12 @@ import { grantKey, type Grant, type Grants } from '../../lib/sign-in/grant';
 import type { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import { Tokens } from '../../lib/sign-in/tokens';
 import { Database } from '../../lib/state/database';
-import { InsistentStore } from '../../lib/state/insistent-store';
+import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import { PostgresStore } from '../../lib/state/postgres-store';
 import type { Scope } from '../../lib/state/scope';
 import type { Lock } from '../../lib/state/store';
 import { underDeadline } from '../../lib/time/deadline';
-import { say } from '../../lib/words/say';
+import { phrase } from '../../lib/words/sentence';
 import { systemClock } from '../../lib/time/clock';
 import { limit } from '../helpers/limits';
 import { ManualClock } from '../helpers/manual-clock';
@@ -45,15 +45,15 @@ describe('several runtimes on one database', () => {
     await Promise.all(databases.map((database) => database.close()));
   });
 
-  function replica(clock = systemClock, at = address): InsistentStore {
+  function replica(clock = systemClock, at = address): WriteBehindStore {
     const log = { warn: () => undefined, info: () => undefined };
     const database = new Database({ address: at, clock, log });
     databases.push(database);
     const parts = { clock, sealedKinds: ['grant', 'sign-in'], secrets: () => ['a secret'], warn: () => undefined };
-    return new InsistentStore(new PostgresStore({ ...parts, database }), clock, 5_000);
+    return new WriteBehindStore(new PostgresStore({ ...parts, database }), clock, 5_000);
   }
   /** One that may take over what ran out. */
-  async function steady(): Promise<{ clock: ManualClock; store: InsistentStore }> {
+  async function steady(): Promise<{ clock: ManualClock; store: WriteBehindStore }> {
     const clock = new ManualClock();
     const store = replica(clock);
     for (let asked = 0; asked < 3; asked++) {
@@ -98,7 +98,7 @@ describe('several runtimes on one database', () => {
     });
     let opened: Tokens[];
     afterEach(() => Promise.all(opened.map((tokens) => tokens.close())));
-    const open = (name: string, store: InsistentStore, clock = systemClock) => {
+    const open = (name: string, store: WriteBehindStore, clock = systemClock) => {
       const endpoint = {
         refresh: async (_: unknown, { refreshToken, signedInAt = 0 }: Grant, __: unknown, fence: () => void) => {
           await beforeSending(name);
@@ -291,7 +291,7 @@ describe('several runtimes on one database', () => {
           const parts = { clock, sealedKinds: ['grant'], secrets: () => ['a secret'], warn: () => undefined };
           const listener = open(
             'listener',
-            new InsistentStore(new PostgresStore({ ...parts, database }), clock),
+            new WriteBehindStore(new PostgresStore({ ...parts, database }), clock),
             clock,
           );
           await turning(clock, listener.ready());
@@ -379,7 +379,7 @@ describe('several runtimes on one database', () => {
       queue = [];
       beforeSending = () => Promise.resolve();
     });
-    function open(name: string, store: InsistentStore, clock = systemClock) {
+    function open(name: string, store: WriteBehindStore, clock = systemClock) {
       const service = new ScriptedService({
         clusterStatus: [() => ({ is_online: true, print_jobs: queue, recently_completed: [] })],
         print: [
@@ -394,7 +394,12 @@ describe('several runtimes on one database', () => {
           },
         ],
       });
-      const dispatcher = new Dispatcher({ service, listings: new Listings(service), clock, warn: () => undefined });
+      const dispatcher = new Dispatcher({
+        service,
+        listings: new JobListReader(service),
+        clock,
+        warn: () => undefined,
+      });
       const ledger = new Ledger(store, SCOPE);
       const request = { clusterId: 'cluster', jobId: 'job', startNow: true, printKey: 'key', note: {} };
       return (changes: Partial<DispatchRequest> = {}) => {
@@ -514,4 +519,4 @@ describe('several runtimes on one database', () => {
   });
 });
 
-const sameSecret = say`The saved ${'grant'} was encrypted with another credential secret: give all Node-REDs that share the database the same.`;
+const sameSecret = phrase`The saved ${'grant'} was encrypted with another credential secret: give all Node-REDs that share the database the same.`;

@@ -232,7 +232,7 @@ describe('locales', () => {
 
     it('finds each only where it is written by the template, or was stored', () => {
       const made = sources().filter((file) => read(root, file).includes('new Sentence('));
-      assert.deepEqual(made, ['lib/sign-in/grant.ts', 'lib/words/say.ts']);
+      assert.deepEqual(made, ['lib/sign-in/grant.ts', 'lib/words/sentence.ts']);
     });
   });
 
@@ -312,7 +312,7 @@ function sentences(): Set<string> {
   const found = new Set<string>();
   for (const file of sources()) {
     const visit = (node: ts.Node): void => {
-      if (ts.isTaggedTemplateExpression(node) && node.tag.getText() === 'say') found.add(patternOf(node.template));
+      if (ts.isTaggedTemplateExpression(node) && node.tag.getText() === 'phrase') found.add(patternOf(node.template));
       ts.forEachChild(node, visit);
     };
     visit(ts.createSourceFile(file, read(root, file), ts.ScriptTarget.Latest, true));

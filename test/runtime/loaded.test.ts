@@ -62,7 +62,7 @@ describe('what Node-RED loads of the pack', () => {
         /\[debug:out\]/,
       );
       // What it does need shows that the list is right.
-      for (const file of ['dist/lib/watch/poller.js', 'node_modules/undici/lib/dispatcher/agent.js'])
+      for (const file of ['dist/lib/watch/polling/poller.js', 'node_modules/undici/lib/dispatcher/agent.js'])
         assert.ok(files.includes(file), file);
       const needless =
         /^dist\/(simulator|lib\/(action|control|library|picture|query|report|request|upload))\/|csv-parse/;
@@ -83,8 +83,8 @@ describe('what Node-RED loads of the pack', () => {
       assert.deepEqual(files.filter((file) => file.startsWith('dist/lib/print/')).sort(), [
         'dist/lib/print/claims.js',
         'dist/lib/print/ledger.js',
-        'dist/lib/print/listings.js',
-        'dist/lib/print/open-outcomes.js',
+        'dist/lib/print/job-list-reader.js',
+        'dist/lib/print/unresolved-prints.js',
       ]);
       // Of undici, a request over a connection: less than a third of it.
       assert.ok(!files.includes('node_modules/undici/index.js'), 'undici as a whole');

@@ -3,20 +3,20 @@ import type { Request } from 'express';
 import type { Client } from '../../../lib/client';
 import type { Choices } from '../../../lib/query/choices';
 import { PrintingError } from '../../../lib/service/errors';
-import { text } from '../../../lib/service/wire';
+import { text } from '../../../lib/service/json-readers';
 import { version } from '../version';
 import { knownAccount } from './accounts';
 import { handle, idOf } from './handle';
 import { stateOf } from './state';
 import { typedAccount, withTypedChoices } from './typed-account';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 /** The endpoints that tell of an account (reference 5). */
 export function accountEndpoints(RED: NodeAPI) {
   const client = async (request: Request): Promise<Client> => {
     const [node] = knownAccount(RED, idOf(request)).running;
     if (node) return node.client();
-    const sentence = say`The account is not running: enable it, or use its subflow, and deploy.`;
+    const sentence = phrase`The account is not running: enable it, or use its subflow, and deploy.`;
     throw new PrintingError('NOT_CONFIGURED', sentence);
   };
 

@@ -3,12 +3,12 @@ import type { AccountConfig } from '../../../lib/account/settings';
 import { PrintingError } from '../../../lib/service/errors';
 import { isAccount, type AccountNode } from '../account-link';
 import { runtimeOf } from '../runtime';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 /** Answered with 404. */
 export class UnknownAccount extends PrintingError {
   constructor() {
-    super('NOT_FOUND', say`There is no such account: deploy it first.`);
+    super('NOT_FOUND', phrase`There is no such account: deploy it first.`);
   }
 }
 

@@ -7,7 +7,7 @@ import { runtimeOf, type Runtime } from '../runtime';
 import type { DeployedAccount } from './accounts';
 import { handle, idOf } from './handle';
 import { typedAccount, typedSettings, whyWithheld, type TypedAccount } from './typed-account';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 /** The endpoint that says what of an account works, also before it is deployed (reference 5). */
 export const connectionEndpoint = (RED: NodeAPI) =>
@@ -22,7 +22,7 @@ async function testSimulator(deployed: DeployedAccount | undefined): Promise<Che
   if (client?.simulated) return client.testConnection();
   throw new PrintingError(
     'NOT_CONFIGURED',
-    say`The simulator starts with the deploy: deploy the account, then test it.`,
+    phrase`The simulator starts with the deploy: deploy the account, then test it.`,
   );
 }
 

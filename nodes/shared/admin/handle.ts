@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { asPrintingError } from '../../../lib/service/errors';
-import { Sentence } from '../../../lib/words/say';
+import { Sentence } from '../../../lib/words/sentence';
 import { inLanguage, languageOf } from '../language';
 import { UnknownAccount } from './accounts';
 

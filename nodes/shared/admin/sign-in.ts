@@ -2,7 +2,7 @@ import type { NodeAPI } from 'node-red';
 import type { Request, Response } from 'express';
 import { readRedirect, readSignIn } from '../../../lib/account/settings';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
-import { record, text } from '../../../lib/service/wire';
+import { record, text } from '../../../lib/service/json-readers';
 import { callbackPage } from '../callback-page';
 import { languageOf } from '../language';
 import { runtimeOf } from '../runtime';
@@ -12,7 +12,7 @@ import { handle, idOf } from './handle';
 import { stateOf } from './state';
 import { hostOf, signInConfig } from './typed-settings';
 import { deployedWords, wantedBy } from './wanted';
-import { say, type Sentence } from '../../../lib/words/say';
+import { phrase, type Sentence } from '../../../lib/words/sentence';
 
 /** The endpoints that begin, end and forget sign-ins (reference 5). */
 export function signInEndpoints(RED: NodeAPI) {
@@ -99,14 +99,15 @@ export function signInEndpoints(RED: NodeAPI) {
 /** The query of an address that a sign-in has ended on. Throws INVALID_INPUT for any other text. */
 function pastedQuery(pasted: string): URLSearchParams {
   const refuse = (why: Sentence) => new PrintingError('INVALID_INPUT', why);
-  if (pasted === '') throw refuse(say`Paste the address of the page that the sign-in ended on.`);
+  if (pasted === '') throw refuse(phrase`Paste the address of the page that the sign-in ended on.`);
   if (!/^https?:/i.test(pasted) || !URL.canParse(pasted))
     throw refuse(
-      say`The pasted text is not an address: paste the whole address of the page that the sign-in ended on.`,
+      phrase`The pasted text is not an address: paste the whole address of the page that the sign-in ended on.`,
     );
   const { searchParams: query } = new URL(pasted);
   if (!['code', 'error', 'error_code'].some((name) => query.get(name)))
-    throw refuse(say`The pasted address has no code in it: paste the one of the page that the sign-in ended on.`);
-  if (!query.get('state')) throw refuse(say`The pasted address names no sign-in: paste the whole one, up to its end.`);
+    throw refuse(phrase`The pasted address has no code in it: paste the one of the page that the sign-in ended on.`);
+  if (!query.get('state'))
+    throw refuse(phrase`The pasted address names no sign-in: paste the whole one, up to its end.`);
   return query;
 }

@@ -4,7 +4,7 @@ import type { SignInInfo } from '../../../lib/sign-in/credentials';
 import { grantAt, grantKey, holderOf, newestGrant, whyEnded, type Grants } from '../../../lib/sign-in/grant';
 import { showable } from '../../../lib/sign-in/lifetime';
 import { isoTime } from '../../../lib/time/clock';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount, type DeployedAccount } from './accounts';
 import { hostOf } from './typed-settings';
@@ -59,7 +59,7 @@ function isAsDeployed({ written, config }: DeployedAccount, { service, signIn, a
 
 async function runningState({ running: [node] }: DeployedAccount): Promise<AccountState> {
   if (!node)
-    return { ...SIGNED_OUT, error: say`The account is not running: it is disabled, or its subflow is not used.` };
+    return { ...SIGNED_OUT, error: phrase`The account is not running: it is disabled, or its subflow is not used.` };
   try {
     const client = await node.client();
     await client.credentials.ready();

@@ -1,15 +1,15 @@
 import type { NodeAPI } from 'node-red';
 import { credentialsOf } from '../../../lib/account/credentials';
 import { readSettings, type AccountSettings } from '../../../lib/account/settings';
-import { SignedInService } from '../../../lib/account/signed-in-service';
+import { AuthenticatedApiClient } from '../../../lib/account/authenticated-api-client';
 import { Choices } from '../../../lib/query/choices';
 import { PrintingError } from '../../../lib/service/errors';
-import { record } from '../../../lib/service/wire';
+import { record } from '../../../lib/service/json-readers';
 import { grantFor, grantKey, type Grants } from '../../../lib/sign-in/grant';
 import { runtimeOf, type Runtime } from '../runtime';
 import { deployedAccount, UnknownAccount, type DeployedAccount } from './accounts';
 import { connectionConfig, hostOf } from './typed-settings';
-import { say, type Sentence } from '../../../lib/words/say';
+import { phrase, type Sentence } from '../../../lib/words/sentence';
 
 /** An account as a form has it: what was typed, over what is deployed of it. */
 export interface TypedAccount {
@@ -22,7 +22,7 @@ export interface TypedAccount {
 /** Throws INVALID_INPUT for a body that is no object, and UnknownAccount where nothing is known of the account. */
 export function typedAccount(RED: NodeAPI, id: string, body: unknown): TypedAccount {
   const typed = record(body ?? {});
-  if (!typed) throw new PrintingError('INVALID_INPUT', say`The body must be an object of settings.`);
+  if (!typed) throw new PrintingError('INVALID_INPUT', phrase`The body must be an object of settings.`);
   const deployed = deployedAccount(RED, id);
   if (!deployed && Object.keys(typed).length === 0) throw new UnknownAccount();
   const stored = (deployed?.config as { service?: unknown } | undefined)?.service;
@@ -49,9 +49,9 @@ export async function whyWithheld(
   if (hostOf(deployedApi) === '')
     return grant.apiUrl === apiUrl
       ? null
-      : say`The stored sign-in is only sent to the API host that it was made for: sign in again for another host.`;
+      : phrase`The stored sign-in is only sent to the API host that it was made for: sign in again for another host.`;
   if (hostOf(deployedApi) === apiUrl && hostOf(deployedAuth) === authUrl) return null;
-  return say`The stored sign-in is only sent to the deployed hosts: deploy the account to use other ones.`;
+  return phrase`The stored sign-in is only sent to the deployed hosts: deploy the account to use other ones.`;
 }
 
 /** Has a form choose from what such an account has, with credentials of its own beside those of what runs. */
@@ -85,7 +85,7 @@ async function withSettings<T>(
   choose: (choices: Choices) => Promise<T>,
 ): Promise<T> {
   const credentials = credentialsOf(settings, { accountId, store, clock, http, warn: () => undefined });
-  const service = new SignedInService({ settings, http, clock, credentials });
+  const service = new AuthenticatedApiClient({ settings, http, clock, credentials });
   const { overrides } = settings.paths;
   const closing = new AbortController();
   try {

@@ -3,7 +3,7 @@ import { TEXT } from '../../../lib/rules/limits';
 import { trimmed, withoutSlashes } from '../../../lib/rules/text';
 import { PrintingError } from '../../../lib/service/errors';
 import type { DeployedAccount } from './accounts';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 /** What the editor leaves in place of a stored credential. */
 const UNTOUCHED = '__PWRD__';
@@ -23,7 +23,7 @@ export function signInConfig(typed: Record<string, unknown>, deployed: DeployedA
   if (isStored && hostOf(config.authUrl) !== hostOf(deployed?.config.authUrl))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`The stored client secret is only sent to the stored account host: enter it again for another host.`,
+      phrase`The stored client secret is only sent to the stored account host: enter it again for another host.`,
     );
   return config;
 }
@@ -39,7 +39,7 @@ export function connectionConfig(typed: Record<string, unknown>, deployed: Deplo
   if (isStored && (isElsewhere('apiUrl') || isElsewhere('authUrl')))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`The stored API token is only sent to the stored hosts: enter it again for another host.`,
+      phrase`The stored API token is only sent to the stored hosts: enter it again for another host.`,
     );
   return config;
 }
@@ -53,12 +53,12 @@ function changedSettings(typed: Record<string, unknown>, deployed: DeployedAccou
   if (long)
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`The setting ${long[0]} has more than ${TEXT.setting} characters: shorten it.`,
+      phrase`The setting ${long[0]} has more than ${TEXT.setting} characters: shorten it.`,
     );
   if (changed.some(([, value]) => /\$\{|^\$\(/.test(value)))
     throw new PrintingError(
       'NOT_CONFIGURED',
-      say`Environment variables are only read for deployed settings: deploy the account first.`,
+      phrase`Environment variables are only read for deployed settings: deploy the account first.`,
     );
   return Object.fromEntries(changed);
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { currentUser, readCurrentUser } from '../../../lib/account/current-user';
-import type { CallOptions, Service } from '../../../lib/account/service';
+import type { CallOptions, ApiClient } from '../../../lib/account/api-client';
 import { PrintingError } from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 describe('account/current-user', () => {
   it('reads memberships that are ids, the own one by its name', () => {
@@ -54,9 +54,9 @@ describe('account/current-user', () => {
     });
 
   describe('the call', () => {
-    const NOT_FOUND = new PrintingError('NOT_FOUND', say`No.`, { statusCode: 404 });
+    const NOT_FOUND = new PrintingError('NOT_FOUND', phrase`No.`, { statusCode: 404 });
     let asked: string[];
-    const service = (answers: Record<string, unknown>): Service => ({
+    const service = (answers: Record<string, unknown>): ApiClient => ({
       call: (endpoint: string, _: CallOptions) => {
         asked.push(endpoint);
         const data = answers[endpoint];
@@ -82,7 +82,7 @@ describe('account/current-user', () => {
       assert.deepEqual(asked, ['currentUser']);
     });
     it('asks nobody else after any other failure', async () => {
-      const failing = service({ currentUser: new PrintingError('FORBIDDEN', say`No.`), currentUserOnApi: 2 });
+      const failing = service({ currentUser: new PrintingError('FORBIDDEN', phrase`No.`), currentUserOnApi: 2 });
       await assert.rejects(readCurrentUser(failing, {}, limit()), { code: 'FORBIDDEN' });
       assert.deepEqual(asked, ['currentUser']);
     });

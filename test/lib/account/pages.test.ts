@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { pagesOf, readPages } from '../../../lib/account/pages';
-import type { CallOptions, Service } from '../../../lib/account/service';
+import type { CallOptions, ApiClient } from '../../../lib/account/api-client';
 import { PrintingError } from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 /** Answers bodies in turn, and keeps what was asked. */
-class Script implements Service {
+class Script implements ApiClient {
   readonly queries: CallOptions['query'][] = [];
   constructor(readonly bodies: unknown[]) {}
   async call(_endpoint: string, { query }: CallOptions) {
@@ -16,8 +16,8 @@ class Script implements Service {
     return { status: 200, data: (body as { data: unknown }).data, body };
   }
 }
-const read = (service: Service, query?: Record<string, string>) =>
-  readPages(service, 'printJobs', { what: say`the print jobs`, deadline: limit(), ...(query && { query }) });
+const read = (service: ApiClient, query?: Record<string, string>) =>
+  readPages(service, 'printJobs', { what: phrase`the print jobs`, deadline: limit(), ...(query && { query }) });
 const page = (data: unknown, total: number) => ({ data, meta: { page: { total_pages: total } } });
 
 describe('account/pages', () => {
@@ -46,7 +46,7 @@ describe('account/pages', () => {
 
   it('gives a list that comes at once in parts, and lets the event loop turn between them', async () => {
     const entries = Array.from({ length: 3_000 }, (_, n) => ({ n }));
-    const options = { what: say`the print jobs`, deadline: limit() };
+    const options = { what: phrase`the print jobs`, deadline: limit() };
     let turns = 0;
     const count = () => setImmediate(() => turns++ < 100 && count());
     count();
@@ -98,7 +98,7 @@ describe('account/pages', () => {
     await fc.assert(
       fc.asyncProperty(fc.anything(), fc.anything(), async (meta, links) => {
         let asked = 0;
-        const service: Service = {
+        const service: ApiClient = {
           call: async () => {
             asked++;
             const body = { data: [], ...(asked < 5 ? { meta, links } : {}) };
@@ -110,7 +110,7 @@ describe('account/pages', () => {
       }),
     );
     let asked = 0;
-    const endless: Service = {
+    const endless: ApiClient = {
       call: async () => ({ status: 200, data: [], body: { links: { next: `?page=${++asked + 1}` } } }),
     };
     // What was read so far is no whole list: whoever misses a printer in it would take it for removed.
@@ -124,7 +124,7 @@ describe('account/pages', () => {
   ] as const)
     it(`ends where all pages together have too many ${what}`, async () => {
       let asked = 0;
-      const service: Service = {
+      const service: ApiClient = {
         call: async () => ({ status: 200, data: [], body: { links: { next: `?page=${++asked + 1}` } }, size }),
       };
       await assert.rejects(read(service), { code: 'SERVICE_ERROR' });

@@ -6,7 +6,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
 import { limit } from '../../helpers/limits';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 describe('action', () => {
   const clock = () => new ManualClock();
@@ -15,7 +15,7 @@ describe('action', () => {
     endpoint: 'printerAction',
     ids: { cluster_id: 'c', printer_id: 'p', action: 'wave' },
     data: { times: 2 },
-    what: say`the wave`,
+    what: phrase`the wave`,
     deadline: limit(time, { signal }),
   });
   const pending = { action_id: 'a', status: 'pending' };
@@ -36,7 +36,7 @@ describe('action', () => {
       (error: unknown) => ({ done: undefined, error: error as PrintingError }),
     );
     await time.advance(ms);
-    end.abort(new PrintingError('TIMEOUT', say`Over.`));
+    end.abort(new PrintingError('TIMEOUT', phrase`Over.`));
     return { ...(await outcome), seen, service, time };
   }
 
@@ -123,18 +123,18 @@ describe('action', () => {
 
   it('sends the action once, whatever becomes of it', async () => {
     const { error, service } = await run({
-      printerAction: [new PrintingError('NETWORK', say`Broken.`, { outcome: 'unknown' })],
+      printerAction: [new PrintingError('NETWORK', phrase`Broken.`, { outcome: 'unknown' })],
     });
     assert.equal(error?.code, 'NETWORK');
     assert.equal(service.calls.length, 1);
   });
 
   it('counts an action whose last word is new as failed at the limit, and any other as not done in time', () => {
-    const late = new PrintingError('TIMEOUT', say`Too late.`);
-    for (const word of [null, 'pending', 'sent']) assert.equal(atLimit(late, word, say`x`), late);
-    assert.equal(atLimit(late, 'on_its_way', say`x`).code, 'ACTION_FAILED');
-    const other = new PrintingError('NETWORK', say`Broken.`);
-    assert.equal(atLimit(other, 'on_its_way', say`x`), other);
+    const late = new PrintingError('TIMEOUT', phrase`Too late.`);
+    for (const word of [null, 'pending', 'sent']) assert.equal(atLimit(late, word, phrase`x`), late);
+    assert.equal(atLimit(late, 'on_its_way', phrase`x`).code, 'ACTION_FAILED');
+    const other = new PrintingError('NETWORK', phrase`Broken.`);
+    assert.equal(atLimit(other, 'on_its_way', phrase`x`), other);
   });
 
   it('has a meaning for every word', () => {

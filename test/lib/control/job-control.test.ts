@@ -5,7 +5,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
 import { limit } from '../../helpers/limits';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const ALLOWED: Record<string, string[]> = {
   pause: ['printing'],
@@ -111,8 +111,8 @@ describe('control/job-control', () => {
 
   it('says so where the action may have been carried out, and sends it no second time', async () => {
     for (const error of [
-      new PrintingError('NETWORK', say`Broken.`, { outcome: 'unknown' }),
-      new PrintingError('SERVICE_ERROR', say`Broken.`, { outcome: 'unknown', statusCode: 502, serviceCode: 'x' }),
+      new PrintingError('NETWORK', phrase`Broken.`, { outcome: 'unknown' }),
+      new PrintingError('SERVICE_ERROR', phrase`Broken.`, { outcome: 'unknown', statusCode: 502, serviceCode: 'x' }),
     ]) {
       const got = await run('duplicate', { jobAction: [error] });
       assert.equal(got.error?.code, error.code);
@@ -123,7 +123,7 @@ describe('control/job-control', () => {
       );
       assert.equal(got.service.calls.length, 1);
     }
-    const unsent = new PrintingError('NETWORK', say`No connection.`, { outcome: 'not-sent' });
+    const unsent = new PrintingError('NETWORK', phrase`No connection.`, { outcome: 'not-sent' });
     assert.equal((await run('duplicate', { jobAction: [unsent] })).error?.message, 'No connection.');
   });
 

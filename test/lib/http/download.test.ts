@@ -6,7 +6,7 @@ import { Agent } from 'undici';
 import { download, type DownloadOptions } from '../../../lib/http/download';
 import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 describe('http/download', () => {
   let server: Server;
@@ -16,7 +16,7 @@ describe('http/download', () => {
   let respond: (request: IncomingMessage, response: ServerResponse) => void;
 
   const get = (options: Partial<DownloadOptions> = {}, path = '/file?signature=secret') =>
-    download(http, base + path, { what: say`the file`, ...options });
+    download(http, base + path, { what: phrase`the file`, ...options });
   const all = async (options: Partial<DownloadOptions> = {}) => {
     const { stream, ...about } = await get(options);
     const parts: Buffer[] = [];
@@ -89,7 +89,7 @@ describe('http/download', () => {
     ['an object', { url: 'https://files.example/secret' }],
   ] as const)
     it(`refuses ${name} without asking anybody`, async () => {
-      await fails(download(http, url, { what: say`the file` }), 'SERVICE_ERROR', 'refused');
+      await fails(download(http, url, { what: phrase`the file` }), 'SERVICE_ERROR', 'refused');
       assert.equal(seen.length, 0);
     });
 
@@ -230,16 +230,16 @@ describe('http/download', () => {
     await fails(all(), 'NETWORK', 'unknown');
     respond = (request) => request.socket.destroy();
     await fails(all(), 'NETWORK');
-    await fails(download(http, 'http://127.0.0.1:1/secret', { what: say`the file` }), 'NETWORK', 'not-sent');
+    await fails(download(http, 'http://127.0.0.1:1/secret', { what: phrase`the file` }), 'NETWORK', 'not-sent');
   });
 
   it('ends with the reason of its signal, before and in the middle', async () => {
     const early = new AbortController();
-    respond = () => early.abort(new PrintingError('TIMEOUT', say`Too late.`));
+    respond = () => early.abort(new PrintingError('TIMEOUT', phrase`Too late.`));
     await fails(all({ signal: early.signal }), 'TIMEOUT');
     const late = new AbortController();
     respond = (_, response) =>
-      response.write('some', () => setImmediate(() => late.abort(new PrintingError('TIMEOUT', say`Too late.`))));
+      response.write('some', () => setImmediate(() => late.abort(new PrintingError('TIMEOUT', phrase`Too late.`))));
     await fails(all({ signal: late.signal }), 'TIMEOUT');
     assert.ok(await idle());
   });

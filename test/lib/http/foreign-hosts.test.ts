@@ -6,9 +6,9 @@ import { guardedLookup } from '../../../lib/http/foreign-hosts';
 import { Http } from '../../../lib/http/http';
 import { storageAddress } from '../../../lib/http/storage-address';
 import { PrintingError } from '../../../lib/service/errors';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
-const WHAT = { what: say`the file` };
+const WHAT = { what: phrase`the file` };
 /** Spellings of addresses that a public account must not make Node-RED call. */
 const INWARD = [
   'https://127.0.0.1/x',

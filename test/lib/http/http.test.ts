@@ -11,7 +11,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { LockLostError } from '../../../lib/state/store';
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock } from '../../helpers/manual-clock';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const network = (outcome: string, words: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PrintingError, String(error));
@@ -145,7 +145,7 @@ describe('http/http', () => {
 
   it('passes on a PrintingError of its body', async () => {
     respond = (request) => request.on('error', () => {}).resume();
-    const changed = new PrintingError('FILE_CHANGED', say`The file changed.`);
+    const changed = new PrintingError('FILE_CHANGED', phrase`The file changed.`);
     const body = new Readable({ read: () => void body.destroy(changed) });
     await assert.rejects(http.send({ method: 'PUT', url, headers: { 'content-length': '10' }, body }), changed);
   });
@@ -190,7 +190,7 @@ describe('http/http', () => {
   it('ends with the reason of its deadline', async () => {
     const controller = new AbortController();
     const deadline = new Deadline(new ManualClock(), { parent: controller.signal });
-    const reason = new PrintingError('TIMEOUT', say`The time is up.`);
+    const reason = new PrintingError('TIMEOUT', phrase`The time is up.`);
     respond = () => controller.abort(reason);
     const ended = (outcome: string) => ({ code: 'TIMEOUT', message: reason.message, outcome });
     await assert.rejects(http.text({ method: 'GET', url, deadline }), ended('unknown'));
@@ -202,7 +202,7 @@ describe('http/http', () => {
     const controller = new AbortController();
     const deadline = new Deadline(new ManualClock(), { parent: controller.signal });
     const asked = unreachable.text({ method: 'GET', url, deadline });
-    controller.abort(new PrintingError('TIMEOUT', say`The time is up.`));
+    controller.abort(new PrintingError('TIMEOUT', phrase`The time is up.`));
     await assert.rejects(asked, { code: 'TIMEOUT', outcome: 'not-sent' });
   });
 

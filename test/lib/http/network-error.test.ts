@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { codeOf, networkError } from '../../../lib/http/network-error';
 import { PrintingError } from '../../../lib/service/errors';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const coded = (code: string) => Object.assign(new Error(`${code} https://store.example/?signature=secret`), { code });
 
@@ -36,9 +36,9 @@ describe('http/network-error', () => {
   });
 
   it('lets our own errors and reasons pass', () => {
-    const own = new PrintingError('FILE_CHANGED', say`The file changed.`);
+    const own = new PrintingError('FILE_CHANGED', phrase`The file changed.`);
     assert.equal(networkError(own, 'unknown'), own);
-    const reason = new PrintingError('TIMEOUT', say`The time is up.`);
+    const reason = new PrintingError('TIMEOUT', phrase`The time is up.`);
     const ended = networkError(coded('ABORT_ERR'), 'not-sent', AbortSignal.abort(reason));
     assert.deepEqual([ended.message, ended.outcome], [reason.message, 'not-sent']);
     assert.equal(networkError(coded('ABORT_ERR'), 'unknown', AbortSignal.abort('other')).code, 'NETWORK');

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { isPassing, ONCE, READS, retry, TRANSFERS, type RetryPolicy } from '../../../lib/http/retry';
 import { asPrintingError, ERROR_CODES, PrintingError, type ErrorDetails } from '../../../lib/service/errors';
-import { readRetryAfter } from '../../../lib/service/refusals';
+import { readRetryAfter } from '../../../lib/service/api-errors';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 describe('http/retry', () => {
   const broken = (details: ErrorDetails = {}) =>
-    new PrintingError('NETWORK', say`Broken.`, { outcome: 'unknown', ...details });
+    new PrintingError('NETWORK', phrase`Broken.`, { outcome: 'unknown', ...details });
   const limited = (retryAfter?: number) =>
-    new PrintingError('RATE_LIMITED', say`Slow down.`, { outcome: 'refused', statusCode: 429, retryAfter });
+    new PrintingError('RATE_LIMITED', phrase`Slow down.`, { outcome: 'refused', statusCode: 429, retryAfter });
 
   /** Does work that fails like this, one failure a try; gives what came of it and when each try was made. */
   async function run(failures: unknown[], policy: RetryPolicy = READS, options: { seconds?: number } = {}) {
@@ -65,11 +65,11 @@ describe('http/retry', () => {
   it('tries again what is passing, and never what was refused', () => {
     assert.ok(isPassing(broken()));
     assert.ok(isPassing(broken({ outcome: 'not-sent' })));
-    assert.ok(isPassing(new PrintingError('SERVICE_ERROR', say`503.`, { outcome: 'unknown', statusCode: 503 })));
+    assert.ok(isPassing(new PrintingError('SERVICE_ERROR', phrase`503.`, { outcome: 'unknown', statusCode: 503 })));
     for (const code of ERROR_CODES)
-      assert.equal(isPassing(new PrintingError(code, say`No.`, { outcome: 'refused' })), false, code);
+      assert.equal(isPassing(new PrintingError(code, phrase`No.`, { outcome: 'refused' })), false, code);
     for (const code of ['TIMEOUT', 'NOT_SIGNED_IN', 'FILE_NOT_WRITABLE', 'INVALID_INPUT'] as const)
-      assert.equal(isPassing(new PrintingError(code, say`No.`, { outcome: 'unknown' })), false, code);
+      assert.equal(isPassing(new PrintingError(code, phrase`No.`, { outcome: 'unknown' })), false, code);
   });
 
   it('never takes a fault of our own for one of the network', async () => {
@@ -126,7 +126,7 @@ describe('http/retry', () => {
       { code: 'TIMEOUT', outcome: 'not-sent' },
     );
     await clock.advance(5_000);
-    closing.abort(new PrintingError('TIMEOUT', say`The node was closed.`, { outcome: 'unknown' }));
+    closing.abort(new PrintingError('TIMEOUT', phrase`The node was closed.`, { outcome: 'unknown' }));
     await ended;
     assert.equal(clock.waiting, 0);
   });

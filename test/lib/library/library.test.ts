@@ -22,7 +22,7 @@ import { limit } from '../../helpers/limits';
 import { TurnedTime } from '../../helpers/turned-time';
 import { systemClock } from '../../../lib/time/clock';
 import type { Deadline } from '../../../lib/time/deadline';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const MIB = 1024 * 1024;
 const MESH = Buffer.from('solid cube\nendsolid cube\n');
@@ -157,7 +157,7 @@ describe('library/library', () => {
       simulator.faults.add({ endpoint: 'storagePut', hang: true, times: 'always' });
       await fails(store(bytes(MESH, 'cube.stl'), 'file', 10), 'TIMEOUT', /within 10 s/);
       const work = store(bytes(MESH, 'cube.stl'));
-      setTimeout(() => closing.abort(new PrintingError('TIMEOUT', say`The node was closed.`)), 50);
+      setTimeout(() => closing.abort(new PrintingError('TIMEOUT', phrase`The node was closed.`)), 50);
       await fails(work, 'TIMEOUT', /closed/);
       await fails(store(bytes(MESH, 'cube.stl')), 'TIMEOUT', /closed/);
     });
@@ -309,7 +309,7 @@ describe('library/library', () => {
       const error = await fails(fetched(ref, path, 10), 'TIMEOUT', /within 10 s/);
       assert.equal(error.ids.fileId, ref.id);
       const work = fetched(ref, path);
-      setTimeout(() => closing.abort(new PrintingError('TIMEOUT', say`The node was closed.`)), 50);
+      setTimeout(() => closing.abort(new PrintingError('TIMEOUT', phrase`The node was closed.`)), 50);
       await fails(work, 'TIMEOUT', /closed/);
       assert.deepEqual(await readdir(folder), []);
     });

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { findPrinter } from '../../../lib/picture/find-printer';
 import { PrintingError } from '../../../lib/service/errors';
 import { ScriptedService } from '../../helpers/scripted-service';
-import { ClusterList } from '../../../lib/watch/cluster-list';
+import { ClusterList } from '../../../lib/watch/polling/cluster-list';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const NIL = '00000000-0000-0000-0000-000000000000';
 const UUID = '6b9b5f3e-7a5c-4e0b-8f3e-1d2c3b4a5f60';
@@ -70,10 +70,10 @@ describe('picture/find-printer', () => {
   });
 
   it('tells an unknown cluster as what the service says', async () => {
-    const unknown = new PrintingError('NOT_FOUND', say`No such cluster.`);
+    const unknown = new PrintingError('NOT_FOUND', phrase`No such cluster.`);
     await refused(find([cluster({ is_online: false })], unknown), 'NOT_ACCEPTED');
     await refused(find([cluster()], unknown), 'NOT_FOUND');
-    await refused(find([], new PrintingError('NOT_FOUND', say`No such cluster.`)), 'NOT_FOUND');
+    await refused(find([], new PrintingError('NOT_FOUND', phrase`No such cluster.`)), 'NOT_FOUND');
   });
 
   it('survives any answer', async () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { Dispatcher } from '../../../lib/print/dispatcher';
 import { Ledger } from '../../../lib/print/ledger';
-import { Listings } from '../../../lib/print/listings';
+import { JobListReader } from '../../../lib/print/job-list-reader';
 import { asPrintingError } from '../../../lib/service/errors';
-import type { CallOptions } from '../../../lib/account/service';
+import type { CallOptions } from '../../../lib/account/api-client';
 import { underDeadline } from '../../../lib/time/deadline';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
@@ -52,7 +52,7 @@ describe('a print key at a runtime that is cut off from the answer to its print 
         },
       ],
     });
-    const parts = { service, listings: new Listings(service), clock: runtime.clock, warn: () => undefined };
+    const parts = { service, listings: new JobListReader(service), clock: runtime.clock, warn: () => undefined };
     const dispatcher = new Dispatcher(parts);
     const request = { clusterId: 'cluster', jobId: 'job', startNow: true, printKey: 'key', note: {} };
     const work = underDeadline(runtime.clock, { ms: seconds * 1_000 }, (deadline) =>

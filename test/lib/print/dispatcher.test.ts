@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { Answer } from '../../../lib/account/service';
+import type { Answer } from '../../../lib/account/api-client';
 import { Dispatcher, type DispatchRequest } from '../../../lib/print/dispatcher';
 import { Ledger, type Entry } from '../../../lib/print/ledger';
-import { Listings, type Listing } from '../../../lib/print/listings';
+import { JobListReader, type Listing } from '../../../lib/print/job-list-reader';
 import { readClusterStatus } from '../../../lib/service/cluster-status';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { Deadline } from '../../../lib/time/deadline';
@@ -11,7 +11,7 @@ import { limit } from '../../helpers/limits';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { ScriptedService } from '../../helpers/scripted-service';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const SCOPE = ['account', 'https://api.example', 'workspace'] as const;
 const HOUR = 3_600_000;
@@ -19,9 +19,9 @@ const DAY = 24 * HOUR;
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 
 const iso = (ms: number) => new Date(ms).toISOString();
-const lost = () => new PrintingError('NETWORK', say`Reset.`, { outcome: 'unknown' });
-const down = () => new PrintingError('SERVICE_ERROR', say`Down.`, { outcome: 'unknown', statusCode: 500 });
-const refused = () => new PrintingError('NOT_ACCEPTED', say`Busy.`, { outcome: 'refused', statusCode: 409 });
+const lost = () => new PrintingError('NETWORK', phrase`Reset.`, { outcome: 'unknown' });
+const down = () => new PrintingError('SERVICE_ERROR', phrase`Down.`, { outcome: 'unknown', statusCode: 500 });
+const refused = () => new PrintingError('NOT_ACCEPTED', phrase`Busy.`, { outcome: 'refused', statusCode: 409 });
 
 describe('print/dispatcher', () => {
   let clock: ManualClock;
@@ -29,7 +29,7 @@ describe('print/dispatcher', () => {
   let disk: MemoryStore;
   let broken: (step: 'read' | 'write', kind: string) => StoreFault;
   let ledger: Ledger;
-  let listings: Listings;
+  let listings: JobListReader;
   let dispatcher: Dispatcher;
   let warnings: string[];
   /** The cluster's lists, as the service has them. */
@@ -54,7 +54,7 @@ describe('print/dispatcher', () => {
       () => undefined,
     );
     ledger = new Ledger(store, SCOPE);
-    listings = new Listings(service);
+    listings = new JobListReader(service);
     warnings = [];
     dispatcher = new Dispatcher({ service, listings, clock, warn: (sentence) => warnings.push(String(sentence)) });
   });
@@ -386,7 +386,7 @@ describe('print/dispatcher', () => {
     let underWay: Deadline | undefined;
     print = (options) => {
       underWay = (options as { underWay: Deadline }).underWay;
-      closing.abort(new PrintingError('TIMEOUT', say`Closed.`, { outcome: 'unknown' }));
+      closing.abort(new PrintingError('TIMEOUT', phrase`Closed.`, { outcome: 'unknown' }));
       assert.ok(deadline.signal.aborted);
       assert.ok(!underWay.signal.aborted);
       return taken('p1');

@@ -3,7 +3,7 @@ import type { Client } from '../../../lib/client';
 import { Http } from '../../../lib/http/http';
 import type { PrintRequest, PrintResult } from '../../../lib/print/prints';
 import { asPrintingError, type PrintingError } from '../../../lib/service/errors';
-import { InsistentStore } from '../../../lib/state/insistent-store';
+import { WriteBehindStore } from '../../../lib/state/write-behind-store';
 import { systemClock } from '../../../lib/time/clock';
 import { underDeadline } from '../../../lib/time/deadline';
 import { startSimulator, type Fault, type Simulator } from '../../../simulator';
@@ -214,7 +214,7 @@ class Runtime {
 
   static async start(simulator: Simulator, disk: MemoryStore): Promise<Runtime> {
     const runtime = new Runtime(disk);
-    const store = new InsistentStore(runtime.#store, systemClock);
+    const store = new WriteBehindStore(runtime.#store, systemClock);
     runtime.client = await signedInClient(simulator, { store, clock: systemClock, http: runtime.http });
     runtime.close = async () => {
       await runtime.client.close();

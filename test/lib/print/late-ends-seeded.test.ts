@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { setMaxListeners } from 'node:events';
-import { KeptWaits } from '../../../lib/print/kept-waits';
-import { LateEnds } from '../../../lib/print/late-ends';
+import { PendingWaits } from '../../../lib/print/pending-waits';
+import { LateResults } from '../../../lib/print/late-results';
 import { printResult } from '../../../lib/print/print-request';
 import { PrintingError } from '../../../lib/service/errors';
 import type { Scope } from '../../../lib/state/scope';
-import type { Runtimes } from '../../../lib/watch/runtimes';
-import type { Followed, FollowOptions, Watcher } from '../../../lib/watch/watcher';
-import { say } from '../../../lib/words/say';
+import type { Peers } from '../../../lib/watch/replication/peers';
+import type { JobEnd, JobEndOptions, Watcher } from '../../../lib/watch/watcher';
+import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';
 import { seeded } from '../../helpers/seeded';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
@@ -15,7 +15,7 @@ import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 const RUNS = 80;
 const STEPS = 40;
 const SCOPE: Scope = ['account', 'service', 'workspace'];
-const END: Followed = { outcome: 'finished', job: null };
+const END: JobEnd = { outcome: 'finished', job: null };
 
 /** What came of all prints. */
 interface Record {
@@ -30,9 +30,9 @@ interface Record {
 class Life {
   readonly #record: Record;
   readonly #follows = new Set<() => void>();
-  readonly #deps: ConstructorParameters<typeof LateEnds>[0];
+  readonly #deps: ConstructorParameters<typeof LateResults>[0];
   #closing = new AbortController();
-  #ends: LateEnds;
+  #ends: LateResults;
   readonly own = new Set<string>();
 
   constructor(
@@ -44,7 +44,7 @@ class Life {
     const { store, clock } = runtime;
     const runtimes = runtimesOf(runtime, name);
     this.#deps = {
-      kept: new KeptWaits(store, clock, runtimes),
+      kept: new PendingWaits(store, clock, runtimes),
       watcher: { follow: this.#follow } as unknown as Watcher,
       runtimes,
       store,
@@ -56,10 +56,10 @@ class Life {
     this.#ends = this.#node();
   }
 
-  #node(): LateEnds {
+  #node(): LateResults {
     // Every wait of the node listens to it, as in a flow.
     setMaxListeners(0, this.#closing.signal);
-    const ends = new LateEnds(this.#deps, {
+    const ends = new LateResults(this.#deps, {
       nodeId: 'node',
       signal: this.#closing.signal,
       onProgress: () => undefined,
@@ -74,8 +74,8 @@ class Life {
     this.#record.told.set(print, [...(this.#record.told.get(print) ?? []), `${how} at ${this.name}`]);
   }
 
-  readonly #follow = (_: string, print: string, { signal }: FollowOptions) =>
-    new Promise<Followed>((resolve, reject) => {
+  readonly #follow = (_: string, print: string, { signal }: JobEndOptions) =>
+    new Promise<JobEnd>((resolve, reject) => {
       signal?.addEventListener('abort', () => reject(signal.reason as Error));
       const look = () => {
         if (this.#record.ended.has(print)) resolve(END);
@@ -102,14 +102,14 @@ class Life {
   }
 
   redeploy(): void {
-    this.#closing.abort(new PrintingError('TIMEOUT', say`closed`));
+    this.#closing.abort(new PrintingError('TIMEOUT', phrase`closed`));
     this.#closing = new AbortController();
     this.#ends = this.#node();
   }
 }
 
 /** Who lives, by what the store says. */
-function runtimesOf({ store }: SharedRuntime, name: string): Runtimes {
+function runtimesOf({ store }: SharedRuntime, name: string): Peers {
   const listeners = new Set<() => void>();
   const onChange = () => listeners.forEach((listener) => listener());
   const membership = store.join(['polls', ...SCOPE], { name, wants: null, onChange });
@@ -123,7 +123,7 @@ function runtimesOf({ store }: SharedRuntime, name: string): Runtimes {
   };
 }
 
-describe(`print/late-ends: in each of ${RUNS} lives of several runtimes every end is told once`, () => {
+describe(`print/late-results: in each of ${RUNS} lives of several runtimes every end is told once`, () => {
   for (let run = 1; run <= RUNS; run++)
     it(`run ${run}`, async () => {
       const random = seeded(run);

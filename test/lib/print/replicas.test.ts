@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
 import { Http } from '../../../lib/http/http';
-import type { LateEnds } from '../../../lib/print/late-ends';
+import type { LateResults } from '../../../lib/print/late-results';
 import type { PrintRequest } from '../../../lib/print/prints';
 import { asPrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
@@ -31,7 +31,7 @@ class Life {
   isDead = false;
   client!: Client;
   readonly #http = new Http(undefined, { isLocal: true });
-  #ends!: LateEnds;
+  #ends!: LateResults;
   readonly #node = new AbortController();
 
   constructor(

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
-import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-client';
 import { Queries, type Query } from '../../../lib/query/queries';
-import { ClusterList } from '../../../lib/watch/cluster-list';
+import { ClusterList } from '../../../lib/watch/polling/cluster-list';
 import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 type Reply = (endpoint: EndpointName, options: CallOptions) => unknown;
 
@@ -20,7 +20,7 @@ describe('query/queries', () => {
 
   function open(reply: Reply, overrides = {}) {
     const calls: { endpoint: EndpointName; options: CallOptions }[] = [];
-    const service: Service = {
+    const service: ApiClient = {
       async call(endpoint, options): Promise<Answer> {
         calls.push({ endpoint, options });
         const data = await reply(endpoint, options);
@@ -75,7 +75,7 @@ describe('query/queries', () => {
       const deadline = limit(clock, { signal: closing.signal });
       const work = fails(queries.ask(query, { deadline }));
       await clock.advance(1);
-      const reason = new PrintingError('TIMEOUT', say`The node was closed.`);
+      const reason = new PrintingError('TIMEOUT', phrase`The node was closed.`);
       closing.abort(reason);
       assert.equal((await work).message, reason.message);
       deadline.end();
@@ -118,7 +118,7 @@ describe('query/queries', () => {
   });
 
   it('looks for the user at the other address where the first is unknown, unless it was set', async () => {
-    const unknown = new PrintingError('NOT_FOUND', say`Unknown.`, { outcome: 'refused' });
+    const unknown = new PrintingError('NOT_FOUND', phrase`Unknown.`, { outcome: 'refused' });
     const reply: Reply = (endpoint) => (endpoint === 'currentUser' ? unknown : { user_id: 'u' });
     const { payload } = await open(reply).queries.ask({ query: 'current-user' }, within());
     assert.equal((payload as { userId: string }).userId, 'u');

@@ -5,7 +5,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 describe('report/delivered-rows', () => {
   let store: MemoryStore;
@@ -80,7 +80,7 @@ describe('report/delivered-rows', () => {
 
   it('hands nothing over while it can’t be told what was handed over before', async () => {
     await fresh([{ uuid: '1' }]);
-    store.update = async () => Promise.reject(new PrintingError('FILE_NOT_READABLE', say`Too many open files.`));
+    store.update = async () => Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`Too many open files.`));
     await assert.rejects(fresh([{ uuid: '1' }]), { code: 'FILE_NOT_READABLE' });
   });
 
@@ -88,7 +88,7 @@ describe('report/delivered-rows', () => {
     const { update } = store;
     store.update = async (...given) => {
       await update.apply(store, given as Parameters<typeof update>);
-      throw new PrintingError('FILE_NOT_WRITABLE', say`The disk is full.`);
+      throw new PrintingError('FILE_NOT_WRITABLE', phrase`The disk is full.`);
     };
     assert.equal((await fresh([{ uuid: '1' }])).length, 1);
   });

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-client';
 import { orderReport, readReport } from '../../../lib/report/order';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const URL = 'https://storage.example/report';
 const range = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-02T00:00:00.5Z') };
 
 /** A service that gives these answers, one after the other, and the last one for ever. */
-class Scripted implements Service {
+class Scripted implements ApiClient {
   readonly calls: [endpoint: string, options: CallOptions][] = [];
   #answers: (object | PrintingError)[];
 
@@ -35,7 +35,7 @@ describe('report/order', () => {
     known = [];
   });
   const limits = () => ({ deadline: limit(clock) });
-  const order = (service: Service) =>
+  const order = (service: ApiClient) =>
     orderReport(service, {
       clusterIds: ['a', 'b'],
       reportType: 'print_jobs',
@@ -95,12 +95,12 @@ describe('report/order', () => {
     });
 
   it('orders again what may have been lost, a few times', async () => {
-    const lost = new PrintingError('NETWORK', say`No.`, { outcome: 'unknown' });
+    const lost = new PrintingError('NETWORK', phrase`No.`, { outcome: 'unknown' });
     const service = new Scripted(lost, lost, done);
     assert.deepEqual(await after(30, order(service)), { reportId: 'r', url: URL, raw: done });
     assert.equal(service.calls.length, 3);
     await assert.rejects(after(60, order(new Scripted(lost))), { code: 'NETWORK' });
-    const refused = new Scripted(new PrintingError('FORBIDDEN', say`No.`, { outcome: 'refused' }));
+    const refused = new Scripted(new PrintingError('FORBIDDEN', phrase`No.`, { outcome: 'refused' }));
     await assert.rejects(after(60, order(refused)), { code: 'FORBIDDEN' });
     assert.equal(refused.calls.length, 1);
   });

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { MockAgent } from 'undici';
 import { readSettings } from '../../../lib/account/settings';
-import { SignedInService } from '../../../lib/account/signed-in-service';
+import { AuthenticatedApiClient } from '../../../lib/account/authenticated-api-client';
 import { Http } from '../../../lib/http/http';
 import { Requests, type OwnRequest } from '../../../lib/request/requests';
 import { PrintingError } from '../../../lib/service/errors';
 import type { Credentials } from '../../../lib/sign-in/credentials';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const API = 'https://api.example';
 const AUTH = 'https://account.example';
@@ -57,7 +57,7 @@ describe('request/requests', () => {
     bearer = 'token';
     seen = [];
     const settings = readSettings({ apiUrl: API, authUrl: AUTH, clientId: 'id', clientSecret: 's' });
-    const service = new SignedInService({ settings, http: new Http(agent), clock, credentials });
+    const service = new AuthenticatedApiClient({ settings, http: new Http(agent), clock, credentials });
     requests = new Requests(service, settings);
   });
   afterEach(() => agent.close());
@@ -174,7 +174,7 @@ describe('request/requests', () => {
     agent.get(API).intercept({ path: '/x' }).reply(200, '{}').delay(1000);
     const ending = new AbortController();
     const running = run({ deadline: limit(clock, { signal: ending.signal }) });
-    ending.abort(new PrintingError('TIMEOUT', say`The node was closed.`));
+    ending.abort(new PrintingError('TIMEOUT', phrase`The node was closed.`));
     await fails(running, 'TIMEOUT');
   });
 });

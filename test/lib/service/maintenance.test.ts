@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { readMaintenanceTask } from '../../../lib/service/maintenance';
-import type { Json } from '../../../lib/service/wire';
+import type { Json } from '../../../lib/service/json-readers';
 
 describe('service/maintenance', () => {
   it('reads a task (wire facts 13.2)', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 import { isLoopback } from '../../../lib/rules/loopback';
 import { readHost } from '../../../lib/sign-in/hosts';
 
@@ -13,7 +13,7 @@ describe('sign-in/hosts', () => {
     ['http://127.9.9.9', 'http://127.9.9.9'],
     ['http://[::1]:9000', 'http://[::1]:9000'],
   ] as const)
-    it(`takes ${given}`, () => assert.equal(readHost(given, say`account host`), read));
+    it(`takes ${given}`, () => assert.equal(readHost(given, phrase`account host`), read));
 
   for (const given of [
     'account.example',
@@ -34,7 +34,7 @@ describe('sign-in/hosts', () => {
     'https://a b',
   ])
     it(`refuses ${given}`, () => {
-      assert.throws(() => readHost(given, say`account host`), {
+      assert.throws(() => readHost(given, phrase`account host`), {
         code: 'NOT_CONFIGURED',
         message: /account host must be/,
       });
@@ -42,7 +42,7 @@ describe('sign-in/hosts', () => {
 
   for (const given of [undefined, null, '', '   ', 7, {}])
     it(`misses ${JSON.stringify(given)}`, () => {
-      assert.throws(() => readHost(given, say`API host`), { code: 'NOT_CONFIGURED', message: /no API host/ });
+      assert.throws(() => readHost(given, phrase`API host`), { code: 'NOT_CONFIGURED', message: /no API host/ });
     });
 
   it('tells this machine from others', () => {

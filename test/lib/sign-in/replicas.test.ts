@@ -5,7 +5,7 @@ import type { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
 import { Tokens } from '../../../lib/sign-in/tokens';
 import { DatabaseError } from '../../../lib/state/database';
 import { WRITE } from '../../../lib/state/postgres-store';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
@@ -13,7 +13,7 @@ import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 const SETTINGS = { authUrl: 'https://auth.example', clientId: 'id', clientSecret: 'secret', scope: 'all' };
 const PAIR_BYTES = 3_000;
 
-/** Runtimes that share a sign-in, of which one is cut off from the database in the middle of a renewal. */
+/** Peers that share a sign-in, of which one is cut off from the database in the middle of a renewal. */
 describe('a sign-in that several runtimes share', () => {
   let clock: ManualClock;
   let runtimes: SharedRuntime[];
@@ -46,7 +46,7 @@ describe('a sign-in that several runtimes share', () => {
         refresh: (_: unknown, { refreshToken }: Grant, __: unknown, fence: () => void) => {
           fence();
           if (spent.includes(refreshToken ?? ''))
-            throw new PrintingError('NOT_SIGNED_IN', say`The service ended the sign-in.`, {
+            throw new PrintingError('NOT_SIGNED_IN', phrase`The service ended the sign-in.`, {
               outcome: 'refused',
               statusCode: 400,
               serviceCode: 'invalid_grant',

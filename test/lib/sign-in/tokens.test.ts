@@ -5,12 +5,12 @@ import { Renewals } from '../../../lib/sign-in/renewals';
 import type { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
 import { Tokens, type TokensOptions } from '../../../lib/sign-in/tokens';
 import { ManualClock, settle } from '../../helpers/manual-clock';
-import { InsistentStore } from '../../../lib/state/insistent-store';
+import { WriteBehindStore } from '../../../lib/state/write-behind-store';
 import type { Key } from '../../../lib/state/store';
 import type { Deadline } from '../../../lib/time/deadline';
 import { MemoryStore } from '../../helpers/memory-store';
 import { limit } from '../../helpers/limits';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const SETTINGS = { authUrl: 'https://auth.example', clientId: 'id', clientSecret: 'secret', scope: 'all' };
 const LIFETIME = 600_000;
@@ -55,11 +55,11 @@ describe('sign-in/tokens', () => {
   const fails =
     (code: 'NETWORK' | 'SERVICE_ERROR' | 'RATE_LIMITED', details = {}) =>
     () =>
-      Promise.reject(new PrintingError(code, say`It failed.`, { outcome: 'unknown', ...details }));
+      Promise.reject(new PrintingError(code, phrase`It failed.`, { outcome: 'unknown', ...details }));
   const refuses =
     (serviceCode: string | undefined, statusCode = 400) =>
     () =>
-      Promise.reject(new PrintingError('SERVICE_ERROR', say`No.`, { outcome: 'refused', statusCode, serviceCode }));
+      Promise.reject(new PrintingError('SERVICE_ERROR', phrase`No.`, { outcome: 'refused', statusCode, serviceCode }));
 
   beforeEach(async () => {
     clock = new ManualClock();
@@ -250,7 +250,7 @@ describe('sign-in/tokens', () => {
     const update = store.update.bind(store);
     store.update = async (key, change) => {
       await update(key, change);
-      if (key[0] === 'grant') throw new PrintingError('FILE_NOT_WRITABLE', say`disk full`, { outcome: 'not-sent' });
+      if (key[0] === 'grant') throw new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' });
       return undefined;
     };
     assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
@@ -262,7 +262,8 @@ describe('sign-in/tokens', () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     const put = store.put.bind(store);
-    store.put = () => Promise.reject(new PrintingError('FILE_NOT_WRITABLE', say`disk full`, { outcome: 'not-sent' }));
+    store.put = () =>
+      Promise.reject(new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' }));
     const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
       code: 'FILE_NOT_WRITABLE',
     });
@@ -278,7 +279,7 @@ describe('sign-in/tokens', () => {
   it('is not signed out by a store that can not be read, and comes back by itself', async () => {
     const [get, update] = [store.get.bind(store), store.update.bind(store)];
     const unreadable = () =>
-      Promise.reject(new PrintingError('FILE_NOT_READABLE', say`EMFILE`, { outcome: 'not-sent' }));
+      Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`EMFILE`, { outcome: 'not-sent' }));
     store.get = unreadable;
     store.update = unreadable;
     const tokens = open();
@@ -299,7 +300,7 @@ describe('sign-in/tokens', () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     const update = store.update.bind(store);
-    store.update = () => Promise.reject(new PrintingError('FILE_NOT_READABLE', say`EIO`, { outcome: 'not-sent' }));
+    store.update = () => Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`EIO`, { outcome: 'not-sent' }));
     const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
       code: 'FILE_NOT_READABLE',
     });
@@ -617,7 +618,7 @@ describe('sign-in/tokens', () => {
     });
 
     it('is signed out by a sign-out elsewhere, though a renewed pair of its own still waits to be written', async () => {
-      const insistent = new InsistentStore(shared(), clock);
+      const insistent = new WriteBehindStore(shared(), clock);
       const tokens = open(SETTINGS, { store: insistent });
       await tokens.bearer(limit(clock));
       const update = store.update.bind(store);
@@ -625,7 +626,7 @@ describe('sign-in/tokens', () => {
       store.update = async (key, change, options) => {
         const value = await update(key, change, options);
         if (key[0] !== 'grant') return value;
-        throw new PrintingError('FILE_NOT_WRITABLE', say`ETIMEDOUT`, { outcome: 'not-sent' });
+        throw new PrintingError('FILE_NOT_WRITABLE', phrase`ETIMEDOUT`, { outcome: 'not-sent' });
       };
       assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
       store.update = update;

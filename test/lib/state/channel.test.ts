@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { Hearsay } from '../../../lib/watch/hearsay';
-import { Channel, saidIn, wordsOf, type Said } from '../../../lib/state/channel';
+import { RemoteUpdates } from '../../../lib/watch/replication/remote-updates';
+import { Channel, decodeMessage, encodeMessage, type ChannelMessage } from '../../../lib/state/channel';
 import type { Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
@@ -34,7 +34,7 @@ const anyWords = fc.oneof(
 describe('state/channel', () => {
   it('passes on nothing but keys of words and topics, whatever anybody sends', () => {
     const { channel, faults, say } = scripted();
-    const heard: (Said | null)[] = [];
+    const heard: (ChannelMessage | null)[] = [];
     channel.listen((said) => heard.push(said));
     const property = fc.property(anyWords, (words) => {
       heard.length = 0;
@@ -55,7 +55,7 @@ describe('state/channel', () => {
     const own: unknown[] = [];
     const store = new MemoryStore() as MemoryStore & { onChange: (listener: (key: Key | null) => void) => () => void };
     store.onChange = (listener) => channel.listen((said) => listener(said?.key ?? null));
-    new Hearsay({
+    new RemoteUpdates({
       store,
       scope: () => ({ scope: ['account', 'service', 'workspace'] }) as never,
       list: () => ({ learn: () => Promise.resolve() }) as never,
@@ -82,7 +82,7 @@ describe('state/channel', () => {
 
   it('makes of a flood one reading a second', async () => {
     const { clock, channel, say } = scripted();
-    const heard: (Said | null)[] = [];
+    const heard: (ChannelMessage | null)[] = [];
     const end = channel.listen((said) => heard.push(said));
     for (let n = 0; n < 10_000; n++) say('{"by":"another","key":["grant"]}');
     assert.ok(heard.length <= 200, `${heard.length}`);
@@ -97,7 +97,9 @@ describe('state/channel', () => {
 
   it('reads no text that is longer than a notification can be', () => {
     const long = JSON.stringify({ by: 'another', key: ['grant', 'x'.repeat(9_000)] });
-    assert.equal(saidIn(long), null);
-    assert.deepEqual(saidIn(wordsOf({ by: 'another', key: ['grant', 'x'.repeat(9_000)] })), { by: 'another' });
+    assert.equal(decodeMessage(long), null);
+    assert.deepEqual(decodeMessage(encodeMessage({ by: 'another', key: ['grant', 'x'.repeat(9_000)] })), {
+      by: 'another',
+    });
   });
 });

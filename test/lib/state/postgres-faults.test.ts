@@ -4,13 +4,13 @@ import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Database } from '../../../lib/state/database';
-import { InsistentStore } from '../../../lib/state/insistent-store';
+import { WriteBehindStore } from '../../../lib/state/write-behind-store';
 import { LEASE_TIMES } from '../../../lib/state/leases';
 import type { Membership } from '../../../lib/state/membership';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import { hold, type Key, type Lock } from '../../../lib/state/store';
 import { systemClock, type Clock } from '../../../lib/time/clock';
-import type { Sentence } from '../../../lib/words/say';
+import type { Sentence } from '../../../lib/words/sentence';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
 import { testPostgres, type TestPostgres } from '../../helpers/postgres';
@@ -280,7 +280,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
         $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$`);
       for (const isTaken of [false, true]) {
         const clock = new ManualClock();
-        const store = new InsistentStore(open({ clock }), clock);
+        const store = new WriteBehindStore(open({ clock }), clock);
         const key: Key = ['print-key', String(isTaken)];
         await store.put(key, 'begun');
         await ask(`CREATE TRIGGER no_room BEFORE UPDATE ON remote_printing.entries FOR EACH ROW

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Database } from '../../../lib/state/database';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import type { Key, Lock } from '../../../lib/state/store';
-import type { Sentence } from '../../../lib/words/say';
+import type { Sentence } from '../../../lib/words/sentence';
 import { systemClock } from '../../../lib/time/clock';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';

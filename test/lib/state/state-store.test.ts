@@ -8,7 +8,7 @@ import { UnsealedFiles, type Unsealed } from '../../../lib/state/unsealed';
 import { FileStore } from '../../../lib/state/file-store';
 import { PostgresStore } from '../../../lib/state/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';
-import type { Sentence } from '../../../lib/words/say';
+import type { Sentence } from '../../../lib/words/sentence';
 import { systemClock } from '../../../lib/time/clock';
 import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';

@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events';
 import { PrintingError } from '../../../lib/service/errors';
 import { closed, Deadline, underDeadline } from '../../../lib/time/deadline';
 import { ManualClock } from '../../helpers/manual-clock';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 describe('time/deadline', () => {
   let clock: ManualClock;
@@ -76,7 +76,7 @@ describe('time/deadline', () => {
     const whole = new Deadline(clock, { ms: 1_000 });
     const part = whole.within(5_000);
     assert.equal(part.until, 1_000);
-    const short = whole.within(200, { reason: () => new PrintingError('NETWORK', say`Too slow.`) });
+    const short = whole.within(200, { reason: () => new PrintingError('NETWORK', phrase`Too slow.`) });
     await clock.advance(200);
     assert.equal((short.signal.reason as PrintingError).code, 'NETWORK');
     assert.equal(whole.signal.aborted, false);

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 import type { AddressInfo } from 'node:net';
-import type { Answer, CallOptions, Service } from '../../../lib/account/service';
-import { refusalError } from '../../../lib/service/refusals';
+import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-client';
+import { refusalError } from '../../../lib/service/api-errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import type { ManualClock } from '../../helpers/manual-clock';
 
@@ -117,7 +117,7 @@ export class Storage {
 type Turn = (endpoint: EndpointName, options: CallOptions) => Answer | Error | undefined;
 
 /** A signed-in service in front of the storage; `turns` are asked first, one per call. */
-export class ScriptedService implements Service {
+export class ScriptedService implements ApiClient {
   readonly calls: { endpoint: EndpointName; options: CallOptions }[] = [];
   readonly turns: Turn[] = [];
   /** Statuses that reads see before the true one. */
@@ -151,7 +151,7 @@ export class ScriptedService implements Service {
 
   #read({ ids }: CallOptions): Answer {
     const job = this.storage.jobs.get(ids?.job_id ?? '');
-    if (!job) throw refusalError(404, null, say`the stored file`);
+    if (!job) throw refusalError(404, null, phrase`the stored file`);
     const seen = this.statuses.shift();
     return answer({ ...job, ...(typeof seen === 'string' ? { status: seen } : seen) });
   }

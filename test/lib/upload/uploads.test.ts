@@ -13,7 +13,7 @@ import { tidied } from '../../../lib/files/file-calls';
 import { Http } from '../../../lib/http/http';
 import { PrintingError, type ErrorCode } from '../../../lib/service/errors';
 import { TOOLPATHS } from '../../../lib/service/file-types';
-import { refusalError } from '../../../lib/service/refusals';
+import { refusalError } from '../../../lib/service/api-errors';
 import type { UploadProgress, UploadStage } from '../../../lib/upload/progress';
 import type { Source } from '../../../lib/upload/source';
 import { Uploads, type UploadOptions, type UploadsDeps } from '../../../lib/upload/uploads';
@@ -21,7 +21,7 @@ import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { answer, drive, ScriptedService, Storage } from './support';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 const MIB = 1024 * 1024;
 const text = (size: number) => Buffer.from('G1 X10.5 Y20 E0.1\n'.repeat(Math.ceil(size / 18))).subarray(0, size);
@@ -255,7 +255,7 @@ describe('upload/uploads', () => {
     });
 
     it('what the caller checks', async () => {
-      const offline = new PrintingError('NOT_FOUND', say`No such cluster.`);
+      const offline = new PrintingError('NOT_FOUND', phrase`No such cluster.`);
       const beforeSending = async () => Promise.reject(offline);
       await assert.rejects(send(await file('part.gcode', text(10)), { beforeSending }), offline);
     });
@@ -421,7 +421,7 @@ describe('upload/uploads', () => {
 
     it('is not repeated when it can first not be told whether only the answer was lost', async () => {
       storage.faults.push({ loseAnswer: true });
-      const asked = () => refusalError(500, null, say`the stored file`);
+      const asked = () => refusalError(500, null, phrase`the stored file`);
       service.turns.push(() => undefined, asked);
       assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-1');
       assert.equal(storage.questions, 0);
@@ -429,7 +429,7 @@ describe('upload/uploads', () => {
 
     it('is repeated when that can’t be told at all', async () => {
       storage.faults.push({ loseAnswer: true });
-      const asked = () => refusalError(500, null, say`the stored file`);
+      const asked = () => refusalError(500, null, phrase`the stored file`);
       service.turns.push(() => undefined, asked, asked, asked);
       assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-2');
     });
@@ -482,8 +482,8 @@ describe('upload/uploads', () => {
   describe('registering', () => {
     it('is tried again after a network failure or a 5xx', async () => {
       service.turns.push(
-        () => new PrintingError('NETWORK', say`gone`, { outcome: 'unknown' }),
-        () => refusalError(503, null, say`the upload`),
+        () => new PrintingError('NETWORK', phrase`gone`, { outcome: 'unknown' }),
+        () => refusalError(503, null, phrase`the upload`),
         () => answer({ job_id: 'x', status: 'uploading' }),
       );
       assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-1');
@@ -491,7 +491,7 @@ describe('upload/uploads', () => {
     });
 
     it('is not tried again after a refusal', async () => {
-      service.turns.push(() => refusalError(403, null, say`the upload`));
+      service.turns.push(() => refusalError(403, null, phrase`the upload`));
       await fails(send(await file('part.gcode', text(10))), 'FORBIDDEN', /refused/);
       assert.equal(service.count('registerUpload'), 1);
     });
@@ -655,7 +655,7 @@ describe('upload/uploads', () => {
         jobId = next.jobId;
       };
       await replaced(() => storage.jobs.delete(jobId ?? ''));
-      await replaced(() => service.turns.push(() => refusalError(403, null, say`the stored file`)));
+      await replaced(() => service.turns.push(() => refusalError(403, null, phrase`the stored file`)));
       await replaced(() => service.statuses.push('deleted'));
       await replaced(() => service.statuses.push({ file_size: 1 }));
     });
@@ -663,9 +663,9 @@ describe('upload/uploads', () => {
     it('does not send anew only because the service can’t be asked', async () => {
       const source = await file('part.gcode', bytes);
       await send(source, { reuse });
-      service.turns.push(() => refusalError(503, null, say`the stored file`));
+      service.turns.push(() => refusalError(503, null, phrase`the stored file`));
       await fails(send(source, { reuse }), 'SERVICE_ERROR', /503/);
-      service.turns.push(() => refusalError(429, null, say`the stored file`));
+      service.turns.push(() => refusalError(429, null, phrase`the stored file`));
       await fails(send(source, { reuse }), 'RATE_LIMITED', /asks for a pause/);
       assert.equal(storage.puts.length, 1);
     });
@@ -673,7 +673,7 @@ describe('upload/uploads', () => {
     it('sends anew where it can’t be told now what was sent before', async () => {
       const source = await file('part.gcode', bytes);
       await send(source, { reuse });
-      store.get = async () => Promise.reject(new PrintingError('FILE_NOT_READABLE', say`Too many open files.`));
+      store.get = async () => Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`Too many open files.`));
       assert.equal((await send(source, { reuse })).jobId, 'job-2');
     });
 
@@ -806,7 +806,7 @@ describe('upload/uploads', () => {
 
   describe('ended from outside', () => {
     let controller: AbortController;
-    const reason = new PrintingError('TIMEOUT', say`The time is up.`);
+    const reason = new PrintingError('TIMEOUT', phrase`The time is up.`);
     const stop = () => controller.abort(reason);
     beforeEach(() => (controller = new AbortController()));
 

@@ -1,10 +1,10 @@
 import type { PrintEvent } from '../../../lib/events/print-event';
-import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-client';
 import type { EndpointName } from '../../../lib/service/paths';
 import { PrintingError } from '../../../lib/service/errors';
 import { sleep } from '../../../lib/time/clock';
 import type { Watch, WatchOptions } from '../../../lib/watch/watcher';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 import { ScriptedAccount, ScriptedService } from './scripted-account';
@@ -38,8 +38,8 @@ export class Replica {
       polls.push({ by: this.name, clusterId: options.ids?.cluster_id ?? '', at: clock.monotonic() });
     if (endpoint === 'clusters') this.replicas.lists++;
     if (latency !== null) await sleep(this.runtime.clock, latency);
-    if (this.isOffline) throw new PrintingError('NETWORK', say`No connection.`);
-    return (service as Service).call(endpoint, others);
+    if (this.isOffline) throw new PrintingError('NETWORK', phrase`No connection.`);
+    return (service as ApiClient).call(endpoint, others);
   }
 
   get now(): number {

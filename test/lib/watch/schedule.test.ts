@@ -4,7 +4,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { sleep } from '../../../lib/time/clock';
 import { answer, at, job, minute } from '../events/observations';
 import { broken, notFound, ScriptedAccount, type Witness } from './scripted-account';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 interface Span {
   from: number;
@@ -68,7 +68,7 @@ const LENGTH = 600;
 const LIMITED = 20;
 const NEWCOMER = 'new';
 const limited = (retryAfter: number) =>
-  new PrintingError('RATE_LIMITED', say`Too many.`, { statusCode: 429, retryAfter });
+  new PrintingError('RATE_LIMITED', phrase`Too many.`, { statusCode: 429, retryAfter });
 const DONE = minute(60 * 24 * 365);
 
 /** Plays a life; when each poll of each cluster began and ended (s), and the ids of ends as they were told. */

@@ -1,24 +1,25 @@
-import type { Answer, CallOptions, Service } from '../../../lib/account/service';
+import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-client';
 import type { Scope } from '../../../lib/state/scope';
 import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import type { SignInState, SignInWatch } from '../../../lib/sign-in/sign-in-state';
 import type { PrintEvent } from '../../../lib/events/print-event';
-import { WatchMemory } from '../../../lib/watch/watch-memory';
+import { WatchMemory } from '../../../lib/watch/checkpoints/watch-memory';
 import { Watcher, type Round, type Watch, type WatcherReport, type WatchOptions } from '../../../lib/watch/watcher';
 import type { StateStore } from '../../../lib/state/store';
 import type { Clock } from '../../../lib/time/clock';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 import { answer, short, type Wire } from '../events/observations';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
-export const notFound = () => new PrintingError('NOT_FOUND', say`Not there.`, { statusCode: 404, outcome: 'refused' });
+export const notFound = () =>
+  new PrintingError('NOT_FOUND', phrase`Not there.`, { statusCode: 404, outcome: 'refused' });
 export const broken = (retryAfter?: number) =>
-  new PrintingError('SERVICE_ERROR', say`Broken.`, { statusCode: 500, retryAfter });
+  new PrintingError('SERVICE_ERROR', phrase`Broken.`, { statusCode: 500, retryAfter });
 
 /** A service that answers from a script, and counts. */
-export class ScriptedService implements Service {
+export class ScriptedService implements ApiClient {
   calls: string[] = [];
   underWay = 0;
   mostUnderWay = 0;

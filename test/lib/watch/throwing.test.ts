@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import sinon from 'sinon';
-import { Shared } from '../../../lib/picture/shared';
+import { SingleFlight } from '../../../lib/time/single-flight';
 import { Changes } from '../../../lib/sign-in/changes';
 import { systemClock } from '../../../lib/time/clock';
 import { Deadline } from '../../../lib/time/deadline';
 import { followAbort } from '../../../lib/time/follow-abort';
 import { holdStream } from '../../../lib/upload/source';
-import { Scheduler } from '../../../lib/watch/scheduler';
+import { Scheduler } from '../../../lib/watch/polling/scheduler';
 import type { Round, WatchOptions } from '../../../lib/watch/watcher';
 import { handle } from '../../../nodes/shared/admin/handle';
 import { whenFlowsStarted } from '../../../nodes/shared/flows-started';
@@ -118,7 +118,7 @@ describe('a callback that throws ends nothing else', () => {
     });
 
     it(`a listener to the progress of shared work that ${how}`, async () => {
-      const shared = new Shared<number, string>();
+      const shared = new SingleFlight<number, string>();
       const heard = sinon.spy();
       const { signal } = new AbortController();
       const work = async (_: AbortSignal, tell: (progress: string) => void) => {

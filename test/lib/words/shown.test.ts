@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { PrintingError } from '../../../lib/service/errors';
-import { refusalError } from '../../../lib/service/refusals';
-import { say, Sentence } from '../../../lib/words/say';
+import { refusalError } from '../../../lib/service/api-errors';
+import { phrase, Sentence } from '../../../lib/words/sentence';
 import { shown } from '../../../lib/words/shown';
 
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u;
@@ -37,17 +37,21 @@ describe('words/shown: a text from elsewhere, shown to people and in logs', () =
 
   it('is cut and cleaned in every sentence, in the parts of one too, and in the error of a refusal', () => {
     const odd = `first\n[error] forged\u001b[2J${'x'.repeat(300_000)}`;
-    const inner = say`the file ${odd}`;
+    const inner = phrase`the file ${odd}`;
     for (const words of [
-      String(say`It is ${odd}.`),
-      say`No ${inner}.`.in({}),
+      String(phrase`It is ${odd}.`),
+      phrase`No ${inner}.`.in({}),
       new PrintingError('TIMEOUT', inner).message,
     ]) {
       assert.doesNotMatch(words, HIDDEN);
       assert.ok(words.length < 400);
     }
     assert.doesNotMatch(String(new Sentence('{0}', [odd])), HIDDEN);
-    const { message, serviceCode = '' } = refusalError(400, { errors: [{ code: odd, detail: odd }] }, say`the upload`);
+    const { message, serviceCode = '' } = refusalError(
+      400,
+      { errors: [{ code: odd, detail: odd }] },
+      phrase`the upload`,
+    );
     for (const words of [message, serviceCode]) {
       assert.doesNotMatch(words, HIDDEN);
       assert.ok(words.length < 700, `${words.length}`);

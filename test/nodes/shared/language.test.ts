@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { NodeAPI } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 import { inLanguage, SHARED, told, toldError } from '../../../nodes/shared/language';
 
-const ENDED = say`The print was aborted.`;
+const ENDED = phrase`The print was aborted.`;
 const speaking = (language: string) =>
   ({ _: (key: string) => (key === `${SHARED}:language` ? language : key) }) as unknown as NodeAPI;
 

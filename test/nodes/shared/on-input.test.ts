@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { Node, NodeAPI } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
 import { onInput, type Send } from '../../../nodes/shared/on-input';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 describe('nodes/shared/on-input', () => {
   const RED = { _: (key: string) => key } as NodeAPI;
@@ -33,7 +33,7 @@ describe('nodes/shared/on-input', () => {
 
   it('ends once with the error, on a message with what is known', async () => {
     const ids = { clusterId: 'c', jobId: 'j', printerId: undefined };
-    const error = new PrintingError('NOT_FOUND', say`No.`, { statusCode: 404, serviceCode: 'recordNotFound', ids });
+    const error = new PrintingError('NOT_FOUND', phrase`No.`, { statusCode: 404, serviceCode: 'recordNotFound', ids });
     const { ends, msg } = await run(() => Promise.reject(error));
     assert.deepEqual(ends, [[error]]);
     assert.deepEqual(msg, { clusterId: 'c', jobId: 'j', statusCode: 404, serviceCode: 'recordNotFound' });
@@ -74,7 +74,7 @@ describe('nodes/shared/on-input', () => {
       for (const fails of [false, true]) {
         const node = new EventEmitter();
         const ends: unknown[] = [];
-        const error = new PrintingError('NOT_FOUND', say`No.`, { ids: { clusterId: 'c' } });
+        const error = new PrintingError('NOT_FOUND', phrase`No.`, { ids: { clusterId: 'c' } });
         const work = async (msg: Record<string, unknown>, send: Send) => {
           await Promise.resolve();
           send(Object.assign(msg, { payload: 1, clusterId: 'theirs', jobId: 'j' }));

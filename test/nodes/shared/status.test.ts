@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Node, NodeAPI, NodeStatus } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
 import { failureText, IDLE, left, percent, rate, signInText, StatusLine } from '../../../nodes/shared/status';
-import { say } from '../../../lib/words/say';
+import { phrase } from '../../../lib/words/sentence';
 
 describe('nodes/shared/status', () => {
   let shown: NodeStatus[];
@@ -56,7 +56,7 @@ describe('nodes/shared/status', () => {
   it('shows nothing any more once it was cleared', () => {
     line.show(IDLE);
     line.clear();
-    line.show(failureText(new PrintingError('NETWORK', say`No.`)));
+    line.show(failureText(new PrintingError('NETWORK', phrase`No.`)));
     assert.deepEqual(shown.slice(1), [{}]);
   });
 

@@ -1,0 +1,164 @@
+import type { Http, TextRequest } from '../http/http';
+import type { AnswerSize } from '../http/whole-text';
+import { ONCE, READS, retry } from '../http/retry';
+import { PrintingError } from '../service/errors';
+import { target, type Target } from '../service/paths';
+import { isExpiredToken, readRetryAfter, refusalError } from '../service/api-errors';
+import { record } from '../service/json-readers';
+import type { Credentials } from '../sign-in/credentials';
+import { isoTime, type Clock } from '../time/clock';
+import type { Answer, Sender, SendOptions, SentAnswer, ApiClient } from './api-client';
+import type { AccountSettings } from './settings';
+import { phrase, type Sentence } from '../words/sentence';
+
+/** No answer that is not a file takes longer, however it trickles, ms. */
+const LONGEST_ANSWER = 60_000;
+
+/** An answer as it came; `body` is undefined for what is no JSON. */
+interface Received {
+  status: number;
+  headers: Record<string, string>;
+  /** Empty where there is a body. */
+  text: string;
+  body: unknown;
+  size: AnswerSize;
+  /** Milliseconds. */
+  retryAfter: number | undefined;
+}
+
+export class AuthenticatedApiClient implements ApiClient, Sender {
+  readonly #settings: AccountSettings;
+  readonly #http: Http;
+  readonly #clock: Clock;
+  readonly #credentials: Credentials;
+  #requests = 0;
+  #failures = 0;
+  /** ms since 1970. */
+  #lastAnswer: number | null = null;
+
+  constructor(deps: { settings: AccountSettings; http: Http; clock: Clock; credentials: Credentials }) {
+    this.#settings = deps.settings;
+    this.#http = deps.http;
+    this.#clock = deps.clock;
+    this.#credentials = deps.credentials;
+  }
+
+  async call(...[endpoint, options]: Parameters<ApiClient['call']>): Promise<Answer> {
+    const { method, host, path } = target(endpoint, options.ids ?? {}, this.#settings.paths);
+    const { query, data, what, deadline, underWay, lock } = options;
+    const to = { method, host, path: query ? `${path}?${new URLSearchParams(query).toString()}` : path };
+    const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
+    const sent = { body, what, deadline, underWay, lock };
+    return this.#persist(to, sent, (received) => this.#readJson(received, what, host));
+  }
+
+  async send(...[to, options]: Parameters<Sender['send']>): Promise<SentAnswer> {
+    return this.#persist(to, options, ({ status, headers, text, body }) => {
+      if (body !== undefined) return { status, headers, data: dataOf(body), body };
+      if (text.trim() === '') return { status, headers, data: null, body: null };
+      // What calls itself JSON and is none was cut off on its way.
+      if (/\bjson\b/i.test(headers['content-type'] ?? '')) throw this.#notUnderstood(status, unexpected(options.what));
+      return { status, headers, data: text, body: text };
+    });
+  }
+
+  counters() {
+    const lastAnswer = this.#lastAnswer === null ? null : isoTime(this.#lastAnswer);
+    return { requests: this.#requests, failures: this.#failures, lastAnswer };
+  }
+
+  /** The request, and what is made of a 2xx answer; again where that may help (see Service). */
+  #persist<T>(to: Target, options: SendOptions, read: (received: Received) => T): Promise<T> {
+    const policy = to.method === 'GET' ? READS : ONCE;
+    return retry(options.deadline, policy, async () => read(await this.#exchange(to, options)));
+  }
+
+  /** One request; an expired token is renewed and the request repeated, once. */
+  async #exchange(to: Target, options: SendOptions): Promise<Received> {
+    const { deadline, what } = options;
+    let bearer = await this.#credentials.bearer(deadline);
+    let answer = await this.#send(to, options, bearer);
+    if (isExpiredToken(answer.status, answer.body)) {
+      bearer = await this.#credentials.renew(bearer, { host: to.host, deadline });
+      answer = await this.#send(to, options, bearer);
+      if (isExpiredToken(answer.status, answer.body)) throw refusalError(401, answer.body, what);
+    }
+    // A fault of the service or of something on the way says nothing about the bearer.
+    if (answer.status < 500) this.#credentials.taken(bearer);
+    if (answer.status >= 200 && answer.status <= 299) return answer;
+    this.#failures++;
+    if (answer.status === 404 && isPage(answer.text))
+      throw new PrintingError('NOT_FOUND', elsewhere(this.#hostOf(to)), { statusCode: 404, outcome: 'refused' });
+    throw refusalError(answer.status, answer.body, options.what, answer.retryAfter);
+  }
+
+  readonly #hostOf = ({ host }: Pick<Target, 'host'>) =>
+    host === 'auth' ? this.#settings.authUrl : this.#settings.apiUrl;
+
+  async #send(to: Target, { body, deadline, underWay, lock }: SendOptions, bearer: string): Promise<Received> {
+    const host = this.#hostOf(to);
+    if (!host) throw new PrintingError('NOT_CONFIGURED', phrase`The account has no account host: fill it in.`);
+    deadline.throwIfOver();
+    const limit = (underWay ?? deadline).within(LONGEST_ANSWER, { reason: tooSlow });
+    const request: TextRequest = {
+      method: to.method,
+      url: `${host}${to.path}`,
+      headers: { authorization: `Bearer ${bearer}`, accept: 'application/json', 'accept-encoding': 'identity' },
+      deadline: limit,
+      lasting: underWay !== undefined,
+    };
+    if (body !== undefined) {
+      request.body = body;
+      request.headers = { ...request.headers, 'content-type': 'application/json' };
+    }
+    try {
+      request.fence = await lock?.secure(limit.remaining());
+      this.#requests++;
+      const { status, headers, body: parsed, text, size } = await this.#http.text(request);
+      const now = (this.#lastAnswer = this.#clock.now());
+      const retryAfter = readRetryAfter(headers['retry-after'], now);
+      return { status, headers, text, body: parsed, size, retryAfter };
+    } catch (error) {
+      this.#failures++;
+      throw error;
+    } finally {
+      limit.end();
+    }
+  }
+
+  #readJson({ status, text, body, size }: Received, what: Sentence, host: Target['host']): Answer {
+    if (body === undefined && text.trim() === '') return { status, data: null, body: null };
+    if (!record(body) && !Array.isArray(body))
+      throw this.#notUnderstood(status, isPage(text) ? elsewhere(this.#hostOf({ host })) : unexpected(what));
+    return { status, data: dataOf(body), body, size };
+  }
+
+  #notUnderstood(status: number, sentence: Sentence): PrintingError {
+    this.#failures++;
+    return new PrintingError('SERVICE_ERROR', sentence, { statusCode: status, outcome: 'unknown' });
+  }
+}
+
+const unexpected = (what: Sentence): Sentence =>
+  phrase`The service gave an unexpected answer about ${what}: check the hosts of the account, or try again later.`;
+
+const tooSlow = (): PrintingError =>
+  new PrintingError(
+    'NETWORK',
+    phrase`The service did not complete its answer within a minute: check the network and try again.`,
+    {
+      outcome: 'unknown',
+    },
+  );
+
+/** An answer's `data`; the whole body where there is no such key. */
+function dataOf(body: unknown): unknown {
+  const envelope = record(body);
+  return envelope && 'data' in envelope ? envelope.data : body;
+}
+
+const isPage = (text: string): boolean => /^\s*<(!doctype html|html)/i.test(text);
+
+/** Some other web server has answered. */
+const elsewhere = (host: string): Sentence =>
+  phrase`${host} does not answer like the service: check the hosts and paths of the account.`;

@@ -1,0 +1,126 @@
+import type { SignInWatch } from '../sign-in/sign-in-state';
+import type { CurrentScope } from '../state/scope';
+import type { StateStore } from '../state/store';
+import type { ClusterStatus } from '../service/cluster-status';
+import { waitBefore } from '../time/backoff';
+import type { Clock } from '../time/clock';
+import { closed, Deadline } from '../time/deadline';
+import { nameFor } from '../watch/views/notice';
+import type { Watcher } from '../watch/watcher';
+import type { Dispatcher } from './dispatcher';
+import { Ledger } from './ledger';
+import type { JobListReader } from './job-list-reader';
+import { phrase, type Sentence } from '../words/sentence';
+
+/** Between tries to read which outcomes are open, ms. */
+const RELOAD = { first: 1_000, longest: 30_000 };
+
+/** A cluster that is polled because outcomes are open on it. */
+interface Held {
+  ledger: Ledger;
+  release: () => void;
+  settling: boolean;
+  /** Another outcome was added since the settling began. */
+  more: boolean;
+}
+
+/**
+ * Looks after print keys whose outcome is open, whoever else may poll: from the start of the runtime, and from a lost
+ * answer on, their clusters are polled until each is settled or hopeless (reference 3.4).
+ */
+export class UnresolvedPrints {
+  readonly #deps: OpenOutcomesDeps;
+  readonly #held = new Map<string, Held>();
+  readonly #closing = new AbortController();
+  readonly #deadline: Deadline;
+  readonly #endings: (() => void)[];
+  #loading = false;
+
+  constructor(deps: OpenOutcomesDeps) {
+    this.#deps = deps;
+    this.#deadline = new Deadline(deps.clock, { parent: this.#closing.signal });
+    this.#endings = [
+      deps.watcher.onObservation((clusterId, status) => this.#seen(clusterId, status)),
+      // Another sign-in can mean another workspace.
+      deps.signIn.onChange(() => void this.#load()),
+      // Another runtime may have left some behind.
+      deps.watcher.runtimes.onChange(() => void this.#load()),
+    ];
+    void this.#load();
+  }
+
+  /** An outcome on this cluster is open. */
+  add(ledger: Ledger, clusterId: string): void {
+    if (this.#closing.signal.aborted) return;
+    const held = this.#held.get(clusterId);
+    if (held) held.more = true;
+    else {
+      const release = this.#deps.watcher.hold(clusterId);
+      this.#held.set(clusterId, { ledger, release, settling: false, more: false });
+    }
+  }
+
+  close(): void {
+    this.#closing.abort(closed());
+    for (const end of this.#endings) end();
+    for (const { release } of this.#held.values()) release();
+    this.#held.clear();
+    this.#deadline.end();
+  }
+
+  /** Never rejects. */
+  async #load(): Promise<void> {
+    if (this.#loading) return;
+    this.#loading = true;
+    for (let turn = 0; !this.#closing.signal.aborted && this.#deps.signIn.usable; turn++) {
+      try {
+        const ledger = new Ledger(this.#deps.store, await this.#deps.scope());
+        for (const { clusterId } of await ledger.open()) this.add(ledger, clusterId);
+        break;
+      } catch {
+        await this.#deadline.sleep(waitBefore(turn, RELOAD)).catch(() => undefined);
+      }
+    }
+    this.#loading = false;
+  }
+
+  #seen(clusterId: string, status: ClusterStatus): void {
+    const { listings } = this.#deps;
+    const held = this.#held.get(clusterId);
+    if (!held && !listings.isHeard(clusterId)) return;
+    const listing = listings.seen(clusterId, status);
+    if (!held || held.settling) return;
+    held.settling = true;
+    held.more = false;
+    const settle = async () => {
+      const keys = (await held.ledger.open()).filter((key) => key.clusterId === clusterId);
+      const settled = await Promise.all(
+        keys.map((key) => this.#deps.dispatcher().settle(held.ledger, key, listing, this.#deadline)),
+      );
+      if (settled.includes('hopeless')) this.#deps.warn(hopeless(nameFor(clusterId, status.name)));
+      if (held.more || settled.includes('open') || this.#held.get(clusterId) !== held) return;
+      this.#held.delete(clusterId);
+      held.release();
+    };
+    settle()
+      // The next poll tries again.
+      .catch(() => undefined)
+      .finally(() => (held.settling = false));
+  }
+}
+
+interface OpenOutcomesDeps {
+  watcher: Watcher;
+  signIn: SignInWatch;
+  store: StateStore;
+  scope: CurrentScope;
+  clock: Clock;
+  listings: JobListReader;
+  /** Made where an outcome is open. */
+  dispatcher: () => Dispatcher;
+  /** For the log. */
+  warn: (sentence: Sentence) => void;
+}
+
+const hopeless = (name: string): Sentence =>
+  phrase`It can’t be found out any more whether printer ${name} accepted a print, as the answer was lost: look there before you print it again.`;

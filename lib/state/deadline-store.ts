@@ -1,0 +1,35 @@
+import type { Deadline } from '../time/deadline';
+import type { Change, Key, PutOptions, StateStore } from './store';
+
+/** A store as one piece of work sees it: no disk is waited for beyond the work's deadline. What was begun goes on by itself. */
+export class DeadlineStore implements StateStore {
+  readonly #inner: StateStore;
+  readonly #deadline: Deadline;
+
+  constructor(inner: StateStore, deadline: Deadline) {
+    this.#inner = inner;
+    this.#deadline = deadline;
+  }
+
+  get runtime(): string | undefined {
+    return this.#inner.runtime;
+  }
+
+  get<T>(key: Key): Promise<T | undefined> {
+    return this.#deadline.wait(this.#inner.get<T>(key));
+  }
+
+  put<T>(key: Key, value: T, options?: PutOptions): Promise<void> {
+    return this.#deadline.wait(this.#inner.put(key, value, options));
+  }
+
+  delete(key: Key, options?: PutOptions): Promise<void> {
+    return this.#deadline.wait(this.#inner.delete(key, options));
+  }
+
+  update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined> {
+    const updated = this.#inner.update(key, change, options);
+    // A change that is given a deadline minds it itself: it may be work that is not to be left alone.
+    return options?.deadline ? updated : this.#deadline.wait(updated);
+  }
+}

@@ -1,0 +1,106 @@
+import { list, record, text } from '../../service/json-readers';
+import type { CurrentScope } from '../../state/scope';
+import type { Key, StateStore } from '../../state/store';
+import type { Clock } from '../../time/clock';
+
+/** A kind of keys: which outages were reported, so that no restart and no other runtime reports them again. */
+const OUTAGES = 'outages';
+/** After so long without word of an outage, a mark of it hides no other one, ms. */
+const GOOD_FOR = 24 * 3600_000;
+/** A store that does not answer delays a notice by no more, ms. */
+const LONGEST = 5_000;
+/** Printers in a mark; of more, it stands for any. */
+const MOST = 1_000;
+
+/** The stored mark of a reported outage. */
+export interface Mark {
+  id: string;
+  /** Wall time, ms. */
+  since: number;
+  /** When it was written last, wall time, ms. */
+  at: number;
+  kind: string;
+  /** Null: too many to be listed. */
+  printers: string[] | null;
+  /** Audiences that have their notice. */
+  told: string[];
+}
+
+export const covers = ({ kind, printers }: Mark, of: { kind: string; members: ReadonlySet<string> }): boolean =>
+  kind === of.kind && (printers === null || printers.some((clusterId) => of.members.has(clusterId)));
+
+export const printersOf = (members: ReadonlySet<string>): string[] | null =>
+  members.size > MOST ? null : [...members];
+
+interface OutageMarksOptions {
+  store: StateStore;
+  scope: CurrentScope;
+  clock: Clock;
+  fault: (thrown: unknown) => void;
+}
+
+/** Keeps which outages of an account were reported. */
+export class OutageMarks {
+  constructor(private readonly parts: OutageMarksOptions) {}
+
+  /** Rejects where they can't be read now. */
+  async read(): Promise<Mark[]> {
+    return this.#valid(await this.parts.store.get<unknown>(await this.#key()));
+  }
+
+  /**
+   * Calls `change` with the marks that there are, once, under the store's lock; with none where they can't be read in time.
+   * Keeps what it returns. Never rejects.
+   */
+  async change(change: (marks: Mark[]) => Mark[]): Promise<void> {
+    const { store, clock, fault } = this.parts;
+    let called = false;
+    const once = (marks: Mark[]): Mark[] | null => {
+      if (called) return null;
+      called = true;
+      return change(marks);
+    };
+    await new Promise<void>((resolve) => {
+      const disarm = clock.after(LONGEST, () => {
+        once([]);
+        resolve();
+      });
+      const write = async () => {
+        await store.update<unknown>(
+          await this.#key(),
+          (stored) => {
+            const marks = once(this.#valid(stored));
+            if (!marks) return stored;
+            return marks.length > 0 ? { marks } : undefined;
+          },
+          { keepFor: GOOD_FOR },
+        );
+      };
+      write()
+        .catch((thrown: unknown) => {
+          once([]);
+          fault(thrown);
+        })
+        .finally(() => {
+          disarm();
+          resolve();
+        });
+    });
+  }
+
+  async #key(): Promise<Key> {
+    const [account, service] = await this.parts.scope();
+    return [OUTAGES, account, service];
+  }
+
+  #valid(stored: unknown): Mark[] {
+    const now = this.parts.clock.now();
+    return list(record(stored)?.marks).flatMap((entry) => {
+      const { id, since, at, kind, printers, told } = record(entry) ?? {};
+      if (typeof since !== 'number' || typeof at !== 'number' || Math.abs(now - at) > GOOD_FOR) return [];
+      const words = (value: unknown) => list(value).filter((word) => typeof word === 'string');
+      const mark = { id: text(id) ?? '', since, at, kind: text(kind) ?? '', told: words(told) };
+      return [{ ...mark, printers: printers === null ? null : words(printers) }];
+    });
+  }
+}

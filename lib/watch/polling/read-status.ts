@@ -1,0 +1,76 @@
+import { observe, type Observation } from '../../events/observation';
+import { sameHost } from '../../events/list-changes';
+import { readClusterStatus, type ClusterStatus } from '../../service/cluster-status';
+import { PrintingError } from '../../service/errors';
+import type { Lock } from '../../state/store';
+import { isoTime } from '../../time/clock';
+import { underDeadline } from '../../time/deadline';
+import type { AccountContext } from './account-context';
+import type { ListedCluster } from './cluster-list';
+import { phrase } from '../../words/sentence';
+
+/** One poll with its repeats, ms. */
+const LONGEST = 60_000;
+const WHAT = phrase`the printer`;
+
+export type StatusAnswer =
+  /** `raw` null: nothing could be read of it but that it is there. */
+  { seen: Observation; raw: unknown } | { reboundTo: ListedCluster };
+
+interface Reading {
+  /** The last known figures. */
+  known: () => ClusterStatus | null;
+  /** What a request that is about to leave has to pass. */
+  lock: Pick<Lock, 'secure'>;
+}
+
+/** Reads the status of a cluster. Throws what the service's calls throw. */
+export async function readStatus(
+  { service, list, clock, signal }: AccountContext,
+  clusterId: string,
+  { known, lock }: Reading,
+): Promise<StatusAnswer> {
+  const receivedAt = () => isoTime(clock.now());
+  try {
+    // Names and models are no reason to wait for a list, once there was one.
+    const listing = list.find(clusterId);
+    const { data } = await underDeadline(
+      clock,
+      { ms: LONGEST, parent: signal, cure: phrase`try again later` },
+      (deadline) => service.call('clusterStatus', { ids: { cluster_id: clusterId }, what: WHAT, deadline, lock }),
+    );
+    const listed = await listing;
+    const context = { clusterId, receivedAt: receivedAt(), identity: listed ?? known() };
+    const seen = observe(data, { ...context, hostPrinterId: listed?.host?.printerId ?? null });
+    if (seen) return { seen, raw: data };
+    throw new PrintingError(
+      'SERVICE_ERROR',
+      phrase`The service answered ${WHAT} with something unexpected: try again later.`,
+      {
+        outcome: 'unknown',
+      },
+    );
+  } catch (thrown) {
+    if (!(thrown instanceof PrintingError) || thrown.code !== 'NOT_FOUND') throw thrown;
+    signal.throwIfAborted();
+    return notFound(await list.readAnew(), thrown);
+  }
+
+  /** Can mean that it is offline, or has a new id (wire facts, traps 13 and 16). */
+  function notFound(clusters: ReadonlyMap<string, ListedCluster>, error: PrintingError): StatusAnswer {
+    const listed = clusters.get(clusterId);
+    if (listed) return { seen: unread(listed), raw: null };
+    const reboundTo = sameHost(clusters.values(), known()?.hostGuid ?? null);
+    if (!reboundTo) throw error;
+    return { reboundTo };
+  }
+
+  /** The list's word for `online`, and the last known figures. */
+  function unread({ name, hostGuid, model, authorized, online, host }: ListedCluster): Observation {
+    const at = receivedAt();
+    const identity = { name, hostGuid, model, authorized };
+    const last = known() ?? readClusterStatus({}, { clusterId, receivedAt: at, identity });
+    const status = { ...last, ...identity, online, stale: true };
+    return { status, at, jobs: null, history: null, faults: new Map(), hostPrinterId: host?.printerId ?? null };
+  }
+}

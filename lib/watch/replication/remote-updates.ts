@@ -1,0 +1,74 @@
+import type { Key, StateStore } from '../../state/store';
+import { record, text } from '../../service/json-readers';
+import { guard } from '../../time/guard';
+import { readCheckpoint } from '../../events/checkpoint';
+import type { ClusterStatus } from '../../service/cluster-status';
+import { CHECKPOINT, OBSERVATION } from '../checkpoints/checkpoint-store';
+import type { ListPoller } from '../polling/list-poller';
+import type { Poller } from '../polling/poller';
+import type { ScopeMemory } from '../checkpoints/watch-memory';
+
+interface RemoteUpdatesOptions {
+  store: StateStore;
+  /** Under which everything is now; null while that is not known. */
+  scope: () => ScopeMemory | null;
+  list: () => ListPoller;
+  pollers: ReadonlyMap<string, Poller>;
+  /** Another runtime has told that a cluster goes on under a new id. */
+  moved: (clusterId: string, to: string) => Promise<void>;
+  fault: (thrown: unknown) => void;
+}
+
+/** What other runtimes tell of clusters, for those here who wait for it: it takes the place of polls. */
+export class RemoteUpdates {
+  readonly #parts: RemoteUpdatesOptions;
+  readonly #end: () => void;
+
+  constructor(parts: RemoteUpdatesOptions) {
+    this.#parts = parts;
+    // Where the callback throws, the store has no way to report it to this account.
+    const receive = guard((key: Key | null) => this.#heard(key), parts.fault);
+    this.#end = parts.store.onChange?.(receive) ?? (() => undefined);
+  }
+
+  end(): void {
+    this.#end();
+  }
+
+  /** Whatever may have been missed; of a cluster that somebody waits for the next poll is soon heard of. */
+  catchUp(): void {
+    void this.#parts.list().learn();
+  }
+
+  #heard(key: Key | null): void {
+    if (key === null) return this.catchUp();
+    const [kind, account, service, workspace, clusterId] = key;
+    const here = this.#parts.scope()?.scope;
+    if (!here || account !== here[0] || service !== here[1] || workspace !== here[2]) return;
+    if (kind === CHECKPOINT && clusterId === undefined) void this.#parts.list().learn();
+    else if (kind === CHECKPOINT && clusterId !== undefined) this.#follow(this.#moved(key, clusterId));
+    else if (kind === OBSERVATION && clusterId !== undefined) this.#follow(this.#observed(clusterId));
+  }
+
+  async #observed(clusterId: string): Promise<void> {
+    const { scope, store, pollers } = this.#parts;
+    const here = scope()?.scope;
+    const isWanted = () => {
+      const poller = pollers.get(clusterId);
+      return poller?.isWaitedFor && !poller.isOurs ? poller : undefined;
+    };
+    if (!here || !isWanted()) return;
+    const told = record(await store.get<unknown>([OBSERVATION, ...here, clusterId]));
+    const figures = record(told?.figures) as ClusterStatus | null;
+    if (figures) await isWanted()?.hear(readCheckpoint(told?.checkpoint), figures);
+  }
+
+  async #moved(key: Key, clusterId: string): Promise<void> {
+    const movedTo = text(record(await this.#parts.store.get<unknown>(key))?.movedTo);
+    if (movedTo !== null) await this.#parts.moved(clusterId, movedTo);
+  }
+
+  #follow(work: Promise<void>): void {
+    work.catch((thrown: unknown) => this.#parts.fault(thrown));
+  }
+}

@@ -1,0 +1,17 @@
+import type { WatcherReport } from '../watch-types';
+import { phrase, type Sentence } from '../../words/sentence';
+
+/** Where people who run the pack read. */
+export interface Log {
+  warn(sentence: Sentence): void;
+  info(sentence: Sentence): void;
+}
+
+/** Says what the watching reports; where a fault is of one cluster, by the first letters of its id. */
+export function logReport(log: Log, { kind, clusterId, error, sentence }: WatcherReport): void {
+  const reason = error?.sentence ?? phrase`The reason is not known.`;
+  if (kind === 'outage') return log.warn(reason);
+  if (kind === 'recovered') return sentence && log.info(sentence);
+  const what = clusterId === null ? phrase`the list of printers` : phrase`printer ${clusterId.slice(0, 6)}…`;
+  log.warn(phrase`Watching ${what} met a fault: ${reason}`);
+}

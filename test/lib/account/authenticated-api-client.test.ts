@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { MockAgent } from 'undici';
+import { readSettings } from '../../../lib/account/settings';
+import { AuthenticatedApiClient } from '../../../lib/account/authenticated-api-client';
+import { Http } from '../../../lib/http/http';
+import { PrintingError } from '../../../lib/service/errors';
+import { Deadline } from '../../../lib/time/deadline';
+import type { Credentials } from '../../../lib/sign-in/credentials';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+import { phrase } from '../../../lib/words/sentence';
+
+const API = 'https://api.example';
+const AUTH = 'https://auth.example';
+const CLUSTERS = '/connect/v1/clusters';
+
+describe('account/authenticated-api-client', () => {
+  let agent: MockAgent;
+  let clock: ManualClock;
+  let bearer: string;
+  let renewals: string[];
+  let taken: string[];
+  let service: AuthenticatedApiClient;
+
+  const credentials = {
+    bearer: () => Promise.resolve(bearer),
+    renew: (refused: string) => {
+      renewals.push(refused);
+      bearer = `${refused}+`;
+      return Promise.resolve(bearer);
+    },
+    taken: (token: string) => taken.push(token),
+  } as unknown as Credentials;
+  const answer = (status: number, body: unknown, { method = 'GET', path = CLUSTERS, headers = {} } = {}) =>
+    agent
+      .get(API)
+      .intercept({ method, path })
+      .reply(status, typeof body === 'string' ? body : JSON.stringify(body), { headers });
+  const break_ = (code: string, method = 'GET', path = CLUSTERS) =>
+    agent
+      .get(API)
+      .intercept({ method, path })
+      .replyWithError(Object.assign(new Error('broken'), { code }));
+  const refusal = (code: string) => ({ errors: [{ id: '1', code, http_status: '400', title: 'No.' }] });
+  const clusters = (options = {}) =>
+    service.call('clusters', { what: phrase`the clusters`, deadline: within(), ...options });
+  const print = (options = {}) =>
+    service.call('print', {
+      ids: { cluster_id: 'c', job_id: 'j' },
+      what: phrase`the print`,
+      data: {},
+      deadline: within(),
+      ...options,
+    });
+  const within = (ms = Infinity, signal?: AbortSignal) => new Deadline(clock, { ms, parent: signal });
+  const PRINT = { method: 'POST', path: '/connect/v1/clusters/c/print/j' };
+  const later = async <T>(work: Promise<T>, ms: number): Promise<T> => {
+    work.catch(() => undefined);
+    await clock.advance(ms);
+    return work;
+  };
+
+  beforeEach(() => {
+    agent = new MockAgent();
+    agent.disableNetConnect();
+    clock = new ManualClock();
+    bearer = 'token';
+    renewals = [];
+    taken = [];
+    const settings = readSettings({ apiUrl: API, authUrl: AUTH, clientId: 'id', clientSecret: 's' });
+    service = new AuthenticatedApiClient({ settings, http: new Http(agent), clock, credentials });
+  });
+  afterEach(() => agent.close());
+
+  it('sends the bearer and gives the data', async () => {
+    let seen: Record<string, string> = {};
+    agent
+      .get(API)
+      .intercept({ path: CLUSTERS })
+      .reply((options) => {
+        seen = options.headers as Record<string, string>;
+        return { statusCode: 200, data: '{"data":[1],"meta":{}}' };
+      });
+    const size = { bytes: 22, elements: 4 };
+    assert.deepEqual(await clusters(), { status: 200, data: [1], body: { data: [1], meta: {} }, size });
+    assert.equal(seen.authorization, 'Bearer token');
+    assert.deepEqual(taken, ['token']);
+  });
+
+  it('puts the body of PUT and POST into the data envelope', async () => {
+    let seen = '';
+    agent
+      .get(API)
+      .intercept(PRINT)
+      .reply((options) => {
+        seen = String(options.body);
+        return { statusCode: 200, data: '{"data":{}}' };
+      });
+    await print({ data: { start_now: false } });
+    assert.equal(seen, '{"data":{"start_now":false}}');
+  });
+
+  it('takes an answer without an envelope, and an empty one', async () => {
+    answer(200, { ok: true });
+    answer(204, '');
+    assert.deepEqual((await clusters()).data, { ok: true });
+    assert.deepEqual(await clusters(), { status: 204, data: null, body: null });
+  });
+
+  for (const [status, body] of [
+    [401, ''],
+    [401, refusal('noBearerToken')],
+    [403, refusal('tokenExpired')],
+    [403, refusal('invalidToken')],
+  ] as const)
+    it(`renews once on ${status} ${JSON.stringify(body)} and repeats, also what changes things`, async () => {
+      answer(status, body);
+      answer(200, { data: 'ok' });
+      answer(status, body, PRINT);
+      answer(200, { data: 'printed' }, PRINT);
+      assert.equal((await clusters()).data, 'ok');
+      assert.equal((await print()).data, 'printed');
+      assert.deepEqual(renewals, ['token', 'token+']);
+    });
+
+  it('renews no second time in one call', async () => {
+    answer(401, '');
+    answer(403, refusal('tokenExpired'));
+    await assert.rejects(clusters(), { code: 'NOT_SIGNED_IN' });
+    assert.deepEqual(renewals, ['token']);
+  });
+
+  it('renews nothing on another 403', async () => {
+    answer(403, refusal('insufficientScope'));
+    await assert.rejects(clusters(), { code: 'FORBIDDEN', statusCode: 403, serviceCode: 'insufficientScope' });
+    assert.deepEqual(renewals, []);
+  });
+
+  for (const [status, code] of [
+    [404, 'NOT_FOUND'],
+    [409, 'NOT_ACCEPTED'],
+    [400, 'SERVICE_ERROR'],
+    [418, 'SERVICE_ERROR'],
+    [302, 'SERVICE_ERROR'],
+  ] as const)
+    it(`tells ${status} as ${code}, at once`, async () => {
+      answer(status, refusal('x'), { headers: { location: 'https://elsewhere.example/' } });
+      await assert.rejects(clusters(), { code, statusCode: status, outcome: 'refused' });
+    });
+
+  it('tells the page of another web server as a wrong host, and what the service does not know as such', async () => {
+    answer(404, '<!DOCTYPE html>\n<html><h1>Not Found</h1></html>', { headers: { 'content-type': 'text/html' } });
+    await assert.rejects(clusters(), {
+      code: 'NOT_FOUND',
+      statusCode: 404,
+      message: /^https:\/\/api\.example does not answer like the service/,
+    });
+    answer(404, refusal('recordNotFound'));
+    await assert.rejects(clusters(), { code: 'NOT_FOUND', message: /does not know the clusters/ });
+    for (let n = 0; n < 4; n++) answer(200, '<html>Welcome</html>');
+    await assert.rejects(later(clusters(), 30_000), {
+      code: 'SERVICE_ERROR',
+      message: /^https:\/\/api\.example does not answer like the service/,
+    });
+  });
+
+  for (const [name, fail] of [
+    ['a 500', () => answer(500, refusal('unexpectedError'))],
+    ['a 503 of a proxy', () => answer(503, '<html>busy</html>')],
+    ['a reset', () => break_('ECONNRESET')],
+    ['no connection', () => break_('ECONNREFUSED')],
+    ['an HTML page', () => answer(200, '<html>log in to the hotel</html>')],
+    ['cut-off JSON', () => answer(200, '{"data":[{"clus')],
+  ] as const) {
+    it(`reads again after ${name}`, async () => {
+      fail();
+      fail();
+      fail();
+      answer(200, { data: 'at last' });
+      assert.equal((await later(clusters(), 30_000)).data, 'at last');
+    });
+
+    it(`gives up after three repeats of a read: ${name}`, async () => {
+      for (let n = 0; n < 4; n++) fail();
+      await assert.rejects(later(clusters(), 30_000), (error: PrintingError) =>
+        ['SERVICE_ERROR', 'NETWORK'].includes(error.code),
+      );
+      agent.assertNoPendingInterceptors();
+    });
+  }
+
+  it('asks once for an answer that is too large', async () => {
+    answer(200, `[${'{},'.repeat(500_000)}1]`);
+    answer(200, { data: 'another' });
+    await assert.rejects(clusters(), { code: 'SERVICE_ERROR', outcome: 'refused', message: /larger than any/ });
+    assert.equal(agent.pendingInterceptors().length, 1);
+    assert.equal((await clusters()).data, 'another');
+  });
+
+  it('sends nothing again that changes things', async () => {
+    answer(503, '', PRINT);
+    await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', outcome: 'unknown' });
+    break_('ECONNREFUSED', 'POST', PRINT.path);
+    await assert.rejects(later(print(), 60_000), { code: 'NETWORK', outcome: 'not-sent' });
+    answer(200, '<html>', PRINT);
+    await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', outcome: 'unknown' });
+  });
+
+  it('waits as a 429 says, also with what changes things', async () => {
+    answer(429, '', { ...PRINT, headers: { 'retry-after': '20' } });
+    answer(200, { data: 'printed' }, PRINT);
+    const work = print();
+    await clock.advance(19_999);
+    assert.equal(agent.pendingInterceptors().length, 1);
+    assert.equal((await later(work, 1)).data, 'printed');
+  });
+
+  it('reads a date in Retry-After', async () => {
+    answer(429, '', { headers: { 'retry-after': new Date(clock.now() + 5_000).toUTCString() } });
+    answer(200, { data: 'ok' });
+    assert.equal((await later(clusters(), 5_000)).data, 'ok');
+  });
+
+  it('does not wait for a 429 past the limit of the work, or past a minute', async () => {
+    answer(429, '', { headers: { 'retry-after': '61' } });
+    await assert.rejects(clusters(), { code: 'RATE_LIMITED', retryAfter: 61_000 });
+    answer(429, '', { headers: { 'retry-after': '5' } });
+    await assert.rejects(clusters({ deadline: within(4_000) }), { code: 'RATE_LIMITED' });
+    answer(429, '', { headers: { 'retry-after': '61' } });
+    answer(200, { data: 'ok' });
+    assert.equal((await later(clusters({ deadline: within(100_000) }), 61_000)).data, 'ok');
+  });
+
+  it('ends with the reason of its signal, also while it waits', async () => {
+    answer(500, '');
+    const controller = new AbortController();
+    const work = clusters({ deadline: within(Infinity, controller.signal) });
+    work.catch(() => undefined);
+    await clock.advance(10);
+    controller.abort(new PrintingError('TIMEOUT', phrase`Enough.`));
+    await assert.rejects(work, { code: 'TIMEOUT' });
+    assert.equal(clock.waiting, 0);
+  });
+
+  it('names no address and no token in its errors', async () => {
+    answer(500, {
+      errors: [{ code: 'x', title: 'see https://signed.example/?key=abc for more', id: '1', http_status: '500' }],
+    });
+    await assert.rejects(later(clusters({ deadline: within(500) }), 0), (error: Error) => {
+      assert.ok(!/signed|abc|token/.test(error.message));
+      return true;
+    });
+  });
+
+  it('sends an override to the host it names', async () => {
+    const paths = '{"currentUser":"GET {auth_url}/me"}';
+    const settings = readSettings({ apiUrl: API, authUrl: `${AUTH}/`, clientId: 'id', clientSecret: 's', paths });
+    service = new AuthenticatedApiClient({ settings, http: new Http(agent), clock, credentials });
+    agent.get(AUTH).intercept({ path: '/me' }).reply(200, '{"data":{"user_id":"u"}}');
+    assert.deepEqual((await service.call('currentUser', { what: phrase`the user`, deadline: within() })).data, {
+      user_id: 'u',
+    });
+  });
+
+  it('asks for bytes as they are, so that nothing on the way packs them', async () => {
+    let asked: Record<string, string> = {};
+    agent
+      .get(API)
+      .intercept({ path: CLUSTERS })
+      .reply(({ headers }) => {
+        asked = headers as Record<string, string>;
+        return { statusCode: 200, data: '{"data":[]}' };
+      });
+    await clusters();
+    assert.equal(asked['accept-encoding'], 'identity');
+  });
+
+  it('breaks off an answer that trickles on for ever, and tries again', async () => {
+    let served = 0;
+    const server = createServer((_, response) => {
+      served++;
+      response.writeHead(200, { 'content-type': 'application/json' });
+      // Never silent, never done.
+      const drip = setInterval(() => response.write(' '), 5);
+      response.on('close', () => clearInterval(drip));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const settings = readSettings({ apiUrl, authUrl: AUTH, clientId: 'id', clientSecret: 's' });
+    const http = new Http();
+    service = new AuthenticatedApiClient({ settings, http, clock, credentials });
+    const failed = assert.rejects(clusters(), { code: 'NETWORK', outcome: 'unknown', message: /within a minute/ });
+    while (served === 0) await settle(1);
+    await clock.advance(60_000);
+    await failed;
+    assert.equal(clock.waiting, 0);
+    await http.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('counts', async () => {
+    answer(200, { data: 1 });
+    answer(404, '');
+    await clusters();
+    await clusters().catch(() => undefined);
+    assert.deepEqual(service.counters(), { requests: 2, failures: 1, lastAnswer: new Date(clock.now()).toISOString() });
+  });
+});

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { newAttempt } from '../../../lib/print/attempt';
+import { Dispatcher } from '../../../lib/print/dispatcher';
+import { Ledger } from '../../../lib/print/ledger';
+import { JobListReader } from '../../../lib/print/job-list-reader';
+import { UnresolvedPrints } from '../../../lib/print/unresolved-prints';
+import { readCluster } from '../../../lib/service/cluster';
+import { readClusterStatus } from '../../../lib/service/cluster-status';
+import type { Json } from '../../../lib/service/json-readers';
+import type { Scope } from '../../../lib/state/scope';
+import { isoTime } from '../../../lib/time/clock';
+import type { ObservationListener, Watcher } from '../../../lib/watch/watcher';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+import { MemoryStore } from '../../helpers/memory-store';
+import { ScriptedService } from '../../helpers/scripted-service';
+
+const SCOPE: Scope = ['account', 'service', 'workspace'];
+const CLUSTER = { clusterId: 'cluster', jobId: 'job' };
+const HOUR = 3_600_000;
+
+describe('print/unresolved-prints over several runtimes', () => {
+  let clock: ManualClock;
+  let store: MemoryStore;
+  let warnings: string[];
+  let runtimes: Runtime[];
+
+  /** What watches and settles, of one runtime. */
+  interface Runtime {
+    outcomes: UnresolvedPrints;
+    /** Clusters that are polled for it. */
+    held: Set<string>;
+    /** Somebody has polled. */
+    observe: ObservationListener;
+    /** Somebody came or went. */
+    changed: () => void;
+  }
+
+  function start(): Runtime {
+    const service = new ScriptedService({});
+    const listings = new JobListReader(service);
+    const warn = (sentence: unknown) => void warnings.push(String(sentence));
+    const dispatcher = new Dispatcher({ service, listings, clock, warn });
+    const held = new Set<string>();
+    const heard: { observe: ObservationListener; changed: () => void } = {
+      observe: () => undefined,
+      changed: () => undefined,
+    };
+    const watcher = {
+      hold: (clusterId: string) => {
+        held.add(clusterId);
+        return () => held.delete(clusterId);
+      },
+      onObservation: (listener: ObservationListener) => {
+        heard.observe = listener;
+        return () => undefined;
+      },
+      runtimes: {
+        id: String(runtimes.length),
+        isLiving: () => true,
+        onChange: (listener: () => void) => {
+          heard.changed = listener;
+          return () => undefined;
+        },
+      },
+    };
+    const outcomes = new UnresolvedPrints({
+      watcher: watcher as unknown as Watcher,
+      signIn: { state: 'signed-in', usable: true, onChange: () => () => undefined },
+      store,
+      scope: () => Promise.resolve(SCOPE),
+      clock,
+      listings,
+      dispatcher: () => dispatcher,
+      warn,
+    });
+    const runtime = Object.assign(heard, { outcomes, held });
+    runtimes.push(runtime);
+    return runtime;
+  }
+  /** The answer to a print was lost, at a runtime that is no more. */
+  async function lose(printKey: string): Promise<void> {
+    const listing = { printings: [], current: true, at: clock.now() };
+    const attempt = newAttempt(CLUSTER, { listing, claimed: [], now: clock.now(), mayTake: 60_000 });
+    await new Ledger(store, SCOPE).begin({ clusterId: 'cluster', printKey }, { attempt, note: null });
+  }
+  async function observed(changes: Json = {}): Promise<void> {
+    const receivedAt = isoTime(clock.now());
+    const identity = readCluster({ cluster_id: 'cluster', friendly_name: 'Left printer' });
+    const wire = { is_online: true, print_jobs: [], generated_time: receivedAt, ...changes };
+    const status = readClusterStatus(wire, { clusterId: 'cluster', receivedAt, identity });
+    for (const { observe } of runtimes) observe('cluster', status);
+    await settle();
+  }
+  const doneOf = async (printKey: string) =>
+    (await new Ledger(store, SCOPE).find({ clusterId: 'cluster', printKey }))?.done?.clusterJobId;
+  const held = () => runtimes.map((runtime) => runtime.held.size);
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    store = new MemoryStore();
+    warnings = [];
+    runtimes = [];
+  });
+  afterEach(() => runtimes.forEach(({ outcomes }) => outcomes.close()));
+
+  it('settles each once, whoever polls, and holds the printer no longer', async () => {
+    await lose('one');
+    await lose('two');
+    start();
+    start();
+    await settle();
+    assert.deepEqual(held(), [1, 1]);
+    const printing = (uuid: string) => ({
+      uuid,
+      cloud_job_id: 'job',
+      status: 'queued',
+      created_at: isoTime(clock.now()),
+    });
+    await observed({ print_jobs: [printing('p')] });
+    await observed({ print_jobs: [printing('p')] });
+    assert.deepEqual([await doneOf('one'), await doneOf('two')].sort(), ['p', undefined], 'no printing is that of two');
+    await observed({ print_jobs: [printing('p'), printing('q')] });
+    await observed({ print_jobs: [printing('p'), printing('q')] });
+    assert.deepEqual([await doneOf('one'), await doneOf('two')].sort(), ['p', 'q']);
+    assert.deepEqual([held(), warnings], [[0, 0], []]);
+  });
+
+  it('says once of each printer that nobody can tell any more', async () => {
+    await lose('one');
+    start();
+    start();
+    start();
+    await settle();
+    await clock.advance(2 * HOUR);
+    await observed();
+    await observed();
+    assert.deepEqual([held(), warnings.length], [[0, 0, 0], 1]);
+    assert.match(
+      warnings[0] ?? '',
+      /whether printer Left printer accepted a print, .*look there before you print it again/,
+    );
+  });
+
+  it('looks after what one that has ended left open', async () => {
+    start();
+    const other = start();
+    await settle();
+    assert.deepEqual(held(), [0, 0]);
+    await lose('one');
+    other.changed();
+    await settle();
+    assert.deepEqual(held(), [0, 1]);
+    await observed({
+      print_jobs: [{ uuid: 'p', cloud_job_id: 'job', status: 'queued', created_at: isoTime(clock.now()) }],
+    });
+    assert.deepEqual([await doneOf('one'), held()], ['p', [0, 0]]);
+  });
+});

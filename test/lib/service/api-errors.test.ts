@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { asPrintingError, PrintingError } from '../../../lib/service/errors';
+import { isExpiredToken, readRefusal, refusalError, withoutAddresses } from '../../../lib/service/api-errors';
+import { phrase } from '../../../lib/words/sentence';
+import { nominalTime } from '../../helpers/nominal-time';
+
+const body = (code: string, more = {}) => ({
+  errors: [{ id: '1', code, http_status: '409', title: 'A title.', ...more }],
+});
+
+describe('service/api-errors', () => {
+  it('become the codes of the reference, with the service’s own', () => {
+    const codes: [number, string, string][] = [
+      [401, 'NOT_SIGNED_IN', 'refused'],
+      [403, 'FORBIDDEN', 'refused'],
+      [404, 'NOT_FOUND', 'refused'],
+      [409, 'NOT_ACCEPTED', 'refused'],
+      [429, 'RATE_LIMITED', 'refused'],
+      [400, 'SERVICE_ERROR', 'refused'],
+      [418, 'SERVICE_ERROR', 'refused'],
+      [302, 'SERVICE_ERROR', 'refused'],
+      [500, 'SERVICE_ERROR', 'unknown'],
+      [503, 'SERVICE_ERROR', 'unknown'],
+    ];
+    for (const [status, code, outcome] of codes) {
+      const error = refusalError(status, body('someCode', { detail: 'In detail.' }), phrase`the cluster`, 5_000);
+      assert.equal(error.code, code);
+      assert.equal(error.outcome, outcome);
+      assert.equal(error.statusCode, status);
+      assert.equal(error.serviceCode, 'someCode');
+      assert.equal(error.retryAfter, 5_000);
+      assert.match(error.message, / The service says: someCode: In detail\.$/);
+    }
+  });
+
+  it('say what at the printer stands in the way', () => {
+    for (const [code, obstacle, words] of [
+      ['printerInactive', 'offline', /^The printer is offline: switch it on/],
+      ['printerQueueFull', 'queue-full', /^The queue of the printer is full: /],
+      ['printerNotAcceptingJobs', undefined, /^The printer accepts no jobs now: /],
+      ['constructor', undefined, /^The service did not accept the print now: /],
+    ] as const) {
+      const error = refusalError(409, body(code), phrase`the print`);
+      assert.deepEqual([error.code, error.obstacle], ['NOT_ACCEPTED', obstacle]);
+      assert.match(error.message, words);
+    }
+  });
+
+  it('are read from any body', () => {
+    assert.deepEqual(readRefusal(body('a')), { serviceCode: 'a', says: 'A title.' });
+    assert.deepEqual(readRefusal({ errors: { code: 'single' } }), { serviceCode: 'single', says: undefined });
+    assert.deepEqual(readRefusal({ error: 'invalid_grant', error_description: 'Gone.' }), {
+      serviceCode: 'invalid_grant',
+      says: 'Gone.',
+    });
+    for (const nothing of [
+      null,
+      undefined,
+      '',
+      '<Error/>',
+      [],
+      {},
+      { errors: [] },
+      { errors: [null] },
+      { errors: [{ code: 7, title: ' ' }] },
+    ])
+      assert.deepEqual(readRefusal(nothing), { serviceCode: undefined, says: undefined });
+    fc.assert(
+      fc.property(fc.anything(), fc.integer({ min: 300, max: 599 }), (any, status) => {
+        const error = refusalError(status, any, phrase`the cluster`);
+        assert.ok(error.message.length < 500);
+      }),
+    );
+  });
+
+  it('carry no addresses and no endless texts', () => {
+    const says = `see https://store.example/x?signature=secret ${'long '.repeat(100)}`;
+    const { message } = refusalError(400, body('a', { detail: says }), phrase`the upload`);
+    assert.doesNotMatch(message, /secret|store\.example/);
+    assert.match(message, /\(address\)/);
+    assert.ok(message.length < 350);
+    assert.equal(withoutAddresses('a s3+x://b?c d HTTPS://E'), 'a (address) d (address)');
+  });
+
+  for (const [what, words] of [
+    ['dots between letters', 'a.'.repeat(500_000)],
+    ['schemes without an address', 'a:/'.repeat(330_000)],
+    ['addresses', 'a://'.repeat(250_000)],
+    ['dots at the end', `x${'.'.repeat(1_000_000)}x`],
+  ] as const)
+    it(`are read in no time where the service repeats ${what}`, async () => {
+      const ms = await nominalTime(() => {
+        refusalError(400, body(words, { detail: words }), phrase`the upload`);
+        withoutAddresses(words);
+      });
+      assert.ok(ms < 50, `${ms} ms`);
+    });
+
+  it('tell an expired token from other refusals', () => {
+    assert.equal(isExpiredToken(401, null), true);
+    assert.equal(isExpiredToken(403, body('tokenExpired')), true);
+    assert.equal(isExpiredToken(403, body('invalidToken')), true);
+    assert.equal(isExpiredToken(403, body('other')), false);
+    assert.equal(isExpiredToken(403, null), false);
+    assert.equal(isExpiredToken(400, body('tokenExpired')), false);
+  });
+
+  it('of our own making are SERVICE_ERROR with their cause', () => {
+    const cause = new TypeError('x is undefined');
+    const error = asPrintingError(cause);
+    assert.equal(error.code, 'SERVICE_ERROR');
+    assert.equal(error.cause, cause);
+    assert.equal(asPrintingError(error), error);
+    assert.match(asPrintingError('words').message, /words/);
+    assert.deepEqual(new PrintingError('TIMEOUT', phrase`x`).ids, {});
+  });
+});

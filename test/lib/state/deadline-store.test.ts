@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { PrintingError } from '../../../lib/service/errors';
+import { DeadlineStore } from '../../../lib/state/deadline-store';
+import type { Key, StateStore } from '../../../lib/state/store';
+import { sleep } from '../../../lib/time/clock';
+import { Deadline } from '../../../lib/time/deadline';
+import { ManualClock, settle } from '../../helpers/manual-clock';
+import { MemoryStore } from '../../helpers/memory-store';
+
+const KEY = ['print-key', 'a'] as const;
+
+/** A store on a disk that takes a minute for everything. */
+function slow(inner: StateStore, clock: ManualClock): StateStore {
+  const later = <T>(work: () => Promise<T>) =>
+    new Promise<T>((resolve, reject) => {
+      clock.after(60_000, () => void work().then(resolve, reject));
+    });
+  return {
+    get: <T>(key: Key) => later(() => inner.get<T>(key)),
+    put: (key, value, options) => later(() => inner.put(key, value, options)),
+    delete: (key, options) => later(() => inner.delete(key, options)),
+    update: (key, change, options) => later(() => inner.update(key, change, options)),
+  };
+}
+
+describe('state/deadline-store', () => {
+  let clock: ManualClock;
+  let inner: MemoryStore;
+  let deadline: Deadline;
+  let store: DeadlineStore;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    inner = new MemoryStore();
+    deadline = new Deadline(clock, { ms: 5_000 });
+    store = new DeadlineStore(slow(inner, clock), deadline);
+  });
+  afterEach(() => deadline.end());
+
+  it('waits for no disk beyond the deadline, and what was begun is done all the same', async () => {
+    const ends = [store.get(KEY), store.put(KEY, 1), store.delete(['other']), store.update(['third'], () => 3)];
+    const ended = Promise.allSettled(ends);
+    await clock.advance(5_000);
+    for (const end of await ended) {
+      assert.ok(end.status === 'rejected' && end.reason instanceof PrintingError);
+      assert.deepEqual([end.reason.code, end.reason.outcome], ['TIMEOUT', 'not-sent']);
+    }
+    await clock.advance(60_000);
+    await settle();
+    assert.equal(await inner.get(KEY), 1);
+    assert.equal(await inner.get(['third']), 3);
+  });
+
+  it('leaves work that minds the deadline itself to its own end', async () => {
+    const work = async () => {
+      await sleep(clock, 60_000);
+      return 2;
+    };
+    const worked = new DeadlineStore(inner, deadline).update(KEY, work, { deadline });
+    await clock.advance(60_000);
+    assert.equal(await worked, 2);
+  });
+
+  it('gives what the store gives in time', async () => {
+    const quick = new DeadlineStore(inner, deadline);
+    await quick.put(KEY, 1);
+    assert.equal(await quick.update<number>(KEY, (value = 0) => value + 1), 2);
+    assert.equal(await quick.get(KEY), 2);
+    await quick.delete(KEY);
+    assert.equal(await quick.get(KEY), undefined);
+  });
+});

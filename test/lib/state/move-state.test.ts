@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Database } from '../../../lib/state/database';
+import { FileStore } from '../../../lib/state/file-store';
+import { PostgresStore } from '../../../lib/state/postgres-store';
+import type { Key, StateStore } from '../../../lib/state/store';
+import { moveState } from '../../../lib/state/move-state';
+import { systemClock } from '../../../lib/time/clock';
+import { testPostgres, type TestPostgres } from '../../helpers/postgres';
+
+const CLI = join(__dirname, '../../../lib/state/cli.ts');
+const VALUES: [Key, unknown][] = [
+  [['grant', 'a'], { token: 'very secret' }],
+  [['print-key', 'a', 'one'], { done: true }],
+  [
+    ['open-prints', 'a'],
+    ['one', 'two'],
+  ],
+  ...Array.from({ length: 120 }, (_, n): [Key, unknown] => [['checkpoint', 'a', `${n}`], { n }]),
+];
+
+describe('remote-printing-state', () => {
+  let server: TestPostgres;
+  let folder: string;
+  let databases: Database[];
+  before(async () => {
+    server = await testPostgres();
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'state-'));
+    databases = [];
+  });
+  afterEach(async () => {
+    await Promise.all(databases.map((database) => database.close()));
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const parts = { clock: systemClock, sealedKinds: ['grant'], secrets: () => ['a secret'], warn: () => undefined };
+  const rows = (address: string) => {
+    const log = { warn: () => undefined, info: () => undefined };
+    const database = new Database({ address, clock: systemClock, log });
+    databases.push(database);
+    return new PostgresStore({ ...parts, database });
+  };
+  const files = (at: string) => new FileStore({ ...parts, folder: at });
+  const fill = (store: StateStore) =>
+    Promise.all(VALUES.map(([key, value]) => store.put(key, value, { keepFor: 1_000_000 })));
+  const check = async (store: StateStore) => {
+    for (const [key, value] of VALUES) assert.deepEqual(await store.get(key), value);
+  };
+  const move = async (...args: string[]): Promise<{ code: number; said: string }> => {
+    const run = promisify(execFile)(process.execPath, ['--import', 'tsx', CLI, ...args]);
+    return run.then(
+      ({ stdout }) => ({ code: 0, said: stdout }),
+      (error: unknown) => {
+        const { code, stderr } = error as { code: number; stderr: string };
+        return { code, said: stderr };
+      },
+    );
+  };
+
+  it('takes the values of a folder into a database, and back into an empty folder', async () => {
+    const address = await server.fresh();
+    await fill(files(join(folder, 'old')));
+    assert.deepEqual(await move(join(folder, 'old'), address), { code: 0, said: '123 values were taken over.\n' });
+    await check(rows(address));
+    assert.deepEqual(await move(address, join(folder, 'new')), { code: 0, said: '123 values were taken over.\n' });
+    await check(files(join(folder, 'new')));
+    const times = await server.ask<{ ms: number }>(
+      address,
+      'SELECT (max(extract(epoch FROM until - now())) * 1000)::int AS ms FROM remote_printing.entries',
+    );
+    assert.ok(times[0]!.ms > 500_000 && times[0]!.ms <= 1_000_000, 'they are kept for as long as they were');
+  });
+
+  it('goes on where it broke off', async () => {
+    const address = await server.fresh();
+    await fill(files(folder));
+    await moveState(files(folder), rows(address));
+    await server.ask(address, "DELETE FROM remote_printing.entries WHERE kind = 'checkpoint'");
+    assert.equal(await moveState(files(folder), rows(address)), VALUES.length);
+    await check(rows(address));
+  });
+
+  it('leaves out nothing where a lock of before stands in the database', async () => {
+    const address = await server.fresh();
+    await fill(files(folder));
+    // Killed with the lock in hand, before anything was written.
+    await rows(address).put(['grant', 'a'], 'before');
+    await server.ask(address, "UPDATE remote_printing.entries SET content = NULL, holder = 'gone', ends_at = now()");
+    await moveState(files(folder), rows(address));
+    await check(rows(address));
+  });
+
+  it('mixes nothing with what is there already', async () => {
+    const address = await server.fresh();
+    await fill(files(folder));
+    await rows(address).put(['print-key', 'b'], 'of another one');
+    const { code, said } = await move(folder, address);
+    assert.equal(code, 1);
+    assert.match(said, /already holds something else/);
+    assert.equal(await rows(address).get(['grant', 'a']), undefined);
+  });
+
+  it('says how it is used, and what is not there', async () => {
+    assert.match((await move()).said, /^Usage: remote-printing-state FROM TO/);
+    assert.deepEqual(await move(join(folder, 'none'), folder), {
+      code: 1,
+      said: `There is no folder ${folder}/none.\n`,
+    });
+    const { code, said } = await move(`${server.address}_none`, folder);
+    assert.equal(code, 1);
+    assert.match(said, /3D000/);
+  });
+});

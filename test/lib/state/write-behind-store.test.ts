@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { PrintingError } from '../../../lib/service/errors';
+import { WriteBehindStore } from '../../../lib/state/write-behind-store';
+import { LockLostError, type Change, type Key, type Lock } from '../../../lib/state/store';
+import { ManualClock } from '../../helpers/manual-clock';
+import { SharedMemory } from '../../helpers/shared-memory';
+import { MemoryStore } from '../../helpers/memory-store';
+import { phrase } from '../../../lib/words/sentence';
+
+/** Takes what it is given to no disk while `full`. */
+class FullDisk extends MemoryStore {
+  full = false;
+  writes = 0;
+  isLost = false;
+
+  override async update<T>(key: Key, change: Change<T>): Promise<T | undefined> {
+    if (this.isLost) throw new LockLostError();
+    const keep = this.values.get(JSON.stringify(key));
+    const next = await super.update(key, change);
+    this.writes++;
+    if (!this.full) return next;
+    if (keep === undefined) this.values.delete(JSON.stringify(key));
+    else this.values.set(JSON.stringify(key), keep);
+    throw new PrintingError('FILE_NOT_WRITABLE', phrase`The disk is full.`, { outcome: 'not-sent' });
+  }
+}
+
+describe('state/write-behind-store', () => {
+  const key: Key = ['grant', 'a'];
+  let disk: FullDisk;
+  let clock: ManualClock;
+  let store: WriteBehindStore;
+  beforeEach(() => {
+    disk = new FullDisk();
+    clock = new ManualClock();
+    store = new WriteBehindStore(disk, clock);
+  });
+  const failed = { code: 'FILE_NOT_WRITABLE' };
+
+  it('passes on what the store can do', async () => {
+    await store.put(key, { n: 1 });
+    assert.deepEqual(await disk.get(key), { n: 1 });
+    await store.update<{ n: number }>(key, (value) => ({ n: (value?.n ?? 0) + 1 }));
+    assert.deepEqual(await store.get(key), { n: 2 });
+    await store.delete(key);
+    assert.equal(await disk.get(key), undefined);
+    assert.equal(clock.waiting, 0);
+  });
+
+  it('goes on with a value that it could not write, and writes it once it can', async () => {
+    await store.put(key, { n: 1 });
+    disk.full = true;
+    await assert.rejects(
+      store.update<{ n: number }>(key, () => ({ n: 2 }), { insist: true }),
+      failed,
+    );
+    assert.deepEqual(await store.get(key), { n: 2 });
+    assert.deepEqual(await disk.get(key), { n: 1 });
+    await assert.rejects(
+      store.update<{ n: number }>(key, (value) => ({ n: (value?.n ?? 0) + 1 })),
+      failed,
+    );
+    assert.deepEqual(await store.get(key), { n: 3 }, 'the next change builds on it');
+    disk.full = false;
+    await clock.advance(120_000);
+    assert.deepEqual(await disk.get(key), { n: 3 });
+    assert.deepEqual([store.waiting, clock.waiting], [0, 0]);
+  });
+
+  it('insists on a removal too', async () => {
+    await store.put(key, 1);
+    disk.full = true;
+    await assert.rejects(store.delete(key, { insist: true }), failed);
+    assert.equal(await store.get(key), undefined);
+    disk.full = false;
+    await clock.advance(120_000);
+    assert.equal(await disk.get(key), undefined);
+  });
+
+  it('leaves alone what another runtime has written meanwhile', async () => {
+    await store.put(key, { n: 1 });
+    disk.full = true;
+    await assert.rejects(
+      store.update<{ n: number }>(key, () => ({ n: 2 }), { insist: true }),
+      failed,
+    );
+    disk.values.set(JSON.stringify(key), '{"n":"newer"}');
+    disk.full = false;
+    await clock.advance(120_000);
+    assert.deepEqual(await store.get(key), { n: 'newer' });
+    assert.deepEqual([store.waiting, clock.waiting], [0, 0]);
+  });
+
+  it('finds its own value there, where the answer to its write was lost', async () => {
+    disk.full = true;
+    await assert.rejects(
+      store.update<{ n: number }>(key, () => ({ n: 2 }), { insist: true }),
+      failed,
+    );
+    disk.values.set(JSON.stringify(key), '{"n":2}');
+    disk.full = false;
+    await clock.advance(120_000);
+    assert.deepEqual(await disk.get(key), { n: 2 });
+    assert.equal(store.waiting, 0);
+  });
+
+  it('drops what was made under a lock that is lost', async () => {
+    const under: Lock[] = [{ secure: () => Promise.reject(new LockLostError()) }];
+    disk.full = true;
+    await assert.rejects(store.put(key, 1, { insist: true, under }), failed);
+    assert.equal(await store.get(key), 1);
+    disk.isLost = true;
+    await clock.advance(120_000);
+    assert.equal(await store.get(key), undefined);
+    assert.deepEqual([store.waiting, clock.waiting], [0, 0]);
+    await assert.rejects(store.put(key, 1, { insist: true, under }), LockLostError);
+    assert.equal(store.waiting, 0);
+  });
+
+  it('does not insist where nobody asked for it', async () => {
+    disk.full = true;
+    await assert.rejects(store.put(key, 1), failed);
+    assert.equal(await store.get(key), undefined);
+    assert.equal(clock.waiting, 0);
+  });
+
+  it('does not write an old value over one that was written since', async () => {
+    disk.full = true;
+    await assert.rejects(store.put(key, 1, { insist: true }), failed);
+    disk.full = false;
+    await store.put(key, 2);
+    await clock.advance(120_000);
+    assert.equal(await disk.get(key), 2);
+  });
+
+  it('tries less and less often, and stops when it is closed', async () => {
+    disk.full = true;
+    await assert.rejects(store.put(key, 1, { insist: true }), failed);
+    disk.writes = 0;
+    await clock.advance(3_600_000);
+    assert.ok(disk.writes > 10 && disk.writes < 80, `${disk.writes} tries in an hour`);
+    disk.full = false;
+    await store.close();
+    assert.equal(await disk.get(key), 1);
+    assert.equal(clock.waiting, 0);
+  });
+
+  it('takes part in shared work where its store does', () => {
+    const clock = new ManualClock();
+    assert.equal(new WriteBehindStore(new MemoryStore(), clock).join, undefined);
+    const { store } = new SharedMemory(clock).runtime();
+    const membership = new WriteBehindStore(store, clock).join?.(['watch'], {
+      name: 'a',
+      wants: 1,
+      onChange: () => {},
+    });
+    assert.deepEqual(membership?.members, []);
+    return membership?.leave(new Map());
+  });
+});

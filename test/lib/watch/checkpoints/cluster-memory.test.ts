@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { advance, openQuestions } from '../../../../lib/events/advance';
+import type { Checkpoint } from '../../../../lib/events/checkpoint';
+import type { JobAnswer } from '../../../../lib/events/job-ends';
+import { eventsFor } from '../../../../lib/events/milestones';
+import type { Observation } from '../../../../lib/events/observation';
+import type { Fault } from '../../../../lib/service/printer';
+import { ClusterMemory } from '../../../../lib/watch/checkpoints/cluster-memory';
+import { history, JOBS, MILESTONES, view, wireOf, type Frame } from '../../events/histories';
+import { answer, at, observation, own } from '../../events/observations';
+
+/** One poll of the history: what it sees, and whether anybody hears of it. */
+interface Poll {
+  frame: Frame;
+  seen: Observation;
+  heard: boolean;
+}
+
+/** Each moment is seen several times, with a little more progress. */
+const polls = fc
+  .tuple(
+    history,
+    fc.array(fc.record({ times: fc.integer({ min: 1, max: 4 }), heard: fc.boolean() }), {
+      minLength: 14,
+      maxLength: 14,
+    }),
+  )
+  .map(([{ frames }, how]): Poll[] =>
+    frames.flatMap((frame, index) =>
+      Array.from({ length: how[index]?.times ?? 1 }, (_, more) => {
+        const moments = frame.moments.map((moment) => ({
+          ...moment,
+          percent: moment.percent === null ? null : moment.percent + more,
+        }));
+        return {
+          frame,
+          seen: observation(view({ ...frame, moments }), index * 5 + more),
+          heard: index === 0 || (how[index]?.heard ?? true),
+        };
+      }),
+    ),
+  );
+
+const answersTo = (open: string[], { moments }: Frame): Map<string, JobAnswer> =>
+  new Map(
+    open.map((id) => {
+      const moment = moments[JOBS.indexOf(id)];
+      assert(moment);
+      return [id, moment.answer === 'record' ? own(wireOf(id, moment)) : moment.answer];
+    }),
+  );
+
+describe('watch/checkpoints/cluster-memory', () => {
+  it('brings the same events and the same checkpoint as what is not packed, whatever it passes over', () => {
+    let passed = 0;
+    fc.assert(
+      fc.property(polls, (seen) => {
+        const memory = new ClusterMemory();
+        let plain: Checkpoint | null = null;
+        for (const poll of seen) {
+          assert.deepEqual(memory.checkpoint, plain);
+          if (!poll.heard) {
+            memory.show(poll.seen.status);
+            assert.deepEqual(memory.checkpoint, plain);
+            assert.deepEqual(memory.status, poll.seen.status);
+            continue;
+          }
+          const step: ReturnType<typeof advance> = advance(plain, poll.seen, {
+            answers: answersTo(openQuestions(plain, poll.seen), poll.frame),
+          });
+          plain = step.checkpoint;
+          const expected = eventsFor(step.drafts, MILESTONES);
+          if (memory.pass(poll.seen, [[], MILESTONES])) {
+            passed++;
+            assert.deepEqual(expected, []);
+          } else {
+            const before = memory.checkpoint;
+            const answers = answersTo(openQuestions(before, poll.seen), poll.frame);
+            const { checkpoint, drafts } = advance(before, poll.seen, { answers });
+            memory.take(checkpoint, poll.seen);
+            assert.deepEqual(eventsFor(drafts, MILESTONES), expected);
+          }
+          assert.deepEqual(memory.status, poll.seen.status);
+        }
+      }),
+      { numRuns: 400 },
+    );
+    assert(passed > 50, `${passed} polls were passed over`);
+  });
+
+  it('passes over progress until anybody waits for it, and from the highest on', () => {
+    const memory = new ClusterMemory();
+    const see = (percent: number, time: number) =>
+      observation(answer({ print_jobs: [at('a', 'printing', percent)] }), time);
+    const first = see(10, 0);
+    memory.take(advance(null, first).checkpoint, first);
+    assert.deepEqual(
+      [see(24, 1), see(12, 2), see(23, 3)].map((seen) => memory.pass(seen, [[25]])),
+      [true, true, true],
+    );
+    assert.equal(memory.checkpoint?.jobs[0]?.progress, 24);
+    assert.equal(memory.checkpoint.jobs[0].job.progress, 23);
+    assert.equal(memory.pass(see(25, 4), [[]]), true);
+    assert.equal(memory.pass(see(50, 5), [[], [50]]), false);
+    assert.equal(memory.status?.jobs[0]?.progress, 25, 'what is not passed over is not taken');
+  });
+
+  it('passes over no change but that of figures', () => {
+    const wire = {
+      print_jobs: [at('a', 'printing', 10)],
+      recently_completed: [at('b', 'finished', 100)],
+    };
+    const first = observation(answer(wire));
+    /** Whether a poll is passed over that shows this change and no other. */
+    const passes = (change: (seen: Observation) => void): boolean => {
+      const memory = new ClusterMemory();
+      memory.take(advance(null, first).checkpoint, first);
+      const seen = structuredClone(first);
+      change(seen);
+      return memory.pass(seen, [[]]);
+    };
+    assert.equal(
+      passes(() => undefined),
+      true,
+    );
+    const figures = ['progress', 'timeElapsed', 'timeTotal', 'timeRemaining'];
+    for (const [field, before] of Object.entries(first.status.jobs[0] ?? {})) {
+      const set = (value: unknown) => passes(({ status }) => Object.assign(status.jobs[0] ?? {}, { [field]: value }));
+      if (before !== null) assert.equal(set(null), false, `${field} goes`);
+      const isFigure = before !== null && figures.includes(field);
+      assert.equal(set(figures.includes(field) ? 11 : ['else']), isFigure, `${field} changes`);
+    }
+    for (const field of ['clusterJobId', 'state', 'status', 'timeElapsed', 'timeTotal'])
+      assert.equal(
+        passes(({ status }) => Object.assign(status.history[0] ?? {}, { [field]: 'else' })),
+        false,
+        `${field} of the history`,
+      );
+    for (const field of ['printerId', 'name', 'status'])
+      assert.equal(
+        passes(({ status }) => Object.assign(status.printers[0] ?? {}, { [field]: 'else' })),
+        false,
+        `${field} of the printer`,
+      );
+    for (const field of ['version', 'latest', 'updateStatus'])
+      assert.equal(
+        passes(({ status }) => Object.assign(status.printers[0]?.firmware ?? {}, { [field]: 'else' })),
+        false,
+        `${field} of the firmware`,
+      );
+    for (const field of ['name', 'hostGuid', 'online'])
+      assert.equal(
+        passes(({ status }) => Object.assign(status, { [field]: 'else' })),
+        false,
+        field,
+      );
+    const printerId = first.status.printers[0]?.printerId ?? assert.fail();
+    const fault = { level: 'error', message: 'hot' } as unknown as Fault;
+    assert.equal(
+      passes(({ faults }) => faults.set(printerId, new Map([['hot', fault]]))),
+      false,
+      'a fault',
+    );
+    assert.equal(
+      passes((seen) => (seen.hostPrinterId = 'else')),
+      false,
+      'the host',
+    );
+  });
+
+  it('passes over nothing while something is open', () => {
+    const memory = new ClusterMemory();
+    const seen = observation(answer());
+    assert.equal(memory.pass(seen, [[]]), false, 'the first');
+    memory.take(advance(null, seen).checkpoint, seen);
+    assert.equal(memory.pass(seen, [[]]), true);
+    memory.late = true;
+    assert.equal(memory.pass(seen, [[]]), false, 'the first since nobody watched');
+    memory.late = false;
+    const offline = observation(answer({ is_online: false }), 1);
+    assert.equal(memory.pass(offline, [[]]), false);
+    memory.take(advance(memory.checkpoint, offline).checkpoint, offline);
+    assert.equal(memory.pass(offline, [[]]), false, 'the second opinion makes the event');
+  });
+});

@@ -1,0 +1,500 @@
+import assert from 'node:assert/strict';
+import { answer, at, job } from '../../events/observations';
+import { replicasOf } from '../../../../lib/watch/replication/replicas';
+import type { Lease } from '../../../../lib/state/leases';
+import { sleep } from '../../../../lib/time/clock';
+import { Replicas } from '../replicas';
+
+const MINUTE = 60_000;
+
+describe('several runtimes that watch one account', () => {
+  let replicas: Replicas;
+  let clock: Replicas['clock'];
+  let service: Replicas['service'];
+
+  beforeEach(() => {
+    replicas = new Replicas();
+    ({ clock, service } = replicas);
+  });
+  afterEach(async () => {
+    await replicas.close();
+    await clock.advance(0);
+  });
+
+  const start = (count: number, watched: readonly (string | null)[], interval?: number) => {
+    for (let n = 0; n < count; n++) {
+      const replica = replicas.start();
+      for (const clusterId of watched) replica.watch(clusterId, interval);
+    }
+  };
+  const ids = (count: number) => Array.from({ length: count }, (_, n) => `C${n}`);
+  /** Those who polled a cluster since a time. */
+  const pollersOf = (clusterId: string, from = 0) => [
+    ...new Set(replicas.polls.filter((poll) => poll.clusterId === clusterId && poll.at >= from).map(({ by }) => by)),
+  ];
+  /** The longest that each cluster was not polled up to now, ms. */
+  const gaps = () =>
+    [...service.statuses.keys()].map((clusterId) => {
+      const times = replicas.polls.filter((poll) => poll.clusterId === clusterId).map(({ at }) => at);
+      return Math.max(...[...times, clock.monotonic()].map((time, at) => time - (times[at - 1] ?? 0)));
+    });
+
+  const apart = (times: readonly number[]) => times.slice(1).map((time, at) => time - (times[at] as number));
+
+  describe('one cluster each', () => {
+    const clusters = ids(4);
+    beforeEach(() => clusters.forEach((id) => service.cluster(id)));
+
+    it('poll each in one of them, with its messages and its events there', async () => {
+      start(2, clusters);
+      await clock.advance(10 * MINUTE);
+      for (const id of clusters) {
+        assert.equal(pollersOf(id).length, 1);
+        assert.ok(replicas.polls.length <= 4 * 12);
+      }
+      assert.deepEqual(
+        [...replicas.load().values()].map((count) => count > 20),
+        [true, true],
+      );
+      assert.equal(replicas.rounds.length, replicas.polls.length);
+      for (const id of clusters) service.cluster(id, answer({ print_jobs: [job('a', 'queued')] }));
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(replicas.told.map(({ type, clusterId }) => `${type} ${clusterId}`).sort(), [
+        'job.queued C0',
+        'job.queued C1',
+        'job.queued C2',
+        'job.queued C3',
+      ]);
+    });
+
+    it('go on in the turn of one that closes, at once, and nothing that happened meanwhile is late', async () => {
+      start(2, clusters);
+      await clock.advance(5 * MINUTE);
+      for (const id of clusters) service.cluster(id, answer({ print_jobs: [job('a', 'queued')] }));
+      await replicas.all[0]?.close();
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(
+        replicas.told.map(({ type, late }) => `${type} ${late}`),
+        Array(4).fill('job.queued false'),
+      );
+      assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE);
+    });
+
+    it('deliver no end twice where one closes before the slow store has all that it delivered', async () => {
+      const many = ids(48);
+      const printing = (id: string) => answer({ print_jobs: [at(`${id}-a`, 'printing', 50)] });
+      for (const id of many) service.cluster(id, printing(id));
+      start(2, many);
+      await clock.advance(5 * MINUTE);
+      let isSlow = true;
+      for (const { runtime } of replicas.all) {
+        const query = runtime.line.query.bind(runtime.line);
+        runtime.line.query = async (text, values) => {
+          if (isSlow) await sleep(runtime.clock, 1_000);
+          return query(text, values);
+        };
+      }
+      await clock.advance(MINUTE);
+      const [closing] = replicas.all;
+      assert.ok(closing);
+      // In one go, so that all that is delivered waits to be written.
+      for (const id of many) service.cluster(id, answer({ recently_completed: [at(`${id}-a`, 'finished', 100)] }));
+      for (const watch of closing.watches) void watch.ask(() => undefined);
+      const delivered = () => replicas.told.filter(({ by }) => by === closing.name).length;
+      while (delivered() < 20) await clock.advance(100);
+      const closed = closing.leave();
+      await clock.advance(5 * MINUTE);
+      await closed;
+      isSlow = false;
+      const ends = replicas.told.filter(({ type }) => type === 'job.finished').map(({ id }) => id);
+      assert.deepEqual([ends.length, new Set(ends).size], [48, 48]);
+    });
+
+    it('take over what one had that dies, within a lease', async () => {
+      start(3, clusters);
+      await clock.advance(5 * MINUTE);
+      replicas.all[1]?.kill();
+      for (const id of clusters) service.cluster(id, answer({ print_jobs: [job('a', 'queued')] }));
+      await clock.advance(5 * MINUTE);
+      assert.equal(replicas.told.length, 4);
+      assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE + LEASE, gaps().join());
+    });
+
+    it('poll no sooner than an interval after a poll of their own where a lease was given up right after it', async () => {
+      service.cluster('C0');
+      start(1, ['C0'], 10);
+      await clock.advance(MINUTE);
+      const last = replicas.polls.at(-1)?.at ?? NaN;
+      await clock.advance(last + 12_000 - clock.monotonic());
+      const polls = replicas.polls.length;
+      const lock = replicas.all[0]?.account.watcher.membership?.lock as Lease;
+      lock.lose();
+      await clock.advance(MINUTE);
+      const times = replicas.polls.slice(polls - 1).map(({ at }) => at);
+      assert.notEqual(replicas.all[0]?.account.watcher.membership?.lock, lock);
+      assert.ok(times.length >= 5);
+      assert.ok(Math.min(...apart(times)) >= 10_000, apart(times).join());
+    });
+
+    it('count the interval from where a request left that had to wait for a token', async () => {
+      service.cluster('C0');
+      start(1, ['C0'], 10);
+      const [replica] = replicas.all;
+      assert.ok(replica);
+      await clock.advance(MINUTE);
+      let release: () => void = () => undefined;
+      replica.token = new Promise((resolve) => (release = resolve));
+      await clock.advance(10_000);
+      const polls = replicas.polls.length;
+      await clock.advance(7_000);
+      assert.equal(replicas.polls.length, polls, 'the poll waits');
+      release();
+      await clock.advance(MINUTE);
+      const times = replicas.polls.slice(polls).map(({ at }) => at);
+      assert.ok(times.length >= 5);
+      assert.ok(Math.min(...apart(times)) >= 10_000, apart(times).join());
+    });
+
+    for (const [what, isAsked] of [
+      ['drop a poll that waited for a token until another one had taken over', false],
+      ['send a poll that a message waits for, though another one has taken over', true],
+    ] as const)
+      it(what, async () => {
+        service.cluster('C0');
+        start(2, ['C0'], 10);
+        await clock.advance(MINUTE);
+        const before = pollersOf('C0')[0];
+        const replica = replicas.all.find(({ name }) => name === before);
+        assert.ok(replica);
+        let release: () => void = () => undefined;
+        replica.token = new Promise((resolve) => (release = resolve));
+        await clock.advance(12_000);
+        const cut = clock.monotonic();
+        replica.runtime.cutOff();
+        let answered = 0;
+        if (isAsked) void replica.watches[0]?.ask(() => answered++);
+        await clock.advance(45_000);
+        const others = pollersOf('C0', cut);
+        assert.deepEqual(others.length === 1 && others[0] !== before, true, others.join());
+        const released = clock.monotonic();
+        release();
+        await clock.advance(1_000);
+        assert.equal(pollersOf('C0', released).includes(replica.name), isAsked);
+        assert.equal(answered, isAsked ? 1 : 0);
+        replica.runtime.reconnect();
+        await clock.advance(5 * MINUTE);
+        assert.equal(pollersOf('C0', clock.monotonic() - 2 * MINUTE).length, 1);
+        assert.deepEqual(replica.watches[0]?.state.trouble, null);
+      });
+
+    it('answer messages where they come in, and advance nothing by it', async () => {
+      start(2, ['C0']);
+      await clock.advance(MINUTE);
+      const [poller] = pollersOf('C0');
+      const other = replicas.all.find(({ name }) => name !== poller);
+      assert.ok(other);
+      service.cluster('C0', answer({ print_jobs: [job('a', 'queued')] }));
+      const results: (number | undefined)[] = [];
+      const asked = other.watches[0]?.ask((round) => results.push(round.results[0]?.status?.jobs.length));
+      await clock.advance(1_000);
+      assert.equal(await asked, null);
+      assert.deepEqual(results, [1]);
+      assert.deepEqual(replicas.told, []);
+      await clock.advance(MINUTE);
+      assert.deepEqual(
+        replicas.told.map(({ by }) => by),
+        [poller],
+      );
+    });
+  });
+
+  describe('a service that one of them does not reach', () => {
+    const clusters = ids(6);
+    beforeEach(() => clusters.forEach((id) => service.cluster(id)));
+    it('is polled by those who do, and by it again once that has lasted for a while', async () => {
+      start(2, clusters);
+      await clock.advance(5 * MINUTE);
+      const [one, other] = replicas.all;
+      assert.ok(one && other);
+      one.isOffline = true;
+      const begun = clock.monotonic();
+      await clock.advance(3 * MINUTE);
+      for (const id of clusters) assert.deepEqual(pollersOf(id, begun + 2 * MINUTE), ['R2'], id);
+      one.isOffline = false;
+      const back = clock.monotonic();
+      await clock.advance(20_000);
+      assert.equal(replicas.polls.filter(({ by, at }) => by === 'R1' && at >= back).length, 0, 'not at once');
+      await clock.advance(5 * MINUTE);
+      const load = [...replicas.load(clock.monotonic() - 2 * MINUTE).values()];
+      assert.ok(Math.min(...load) >= 4, load.join());
+    });
+
+    it('moves nothing where nobody reaches it', async () => {
+      start(2, clusters);
+      await clock.advance(5 * MINUTE);
+      const pollers = () => clusters.map((id) => pollersOf(id, clock.monotonic() - 2 * MINUTE).join());
+      const before = pollers();
+      for (const replica of replicas.all) replica.isOffline = true;
+      await clock.advance(10 * MINUTE);
+      for (const replica of replicas.all) replica.isOffline = false;
+      await clock.advance(20 * MINUTE);
+      assert.deepEqual(pollers(), before);
+    });
+  });
+
+  describe('waiting for the end of a print', () => {
+    const printing = answer({ print_jobs: [at('a', 'printing', 50)] });
+    const finished = answer({ recently_completed: [at('a', 'finished', 100)] });
+    const other = (name: string | undefined) => replicas.all.find((one) => one.name !== name) ?? replicas.start();
+
+    for (const watched of [null, 'C0'])
+      it(`is served by who polls, without polls of its own, where ${watched ?? 'all'} is watched`, async () => {
+        service.cluster('C0', printing);
+        start(2, [watched]);
+        await clock.advance(2 * MINUTE);
+        const [poller] = pollersOf('C0');
+        const waiting = other(poller);
+        const progress: (number | null)[] = [];
+        const seen: string[] = [];
+        waiting.account.watcher.onObservation((clusterId) => seen.push(clusterId));
+        const ended = waiting.account.watcher.follow('C0', 'a', { onProgress: (job) => progress.push(job.progress) });
+        await clock.advance(3 * MINUTE);
+        assert.ok(progress.length >= 3, `${progress.length}`);
+        assert.ok(seen.length >= 3);
+        service.cluster('C0', finished);
+        await clock.advance(70_000);
+        assert.equal((await ended).outcome, 'finished');
+        assert.deepEqual(pollersOf('C0'), [poller]);
+        assert.equal(replicas.told.filter(({ type }) => type === 'job.finished').length, 1);
+        const polls = replicas.polls.length;
+        await clock.advance(10 * MINUTE);
+        assert.ok(Math.abs(replicas.polls.length - polls - 10) <= 1, 'the wait is over for all');
+      });
+
+    it('is served where nobody watches: one polls for all who wait, and another goes on when it ends', async () => {
+      service.cluster('C0', printing);
+      start(3, []);
+      const ends = replicas.all.map(({ account }) => account.watcher.follow('C0', 'a'));
+      for (const end of ends) end.catch(() => undefined);
+      await clock.advance(5 * MINUTE);
+      const [poller, ...others] = pollersOf('C0');
+      assert.deepEqual(others, []);
+      assert.ok(replicas.polls.length <= 7, `${replicas.polls.length}`);
+      replicas.all.find(({ name }) => name === poller)?.kill();
+      await clock.advance(2 * MINUTE);
+      service.cluster('C0', finished);
+      await clock.advance(70_000);
+      const outcomes = await Promise.all(
+        replicas.all.flatMap(({ isAlive }, n) => (isAlive ? ends[n] : [])).map(async (end) => (await end)?.outcome),
+      );
+      assert.deepEqual(outcomes, ['finished', 'finished']);
+      assert.equal(pollersOf('C0').length, 2);
+    });
+
+    it('knows an end at once that was told before', async () => {
+      service.cluster('C0', printing);
+      start(2, ['C0']);
+      await clock.advance(MINUTE);
+      service.cluster('C0', finished);
+      await clock.advance(2 * MINUTE);
+      const polls = replicas.polls.length;
+      for (const { account } of replicas.all)
+        assert.equal((await account.watcher.follow('C0', 'a')).outcome, 'finished');
+      assert.equal(replicas.polls.length, polls);
+    });
+
+    it('polls by itself after three intervals in which nobody was heard', async () => {
+      service.cluster('C0', printing);
+      start(2, ['C0']);
+      await clock.advance(MINUTE);
+      const waiting = other(pollersOf('C0')[0]);
+      const ended = waiting.account.watcher.follow('C0', 'a');
+      await clock.advance(MINUTE);
+      replicas.shared.halt();
+      service.cluster('C0', finished);
+      const from = clock.monotonic();
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(pollersOf('C0', from + 20_000), []);
+      await clock.advance(2.5 * MINUTE);
+      assert.equal((await ended).outcome, 'finished');
+      assert.deepEqual(
+        replicas.told.map(({ type }) => type).filter((type) => type === 'job.finished'),
+        [],
+      );
+      replicas.shared.start();
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(replicas.told.map(({ type }) => type).filter((type) => type === 'job.finished').length, 1);
+    });
+  });
+
+  describe('a cluster that goes on under a new id', () => {
+    const rebounds = () => replicas.told.filter(({ type }) => type === 'cluster.rebound');
+    const move = () => {
+      service.remove('C1');
+      service.cluster('new', answer({ recently_completed: [at('a', 'finished', 100)] }), { host_guid: 'G-C1' });
+    };
+
+    for (const watched of [null, 'C1'])
+      it(`is told once, and followed by all who watch ${watched ?? 'all'}`, async () => {
+        service.cluster('C1', answer({ print_jobs: [at('a', 'printing', 50)] }));
+        service.cluster('C2');
+        service.cluster('C3');
+        start(3, [watched]);
+        await clock.advance(3 * MINUTE);
+        move();
+        await clock.advance(5 * MINUTE);
+        assert.equal(rebounds().length, 1);
+        assert.deepEqual(
+          replicas.told.filter(({ type }) => type !== 'cluster.rebound').map(({ type, late }) => [type, late]),
+          [['job.finished', false]],
+        );
+        assert.equal(pollersOf('new', clock.monotonic() - 2 * MINUTE).length, 1);
+        assert.deepEqual(pollersOf('C1', clock.monotonic() - 2 * MINUTE), []);
+        const from = clock.monotonic();
+        replicas.all.find(({ name }) => name === pollersOf('new', from - 2 * MINUTE)[0])?.kill();
+        await clock.advance(3 * MINUTE);
+        assert.equal(pollersOf('new', from).length, 1, 'the others have followed too');
+        assert.equal(rebounds().length, 1);
+      });
+
+    it('is followed by a wait', async () => {
+      service.cluster('C1', answer({ print_jobs: [at('a', 'printing', 50)] }));
+      start(2, [null]);
+      await clock.advance(2 * MINUTE);
+      const ends = replicas.all.map(({ account }) => account.watcher.follow('C1', 'a'));
+      await clock.advance(MINUTE);
+      move();
+      await clock.advance(5 * MINUTE);
+      assert.deepEqual(
+        (await Promise.all(ends)).map(({ outcome }) => outcome),
+        ['finished', 'finished'],
+      );
+    });
+  });
+
+  describe('say', () => {
+    const standbys = () => replicas.living.map(({ watches: [watch] }) => watch?.state.standby);
+
+    it('who polls a printer instead, and nothing where it is this one', async () => {
+      service.cluster('C0');
+      start(2, ['C0']);
+      await clock.advance(10_000);
+      const [poller = ''] = pollersOf('C0');
+      const seen = new Map(replicas.living.map(({ name, watches: [watch] }) => [name, watch?.state.standby]));
+      assert.equal(seen.get(poller), null);
+      seen.delete(poller);
+      assert.deepEqual([...seen.values()], [{ why: 'elsewhere', by: poller }]);
+      await replicas.all.find(({ name }) => name === poller)?.close();
+      await clock.advance(10_000);
+      assert.ok(standbys().includes(null), 'the other one has it now');
+    });
+
+    it('that the store is waited for, once, and not for a moment at the start', async () => {
+      service.cluster('C0');
+      replicas.shared.halt();
+      const replica = replicas.start();
+      const shown: unknown[] = [];
+      const watch = replica.watch('C0', 60, { onStandby: () => shown.push(watch.state.standby) });
+      await clock.advance(2_000);
+      assert.deepEqual(shown, []);
+      await clock.advance(10 * MINUTE);
+      assert.deepEqual(shown, [{ why: 'store' }]);
+      assert.equal(replicas.polls.length, 0);
+      replicas.shared.start();
+      await clock.advance(10_000);
+      assert.deepEqual(shown.slice(1), [null]);
+      replicas.shared.halt();
+      await clock.advance(10 * MINUTE);
+      assert.deepEqual(shown.slice(2), [{ why: 'store' }]);
+      assert.ok(replicas.polls.length <= 2);
+    });
+  });
+
+  describe('a checkpoint that could not be written', () => {
+    const clusters = ids(4);
+    const queue = (...jobs: string[]) =>
+      clusters.forEach((id) => service.cluster(id, answer({ print_jobs: jobs.map((name) => job(name, 'queued')) })));
+    const toldOf = (name: string) =>
+      replicas.told.flatMap(({ job, clusterId }) => (job?.clusterJobId === name ? [clusterId] : [])).sort();
+    beforeEach(() => queue());
+
+    it('as the database went away right after its events were told, is not forgotten meanwhile', async () => {
+      start(1, clusters);
+      await clock.advance(2 * MINUTE);
+      replicas.onTold = () => replicas.shared.halt();
+      queue('a');
+      await clock.advance(2 * MINUTE);
+      const told = toldOf('a');
+      assert.equal(told.length, 1);
+      replicas.onTold = () => undefined;
+      replicas.shared.start();
+      await clock.advance(5 * MINUTE);
+      assert.deepEqual(toldOf('a'), clusters);
+    });
+
+    it('by one that stood still is not written over what others have told since', async () => {
+      start(2, clusters);
+      await clock.advance(2 * MINUTE);
+      const [sleeper] = replicas.all;
+      replicas.onTold = ({ by }) => by === sleeper!.name && sleeper!.runtime.pause();
+      queue('a');
+      await clock.advance(3 * MINUTE);
+      replicas.onTold = () => undefined;
+      queue('a', 'b');
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(toldOf('b'), clusters);
+      sleeper!.runtime.resume();
+      await clock.advance(10_000);
+      assert.ok(replicas.load(clock.monotonic() - 10_000));
+      sleeper!.kill();
+      await clock.advance(5 * MINUTE);
+      assert.deepEqual(toldOf('b'), clusters);
+    });
+  });
+
+  describe('all clusters', () => {
+    it('are polled evenly by all, each by one, and the list is read once for all', async () => {
+      ids(100).forEach((id) => service.cluster(id));
+      start(3, [null]);
+      await clock.advance(5 * MINUTE);
+      const load = [...replicas.load(4 * MINUTE).values()];
+      assert.ok(Math.abs(load.reduce((sum, count) => sum + count) - 100) <= 2);
+      assert.ok(Math.max(...load) <= 35 && Math.min(...load) >= 32, load.join());
+      assert.ok(replicas.lists <= 6, `${replicas.lists}`);
+      assert.equal(replicas.rounds.filter(({ clusterId }) => clusterId === 'C7').length, 5);
+      service.cluster('new');
+      await clock.advance(2 * MINUTE);
+      assert.deepEqual(
+        replicas.told.map(({ type, clusterId }) => `${type} ${clusterId}`),
+        ['cluster.added new'],
+      );
+      assert.equal(pollersOf('new').length, 1);
+    });
+  });
+
+  it('tell who polls what, for people', async () => {
+    ids(9).forEach((id) => service.cluster(`long-name-${id}`));
+    start(3, [null]);
+    await clock.advance(2 * MINUTE);
+    const [first] = replicas.living;
+    const { membership } = first!.account.watcher;
+    const told = await replicasOf(membership!);
+    assert.deepEqual(
+      told.map(({ printers, clusterIds }) => [printers, clusterIds]),
+      Array.from({ length: 3 }, () => [3, ['long-n…', 'long-n…', 'long-n…']]),
+    );
+    assert.equal(told.filter(({ self }) => self).length, 1);
+    assert.equal(told.find(({ self }) => self)?.id, `${membership!.id.slice(0, 6)}…`);
+    assert.deepEqual(told.map(({ list }) => list).sort(), [false, false, true]);
+    assert.ok(told.every(({ leaseAge }) => leaseAge <= 5));
+
+    replicas.living[2]!.runtime.pause();
+    await clock.advance(10_000);
+    const ages = (await replicasOf(membership!)).map(({ leaseAge }) => leaseAge).sort((a, b) => a - b);
+    assert.ok(ages[1]! <= 5 && ages[2]! >= 10, ages.join());
+    replicas.living[2]!.runtime.resume();
+  });
+});
+
+/** What a death costs: until the lease has run out and is found to have, ms. */
+const LEASE = 30_000;
