@@ -13,4 +13,14 @@ describe('the workflows', () => {
     assert.ok(uses.length > 0);
     for (const use of uses) assert.match(use, /: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
+
+  it('publish a version only after the whole test, with provenance, and a prerelease as next', () => {
+    const release = readFileSync(join(folder, 'release.yml'), 'utf8');
+    const steps = ['"v$(node -p', 'npm test', 'publish --provenance'].map((step) => release.indexOf(step));
+    assert.ok(
+      steps.every((at, index) => at > (steps[index - 1] ?? 0)),
+      String(steps),
+    );
+    assert.match(release, /\*-\*\) tag=next ;; \*\) tag=latest/);
+  });
 });
