@@ -84,7 +84,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       if (isExpiredToken(answer.status, answer.body)) throw refusalError(401, answer.body, what);
     }
     // A fault of the service or of something on the way says nothing about the bearer.
-    if (answer.status < 500) this.#credentials.taken(bearer);
+    if (answer.status < 500) this.#credentials.accepted(bearer);
     if (answer.status >= 200 && answer.status <= 299) return answer;
     this.#failures++;
     if (answer.status === 404 && isPage(answer.text))

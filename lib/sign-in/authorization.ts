@@ -12,30 +12,30 @@ export type { Beginning, IsWanted } from './pending-authorizations';
 
 interface AuthorizationDeps {
   store: StateStore;
-  /** Where sign-ins under way lie: the runtimes that share it share them. */
+  /** Store for pending sign-ins. Every runtime on this store can complete them. */
   signIns: StateStore;
   clock: Clock;
   endpoint: TokenEndpoint;
-  /** Those that a new sign-in or a sign-out makes pointless. */
+  /** Renewals under way in this process. A new sign-in or a sign-out cancels those of its account. */
   renewals?: Renewals;
 }
 
 interface Completing {
-  /** The account that must own it, where that is known. */
+  /** The account that must own the sign-in. Undefined: any account. */
   accountId?: string | undefined;
   /**
-   * The SHA-256 of the value that the redirected browser has kept, null for none. Undefined: a user who may sign the
-   * account in hands the address over, whichever browser it is from.
+   * SHA-256 of the value that the redirected browser has kept; null where the browser has none. Undefined: skip the
+   * check, because a user who may sign the account in pastes the address, whichever browser it is from.
    */
   browser?: string | null | undefined;
-  /** Default: it always is. */
+  /** Default: always wanted. */
   isWanted?: IsWanted;
 }
 
-/** Of the code for tokens, ms. */
+/** Longest exchange of the code for tokens, ms. */
 const LONGEST_EXCHANGE = 60_000;
 
-/** The way of a sign-in from the authorize address to the redirect back (interface, Authentication 1 to 6). */
+/** Sign-in flow from the authorize address to the redirect back (interface, Authentication 1 to 6). */
 export class Authorization {
   readonly #deps: AuthorizationDeps;
   readonly #signIns: PendingAuthorizations;
@@ -45,7 +45,7 @@ export class Authorization {
     this.#signIns = new PendingAuthorizations(deps.signIns, deps.clock);
   }
 
-  /** The address to send the user's browser to. */
+  /** Begins a sign-in. Returns the address to send the user's browser to. */
   async begin(beginning: Beginning): Promise<string> {
     const { settings, redirectUri, organizationId } = beginning;
     const query = {
@@ -56,17 +56,18 @@ export class Authorization {
       state: await this.#signIns.begin(beginning),
       ...(organizationId ? { organization_id: organizationId } : {}),
     };
-    // The interface wants spaces as %20, URLSearchParams would write them as plus signs.
-    const words = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-    return `${settings.authUrl}/authorize?${words.join('&')}`;
+    // The interface wants spaces as %20; URLSearchParams writes them as plus signs.
+    const parameters = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+    return `${settings.authUrl}/authorize?${parameters.join('&')}`;
   }
 
   /**
-   * Ends the sign-in that `query` (of the redirect) belongs to: the grant is stored. Answers whose it is.
-   * @throws PrintingError INVALID_INPUT for a state that is unknown, used, too old or another account's, for an account
-   *   that was changed or deleted, and for another browser than the one that began, which leaves the state good: the
-   *   service is not asked then. FORBIDDEN when the user refused. Else what the
-   *   token endpoint throws.
+   * Completes the sign-in that `query` (of the redirect) belongs to: stores the grant and returns the id of its
+   * account.
+   * @throws PrintingError INVALID_INPUT for a state that is unknown, used, expired or another account's; for an account
+   *   that was changed or deleted; and for a browser other than the one that began. A wrong browser leaves the state
+   *   valid. Neither a wrong browser nor an invalid state reaches the service. FORBIDDEN when the user refused.
+   *   Otherwise the error of the token endpoint.
    */
   async complete(
     query: URLSearchParams,
@@ -87,13 +88,13 @@ export class Authorization {
           : phrase`The pasted address is that of another sign-in, has already been used or is too old: start the sign-in again.`,
       );
     const end = (why: Parameters<PendingAuthorizations['end']>[1]) =>
-      // What can't be noted now is forgotten soon.
+      // If the end can't be recorded now, the pending sign-in expires soon.
       this.#signIns.end(state, why).catch(() => undefined);
     try {
       if (!beginning) throw unwanted();
       await this.#grant(state, beginning, query, isWanted);
     } catch (error) {
-      // Whoever deleted the account waits for nothing.
+      // Report no failure for an account that was changed or deleted.
       await end(beginning && isWanted(beginning) ? asPrintingError(error).sentence : null);
       throw error;
     }
@@ -112,35 +113,36 @@ export class Authorization {
     const { store, clock, endpoint, renewals } = this.#deps;
     const deadline = new Deadline(clock, { ms: LONGEST_EXCHANGE, cure: phrase`start the sign-in again` });
     const grant = await endpoint.exchange(settings, code, redirectUri, deadline).finally(() => deadline.end());
-    const keep = async (stored: Grants | undefined) => {
-      // Under the lock: an account that is deleted now, here or elsewhere, finds nothing stored after it.
+    const addGrant = async (stored: Grants | undefined) => {
+      // Check under the lock: if the account is deleted now, by any runtime, no grant is stored afterwards.
       if (!isWanted(beginning) || (await this.#signIns.isDeleted(state))) throw unwanted();
       return withGrant(stored, settings, grant);
     };
     renewals?.supersede(accountId, settings);
-    await store.update<Grants>(grantKey(accountId), keep, { insist: true, tell: true });
+    await store.update<Grants>(grantKey(accountId), addGrant, { insist: true, tell: true });
   }
 
-  /** What is known of the sign-ins of this account; rejects where that can't be read now. */
+  /** Progress of this account's sign-ins. Rejects while the store can't be read. */
   known(accountId: string, isWanted: IsWanted = () => true): Promise<Known> {
     return this.#signIns.known(accountId, isWanted);
   }
 
-  /** Nothing is said of earlier sign-ins of this account any more. */
+  /** Forgets the failure of earlier sign-ins of this account. */
   forget(accountId: string): Promise<void> {
     return this.#signIns.forget(accountId);
   }
 
-  /** Forgets the sign-ins of an account, a renewal under way included. */
+  /** Deletes all grants of an account and cancels its renewal under way. */
   async signOut(accountId: string): Promise<void> {
     this.#deps.renewals?.supersede(accountId);
     await this.#deps.store.delete(grantKey(accountId), { tell: true });
     await this.#signIns.forget(accountId);
   }
 
-  /** The account was deleted, and what it was granted is of no use to anybody. */
+  /** Deletes everything that the deleted account was granted. */
   async delete(accountId: string): Promise<void> {
-    // In this order: a sign-in that comes back now is either seen by the second or sees the first.
+    // The order matters. If a pending sign-in comes back now, either it sees the deletion or the second step deletes
+    // its grant.
     await this.#signIns.delete(accountId).catch(() => undefined);
     this.#deps.renewals?.supersede(accountId);
     await this.#deps.store.delete(grantKey(accountId), { insist: true, tell: true });

@@ -1,6 +1,6 @@
 import { guard } from '../time/guard';
 
-/** Listeners to changes. One that throws keeps no other from being called. */
+/** Change listeners. One that throws doesn't keep the others from being called. */
 export class Changes {
   readonly #listeners = new Set<() => void>();
 

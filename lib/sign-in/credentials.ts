@@ -3,39 +3,45 @@ import type { Sentence } from '../words/sentence';
 import type { Deadline } from '../time/deadline';
 import type { SignInState, SignInWatch } from './sign-in-state';
 
-/** Who is signed in, as the editor shows it (reference 5). */
+/** The signed-in user, as the editor shows it (reference 5). */
 export interface SignInInfo {
   state: SignInState;
   user: string | null;
   organizationId: string | null;
-  /** ISO 8601; when the access token ends. */
+  /** Expiry of the access token, ISO 8601. */
   expiresAt: string | null;
-  /** A sentence for people, where something is wrong. */
+  /** A sentence for the user if something is wrong. */
   error: Sentence | null;
 }
 
 export interface Renewal {
-  /** Which of the account's hosts refused the bearer. */
+  /** The host that refused the bearer. */
   host: Target['host'];
-  /** Ends the waiting for the renewal, not the renewal itself. */
+  /** Ends the wait for the renewal, not the renewal itself. */
   deadline: Deadline;
 }
 
-/** Something that gives bearers: a sign-in with tokens that are renewed, or a static API token. */
+/** A source of bearers: a sign-in with renewable tokens, or a static API token. */
 export interface Credentials extends SignInWatch {
-  /** Resolves when `state` and `info` tell what is stored, not the blank of the start; rejects where that can't be read now. */
+  /**
+   * Resolves when `state` and `info` reflect the stored sign-in; until then they are blank. Rejects while the store
+   * can't be read.
+   */
   ready(): Promise<void>;
-  /** A bearer to call the service with. Throws NOT_SIGNED_IN, or what kept a refresh from working. */
+  /** Resolves with a bearer to call the service with. Throws NOT_SIGNED_IN, or the error of a failed refresh. */
   bearer(deadline: Deadline): Promise<string>;
-  /** The service refused `refused` as expired: gives another, or throws NOT_SIGNED_IN where there can't be one. */
+  /**
+   * Replaces the bearer `refused`, which the service refused as expired. Throws NOT_SIGNED_IN if there can't be
+   * another.
+   */
   renew(refused: string, renewal: Renewal): Promise<string>;
-  /** The service answered a call made with `bearer` (not with an expired token). */
-  taken(bearer: string): void;
+  /** Records that the service accepted `bearer`: it answered, and the token wasn't expired. */
+  accepted(bearer: string): void;
   info(): SignInInfo;
   counters(): Record<string, number>;
   signOut(): Promise<void>;
   /** Reads the store again after a sign-in. */
   reload(): Promise<void>;
-  /** Begins nothing new. Resolves when nothing that may not be broken off is under way. */
+  /** Begins no new work. Resolves when all work that must not be interrupted has ended. */
   close(): Promise<void>;
 }

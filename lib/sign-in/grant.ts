@@ -2,11 +2,11 @@ import { TEXT } from '../rules/limits';
 import { Sentence } from '../words/sentence';
 import { record, text, type Json } from '../service/json-readers';
 
-/** A sign-in as it stands in the state store (sealed): what the service granted, and for whom. */
+/** A sign-in as the state store has it (sealed): the tokens that the service granted, and their user. */
 export interface Grant {
   authUrl: string;
   clientId: string;
-  /** The redirect address of this sign-in; every refresh must name the same (interface, Authentication 4). */
+  /** Redirect address of this sign-in. Every refresh must send the same one (interface, Authentication 4). */
   redirectUri: string;
   accessToken: string;
   refreshToken: string | null;
@@ -15,50 +15,56 @@ export interface Grant {
   /** Milliseconds from arrival to expiry. */
   lifetime: number;
   scope: string | null;
-  /** The API host that was set when the user signed in, where that is known: before a deploy, its tokens go there alone. */
+  /**
+   * The API host at the time of the sign-in, if known. Until the account is deployed, its tokens are sent to that host
+   * only.
+   */
   apiUrl?: string | undefined;
   /**
-   * Claims of the access token about its user; kept when the tokens have ended. The workspace is that of the sign-in: no
+   * User claims of the access token, kept after the tokens have ended. The workspace is that of the sign-in; no
    * refreshed token changes it.
    */
   holder?: Holder;
-  /** How often it was renewed, by whichever runtime. */
+  /** Number of renewals, by any runtime. */
   refreshes?: number;
-  /** When the user signed in, milliseconds since 1970: refreshes leave it as it is. */
+  /** Time of the sign-in, milliseconds since 1970. Refreshes don't change it. */
   signedInAt?: number;
-  /** Why the sign-in has ended, in English: the tokens are gone, only the name of the user is kept. */
+  /** Why the sign-in has ended, in English. An ended sign-in has no tokens; only the name of its user is kept. */
   ended?: string;
 }
 
-/** Where and as whom an account signs in. */
+/** Where and with which client an account signs in. */
 export interface SignInSettings {
   authUrl: string;
   clientId: string;
   clientSecret: string;
   /** Space-delimited. */
   scope: string;
-  /** The API host that is signed in for, where that is known. */
+  /** The API host that the sign-in is for, if known. */
   apiUrl?: string;
-  /** The service is the pack's own simulator: its address says nothing, it changes with every start. */
+  /** The service is the pack's own simulator. Its address identifies nothing, because it changes with every start. */
   simulated?: boolean;
 }
 
-/** Why a sign-in has ended; null while it has not. */
+/** Why a sign-in has ended; null while it is valid. */
 export const whyEnded = ({ ended }: Grant): Sentence | null => (ended === undefined ? null : new Sentence(ended));
 
-/** All sign-ins of an account, one for each service: trying another leaves this one alone, and coming back finds it. */
+/**
+ * All sign-ins of an account, one per service. Signing in to another service leaves this one alone, so switching back
+ * finds it.
+ */
 export interface Grants {
   byService: Record<string, Grant>;
 }
 
 export const grantKey = (accountId: string) => ['grant', accountId] as const;
 
-/** In place of the account host of the pack's own simulator. */
+/** Key of the pack's own simulator, in place of its account host. */
 const SIMULATED = 'simulated';
 
 export const serviceOf = ({ authUrl, simulated }: SignInSettings): string => (simulated ? SIMULATED : authUrl);
 
-/** By service; a sign-in that was stored alone, before there were several, is that of its own host. */
+/** Sign-ins by service. A sign-in stored alone, before there could be several, belongs to its own host. */
 function all(stored: Grants | undefined): Record<string, Grant> {
   if (stored && 'accessToken' in stored) return { [(stored as unknown as Grant).authUrl]: stored as unknown as Grant };
   return stored?.byService ?? {};
@@ -71,7 +77,7 @@ export const newestGrant = (stored: Grants | undefined): Grant | undefined =>
     .map(([, grant]) => grant)
     .sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0))[0];
 
-/** The sign-in at this account host, for whichever client application. */
+/** The sign-in at this account host, for any client application. */
 export const grantAt = (stored: Grants | undefined, authUrl: string): Grant | undefined => {
   const grants = all(stored);
   return authUrl !== SIMULATED && Object.hasOwn(grants, authUrl) ? grants[authUrl] : undefined;
@@ -84,8 +90,8 @@ export function grantFor(stored: Grants | undefined, settings: SignInSettings): 
 }
 
 /**
- * Whether `grant` is a later state of the same sign-in than `stored`: a database that failed over may have lost the last
- * renewals. Nothing is later than a sign-in that has ended or was replaced.
+ * Whether `grant` is a later state of the same sign-in than `stored`, since a failover of the database may lose the
+ * last renewals. No grant is later than a sign-in that has ended or was replaced.
  */
 export const isLater = (grant: Grant | undefined, stored: Grant | undefined): grant is Grant =>
   grant !== undefined &&
@@ -96,7 +102,7 @@ export const isLater = (grant: Grant | undefined, stored: Grant | undefined): gr
   stored.ended === undefined &&
   (grant.refreshes ?? 0) > (stored.refreshes ?? 0);
 
-/** All sign-ins, with this one in its place; without it where `grant` is undefined. Undefined where none is left. */
+/** Replaces one sign-in and keeps the others; removes it if `grant` is undefined. Returns undefined if none is left. */
 export function withGrant(
   stored: Grants | undefined,
   settings: SignInSettings,
@@ -107,7 +113,7 @@ export function withGrant(
   return Object.keys(byService).length > 0 ? { byService } : undefined;
 }
 
-/** Who a grant is for, from its own memory or its token. */
+/** The user of a grant, from its stored claims or its token. */
 export function holderOf({ holder, accessToken }: Grant): Holder {
   const { user, organizationId } = holder ?? readToken(accessToken);
   return { user, organizationId };
@@ -115,7 +121,7 @@ export function holderOf({ holder, accessToken }: Grant): Holder {
 
 type Holder = Pick<TokenHolder, 'user' | 'organizationId'>;
 
-/** What an access token tells of its user (wire facts 3). Read, never trusted: the service checks the token itself. */
+/** User claims of an access token (wire facts 3). They are read, never trusted: the service checks the token itself. */
 export interface TokenHolder {
   user: string | null;
   organizationId: string | null;
@@ -133,7 +139,7 @@ export function readToken(accessToken: string): TokenHolder {
   };
 }
 
-/** From its own `iat` to its `exp`, ms: no clock of ours has a part in it. Null where the token doesn't say. */
+/** Lifetime from the token's `iat` to its `exp`, ms, independent of the local clock. Null if the token lacks them. */
 export function lifetimeIn(accessToken: string): number | null {
   const { exp, iat } = decode(accessToken) ?? {};
   return typeof exp === 'number' && typeof iat === 'number' ? (exp - iat) * 1000 : null;

@@ -4,8 +4,8 @@ import { trimmed, withoutSlashes } from '../rules/text';
 import { phrase, type Sentence } from '../words/sentence';
 
 /**
- * A host of the service without a slash at its end. Tokens travel to it, so it must be `https://…`; plain `http:` is for
- * loopback addresses only (reference 2.1). Throws NOT_CONFIGURED.
+ * Reads a host of the service, without a trailing slash. Tokens are sent to it, so it must be `https://…`; plain
+ * `http:` is for loopback addresses only (reference 2.1). Throws NOT_CONFIGURED.
  */
 export function readHost(value: unknown, name: Sentence): string {
   const fault = hostFault(value);

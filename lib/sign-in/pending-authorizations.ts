@@ -9,22 +9,22 @@ export interface Beginning {
   accountId: string;
   settings: SignInSettings;
   redirectUri: string;
-  /** Workspace to land in; blank: the service asks the user. */
+  /** Workspace to sign in to; blank: the service asks the user. */
   organizationId: string;
-  /** The SHA-256 of the value that the beginning browser keeps; missing: no redirect of a browser ends the sign-in. */
+  /** SHA-256 of the value that the beginning browser keeps. Missing: no redirect completes the sign-in. */
   browser?: string;
-  /** What was deployed of the account then, in words of who begins; null: nothing. */
+  /** The deployed account when the sign-in began, in a form that only the caller reads; null: none was deployed. */
   deployed?: string | null;
 }
 
-/** Whether the tokens of a sign-in are still wanted, as far as this runtime can tell. */
+/** Whether the tokens of a sign-in are still wanted, as far as this runtime knows. */
 export type IsWanted = (beginning: Beginning) => boolean;
 
-/** What is known of the sign-ins of an account. */
+/** Progress of an account's sign-ins. */
 export interface Known {
-  /** Whether one has begun and not ended, and is still wanted. */
+  /** Whether a wanted sign-in has begun and not ended. */
   underWay: boolean;
-  /** Why the latest came to nothing, for some minutes; null where it did not. */
+  /** Why the latest one failed, for some minutes; null if it didn't. */
   failure: Sentence | null;
 }
 
@@ -32,36 +32,36 @@ interface Pending {
   state: string;
   /** Wall time, ms. */
   begunAt: number;
-  /** It has come back, and can't once more. */
+  /** The redirect has come back; a second one is refused. */
   used: boolean;
   /** Null: its account was deleted. */
   beginning: Beginning | null;
 }
 
-/** Of one account, as it is stored (sealed). */
+/** Sign-ins of one account, as stored (sealed). */
 interface Stored {
-  /** The oldest first. */
+  /** Oldest first. */
   pending: Pending[];
-  /** The one that was begun last, until it succeeds. */
+  /** The one begun last, until it succeeds. */
   latest: { state: string; why: Sentence | null; at: number } | null;
 }
 
-/** A redirect comes back within minutes or not at all. */
+/** Lifetime of a state: a redirect comes back within minutes or not at all. */
 const LASTS = 10 * 60 * 1000;
 const KEPT = { keepFor: 3 * LASTS };
-/** Of one account at once, more than people could begin; the oldest give way. */
+/** Most pending sign-ins of one account, more than users could begin. The oldest are dropped. */
 const MOST = 100;
-/** For somebody else's lock, ms. */
+/** Longest wait for another runtime's lock, ms. */
 const LONGEST_WAIT = 60_000;
 
 /**
- * The sign-ins under way. Each has a random state that works once, for ten minutes, for its own account, at every runtime
- * that has the store; the state says whose it is.
+ * Pending sign-ins. Each has a random state that names its account and works once, for ten minutes, for that account
+ * only, at every runtime on the store.
  */
 export class PendingAuthorizations {
   readonly #store: StateStore;
   readonly #clock: Clock;
-  /** When those that began here end, by the monotonic clock: nobody sets it. */
+  /** Expiry of the sign-ins that began here, by the monotonic clock, which can't be set. */
   readonly #ends = new Map<string, number>();
 
   constructor(store: StateStore, clock: Clock) {
@@ -69,7 +69,7 @@ export class PendingAuthorizations {
     this.#clock = clock;
   }
 
-  /** Answers the state of a new one. */
+  /** Begins a sign-in. Returns its state. */
   async begin(beginning: Beginning): Promise<string> {
     const { accountId } = beginning;
     const state = `${randomBytes(32).toString('base64url')}.${Buffer.from(accountId).toString('base64url')}`;
@@ -79,7 +79,7 @@ export class PendingAuthorizations {
     const begunAt = this.#clock.now();
     await this.#change(accountId, ({ pending }) => ({
       pending: [
-        ...pending.filter((one) => !this.#isOver(one)).slice(1 - MOST),
+        ...pending.filter((one) => !this.#isExpired(one)).slice(1 - MOST),
         { state, begunAt, used: false, beginning },
       ],
       latest: { state, why: null, at: begunAt },
@@ -88,36 +88,37 @@ export class PendingAuthorizations {
   }
 
   /**
-   * Uses a state up. Undefined where it is unknown, used, too old or another account's; null where its account was deleted.
+   * Uses a state up. Returns undefined if it is unknown, used, expired or another account's; null if its account was
+   * deleted.
    */
   async use(state: string, accountId?: string): Promise<Beginning | null | undefined> {
     const owner = ownerOf(state);
-    const isGood = (one: Pending) => one.state === state && !one.used && !this.#isOver(one);
+    const isValid = (one: Pending) => one.state === state && !one.used && !this.#isExpired(one);
     if (accountId !== undefined && accountId !== owner) return undefined;
-    // Anybody may ask: who knows no state has nothing written.
-    if (!(await this.#read(owner)).pending.some(isGood)) return undefined;
+    // Anyone may call this, so an unknown state must not cause a write.
+    if (!(await this.#read(owner)).pending.some(isValid)) return undefined;
     let beginning: Beginning | null | undefined;
     await this.#change(owner, ({ pending, latest }) => {
-      beginning = pending.find(isGood)?.beginning;
+      beginning = pending.find(isValid)?.beginning;
       return { pending: pending.map((one) => (one.state === state ? { ...one, used: true } : one)), latest };
     });
     return beginning;
   }
 
-  /** Whether a good state belongs to a sign-in that another browser began than the one of this hash. */
+  /** Whether a valid state belongs to a sign-in that another browser began than the one with this hash. */
   async isOfAnotherBrowser(state: string, browser: string | null): Promise<boolean> {
     const { pending } = await this.#read(ownerOf(state));
-    const one = pending.find((other) => other.state === state && !other.used && !this.#isOver(other));
+    const one = pending.find((other) => other.state === state && !other.used && !this.#isExpired(other));
     return !!one?.beginning && one.beginning.browser !== (browser ?? '');
   }
 
-  /** Whether the account of a state that was used was deleted since. */
+  /** Whether the account of a used state has been deleted since. */
   async isDeleted(state: string): Promise<boolean> {
     const { pending } = await this.#read(ownerOf(state));
     return !pending.find((one) => one.state === state)?.beginning;
   }
 
-  /** It has ended. `why`: it came to nothing, and whoever waits for it is told. */
+  /** Ends a sign-in. `why`: the reason of its failure, for the waiting dialog; null if there is nothing to report. */
   end(state: string, why: Sentence | null): Promise<void> {
     return this.#change(ownerOf(state), ({ pending, latest }) => ({
       pending: pending.filter((one) => one.state !== state),
@@ -128,21 +129,21 @@ export class PendingAuthorizations {
   async known(accountId: string, isWanted: IsWanted): Promise<Known> {
     const { pending, latest } = await this.#read(accountId);
     const wanted = pending.filter(({ beginning }) => beginning && isWanted(beginning));
-    const underWay = wanted.some((one) => !this.#isOver(one));
+    const underWay = wanted.some((one) => !this.#isExpired(one));
     if (!latest) return { underWay, failure: null };
-    const isLate = wanted.some((one) => one.state === latest.state && !one.used && this.#isOver(one));
-    const why = latest.why ?? (isLate ? phrase`The sign-in took longer than ten minutes: start it again.` : null);
+    const hasExpired = wanted.some((one) => one.state === latest.state && !one.used && this.#isExpired(one));
+    const why = latest.why ?? (hasExpired ? phrase`The sign-in took longer than ten minutes: start it again.` : null);
     const age = this.#clock.now() - latest.at;
     return { underWay, failure: age < (latest.why ? LASTS : 2 * LASTS) ? why : null };
   }
 
-  /** Nothing is said of earlier ones any more. */
+  /** Forgets the failure of earlier sign-ins. */
   async forget(accountId: string): Promise<void> {
     if ((await this.#read(accountId)).latest)
       await this.#change(accountId, ({ pending }) => ({ pending, latest: null }));
   }
 
-  /** The account was deleted: none of its sign-ins is wanted any more, and their secrets are gone. */
+  /** Discards all sign-ins of a deleted account, and their secrets. */
   async delete(accountId: string): Promise<void> {
     const { pending, latest } = await this.#read(accountId);
     if (pending.length > 0 || latest)
@@ -152,7 +153,7 @@ export class PendingAuthorizations {
       }));
   }
 
-  #isOver({ state, begunAt }: Pending): boolean {
+  #isExpired({ state, begunAt }: Pending): boolean {
     const end = this.#ends.get(state);
     return end === undefined ? Math.abs(this.#clock.now() - begunAt) >= LASTS : this.#clock.monotonic() >= end;
   }
@@ -175,7 +176,7 @@ export class PendingAuthorizations {
 
 const keyOf = (accountId: string) => ['sign-in', accountId] as const;
 
-/** Whose a state says that it is. */
+/** The account that a state names; not verified. */
 const ownerOf = (state: string): string => Buffer.from(state.split('.')[1] ?? '', 'base64url').toString();
 
 const read = (stored: Stored | undefined): Stored => {

@@ -14,65 +14,66 @@ export interface RefreshDeps {
   store: StateStore;
   clock: Clock;
   endpoint: TokenEndpoint;
-  /** Missing: no other instance of the account can be there. */
+  /** Missing: the account can't have another instance. */
   renewals?: Renewals | undefined;
 }
 
-interface Asked {
-  /** The sign-in in hand. */
+interface RefreshRequest {
+  /** The sign-in in memory. */
   own: Grant | undefined;
-  /** The access token to be replaced. */
+  /** The access token to replace. */
   refused: string;
-  /** Ends what comes before the request, never the request. */
+  /** Limits the work before the request, never the request itself. */
   deadline: Deadline;
-  /** A request is about to leave. */
+  /** Called when a request is about to leave. */
   onSend: () => void;
   /**
-   * The answer was lost, here or where another runtime ended or was cut off: the refresh token rests for `wait` ms. With
-   * `isLast` callers should not wait for the end of that.
+   * Called when the answer to a request was lost, here or at another runtime that ended or was cut off. The refresh
+   * token must rest for `wait` ms. With `isLast`, callers should not wait for the end of that rest.
    */
   onDoubt: (error: PrintingError, wait: number, isLast: boolean) => void;
 }
 
 export interface Refreshed {
-  /** The sign-in as it stands now. */
+  /** The current sign-in. */
   grant: Grant | undefined;
-  /** Monotonic time (ms) at which the new pair arrived, where the service gave one. */
+  /** Monotonic time (ms) at which the new pair arrived, if the service gave one. */
   arrivedAt?: number | undefined;
-  /** The new pair is in memory alone. */
+  /** The new pair exists only in memory. */
   unsaved: boolean;
-  /** The service refused the client application; the tokens stay as they are. */
+  /** The service refused the client application; the tokens stay unchanged. */
   refusal?: PrintingError | undefined;
 }
 
-/** One request to the token endpoint, ms: longer than any answer that was still worth waiting for (ADR 13). */
+/** Longest request to the token endpoint, ms: longer than any answer that was still worth waiting for (ADR 13). */
 const LONGEST_REQUEST = 6 * 60_000;
-/** For how long the lock is made sure of before the request, ms: beyond that its regular renewals hold it. */
+/** How long the lock is secured for before the request, ms. After that its regular renewals hold it. */
 const SECURED = 120_000;
-/** The probe that the store can be written, ms. */
+/** Longest probe that the store is writable, ms. */
 const LONGEST_PROBE = 30_000;
 /**
- * How long a refresh token rests after each use whose answer was lost, ms: the service may still be working on that use,
- * and a second one would end the sign-in. The first rest is shorter than the minute by which renewals are early.
+ * How long a refresh token rests after each request whose answer was lost, ms. The service may still be processing that
+ * request, and a second use of the token would end the sign-in. The first rest is shorter than the minute by which
+ * renewals are early.
  */
 const RESTS = [45_000, 120_000] as const;
 /**
- * How long a refresh token rests where another runtime did not give back the locks of its renewal, ms: it may have a new
- * pair that it could not write yet, beyond the time for which its lock was secured.
+ * How long a refresh token rests if another runtime didn't release the locks of its renewal, ms. That runtime may have
+ * a new pair that it hasn't written yet, even after the time for which it secured its lock.
  */
 const INHERITED_REST = 120_000;
-/** Answers of the token endpoint after which the refresh token is worth nothing (wire facts 3). */
+/** Errors of the token endpoint after which the refresh token is worthless (wire facts 3). */
 const ENDS = ['invalid_grant', 'invalid_request'];
 
 /**
- * Changes the refresh token for a new pair, under the lock of the account's sign-in: the request, the rest after a lost
- * answer and the late repeat are one piece of work, which no deploy breaks off (ADR 13). A lock of its own keeps the others
- * in turn while the sign-in's lock is free for the late write of a runtime that was cut off (ADR 14).
- * Throws what kept the pair from coming; the sign-in stands as before then.
+ * Exchanges the refresh token for a new pair, under the lock of the account's sign-in. The request, the rest after a
+ * lost answer and the late repeat are one piece of work, which no deploy interrupts (ADR 13). A second lock orders the
+ * renewals while the sign-in's lock is free for the late write of a runtime that was cut off (ADR 14).
+ * On failure the sign-in stays unchanged, and the cause is thrown.
  */
 export async function refresh(
   deps: RefreshDeps,
-  { own, refused, deadline, onSend, onDoubt }: Asked,
+  { own, refused, deadline, onSend, onDoubt }: RefreshRequest,
 ): Promise<Refreshed> {
   const { store, accountId, settings, clock, endpoint, renewals = new Renewals() } = deps;
   const renewal = renewals.begin(accountId, settings);
@@ -80,7 +81,7 @@ export async function refresh(
   let refusal: PrintingError | undefined;
 
   const send = async (current: Grant, lock: Lock) => {
-    // A request that has not left is the next instance's.
+    // If the request hasn't left by the deadline, leave it to the next instance.
     deadline.throwIfOver();
     onSend();
     const fence = await lock.secure(SECURED);
@@ -90,11 +91,11 @@ export async function refresh(
     return arrived.grant;
   };
 
-  /** @param mayBeLate a renewal of another runtime may still be written */
+  /** @param mayBeLate whether another runtime's renewal may still be written */
   const change = async (stored: Grants | undefined, lock: Lock, mayBeLate: boolean): Promise<Grants | undefined> => {
     const found = grantFor(stored, settings);
     const current = isLater(own, found) ? own : found;
-    // Another instance that shares the store may have been faster.
+    // Another instance on the store may have renewed already.
     if (!current || current.ended || current.accessToken !== refused)
       return current === found ? stored : withGrant(stored, settings, current);
     const end = (reason: Sentence) => withGrant(stored, settings, { ...current, ...spent(reason) });
@@ -129,31 +130,31 @@ export async function refresh(
       deadline,
     });
 
-  const inTurn = async (turn: Lock): Promise<Grants | undefined> => {
+  const renewOnce = async (turn: Lock): Promise<Grants | undefined> => {
     try {
       return await renewed((lock) => turn.inherited === true || lock.inherited === true);
     } catch (error) {
       if (!(error instanceof Unfinished)) throw error;
       onDoubt(error, INHERITED_REST, true);
-      // The sign-in's own lock is free meanwhile: the late pair is written under it.
+      // The sign-in's own lock is free during the rest, so that the late pair can be written under it.
       await sleep(clock, INHERITED_REST, renewal.signal);
       return renewed(() => false);
     }
   };
 
   try {
-    const stored = await hold(store, ['renewal', accountId], inTurn, deadline);
+    const stored = await hold(store, ['renewal', accountId], renewOnce, deadline);
     return { grant: grantFor(stored, settings), arrivedAt: arrived?.at, unsaved: false, refusal };
   } catch (error) {
     if (!arrived) throw error;
-    // The old pair is spent already, so going on in memory is the best that is left; the store writes it when it can.
+    // The old pair is already spent, so continue with the new one in memory. The store writes it as soon as it can.
     return { grant: arrived.grant, arrivedAt: arrived.at, unsaved: true };
   } finally {
-    renewal.over();
+    renewal.end();
   }
 }
 
-/** Another runtime has begun a renewal, and has neither written its outcome nor given its locks back. */
+/** Another runtime has begun a renewal, and has neither written its outcome nor released its locks. */
 class Unfinished extends PrintingError {
   constructor() {
     const said = phrase`Another Node-RED began to renew the sign-in and has not finished: try again in two minutes.`;
@@ -161,24 +162,27 @@ class Unfinished extends PrintingError {
   }
 }
 
-/** On a full disk the new pair would have nowhere to go, so the old one must not be spent: the probe is as large. */
+/**
+ * Checks that a new pair could be stored, with a probe of at least its size: the old pair must not be spent on a full
+ * disk.
+ */
 async function checkWritable(
   { store, accountId, clock }: RefreshDeps,
   stored: Grants | undefined,
   deadline: Deadline,
 ): Promise<void> {
   const key = ['refresh', accountId] as const;
-  // Random, since a database compresses what it can.
+  // Random, because a database compresses what it can.
   const room = randomBytes(2 * JSON.stringify(stored ?? null).length).toString('base64');
   const probe = { begunAt: isoTime(clock.now()), room };
   await underDeadline(clock, { ms: LONGEST_PROBE, parent: deadline, cure: phrase`try again later` }, (limit) =>
     store.put(key, probe, { deadline: limit }),
   );
-  // A leftover probe does no harm.
+  // A leftover probe is harmless.
   await store.delete(key).catch(() => undefined);
 }
 
-/** The rest of a grant whose tokens are worthless. */
+/** What remains of a grant whose tokens are worthless. */
 const spent = (reason: Sentence) => ({
   ended: reason.pattern,
   accessToken: '',
@@ -187,10 +191,12 @@ const spent = (reason: Sentence) => ({
   lifetime: 0,
 });
 
-/** An answer in the token endpoint's own words, as against a fault on the way that passes. */
+/** Whether the token endpoint itself refused the request, as opposed to a transient fault on the way. */
 export const isRefusal = ({ outcome, statusCode, serviceCode }: PrintingError): boolean =>
   outcome === 'refused' && serviceCode !== undefined && [400, 401, 403].includes(statusCode ?? 0);
 
-/** The service may still be working on the request. An answer says that it is not, unless the answer is only about time. */
+/**
+ * Whether the service may still be processing the request. An answer rules that out, unless it only reports a timeout.
+ */
 const isInDoubt = ({ outcome, statusCode }: PrintingError): boolean =>
   outcome === 'unknown' && (statusCode === undefined || statusCode === 408 || statusCode === 504);

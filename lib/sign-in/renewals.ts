@@ -3,24 +3,24 @@ import { phrase } from '../words/sentence';
 import { serviceOf, type SignInSettings } from './grant';
 
 /**
- * The renewals under way in this process. They outlive the deployed instance that began them (ADR 13), so a sign-out or a
- * new sign-in, which makes them pointless, must be able to reach and end them: otherwise it would wait for their lock.
+ * Renewals under way in this process. They outlive the deployed instance that began them (ADR 13). A sign-out or a new
+ * sign-in makes them pointless and must be able to cancel them; otherwise it would wait for their lock.
  */
 export class Renewals {
-  readonly #underWay = new Set<{ accountId: string; service: string; end: AbortController }>();
+  readonly #underWay = new Set<{ accountId: string; service: string; controller: AbortController }>();
 
-  /** A renewal that begins now. Call `over` at its end. */
-  begin(accountId: string, settings: SignInSettings): { signal: AbortSignal; over: () => void } {
-    const renewal = { accountId, service: serviceOf(settings), end: new AbortController() };
+  /** Registers a renewal that begins now. Call `end` when it has ended. */
+  begin(accountId: string, settings: SignInSettings): { signal: AbortSignal; end: () => void } {
+    const renewal = { accountId, service: serviceOf(settings), controller: new AbortController() };
     this.#underWay.add(renewal);
-    return { signal: renewal.end.signal, over: () => void this.#underWay.delete(renewal) };
+    return { signal: renewal.controller.signal, end: () => void this.#underWay.delete(renewal) };
   }
 
-  /** Ends the renewals of an account; those at one service only, where `settings` name one. */
+  /** Cancels the renewals of an account; with `settings`, only those at that service. */
   supersede(accountId: string, settings?: SignInSettings): void {
-    for (const { end, ...renewal } of [...this.#underWay])
+    for (const { controller, ...renewal } of [...this.#underWay])
       if (renewal.accountId === accountId && (!settings || renewal.service === serviceOf(settings)))
-        end.abort(superseded());
+        controller.abort(superseded());
   }
 }
 

@@ -1,11 +1,11 @@
-/** `unchecked`: a static token that the service has not taken yet (reference 5). */
+/** `unchecked`: a static token that the service hasn't accepted yet (reference 5). */
 export type SignInState = 'signed-out' | 'signed-in' | 'sign-in-needed' | 'unchecked';
 
-/** Whether calls have a chance, and word when that changes: what polls, sleeps while they have none. */
+/** Whether calls can succeed, with a notification on change. Pollers sleep while they can't. */
 export interface SignInWatch {
   readonly state: SignInState;
-  /** Whether there is a bearer to try with. */
+  /** Whether there is a bearer to try. */
   readonly usable: boolean;
-  /** Calls `listener` after each change of `state`, and after each new sign-in; the returned function ends that. */
+  /** Calls `listener` after each change of `state` and each new sign-in. The returned function unsubscribes. */
   onChange(listener: () => void): () => void;
 }

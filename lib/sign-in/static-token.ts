@@ -6,8 +6,8 @@ import type { SignInState } from './sign-in-state';
 import { phrase } from '../words/sentence';
 
 /**
- * An API token made by hand in the service's web interface (wire facts 3.1): used as it is, never renewed. One that was
- * refused is tried again with the next call: the service may have been wrong.
+ * An API token created by hand in the service's web interface (wire facts 3.1). It is never renewed. After a refusal
+ * the next call tries it again, because the service may have been wrong.
  */
 export class StaticToken implements Credentials {
   readonly #token: string;
@@ -42,13 +42,13 @@ export class StaticToken implements Credentials {
   }
 
   renew(_refused: string, { host }: Renewal): Promise<string> {
-    // The account host may not know static tokens at all; the API host is what they are made for.
-    if (host === 'api') this.#become('sign-in-needed');
+    // The account host may not accept static tokens at all; only the API host's refusal counts.
+    if (host === 'api') this.#setState('sign-in-needed');
     return Promise.reject(this.#refused());
   }
 
-  taken(): void {
-    this.#become('signed-in');
+  accepted(): void {
+    this.#setState('signed-in');
   }
 
   info(): SignInInfo {
@@ -73,7 +73,7 @@ export class StaticToken implements Credentials {
     return Promise.resolve();
   }
 
-  #become(state: SignInState): void {
+  #setState(state: SignInState): void {
     if (this.#state === state) return;
     this.#state = state;
     this.#changes.notify();

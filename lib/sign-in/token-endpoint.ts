@@ -9,7 +9,9 @@ import { holderOf, lifetimeIn, readToken, type Grant, type SignInSettings } from
 import { lifetimeOf } from './lifetime';
 import { phrase } from '../words/sentence';
 
-/** The token endpoint (interface, endpoint 2): all fields of the interface in the form body, the secret among them. */
+/**
+ * The token endpoint (interface, endpoint 2). Sends all fields of the interface in the form body, including the secret.
+ */
 export class TokenEndpoint {
   readonly #http: Http;
   readonly #clock: Clock;
@@ -19,7 +21,7 @@ export class TokenEndpoint {
     this.#clock = clock;
   }
 
-  /** Changes the authorization code of a redirect for tokens. */
+  /** Exchanges the authorization code of a redirect for tokens. */
   async exchange(settings: SignInSettings, code: string, redirectUri: string, deadline: Deadline): Promise<Grant> {
     const oauth = await import('oauth4webapi');
     const { server, client, secret, options } = await this.#prepare(settings, deadline);
@@ -31,7 +33,7 @@ export class TokenEndpoint {
       secret,
       callback,
       redirectUri,
-      // The interface knows no PKCE, and what the service calls so is not the standard's (wire facts 3).
+      // The interface has no PKCE, and the service's variant isn't the standard's (wire facts 3).
       // eslint-disable-next-line @typescript-eslint/no-deprecated
       oauth.nopkce,
       {
@@ -47,10 +49,10 @@ export class TokenEndpoint {
   }
 
   /**
-   * Changes the refresh token for a new pair. The old one is spent from here on, whatever the outcome. The workspace stays
-   * that of the sign-in, and the user where the new token names none.
-   * @param deadline the only limit: the endpoint may be silent up to then
-   * @param fence called when the request is about to leave; what it throws keeps it from that
+   * Exchanges the refresh token for a new pair. The old one is spent from here on, whatever the outcome. The workspace
+   * stays that of the sign-in, and so does the user if the new token names none.
+   * @param deadline the only limit: the endpoint may be silent until then
+   * @param fence called when the request is about to leave; if it throws, the request isn't sent
    */
   async refresh(settings: SignInSettings, grant: Grant, deadline: Deadline, fence?: () => void): Promise<Grant> {
     const oauth = await import('oauth4webapi');
@@ -80,7 +82,7 @@ export class TokenEndpoint {
     };
   }
 
-  /** Sends the form; a refusal is thrown here, as the error that flows see. */
+  /** Sends the form. Throws a refusal as the error that flows see. */
   async #post(request: Omit<TextRequest, 'method'> & { deadline: Deadline }): Promise<Response> {
     const quiet = request.deadline.remaining();
     const answer = await this.#http.text({ method: 'POST', ...request, quiet, lasting: true });
@@ -104,9 +106,9 @@ export class TokenEndpoint {
     const now = this.#clock.now();
     const { user, organizationId } = holderIn(tokens.access_token);
     const token = tokens.access_token;
-    const said = tokens.expires_in === undefined ? null : tokens.expires_in * 1000;
+    const declared = tokens.expires_in === undefined ? null : tokens.expires_in * 1000;
     const { expiresAt } = readToken(token);
-    const lifetime = lifetimeOf(said, lifetimeIn(token), expiresAt === null ? null : Math.max(0, expiresAt - now));
+    const lifetime = lifetimeOf(declared, lifetimeIn(token), expiresAt === null ? null : Math.max(0, expiresAt - now));
     return {
       authUrl: settings.authUrl,
       clientId: settings.clientId,
@@ -123,13 +125,13 @@ export class TokenEndpoint {
   }
 }
 
-/** What the standard calls `invalid_client` is what people typed. */
+/** Explains `invalid_client` in terms of what the user typed. */
 const refused = (error: PrintingError): PrintingError =>
   error.serviceCode === 'invalid_client'
     ? revised(error, { sentence: phrase`Client ID or secret is wrong (invalid_client): correct them in the account.` })
     : error;
 
-/** The answer's fields that are used, in the strict form that the library insists on; an ID token isn't asked for. */
+/** Normalizes the fields in use to the strict form that the library requires. The pack requests no ID token. */
 function tolerated(body: Json): Json {
   const kept: Json = { access_token: text(body.access_token), token_type: text(body.token_type) ?? 'bearer' };
   const refreshToken = text(body.refresh_token);
@@ -141,7 +143,7 @@ function tolerated(body: Json): Json {
   return kept;
 }
 
-/** The cause is named, not carried: it may hold the answer, and so the tokens. */
+/** Names the cause instead of carrying it: the cause may contain the answer, and with it the tokens. */
 const unexpected = (cause?: unknown): PrintingError =>
   new PrintingError(
     'SERVICE_ERROR',

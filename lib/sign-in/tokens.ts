@@ -16,58 +16,63 @@ export interface TokensOptions extends RefreshDeps {
   warn: (sentence: Sentence) => void;
 }
 
-/** Renew this long before the end, or a tenth of a short lifetime before. */
+/** Renew this long before expiry, or a tenth of a short lifetime before, ms. */
 const EARLY = 60_000;
-/** While the token in hand is good, no call waits longer for its early renewal, ms. */
+/** Longest wait of a call for an early renewal while the current token is valid, ms. */
 const PATIENCE = 5_000;
-/** A token that was just issued is tried for so long, whatever its answer says, ms. */
+/** Minimum time that a newly issued token is used, whatever its answer says, ms. */
 const SHORTEST_USE = 1_000;
-/** Until the sign-in's lock is there, ms: an earlier instance may be in the middle of a slow renewal. */
+/** Longest wait for the sign-in's lock, ms: an earlier instance may be in the middle of a slow renewal. */
 const LONGEST_WAIT = 15 * 60_000;
-/** For the lock of the sign-in, just to seal it anew, ms. */
+/** Longest wait for the sign-in's lock when the only aim is to reseal the grant, ms. */
 const LONGEST_SEALING = 2_000;
 const REPEATS = { repeats: 2, first: 1_000, longest: 3_000, factor: 3 };
-/** After a refresh that failed in passing, everybody who asks within this time gets the same answer. */
+/** Pause after a transient failure of a refresh, ms. All callers within it get the same error. */
 const PAUSE = 5_000;
-/** A token that was renewed because of a refusal, and is refused itself, is not renewed again before, ms. */
+/** Backoff of renewals for tokens that the service refuses right after their renewal, ms. */
 const DISTRUST = { first: 30_000, longest: 15 * 60_000 };
-/** Between readings of a store that can't be read, ms. */
+/** Backoff of retries while the store can't be read, ms. */
 const REREAD = { first: 1_000, longest: 30_000 };
 
 /**
- * The tokens of one signed-in account. The refresh token changes at every use (interface, Authentication 7) and a spent
- * one ends the whole sign-in, so: one refresh at a time, under the store's lock for this account, whoever else runs; none
- * while the store can't be written; and a new pair is durable before it is first used.
+ * The tokens of one signed-in account. The refresh token changes at every use (interface, Authentication 7), and
+ * reusing a spent one ends the whole sign-in. Therefore:
+ * - one refresh at a time, under the store's lock for this account, across all runtimes;
+ * - no refresh while the store isn't writable;
+ * - a new pair is durable before its first use.
  */
 export class Tokens implements Credentials {
   readonly #options: TokensOptions;
   readonly #changes = new Changes();
   readonly #closing = new AbortController();
   #grant: Grant | undefined;
-  /** Monotonic time at which the access token in hand ends. */
+  /** Monotonic time at which the current access token expires. */
   #endsAt = 0;
   #loading: Promise<void> | undefined;
   #loaded = false;
-  /** Tries of reading a store that could not be read, and the next one. */
+  /** Failed reads of the store in a row; #disarm cancels the next one. */
   #rereads = 0;
   #disarm: (() => void) | undefined;
   #refreshing: Promise<string> | undefined;
-  /** Monotonic time at which the renewal under way began. */
+  /** Monotonic time at which the current renewal began. */
   #begunAt = 0;
-  /** Resolves when the renewal under way only waits, after a lost answer. */
+  /** Resolves when the current renewal only waits after a lost answer. */
   #resting: Promise<void> | undefined;
-  /** The pair in hand could not be written yet. */
+  /** The current pair couldn't be written yet. */
   #unsaved = false;
   #failure: { error: PrintingError; until: number } | undefined;
-  /** The token in hand came from a refusal, and the service has not taken it yet. */
+  /** The current token was issued after a refusal, and the service hasn't accepted it yet. */
   #unproven = false;
-  /** Renewals in a row that a refusal of such a token asked for. */
+  /** Renewals in a row caused by the refusal of such a token. */
   #distrusted = 0;
-  /** The service refuses this client application or its scope; only other settings (so, another instance) can mend it. */
+  /**
+   * The service refuses this client application or its scope. Only other settings, and so another instance, can fix
+   * that.
+   */
   #blocked: PrintingError | undefined;
   #refreshes = 0;
   #failures = 0;
-  /** Milliseconds from a token answer's arrival until it was on disk: the time that a crash can't be survived in. */
+  /** Milliseconds from the arrival of a token answer to its write: the window in which a crash loses the sign-in. */
   #window = { last: 0, longest: 0 };
 
   readonly #endListening: () => void;
@@ -75,10 +80,10 @@ export class Tokens implements Credentials {
   constructor(options: TokensOptions) {
     this.#options = options;
     const key = JSON.stringify(grantKey(options.accountId));
-    const heard = (changed: Key | null) => {
+    const onStoreChange = (changed: Key | null) => {
       if (changed === null || JSON.stringify(changed) === key) void this.#catchUp();
     };
-    this.#endListening = options.store.onChange?.(heard) ?? (() => undefined);
+    this.#endListening = options.store.onChange?.(onStoreChange) ?? (() => undefined);
   }
 
   get state(): SignInState {
@@ -105,20 +110,21 @@ export class Tokens implements Credentials {
     const left = this.#endsAt - now;
     if (left > Math.min(EARLY, grant.lifetime / 10)) return grant.accessToken;
     if (left <= 0) return this.#renew(grant.accessToken, deadline);
-    // Early renewal is a courtesy: while the token is good, neither a passing fault nor a slow answer changes anything.
+    // An early renewal is optional: while the token is valid, a transient fault or a slow answer changes nothing.
     const waited = this.#refreshing ? now - this.#begunAt : 0;
-    const soon = deadline.within(Math.max(0, Math.min(PATIENCE - waited, left / 2)));
+    const shorter = deadline.within(Math.max(0, Math.min(PATIENCE - waited, left / 2)));
     try {
-      return await this.#renew(grant.accessToken, soon);
+      return await this.#renew(grant.accessToken, shorter);
     } catch (error) {
-      const still = this.#endsAt - this.#options.clock.monotonic() > 0;
-      if (still && this.#grant === grant && !grant.ended && !this.#blocked && !deadline.aborted)
+      const isValid = this.#endsAt - this.#options.clock.monotonic() > 0;
+      if (isValid && this.#grant === grant && !grant.ended && !this.#blocked && !deadline.aborted)
         return grant.accessToken;
-      // The token ended, or was changed, before the shorter wait was over: the renewal goes on within the caller's time.
-      if (soon.aborted && !deadline.aborted) return await this.bearer(deadline);
+      // The token expired, or was replaced, before the shorter wait ended. The renewal continues within the caller's
+      // time.
+      if (shorter.aborted && !deadline.aborted) return await this.bearer(deadline);
       throw error;
     } finally {
-      soon.end();
+      shorter.end();
     }
   }
 
@@ -135,7 +141,7 @@ export class Tokens implements Credentials {
     return token;
   }
 
-  taken(bearer: string): void {
+  accepted(bearer: string): void {
     if (bearer !== this.#grant?.accessToken) return;
     this.#unproven = false;
     this.#distrusted = 0;
@@ -185,23 +191,23 @@ export class Tokens implements Credentials {
     this.#disarm?.();
     this.#endListening();
     const work = this.#refreshing?.catch(() => undefined);
-    // A token that rests is no work: the next instance waits for its lock.
+    // A resting token is not active work: the next instance waits for its lock.
     if (work) await Promise.race([work, this.#resting ?? work]);
   }
 
-  /** Reads the stored grant once; where it can't be read now, again and again until it can. */
+  /** Reads the stored grant once. If it can't be read now, retries until it can. */
   #load(): Promise<void> {
     this.#loading ??= this.#read().then(
       (grant) => {
         this.#rereads = 0;
         if (this.#failure?.error.code === 'FILE_NOT_READABLE') this.#failure = undefined;
-        this.#take(grant);
+        this.#adopt(grant);
       },
       (thrown: unknown) => {
         this.#loading = undefined;
         this.#readLater();
         const error = asPrintingError(thrown);
-        // For who looks at the account meanwhile; whoever asks for a bearer reads again.
+        // For `info` only: the next call of `bearer` reads again.
         this.#failure = { error, until: 0 };
         throw error;
       },
@@ -210,8 +216,8 @@ export class Tokens implements Credentials {
   }
 
   /**
-   * Written back as it is: so it is always sealed with the secret of today. That this can't be done now does no harm, and
-   * an earlier instance, in the middle of a slow renewal, may hold the lock for minutes.
+   * Reads the grant and writes it back unchanged, so that it is always sealed with the current secret. A failure to do
+   * so is harmless. An earlier instance in the middle of a slow renewal may hold the lock for minutes.
    */
   async #read(): Promise<Grant | undefined> {
     const { store, accountId, settings, clock } = this.#options;
@@ -224,16 +230,19 @@ export class Tokens implements Credentials {
     return grantFor(stored, settings);
   }
 
-  /** Another runtime has renewed the sign-in, ended it, or made another. Never rejects: who needs a token reads again. */
+  /**
+   * Follows a change by another runtime, which has renewed, ended or replaced the sign-in. Never rejects: the next
+   * caller that needs a token reads again.
+   */
   async #catchUp(): Promise<void> {
     const { store, accountId, settings } = this.#options;
     const key = grantKey(accountId);
     try {
       await this.#load();
-      // `get` would give a pair that waits to be written, though a sign-out elsewhere may have made it void.
+      // `get` returns a pair that is still unwritten, although a sign-out elsewhere may have invalidated it.
       const stored = await (this.#unsaved ? store.update<Grants>(key, (grants) => grants) : store.get<Grants>(key));
       let grant = grantFor(stored, settings);
-      // A renewal of our own reads what is there under the lock.
+      // A renewal of this runtime reads the stored grant under the lock anyway.
       if (this.#refreshing || this.#closing.signal.aborted) return;
       this.#unsaved = false;
       if (isLater(this.#grant, grant)) grant = await this.#writeBack(this.#grant);
@@ -241,13 +250,13 @@ export class Tokens implements Credentials {
       this.#blocked = this.#failure = undefined;
       this.#unproven = false;
       this.#distrusted = 0;
-      this.#take(grant);
+      this.#adopt(grant);
     } catch {
-      // It is read again by then.
+      // The next caller reads again.
     }
   }
 
-  /** The store has lost the last renewals, in a failover: it gets them back, or it would spend a spent token. */
+  /** Restores renewals that the store has lost in a failover; otherwise a runtime would reuse a spent token. */
   async #writeBack(own: Grant): Promise<Grant | undefined> {
     const { store, accountId, settings } = this.#options;
     const newer = (stored: Grants | undefined) =>
@@ -259,18 +268,18 @@ export class Tokens implements Credentials {
     if (this.#closing.signal.aborted) return;
     this.#disarm?.();
     const wait = waitBefore(this.#rereads++, REREAD);
-    // A failure is told by the next reading, or by who asks for a bearer.
+    // The next read or the next call of `bearer` reports the failure.
     this.#disarm = this.#options.clock.after(wait, () => void this.#load().catch(() => undefined));
   }
 
-  /** @param arrivedAt monotonic time at which the service gave it to this very runtime */
-  #take(grant: Grant | undefined, arrivedAt?: number): void {
+  /** @param arrivedAt monotonic time at which the service issued it to this runtime */
+  #adopt(grant: Grant | undefined, arrivedAt?: number): void {
     const before = this.state;
     const { clock } = this.#options;
     const now = clock.monotonic();
     if (arrivedAt !== undefined) this.#endsAt = arrivedAt + Math.max(SHORTEST_USE, lifetimeOf(grant?.lifetime));
     else if (!grant || grant.accessToken !== this.#grant?.accessToken) this.#endsAt = now + this.#left(grant);
-    // A refresh goes on with the sign-in that was there; only another one is news.
+    // A refresh continues the current sign-in. Only a different sign-in is a change.
     const isNew =
       grant?.redirectUri !== this.#grant?.redirectUri || (grant?.signedInAt ?? 0) !== (this.#grant?.signedInAt ?? 0);
     this.#grant = grant;
@@ -280,8 +289,9 @@ export class Tokens implements Credentials {
   }
 
   /**
-   * Of a token that was read, ms. The date is by the wall clock of the runtime that wrote it: where several share the
-   * store, it says nothing here. Each hears of renewals at once, and an old token costs one refused call.
+   * Remaining lifetime of a token that was read, ms. `expiresAt` uses the wall clock of the runtime that wrote it, so
+   * it means nothing here if several runtimes share the store. Each of them follows renewals at once, and an expired
+   * token costs one refused call.
    */
   #left(grant: Grant | undefined): number {
     if (!grant) return 0;
@@ -299,7 +309,7 @@ export class Tokens implements Credentials {
     return this.#grant;
   }
 
-  /** Joins the renewal under way, or begins one: it is everybody's, so no single deadline ends it. */
+  /** Joins the current renewal or begins one. All callers share it, so no single deadline ends it. */
   async #renew(refused: string, deadline: Deadline): Promise<string> {
     const { clock } = this.#options;
     if (this.#failure && this.#failure.until > clock.monotonic()) throw this.#failure.error;
@@ -313,9 +323,9 @@ export class Tokens implements Credentials {
   async #refresh(refused: string): Promise<string> {
     const limit = { ms: LONGEST_WAIT, parent: this.#closing.signal, cure: phrase`try again later` };
     const deadline = new Deadline(this.#options.clock, limit);
-    // Whatever is not the endpoint's own word may pass, a proxy's page too; a fault of our own code doesn't. A request
-    // whose answer was lost has been repeated already.
-    const again = (error: PrintingError) =>
+    // Retry unless the endpoint itself refused: any other answer may be transient, even a proxy's page. Don't retry a
+    // fault of our own code, nor a request whose answer was lost, because it has been repeated already.
+    const isTransient = (error: PrintingError) =>
       error.code !== 'NOT_SIGNED_IN' &&
       error.outcome !== undefined &&
       !isRefusal(error) &&
@@ -323,7 +333,7 @@ export class Tokens implements Credentials {
       this.#failure?.error !== error &&
       (error.retryAfter ?? 0) <= PAUSE;
     try {
-      return await retry(deadline, REPEATS, () => this.#refreshOnce(refused, deadline), { passes: again });
+      return await retry(deadline, REPEATS, () => this.#refreshOnce(refused, deadline), { passes: isTransient });
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (error.code !== 'NOT_SIGNED_IN') this.#fail(error, Math.max(PAUSE, error.retryAfter ?? 0));
@@ -333,7 +343,7 @@ export class Tokens implements Credentials {
     }
   }
 
-  /** The call that needed the renewal was never made. */
+  /** Sets the outcome `not-sent`: the call that needed the renewal was never made. */
   #fail(error: PrintingError, pause: number): void {
     const until = Math.max(this.#failure?.until ?? 0, this.#options.clock.monotonic() + pause);
     this.#failure = { error: withOutcome(error, 'not-sent'), until };
@@ -354,7 +364,7 @@ export class Tokens implements Credentials {
         rest();
         this.#failure = { error: withOutcome(error, 'not-sent'), until: 0 };
         if (isLast) {
-          // Callers get the answer now. The lock stays held, so that no other runtime spends the token meanwhile.
+          // Callers get the error now. The lock stays held so that no other runtime spends the token meanwhile.
           this.#fail(error, wait + PAUSE);
           giveUp(this.#failure.error);
         } else this.#failures++;
@@ -376,7 +386,7 @@ export class Tokens implements Credentials {
     } else if (arrivedAt !== undefined) this.#saved(arrivedAt);
     this.#failure = undefined;
     if (refusal) this.#block(refusal);
-    this.#take(grant, arrivedAt);
+    this.#adopt(grant, arrivedAt);
     if (this.#blocked) this.#changes.notify();
     return this.#usable().accessToken;
   }

@@ -223,7 +223,7 @@ describe('several runtimes on one database', () => {
       await server.ask(address, "UPDATE remote_printing.entries SET content = $1 WHERE kind = 'grant'", [
         before[0]?.content,
       ]);
-      one.taken('access-2');
+      one.accepted('access-2');
       const deadline = limit(systemClock);
       assert.equal(await one.renew('access-2', { host: 'api', deadline }), 'access-3');
       assert.deepEqual(spent, ['refresh-1', 'refresh-2']);

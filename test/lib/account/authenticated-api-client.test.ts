@@ -30,7 +30,7 @@ describe('account/authenticated-api-client', () => {
       bearer = `${refused}+`;
       return Promise.resolve(bearer);
     },
-    taken: (token: string) => taken.push(token),
+    accepted: (token: string) => taken.push(token),
   } as unknown as Credentials;
   const answer = (status: number, body: unknown, { method = 'GET', path = CLUSTERS, headers = {} } = {}) =>
     agent

@@ -23,7 +23,7 @@ describe('request/requests', () => {
   const credentials = {
     bearer: () => Promise.resolve(bearer),
     renew: (refused: string) => Promise.resolve((bearer = `${refused}+`)),
-    taken: () => undefined,
+    accepted: () => undefined,
   } as unknown as Credentials;
   /** One answer; what was asked goes to `seen`. */
   const answer = (status: number, body: string, { method = 'GET', path = '/x', headers = {}, host = API } = {}) =>

@@ -14,7 +14,7 @@ describe('sign-in/authorization', () => {
   let signIns: MemoryStore;
   let clock: ManualClock;
   let exchanges: number;
-  /** Lets the service answer. */
+  /** Completes the service's answer. */
   let answer: () => void;
   let wanted: boolean;
 
@@ -52,14 +52,14 @@ describe('sign-in/authorization', () => {
   const UNKNOWN = { code: 'INVALID_INPUT', message: /has already been used or is too old/ };
   const UNWANTED = { code: 'INVALID_INPUT', message: /changed or deleted in the meantime/ };
 
-  it('stores what the service grants', async () => {
+  it('stores the grant of the service', async () => {
     answer();
     assert.equal(await one.complete(await begin()), 'a');
     assert.ok(await store.get(grantKey('a')));
-    assert.equal(signIns.values.size, 0, 'and leaves nothing behind');
+    assert.equal(signIns.values.size, 0, 'a pending sign-in was left behind');
   });
 
-  it('asks the service for nothing that is not wanted any more', async () => {
+  it('exchanges no code for an account that is no longer wanted', async () => {
     const back = await begin();
     wanted = false;
     await assert.rejects(one.complete(back, { isWanted }), UNWANTED);
@@ -67,7 +67,7 @@ describe('sign-in/authorization', () => {
     assert.deepEqual(await one.known('a'), { underWay: false, failure: null });
   });
 
-  it('stores nothing for an account that was deleted while the service gave out the tokens', async () => {
+  it('stores no grant for an account that was deleted during the exchange', async () => {
     const completing = one.complete(await begin(), { isWanted });
     await settle();
     assert.equal(exchanges, 1);
@@ -77,7 +77,7 @@ describe('sign-in/authorization', () => {
     assert.equal(await store.get(grantKey('a')), undefined);
   });
 
-  it('knows whose sign-in is under way', async () => {
+  it('reports a pending sign-in only for its own account', async () => {
     const back = await begin();
     const underWay = async (accountId: string) => (await one.known(accountId, isWanted)).underWay;
     assert.deepEqual([await underWay('a'), await underWay('b')], [true, false]);
@@ -89,7 +89,7 @@ describe('sign-in/authorization', () => {
     assert.equal(await underWay('a'), false);
   });
 
-  it('lasts ten minutes, wherever somebody sets the clock', async () => {
+  it('keeps a sign-in valid for ten minutes even if the wall clock is set', async () => {
     answer();
     const [young, late] = [await begin(), await begin()];
     await clock.advance(9 * MINUTE);
@@ -101,8 +101,8 @@ describe('sign-in/authorization', () => {
     assert.equal(exchanges, 1);
   });
 
-  describe('over two runtimes', () => {
-    it('begins at one and comes back to the other', async () => {
+  describe('on two runtimes', () => {
+    it('completes a sign-in on the runtime that did not begin it', async () => {
       answer();
       const back = await begin({ accountId: 'an odd / name.é' });
       assert.equal(await other.complete(back), 'an odd / name.é');
@@ -110,7 +110,7 @@ describe('sign-in/authorization', () => {
       await assert.rejects(one.complete(back), UNKNOWN);
     });
 
-    it('comes back to the other in the browser that began it, and in no other', async () => {
+    it('completes a sign-in on another runtime only from the browser that began it', async () => {
       answer();
       const back = await begin({ browser: 'hash' });
       for (const browser of ['another', '', null])
@@ -119,12 +119,12 @@ describe('sign-in/authorization', () => {
       await assert.rejects(one.complete(back, { browser: 'another' }), UNKNOWN);
     });
 
-    it('comes back in no browser where it was begun without one', async () => {
+    it('completes no sign-in from a browser if it began without one', async () => {
       const back = await begin();
       for (const browser of ['a', '', null]) await assert.rejects(other.complete(back, { browser }), /begun elsewhere/);
     });
 
-    it('works once, however often it comes back at the same time', async () => {
+    it('completes a sign-in once even if several redirects arrive at the same time', async () => {
       answer();
       const back = await begin();
       const runtimes = [one, other, runtime(), one, other, runtime()];
@@ -133,7 +133,7 @@ describe('sign-in/authorization', () => {
       assert.equal(exchanges, 1);
     });
 
-    it('is another account’s nowhere, and not used up by that', async () => {
+    it('refuses a state of another account and keeps it valid', async () => {
       answer();
       const back = await begin();
       await assert.rejects(other.complete(back, { accountId: 'b' }), UNKNOWN);
@@ -144,13 +144,13 @@ describe('sign-in/authorization', () => {
       assert.equal(await other.complete(back, { accountId: 'a' }), 'a');
     });
 
-    it('writes nothing for who has no state', async () => {
+    it('writes nothing for an invalid state', async () => {
       for (const state of ['', 'x', '.', 'x.YQ', 'x.YQ.YQ', '__proto__.__proto__'])
         await assert.rejects(other.complete(new URLSearchParams({ state, code: 'x' })), UNKNOWN);
       assert.deepEqual([exchanges, signIns.values.size], [0, 0]);
     });
 
-    it('lasts ten minutes at the other one, too', async () => {
+    it('expires a sign-in after ten minutes on the other runtime too', async () => {
       answer();
       const back = await begin();
       await clock.advance(10 * MINUTE);
@@ -161,7 +161,7 @@ describe('sign-in/authorization', () => {
       for (const at of [one, other]) assert.equal(await failure(at), 'null');
     });
 
-    it('tells why it came to nothing wherever the dialog asks, until the next one begins', async () => {
+    it('reports a failed sign-in on every runtime until the next one begins', async () => {
       const back = await begin();
       await assert.rejects(other.complete(refusal(back)), { code: 'FORBIDDEN' });
       for (const at of [one, other, runtime()])
@@ -170,7 +170,7 @@ describe('sign-in/authorization', () => {
       for (const at of [one, other]) assert.equal(await failure(at), 'null');
     });
 
-    it('says nothing of an earlier one, nor after a sign-out', async () => {
+    it('reports no failure of an earlier sign-in, nor any after a sign-out', async () => {
       const [first, second] = [await begin(), await begin({}, other)];
       await assert.rejects(other.complete(refusal(first)), { code: 'FORBIDDEN' });
       assert.equal(await failure(), 'null');
@@ -181,7 +181,7 @@ describe('sign-in/authorization', () => {
       assert.equal(signIns.values.size, 0);
     });
 
-    it('grants nothing to an account that was deleted at the other one before it came back', async () => {
+    it('grants nothing to an account that another runtime deleted before the redirect', async () => {
       const back = await begin();
       await other.delete('a');
       assert.ok(!JSON.stringify([...signIns.values]).includes('secret'));
@@ -190,7 +190,7 @@ describe('sign-in/authorization', () => {
       assert.deepEqual(await one.known('a'), { underWay: false, failure: null });
     });
 
-    it('nor to one that was deleted there while the service gave out the tokens', async () => {
+    it('grants nothing to an account that another runtime deleted during the exchange', async () => {
       const completing = one.complete(await begin());
       await settle();
       await other.delete('a');
@@ -201,7 +201,7 @@ describe('sign-in/authorization', () => {
       assert.equal(await failure(other), 'null');
     });
 
-    it('knows what was deployed where it began', async () => {
+    it('passes the deployed account of the beginning runtime to the check', async () => {
       answer();
       const back = await begin({ deployed: 'of then' });
       const seen: unknown[] = [];

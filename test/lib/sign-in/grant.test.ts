@@ -3,10 +3,10 @@ import { grantFor, grantKey, readToken, withGrant, type Grant } from '../../../l
 
 const jwt = (claims: unknown): string =>
   ['{}', JSON.stringify(claims), 'signature'].map((part) => Buffer.from(part).toString('base64url')).join('.');
-const nobody = { user: null, organizationId: null, expiresAt: null };
+const noUser = { user: null, organizationId: null, expiresAt: null };
 
 describe('sign-in/grant', () => {
-  it('reads user, workspace and end from an access token', () => {
+  it('reads the user, the workspace and the expiry from an access token', () => {
     const token = jwt({
       exp: 1_900_000_000,
       user_id: 'u1',
@@ -16,13 +16,13 @@ describe('sign-in/grant', () => {
     assert.deepEqual(readToken(token), { user: 'ada', organizationId: 'o1', expiresAt: 1_900_000_000_000 });
   });
 
-  it('names the user by the best that is there', () => {
+  it('prefers the most specific name of the user', () => {
     assert.equal(readToken(jwt({ name: 'Ada', user_id: 'u1', sub: 's' })).user, 'Ada');
     assert.equal(readToken(jwt({ user_id: 'u1', sub: 's' })).user, 'u1');
     assert.equal(readToken(jwt({ sub: 's' })).user, 's');
   });
 
-  it('reads letters beyond ASCII', () => {
+  it('decodes non-ASCII letters', () => {
     assert.equal(readToken(jwt({ username: 'Zoë Łukasz' })).user, 'Zoë Łukasz');
   });
 
@@ -38,12 +38,12 @@ describe('sign-in/grant', () => {
     jwt('x'),
     jwt({ exp: '1', organization: 'o', username: 7 }),
   ])
-    it(`makes nobody of ${token.slice(0, 20) || 'a blank'}`, () => assert.deepEqual(readToken(token), nobody));
+    it(`returns no user for ${token.slice(0, 20) || 'a blank'}`, () => assert.deepEqual(readToken(token), noUser));
 
   const settings = { authUrl: 'https://a.example', clientId: 'c', clientSecret: 's', scope: 'x' };
   const grant = { authUrl: 'https://a.example', clientId: 'c' } as Grant;
 
-  it('is good for its own host and client alone, whatever their secret and scope', () => {
+  it('matches a grant only to its own host and client, whatever their secret and scope', () => {
     const stored = withGrant(undefined, settings, grant);
     assert.equal(grantFor(stored, settings), grant);
     assert.equal(grantFor(stored, { ...settings, clientSecret: 't', scope: 'y' }), grant);
@@ -51,7 +51,7 @@ describe('sign-in/grant', () => {
     assert.equal(grantFor(stored, { ...settings, authUrl: 'https://b.example' }), undefined);
   });
 
-  it('leaves those of other services alone, and is found again when the account comes back', () => {
+  it('keeps the grants of other services and finds them when the account switches back', () => {
     const simulated = { ...settings, authUrl: 'http://127.0.0.1:1', simulated: true };
     const other = { ...grant, authUrl: 'http://127.0.0.1:1' };
     const both = withGrant(withGrant(undefined, settings, grant), simulated, other);
@@ -61,5 +61,5 @@ describe('sign-in/grant', () => {
     assert.equal(withGrant(withGrant(both, simulated, undefined), settings, undefined), undefined);
   });
 
-  it('is stored by its account', () => assert.deepEqual(grantKey('a1'), ['grant', 'a1']));
+  it('names the key after the account', () => assert.deepEqual(grantKey('a1'), ['grant', 'a1']));
 });

@@ -13,7 +13,7 @@ describe('sign-in/hosts', () => {
     ['http://127.9.9.9', 'http://127.9.9.9'],
     ['http://[::1]:9000', 'http://[::1]:9000'],
   ] as const)
-    it(`takes ${given}`, () => assert.equal(readHost(given, phrase`account host`), read));
+    it(`accepts ${given}`, () => assert.equal(readHost(given, phrase`account host`), read));
 
   for (const given of [
     'account.example',
@@ -41,11 +41,11 @@ describe('sign-in/hosts', () => {
     });
 
   for (const given of [undefined, null, '', '   ', 7, {}])
-    it(`misses ${JSON.stringify(given)}`, () => {
+    it(`reports ${JSON.stringify(given)} as missing`, () => {
       assert.throws(() => readHost(given, phrase`API host`), { code: 'NOT_CONFIGURED', message: /no API host/ });
     });
 
-  it('tells this machine from others', () => {
+  it('recognizes loopback addresses', () => {
     for (const url of ['http://localhost', 'http://127.0.0.1:1', 'https://[::1]/']) assert.equal(isLoopback(url), true);
     for (const url of ['http://127.0.0.1.example', 'http://local', 'https://128.0.0.1'])
       assert.equal(isLoopback(url), false);

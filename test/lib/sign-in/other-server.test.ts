@@ -13,7 +13,7 @@ import { limit } from '../../helpers/limits';
 const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 const SCOPES = ['connect.cluster.read', 'slicer.printjob.write'];
 
-describe('sign-in against an OAuth server of others (oidc-provider, refresh rotation on)', () => {
+describe('sign-in against a third-party OAuth server (oidc-provider, refresh rotation on)', () => {
   const clock = systemClock;
   const http = new Http();
   const store = new MemoryStore();
@@ -46,7 +46,7 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
 
   const stored = () => store.get<Grants>(grantKey('a'));
 
-  it('signs in and gets a pair of tokens', async () => {
+  it('signs in and receives a pair of tokens', async () => {
     const authorization = new Authorization({ store, signIns: new MemoryStore(), clock, endpoint });
     const url = await authorization.begin({
       accountId: 'a',
@@ -62,7 +62,7 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
     assert.equal(grant.lifetime, 600_000);
   });
 
-  it('renews ten times over restarts, each time with another refresh token', async () => {
+  it('renews ten times across restarts, each time with a new refresh token', async () => {
     const seen = new Set<string | null | undefined>();
     for (let turn = 0; turn < 10; turn++) {
       const signedIn = tokens();
@@ -73,7 +73,7 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
     assert.equal(server.refreshes, 10);
   });
 
-  it('makes one refresh of 100 that are asked for at once', async () => {
+  it('makes one refresh for 100 concurrent requests', async () => {
     const signedIn = tokens();
     const old = await signedIn.bearer(limit(clock));
     const got = await Promise.all(
@@ -83,7 +83,7 @@ describe('sign-in against an OAuth server of others (oidc-provider, refresh rota
     assert.equal(server.refreshes, 11);
   });
 
-  it('is told when a spent refresh token ends the sign-in', async () => {
+  it('ends the sign-in when a spent refresh token is refused', async () => {
     const old = await stored();
     const signedIn = tokens();
     await signedIn.renew(await signedIn.bearer(limit(clock)), { host: 'api', deadline: limit(clock) });

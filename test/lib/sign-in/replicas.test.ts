@@ -13,15 +13,15 @@ import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 const SETTINGS = { authUrl: 'https://auth.example', clientId: 'id', clientSecret: 'secret', scope: 'all' };
 const PAIR_BYTES = 3_000;
 
-/** Peers that share a sign-in, of which one is cut off from the database in the middle of a renewal. */
-describe('a sign-in that several runtimes share', () => {
+/** Replicas that share a sign-in, one of which loses the database in the middle of a renewal. */
+describe('a sign-in that replicas share', () => {
   let clock: ManualClock;
   let runtimes: SharedRuntime[];
   let opened: Tokens[];
-  /** Refresh tokens as the service saw them. */
+  /** Refresh tokens that the service received. */
   let spent: string[];
-  /** What happens once the service has spent one. */
-  let answering: (runtime: SharedRuntime) => void;
+  /** Runs right after the service has spent a refresh token. */
+  let onRefresh: (runtime: SharedRuntime) => void;
 
   const grant = (n: number): Grant => ({
     authUrl: SETTINGS.authUrl,
@@ -38,7 +38,7 @@ describe('a sign-in that several runtimes share', () => {
     clock = new ManualClock();
     const shared = new SharedMemory(clock);
     spent = [];
-    answering = () => undefined;
+    onRefresh = () => undefined;
     runtimes = [1, 2, 3].map(() => shared.runtime());
     await runtimes[0]?.store.put(grantKey('a'), { byService: { [SETTINGS.authUrl]: grant(1) } });
     opened = runtimes.map((runtime) => {
@@ -52,7 +52,7 @@ describe('a sign-in that several runtimes share', () => {
               serviceCode: 'invalid_grant',
             });
           spent.push(refreshToken ?? '');
-          answering(runtime);
+          onRefresh(runtime);
           return Promise.resolve(grant(spent.length + 1));
         },
       } as unknown as TokenEndpoint;
@@ -63,7 +63,7 @@ describe('a sign-in that several runtimes share', () => {
     const ready = Promise.all(opened.map((tokens) => tokens.ready()));
     await clock.advance(5_000);
     await ready;
-    // All have had the database for long enough to take a lock over.
+    // Every runtime has had the database for long enough to take a lock over.
     for (let n = 0; n < 4; n++) {
       await Promise.all(runtimes.map(({ store }) => store.get(['position', 'any'])));
       await clock.advance(5_000);
@@ -76,7 +76,7 @@ describe('a sign-in that several runtimes share', () => {
 
   const renewed = (n: number, refused = 'access-1') =>
     opened[n]!.renew(refused, { host: 'api', deadline: limit(clock, { seconds: 3_600 }) });
-  /** The token that a runtime works with in the end, however often it has to ask. */
+  /** The token that a runtime finally gets, after as many requests as it needs. */
   async function tokenOf(n: number): Promise<string> {
     for (let turn = 0; turn < 100; turn++) {
       let token: string | undefined;
@@ -91,12 +91,12 @@ describe('a sign-in that several runtimes share', () => {
   }
 
   for (const seconds of [16, 100, 150, 230])
-    it(`is renewed once though one was cut off for ${seconds} s from the service’s answer on`, async () => {
-      answering = (runtime) => runtime.cutOff();
+    it(`is renewed once even if one replica is cut off for ${seconds} s from the service’s answer on`, async () => {
+      onRefresh = (runtime) => runtime.cutOff();
       const first = renewed(0);
       await clock.advance(1_000);
       assert.equal(await first, 'access-2');
-      answering = () => undefined;
+      onRefresh = () => undefined;
       const others = [1, 2].map(async (n) => tokenOf(n));
       for (let second = 0; second < seconds; second++) await clock.advance(1_000);
       runtimes[0]?.reconnect();
@@ -108,11 +108,11 @@ describe('a sign-in that several runtimes share', () => {
       );
     });
 
-  it('is renewed by another runtime some minutes after one was killed before it could ask', async () => {
+  it('is renewed by another replica some minutes after one was killed before its request', async () => {
     const { store } = runtimes[0]!;
     const put = store.put.bind(store);
     store.put = (key, value, options) => {
-      // The probe is the last that comes before the request.
+      // The probe is the last step before the request.
       if (key[0] === 'refresh') runtimes[0]?.kill();
       return put(key, value, options);
     };
@@ -124,8 +124,8 @@ describe('a sign-in that several runtimes share', () => {
     assert.deepEqual(spent, ['refresh-1']);
   });
 
-  it('says at once why no token comes while the outcome of another runtime is waited for', async () => {
-    answering = (runtime) => runtime.cutOff();
+  it('reports why no token is available while another replica’s outcome is pending', async () => {
+    onRefresh = (runtime) => runtime.cutOff();
     await renewed(0);
     for (let second = 0; second < 137; second++) await clock.advance(1_000);
     const asked = clock.monotonic();
@@ -139,7 +139,7 @@ describe('a sign-in that several runtimes share', () => {
     assert.ok(clock.monotonic() - asked <= 160_000, `${clock.monotonic() - asked} ms`);
   });
 
-  it('is not renewed for the first time while the disk has no room for the new pair', async () => {
+  it('is not renewed while the disk has no room for the new pair', async () => {
     let room = 2_000;
     for (const { line } of runtimes) {
       const { query } = line;

@@ -60,7 +60,7 @@ describe('sign-in against the simulator', () => {
 
   const stored = () => store.get(grantKey('a'));
 
-  it('goes from the authorize address to tokens that are renewed again and again', async () => {
+  it('leads from the authorize address to tokens that can be renewed repeatedly', async () => {
     const back = await followTo(await begin(), REDIRECT);
     assert.equal(await authorization.complete(back.searchParams), 'a');
     const signedIn = tokens();
@@ -68,7 +68,7 @@ describe('sign-in against the simulator', () => {
     for (let turn = 0; turn < 5; turn++) {
       const next = await signedIn.renew(bearer, { host: 'api', deadline: limit(clock) });
       assert.notEqual(next, bearer);
-      signedIn.taken(next);
+      signedIn.accepted(next);
       bearer = next;
     }
     const { user, state } = signedIn.info();
@@ -80,7 +80,7 @@ describe('sign-in against the simulator', () => {
     assert.equal(answer.status, 200);
   });
 
-  it('writes the authorize address as the interface says', async () => {
+  it('writes the authorize address as the interface specifies', async () => {
     const url = await begin({ organizationId: 'org-1' });
     assert.ok(url.startsWith(`${simulator.authUrl}/authorize?`));
     assert.match(url, /scope=account\.user\.read%20connect\.cluster\.read/);
@@ -93,7 +93,7 @@ describe('sign-in against the simulator', () => {
     assert.ok((query.get('state') ?? '').length >= 43);
   });
 
-  it('takes each state once, for its own account, for ten minutes', async () => {
+  it('accepts each state once, for its own account, for ten minutes', async () => {
     const refused = { code: 'INVALID_INPUT' };
     const back = await followTo(await begin(), REDIRECT);
     await assert.rejects(authorization.complete(back.searchParams, { accountId: 'b' }), refused);
@@ -111,9 +111,9 @@ describe('sign-in against the simulator', () => {
   for (const [name, query] of [
     ['error_code', { error_code: 'user_denied' }],
     ['error', { error: 'access_denied' }],
-    ['nothing', {}],
+    ['a missing code', {}],
   ] as const)
-    it(`tells a refusal by ${name}, and keeps an earlier sign-in`, async () => {
+    it(`reports a refusal by ${name} and keeps an earlier sign-in`, async () => {
       const earlier = { accessToken: 'kept' } as Grant;
       await store.put(grantKey('a'), earlier);
       const state = new URL(await begin()).searchParams.get('state') ?? '';
@@ -124,13 +124,13 @@ describe('sign-in against the simulator', () => {
       assert.deepEqual(await store.get(grantKey('a')), earlier);
     });
 
-  it('holds no more than a hundred sign-ins, the oldest give way', async () => {
+  it('holds at most a hundred pending sign-ins and drops the oldest', async () => {
     const first = await followTo(await begin(), REDIRECT);
     for (let n = 0; n < 100; n++) await begin();
     await assert.rejects(authorization.complete(first.searchParams), { code: 'INVALID_INPUT' });
   });
 
-  it('says what the account host refused, without the secret', async () => {
+  it('reports the refusal of the account host without the secret', async () => {
     const wrong = { ...settings(), clientSecret: 'not-the-secret' };
     const back = await followTo(await begin({ settings: wrong }), REDIRECT);
     await assert.rejects(authorization.complete(back.searchParams), (error: Error & { serviceCode?: string }) => {

@@ -3,15 +3,15 @@ import { StaticToken } from '../../../lib/sign-in/static-token';
 import { limit } from '../../helpers/limits';
 
 describe('sign-in/static-token', () => {
-  it('is unchecked until the service has taken it, then signed in, each told once', async () => {
+  it('is unchecked until the service accepts it, then signed in, with one notification each', async () => {
     const token = new StaticToken('a-b|c');
     let told = 0;
     token.onChange(() => told++);
     await token.ready();
     assert.equal(token.state, 'unchecked');
     assert.equal(await token.bearer(), 'a-b|c');
-    token.taken();
-    token.taken();
+    token.accepted();
+    token.accepted();
     assert.equal(token.state, 'signed-in');
     assert.equal(told, 1);
     assert.deepEqual(token.info(), {
@@ -23,9 +23,9 @@ describe('sign-in/static-token', () => {
     });
   });
 
-  it('needs another one once the API host has refused it, and is tried again all the same', async () => {
+  it('needs a new token after a refusal by the API host, but tries the old one again', async () => {
     const token = new StaticToken('secret-token');
-    token.taken();
+    token.accepted();
     await assert.rejects(token.renew('', { host: 'api', deadline: limit() }), {
       code: 'NOT_SIGNED_IN',
       statusCode: 401,
@@ -35,18 +35,18 @@ describe('sign-in/static-token', () => {
     assert.match(String(error), /refused the API token/);
     assert.doesNotMatch(String(error), /secret-token/);
     assert.equal(await token.bearer(), 'secret-token');
-    token.taken();
+    token.accepted();
     assert.equal(token.state, 'signed-in', 'the service was wrong');
   });
 
-  it('is not doubted for what the account host says of it', async () => {
+  it('ignores a refusal by the account host', async () => {
     const token = new StaticToken('t');
-    token.taken();
+    token.accepted();
     await assert.rejects(token.renew('', { host: 'auth', deadline: limit() }), { code: 'NOT_SIGNED_IN' });
     assert.equal(token.state, 'signed-in');
   });
 
-  it('is signed out where there is none', async () => {
+  it('is signed out without a token', async () => {
     const token = new StaticToken('');
     assert.equal(token.state, 'signed-out');
     await assert.rejects(token.bearer(), { code: 'NOT_SIGNED_IN', outcome: 'not-sent' });
@@ -54,15 +54,15 @@ describe('sign-in/static-token', () => {
     assert.equal(token.state, 'signed-out');
   });
 
-  it('tells no listener that has left', () => {
+  it('notifies no listener that has unsubscribed', () => {
     const token = new StaticToken('t');
     let told = 0;
     token.onChange(() => told++)();
-    token.taken();
+    token.accepted();
     assert.equal(told, 0);
   });
 
-  it('has nothing to forget, to count or to wait for', async () => {
+  it('has nothing to forget, count or wait for', async () => {
     const token = new StaticToken('t');
     await token.signOut();
     await token.close();

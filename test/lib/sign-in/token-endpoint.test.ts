@@ -23,7 +23,7 @@ describe('sign-in/token-endpoint', () => {
   let agent: MockAgent;
   let clock: ManualClock;
   let endpoint: TokenEndpoint;
-  /** The forms that were sent. */
+  /** Forms that were sent. */
   let forms: URLSearchParams[];
 
   const answer = (
@@ -98,7 +98,7 @@ describe('sign-in/token-endpoint', () => {
     });
   });
 
-  it('makes a grant of the answer', async () => {
+  it('builds a grant from the answer', async () => {
     answer(200, GOOD);
     assert.deepEqual(await exchange(), {
       authUrl: SETTINGS.authUrl,
@@ -114,7 +114,7 @@ describe('sign-in/token-endpoint', () => {
     });
   });
 
-  it('keeps the old refresh token where the answer brings none', async () => {
+  it('keeps the old refresh token if the answer has none', async () => {
     answer(200, { ...GOOD, refresh_token: undefined });
     assert.equal((await refresh()).refreshToken, 'refresh-1');
     answer(200, { ...GOOD, refresh_token: null });
@@ -123,7 +123,7 @@ describe('sign-in/token-endpoint', () => {
     assert.equal((await exchange()).refreshToken, null);
   });
 
-  it('leaves the workspace as the sign-in had it, and the user where a refreshed token names none', async () => {
+  it('keeps the workspace of the sign-in, and the user if the refreshed token names none', async () => {
     const workspace = (id: string) => ({ organization: { organization_id: id } });
     const old = { ...grant(), holder: { user: 'ada', organizationId: 'o1' } };
     for (const [claims, user] of [
@@ -141,23 +141,23 @@ describe('sign-in/token-endpoint', () => {
   const jwt = (claims: object = { exp: inAnHour() }) =>
     `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
   const LIFETIMES: [what: string, changes: () => object, seconds: number][] = [
-    ['seconds as a text', () => ({ expires_in: '120' }), 120],
-    ['nothing: the documented ten minutes', () => ({ expires_in: undefined }), 600],
-    ['nonsense: the same', () => ({ expires_in: 'soon' }), 600],
-    ['a negative number: the same', () => ({ expires_in: -5 }), 600],
-    ['nothing, with a token that says it', () => ({ expires_in: null, access_token: jwt() }), 3600],
-    ['nothing left', () => ({ expires_in: 0 }), 0],
+    ['seconds in a string', () => ({ expires_in: '120' }), 120],
+    ['no value: the documented ten minutes', () => ({ expires_in: undefined }), 600],
+    ['nonsense: the documented ten minutes', () => ({ expires_in: 'soon' }), 600],
+    ['a negative number: the documented ten minutes', () => ({ expires_in: -5 }), 600],
+    ['the token if there is no value', () => ({ expires_in: null, access_token: jwt() }), 3600],
+    ['zero', () => ({ expires_in: 0 }), 0],
     ['an absurd number: ten years', () => ({ expires_in: 1e13 }), 10 * 365 * 24 * 3600],
-    ['an absurd number as a text: the same', () => ({ expires_in: '1e300' }), 10 * 365 * 24 * 3600],
-    ['no number at all: the documented ten minutes', () => ({ expires_in: 'NaN' }), 600],
+    ['an absurd number in a string: ten years', () => ({ expires_in: '1e300' }), 10 * 365 * 24 * 3600],
+    ['NaN: the documented ten minutes', () => ({ expires_in: 'NaN' }), 600],
     [
-      'what the token says, however wrong our clock is',
+      'the token, whatever the local clock shows',
       () => ({ expires_in: null, access_token: jwt({ iat: 60, exp: 360 }) }),
       300,
     ],
   ];
   for (const [what, changes, seconds] of LIFETIMES)
-    it(`reads as lifetime ${what}`, async () => {
+    it(`reads the lifetime from ${what}`, async () => {
       answer(200, { ...GOOD, ...changes() });
       const { lifetime, expiresAt } = await refresh();
       assert.equal(lifetime, seconds * 1000);
@@ -169,15 +169,15 @@ describe('sign-in/token-endpoint', () => {
     { token_type: undefined },
     { scope: null },
     { scope: 7 },
-    { id_token: 'not looked at' },
+    { id_token: 'ignored' },
     { unknown: { deep: [] } },
   ])
-    it(`takes an answer with ${JSON.stringify(changes)}`, async () => {
+    it(`accepts an answer with ${JSON.stringify(changes)}`, async () => {
       answer(200, { ...GOOD, ...changes });
       assert.equal((await exchange()).accessToken, 'access-2');
     });
 
-  it('takes an answer of another content type', async () => {
+  it('accepts an answer of another content type', async () => {
     answer(200, GOOD, { 'content-type': 'text/plain' });
     assert.equal((await exchange()).accessToken, 'access-2');
   });
@@ -194,7 +194,7 @@ describe('sign-in/token-endpoint', () => {
     '{"access_token":"  "}',
     '{"access_token":"half',
   ])
-    it(`does not take ${body || 'nothing'} for tokens`, async () => {
+    it(`refuses ${body || 'a blank body'} as tokens`, async () => {
       answer(200, body);
       const error = await failure(refresh());
       assert.equal(error.code, 'SERVICE_ERROR');
@@ -209,7 +209,7 @@ describe('sign-in/token-endpoint', () => {
     [500, 'SERVICE_ERROR', 'unknown'],
     [503, 'SERVICE_ERROR', 'unknown'],
   ] as const)
-    it(`tells a ${status} in its own words`, async () => {
+    it(`reports a ${status} with its code, status and outcome`, async () => {
       answer(status, { error: 'invalid_thing', error_description: 'See https://host.example/?secret=1.' });
       const error = await failure(refresh());
       assert.equal(error.code, code);
@@ -219,21 +219,21 @@ describe('sign-in/token-endpoint', () => {
       assert.doesNotMatch(error.message, /secret=1/);
     });
 
-  it('tells how long to wait, where the answer says so', async () => {
+  it('reports how long to wait if the answer names a time', async () => {
     answer(429, {}, { 'retry-after': '7' });
     assert.equal((await failure(refresh())).retryAfter, 7000);
     answer(503, {}, { 'retry-after': new Date(clock.now() + 30_000).toUTCString() });
     assert.equal((await failure(refresh())).retryAfter, 30_000);
   });
 
-  it('tells a failure that is no JSON', async () => {
+  it('reports a failure whose body is not JSON', async () => {
     answer(502, '<html><body>Bad gateway</body></html>');
     const error = await failure(refresh());
     assert.equal(error.statusCode, 502);
     assert.equal(error.serviceCode, undefined);
   });
 
-  it('tells a broken connection as such', async () => {
+  it('reports a broken connection as NETWORK', async () => {
     agent
       .get(AUTH)
       .intercept({ method: 'POST', path: '/base/token' })
@@ -242,7 +242,7 @@ describe('sign-in/token-endpoint', () => {
     assert.equal(error.code, 'NETWORK');
   });
 
-  it('lets no token and no secret into an error, however deep', async () => {
+  it('exposes no token and no secret in an error, at any depth', async () => {
     for (const [status, body] of [
       [200, { ...GOOD, access_token: 7, refresh_token: 'refresh-2' }],
       [200, { ...GOOD, token_type: 'mac' }],
@@ -250,13 +250,13 @@ describe('sign-in/token-endpoint', () => {
       [500, 'refresh-2'],
     ] as const) {
       answer(status, body);
-      const told = inspect(await failure(refresh()), { depth: Infinity, showHidden: true });
+      const shown = inspect(await failure(refresh()), { depth: Infinity, showHidden: true });
       for (const secret of ['refresh-1', 'refresh-2', 'access-2', SETTINGS.clientSecret])
-        assert.ok(!told.includes(secret), told);
+        assert.ok(!shown.includes(secret), shown);
     }
   });
 
-  it('follows no redirect with the secret', async () => {
+  it('never follows a redirect with the secret', async () => {
     answer(302, '', { location: 'https://elsewhere.example/' });
     assert.equal((await failure(exchange())).statusCode, 302);
     agent.assertNoPendingInterceptors();

@@ -20,7 +20,7 @@ describe('sign-in/tokens', () => {
   let store: MemoryStore;
   let warnings: string[];
   let asked: string[];
-  /** What the token endpoint does, in the order of the refreshes; then it works. */
+  /** Behaviour of the token endpoint, one entry per refresh; after the last entry it succeeds. */
   let script: (() => Promise<void>)[];
 
   const grant = (n: number, changes: Partial<Grant> = {}): Grant => ({
@@ -77,14 +77,14 @@ describe('sign-in/tokens', () => {
     assert.equal(tokens.state, 'signed-out');
   });
 
-  it('uses a good token as it is', async () => {
+  it('uses a valid token without renewing it', async () => {
     const tokens = open();
     assert.equal(await tokens.bearer(limit(clock)), 'access-1');
     assert.equal(tokens.state, 'signed-in');
     assert.deepEqual(asked, []);
   });
 
-  it('renews a minute before the end, and stores the pair before it is used', async () => {
+  it('renews a minute before expiry and stores the pair before its first use', async () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     await clock.advance(LIFETIME - 60_001);
@@ -94,7 +94,7 @@ describe('sign-in/tokens', () => {
     assert.equal((await stored())?.refreshToken, 'refresh-2');
   });
 
-  it('does not hand the new token out while it is not on disk', async () => {
+  it('does not hand out a new token before it is on disk', async () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     let landed = () => {};
@@ -114,7 +114,7 @@ describe('sign-in/tokens', () => {
     assert.equal(got, 'access-2');
   });
 
-  it('makes one refresh of 100 that are asked for at once', async () => {
+  it('makes one refresh for 100 concurrent requests', async () => {
     const tokens = open();
     const got = await Promise.all(
       Array.from({ length: 100 }, () => tokens.renew('access-1', { host: 'api', deadline: limit(clock) })),
@@ -123,7 +123,7 @@ describe('sign-in/tokens', () => {
     assert.deepEqual(asked, ['refresh-1']);
   });
 
-  it('makes one refresh of two instances that share the store', async () => {
+  it('makes one refresh for two instances on the same store', async () => {
     const [one, two] = [open(), open()];
     await Promise.all([one.bearer(limit(clock)), two.bearer(limit(clock))]);
     const got = await Promise.all([
@@ -134,12 +134,12 @@ describe('sign-in/tokens', () => {
     assert.deepEqual(asked, ['refresh-1']);
   });
 
-  it('counts the refreshes of all that share the store', async () => {
+  it('counts the refreshes of all instances on the same store', async () => {
     const [one, two] = [open(), open()];
     await Promise.all([one.bearer(limit(clock)), two.bearer(limit(clock))]);
     await one.renew('access-1', { host: 'api', deadline: limit(clock) });
     await two.renew('access-1', { host: 'api', deadline: limit(clock) });
-    two.taken('access-2');
+    two.accepted('access-2');
     await two.renew('access-2', { host: 'api', deadline: limit(clock) });
     await one.reload();
     assert.deepEqual([one.counters().refreshes, two.counters().refreshes], [1, 1]);
@@ -154,7 +154,7 @@ describe('sign-in/tokens', () => {
   });
 
   for (const code of ['invalid_grant', 'invalid_request'])
-    it(`ends the sign-in on ${code}, quietly and for good`, async () => {
+    it(`ends the sign-in permanently on ${code} without a warning`, async () => {
       script = [refuses(code)];
       const tokens = open();
       let changes = 0;
@@ -178,7 +178,7 @@ describe('sign-in/tokens', () => {
       assert.match(String(restarted.info().error), /ended the sign-in/);
     });
 
-  it('keeps the tokens when the client application is refused, and asks no more', async () => {
+  it('keeps the tokens and stops refreshing when the client application is refused', async () => {
     script = [refuses('invalid_client', 401)];
     const tokens = open();
     await assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
@@ -196,7 +196,7 @@ describe('sign-in/tokens', () => {
     ['a 503', fails('SERVICE_ERROR', { statusCode: 503 })],
     ['a proxy’s page', refuses(undefined, 403)],
   ] as const)
-    it(`keeps the sign-in over ${name} and tries again`, async () => {
+    it(`keeps the sign-in after ${name} and tries again`, async () => {
       script = [failure, failure];
       const tokens = open();
       const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
@@ -205,7 +205,7 @@ describe('sign-in/tokens', () => {
       assert.equal(asked.length, 3);
     });
 
-  it('gives up after three tries, keeps the sign-in, and answers everybody the same for a while', async () => {
+  it('gives up after three tries, keeps the sign-in and repeats the error for a while', async () => {
     const offline = fails('NETWORK', { outcome: 'not-sent' });
     script = [offline, offline, offline];
     const tokens = open();
@@ -223,7 +223,7 @@ describe('sign-in/tokens', () => {
     assert.equal(tokens.info().error, null);
   });
 
-  it('waits as long as a 429 says before the next refresh', async () => {
+  it('waits for the time that a 429 names before the next refresh', async () => {
     script = [fails('RATE_LIMITED', { outcome: 'refused', statusCode: 429, retryAfter: 30_000 })];
     const tokens = open();
     await assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), { code: 'RATE_LIMITED' });
@@ -234,7 +234,7 @@ describe('sign-in/tokens', () => {
     assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
   });
 
-  it('goes on with the token in hand when early renewal fails', async () => {
+  it('continues with the current token when an early renewal fails', async () => {
     script = [fails('NETWORK'), fails('NETWORK'), fails('NETWORK')];
     const tokens = open();
     await tokens.bearer(limit(clock));
@@ -244,7 +244,7 @@ describe('sign-in/tokens', () => {
     assert.equal(await bearer, 'access-1');
   });
 
-  it('goes on in memory, with a warning, when the new pair can not be saved', async () => {
+  it('continues in memory, with a warning, when the new pair can’t be saved', async () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     const update = store.update.bind(store);
@@ -258,7 +258,7 @@ describe('sign-in/tokens', () => {
     assert.match(warnings[0] ?? '', /can’t be saved yet/);
   });
 
-  it('spends no refresh token while the store can not be written', async () => {
+  it('spends no refresh token while the store isn’t writable', async () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     const put = store.put.bind(store);
@@ -276,7 +276,7 @@ describe('sign-in/tokens', () => {
     assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
   });
 
-  it('is not signed out by a store that can not be read, and comes back by itself', async () => {
+  it('is not signed out by an unreadable store, and recovers without help', async () => {
     const [get, update] = [store.get.bind(store), store.update.bind(store)];
     const unreadable = () =>
       Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`EMFILE`, { outcome: 'not-sent' }));
@@ -296,7 +296,7 @@ describe('sign-in/tokens', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  it('keeps the sign-in when the store can not be read in the middle of a renewal', async () => {
+  it('keeps the sign-in when the store becomes unreadable during a renewal', async () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     const update = store.update.bind(store);
@@ -312,7 +312,7 @@ describe('sign-in/tokens', () => {
     assert.deepEqual(asked, ['refresh-1']);
   });
 
-  it('lets a message wait for a renewal no longer than its own time, and goes on renewing', async () => {
+  it('ends a wait for a renewal at the caller’s deadline and continues the renewal', async () => {
     let go = () => {};
     script = [() => new Promise<void>((resolve) => (go = resolve))];
     const tokens = open();
@@ -329,7 +329,7 @@ describe('sign-in/tokens', () => {
     assert.deepEqual(asked, ['refresh-1']);
   });
 
-  it('renews a token that is refused as soon as it is issued, less and less often', async () => {
+  it('backs off from renewing a token that the service refuses right after its issue', async () => {
     const tokens = open();
     let refused = await tokens.bearer(limit(clock));
     for (let second = 0; second < 600; second++) {
@@ -338,23 +338,23 @@ describe('sign-in/tokens', () => {
     }
     assert.ok(asked.length <= 6, `${asked.length} renewals in ten minutes`);
     assert.equal(tokens.state, 'signed-in');
-    tokens.taken(refused);
+    tokens.accepted(refused);
     assert.notEqual(await tokens.renew(refused, { host: 'api', deadline: limit(clock) }).catch(() => ''), '');
   });
 
-  it('tells a new sign-in, also where the state stays the same', async () => {
+  it('reports a new sign-in even if the state stays the same', async () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     let changes = 0;
     tokens.onChange(() => changes++);
     await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
-    assert.equal(changes, 0, 'a renewal is none');
+    assert.equal(changes, 0, 'a renewal counted as a sign-in');
     await store.put(grantKey('a'), grant(7, { signedInAt: 7 }));
     await tokens.reload();
     assert.equal(changes, 1);
   });
 
-  it('ends a sign-in that can not be renewed once it has run out', async () => {
+  it('ends a sign-in without a refresh token when its access token is refused', async () => {
     await store.put(grantKey('a'), grant(1, { refreshToken: null }));
     const tokens = open();
     assert.equal(await tokens.bearer(limit(clock)), 'access-1');
@@ -362,7 +362,7 @@ describe('sign-in/tokens', () => {
     assert.deepEqual(asked, []);
   });
 
-  it('takes no grant that was given to another client or host', async () => {
+  it('ignores a grant of another client or host', async () => {
     for (const other of [{ authUrl: 'https://evil.example' }, { clientId: 'other' }]) {
       const tokens = open({ ...SETTINGS, ...other });
       await assert.rejects(tokens.bearer(limit(clock)), { code: 'NOT_SIGNED_IN' });
@@ -371,7 +371,7 @@ describe('sign-in/tokens', () => {
     assert.deepEqual(asked, []);
   });
 
-  it('is not fooled by a wall clock that was set back while the token aged', async () => {
+  it('renews on time even if the wall clock was set back', async () => {
     await store.put(grantKey('a'), grant(1, { expiresAt: clock.now() + 10 * LIFETIME }));
     const tokens = open();
     await tokens.bearer(limit(clock));
@@ -379,7 +379,7 @@ describe('sign-in/tokens', () => {
     assert.equal(await tokens.bearer(limit(clock)), 'access-2');
   });
 
-  it('forgets by signing out, and hears of a new sign-in', async () => {
+  it('forgets the grant on sign-out and reads a new sign-in', async () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     await tokens.signOut();
@@ -390,7 +390,7 @@ describe('sign-in/tokens', () => {
     assert.equal(await tokens.bearer(limit(clock)), 'access-7');
   });
 
-  it('tells who is signed in, from the token itself', async () => {
+  it('reads the user from the token', async () => {
     const claims = { username: 'ada', organization: { organization_id: 'org' } };
     const jwt = `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.y`;
     await store.put(grantKey('a'), grant(1, { accessToken: jwt }));
@@ -422,7 +422,7 @@ describe('sign-in/tokens', () => {
       return { answer, release: () => release() };
     };
 
-    it('lets the token rest after a lost answer, and uses it once more, late', async () => {
+    it('rests the token after a lost answer, then uses it once more', async () => {
       script = [fails('NETWORK')];
       const tokens = open();
       const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
@@ -433,7 +433,7 @@ describe('sign-in/tokens', () => {
       assert.deepEqual(asked, ['refresh-1', 'refresh-1']);
     });
 
-    it('answers everybody after a second lost answer, and lets nobody use the token for two minutes more', async () => {
+    it('answers every caller after a second lost answer and rests the token for two more minutes', async () => {
       script = [fails('NETWORK'), fails('NETWORK')];
       const [one, two] = [open(), open()];
       await two.bearer(limit(clock));
@@ -452,7 +452,7 @@ describe('sign-in/tokens', () => {
     });
 
     for (const status of [408, 504])
-      it(`lets the token rest after a ${status}, which says nothing about the request`, async () => {
+      it(`rests the token after a ${status}, which leaves the outcome of the request open`, async () => {
         script = [fails('SERVICE_ERROR', { statusCode: status })];
         const tokens = open();
         const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
@@ -462,7 +462,7 @@ describe('sign-in/tokens', () => {
         assert.equal(await renewing, 'access-2');
       });
 
-    it('leaves the token to the next instance at a close, and that one waits until the token has rested', async () => {
+    it('leaves a resting token to the next instance on close, which waits for the end of the rest', async () => {
       script = [fails('NETWORK')];
       const before = open();
       before.renew('access-1', { host: 'api', deadline: limit(clock) }).catch(() => undefined);
@@ -476,7 +476,7 @@ describe('sign-in/tokens', () => {
       assert.equal(await renewing, 'access-2');
     });
 
-    it('is signed in soon beside a refresh of the instance before, and waits for its pair', async () => {
+    it('is signed in soon during a refresh of the previous instance and waits for its pair', async () => {
       const { answer, release } = held();
       script = [later(answer)];
       const before = open();
@@ -496,7 +496,7 @@ describe('sign-in/tokens', () => {
       assert.deepEqual(asked, ['refresh-1']);
     });
 
-    it('goes on with a token that is good while its early renewal is slow', async () => {
+    it('continues with a valid token while its early renewal is slow', async () => {
       const { answer, release } = held();
       script = [later(answer)];
       const tokens = open();
@@ -514,7 +514,7 @@ describe('sign-in/tokens', () => {
       assert.deepEqual(asked, ['refresh-1']);
     });
 
-    it('waits for the new pair where the token ends during a stall', async () => {
+    it('waits for the new pair if the token expires during a stall', async () => {
       const { answer, release } = held();
       script = [later(answer)];
       const tokens = open();
@@ -527,7 +527,7 @@ describe('sign-in/tokens', () => {
       assert.equal(await bearer, 'access-2');
     });
 
-    it('signs out at once, and keeps no pair that comes afterwards', async () => {
+    it('signs out at once and stores no pair that arrives afterwards', async () => {
       const { answer, release } = held();
       script = [later(answer)];
       const broken = {
@@ -549,7 +549,7 @@ describe('sign-in/tokens', () => {
       assert.deepEqual([after.state, asked.length], ['signed-out', 1]);
     });
 
-    it('spends no token that was spent before where the store has lost the last renewal', async () => {
+    it('spends no spent token after the store has lost the last renewal', async () => {
       await store.put(grantKey('a'), grant(1, { signedInAt }));
       script = [];
       const tokens = open(SETTINGS, {
@@ -563,22 +563,22 @@ describe('sign-in/tokens', () => {
       const old = await store.get(grantKey('a'));
       await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
       await store.put(grantKey('a'), old);
-      tokens.taken('access-2');
+      tokens.accepted('access-2');
       assert.equal(await tokens.renew('access-2', { host: 'api', deadline: limit(clock) }), 'access-3');
       assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
       assert.equal((await stored())?.refreshes, 2);
     });
   });
 
-  describe('where runtimes share the store', () => {
-    let heard: (key: Key | null) => void;
+  describe('on a store that runtimes share', () => {
+    let notify: (key: Key | null) => void;
     const shared = () =>
       Object.assign(store, {
         onChange: (listener: (key: Key | null) => void) => {
-          heard = listener;
+          notify = listener;
           return () => undefined;
         },
-        join: () => assert.fail('nothing is shared out here'),
+        join: () => assert.fail('this store shares no work'),
       });
 
     for (const minutes of [-10, 10])
@@ -594,35 +594,35 @@ describe('sign-in/tokens', () => {
         assert.equal(await tokens.bearer(limit(clock)), 'access-2');
       });
 
-    it('writes a later pair back as soon as it hears that the store may have lost one', async () => {
+    it('writes a later pair back after a notification that the store may have lost one', async () => {
       shared();
       await store.put(grantKey('a'), grant(2, { signedInAt: 1, refreshes: 1 }));
       const tokens = open();
       await tokens.bearer(limit(clock));
       await store.put(grantKey('a'), grant(1, { signedInAt: 1 }));
-      heard(null);
+      notify(null);
       await settle();
       assert.equal(await tokens.bearer(limit(clock)), 'access-2');
       assert.equal((await stored())?.refreshToken, 'refresh-2');
     });
 
-    it('takes the end of a sign-in from elsewhere over a later pair of its own', async () => {
+    it('follows the end of a sign-in by another runtime even if its own pair is later', async () => {
       shared();
       await store.put(grantKey('a'), grant(2, { signedInAt: 1, refreshes: 1 }));
       const tokens = open();
       await tokens.bearer(limit(clock));
       await store.delete(grantKey('a'));
-      heard(grantKey('a'));
+      notify(grantKey('a'));
       await settle();
       assert.equal(tokens.state, 'signed-out');
     });
 
-    it('is signed out by a sign-out elsewhere, though a renewed pair of its own still waits to be written', async () => {
+    it('follows a sign-out by another runtime even if its own renewed pair is still unwritten', async () => {
       const insistent = new WriteBehindStore(shared(), clock);
       const tokens = open(SETTINGS, { store: insistent });
       await tokens.bearer(limit(clock));
       const update = store.update.bind(store);
-      // The pair is written, and the answer is lost.
+      // The pair is written, but the answer is lost.
       store.update = async (key, change, options) => {
         const value = await update(key, change, options);
         if (key[0] !== 'grant') return value;
@@ -631,7 +631,7 @@ describe('sign-in/tokens', () => {
       assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-2');
       store.update = update;
       await store.delete(grantKey('a'));
-      heard(grantKey('a'));
+      notify(grantKey('a'));
       await settle();
       assert.equal(tokens.state, 'signed-out');
       await clock.advance(60_000);
