@@ -1,13 +1,18 @@
 import { open } from 'node:fs/promises';
+import { codeOf } from '../http/network-error';
 
-/** Makes a rename survive a power cut. Some systems can't flush a folder; there the rename alone must do. */
+/** Codes of a passing shortage or a failing disk, as opposed to a system that can't flush folders at all. */
+const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EIO'];
+
+/**
+ * Makes a rename or removal in a folder survive a power cut. Rejects on a shortage. On systems that can't flush a folder,
+ * it does nothing, and the rename alone must suffice.
+ */
 export async function flushFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r').catch(() => undefined);
   try {
-    await handle?.sync();
-  } catch {
-    // Not supported here.
-  } finally {
-    await handle?.close();
+    const handle = await open(folder, 'r');
+    await handle.sync().finally(() => handle.close());
+  } catch (error) {
+    if (SHORTAGES.includes(codeOf(error))) throw error;
   }
 }

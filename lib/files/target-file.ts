@@ -80,7 +80,8 @@ export class TargetFile {
     } catch (error) {
       throw notWritable(this.#path, error);
     }
-    await this.#calls.run(() => flushFolder(dirname(this.#target)));
+    // The file is complete in its place, even if its folder can't be flushed now.
+    await this.#calls.run(() => flushFolder(dirname(this.#target)).catch(() => undefined));
     await this.#takeNoteBack?.();
   }
 

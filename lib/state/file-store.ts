@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { flushFolder } from '../files/flush-folder';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
@@ -199,16 +200,3 @@ function isOver({ at, until }: StoredRecord, now: number): boolean {
 
 /** Names in a folder; none where it does not exist or is no folder. */
 const entries = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
-
-/** What says that the system is short of something just now, and not that it can't flush folders at all. */
-const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EIO'];
-
-/** Makes a rename or removal survive a power cut. Some systems can't flush a folder; there the rename alone must do. */
-async function flushFolder(folder: string): Promise<void> {
-  try {
-    const handle = await open(folder, 'r');
-    await handle.sync().finally(() => handle.close());
-  } catch (error) {
-    if (SHORTAGES.includes(codeOf(error))) throw error;
-  }
-}
