@@ -1,20 +1,23 @@
-/** Growing waits between tries. */
+/** Growing waits between attempts. */
 export interface Backoff {
   /** First wait, ms. */
   first: number;
-  /** No wait is longer, ms. */
+  /** Upper limit of every wait, ms. */
   longest: number;
-  /** Each wait is this many times the one before. Default 2. */
+  /** Growth factor from one wait to the next. Default 2. */
   factor?: number;
-  /** Share of a wait that chance may add (0.2 = up to a fifth), so that many clients don't come back at once. Default 0. */
+  /**
+   * Largest random addition as a share of a wait (0.2 = up to a fifth), so that many clients don't retry at once.
+   * Default 0.
+   */
   jitter?: number;
 }
 
-/** The wait before try number `attempt` (0 = the first repeat), ms. */
+/** Wait before repeat number `attempt` (0 = the first), ms. */
 export function waitBefore(attempt: number, backoff: Backoff, random: () => number = Math.random): number {
   const plain = Math.min(backoff.longest, backoff.first * (backoff.factor ?? 2) ** attempt);
   return plain * (1 + (backoff.jitter ?? 0) * random());
 }
 
-/** Polling of work in progress starts at 0.5 s and widens to 5 s (reference 7). */
+/** Polling of work in progress starts at 0.5 s and slows down to 5 s (reference 7). */
 export const WORK_IN_PROGRESS: Backoff = { first: 500, longest: 5_000, factor: 1.5 };

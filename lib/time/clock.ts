@@ -1,18 +1,16 @@
 import { guard } from './guard';
 
-/**
- * The one source of time. Everything that waits or dates something is handed a Clock, so that tests turn it by hand.
- */
+/** The only source of time. All code that waits or dates something receives a Clock, so that tests can advance it. */
 export interface Clock {
-  /** Wall time, milliseconds since 1970. For dates that people or the service see. */
+  /** Wall time, milliseconds since 1970. For dates that users or the service see. */
   now(): number;
-  /** Milliseconds that only ever grow, whatever is done to the wall clock. For lifetimes and rates. */
+  /** Milliseconds that only increase, whatever happens to the wall clock. For lifetimes and rates. */
   monotonic(): number;
-  /** Runs `action` once after `ms`; the returned function calls it off. A throw ends with the action. */
+  /** Runs `action` once after `ms`; the returned function cancels it. An error of `action` is contained. */
   after(ms: number, action: () => void): () => void;
 }
 
-/** Longer waits overflow Node's timer and would fire at once. */
+/** Longest wait, ms: a longer one overflows Node's timer and would fire at once. */
 const LONGEST = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

@@ -5,32 +5,32 @@ import { followAbort, Followers } from './follow-abort';
 import { phrase, type Sentence } from '../words/sentence';
 
 interface DeadlineOptions {
-  /** How long the work may take, in milliseconds. Default: as long as `parent` lets it. */
+  /** Time limit of the work, ms. Default: that of `parent`. */
   ms?: number;
-  /** What else ends the work: the close of a node, or the deadline of the work that this is a part of. */
+  /** Ends the work too: the close of a node, or the deadline of the work that this is a part of. */
   parent?: AbortSignal | Deadline | undefined;
-  /** And what else: the loss of a lock that the work is done under. */
+  /** Ends the work too: the loss of a lock that it runs under. */
   lost?: AbortSignal | undefined;
-  /** What a user can do when the time is over, as the second half of a sentence. */
+  /** Remedy for the user after a timeout, as the second half of a sentence. */
   cure?: Sentence;
-  /** What is missing at the limit, as the first half of that sentence. */
+  /** The missing result, as the first half of that sentence. */
   what?: Sentence;
-  /** The reason at the limit, where it is not TIMEOUT. */
+  /** Reason at the limit, if not TIMEOUT. */
   reason?: () => PrintingError;
 }
 
 /**
- * How long a piece of work may take, and what may end it before: signal and time in one, made where the work begins and
- * handed down to every wait that belongs to it. Call `end` when the work is over.
+ * Time limit and abort signal of a piece of work in one. Create it where the work begins, pass it to every wait of that
+ * work, and call `end` when the work has ended.
  *
- * The waits of this class are waits before something is sent, so what they throw has the outcome `not-sent`. The reason
- * of the bare `signal` has the outcome `unknown`: a request that it breaks off may have been carried out.
+ * The waits of this class happen before something is sent, so their errors have the outcome `not-sent`. The reason of
+ * the bare `signal` has the outcome `unknown`: a request that it aborts may have been carried out.
  */
 export class Deadline {
   readonly clock: Clock;
-  /** Monotonic clock time (ms) of the limit; Infinity where there is none but the parent's end. */
+  /** Monotonic time (ms) of the limit; Infinity if only the parent can end the work. */
   readonly until: number;
-  /** The deadline that this is the same as: it ends before this one could. */
+  /** The parent, if it ends no later than this deadline would: all calls are passed on to it. */
   readonly #same: Deadline | undefined;
   readonly #followers = new Followers();
   readonly #cancel: () => void = nothing;
@@ -46,7 +46,7 @@ export class Deadline {
       this.#same = above;
       return;
     }
-    if (Number.isFinite(ms)) this.#cancel = clock.after(ms, () => this.#over(reason?.() ?? timeout(ms, what, cure)));
+    if (Number.isFinite(ms)) this.#cancel = clock.after(ms, () => this.#expire(reason?.() ?? timeout(ms, what, cure)));
     if (parent) this.#leave = this.#follow(parent);
     if (!lost) return;
     const leaves = [this.#leave, this.#follow(lost)];
@@ -55,52 +55,55 @@ export class Deadline {
   }
 
   #follow(above: AbortSignal | Deadline): () => void {
-    const follow = () => this.#over(above.reason);
+    const follow = () => this.#expire(above.reason);
     if (!above.aborted) return above instanceof Deadline ? above.whenOver(follow) : followAbort(above, follow);
     follow();
     return nothing;
   }
 
-  /** For what takes nothing else: made when it is asked for, as it costs more than all the rest (ADR 8). */
+  /**
+   * The deadline as a signal, for APIs that accept nothing else. Created on first use, because it costs more than
+   * everything else here (ADR 8).
+   */
   get signal(): AbortSignal {
     if (this.#same) return this.#same.signal;
     if (!this.#controller) {
       this.#controller = new AbortController();
-      // Every wait of the work listens to it.
+      // Every wait of the work may listen to it.
       setMaxListeners(0, this.#controller.signal);
       if (this.#ended) this.#controller.abort(this.#ended.reason);
     }
     return this.#controller.signal;
   }
 
-  /** It is over. */
+  /** Whether the deadline has expired or was aborted. */
   get aborted(): boolean {
     return this.#same ? this.#same.aborted : this.#ended !== undefined;
   }
 
-  /** Why it is over. */
+  /** Reason of the end. */
   get reason(): unknown {
     return this.#same ? this.#same.reason : this.#ended?.reason;
   }
 
-  /** Calls `action` when it is over; the returned function ends that. */
+  /** Calls `action` at the end; the returned function unsubscribes. */
   whenOver(action: () => void): () => void {
     if (this.#same) return this.#same.whenOver(action);
     this.#followers.add(action);
     return () => this.#followers.remove(action);
   }
 
-  /** Milliseconds left, 0 when it is over. */
+  /** Milliseconds left, 0 after the end. */
   remaining(): number {
     return this.aborted ? 0 : Math.max(0, this.until - this.clock.monotonic());
   }
 
-  /** Whether something that takes `ms` can still be done in time. */
+  /** Whether work that lasts `ms` still fits. */
   allows(ms: number): boolean {
     return !this.aborted && this.clock.monotonic() + ms <= this.until;
   }
 
-  /** The deadline of a part of the work: `ms` from now, or this one's end if that comes first. */
+  /** Deadline for a part of the work: `ms` from now, or this one's end if that is earlier. */
   within(ms: number, options: Pick<DeadlineOptions, 'cure' | 'reason'> = {}): Deadline {
     return new Deadline(this.clock, { ...options, ms, parent: this });
   }
@@ -111,7 +114,7 @@ export class Deadline {
     });
   }
 
-  /** Waits for something that others wait for too, and that goes on when this wait ends early. */
+  /** Waits for a shared promise; the underlying work continues after this wait has ended. */
   wait<T>(shared: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const abort = () => reject(notSent(this.reason));
@@ -125,21 +128,21 @@ export class Deadline {
     if (this.aborted) throw notSent(this.reason);
   }
 
-  /** Lets go of timer and parent. The time of its own never ends it after that. */
+  /** Releases timer and parent. Afterwards its own time limit never expires. */
   end(): void {
     this.#cancel();
     this.#leave();
   }
 
-  #over(reason: unknown): void {
+  #expire(reason: unknown): void {
     this.end();
     this.#ended = { reason };
     this.#controller?.abort(reason);
-    this.#followers.tell();
+    this.#followers.notify();
   }
 }
 
-/** Does `work` under a deadline of its own, which ends with it. */
+/** Runs `work` under its own deadline, and releases the deadline afterwards. */
 export async function underDeadline<T>(
   clock: Clock,
   options: DeadlineOptions,
@@ -153,7 +156,7 @@ export async function underDeadline<T>(
   }
 }
 
-/** The reason with which work is ended when its node or runtime closes. */
+/** Reason for work that is aborted because its node or runtime closes. */
 export const closed = (): PrintingError =>
   new PrintingError('TIMEOUT', phrase`The node was closed before the work was done: send the message again.`, {
     outcome: 'unknown',

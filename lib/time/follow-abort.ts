@@ -1,9 +1,9 @@
 import { guard } from './guard';
 
 /**
- * What is done when something ends. All who wait for it stand in an array, and what ended must not be held by what lives
- * on: in Node.js a listener that was removed still knows the one after it, and so does the table of a Set that was
- * outgrown. Where pieces of work always overlap, each of them would stay in memory until everything is collected.
+ * Actions to run when something ends. They are kept in an array, because an ended action must not be reachable from a
+ * live one. In Node.js a removed event listener still references the next one, and so does the outgrown table of a Set:
+ * where pieces of work always overlap, every one of them would stay in memory until a full garbage collection.
  */
 export class Followers {
   readonly #actions: (() => void)[] = [];
@@ -21,8 +21,8 @@ export class Followers {
     if (at >= 0) this.#actions.splice(at, 1);
   }
 
-  /** Calls those that are still there when it is their turn. One that throws keeps no other from it. */
-  tell(): void {
+  /** Calls the actions, except those removed meanwhile. One that throws doesn't keep the others from being called. */
+  notify(): void {
     for (const action of [...this.#actions]) if (this.#actions.includes(action)) guard(action)();
   }
 }
@@ -33,7 +33,10 @@ interface FollowedSignal extends Followers {
 
 const followed = new WeakMap<AbortSignal, FollowedSignal>();
 
-/** Calls `action` when the signal aborts; the returned function ends that. All of a signal share one listener of it. */
+/**
+ * Calls `action` when the signal aborts; the returned function unsubscribes. All actions on a signal share one
+ * listener.
+ */
 export function followAbort(signal: AbortSignal, action: () => void): () => void {
   const all = followed.get(signal) ?? follow(signal);
   if (all.size === 0) signal.addEventListener('abort', all.listener, { once: true });
@@ -46,7 +49,7 @@ export function followAbort(signal: AbortSignal, action: () => void): () => void
 
 function follow(signal: AbortSignal): FollowedSignal {
   const followers = new Followers();
-  const all = Object.assign(followers, { listener: () => followers.tell() });
+  const all = Object.assign(followers, { listener: () => followers.notify() });
   followed.set(signal, all);
   return all;
 }

@@ -1,9 +1,8 @@
 import { asPrintingError, type PrintingError } from '../service/errors';
 
 /**
- * Wraps a callback that nothing above can catch: a listener, a timer, a poll, a delivery. Neither a throw nor a rejection
- * gets out of the returned function; `onFault` receives it as an error, by default as a warning of the process. An async
- * throw would end the user's Node-RED.
+ * Wraps a callback without a caller that could catch its errors: a listener, a timer, a poll, a delivery. Passes a
+ * throw or a rejection to `onFault`, by default as a process warning. An uncaught error would end the user's Node-RED.
  */
 export function guard<Args extends unknown[]>(
   callback: (...args: Args) => unknown,
@@ -13,7 +12,7 @@ export function guard<Args extends unknown[]>(
     try {
       onFault(asPrintingError(thrown));
     } catch {
-      // A report that fails has nowhere left to go.
+      // There is nowhere left to report a failed report.
     }
   };
   return (...args) => {
@@ -26,7 +25,7 @@ export function guard<Args extends unknown[]>(
   };
 }
 
-/** Where no log is at hand, the stack says which callback it was. */
+/** The stack identifies the callback, because no log is available here. */
 const warnOf = (error: PrintingError): void =>
   process.emitWarning(
     `${error.message} ${error.cause instanceof Error ? (error.cause.stack ?? '') : ''}`,

@@ -1,4 +1,4 @@
-/** Maps `items` with at most `limit` of them under way at a time; results in the order of the items. */
+/** Maps `items` with at most `limit` of them in progress at a time. The results are in the order of the items. */
 export async function mapConcurrent<T, R>(
   limit: number,
   items: readonly T[],

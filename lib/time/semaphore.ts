@@ -1,4 +1,4 @@
-/** So many places: who finds none free waits for one, in the order of asking. */
+/** Limits the work in progress to `count`. Further work waits in the order of asking. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -7,7 +7,7 @@ export class Semaphore {
     this.#free = count;
   }
 
-  /** @param urgent goes before all that wait */
+  /** @param urgent runs before all waiting work */
   async hold<T>(work: () => Promise<T>, urgent = false): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((begin) => (urgent ? this.#waiting.unshift(begin) : this.#waiting.push(begin)));

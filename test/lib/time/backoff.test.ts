@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { waitBefore, WORK_IN_PROGRESS } from '../../../lib/time/backoff';
 
 describe('time/backoff', () => {
-  it('doubles, up to the longest', () => {
+  it('doubles up to the longest wait', () => {
     const waits = [0, 1, 2, 3, 4, 5, 50].map((attempt) => waitBefore(attempt, { first: 1_000, longest: 30_000 }));
     assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
   });
 
-  it('adds chance on top', () => {
+  it('adds jitter', () => {
     const backoff = { first: 1_000, longest: 30_000, jitter: 0.2 };
     assert.equal(
       waitBefore(0, backoff, () => 0),
@@ -20,12 +20,12 @@ describe('time/backoff', () => {
     );
   });
 
-  it('of work in progress starts at 0.5 s and widens to 5 s', () => {
+  it('starts at 0.5 s and slows down to 5 s for work in progress', () => {
     assert.equal(waitBefore(0, WORK_IN_PROGRESS), 500);
     assert.equal(waitBefore(20, WORK_IN_PROGRESS), 5_000);
   });
 
-  it('never shrinks and stays within its bounds', () => {
+  it('never decreases and stays within its bounds', () => {
     const backoffs = fc.record({
       first: fc.integer({ min: 1, max: 60_000 }),
       longest: fc.integer({ min: 60_000, max: 600_000 }),

@@ -5,7 +5,7 @@ import { ManualClock } from '../../helpers/manual-clock';
 
 describe('time/clock', () => {
   describe('sleep', () => {
-    it('ends when its time has come', async () => {
+    it('resolves when its time has passed', async () => {
       const clock = new ManualClock();
       let awake = false;
       void sleep(clock, 1000).then(() => (awake = true));
@@ -45,7 +45,7 @@ describe('time/clock', () => {
     beforeEach(() => (timers = sinon.useFakeTimers({ now: 1_000_000 })));
     afterEach(() => timers.restore());
 
-    it('runs an action once, unless it is called off', () => {
+    it('runs an action once, unless it is cancelled', () => {
       const action = sinon.spy();
       systemClock.after(50, action);
       systemClock.after(50, action)();
@@ -53,7 +53,7 @@ describe('time/clock', () => {
       assert.equal(action.callCount, 1);
     });
 
-    it('does not fire at once for waits longer than a timer can hold', () => {
+    it('does not fire at once for a wait longer than a timer can hold', () => {
       const action = sinon.spy();
       const cancel = systemClock.after(2 ** 31 + 5, action);
       timers.tick(60_000);
@@ -64,7 +64,7 @@ describe('time/clock', () => {
       assert.equal(action.callCount, 1);
     });
 
-    it('tells wall time, and time that only grows', () => {
+    it('returns wall time, and a time that only increases', () => {
       assert.equal(systemClock.now(), 1_000_000);
       const before = systemClock.monotonic();
       timers.setSystemTime(5);
@@ -74,5 +74,6 @@ describe('time/clock', () => {
     });
   });
 
-  it('isoTime: UTC with milliseconds', () => assert.equal(isoTime(1_700_000_000_123), '2023-11-14T22:13:20.123Z'));
+  it('formats a time as UTC with milliseconds', () =>
+    assert.equal(isoTime(1_700_000_000_123), '2023-11-14T22:13:20.123Z'));
 });

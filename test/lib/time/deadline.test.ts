@@ -19,7 +19,7 @@ describe('time/deadline', () => {
     return thrown;
   };
 
-  it('aborts with TIMEOUT when the time is over, not before', async () => {
+  it('aborts with TIMEOUT at its limit, not before', async () => {
     const { signal, until } = new Deadline(clock, { ms: 60_000 });
     assert.equal(until, 60_000);
     await clock.advance(59_999);
@@ -30,7 +30,7 @@ describe('time/deadline', () => {
     assert.match(reason.message, /60 s/);
   });
 
-  it('ends with its parent, and for its reason, also where that is over already', () => {
+  it('ends with its parent and for its reason, even if the parent has already ended', () => {
     const parent = new AbortController();
     const { signal } = new Deadline(clock, { ms: 60_000, parent: parent.signal });
     const reason = closed();
@@ -48,7 +48,7 @@ describe('time/deadline', () => {
     assert.match((signal.reason as Error).message, /within 1 s/);
   });
 
-  it('leaves no timer and no listener once it has ended', async () => {
+  it('leaves no timer and no listener after its end', async () => {
     const parent = new AbortController();
     const deadline = new Deadline(clock, { ms: 60_000, parent: parent.signal });
     assert.equal(clock.waiting, 1);
@@ -62,7 +62,7 @@ describe('time/deadline', () => {
     assert.equal(getEventListeners(parent.signal, 'abort').length, 0);
   });
 
-  it('knows what still fits', async () => {
+  it('knows which durations still fit', async () => {
     const deadline = new Deadline(clock, { ms: 1_000 });
     assert.deepEqual([deadline.allows(1_000), deadline.allows(1_001), deadline.remaining()], [true, false, 1_000]);
     await clock.advance(400);
@@ -72,7 +72,7 @@ describe('time/deadline', () => {
     assert.ok(new Deadline(clock).allows(1e12), 'no limit of its own');
   });
 
-  it('limits a part of the work to less, and never to more', async () => {
+  it('limits a part of the work to less time, never to more', async () => {
     const whole = new Deadline(clock, { ms: 1_000 });
     const part = whole.within(5_000);
     assert.equal(part.until, 1_000);
@@ -85,21 +85,21 @@ describe('time/deadline', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  it('tells those who stayed when it is over, also through a part that ends with it', async () => {
+  it('notifies current listeners of its end, also through a part that ends with it', async () => {
     const whole = new Deadline(clock, { ms: 1_000 });
     const part = whole.within(5_000);
-    const told: string[] = [];
-    whole.whenOver(() => told.push('whole'));
-    whole.whenOver(() => told.push('left'))();
-    part.whenOver(() => told.push('part'));
+    const notified: string[] = [];
+    whole.whenOver(() => notified.push('whole'));
+    whole.whenOver(() => notified.push('left'))();
+    part.whenOver(() => notified.push('part'));
     assert.deepEqual([whole.aborted, part.aborted], [false, false]);
     await clock.advance(1_000);
-    assert.deepEqual(told, ['whole', 'part']);
+    assert.deepEqual(notified, ['whole', 'part']);
     assert.deepEqual([whole.aborted, part.aborted, part.reason], [true, true, whole.reason]);
     assert.equal(whole.signal.reason, whole.reason, 'a signal that is asked for later has ended too');
   });
 
-  it('ends a wait as one before which nothing was sent', async () => {
+  it('ends a wait with the outcome not-sent', async () => {
     const deadline = new Deadline(clock, { ms: 1_000 });
     const slept = outcome(deadline.sleep(5_000));
     const waited = outcome(deadline.wait(new Promise(() => undefined)));
@@ -113,7 +113,7 @@ describe('time/deadline', () => {
     assert.equal(getEventListeners(deadline.signal, 'abort').length, 0);
   });
 
-  it('passes on what is waited for, and lets go of it', async () => {
+  it('passes on the awaited result and unsubscribes', async () => {
     const deadline = new Deadline(clock, { ms: 1_000 });
     assert.equal(await deadline.wait(Promise.resolve('yes')), 'yes');
     await assert.rejects(deadline.wait(Promise.reject(new Error('no'))), /no/);

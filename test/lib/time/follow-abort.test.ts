@@ -3,39 +3,39 @@ import { getEventListeners } from 'node:events';
 import { followAbort } from '../../../lib/time/follow-abort';
 
 describe('time/follow-abort', () => {
-  it('tells all who follow, for one listener of the signal', () => {
+  it('notifies all followers through one listener on the signal', () => {
     const { signal, ...controller } = followed();
-    const told: string[] = [];
-    followAbort(signal, () => told.push('one'));
-    followAbort(signal, () => told.push('other'));
+    const notified: string[] = [];
+    followAbort(signal, () => notified.push('one'));
+    followAbort(signal, () => notified.push('other'));
     assert.equal(getEventListeners(signal, 'abort').length, 1);
     controller.abort();
-    assert.deepEqual(told, ['one', 'other']);
+    assert.deepEqual(notified, ['one', 'other']);
   });
 
-  it('tells nobody who left, also while the others are told', () => {
+  it('notifies no follower that has unsubscribed, even during the notification', () => {
     const { signal, ...controller } = followed();
-    const told: string[] = [];
-    const leaveFirst = followAbort(signal, () => told.push('left before'));
+    const notified: string[] = [];
+    const leaveFirst = followAbort(signal, () => notified.push('left before'));
     followAbort(signal, () => {
-      told.push('stayed');
+      notified.push('stayed');
       leaveLast();
     });
-    const leaveLast = followAbort(signal, () => told.push('left meanwhile'));
+    const leaveLast = followAbort(signal, () => notified.push('left meanwhile'));
     leaveFirst();
     controller.abort();
-    assert.deepEqual(told, ['stayed']);
+    assert.deepEqual(notified, ['stayed']);
   });
 
-  it('leaves the signal with the last of them, and comes back with the next', () => {
+  it('removes its listener with the last follower and adds it again with the next', () => {
     const { signal, ...controller } = followed();
-    const told: string[] = [];
-    const leaves = [1, 2].map(() => followAbort(signal, () => told.push('left')));
+    const notified: string[] = [];
+    const leaves = [1, 2].map(() => followAbort(signal, () => notified.push('left')));
     for (const leave of leaves) leave();
     assert.equal(getEventListeners(signal, 'abort').length, 0);
-    followAbort(signal, () => told.push('new'));
+    followAbort(signal, () => notified.push('new'));
     controller.abort();
-    assert.deepEqual(told, ['new']);
+    assert.deepEqual(notified, ['new']);
   });
 });
 

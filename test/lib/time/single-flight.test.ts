@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { SingleFlight } from '../../../lib/time/single-flight';
 import { settle } from '../../helpers/manual-clock';
 
-/** Work that is ended by hand. */
+/** Work that the test completes. */
 class Work {
   begun = 0;
   signal: AbortSignal | undefined;
-  tell: (progress: number) => void = () => undefined;
+  report: (progress: number) => void = () => undefined;
   resolve: (result: string) => void = () => undefined;
   reject: (error: Error) => void = () => undefined;
 
-  run = (signal: AbortSignal, tell: (progress: number) => void): Promise<string> => {
+  run = (signal: AbortSignal, report: (progress: number) => void): Promise<string> => {
     this.begun++;
     this.signal = signal;
-    this.tell = tell;
+    this.report = report;
     return new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -38,7 +38,7 @@ describe('time/single-flight', () => {
     work = new Work();
   });
 
-  it('does the work once for all who want it at the same time, and again afterwards', async () => {
+  it('runs the work once for concurrent callers, and again afterwards', async () => {
     const [a, b] = [one(), one()];
     await settle(1);
     assert.equal(work.begun, 1);
@@ -51,7 +51,7 @@ describe('time/single-flight', () => {
     assert.equal(work.begun, 2);
   });
 
-  it('keeps other keys apart', async () => {
+  it('keeps keys apart', async () => {
     const { signal } = new AbortController();
     const both = ['x', 'y'].map((key) => shared.join(key, work.run, { signal }));
     for (const result of both) result.catch(() => undefined);
@@ -59,14 +59,14 @@ describe('time/single-flight', () => {
     assert.equal(work.begun, 2);
   });
 
-  it('tells everybody how it goes, and who comes late where it stands', async () => {
+  it('reports progress to every caller, and the last progress to a late one', async () => {
     const a = one();
     await settle(1);
-    work.tell(1);
-    work.tell(2);
+    work.report(1);
+    work.report(2);
     const b = one();
     await settle(1);
-    work.tell(3);
+    work.report(3);
     assert.deepEqual(
       [a.progress, b.progress],
       [
@@ -76,19 +76,19 @@ describe('time/single-flight', () => {
     );
   });
 
-  it('lets one go without disturbing the others', async () => {
+  it('ends one caller’s wait without disturbing the others', async () => {
     const [a, b] = [one(), one()];
     await settle(1);
     a.controller.abort(new Error('enough'));
     await assert.rejects(a.result, /enough/);
     assert.equal(work.signal?.aborted, false);
-    work.tell(1);
+    work.report(1);
     assert.deepEqual([a.progress, b.progress], [[], [1]]);
     work.resolve('there');
     assert.equal(await b.result, 'there');
   });
 
-  it('calls the work off when the last one goes, and begins anew for the next', async () => {
+  it('aborts the work with its last caller, and begins again for the next', async () => {
     const [a, b] = [one(), one()];
     await settle(1);
     a.controller.abort(new Error('enough'));
@@ -102,7 +102,7 @@ describe('time/single-flight', () => {
     assert.equal(await c.result, 'there');
   });
 
-  it('tells a failure to all, also one before the first wait', async () => {
+  it('reports a failure to all callers, even one before the first wait', async () => {
     const [a, b] = [one(), one()];
     await settle(1);
     work.reject(new Error('broken'));
@@ -119,7 +119,7 @@ describe('time/single-flight', () => {
     await assert.rejects(thrown, /at once/);
   });
 
-  it('does not begin for one that has left already', async () => {
+  it('does not begin for a caller that has already aborted', async () => {
     await assert.rejects(shared.join('key', work.run, { signal: AbortSignal.abort(new Error('gone')) }), /gone/);
     assert.equal(work.begun, 0);
   });
