@@ -2,7 +2,7 @@ import { nextTurn } from '../time/next-turn';
 import type { AnswerShape, LongList } from './answer-shape';
 
 const BOM = /^\uFEFF/;
-/** The blanks of JSON. */
+/** JSON whitespace. */
 const BLANK = /^[ \t\n\r]*$/;
 const END_OF_OBJECT = /^[ \t\n\r]*\}[ \t\n\r]*$/;
 const NEXT_MEMBER = /^[ \t\n\r]*,/;
@@ -13,18 +13,22 @@ export const asText = (bytes: Buffer): string => bytes.toString('utf8').replace(
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * The same as `JSON.parse` of the bytes makes; undefined for what is no JSON. A long list is parsed in parts, and the event
- * loop turns between them; one answer at a time, so that several large ones don't lie in memory together.
- * `goOn` is called before each part: what it throws ends the parsing.
+ * Parses the bytes like `JSON.parse`; undefined if they are no JSON. A long list is parsed in parts, with a turn of the
+ * event loop between them. Only one such answer is parsed at a time, so that several large ones aren't in memory
+ * together. `beforePart` is called before each part; an error that it throws ends the parsing.
  */
-export function parseAnswer(bytes: Buffer, { list }: Pick<AnswerShape, 'list'>, goOn: () => void = () => undefined) {
+export function parseAnswer(
+  bytes: Buffer,
+  { list }: Pick<AnswerShape, 'list'>,
+  beforePart: () => void = () => undefined,
+) {
   if (!list) return asJson(asText(bytes));
-  const mine = last.then(() => inParts(bytes, list, goOn));
+  const mine = last.then(() => inParts(bytes, list, beforePart));
   last = mine.catch(() => undefined);
   return mine;
 }
 
-async function inParts(bytes: Buffer, list: LongList, goOn: () => void): Promise<unknown> {
+async function inParts(bytes: Buffer, list: LongList, beforePart: () => void): Promise<unknown> {
   const { member, from, cuts, to } = list;
   if (to === null || bytes[to] !== CLOSE_LIST) return undefined;
   const frame = frameOf(bytes, member, from - 1, to);
@@ -33,9 +37,9 @@ async function inParts(bytes: Buffer, list: LongList, goOn: () => void): Promise
   let start = from;
   for (const end of [...cuts, to]) {
     await nextTurn();
-    goOn();
+    beforePart();
     const part = asJson(`[${bytes.toString('utf8', start, end)}]`);
-    // An empty part stands beside a comma.
+    // An empty part means a stray comma.
     if (!Array.isArray(part) || part.length === 0) return undefined;
     for (const entry of part) entries.push(entry);
     start = end + 1;
@@ -43,7 +47,10 @@ async function inParts(bytes: Buffer, list: LongList, goOn: () => void): Promise
   return frame(entries);
 }
 
-/** Puts the list, once it is parsed, to what stands around it; null where that is no JSON. `open`, `to`: its brackets. */
+/**
+ * Builds a function that inserts the parsed list into the rest of the answer; null if the rest is no JSON. `open` and
+ * `to` are the list's brackets.
+ */
 function frameOf(bytes: Buffer, member: number | null, open: number, to: number) {
   const after = bytes.toString('utf8', to + 1);
   if (member === null) {
@@ -55,7 +62,7 @@ function frameOf(bytes: Buffer, member: number | null, open: number, to: number)
   const rest = END_OF_OBJECT.test(after) ? {} : object(after.replace(NEXT_MEMBER, '{'));
   const isEmpty = rest !== null && Object.keys(rest).length === 0 && !END_OF_OBJECT.test(after);
   if (!start || name === undefined || !rest || isEmpty) return null;
-  // As JSON.parse does: a repeated name has the place of its first value, and its last value.
+  // Like JSON.parse, a repeated name keeps the place of its first value and has its last value.
   return (list: unknown[]): unknown => ({ ...start, [name]: list, ...rest });
 }
 

@@ -3,49 +3,50 @@ import { ANSWER } from '../rules/limits';
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
-/** `{` and `[`, `}` and `]` differ in one bit. */
+/** The only bit in which `{` and `[`, `}` and `]` differ. */
 const BRACKET_BIT = 0x20;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const OPEN_LIST = 0x5b;
-/** Blanks, and the bytes of a byte order mark, may stand before the first value. */
+/** Whether a byte is whitespace or belongs to a byte order mark, and so may precede the first value. */
 const isBeforeValue = (byte: number): boolean => byte <= 0x20 || byte >= 0xbb;
 
-/** Where a long list stands in an answer, in bytes. */
+/** Position of a long list in an answer, in bytes. */
 export interface LongList {
-  /** Start of the object's member that has the list; null for a list that is the whole answer. */
+  /** Start of the object's member that contains the list; null if the list is the whole answer. */
   member: number | null;
-  /** Behind the opening bracket. */
+  /** First byte after the opening bracket. */
   from: number;
   /** Commas between entries, one for about every ANSWER.batch values. */
   cuts: number[];
-  /** The closing bracket; null while it hasn't arrived. */
+  /** Position of the closing bracket; null until it arrives. */
   to: number | null;
 }
 
 /**
- * Counts the depth and the values of JSON while its bytes arrive, in one pass: what `JSON.parse` makes of a text costs a
- * hundred times its bytes, so that the bytes alone say nothing. Text that begins as no object or array isn't counted.
- * The first long list, the whole answer or a member of it, is marked so that it can be parsed in parts (`parseAnswer`).
+ * Counts the depth and the values of JSON in one pass while its bytes arrive. The number of bytes alone says little,
+ * because `JSON.parse` can turn a text into a hundred times its size. Text that doesn't begin as an object or array
+ * isn't counted. The first long list, the whole answer or a member of it, is marked so that it can be parsed in parts
+ * (`parseAnswer`).
  */
 export class AnswerShape {
   bytes = 0;
   elements = 0;
-  /** Null while no list is long enough to be cut. */
+  /** Null while no list is long enough to be split. */
   list: LongList | null = null;
   #depth = 0;
   #isJson: boolean | null = null;
   #inString = false;
   #escaped = false;
-  /** The answer is a list. */
+  /** Whether the whole answer is a list. */
   #isList = false;
   #member = 0;
-  /** The list under way, long or not; null outside of lists that can be cut. */
+  /** The current list, long or not; null outside lists that can be split. */
   #open: { depth: number; from: number } | null = null;
-  /** Values, and the position, of the last cut. */
+  /** Number of values, and position, at the last cut. */
   #cut = { elements: 0, at: 0 };
 
-  /** Counts another part. False: the answer exceeds a limit, and must not be parsed. */
+  /** Counts another part. Returns false if the answer exceeds a limit and must not be parsed. */
   add(part: Uint8Array): boolean {
     const start = this.bytes;
     this.bytes += part.length;

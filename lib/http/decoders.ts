@@ -7,10 +7,10 @@ const MAKERS = new Map([
   ['deflate', createInflate],
   ['br', createBrotliDecompress],
 ]);
-/** More encodings around each other than anybody means. */
+/** Most nested encodings; no real answer has more. */
 const MOST = 3;
 
-/** Decoders for the encodings of a `content-encoding` header, the outermost first; null where one is unknown. */
+/** Decoders for a `content-encoding` header, outermost first; null if an encoding is unknown. */
 export function decodersOf(header = ''): Transform[] | null {
   const names = header.split(',', MOST + 1).map((name) => name.trim().toLowerCase());
   const encodings = names.filter((name) => name !== '' && name !== 'identity').reverse();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Transform } from 'node:stream';
 
-/** Undoes the encodings of an answer while it arrives. */
+/** Decodes an answer while it arrives. */
 export class Decoding {
   readonly #chain: Transform[];
   readonly #first: Transform;
@@ -9,8 +9,8 @@ export class Decoding {
   #isEmpty = true;
 
   /**
-   * @param decoders at least one, the outermost first
-   * @param onError called for bytes that aren't encoded so
+   * @param decoders at least one, outermost first
+   * @param onError called for bytes that don't match the encoding
    */
   constructor(decoders: Transform[], onPart: (part: Buffer) => void, onError: (error: Error) => void) {
     this.#chain = decoders;
@@ -26,11 +26,11 @@ export class Decoding {
     this.#first.write(part);
   }
 
-  /** Resolves when all parts were decoded. */
+  /** Resolves when all parts have been decoded. */
   async end(): Promise<void> {
-    // An answer without a body, such as a 204, isn't encoded whatever its header says.
+    // An answer without a body, such as a 204, isn't encoded, whatever its header says.
     if (this.#isEmpty) return this.destroy();
-    // Ends with a destroyed chain as well, which has been reported.
+    // A destroyed chain ends this too; its error has already been reported.
     const ended = Promise.race([once(this.#last, 'end'), once(this.#last, 'close')]);
     this.#first.end();
     await ended;

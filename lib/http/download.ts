@@ -8,34 +8,34 @@ import { storageAddress } from './storage-address';
 import { phrase, type Sentence } from '../words/sentence';
 
 export interface DownloadOptions {
-  /** What is fetched, in the words of an error sentence: `the picture`. */
+  /** Name of the file for error sentences: `the picture`. */
   what: Sentence;
-  /** Ends the download: its reason is thrown, by the stream as well. */
+  /** Aborts the download. Its reason is thrown, by the stream as well. */
   signal?: AbortSignal | undefined;
-  /** Bytes; more of them end in TOO_LARGE. No limit by default. */
+  /** Most bytes; a larger file fails with TOO_LARGE. No limit by default. */
   maxBytes?: number | undefined;
-  /** The wanted kind, such as `image/*`; an answer that says another is refused, one that says none passes. */
+  /** Expected media type, such as `image/*`. An answer of another type is refused; one without a type passes. */
   accept?: string | undefined;
 }
 
 export interface Download {
-  /** Lower case, without parameters; null where the answer doesn't say. */
+  /** Lower case, without parameters; null if the answer has none. */
   contentType: string | null;
-  /** Bytes as announced; null where they are not. */
+  /** Announced bytes; null if none are announced. */
   size: number | null;
   /** Read it to its end or destroy it. It fails with a PrintingError. */
   stream: Readable;
 }
 
 const MOST_REDIRECTS = 5;
-/** What an object store says of a file whose type nobody told it. */
+/** Media types of a file that was stored without one. */
 const NO_TYPE = ['application/octet-stream', 'binary/octet-stream'];
 
 /**
- * Fetches from a signed address that an answer of the service named (interface: image_url, download_url): a plain GET
- * without a bearer (wire facts, trap 33), bytes as they are stored (trap 34); what the storage encodes all the same is
- * decoded. Throws SERVICE_ERROR for an address that `storageAddress` refuses, a status that is not 2xx, or another kind;
- * TOO_LARGE; NETWORK. The address stays out of every sentence.
+ * Downloads from a signed address in an answer of the service (interface: image_url, download_url). Sends a plain GET
+ * without a bearer (wire facts, trap 33) and asks for unencoded bytes (trap 34); decodes them if the storage encodes
+ * them anyway. Throws SERVICE_ERROR for an address that `storageAddress` refuses, a status other than 2xx, or another
+ * media type; TOO_LARGE; NETWORK. No sentence contains the address.
  */
 export async function download(
   http: Http,
@@ -60,12 +60,12 @@ export async function download(
     body.on('error', () => undefined).destroy();
     throw failure ?? wrongKind(headers['content-encoding'] ?? '', what);
   }
-  // A few bytes can be decoded into more than any disk holds.
+  // A few bytes can decode to more than any disk holds.
   const stream = limited(isPlain ? maxBytes : Math.min(maxBytes, DECODED), what);
   body.on('error', (error) => stream.destroy(networkError(error, 'unknown', signal)));
   for (const decoder of decoders) decoder.on('error', () => stream.destroy(damaged(what)));
   stream.on('close', () => [body, ...decoders].forEach((part) => part.destroy()));
-  // Who reads is told; before anybody does, it must not end the process.
+  // The reader gets the error. Before there is one, the error must not end the process.
   stream.on('error', () => undefined);
   [...decoders, stream].reduce<Readable>((from, to) => from.pipe(to), body);
   return { contentType, size, stream };

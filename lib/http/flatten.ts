@@ -1,4 +1,4 @@
-/** Headers as undici gives them, a repeated one joined by commas. */
+/** Flattens headers from undici: a repeated one is joined by commas. */
 export function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {
   const flat: Record<string, string> = {};
   for (const name in headers) {

@@ -2,7 +2,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 
-/** IPv4 networks that only this machine may ask: unspecified, its local link, the metadata of clouds. */
+/** IPv4 networks that no service address may lead to: unspecified, link-local, cloud metadata. */
 const NEVER: [address: string, prefix: number][] = [
   ['0.0.0.0', 8],
   ['169.254.0.0', 16],
@@ -21,7 +21,7 @@ never.addAddress('::', 'ipv6');
 never.addSubnet('fe80::', 10, 'ipv6');
 never.addAddress('fd00:ec2::254', 'ipv6');
 
-/** An IPv4 network, in the spellings of IPv6 that lead to it too: mapped, compatible, behind NAT64 and 6to4. */
+/** Adds an IPv4 network, including its IPv6 forms: mapped, compatible, NAT64 and 6to4. */
 function add4(list: BlockList, address: string, prefix: number): void {
   list.addSubnet(address, prefix, 'ipv4');
   const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
@@ -29,7 +29,7 @@ function add4(list: BlockList, address: string, prefix: number): void {
   list.addSubnet(`::ffff:${high}:${low}`, 96 + prefix, 'ipv6');
   list.addSubnet(`64:ff9b::${high}:${low}`, 96 + prefix, 'ipv6');
   list.addSubnet(`2002:${high}:${low}::`, 16 + prefix, 'ipv6');
-  // `::1` stands beside the others of its kind.
+  // The compatible form of 0.0.0.0/8 would include `::1`, which has its own entry.
   if (high !== '0') list.addSubnet(`::${high}:${low}`, 96 + prefix, 'ipv6');
 }
 
@@ -40,9 +40,9 @@ function isAllowed(address: string, isLocal: boolean): boolean {
 }
 
 /**
- * Whether a host that an answer of the service names may be called; a name that is resolved is checked by `guardedLookup`.
- * `isLocal`: the account's own hosts are on this machine, and so may be their storage. `hostname`: as a URL has it, which
- * writes every odd spelling of an address in the usual one.
+ * Whether a host in an answer of the service may be called. A name passes here; `guardedLookup` checks its addresses.
+ * `isLocal`: the account's own hosts are on this machine, so their storage may be too. `hostname`: from a URL, which
+ * normalizes unusual spellings of an address.
  */
 export function isForeignHost(hostname: string, isLocal: boolean): boolean {
   const bare = hostname.replace(/^\[|\]$/g, '');
@@ -51,8 +51,9 @@ export function isForeignHost(hostname: string, isLocal: boolean): boolean {
 }
 
 /**
- * Resolves names as `lookup` does, and leaves out the addresses that must not be called. A name that leads to none but such is
- * refused, whenever it is resolved: between a check and a call it could change. A proxy resolves names by itself.
+ * Resolves names like `lookup`, without the addresses that must not be called. Refuses a name that has no other
+ * address. The check runs on every resolution, because the answer could change between a check and a call. Behind a
+ * proxy, the proxy resolves names itself.
  */
 export const guardedLookup =
   (isLocal: boolean, lookup: LookupFunction): LookupFunction =>

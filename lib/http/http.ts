@@ -15,21 +15,24 @@ export interface HttpRequest {
   method: string;
   url: string;
   headers?: Record<string, string>;
-  /** A stream needs its exact `content-length` among the headers: it then goes out unchunked, and flat in memory. */
+  /** A stream needs its exact `content-length` header. It is then sent unchunked and with little memory. */
   body?: string | Uint8Array | Readable;
   signal?: AbortSignal | undefined;
-  /** Longest silence before the answer's head and between its parts, ms. Default 30 s. */
+  /** Longest silence before and within the answer, ms. Default 30 s. */
   quiet?: number;
-  /** An answer of the service named the address: it must be one that `storageAddress` allows, and lead to such a host. */
+  /**
+   * The address comes from an answer of the service: `storageAddress` must allow it, and its host must resolve to an
+   * allowed address.
+   */
   foreign?: boolean;
 }
 
 export interface TextRequest extends Omit<HttpRequest, 'signal'> {
   body?: string;
   deadline?: Deadline | undefined;
-  /** Called when a connection stands and the first byte is about to leave; what it throws keeps it from that. */
+  /** Called when the connection is ready, right before the first byte. If it throws, the request isn't sent. */
   fence?: (() => void) | undefined;
-  /** The request can't be taken back: once it has left, `close` doesn't break it off (ADR 13). */
+  /** The request is irreversible: once it has left, `close` doesn't abort it (ADR 13). */
   lasting?: boolean | undefined;
 }
 
@@ -37,7 +40,7 @@ export interface HttpAnswer {
   status: number;
   /** Lower-case names; a repeated header is joined by commas. */
   headers: Record<string, string>;
-  /** The unread body: read it to its end, `dump()` it or destroy it, or its connection stays busy. */
+  /** The unread body. Read it to its end, `dump()` it or destroy it; otherwise its connection stays busy. */
   body: Dispatcher.ResponseData['body'];
 }
 
@@ -58,25 +61,25 @@ function optionsOf({ method, url, headers, body, quiet = QUIET }: Omit<HttpReque
 }
 
 /**
- * Plain HTTP over undici: nothing is retried, no redirect is followed (so no header ever reaches another host).
- * Failures are PrintingErrors of code NETWORK, or the signal's own reason; their `outcome` says whether the request left.
+ * Plain HTTP over undici, without retries and redirects (so headers never reach another host). Failures are
+ * PrintingErrors with code NETWORK, or the signal's own reason; their `outcome` says whether the request left.
  */
 export class Http {
-  /** The account's own hosts are on this machine: what the service names may be too. */
+  /** The account's own hosts are on this machine, so addresses from the service may be too. */
   readonly isLocal: boolean;
   readonly #given: Dispatcher | undefined;
   readonly #lookup: LookupFunction | undefined;
-  #line: Transport | undefined;
-  /** The connections of lasting requests. */
-  #lastingLine: Transport | undefined;
+  #transport: Transport | undefined;
+  /** Connections for lasting requests. */
+  #lastingTransport: Transport | undefined;
   #lasting = 0;
-  /** The connections to foreign hosts. */
+  /** Connections to foreign hosts. */
   #foreign: Transport | undefined;
   #closed = false;
 
   /**
-   * Without a dispatcher undici is loaded, and connections as the system wants them are made, with the first request.
-   * `lookup`: what resolves the names of foreign hosts; default that of the system.
+   * Without a dispatcher, the first request loads undici and creates connections with the system's settings. `lookup`
+   * resolves the names of foreign hosts; default: the system's.
    */
   constructor(
     dispatcher?: Dispatcher,
@@ -103,7 +106,10 @@ export class Http {
     }
   }
 
-  /** The whole answer as text, within the limits of ANSWER. Give a deadline: an answer can trickle for ever. */
+  /**
+   * Resolves with the whole answer as text, within the limits of ANSWER. Pass a deadline: an answer can trickle in for
+   * ever.
+   */
   async text(wanted: TextRequest): Promise<TextAnswer> {
     const { deadline, fence, lasting } = wanted;
     const whole = new WholeText(deadline, () => {
@@ -121,54 +127,57 @@ export class Http {
     }
   }
 
-  /** Breaks off every request under way, except lasting ones: their connections end with them. Nothing new leaves. */
+  /** Aborts all requests except lasting ones; their connections close after them. No further request leaves. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#lasting === 0) return this.destroy();
-    // Resolves with the last of the requests.
-    this.#lastingLine?.dispatcher.close().catch(() => undefined);
-    await Promise.all([this.#line?.dispatcher.destroy(), this.#foreign?.dispatcher.destroy()]);
+    // Resolves with the last of these requests.
+    this.#lastingTransport?.dispatcher.close().catch(() => undefined);
+    await Promise.all([this.#transport?.dispatcher.destroy(), this.#foreign?.dispatcher.destroy()]);
   }
 
-  /** Ends every connection; all requests under way are broken off. */
+  /** Closes every connection and aborts all requests. */
   async destroy(): Promise<void> {
     this.#closed = true;
     await Promise.all([
-      (this.#line?.dispatcher ?? this.#given)?.destroy(),
-      // A dispatcher that was given is destroyed once.
-      this.#given ? undefined : this.#lastingLine?.dispatcher.destroy(),
+      (this.#transport?.dispatcher ?? this.#given)?.destroy(),
+      // The given dispatcher has been destroyed above.
+      this.#given ? undefined : this.#lastingTransport?.dispatcher.destroy(),
       this.#foreign?.dispatcher.destroy(),
     ]);
   }
 
   #open(lasting = false): Transport {
     this.#throwIfClosed();
-    if (lasting && !this.#given) return (this.#lastingLine ??= lineOver(undefined));
-    return (this.#line ??= lineOver(this.#given));
+    if (lasting && !this.#given) return (this.#lastingTransport ??= createTransport(undefined));
+    return (this.#transport ??= createTransport(this.#given));
   }
 
   #throwIfClosed(): void {
     if (this.#closed) throw withOutcome(closed(), 'not-sent');
   }
 
-  /** Connections of their own: by those of the account names are resolved as they come. */
+  /** Separate connections, because those to the account's hosts resolve names without a check. */
   #openForeign(): Transport {
     this.#throwIfClosed();
     if (this.#given) return this.#open();
-    this.#foreign ??= lineOver(undefined, guardedLookup(this.isLocal, this.#lookup ?? systemLookup));
+    this.#foreign ??= createTransport(undefined, guardedLookup(this.isLocal, this.#lookup ?? systemLookup));
     return this.#foreign;
   }
 }
 
-/** What is known of one request. */
+/** State of one request. */
 interface RequestState {
-  /** Its first byte may have left. */
+  /** Whether its first byte may have left. */
   begun: boolean;
   signal: AbortSignal | undefined;
 }
 const ATTEMPT = Symbol('attempt');
 
-/** undici heeds an abort once a connection stands, and then sends nothing; who waits is not kept waiting for that. */
+/**
+ * Rejects at once if the signal aborts before the request has begun. undici itself waits for the connection first, and
+ * then sends nothing.
+ */
 function orAborted<T>(answer: Promise<T>, attempt: RequestState): Promise<T> {
   const { signal } = attempt;
   if (!signal) return answer;
@@ -189,8 +198,8 @@ const markBegun: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (option
 type Handler = Dispatcher.DispatchHandler;
 
 /**
- * Notes when a connection stands and the request is about to be written to it. An object around undici's own: patched
- * with a function of its own each, those would be kept in memory far beyond their request (ADR 8).
+ * Marks when the connection is ready and the request is about to be written. It wraps undici's handler in an object:
+ * patching each handler with its own function would keep them in memory far beyond their request (ADR 8).
  */
 class Begun implements Handler {
   readonly #handler: Handler;
@@ -231,17 +240,17 @@ type Request = (dispatcher: Dispatcher, options: Dispatcher.RequestOptions) => P
 
 type OverDispatcher = (this: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
 
-/** What makes connections, and the request over them. */
+/** A dispatcher and the request function for it. */
 interface Transport {
   dispatcher: Dispatcher;
-  /** The same, where the answer is read as a stream. */
+  /** The same dispatcher, for answers that are read as a stream. */
   streaming: Dispatcher;
   request: Request;
 }
 
 /**
- * undici as a whole takes longer to load than the pack itself: what a request needs is taken from within it, and from the
- * whole where a later version keeps it elsewhere (ADR 7).
+ * Loads the parts of undici that a request needs, because undici as a whole loads more slowly than the pack itself.
+ * Falls back to the whole if a later version moves the parts (ADR 7).
  */
 function undici(): { Agent: typeof Agent; request: Request } {
   try {
@@ -254,13 +263,13 @@ function undici(): { Agent: typeof Agent; request: Request } {
   }
 }
 
-function lineOver(given: Dispatcher | undefined, lookup?: LookupFunction): Transport {
+function createTransport(given: Dispatcher | undefined, lookup?: LookupFunction): Transport {
   const { Agent, request } = undici();
   const dispatcher = given ?? systemDispatcher(Agent, lookup);
   return { dispatcher, streaming: dispatcher.compose(markBegun), request };
 }
 
-/** Connections as Node-RED's own nodes make them: through HTTP_PROXY and its kin where the environment names one. */
+/** Creates connections like Node-RED's own nodes: through HTTP_PROXY and related variables if set. */
 function systemDispatcher(Direct: typeof Agent, lookup: LookupFunction | undefined): Dispatcher {
   const options = { connect: { timeout: CONNECT, ...(lookup && { lookup }) }, connections: 64 };
   const proxies = proxiesOf(process.env);

@@ -2,9 +2,8 @@ import { PrintingError, withOutcome, type RequestOutcome } from '../service/erro
 import { phrase, type Sentence } from '../words/sentence';
 
 /**
- * A failed exchange as NETWORK; an abort's own reason passes through. Of the address the host alone is named: the rest
- * may be signed.
- * `outcome`: what is known of the request by then.
+ * Converts a failed exchange to NETWORK, or returns an abort's own reason. Names only the host of the address, because
+ * the rest may be signed. `outcome`: state of the request at that moment.
  */
 export function networkError(
   thrown: unknown,
@@ -25,7 +24,7 @@ const sentence = (code: string, host: string | Sentence): Sentence =>
 
 const hostIn = (url: string): string | Sentence => (URL.canParse(url) ? new URL(url).host : phrase`the service`);
 
-/** The short code of a network failure, such as `ECONNRESET`; one of several tried addresses stands for all. */
+/** Short code of a network failure, such as `ECONNRESET`. The first of several failed addresses stands for all. */
 export function codeOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'unknown';
   if ('code' in thrown && typeof thrown.code === 'string') return thrown.code;

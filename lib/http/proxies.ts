@@ -4,12 +4,14 @@ export interface Proxies {
   noProxy: string;
 }
 
-/** Always reached directly: a proxy can't reach what listens on this machine only, such as the simulator. */
+/**
+ * Hosts always reached directly: a proxy can't reach a server that listens on this machine only, such as the simulator.
+ */
 const OWN = ['localhost', '127.0.0.1', '::1'];
 
 /**
- * The proxies that an environment names (`http_proxy`, `https_proxy`, `no_proxy`, in either case), or null.
- * `proxy:3128` is as good as `http://proxy:3128`; what is no address at all counts as none.
+ * Proxies of an environment (`http_proxy`, `https_proxy`, `no_proxy`, in either case), or null. `proxy:3128` means
+ * `http://proxy:3128`; an invalid address counts as none.
  */
 export function proxiesOf(env: NodeJS.ProcessEnv): Proxies | null {
   const given = (name: string) => env[name] || env[name.toUpperCase()];
@@ -21,9 +23,9 @@ export function proxiesOf(env: NodeJS.ProcessEnv): Proxies | null {
 }
 
 function addressOf(given: string | undefined): string | undefined {
-  const words = given?.trim();
-  if (!words) return undefined;
-  const address = /^[a-z][a-z\d+.-]*:\/\//i.test(words) ? words : `http://${words}`;
+  const text = given?.trim();
+  if (!text) return undefined;
+  const address = /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   const url = URL.canParse(address) ? new URL(address) : null;
   if (!url || !/^https?:$/.test(url.protocol)) return undefined;
   const user = url.username && `${url.username}${url.password && `:${url.password}`}@`;

@@ -2,31 +2,31 @@ import { asPrintingError, type PrintingError } from '../service/errors';
 import { waitBefore, type Backoff } from '../time/backoff';
 import type { Deadline } from '../time/deadline';
 
-/** How often what failed in passing is tried again. */
+/** How often transient failures are retried. */
 export interface RetryPolicy extends Backoff {
-  /** Tries after the first one. */
+  /** Attempts after the first one. */
   repeats: number;
-  /** No repeat begins later than this after the first try, ms. Default: the deadline alone counts. */
+  /** Latest begin of a repeat after the first attempt, ms. Default: only the deadline limits repeats. */
   within?: number;
 }
 
-/** Reads of the service, and what does no harm when it is done twice: three repeats within 30 s (reference 4, SERVICE_ERROR). */
+/** Policy for reads and other idempotent calls: three repeats within 30 s (reference 4, SERVICE_ERROR). */
 export const READS: RetryPolicy = { repeats: 3, within: 30_000, first: 1_000, longest: 15_000, factor: 3, jitter: 0.2 };
-/** Transfers of whole files (wire facts 4.2). */
+/** Policy for transfers of whole files (wire facts 4.2). */
 export const TRANSFERS: RetryPolicy = { repeats: 4, first: 1_000, longest: 30_000, jitter: 0.2 };
-/** What must not be done twice. A 429 is waited for all the same: it means that nothing was done. */
+/** Policy for calls that must not run twice. A 429 is still retried, because it means that nothing was done. */
 export const ONCE: RetryPolicy = { repeats: 0, first: 1_000, longest: 1_000 };
 
-/** Waits for a 429 never get shorter than this, and grow with each in a row, whatever the service says. */
+/** Minimum wait after a 429, whatever the service says. It grows with each 429 in a row. */
 const FLOOR: Backoff = { first: 1_000, longest: 30_000 };
-/** Where a 429 doesn't say how long (wire facts 1), ms. */
-const UNSAID = 30_000;
-/** How long a 429 may be waited for where the work has no limit of its own (reference 4, RATE_LIMITED), ms. */
+/** Wait after a 429 without a time (wire facts 1), ms. */
+const DEFAULT_WAIT = 30_000;
+/** Longest wait after a 429 for work without its own limit (reference 4, RATE_LIMITED), ms. */
 const PATIENCE = 60_000;
 
 /**
- * Whether a failure may pass by itself: the network's, a 5xx, or a broken answer. A refusal doesn't, and neither does a
- * fault of our own code, which has no outcome.
+ * Whether a failure is transient: a network failure, a 5xx, or a broken answer. A refusal isn't, nor is a fault of our
+ * own code, which has no outcome.
  */
 export const isPassing = ({ code, outcome }: PrintingError): boolean =>
   (code === 'NETWORK' || code === 'SERVICE_ERROR') && (outcome === 'unknown' || outcome === 'not-sent');
@@ -34,14 +34,14 @@ export const isPassing = ({ code, outcome }: PrintingError): boolean =>
 const passesOrLimited = (error: PrintingError): boolean => error.code === 'RATE_LIMITED' || isPassing(error);
 
 export interface RetryOptions {
-  /** Which failures are worth another try. Default: `isPassing`, and a 429. */
+  /** Failures worth another attempt. Default: `isPassing`, and a 429. */
   passes?: (error: PrintingError) => boolean;
   random?: () => number;
 }
 
 /**
- * Does `work`, and again where that may help and the deadline allows the wait. `attempt` counts from 0.
- * Throws what the last try threw; where the deadline ends a wait, its reason with the outcome `not-sent`.
+ * Runs `work`, and repeats it if that may help and the deadline allows the wait. `attempt` counts from 0. Throws the
+ * error of the last attempt. If the deadline ends a wait, throws its reason with the outcome `not-sent`.
  */
 export async function retry<T>(
   deadline: Deadline,
@@ -75,6 +75,6 @@ export async function retry<T>(
   }
 }
 
-/** The wait after a 429, the `before`th in a row (0 = the first), ms. */
-const limitedWait = ({ retryAfter = UNSAID }: PrintingError, before: number): number =>
+/** Wait after a 429, the `before`th in a row (0 = the first), ms. */
+const limitedWait = ({ retryAfter = DEFAULT_WAIT }: PrintingError, before: number): number =>
   Math.max(waitBefore(before, FLOOR), retryAfter);

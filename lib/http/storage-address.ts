@@ -2,8 +2,9 @@ import { isLoopback } from '../rules/loopback';
 import { isForeignHost } from './foreign-hosts';
 
 /**
- * An address that files may go to and come from: https, but not to this machine, its local link or a cloud's metadata. Where
- * the account's own hosts are on this machine (`isLocal`), also what is on it, by plain http too. Null for any other.
+ * Checks an address for transfers of files; returns null for one that isn't allowed. Allowed is https, except to this
+ * machine, its local link or a cloud's metadata. If the account's own hosts are on this machine (`isLocal`), addresses
+ * on it are allowed as well, with plain http too.
  */
 export function storageAddress(given: unknown, isLocal = true): string | null {
   const parsed = typeof given === 'string' && URL.canParse(given) ? new URL(given) : null;

@@ -17,25 +17,25 @@ export interface TextAnswer {
   status: number;
   /** Lower-case names; a repeated header is joined by commas. */
   headers: Record<string, string>;
-  /** Its JSON; undefined where it is none. */
+  /** Parsed JSON; undefined if the answer is no JSON. */
   body: unknown;
-  /** An answer that is no JSON; else empty. */
+  /** The text of an answer that is no JSON; otherwise empty. */
   text: string;
   size: AnswerSize;
 }
 
-/** How much an answer is: bytes, and values of its JSON, which are what memory and time go by. */
+/** Size of an answer: bytes, and values of its JSON. Memory and time depend on both. */
 export interface AnswerSize {
   bytes: number;
   elements: number;
 }
 
 /**
- * Takes a whole answer from undici as it comes in, without the cost of a stream in between (ADR 8). An answer beyond the
- * limits is broken off when it exceeds them.
+ * Collects a whole answer from undici without the cost of a stream in between (ADR 8). Aborts an answer as soon as it
+ * exceeds the limits.
  */
 export class WholeText implements Handler {
-  /** The request's first byte may have left. */
+  /** Whether the request's first byte may have left. */
   begun = false;
   readonly #deadline: Deadline | undefined;
   readonly #fence: (() => void) | undefined;
@@ -47,10 +47,10 @@ export class WholeText implements Handler {
   #headers: Record<string, string> = {};
   readonly #parts: Buffer[] = [];
   readonly #shape = new AnswerShape();
-  /** The request changes nothing. */
+  /** Whether the request only reads. */
   #isRead = false;
   #decoding: Decoding | undefined;
-  /** Bytes as they came. */
+  /** Bytes received, before decoding. */
   #received = 0;
 
   constructor(deadline: Deadline | undefined, fence?: () => void) {
@@ -68,7 +68,7 @@ export class WholeText implements Handler {
     });
   }
 
-  /** A connection stands, and the request is about to be written to it. */
+  /** Called when the connection is ready, right before the request is written to it. */
   onRequestStart(...[controller]: Call<'onRequestStart'>): void {
     this.#controller = controller;
     if (this.#deadline?.aborted) return this.#break();
@@ -81,7 +81,7 @@ export class WholeText implements Handler {
     }
   }
 
-  /** Also called for what only foretells the answer (1xx). */
+  /** Also called for informational answers (1xx). */
   onResponseStart(...[, status, headers]: Call<'onResponseStart'>): void {
     this.#status = status;
     this.#headers = flatten(headers);
@@ -95,7 +95,10 @@ export class WholeText implements Handler {
     else this.#keep(part);
   }
 
-  /** False: the answer's encoding can't be undone. It was asked for without any; some caches on the way encode all the same. */
+  /**
+   * Sets up the decoding; returns false if the encoding is unknown. The request asks for no encoding, but some caches
+   * on the way encode anyway.
+   */
   #decode(): boolean {
     const decoders = decodersOf(this.#headers['content-encoding']);
     if (decoders === null) this.#fail(Object.assign(new Error(), { code: 'UNKNOWN_CONTENT_ENCODING' }));
@@ -122,10 +125,10 @@ export class WholeText implements Handler {
     const [first = Buffer.alloc(0), ...others] = this.#parts;
     const bytes = others.length > 0 ? Buffer.concat(this.#parts) : first;
     this.#parts.length = 0;
-    const goOn = () => {
+    const checkDeadline = () => {
       if (this.#deadline?.aborted) throw this.#deadline.reason as Error;
     };
-    const parsed = parseAnswer(bytes, this.#shape, goOn);
+    const parsed = parseAnswer(bytes, this.#shape, checkDeadline);
     const body = parsed instanceof Promise ? ((await parsed) as unknown) : parsed;
     const size = { bytes: this.#shape.bytes, elements: this.#shape.elements };
     const text = body === undefined ? asText(bytes) : '';
@@ -138,7 +141,7 @@ export class WholeText implements Handler {
     this.#reject(error);
   }
 
-  /** Breaks the answer off; its connection, where it is still busy with it, ends. */
+  /** Fails the answer and aborts it; its connection closes if it is still busy. */
   #fail(error: Error): void {
     this.#leave();
     this.#decoding?.destroy();
@@ -146,10 +149,13 @@ export class WholeText implements Handler {
     this.#reject(error);
   }
 
-  /** Another try of a read would bring the same; anything else may have been done. */
+  /** Repeating a read would give the same answer; any other request may have been carried out. */
   readonly #tooLarge = (): PrintingError => tooLarge(this.#status, this.#isRead ? 'refused' : 'unknown');
 
-  /** undici heeds an abort once a connection stands, and then sends nothing; who waits is not kept waiting for that. */
+  /**
+   * Aborts the request. Before it has begun, rejects at once: undici itself waits for the connection first, and then
+   * sends nothing.
+   */
   #break(): void {
     const reason = this.#deadline?.reason as Error;
     this.#controller?.abort(reason);

@@ -4,7 +4,7 @@ import { parseAnswer } from '../../../lib/http/answer-body';
 import { AnswerShape } from '../../../lib/http/answer-shape';
 import { nominalStand } from '../../helpers/nominal-time';
 
-/** The answer as it is read when its bytes come in parts of `size`. */
+/** Reads an answer whose bytes arrive in parts of `size`. */
 async function read(text: string, size = 65_536): Promise<{ fits: boolean; parts: number; body: unknown }> {
   const bytes = Buffer.from(text);
   const shape = new AnswerShape();
@@ -13,7 +13,7 @@ async function read(text: string, size = 65_536): Promise<{ fits: boolean; parts
   return { fits: true, parts: (shape.list?.cuts.length ?? 0) + 1, body: await parseAnswer(bytes, shape) };
 }
 
-/** The same, by JSON.parse. */
+/** Parses the whole text with JSON.parse. */
 function whole(text: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ''));
@@ -23,10 +23,10 @@ function whole(text: string): unknown {
 }
 
 const same = (actual: unknown, expected: unknown, what: string) =>
-  // Of an object the order of its names counts too.
+  // For an object, the order of its names counts too.
   assert.ok(JSON.stringify(actual) === JSON.stringify(expected), what.slice(0, 200));
 
-/** Long enough to be cut more than once. */
+/** Long enough to be split more than once. */
 const LONG = '{"a":[1,"]\\",\\\\",null]},'.repeat(3_000);
 
 describe('http/answer-body', function () {
@@ -71,7 +71,7 @@ describe('http/answer-body', function () {
     ['no list', faulty],
   ] as const)
     for (const [start, end] of list)
-      it(`reads a long list between ${start} and ${end} as JSON.parse does: ${kind === 'a list' ? 'JSON' : 'no JSON'}`, async () => {
+      it(`reads a long list between ${start} and ${end} like JSON.parse: ${kind === 'a list' ? 'JSON' : 'no JSON'}`, async () => {
         assert.equal(whole(`${start}${LONG}1${end}`) !== undefined, kind === 'a list');
         for (const size of [65_536, 7])
           for (const entries of [`${LONG}1`, LONG, `,${LONG}1`, `${LONG},1`, `${LONG}[1}`, `${LONG}"\u0001"`]) {
@@ -93,7 +93,7 @@ describe('http/answer-body', function () {
     );
   });
 
-  it('makes of any JSON what JSON.parse makes of it', async () => {
+  it('reads any JSON like JSON.parse', async () => {
     const name = oneof(constantFrom('data', '', '__proto__', '1', 'links'), string({ unit: 'binary' }));
     const list = record({ of: array(json(), { minLength: 1, maxLength: 4 }), times: integer({ min: 1, max: 3_000 }) });
     const text = ({ of, times }: { of: string[]; times: number }) => `[${Array(times).fill(of.join()).join()}]`;
@@ -122,11 +122,7 @@ describe('http/answer-body', function () {
   });
   for (const [what, text, count] of [
     ['3,300 printers', JSON.stringify({ data: Array.from({ length: 3_300 }, (_, n) => printer(n)) }), 3_300],
-    [
-      'objects of a shape of their own each',
-      `[${Array.from({ length: 240_000 }, (_, n) => `{"a${n}":1}`).join()}]`,
-      240_000,
-    ],
+    ['objects of different shapes', `[${Array.from({ length: 240_000 }, (_, n) => `{"a${n}":1}`).join()}]`, 240_000],
     [
       'large entries',
       `[${Array(10)
@@ -146,16 +142,16 @@ describe('http/answer-body', function () {
       assert.ok(ms < 100, `${ms} ms`);
     });
 
-  it('ends between two parts where its caller says so', async () => {
+  it('ends between two parts if its caller throws', async () => {
     const shape = new AnswerShape();
     const bytes = Buffer.from(`[${LONG}1]`);
     assert.ok(shape.add(bytes));
     let left = 2;
-    const goOn = () => {
-      if (left-- === 0) throw new Error('over');
+    const beforePart = () => {
+      if (left-- === 0) throw new Error('enough');
     };
-    await assert.rejects(async () => parseAnswer(bytes, shape, goOn), /over/);
-    same((await read('[1]')).body, [1], 'the next one');
-    same((await read(`[${LONG}1]`)).body, whole(`[${LONG}1]`), 'the next long one');
+    await assert.rejects(async () => parseAnswer(bytes, shape, beforePart), /enough/);
+    same((await read('[1]')).body, [1], 'the next answer');
+    same((await read(`[${LONG}1]`)).body, whole(`[${LONG}1]`), 'the next long answer');
   });
 });

@@ -32,7 +32,7 @@ describe('http/download', () => {
       assert.match(error.message, /^[A-Z].*[^.]\.$/);
       return true;
     });
-  /** Whether every connection of the client came free or was closed. */
+  /** Whether every connection of the client is free or closed. */
   const idle = async () => {
     for (let turn = 0; turn < 200; turn++) {
       const open = await new Promise<number>((resolve, reject) =>
@@ -60,7 +60,7 @@ describe('http/download', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('gives type, size and bytes, without a bearer', async () => {
+  it('returns type, size and bytes, and sends no bearer', async () => {
     respond = (_, response) =>
       response.writeHead(200, { 'content-type': 'Image/PNG; charset=x', 'content-length': '5' }).end('bytes');
     assert.deepEqual(await all(), { contentType: 'image/png', size: 5, bytes: 'bytes' });
@@ -69,7 +69,7 @@ describe('http/download', () => {
     assert.equal(request?.headers['accept-encoding'], 'identity');
   });
 
-  it('gives what it can of an answer without type and size', async () => {
+  it('returns an answer without type and size', async () => {
     respond = (_, response) => void response.write('by', () => response.end('tes'));
     assert.deepEqual(await all(), { contentType: null, size: null, bytes: 'bytes' });
     respond = (_, response) => response.writeHead(204).end();
@@ -88,7 +88,7 @@ describe('http/download', () => {
     ['a number', 5],
     ['an object', { url: 'https://files.example/secret' }],
   ] as const)
-    it(`refuses ${name} without asking anybody`, async () => {
+    it(`refuses ${name} without a request`, async () => {
       await fails(download(http, url, { what: phrase`the file` }), 'SERVICE_ERROR', 'refused');
       assert.equal(seen.length, 0);
     });
@@ -102,42 +102,42 @@ describe('http/download', () => {
     [500, 'unknown'],
     [503, 'unknown'],
   ] as const)
-    it(`tells status ${status} as SERVICE_ERROR`, async () => {
+    it(`reports status ${status} as SERVICE_ERROR`, async () => {
       respond = (_, response) => response.writeHead(status).end('<Error>secret</Error>');
       await fails(all(), 'SERVICE_ERROR', outcome);
       await assert.rejects(all(), { statusCode: status });
     });
 
-  describe('kinds', () => {
+  describe('with a media type', () => {
     const answer = (contentType: string | undefined) => {
       respond = (_, response) => response.writeHead(200, contentType ? { 'content-type': contentType } : {}).end('x');
     };
     for (const contentType of ['image/png', 'IMAGE/JPEG', 'application/octet-stream', 'binary/octet-stream', undefined])
-      it(`takes ${contentType} for an image`, async () => {
+      it(`accepts ${contentType} as an image`, async () => {
         answer(contentType);
         assert.equal((await all({ accept: 'image/*' })).bytes, 'x');
         assert.equal(seen[0]?.headers.accept, 'image/*');
       });
     for (const contentType of ['text/html', 'application/json', 'application/xml; charset=utf-8', 'imagex/png', 'text'])
-      it(`refuses ${contentType} for an image`, async () => {
+      it(`refuses ${contentType} as an image`, async () => {
         answer(contentType);
         await fails(all({ accept: 'image/*' }), 'SERVICE_ERROR', 'refused');
       });
-    it('takes one kind only where one is named', async () => {
+    it('accepts only the named type', async () => {
       answer('text/csv; header=present');
       assert.equal((await all({ accept: 'text/csv' })).contentType, 'text/csv');
       await fails(all({ accept: 'text/plain' }), 'SERVICE_ERROR');
     });
   });
 
-  describe('limits', () => {
-    it('does not begin with a body that is announced too large', async () => {
+  describe('with a limit', () => {
+    it('does not read a body that is announced as too large', async () => {
       respond = (_, response) => void response.writeHead(200, { 'content-length': '1000000' }).write('x');
       await fails(get({ maxBytes: 999_999 }), 'TOO_LARGE');
       assert.ok(await idle(), 'the connection was left open');
     });
 
-    it('breaks off one that grows too large', async () => {
+    it('aborts a body that grows too large', async () => {
       respond = (_, response) => {
         const more = (): unknown => response.write(Buffer.alloc(10_000), (error) => (error ? undefined : more()));
         more();
@@ -146,13 +146,13 @@ describe('http/download', () => {
       assert.ok(await idle(), 'the connection was left open');
     });
 
-    it('takes one that is just as large as allowed', async () => {
+    it('accepts a body of exactly the allowed size', async () => {
       respond = (_, response) => response.end(Buffer.alloc(100_000, 'x'));
       assert.equal((await all({ maxBytes: 100_000 })).bytes.length, 100_000);
     });
   });
 
-  describe('encodings that nobody asked for', () => {
+  describe('with an unrequested encoding', () => {
     const answer = (encoding: string, body: Buffer) => {
       const headers = { 'content-encoding': encoding, 'content-length': body.length };
       respond = (_, response) => response.writeHead(200, headers).end(body);
@@ -167,7 +167,7 @@ describe('http/download', () => {
       ['gzip, br', brotliCompressSync(gzipSync(bytes))],
       ['identity', Buffer.from(bytes)],
     ] as const)
-      it(`are undone: ${encoding}`, async () => {
+      it(`decodes ${encoding}`, async () => {
         answer(encoding, body);
         const found = await all();
         assert.equal(found.bytes, bytes);
@@ -175,12 +175,12 @@ describe('http/download', () => {
       });
 
     for (const encoding of ['zstd', 'gzip, gzip, gzip, gzip', 'gzip, what', 'x'.repeat(5_000)])
-      it(`are refused where they can't be undone: ${encoding.slice(0, 30)}`, async () => {
+      it(`refuses an encoding that it can’t decode: ${encoding.slice(0, 30)}`, async () => {
         answer(encoding, Buffer.from(bytes));
         await fails(get(), 'SERVICE_ERROR', 'refused');
       });
 
-    it('fail where the bytes are damaged or cut', async () => {
+    it('fails if the encoded bytes are damaged or cut off', async () => {
       for (const body of [Buffer.from(bytes), gzipSync(bytes).subarray(0, 60)]) {
         answer('gzip', body);
         await fails(all(), 'SERVICE_ERROR', 'unknown');
@@ -191,38 +191,38 @@ describe('http/download', () => {
       ['gzip', gzipSync(Buffer.alloc(50_000_000))],
       ['gzip, gzip', gzipSync(gzipSync(Buffer.alloc(50_000_000)))],
     ] as const)
-      it(`count by what comes out of them: ${encoding}`, async () => {
+      it(`applies the limit to the decoded bytes of ${encoding}`, async () => {
         answer(encoding, bomb);
         await fails(all({ maxBytes: 1_000_000 }), 'TOO_LARGE');
       });
   });
 
-  describe('redirects', () => {
+  describe('with redirects', () => {
     const to = (location: string, status = 302) => {
       respond = ({ url }, response) =>
         url === '/end' ? response.end('there') : response.writeHead(status, { location }).end();
     };
     for (const status of [301, 302, 303, 307, 308])
-      it(`follows ${status}`, async () => {
+      it(`follows a ${status}`, async () => {
         to('/end', status);
         assert.equal((await all()).bytes, 'there');
         assert.equal(seen.length, 2);
       });
-    it('does not follow to where a signed address may not go', async () => {
+    it('refuses to follow to an address that is not allowed', async () => {
       to('http://files.example/secret');
       await fails(all(), 'SERVICE_ERROR');
       to('file:///etc/passwd');
       await fails(all(), 'SERVICE_ERROR');
       assert.equal(seen.length, 2);
     });
-    it('ends after five', async () => {
+    it('stops after five', async () => {
       to('/again');
       await fails(all(), 'SERVICE_ERROR');
       assert.equal(seen.length, 6);
     });
   });
 
-  it('fails with NETWORK where nobody listens, and where the answer breaks off', async () => {
+  it('fails with NETWORK without a server and after an interrupted answer', async () => {
     respond = (_, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('half', () => response.destroy());
@@ -233,7 +233,7 @@ describe('http/download', () => {
     await fails(download(http, 'http://127.0.0.1:1/secret', { what: phrase`the file` }), 'NETWORK', 'not-sent');
   });
 
-  it('ends with the reason of its signal, before and in the middle', async () => {
+  it('ends with the reason of its signal, before and during the answer', async () => {
     const early = new AbortController();
     respond = () => early.abort(new PrintingError('TIMEOUT', phrase`Too late.`));
     await fails(all({ signal: early.signal }), 'TIMEOUT');
@@ -244,7 +244,7 @@ describe('http/download', () => {
     assert.ok(await idle());
   });
 
-  it('lets go of the connection when its stream is destroyed, read or not', async () => {
+  it('releases the connection when its stream is destroyed, read or not', async () => {
     respond = (_, response) => void response.write('some');
     (await get()).stream.destroy();
     const { stream } = await get();
@@ -252,7 +252,7 @@ describe('http/download', () => {
     assert.ok(await idle());
   });
 
-  it('tells who reads late that it broke off meanwhile', async () => {
+  it('reports an interruption to a reader that begins after it', async () => {
     respond = (_, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('half', () => response.destroy());

@@ -26,7 +26,7 @@ const INWARD = [
   'https://[64:ff9b::127.0.0.1]/x',
   'https://[2002:7f00:1::]/x',
 ];
-/** Those that not even an account on this machine names. */
+/** Addresses that not even an account on this machine may name. */
 const NEVER = [
   'https://0.0.0.0/x',
   'https://0/x',
@@ -44,17 +44,17 @@ const NEVER = [
 const OUTWARD = ['https://files.example/x', 'https://198.51.100.7/x', 'https://[2001:db8::7]/x', 'https://128.0.0.1/x'];
 const PRIVATE = ['https://10.0.0.7/x', 'https://192.168.1.7:8443/x', 'https://[fd12::7]/x'];
 
-describe('http/foreign-hosts: addresses that the service names', () => {
-  it('may lead to a public host or to one of the own network, by https', () => {
+describe('http/foreign-hosts: addresses from the service', () => {
+  it('allows public hosts and hosts of the local network, by https', () => {
     for (const url of [...OUTWARD, ...PRIVATE]) assert.equal(storageAddress(url, false), url);
   });
 
-  it('never lead an account of elsewhere to this machine, however they are spelt', () => {
+  it('refuses this machine for an account elsewhere, in any spelling', () => {
     for (const url of [...INWARD, ...NEVER, 'http://127.0.0.1:80/x'])
       assert.equal(storageAddress(url, false), null, url);
   });
 
-  it('lead an account of this machine to this machine, but not to its link', () => {
+  it('allows this machine for an account on it, but not its local link', () => {
     for (const url of [...INWARD, 'http://127.0.0.1:8080/x', 'http://localhost:8080/x'])
       assert.ok(storageAddress(url, true), url);
     for (const url of NEVER) assert.equal(storageAddress(url, true), null, url);
@@ -71,7 +71,7 @@ describe('http/foreign-hosts: addresses that the service names', () => {
       });
     const refused = { code: 'SERVICE_ERROR', outcome: 'refused', message: /files\.example/ };
 
-    it('give the addresses that may be called', async () => {
+    it('keeps only the addresses that may be called', async () => {
       assert.deepEqual(await resolved(false, ['198.51.100.7', '127.0.0.1', '::1', '10.0.0.7']), [
         '198.51.100.7',
         '10.0.0.7',
@@ -89,12 +89,12 @@ describe('http/foreign-hosts: addresses that the service names', () => {
       'fe80::1%eth0',
       'fd00:ec2::254',
     ])
-      it(`are refused where they lead to ${address} alone`, async () => {
+      it(`refuses a name that leads only to ${address}`, async () => {
         await assert.rejects(resolved(false, [address]), refused);
         await assert.rejects(resolved(false, [address], false), refused);
       });
 
-    it('pass on that there is no such name', async () => {
+    it('reports an unknown name', async () => {
       const lookup: LookupFunction = (_, __, callback) =>
         callback(Object.assign(new Error('x'), { code: 'ENOTFOUND' }), []);
       const http = new Http(undefined, { lookup });
@@ -120,7 +120,7 @@ describe('http/foreign-hosts: addresses that the service names', () => {
     const refused = (error: unknown) =>
       error instanceof PrintingError && error.code === 'SERVICE_ERROR' && !error.message.includes('secret');
 
-    it('make no connection to this machine, neither by its address nor by a name that leads to it', async () => {
+    it('makes no connection to this machine, neither by address nor by name', async () => {
       const lookup: LookupFunction = (_, __, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }]);
       const http = new Http(undefined, { lookup });
       for (const url of [`https://files.example:${port}/secret`, `https://127.0.0.1:${port}/secret`]) {
@@ -136,7 +136,7 @@ describe('http/foreign-hosts: addresses that the service names', () => {
       assert.equal(connections, 0);
     });
 
-    it('follow no redirect to plain http, to this machine or to its link', async () => {
+    it('follows no redirect to plain http, to this machine or to its link', async () => {
       const agent = new MockAgent();
       agent.disableNetConnect();
       const http = new Http(agent);
@@ -148,7 +148,7 @@ describe('http/foreign-hosts: addresses that the service names', () => {
       await agent.close();
     });
 
-    it('reach this machine for an account of this machine, by a name too', async () => {
+    it('reaches this machine for an account on it, by name too', async () => {
       const lookup: LookupFunction = (_, __, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }]);
       const http = new Http(undefined, { lookup, isLocal: true });
       await assert.rejects(download(http, `https://files.example:${port}/x`, WHAT), { code: 'NETWORK' });

@@ -13,12 +13,12 @@ import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock } from '../../helpers/manual-clock';
 import { phrase } from '../../../lib/words/sentence';
 
-const network = (outcome: string, words: RegExp) => (error: unknown) => {
+const network = (outcome: string, pattern: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PrintingError, String(error));
   assert.equal(error.code, 'NETWORK');
   assert.equal(error.outcome, outcome);
-  assert.match(error.message, words);
-  // The host alone: the rest of an address may be signed.
+  assert.match(error.message, pattern);
+  // Only the host: the rest of an address may be signed.
   assert.doesNotMatch(error.message, /https?:|secret/);
   return true;
 };
@@ -42,7 +42,7 @@ describe('http/http', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('gives status, headers and text, whatever the status', async () => {
+  it('returns status, headers and text for any status', async () => {
     for (const status of [200, 404, 503]) {
       respond = (_, response) =>
         response.writeHead(status, { 'X-One': 'a', 'set-cookie': ['b=1', 'c=2'] }).end('körper');
@@ -53,7 +53,7 @@ describe('http/http', () => {
     }
   });
 
-  it('sends nothing where its fence says no, right before the first byte', async () => {
+  it('sends nothing if its fence throws right before the first byte', async () => {
     let reached = 0;
     respond = (_, response) => {
       reached++;
@@ -74,7 +74,7 @@ describe('http/http', () => {
     assert.equal(reached, 2);
   });
 
-  it('takes what foretells an answer for none, and a mark at the beginning for no text', async () => {
+  it('ignores informational answers and a byte order mark', async () => {
     respond = (_, response) => {
       response.writeEarlyHints({ link: '</style.css>; rel=preload' });
       response.writeHead(201, { 'x-one': 'a' }).end('\uFEFF{}');
@@ -83,7 +83,7 @@ describe('http/http', () => {
     assert.deepEqual([status, headers['x-one'], headers.link, body], [201, 'a', undefined, {}]);
   });
 
-  it('lets go of its signal, and of its deadline', async () => {
+  it('unsubscribes from its signal and its deadline', async () => {
     respond = (request, response) => (request.method === 'GET' ? response.end() : request.socket.destroy());
     const { signal } = new AbortController();
     await (await http.send({ method: 'GET', url, signal })).body.dump();
@@ -106,7 +106,7 @@ describe('http/http', () => {
     assert.deepEqual(left, [true, true]);
   });
 
-  it('sends a body as it is', async () => {
+  it('sends a body unchanged', async () => {
     let seen: unknown;
     respond = (request, response) => {
       request.setEncoding('utf8').on('data', (body: string) => {
@@ -118,7 +118,7 @@ describe('http/http', () => {
     assert.deepEqual(seen, ['POST', 'application/json', '{"data":{}}']);
   });
 
-  it('sends a stream unchunked when its length is told', async () => {
+  it('sends a stream unchunked if its length is given', async () => {
     let seen: unknown;
     respond = (request, response) => {
       let size = 0;
@@ -134,7 +134,7 @@ describe('http/http', () => {
     assert.deepEqual(seen, [100_000, '100000', undefined]);
   });
 
-  it('does not send a stream of another length as if it were whole', async () => {
+  it('rejects a stream of another length than announced', async () => {
     respond = (request, response) => request.resume().on('end', () => response.end());
     for (const size of [9, 11]) {
       const body = Readable.from([Buffer.alloc(size)]);
@@ -160,7 +160,7 @@ describe('http/http', () => {
     assert.equal(requests, 1);
   });
 
-  it('tells what never left from what may have been carried out', async () => {
+  it('distinguishes a request that never left from one that may have been carried out', async () => {
     respond = (request) => request.socket.destroy();
     await assert.rejects(http.text({ method: 'GET', url }), network('unknown', /UND_ERR_SOCKET|ECONNRESET/));
     server.closeAllConnections();
@@ -169,7 +169,7 @@ describe('http/http', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });
 
-  it('loses an answer that breaks off', async () => {
+  it('reports an interrupted answer with the outcome unknown', async () => {
     respond = (_, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('half');
       setImmediate(() => response.destroy());
@@ -180,7 +180,7 @@ describe('http/http', () => {
     );
   });
 
-  it('gives up on silence, before the head and within the body', async () => {
+  it('times out on silence, before the head and within the body', async () => {
     respond = () => undefined;
     await assert.rejects(http.text({ method: 'GET', url, quiet: 1 }), network('unknown', /UND_ERR_HEADERS_TIMEOUT/));
     respond = (_, response) => response.writeHead(200).write('half');
@@ -197,7 +197,7 @@ describe('http/http', () => {
     await assert.rejects(http.text({ method: 'GET', url, deadline }), ended('not-sent'));
   });
 
-  it('ends with its deadline also while no connection comes about', async () => {
+  it('ends with its deadline even before a connection is made', async () => {
     const unreachable = new Http(new Agent({ connect: () => undefined }));
     const controller = new AbortController();
     const deadline = new Deadline(new ManualClock(), { parent: controller.signal });
@@ -206,7 +206,7 @@ describe('http/http', () => {
     await assert.rejects(asked, { code: 'TIMEOUT', outcome: 'not-sent' });
   });
 
-  it('does not take an endless answer into memory', async () => {
+  it('does not read an endless answer into memory', async () => {
     const part = Buffer.alloc(1024 * 1024);
     let sent = 0;
     respond = (_, response) => {
@@ -224,7 +224,7 @@ describe('http/http', () => {
       assert.ok(error instanceof PrintingError);
       assert.equal(error.code, 'SERVICE_ERROR');
       assert.match(error.message, /larger than any that is read/);
-      // Another try would bring the same.
+      // Another attempt would give the same answer.
       assert.equal(error.outcome, 'refused');
       return true;
     });
@@ -238,27 +238,27 @@ describe('http/http', () => {
     ['nested too deeply', `{"data":${'['.repeat(9_000)}${']'.repeat(9_000)}}`],
     ['nested too deeply behind a byte order mark', `\uFEFF ${'{"a":'.repeat(9_000)}1${'}'.repeat(9_000)}`],
   ] as const)
-    it(`refuses an answer ${what}, and breaks it off`, async () => {
+    it(`refuses an answer ${what} and aborts it`, async () => {
       let cut = false;
       respond = (_, response) => {
         response.on('error', () => {});
         response.on('close', () => (cut = !response.writableFinished));
-        // It never ends: to refuse it only when it is whole would be too late.
+        // The answer never ends, so a refusal after the whole answer would come too late.
         response.write(body);
       };
-      // Whatever was asked for may have been done.
+      // The request may have been carried out.
       await assert.rejects(http.text({ method: 'POST', url }), { code: 'SERVICE_ERROR', outcome: 'unknown' });
       while (!cut) await new Promise((resolve) => setImmediate(resolve));
     });
 
   for (const [what, body] of [
-    ['whose brackets and commas are all in texts', JSON.stringify({ a: '[{,"\\'.repeat(100_000), b: '\\' })],
+    ['whose brackets and commas are all inside strings', JSON.stringify({ a: '[{,"\\'.repeat(100_000), b: '\\' })],
     ['that is nested and long, within the limits', `${'['.repeat(64)}${'1,'.repeat(49_000)}1${']'.repeat(64)}`],
-    ['that is no JSON, whatever it is made of', `name;${'[{,'.repeat(1_000_000)}`],
+    ['that is no JSON, despite its many brackets', `name;${'[{,'.repeat(1_000_000)}`],
   ] as const)
     it(`reads an answer ${what}`, async () => {
       respond = (_, response) => {
-        // In odd parts, so that an escape or a text goes over from one to the next.
+        // In odd parts, so that an escape sequence or a string is split between them.
         const bytes = Buffer.from(body);
         for (let at = 0; at < bytes.length; at += 65_537) response.write(bytes.subarray(at, at + 65_537));
         response.end();
@@ -284,19 +284,19 @@ describe('http/http', () => {
       };
     };
     const data = Array.from({ length: 3_000 }, (_, n) => ({ n, name: 'körper' }));
-    it(`decodes an answer that comes as ${encoding} although it was asked for plain`, async () => {
+    it(`decodes an answer with the unrequested encoding ${encoding}`, async () => {
       send(encode(Buffer.from(JSON.stringify({ data }))));
       const { body, size } = await http.text({ method: 'GET', url });
       assert.deepEqual(body, { data });
       assert.equal(size.bytes, Buffer.byteLength(JSON.stringify({ data })));
     });
 
-    it(`refuses an answer as ${encoding} that exceeds the limits once it is decoded`, async () => {
+    it(`refuses an answer with encoding ${encoding} that exceeds the limits once decoded`, async () => {
       send(encode(Buffer.alloc(64 * 1024 * 1024, ' ')));
       await assert.rejects(http.text({ method: 'GET', url }), { code: 'SERVICE_ERROR', outcome: 'refused' });
     });
 
-    it(`refuses an answer as ${encoding} that is damaged or cut off, and an empty one not`, async () => {
+    it(`refuses a damaged or cut-off answer with encoding ${encoding}, but accepts an empty one`, async () => {
       const whole = encode(Buffer.from(JSON.stringify({ data })));
       for (const bytes of [whole.subarray(0, whole.length - 20), Buffer.from('{"data":[]}')]) {
         send(bytes);
@@ -307,12 +307,12 @@ describe('http/http', () => {
     });
   }
 
-  it('says that it knows no such encoding', async () => {
+  it('reports an unknown encoding', async () => {
     respond = (_, response) => response.writeHead(200, { 'content-encoding': 'zstd' }).end('x');
     await assert.rejects(http.text({ method: 'GET', url }), network('unknown', /UNKNOWN_CONTENT_ENCODING/));
   });
 
-  it('holds little of sixteen answers of 100 MB that come at once', async () => {
+  it('uses little memory for sixteen concurrent answers of 100 MB', async () => {
     const part = Buffer.alloc(1024 * 1024, '"x",');
     respond = (_, response) => {
       response.on('error', () => {});
@@ -333,7 +333,7 @@ describe('http/http', () => {
     assert.ok(most < 400 * 2 ** 20, `${Math.round(most / 2 ** 20)} MiB were held`);
   });
 
-  it('takes undici as a whole where its parts lie elsewhere', async () => {
+  it('falls back to the whole of undici if its parts have moved', async () => {
     respond = (_, response) => response.end('whole');
     const finder = Module as unknown as { _resolveFilename: (name: string, ...more: unknown[]) => string };
     const find = finder._resolveFilename;
@@ -343,31 +343,31 @@ describe('http/http', () => {
       missed++;
       throw Object.assign(new Error('not there'), { code: 'MODULE_NOT_FOUND' });
     };
-    const over = new Http();
+    const direct = new Http();
     try {
-      assert.equal((await over.text({ method: 'GET', url })).text, 'whole');
+      assert.equal((await direct.text({ method: 'GET', url })).text, 'whole');
     } finally {
       finder._resolveFilename = find;
-      await over.close();
+      await direct.close();
     }
     assert.equal(missed, 1);
   });
 
-  it('sends nothing once it is closed, and makes no connection then', async () => {
+  it('sends nothing after its close and opens no connection', async () => {
     let requests = 0;
     respond = (_, response) => {
       requests++;
       response.end();
     };
-    for (const over of [new Http(), http]) {
-      await over.close();
-      const sent = over.text({ method: 'GET', url });
+    for (const client of [new Http(), http]) {
+      await client.close();
+      const sent = client.text({ method: 'GET', url });
       await assert.rejects(sent, { code: 'TIMEOUT', outcome: 'not-sent' });
     }
     assert.equal(requests, 0);
   });
 
-  it('ends what is under way when it closes', async () => {
+  it('aborts requests under way on close', async () => {
     let arrived: () => void = () => {};
     const under = new Promise<void>((resolve) => (arrived = resolve));
     respond = () => arrived();
@@ -378,7 +378,7 @@ describe('http/http', () => {
     await rejected;
   });
 
-  it('sends exactly what it is told', async () => {
+  it('sends exactly the given request', async () => {
     const mock = new MockAgent();
     mock.disableNetConnect();
     mock
@@ -397,7 +397,7 @@ describe('http/http', () => {
     await mock.close();
   });
 
-  it('goes through the proxy that the environment names', async () => {
+  it('uses the proxy that the environment names', async () => {
     const asked: string[] = [];
     const proxy = createServer().on('connect', (request, socket) => {
       asked.push(request.url ?? '');

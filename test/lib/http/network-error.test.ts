@@ -14,19 +14,19 @@ describe('http/network-error', () => {
     assert.equal(codeOf('x'), 'unknown');
   });
 
-  it('says what became of the request, as it is told', () => {
+  it('carries the given outcome of the request', () => {
     for (const outcome of ['not-sent', 'unknown'] as const)
       assert.equal(networkError(coded('ECONNRESET'), outcome).outcome, outcome);
   });
 
-  it('says the code and no address, in its cause neither', () => {
+  it('names the code and no address, not even in its cause', () => {
     const error = networkError(coded('ECONNRESET'), 'unknown');
     assert.equal(error.code, 'NETWORK');
     assert.match(error.message, /ECONNRESET/);
     assert.doesNotMatch(`${error.stack} ${String(error.cause)}`, /secret/);
   });
 
-  it('names the host that was not reached, and nothing else of its address', () => {
+  it('names the unreachable host and nothing else of its address', () => {
     const url = 'https://user:word@store.example:8443/path?signature=secret';
     for (const code of ['ECONNREFUSED', 'ENOTFOUND']) {
       const { message } = networkError(coded(code), 'not-sent', undefined, url);
@@ -35,7 +35,7 @@ describe('http/network-error', () => {
     }
   });
 
-  it('lets our own errors and reasons pass', () => {
+  it('passes PrintingErrors and abort reasons on', () => {
     const own = new PrintingError('FILE_CHANGED', phrase`The file changed.`);
     assert.equal(networkError(own, 'unknown'), own);
     const reason = new PrintingError('TIMEOUT', phrase`The time is up.`);

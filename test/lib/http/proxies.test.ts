@@ -4,12 +4,12 @@ import { EnvHttpProxyAgent } from 'undici';
 import { proxiesOf } from '../../../lib/http/proxies';
 
 describe('http/proxies', () => {
-  it('are none where the environment names none', () => {
+  it('finds none if the environment names none', () => {
     assert.equal(proxiesOf({}), null);
     assert.equal(proxiesOf({ HTTP_PROXY: ' ', no_proxy: 'x' }), null);
   });
 
-  it('are taken with and without their scheme, in either case', () => {
+  it('accepts addresses with and without a scheme, in either case', () => {
     for (const given of ['host:3128', 'http://host:3128', ' host:3128 '])
       assert.equal(new URL(proxiesOf({ HTTP_PROXY: given })?.httpProxy ?? '').href, 'http://host:3128/');
     assert.equal(proxiesOf({ http_proxy: 'a:1', HTTP_PROXY: 'b:1' })?.httpProxy, 'http://a:1');
@@ -17,12 +17,12 @@ describe('http/proxies', () => {
     assert.equal(proxiesOf({ http_proxy: 'a:1' })?.httpsProxy, 'http://a:1', 'the only one serves both');
   });
 
-  it('never stand before what listens on this machine', () => {
+  it('never uses a proxy for servers on this machine', () => {
     assert.equal(proxiesOf({ http_proxy: 'a:1' })?.noProxy, 'localhost,127.0.0.1,::1');
     assert.equal(proxiesOf({ http_proxy: 'a:1', NO_PROXY: '.lan' })?.noProxy, '.lan,localhost,127.0.0.1,::1');
   });
 
-  it('make a client, whatever the environment holds', async () => {
+  it('makes a client, whatever the environment contains', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.string(), fc.webUrl(), fc.constant('socks5://host:1080')), async (given) => {
         const proxies = proxiesOf({ HTTP_PROXY: given });

@@ -13,7 +13,7 @@ describe('http/retry', () => {
   const limited = (retryAfter?: number) =>
     new PrintingError('RATE_LIMITED', phrase`Slow down.`, { outcome: 'refused', statusCode: 429, retryAfter });
 
-  /** Does work that fails like this, one failure a try; gives what came of it and when each try was made. */
+  /** Runs work that fails like this, one failure per attempt. Returns the result and the time of each attempt. */
   async function run(failures: unknown[], policy: RetryPolicy = READS, options: { seconds?: number } = {}) {
     const clock = new ManualClock();
     const at: number[] = [];
@@ -35,18 +35,18 @@ describe('http/retry', () => {
     return { result: await work, at };
   }
 
-  it('tries a read three more times, with growing waits', async () => {
+  it('repeats a read three times with growing waits', async () => {
     assert.deepEqual(await run([broken(), broken(), broken()]), { result: 'done', at: [0, 1_000, 4_000, 13_000] });
     const last = broken();
     assert.equal((await run([broken(), broken(), broken(), last])).result, last);
   });
 
-  it('tries a read within 30 s alone, and nothing past its deadline', async () => {
+  it('repeats a read only within 30 s and within its deadline', async () => {
     assert.equal((await run([broken(), broken({ retryAfter: 29_500 })])).at.length, 2);
     assert.equal((await run([broken(), broken(), broken()], READS, { seconds: 5 })).at.length, 3);
   });
 
-  it('tries a transfer four more times', async () => {
+  it('repeats a transfer four times', async () => {
     assert.deepEqual(
       (
         await run(
@@ -58,11 +58,11 @@ describe('http/retry', () => {
     );
   });
 
-  it('does once what must not be done twice', async () => {
+  it('runs only once what must not run twice', async () => {
     assert.equal((await run([broken()], ONCE)).at.length, 1);
   });
 
-  it('tries again what is passing, and never what was refused', () => {
+  it('repeats transient failures and never a refusal', () => {
     assert.ok(isPassing(broken()));
     assert.ok(isPassing(broken({ outcome: 'not-sent' })));
     assert.ok(isPassing(new PrintingError('SERVICE_ERROR', phrase`503.`, { outcome: 'unknown', statusCode: 503 })));
@@ -72,7 +72,7 @@ describe('http/retry', () => {
       assert.equal(isPassing(new PrintingError(code, phrase`No.`, { outcome: 'unknown' })), false, code);
   });
 
-  it('never takes a fault of our own for one of the network', async () => {
+  it('never repeats a fault of our own code', async () => {
     for (const thrown of [new TypeError('undefined is not a function'), 'text', null]) {
       const { result, at } = await run([thrown]);
       assert.equal(result, thrown);
@@ -81,18 +81,18 @@ describe('http/retry', () => {
     }
   });
 
-  it('waits as long as a 429 says, also for what is done once, and half a minute where it says nothing', async () => {
+  it('waits for the time of a 429, even for work that runs once, or half a minute if it names none', async () => {
     assert.deepEqual((await run([limited(12_000)], ONCE)).at, [0, 12_000]);
     assert.deepEqual((await run([limited()])).at, [0, 30_000]);
   });
 
-  it('waits for a 429 no longer than a minute where the work has no limit, else as its deadline allows', async () => {
+  it('waits for a 429 up to a minute without a limit, otherwise up to the deadline', async () => {
     assert.equal((await run([limited(61_000)])).at.length, 1);
     assert.deepEqual((await run([limited(61_000)], READS, { seconds: 100 })).at, [0, 61_000]);
     assert.equal((await run([limited(61_000)], READS, { seconds: 60 })).at.length, 1);
   });
 
-  it('makes no storm of a 429 that says "at once", or names a time in the past', async () => {
+  it('backs off from a 429 that says "at once" or names a time in the past', async () => {
     for (const header of ['0', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
       const retryAfter = readRetryAfter(header, Date.parse('2026-01-01'));
       assert.equal(retryAfter, 0);
@@ -105,7 +105,7 @@ describe('http/retry', () => {
     }
   });
 
-  it('believes no Retry-After beyond a quarter of an hour', () => {
+  it('ignores a Retry-After beyond a quarter of an hour', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');
     for (const header of ['86054400', '1e300', 'Fri, 01 Jan 2100 00:00:00 GMT'])
       assert.equal(readRetryAfter(header, now), 15 * 60_000);
@@ -117,7 +117,7 @@ describe('http/retry', () => {
     );
   });
 
-  it('ends with its deadline in the middle of a wait, and says that nothing was sent', async () => {
+  it('ends a wait at its deadline with the outcome not-sent', async () => {
     const clock = new ManualClock();
     const closing = new AbortController();
     const deadline = limit(clock, { signal: closing.signal });
