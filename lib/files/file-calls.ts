@@ -2,17 +2,17 @@ import { dirname } from 'node:path';
 import type { Clock } from '../time/clock';
 import { underDeadline, type Deadline } from '../time/deadline';
 
-/** Calls at the same time. Node-RED and everything in it share libuv's four threads: one of them always stays free. */
+/** Most concurrent calls. Node-RED and all its nodes share libuv's four threads, so one thread always stays free. */
 const MOST = 3;
 
-/** ms. */
+/** Longest wait for the cleanup, ms. */
 const MOMENT = 1_000;
 
-/** A call that runs in a thread, or waits for its turn. */
+/** A call that runs in a thread or waits for one. */
 interface Turn {
   folder: string;
   begin: () => void;
-  /** Its deadline is over, and it has not returned. */
+  /** Its deadline has expired before it returned. */
   abandoned: boolean;
 }
 
@@ -21,9 +21,9 @@ const waiting: Turn[] = [];
 const tidying = new Set<Promise<unknown>>();
 
 /**
- * File-system calls on one path, under a deadline: a share that hangs keeps neither the work nor the thread pool. Calls in
- * one folder are made one after the other, so that a folder that hangs occupies one thread; while an abandoned call has not
- * returned, further calls there fail at once.
+ * File-system calls on one path under a deadline: a hanging share blocks neither the work nor the thread pool. Calls in
+ * one folder run one after the other, so a hanging folder occupies one thread. While an abandoned call hasn't returned,
+ * further calls in its folder fail at once.
  */
 export class FileCalls {
   readonly #folder: string;
@@ -35,8 +35,8 @@ export class FileCalls {
   }
 
   /**
-   * Makes a call. `undo` gets what an abandoned call returns late: a handle to close. Throws what the call throws, the
-   * deadline's reason, and ETIMEDOUT where the file system hangs.
+   * Runs a call. `undo` gets the late result of an abandoned call, such as a handle to close. Throws the call's error,
+   * the deadline's reason, or ETIMEDOUT if the file system hangs.
    */
   async run<T>(call: () => Promise<T>, undo?: (late: T) => Promise<unknown>): Promise<T> {
     this.#deadline.throwIfOver();
@@ -52,7 +52,7 @@ export class FileCalls {
     }
   }
 
-  /** Makes a call that tidies up, also after the deadline, which ends no more than the wait for it. Never throws. */
+  /** Runs a cleanup call, even after the deadline, which limits only the wait for it. Never throws. */
   async release(call: () => Promise<unknown>): Promise<void> {
     const done = track(enter(this.#folder, call).result);
     await this.#deadline.wait(done).catch(nothing);
@@ -66,7 +66,7 @@ export class FileCalls {
   }
 }
 
-/** Waits for a moment until what abandoned work leaves behind is removed. Never throws. */
+/** Waits briefly until the leftovers of abandoned work are removed. Never throws. */
 export async function tidied(clock: Clock): Promise<void> {
   if (tidying.size === 0) return;
   await underDeadline(clock, { ms: MOMENT }, (limit) => limit.wait(Promise.all(tidying))).catch(nothing);
@@ -108,7 +108,7 @@ function beginNext(): void {
   }
 }
 
-/** The folder hangs, or every thread that we may use does. */
+/** Whether the folder hangs, or every thread available to this module. */
 function isStalled(folder: string): boolean {
   if (running.get(folder)?.abandoned) return true;
   return running.size >= MOST && [...running.values()].every(({ abandoned }) => abandoned);

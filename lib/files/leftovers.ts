@@ -12,20 +12,20 @@ import { FileCalls } from './file-calls';
 
 const NAME = /^\.remote-printing-([\da-f]{32})\.part$/;
 const NOTE = /^[\da-f]{32}\.note$/;
-/** Bytes; a path is the longest part of a note. */
+/** Most bytes of a note; its path is the longest part. */
 const LONGEST_NOTE = 16 * 1024;
 const SWEEP_FOR = 60_000;
 
-/** This process: its number is given away again, and a container's is always the same. */
+/** Identity of this process. A process number is reused, and in a container it is always the same. */
 const MACHINE = createHash('sha256').update(hostname()).digest('hex').slice(0, 16);
 const STARTED = String(Math.round(performance.timeOrigin));
 
-/** The name of an unfinished file, beside the file that it becomes: a rename must stay in one file system. */
+/** Name of an unfinished file. It lies beside its target, because a rename must stay within one file system. */
 export const partName = (id: string): string => `.remote-printing-${id}.part`;
 
 /**
- * Unfinished files, noted in an owner-only folder of our own, so that what a crash leaves is removed wherever it lies.
- * Folders of others are never searched.
+ * Notes of unfinished files in an owner-only folder, so that the leftovers of a crash are removed wherever they are.
+ * Other folders are never searched.
  */
 export class Leftovers {
   readonly #folder: string;
@@ -37,8 +37,8 @@ export class Leftovers {
   }
 
   /**
-   * Notes an unfinished file; the returned function takes the note back. A note that can't be written is done without.
-   * Throws the deadline's reason.
+   * Records an unfinished file; the returned function removes the note. Continues without a note if it can't be
+   * written. Throws the deadline's reason.
    */
   async note(path: string, { dev, ino, uid }: BigIntStats, deadline: Deadline): Promise<() => Promise<void>> {
     const [, id = ''] = NAME.exec(basename(path)) ?? [];
@@ -50,7 +50,7 @@ export class Leftovers {
     return () => calls.release(() => unlink(note));
   }
 
-  /** Removes what crashed processes left. Never fails, and waits for no file system for long. */
+  /** Removes the leftovers of crashed processes. Never fails, and never waits long for a file system. */
   async sweep(): Promise<void> {
     await underDeadline(this.#clock, { ms: SWEEP_FOR }, async (deadline) => {
       const calls = new FileCalls(join(this.#folder, 'note'), deadline);
@@ -84,16 +84,16 @@ interface Note {
   started: string;
 }
 
-/** Null for what is no note of ours. Never waits for a pipe, and reads no more than a note has. */
+/** Reads a note; null if the file isn't one of ours. Never blocks on a pipe, and reads no more than a note's size. */
 async function readNote(path: string): Promise<Note | null> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   try {
     const found = await file.stat({ bigint: true });
     if (!found.isFile() || found.size > LONGEST_NOTE || !isOurs(found)) return null;
     const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_NOTE), 0, LONGEST_NOTE, 0);
-    const said = record(JSON.parse(buffer.toString('utf8', 0, bytesRead)));
-    const [wanted, dev, ino, uid] = [text(said?.path), text(said?.dev), text(said?.ino), text(said?.uid)];
-    const [machine, started, pid] = [text(said?.machine), text(said?.started), said?.pid];
+    const fields = record(JSON.parse(buffer.toString('utf8', 0, bytesRead)));
+    const [wanted, dev, ino, uid] = [text(fields?.path), text(fields?.dev), text(fields?.ino), text(fields?.uid)];
+    const [machine, started, pid] = [text(fields?.machine), text(fields?.started), fields?.pid];
     if (!wanted || !dev || !ino || !uid || !machine || !started || typeof pid !== 'number') return null;
     return isAbsolute(wanted) ? { path: wanted, dev, ino, uid, machine, started, pid } : null;
   } finally {
@@ -101,7 +101,10 @@ async function readNote(path: string): Promise<Note | null> {
   }
 }
 
-/** The process that wrote it has ended. Of another machine's nothing is known, but that this folder is one Node-RED's. */
+/**
+ * Whether the writing process has ended. A process on another machine can't be checked, but this folder belongs to one
+ * Node-RED.
+ */
 function isAbandoned({ machine, pid, started }: Note): boolean {
   if (machine !== MACHINE) return true;
   if (pid === process.pid) return started !== STARTED;
@@ -112,7 +115,7 @@ function isAbandoned({ machine, pid, started }: Note): boolean {
   }
 }
 
-/** Removes the very file that was noted, by its name; true where it is gone, or where another file has its name. */
+/** Removes exactly the noted file. Returns true if it is gone or another file has its name. */
 async function remove({ path, dev, ino, uid }: Note): Promise<boolean> {
   try {
     const found = await lstat(path, { bigint: true });

@@ -5,18 +5,18 @@ import { join } from 'node:path';
 import type { Deadline } from '../time/deadline';
 import { FileCalls } from './file-calls';
 
-/** A file for one piece of work, closed to all other users. */
+/** A temporary file for one piece of work, inaccessible to other users. */
 export interface ScratchFile {
   readonly calls: FileCalls;
   readonly handle: FileHandle;
-  /** Leaves nothing behind. Never throws. */
+  /** Closes and removes the file. Never throws. */
   close: () => Promise<void>;
 }
 
 /**
- * Makes a file in an owner-only folder of its own below the temporary folder, and removes both names at once: the file lives
- * as long as it is open, so that no crash leaves it and nobody finds it. Where the system keeps the names of open files, they
- * go with the close.
+ * Creates a file in its own owner-only folder below the temporary folder, and removes both names at once. The file
+ * lives only as long as it is open, so a crash leaves nothing behind and no other process finds it. If the system keeps
+ * the names of open files, `close` removes them.
  */
 export async function openScratch(deadline: Deadline): Promise<ScratchFile> {
   const calls = new FileCalls(join(tmpdir(), 'file'), deadline);
@@ -29,7 +29,7 @@ export async function openScratch(deadline: Deadline): Promise<ScratchFile> {
     await unlink(path).catch(() => undefined);
     await rmdir(folder).catch(() => undefined);
   };
-  // Where the system has no such flag, it adds nothing.
+  // A flag that the system doesn't have is undefined and adds nothing.
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const opened = calls.run(
     () => open(path, flags, 0o600),

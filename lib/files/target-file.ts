@@ -11,21 +11,21 @@ import { partName, type Leftovers } from './leftovers';
 import { phrase } from '../words/sentence';
 
 export interface TargetOptions {
-  /** Ends every wait for the file system. */
+  /** Limits every wait for the file system. */
   deadline: Deadline;
-  /** Where the unfinished file is noted. Without, a crash leaves it for good. */
+  /** Notes of unfinished files. Without them, a crash leaves the unfinished file for good. */
   leftovers?: Leftovers | undefined;
 }
 
-/** Throws FILE_NOT_WRITABLE where it is clear already that no file can be written to `path`, and the deadline's reason. */
+/** Checks in advance whether a file can be written to `path`. Throws FILE_NOT_WRITABLE, or the deadline's reason. */
 export async function checkTarget(path: string, deadline: Deadline): Promise<void> {
   await locate(path, new FileCalls(resolve(path), deadline));
 }
 
 /**
- * A file that a user named, written as a whole: beside its target first, then put in its place, so that nobody ever finds
- * half of it and a failure or crash leaves an earlier file as it was. End it with `finish` or `drop`.
- * Everything but `drop` throws FILE_NOT_WRITABLE, and the deadline's reason.
+ * A file at a path that the user chose. It is written beside its target and then renamed, so the target is always
+ * complete, and a failure or crash leaves an earlier file unchanged. End it with `finish` or `drop`. All methods except
+ * `drop` throw FILE_NOT_WRITABLE, or the deadline's reason.
  */
 export class TargetFile {
   readonly #path: string;
@@ -33,7 +33,7 @@ export class TargetFile {
   readonly #part: string;
   readonly #file: FileHandle;
   readonly #calls: FileCalls;
-  #takeNoteBack: (() => Promise<void>) | undefined;
+  #removeNote: (() => Promise<void>) | undefined;
   #isFinished = false;
 
   private constructor(path: string, at: { target: string; part: string }, file: FileHandle, calls: FileCalls) {
@@ -47,18 +47,18 @@ export class TargetFile {
   static async open(path: string, { deadline, leftovers }: TargetOptions): Promise<TargetFile> {
     const calls = new FileCalls(resolve(path), deadline);
     const { target, found } = await locate(path, calls);
-    // A short name, since the target's may be as long as the file system allows, and unpredictable.
+    // The name is short, because the target's may be as long as the file system allows, and unpredictable.
     const part = join(dirname(target), partName(randomBytes(16).toString('hex')));
     const begun = calls.run(
-      // Exclusive: never a file, a link or a pipe that is there already.
+      // Exclusive: never opens an existing file, link or pipe.
       () => open(part, 'wx', found && Number(found.mode & 0o777n)),
       (late) => late.close().finally(() => unlink(part)),
     );
     const file = new TargetFile(path, { target, part }, await begun.catch(unwritable(path)), calls);
     try {
-      if (found) await calls.run(() => likeBefore(file.#file, found));
+      if (found) await calls.run(() => copyOwnerAndMode(file.#file, found));
       const stats = await calls.run(() => file.#file.stat({ bigint: true }));
-      file.#takeNoteBack = await leftovers?.note(part, stats, deadline);
+      file.#removeNote = await leftovers?.note(part, stats, deadline);
       return file;
     } catch (error) {
       await file.drop();
@@ -70,7 +70,7 @@ export class TargetFile {
     return this.#calls.run(() => this.#file.writeFile(bytes)).catch(unwritable(this.#path));
   }
 
-  /** Puts the file in its place; it is on the disk when this resolves. */
+  /** Moves the file to its place. When this resolves, the file is on disk. */
   async finish(): Promise<void> {
     try {
       await this.#calls.run(() => this.#file.sync());
@@ -82,27 +82,30 @@ export class TargetFile {
     }
     // The file is complete in its place, even if its folder can't be flushed now.
     await this.#calls.run(() => flushFolder(dirname(this.#target)).catch(() => undefined));
-    await this.#takeNoteBack?.();
+    await this.#removeNote?.();
   }
 
-  /** Leaves nothing behind; after `finish`, the file. Never throws: what can't be removed must not hide why it failed. */
+  /**
+   * Removes the unfinished file; after `finish`, does nothing. Never throws, because a failed removal must not hide the
+   * original error.
+   */
   async drop(): Promise<void> {
     if (this.#isFinished) return;
     await this.#calls.release(async () => {
       await this.#file.close().catch(() => undefined);
-      // It is gone where an abandoned rename came back.
+      // An abandoned rename that succeeded late has moved the file already.
       await unlink(this.#part).catch((error: unknown) => {
         if (codeOf(error) !== 'ENOENT') throw error;
       });
-      // Not waited for: the note lies in another folder.
-      void this.#takeNoteBack?.();
+      // Not awaited, because the note is in another folder.
+      void this.#removeNote?.();
     });
   }
 }
 
 /**
- * Writes `chunks` to a file, which are not begun before the file is known to be writable. Gives the bytes written.
- * Throws FILE_NOT_WRITABLE, and what `chunks` throws.
+ * Writes `chunks` to a file; reads the first one only after the file has proved writable. Returns the bytes written.
+ * Throws FILE_NOT_WRITABLE, or the error of `chunks`.
  */
 export async function saveFile(
   path: string,
@@ -123,7 +126,7 @@ export async function saveFile(
   }
 }
 
-/** Where the file really goes, and what is there now: never a folder or a device. */
+/** Resolves the actual target and what exists there. Refuses a folder or a device. */
 async function locate(path: string, calls: FileCalls): Promise<{ target: string; found: BigIntStats | undefined }> {
   const found = await calls
     .run(() => stat(path, { bigint: true }))
@@ -144,7 +147,7 @@ async function locate(path: string, calls: FileCalls): Promise<{ target: string;
   }
 }
 
-/** A link stays a link: what it leads to is written, also where that isn't there yet. */
+/** Resolves links. A link stays a link: its target is written, even if it doesn't exist yet. */
 async function behindLinks(path: string): Promise<string> {
   const folder = await realpath(dirname(path));
   const target = join(folder, basename(path));
@@ -152,8 +155,8 @@ async function behindLinks(path: string): Promise<string> {
   return link === undefined ? target : behindLinks(resolve(folder, link));
 }
 
-/** Owner and rights of the file that is replaced, as far as the system lets us give them. */
-async function likeBefore(file: FileHandle, { uid, gid, mode }: BigIntStats): Promise<void> {
+/** Copies owner and mode of the replaced file, as far as the system allows. */
+async function copyOwnerAndMode(file: FileHandle, { uid, gid, mode }: BigIntStats): Promise<void> {
   await file.chown(Number(uid), Number(gid)).catch(() => undefined);
   await file.chmod(Number(mode & 0o7777n)).catch(() => undefined);
 }

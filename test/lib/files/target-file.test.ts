@@ -49,24 +49,24 @@ describe('files/target-file', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  const unwritable = async (work: Promise<unknown>, words: RegExp) => {
+  const unwritable = async (work: Promise<unknown>, pattern: RegExp) => {
     const error = await work.then(
       () => assert.fail('it was written'),
       (thrown: unknown) => thrown,
     );
     assert.ok(error instanceof PrintingError, String(error));
     assert.equal(error.code, 'FILE_NOT_WRITABLE');
-    assert.match(error.message, words);
+    assert.match(error.message, pattern);
   };
 
-  it('writes what comes, and says how much', async () => {
+  it('writes the chunks and returns their size', async () => {
     assert.equal(await saveFile(path, chunks('ä', Buffer.from([1, 2]), '')), 4);
     assert.deepEqual(await readFile(path), Buffer.from([0xc3, 0xa4, 1, 2]));
     assert.equal(await saveFile(path, chunks()), 0);
     assert.equal((await stat(path)).size, 0);
   });
 
-  it('any chunks, in their order', async () => {
+  it('writes any chunks in order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 300 })), async (parts) => {
         const whole = Buffer.concat(parts);
@@ -77,7 +77,7 @@ describe('files/target-file', () => {
     );
   });
 
-  it('is not there before it is whole, and leaves the earlier file till then', async () => {
+  it('replaces the earlier file only when the new one is complete', async () => {
     await writeFile(path, 'earlier');
     const seen: string[] = [];
     const watched = async function* () {
@@ -91,7 +91,7 @@ describe('files/target-file', () => {
     assert.deepEqual(await readdir(folder), ['file.bin']);
   });
 
-  it('a failure on the way leaves nothing but the earlier file', async () => {
+  it('leaves only the earlier file after a failure', async () => {
     await writeFile(path, 'earlier');
     const broken = new Error('broke off');
     await assert.rejects(saveFile(path, chunks('half', broken)), (thrown) => thrown === broken);
@@ -100,7 +100,7 @@ describe('files/target-file', () => {
     assert.equal(await readFile(path, 'utf8'), 'earlier');
   });
 
-  it('keeps the mode of the file it replaces', async () => {
+  it('keeps the mode of the replaced file', async () => {
     await writeFile(path, 'secret');
     for (const mode of [0o600, 0o666, 0o444 | 0o200]) {
       await chmod(path, mode);
@@ -109,7 +109,7 @@ describe('files/target-file', () => {
     }
   });
 
-  it('goes behind a link', async () => {
+  it('writes to the target of a link', async () => {
     const link = join(folder, 'link');
     await writeFile(path, 'earlier');
     await symlink(path, link);
@@ -118,7 +118,7 @@ describe('files/target-file', () => {
     assert.equal((await lstat(link)).isSymbolicLink(), true);
   });
 
-  it('goes behind links that lead to what is not there yet, over folders that are links', async () => {
+  it('writes to a missing target of links, through linked folders', async () => {
     await mkdir(join(folder, 'real', 'deep'), { recursive: true });
     await symlink(join('real', 'deep'), join(folder, 'short'));
     await symlink(join('..', 'wanted.bin'), join(folder, 'real', 'deep', 'link'));
@@ -127,7 +127,7 @@ describe('files/target-file', () => {
     assert.equal((await lstat(join(folder, 'real', 'deep', 'link'))).isSymbolicLink(), true);
   });
 
-  it('takes names as long as the file system does', async () => {
+  it('accepts names as long as the file system does', async () => {
     const long = join(folder, 'x'.repeat(255));
     await saveFile(long, chunks('one'));
     await saveFile(long, chunks('two'));
@@ -135,7 +135,7 @@ describe('files/target-file', () => {
     assert.deepEqual(await readdir(folder), ['x'.repeat(255)]);
   });
 
-  it('says why it can not write, before anything is fetched', async () => {
+  it('reports an unwritable target before anything is fetched', async () => {
     let begun = false;
     const never = async function* () {
       begun = true;
@@ -154,7 +154,7 @@ describe('files/target-file', () => {
     assert.equal(begun, false);
   });
 
-  it('is checked without being written', async () => {
+  it('checks a target without writing it', async () => {
     await checkTarget(path);
     await unwritable(checkTarget(folder), /not a file but a folder or device/);
     await unwritable(checkTarget(join(folder, 'none', 'file')), /no folder for the file/);
@@ -170,7 +170,7 @@ describe('files/target-file', () => {
     });
 
     const required = (name: string) => `require(${JSON.stringify(require.resolve(`../../../lib/${name}`))})`;
-    /** Another process that writes to `path` and is killed in the middle. */
+    /** Another process that writes to `path` and is killed while it writes. */
     const crash = async () => {
       const script = `const { Leftovers } = ${required('files/leftovers')}, { systemClock } = ${required('time/clock')};
         const deadline = new (${required('time/deadline')}.Deadline)(systemClock);
@@ -189,7 +189,7 @@ describe('files/target-file', () => {
     const part = async () => join(folder, (await left()).find((name) => name.endsWith('.part')) ?? '');
     const note = async () => join(notes, (await noted())[0] ?? '');
 
-    it('the earlier file is whole, and the next sweep removes the unfinished one', async () => {
+    it('keeps the earlier file, and removes the unfinished one in the next sweep', async () => {
       await writeFile(path, 'earlier');
       await crash();
       assert.equal(await readFile(path, 'utf8'), 'earlier');
@@ -199,7 +199,7 @@ describe('files/target-file', () => {
       assert.deepEqual(await noted(), []);
     });
 
-    it('the notes are for the owner only, and go with the files', async () => {
+    it('makes notes readable only by their owner, and removes them with the files', async () => {
       let modes: number[] = [];
       const watched = async function* () {
         yield bytes('half');
@@ -213,7 +213,7 @@ describe('files/target-file', () => {
       assert.deepEqual(await left(), ['file.bin']);
     });
 
-    it('nothing goes that another process works on', async () => {
+    it('removes no file that another process is writing', async () => {
       const swept = async function* () {
         yield bytes('new ');
         await leftovers.sweep();
@@ -223,7 +223,7 @@ describe('files/target-file', () => {
       assert.equal(await readFile(path, 'utf8'), 'new content');
     });
 
-    it('nothing goes but the very file that was noted', async () => {
+    it('removes only the noted file', async () => {
       await crash();
       const name = await part();
       await rm(name);
@@ -233,7 +233,7 @@ describe('files/target-file', () => {
       assert.deepEqual([await readdir(name), await noted()], [['precious'], []]);
     });
 
-    it('a link in the place of an unfinished file or of its folder leads to no removal', async () => {
+    it('removes nothing behind a link in place of an unfinished file or its folder', async () => {
       await crash();
       const name = await part();
       const precious = join(folder, 'precious');
@@ -245,7 +245,7 @@ describe('files/target-file', () => {
       assert.deepEqual(await noted(), []);
     });
 
-    it('notes that are pipes, links, far too big, or speak of other files are left alone', async () => {
+    it('leaves notes alone that are pipes, links, too large, or about other files', async () => {
       await crash();
       const text = await readFile(await note(), 'utf8');
       const precious = join(folder, 'precious');
@@ -265,7 +265,7 @@ describe('files/target-file', () => {
       assert.deepEqual([await left(), (await noted()).length], [['precious'], 5]);
     });
 
-    it('no folder of others is searched: neither the temporary one nor the target’s', async () => {
+    it('searches no other folder, neither the temporary one nor the target’s', async () => {
       const temporary = join(folder, 'tmp');
       const { TMPDIR } = process.env;
       process.env.TMPDIR = temporary;
@@ -286,7 +286,7 @@ describe('files/target-file', () => {
       }
     });
 
-    it('a link that another user swaps into a folder with the name of ours in the temporary folder leads to no removal', async () => {
+    it('removes nothing behind a link that another user puts in place of our folder in the temporary folder', async () => {
       const temporary = join(folder, 'tmp');
       const home = join(folder, 'home');
       const { TMPDIR } = process.env;
@@ -299,7 +299,7 @@ describe('files/target-file', () => {
           await mkdir(join(temporary, trap), { recursive: true });
           await symlink(home, join(temporary, trap, 'sub'));
         }
-        // The folder itself, too.
+        // Also a link to the folder itself.
         await symlink(home, join(temporary, 'remote-printing-GhIjKl'));
         for (const trap of traps) await utimes(join(temporary, trap), 0, 0);
         await leftovers.sweep();
@@ -316,18 +316,18 @@ describe('files/target-file', () => {
     });
   });
 
-  it('a disk that takes no more leaves the earlier file and nothing else', async () => {
+  it('leaves only the earlier file if the disk is full', async () => {
     await writeFile(path, 'earlier');
-    // The system's limit on the size of files stands for a disk that is full.
+    // The system's limit on file sizes simulates a full disk.
     const script = `process.on('SIGXFSZ', () => {});
       require(${JSON.stringify(require.resolve('../../../lib/files/target-file'))}).saveFile(${JSON.stringify(path)},
         (async function* () { for (;;) yield Buffer.alloc(300_000); })(), { deadline: new (require(${JSON.stringify(require.resolve('../../../lib/time/deadline'))}).Deadline)(require(${JSON.stringify(require.resolve('../../../lib/time/clock'))}).systemClock) }).catch((error) => console.log(error.code, error.message));`;
     const command = `ulimit -f 1000; exec "$0" --import tsx -e "$1"`;
     const child = spawn('sh', ['-c', command, process.execPath, script], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let said = '';
-    child.stdout.on('data', (part: Buffer) => (said += part.toString()));
+    let output = '';
+    child.stdout.on('data', (part: Buffer) => (output += part.toString()));
     await once(child, 'close');
-    assert.match(said, /^FILE_NOT_WRITABLE The file .* can't be written \(EFBIG\)/);
+    assert.match(output, /^FILE_NOT_WRITABLE The file .* can't be written \(EFBIG\)/);
     assert.equal(await readFile(path, 'utf8'), 'earlier');
     assert.deepEqual(await readdir(folder), ['file.bin']);
   });
