@@ -413,8 +413,8 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         one.runtime.kill();
         let taken: Assigned[] = [];
         const took = await passUntil(async () => (taken = await two.take(['x'], 1)).length > 0);
-        // Its last renewal may be five seconds old.
-        assert.ok(took >= 14_000 && took <= 21_000, `${took} ms`);
+        // Its last renewal may be five seconds old, and seen up to five seconds later.
+        assert.ok(took >= 14_000 && took <= 23_000, `${took} ms`);
         assert.deepEqual([taken[0]?.note, two.members.length], [null, 1]);
         assert.ok(taken[0]!.idle < 10_000 + 120_000, `${taken[0]!.idle} ms`);
       });
