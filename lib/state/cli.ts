@@ -28,9 +28,9 @@ async function main([from, to, ...more]: string[]): Promise<void> {
   if (!from.startsWith('postgres') && !existsSync(from)) return say(`There is no folder ${from}.\n`, 1);
   const [source, target] = [place(from), place(to)];
   try {
-    say(`${await moveState(source, target)} values were taken over.\n`);
+    say(`${await moveState(source, target)} values copied.\n`);
   } catch (error) {
-    say(`Nothing else was taken over: ${asPrintingError(error).message}\n`, 1);
+    say(`Copying stopped: ${asPrintingError(error).message}\n`, 1);
   } finally {
     await Promise.all([source.close(), target.close()]);
   }

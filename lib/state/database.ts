@@ -200,7 +200,7 @@ const succeeds = (work: Promise<unknown>): Promise<boolean> =>
 const isAddress = (address: string): boolean => /^postgres(ql)?:\/\//.test(address) && URL.canParse(address);
 
 const deafened = (): Sentence =>
-  phrase`What other Node-REDs change is not told by the database (a pooler in transaction mode, or a proxy, swallows its notifications), so it is looked for every 10 s: connect without the pooler.`;
+  phrase`The database doesn't report the changes of other Node-REDs (a pooler in transaction mode, or a proxy, drops its notifications), so this Node-RED looks for changes every 10 s: connect without the pooler.`;
 
 const noAddress = (): PrintingError =>
   new PrintingError(
@@ -218,7 +218,7 @@ const SESSION = `SET default_transaction_isolation = 'read committed';
 
 const CAUSES: Record<string, Sentence> = {
   '28P01': phrase`the password is wrong`,
-  '28000': phrase`the user is not let in`,
+  '28000': phrase`the user is not allowed to connect`,
   '3D000': phrase`there is no such database`,
   '42501': phrase`the user lacks a right to the schema remote_printing`,
 };

@@ -67,9 +67,9 @@ describe('remote-printing-state', () => {
   it('takes the values of a folder into a database, and back into an empty folder', async () => {
     const address = await server.fresh();
     await fill(files(join(folder, 'old')));
-    assert.deepEqual(await move(join(folder, 'old'), address), { code: 0, said: '123 values were taken over.\n' });
+    assert.deepEqual(await move(join(folder, 'old'), address), { code: 0, said: '123 values copied.\n' });
     await check(rows(address));
-    assert.deepEqual(await move(address, join(folder, 'new')), { code: 0, said: '123 values were taken over.\n' });
+    assert.deepEqual(await move(address, join(folder, 'new')), { code: 0, said: '123 values copied.\n' });
     await check(files(join(folder, 'new')));
     const times = await server.ask<{ ms: number }>(
       address,
