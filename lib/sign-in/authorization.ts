@@ -119,7 +119,7 @@ export class Authorization {
       return withGrant(stored, settings, grant);
     };
     renewals?.supersede(accountId, settings);
-    await store.update<Grants>(grantKey(accountId), addGrant, { insist: true, tell: true });
+    await store.update<Grants>(grantKey(accountId), addGrant, { insist: true, notify: true });
   }
 
   /** Progress of this account's sign-ins. Rejects while the store can't be read. */
@@ -135,7 +135,7 @@ export class Authorization {
   /** Deletes all grants of an account and cancels its renewal under way. */
   async signOut(accountId: string): Promise<void> {
     this.#deps.renewals?.supersede(accountId);
-    await this.#deps.store.delete(grantKey(accountId), { tell: true });
+    await this.#deps.store.delete(grantKey(accountId), { notify: true });
     await this.#signIns.forget(accountId);
   }
 
@@ -145,7 +145,7 @@ export class Authorization {
     // its grant.
     await this.#signIns.delete(accountId).catch(() => undefined);
     this.#deps.renewals?.supersede(accountId);
-    await this.#deps.store.delete(grantKey(accountId), { insist: true, tell: true });
+    await this.#deps.store.delete(grantKey(accountId), { insist: true, notify: true });
   }
 }
 

@@ -126,7 +126,7 @@ export async function refresh(
   const renewed = (mayBeLate: (lock: Lock) => boolean) =>
     store.update<Grants>(grantKey(accountId), (stored, lock) => change(stored, lock, mayBeLate(lock)), {
       insist: true,
-      tell: true,
+      notify: true,
       deadline,
     });
 

@@ -173,7 +173,9 @@ export class Tokens implements Credentials {
   async signOut(): Promise<void> {
     const { store, accountId, settings, renewals } = this.#options;
     renewals?.supersede(accountId, settings);
-    await store.update<Grants>(grantKey(accountId), (stored) => withGrant(stored, settings, undefined), { tell: true });
+    await store.update<Grants>(grantKey(accountId), (stored) => withGrant(stored, settings, undefined), {
+      notify: true,
+    });
     await this.reload();
   }
 
@@ -261,7 +263,7 @@ export class Tokens implements Credentials {
     const { store, accountId, settings } = this.#options;
     const newer = (stored: Grants | undefined) =>
       isLater(own, grantFor(stored, settings)) ? withGrant(stored, settings, own) : stored;
-    return grantFor(await store.update<Grants>(grantKey(accountId), newer, { insist: true, tell: true }), settings);
+    return grantFor(await store.update<Grants>(grantKey(accountId), newer, { insist: true, notify: true }), settings);
   }
 
   #readLater(): void {

@@ -231,8 +231,8 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   /** What others hear of a change; blank: nothing. */
-  #words(key: Key, { tell }: PutOptions): string {
-    return tell ? encodeMessage({ by: this.#holder, key }) : '';
+  #words(key: Key, { notify }: PutOptions): string {
+    return notify ? encodeMessage({ by: this.#holder, key }) : '';
   }
 
   /** Waits for the lock, no longer than the deadline. */

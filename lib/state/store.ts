@@ -33,7 +33,7 @@ export interface StateStore {
    */
   update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined>;
   /**
-   * Calls `listener` when another runtime has changed a value and told so (`PutOptions.tell`); with null where it may have
+   * Calls `listener` when another runtime has changed a value and told so (`PutOptions.notify`); with null where it may have
    * and nobody can tell. The returned function ends that. Missing where no other runtime can.
    */
   onChange?(listener: (key: Key | null) => void): () => void;
@@ -68,7 +68,7 @@ export interface PutOptions {
   /** Nothing is stored under this key: its lock alone is wanted. */
   lockOnly?: boolean;
   /** Other runtimes hear of the change as soon as it is made: by `StateStore.onChange`. */
-  tell?: boolean;
+  notify?: boolean;
 }
 
 /** Holds a key's lock while `work` runs; nothing is stored under it. */

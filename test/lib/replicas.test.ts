@@ -144,7 +144,7 @@ describe('several runtimes on one database', () => {
       await replica().put(
         grantKey('a'),
         { byService: { [SETTINGS.authUrl]: { ...grant(7), signedInAt: 7 } } },
-        { tell: true },
+        { notify: true },
       );
       await has('access-7');
       await server.halt();
@@ -152,7 +152,7 @@ describe('several runtimes on one database', () => {
       await replica().put(
         grantKey('a'),
         { byService: { [SETTINGS.authUrl]: { ...grant(8), signedInAt: 8 } } },
-        { tell: true },
+        { notify: true },
       );
       await has('access-8');
       assert.deepEqual(heard.slice(-3), ['signed-out', 'signed-in', 'signed-in']);
@@ -301,7 +301,7 @@ describe('several runtimes on one database', () => {
           await replica().put(
             grantKey('a'),
             { byService: { [SETTINGS.authUrl]: { ...grant(9), signedInAt } } },
-            { tell: true },
+            { notify: true },
           );
           const begun = clock.monotonic();
           while ((await listener.bearer(limit(clock))) !== 'access-9') {

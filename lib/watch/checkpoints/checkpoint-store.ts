@@ -131,7 +131,7 @@ export class CheckpointStore {
         memory.marks = [...memory.marks, mark];
         return { ...value(), mark };
       },
-      options: { keepFor: KEEP, tell: memory.movedTo !== null },
+      options: { keepFor: KEEP, notify: memory.movedTo !== null },
       over: (isWritten) => {
         if (isWritten) {
           memory.marks = [mark];
@@ -143,7 +143,7 @@ export class CheckpointStore {
 
   /** What other runtimes wait for. */
   tell({ scope }: ScopeMemory, clusterId: string, observation: RemoteUpdate): void {
-    const options = { keepFor: KEEP_OBSERVATION, tell: true };
+    const options = { keepFor: KEEP_OBSERVATION, notify: true };
     this.#want({ item: clusterId, key: [OBSERVATION, ...scope, clusterId], value: () => observation, options });
   }
 
@@ -159,7 +159,7 @@ export class CheckpointStore {
         memory.marks = [...memory.marks, mark];
         return { ...value(), clusters: memory.clusters, mark };
       },
-      options: { keepFor: KEEP, tell: true },
+      options: { keepFor: KEEP, notify: true },
       over: (isWritten) => {
         if (isWritten) memory.marks = [mark];
       },
