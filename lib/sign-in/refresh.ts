@@ -182,7 +182,7 @@ async function checkWritable(
   await store.delete(key).catch(() => undefined);
 }
 
-/** What remains of a grant whose tokens are worthless. */
+/** Remainder of a grant whose tokens are worthless. */
 const spent = (reason: Sentence) => ({
   ended: reason.pattern,
   accessToken: '',

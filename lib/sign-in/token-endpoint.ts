@@ -125,7 +125,7 @@ export class TokenEndpoint {
   }
 }
 
-/** Explains `invalid_client` in terms of what the user typed. */
+/** Explains `invalid_client`: the user entered a wrong client ID or secret. */
 const refused = (error: PrintingError): PrintingError =>
   error.serviceCode === 'invalid_client'
     ? revised(error, { sentence: phrase`Client ID or secret is wrong (invalid_client): correct them in the account.` })
