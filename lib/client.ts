@@ -36,35 +36,38 @@ import { logReport, type Log } from './watch/views/watcher-log';
 import { phrase, type Sentence } from './words/sentence';
 
 export interface ClientOptions {
-  /** Names the account in the state store; stays the same over restarts and changes of settings. */
+  /** Names the account in the state store. It stays the same across restarts and changes of settings. */
   accountId: string;
   settings: AccountSettings;
   store: StateStore;
   clock: Clock;
-  /** For what people must know but no message can carry: an outage that begins or ends, state that can't be saved. */
+  /** Log for events that no message can carry: an outage that begins or ends, state that can't be saved. */
   log: Log;
   /** The service is the pack's own simulator. */
   simulated?: boolean;
-  /** What the watching remembers from one deploy to the next. */
+  /** Memory of the watcher from one deploy to the next. */
   memory?: WatchMemory | undefined;
-  /** The renewals of sign-ins that are under way in this process, whichever instance of the account began them. */
+  /** Renewals of sign-ins under way in this process, whichever instance of the account began them. */
   renewals?: Renewals;
   http?: Http;
-  /** How long closing waits for irreversible work, ms: as long as the caller can wait. */
+  /** How long `close` waits for irreversible work, ms. Default: GRACE. */
   grace?: number;
-  /** Where unfinished files are noted. */
+  /** Notes of unfinished files. */
   leftovers?: Leftovers;
-  /** What this runtime is called where several share an account's work. Default: the name of its host. */
+  /** Name of this runtime among those that share an account's work. Default: the host name. */
   runtimeName?: string;
 }
 
 const isOnThisMachine = ({ apiUrl, authUrl }: AccountSettings): boolean =>
   [apiUrl, authUrl].every((url) => url === '' || isLoopback(url));
 
-/** Node-RED gives a node 15 s to close; the rest is for what follows the account's own close, ms. */
+/**
+ * Default grace period of `close`, ms. Node-RED gives a node 15 s to close; the rest is for the steps after the
+ * account's own close.
+ */
 const GRACE = 14_000;
 
-/** Everything that flows and the editor can ask of one account. The layers below are put together here and nowhere else. */
+/** All operations of one account for flows and the editor. Only this class assembles the layers below. */
 export class Client {
   readonly simulated: boolean;
   readonly clock: Clock;
@@ -79,15 +82,15 @@ export class Client {
   readonly #calls: AuthenticatedApiClient;
   readonly #scope: CurrentScope;
   readonly #warn: (sentence: Sentence) => void;
-  readonly #listings: JobListReader;
-  readonly #openOutcomes: UnresolvedPrints;
+  readonly #jobListReader: JobListReader;
+  readonly #unresolvedPrints: UnresolvedPrints;
   readonly #closing = new AbortController();
-  // Made, and their modules loaded, when a node of the flow first asks for them.
+  // Created, and their modules loaded, on first use by a node.
   #requests: Requests | undefined;
   #uploads: Uploads | undefined;
   #dispatcher: Dispatcher | undefined;
   #prints: Prints | undefined;
-  #keptWaits: PendingWaits | undefined;
+  #pendingWaits: PendingWaits | undefined;
   #snapshots: Snapshots | undefined;
   #jobControl: JobControl | undefined;
   #reports: Reports | undefined;
@@ -138,19 +141,19 @@ export class Client {
       scope,
       memory,
       report: (event) => logReport(log, event),
-      // Each runtime has a simulated world of its own.
+      // Each runtime has its own simulated world, so the runtimes don't share its watching.
       ...(simulated
         ? { followInterval: 10 }
         : { sharing: { topic: ['watching', accountId, host], name: options.runtimeName ?? hostname() } }),
     });
-    this.#listings = new JobListReader(service);
-    this.#openOutcomes = new UnresolvedPrints({
+    this.#jobListReader = new JobListReader(service);
+    this.#unresolvedPrints = new UnresolvedPrints({
       watcher: this.watcher,
       signIn: this.credentials,
       store,
       scope,
       clock,
-      listings: this.#listings,
+      listings: this.#jobListReader,
       dispatcher: () => this.#dispatches(),
       warn: this.#warn,
     });
@@ -170,18 +173,18 @@ export class Client {
     const parts = { service, http: this.#http, store: this.#store, clock, scope: this.#scope, warn: this.#warn };
     const { origin } = this.#settings;
     const uploads = (this.#uploads = new Uploads({ ...parts, ...(origin && { origin }) }));
-    const openOutcomes = this.#openOutcomes;
+    const openOutcomes = this.#unresolvedPrints;
     const clusterPrint = new ClusterPrint({ service, dispatcher: this.#dispatches(), openOutcomes });
     return (this.#prints = new Prints({ ...parts, uploads, clusterPrint, watcher }));
   }
 
-  /** The waits for ends of prints of one node. */
+  /** Returns the results of prints that end after their message, for one node. */
   lateEnds(waiter: Waiter): LateResults {
     const { PendingWaits } = require('./print/pending-waits') as typeof import('./print/pending-waits');
     const { LateResults } = require('./print/late-results') as typeof import('./print/late-results');
     const { clock, watcher, credentials: signIn } = this;
     const { runtimes } = watcher;
-    const kept = (this.#keptWaits ??= new PendingWaits(this.#store, clock, runtimes));
+    const kept = (this.#pendingWaits ??= new PendingWaits(this.#store, clock, runtimes));
     const parts = { kept, watcher, runtimes, signIn, clock, store: this.#store, scope: this.#scope, warn: this.#warn };
     return new LateResults(parts, waiter);
   }
@@ -236,27 +239,27 @@ export class Client {
     return (this.#choices ??= new Choices({ service, clock, overrides, closing: this.#closing.signal }));
   }
 
-  /** What of the account works and what does not; never throws. */
+  /** Tests the parts of the account and returns a result for each. Never throws. */
   testConnection(): Promise<Check[]> {
     const { testConnection } = require('./connection/connection-test') as typeof import('./connection/connection-test');
     const { clock, credentials } = this;
     return testConnection({ settings: this.#settings, credentials, http: this.#http, clock });
   }
 
-  /** Of prints, and of what an earlier runtime left open. */
+  /** Returns the dispatcher for prints and for outcomes that an earlier runtime left open. */
   #dispatches(): Dispatcher {
     const { Dispatcher } = require('./print/dispatcher') as typeof import('./print/dispatcher');
     return (this.#dispatcher ??= new Dispatcher({
       service: this.service,
-      listings: this.#listings,
+      listings: this.#jobListReader,
       clock: this.clock,
       warn: this.#warn,
     }));
   }
 
   /**
-   * The runtimes that share the account's work, and who does what; null where the state is one's alone. Rejects while the
-   * database can't be read.
+   * Returns the runtimes that share the account's work, with their shares; null if the state isn't shared. Rejects
+   * while the database can't be read.
    */
   async replicas(): Promise<Replica[] | null> {
     const { membership } = this.watcher;
@@ -265,13 +268,16 @@ export class Client {
     return replicasOf(membership);
   }
 
-  /** Whether another runtime has the account; after `close`, which ends this one's part. True while that can't be read. */
+  /**
+   * Whether another runtime uses the account. Call it after `close`, which ends this runtime's membership. True while
+   * the database can't be read.
+   */
   async isElsewhere(): Promise<boolean> {
     const holders = await this.watcher.membership?.holders().catch(() => null);
     return holders !== undefined && holders?.size !== 0;
   }
 
-  /** Figures for a problem report; no secrets, ids shortened. */
+  /** Figures for a problem report, without secrets and with shortened ids. */
   async diagnostics() {
     return {
       settings: settingsSummary(this.#settings),
@@ -282,24 +288,24 @@ export class Client {
   }
 
   /**
-   * Ends everything. Waits for irreversible work (a refresh, a dispatch, a write) as long as the grace allows;
-   * after that it goes on by itself: it belongs to the process (ADR 13).
+   * Closes everything. Waits for irreversible work (a refresh, a dispatch, a write) as long as the grace period allows.
+   * After that the work continues on its own, because it belongs to the process (ADR 13).
    */
   async close(): Promise<void> {
     this.#closing.abort(closed());
-    this.#openOutcomes.close();
-    const over = new AbortController();
+    this.#unresolvedPrints.close();
+    const graceTimer = new AbortController();
     const settled = Promise.all([
       this.watcher.close(),
       this.credentials.close(),
       this.#dispatcher?.settled(),
-      this.#keptWaits?.close(),
+      this.#pendingWaits?.close(),
       this.#reports?.settled(),
       this.#uploads?.settled(),
     ]);
-    // What fails here was told where it belongs.
-    await Promise.race([settled, sleep(this.clock, this.#grace, over.signal)]).catch(() => undefined);
-    over.abort();
+    // Failures here have already been reported.
+    await Promise.race([settled, sleep(this.clock, this.#grace, graceTimer.signal)]).catch(() => undefined);
+    graceTimer.abort();
     await this.#http.close();
   }
 }

@@ -22,7 +22,7 @@ describe('client', () => {
     while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
   };
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  /** A request to this endpoint is worked on, but not answered before `release`. */
+  /** Holds the answer to a request of this endpoint back until `release`. */
   const heldBack = (endpoint: 'token' | 'print') => {
     let release = () => {};
     const released = new Promise<void>((resolve) => (release = resolve));
@@ -40,7 +40,7 @@ describe('client', () => {
     await simulator.close();
   });
 
-  it('lists the clusters of the account, and no others', async () => {
+  it('lists only the clusters of the account', async () => {
     const client = await open();
     const organizationId = simulator.users[0]?.organizations[0]?.organizationId;
     const expected = simulator.world.clusters(organizationId).map(({ clusterId }) => clusterId);
@@ -63,24 +63,24 @@ describe('client', () => {
     );
   });
 
-  it('diagnoses without secrets, with ids shortened and counters', async () => {
+  it('returns diagnostics with counters, without secrets and with shortened ids', async () => {
     const organizationId = simulator.users[0]?.organizations[0]?.organizationId ?? '';
     const client = await open({ config: { organizationId, origin: 'https://shop.example' } });
     await client.choices.clusters();
     const grant = await stored();
-    const told = await client.diagnostics();
-    assert.equal(told.state, 'signed-in');
-    assert.equal(told.settings.signIn, 'oauth');
-    assert.equal(told.settings.hasOrigin, true);
-    assert.equal(told.settings.organizationId, `${organizationId.slice(0, 6)}…`);
-    assert.deepEqual([told.counters.requests, told.counters.failures], [1, 0]);
-    assert.equal(told.replicas, null);
-    const text = JSON.stringify(told);
+    const diagnostics = await client.diagnostics();
+    assert.equal(diagnostics.state, 'signed-in');
+    assert.equal(diagnostics.settings.signIn, 'oauth');
+    assert.equal(diagnostics.settings.hasOrigin, true);
+    assert.equal(diagnostics.settings.organizationId, `${organizationId.slice(0, 6)}…`);
+    assert.deepEqual([diagnostics.counters.requests, diagnostics.counters.failures], [1, 0]);
+    assert.equal(diagnostics.replicas, null);
+    const text = JSON.stringify(diagnostics);
     const secrets = [grant?.accessToken, grant?.refreshToken, simulator.client.secret, organizationId];
     for (const secret of secrets) assert.ok(secret && !text.includes(secret));
   });
 
-  it('works with a static token, and says so', async () => {
+  it('works with a static token and reports it', async () => {
     const { apiUrl } = simulator;
     const apiToken = simulator.users[0]?.apiToken ?? '';
     const client = new Client({
@@ -94,15 +94,15 @@ describe('client', () => {
     assert.equal(client.credentials.state, 'unchecked');
     assert.equal((await client.choices.clusters()).length, 3);
     assert.equal(client.credentials.state, 'signed-in');
-    const told = await client.diagnostics();
-    assert.equal(told.settings.signIn, 'token');
-    assert.equal(told.settings.scope, null);
-    assert.ok(!JSON.stringify(told).includes(apiToken));
+    const diagnostics = await client.diagnostics();
+    assert.equal(diagnostics.settings.signIn, 'token');
+    assert.equal(diagnostics.settings.scope, null);
+    assert.ok(!JSON.stringify(diagnostics).includes(apiToken));
     await assert.rejects(client.choices.workspaces(), { code: 'NOT_CONFIGURED', message: /account host/ });
   });
 
-  it('logs an outage once when it begins and once when it ends, with the name of the printer', async () => {
-    const told: [kind: string, sentence: string][] = [];
+  it('logs an outage once at its begin and once at its end, with the name of the printer', async () => {
+    const logged: [kind: string, sentence: string][] = [];
     const { authUrl, apiUrl, client: application } = simulator;
     await open();
     const client = new Client({
@@ -111,8 +111,8 @@ describe('client', () => {
       store,
       clock: systemClock,
       log: {
-        warn: (sentence) => told.push(['warn', String(sentence)]),
-        info: (sentence) => told.push(['info', String(sentence)]),
+        warn: (sentence) => logged.push(['warn', String(sentence)]),
+        info: (sentence) => logged.push(['info', String(sentence)]),
       },
     });
     opened.push(client);
@@ -133,17 +133,17 @@ describe('client', () => {
     fault.remove();
     await watch.ask(() => undefined);
     assert.deepEqual(
-      told.map(([kind]) => kind),
+      logged.map(([kind]) => kind),
       ['warn', 'info'],
     );
-    for (const [, sentence] of told) {
+    for (const [, sentence] of logged) {
       assert.ok(sentence.includes('Printer '), sentence);
       assert.ok(!sentence.includes(clusterId));
     }
   });
 
   describe('closing', () => {
-    it('breaks reads off, and takes no more', async () => {
+    it('aborts reads and accepts no further calls', async () => {
       const client = await open();
       const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
       const reading = client.choices.clusters();
@@ -158,7 +158,7 @@ describe('client', () => {
       assert.equal(simulator.requests.count(), before);
     });
 
-    it('waits for a refresh, of which the new pair is kept', async () => {
+    it('waits for a refresh and stores its new pair', async () => {
       const client = await open();
       simulator.tokens.expireAccessTokens();
       const slow = simulator.faults.add({ endpoint: 'token', delay: 150 });
@@ -188,7 +188,7 @@ describe('client', () => {
     });
 
     for (const seconds of [12, 20, 35, 300])
-      it(`keeps the sign-in where a refresh is answered after ${seconds} s, with a deploy meanwhile`, async () => {
+      it(`keeps the sign-in if a refresh is answered after ${seconds} s, across a deploy`, async () => {
         const clock = new ManualClock(Date.now());
         const before = await open({ clock });
         simulator.tokens.expireAccessTokens();
@@ -202,7 +202,7 @@ describe('client', () => {
         await clock.advance(2_000);
         await after.credentials.ready();
         assert.equal(after.credentials.state, 'signed-in');
-        // Its own request is refused first, and then waits for the refresh of the instance before.
+        // Its own request is refused first; then it waits for the refresh of the previous instance.
         const reading = after.choices.clusters();
         reading.catch(() => undefined);
         while (!simulator.requests.list().some(({ endpoint }) => endpoint === 'clusters')) await turn();
@@ -247,7 +247,7 @@ describe('client', () => {
       assert.equal(clock.waiting, 0);
     });
 
-    it('can be done twice', async () => {
+    it('can be repeated', async () => {
       const client = await open();
       await client.close();
       await client.close();

@@ -52,7 +52,7 @@ describe('several runtimes on one database', () => {
     const parts = { clock, sealedKinds: ['grant', 'sign-in'], secrets: () => ['a secret'], warn: () => undefined };
     return new WriteBehindStore(new PostgresStore({ ...parts, database }), clock, 5_000);
   }
-  /** One that may take over what ran out. */
+  /** A runtime that may take an expired lock over. */
   async function steady(): Promise<{ clock: ManualClock; store: WriteBehindStore }> {
     const clock = new ManualClock();
     const store = replica(clock);
@@ -62,21 +62,21 @@ describe('several runtimes on one database', () => {
     }
     return { clock, store };
   }
-  /** Time passes by a clock of its own until the work is done. */
+  /** Advances its clock until the work has settled. */
   async function turning<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
     let isOver = false;
-    const over = () => {
+    const settled = () => {
       isOver = true;
     };
-    work.then(over, over);
+    work.then(settled, settled);
     for (; !isOver; await pause(2)) await clock.advance(100);
     return work;
   }
-  /** Every lock runs out, as who wants it sees it. */
+  /** Makes every lock expire in the database. */
   const runOut = () => server.ask(address, 'UPDATE remote_printing.entries SET lasts = 0');
 
   describe('sign-in', () => {
-    /** Refresh tokens as the service saw them; one that comes twice ends the sign-in there. */
+    /** Refresh tokens that the service received. A second use ends the sign-in. */
     let spent: string[];
     let beforeSending: (from: string) => Promise<void>;
     let afterSending: (from: string) => Promise<void>;
@@ -116,21 +116,21 @@ describe('several runtimes on one database', () => {
     const renewed = (tokens: Tokens, clock = systemClock) =>
       tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
 
-    it('is renewed once, whoever asks, and all have the same token', async () => {
+    it('is renewed once for concurrent runtimes, which all get the same token', async () => {
       const replicas = Array.from({ length: 6 }, (_, n) => open(String(n), replica()));
       const tokens = await Promise.all(replicas.map((one) => renewed(one)));
       assert.deepEqual([...new Set(tokens)], ['access-2']);
       assert.deepEqual(spent, ['refresh-1']);
     });
 
-    it('is known to all as soon as one has renewed, ended or made it, also after a break', async () => {
+    it('is known to all runtimes after a renewal, a sign-out or a new sign-in, even across a database restart', async () => {
       const clock = new ManualClock();
       const [one, other] = [open('one', replica()), open('other', replica())];
-      const heard: string[] = [];
-      other.onChange(() => heard.push(other.state));
+      const states: string[] = [];
+      other.onChange(() => states.push(other.state));
       const has = async (token: string) => {
         for (const end = Date.now() + 120_000; ; await pause(5)) {
-          // In hand, without a renewal.
+          // The current token, without a renewal.
           const known = other.state === 'signed-in' ? await other.bearer(limit(clock)) : other.state;
           if (known === token) return;
           assert.ok(Date.now() < end, `${known} and not ${token}`);
@@ -155,35 +155,35 @@ describe('several runtimes on one database', () => {
         { notify: true },
       );
       await has('access-8');
-      assert.deepEqual(heard.slice(-3), ['signed-out', 'signed-in', 'signed-in']);
+      assert.deepEqual(states.slice(-3), ['signed-out', 'signed-in', 'signed-in']);
       assert.deepEqual(spent, ['refresh-1']);
       await Promise.all([one.close(), other.close()]);
     });
 
-    it('is not renewed by one that stood still before it could ask, and that has the new token then', async () => {
+    it('is not renewed by a runtime that stood still before its request, and that then gets the new token', async () => {
       const clock = new ManualClock();
       const sleeper = open('sleeper', replica(clock), clock);
-      // One after the other: nobody turns the clock by which they would wait for each other.
+      // One after the other, because this test doesn't advance the clock for a wait between them.
       await sleeper.ready();
       const { store, clock: other } = await steady();
       const awake = open('awake', store, other);
       await awake.ready();
-      let wakesUp = () => {};
-      const stoodStill = new Promise<void>((resolve) => (wakesUp = resolve));
+      let wakeUp = () => {};
+      const stoodStill = new Promise<void>((resolve) => (wakeUp = resolve));
       beforeSending = async (name) => {
         if (name !== 'sleeper') return;
         await runOut();
-        // What the sleeper may have had is waited for, with no lock that would keep it from being written.
+        // The awake runtime waits for a possible pair of the sleeper, without a lock that would block its write.
         await assert.rejects(turning(other, renewed(awake, other)), { code: 'TIMEOUT', message: /has not finished/ });
         await other.advance(126_000);
         assert.equal(await turning(other, renewed(awake, other)), 'access-2');
         await clock.advance(30_000);
-        wakesUp();
+        wakeUp();
       };
       const renewing = renewed(sleeper, clock);
       renewing.catch(() => undefined);
       await Promise.race([stoodStill, renewing]);
-      // It fails, and asks again.
+      // The renewal fails and is repeated.
       for (let isOver = false; !isOver;) {
         await clock.advance(500);
         isOver = await Promise.race([renewing.then(() => true), new Promise<false>((r) => setTimeout(r, 5, false))]);
@@ -192,7 +192,7 @@ describe('several runtimes on one database', () => {
       assert.deepEqual(spent, ['refresh-1']);
     });
 
-    it('ends with a sign-out elsewhere, though the answer to the write of its renewed pair was lost', async () => {
+    it('ends with a sign-out elsewhere even if the answer to the write of its renewed pair was lost', async () => {
       const [store, other] = [replica(), open('other', replica())];
       const one = open('one', store);
       await Promise.all([one.ready(), other.ready()]);
@@ -200,7 +200,7 @@ describe('several runtimes on one database', () => {
       const query = database.query.bind(database);
       database.query = async (text, values, options) => {
         const rows = await query(text, values, options);
-        // The renewed pair alone is written by a statement with a notification.
+        // Only the renewed pair is written by a statement with a notification.
         if (spent.length > 0 && text.includes('SET content')) throw new Error('ECONNRESET');
         return rows as never;
       };
@@ -229,19 +229,19 @@ describe('several runtimes on one database', () => {
       assert.deepEqual(spent, ['refresh-1', 'refresh-2']);
     });
 
-    it('survives a database that is gone when the new tokens come', async () => {
+    it('survives an outage of the database when the new tokens arrive', async () => {
       const first = open('first', replica());
       afterSending = () => server.halt();
-      // The old ones are spent: it goes on with the new ones.
+      // The old tokens are spent, so it continues with the new ones.
       assert.equal(await renewed(first), 'access-2');
       await server.start();
       afterSending = () => Promise.resolve();
       const second = open('second', replica());
-      assert.equal(await renewed(second), 'access-2', 'it waits until the first one has written them');
+      assert.equal(await renewed(second), 'access-2', 'the second one waits for the write of the first');
       assert.deepEqual(spent, ['refresh-1']);
     });
 
-    it('is kept at both where one is half-open from the answer of the service until its write has failed', async () => {
+    it('is kept by both runtimes if one is half-open from the service’s answer until its write has failed', async () => {
       const proxy = await startProxy(server.port);
       try {
         const cut = replica(systemClock, address.replace(String(server.port), String(proxy.port)));
@@ -255,7 +255,7 @@ describe('several runtimes on one database', () => {
         };
         const database = databases.at(-2) as Database;
         const query = database.query.bind(database);
-        // The network is back when the write has failed, so that all that is asked after it arrives.
+        // The network returns when the write has failed, so that every later statement arrives.
         database.query = (text, values, options) =>
           query(text, values, options).catch((error: unknown) => {
             if (text.includes('SET content')) proxy.speak();
@@ -272,7 +272,7 @@ describe('several runtimes on one database', () => {
     });
 
     for (const way of ['is half-open', 'gets no notifications, as behind a pooler'])
-      it(`is known within 15 s where the connection that listens ${way}`, async () => {
+      it(`is known within 15 s even if the listening connection ${way}`, async () => {
         const proxy = await startProxy(server.port);
         const clock = new ManualClock();
         const warned: string[] = [];
@@ -280,13 +280,13 @@ describe('several runtimes on one database', () => {
           const at = address.replace(String(server.port), String(proxy.port));
           const isPooled = way !== 'is half-open';
           let listening: Passage | undefined;
-          proxy.watch((said, passage) => {
-            if (!said.includes('LISTEN')) return;
+          proxy.watch((statement, passage) => {
+            if (!statement.includes('LISTEN')) return;
             listening = passage;
             if (isPooled) passage.deafen(1);
           });
-          const told = (sentence: unknown) => void warned.push(String(sentence));
-          const database = new Database({ address: at, clock, log: { warn: told, info: () => undefined } });
+          const warn = (sentence: unknown) => void warned.push(String(sentence));
+          const database = new Database({ address: at, clock, log: { warn, info: () => undefined } });
           databases.push(database);
           const parts = { clock, sealedKinds: ['grant'], secrets: () => ['a secret'], warn: () => undefined };
           const listener = open(
@@ -305,17 +305,17 @@ describe('several runtimes on one database', () => {
           );
           const begun = clock.monotonic();
           while ((await listener.bearer(limit(clock))) !== 'access-9') {
-            assert.ok(clock.monotonic() - begun <= 15_000, 'it is not learnt');
+            assert.ok(clock.monotonic() - begun <= 15_000, 'the new token is still unknown');
             await clock.advance(250);
             await pause(5);
           }
-          assert.equal(warned.filter((words) => words.includes('pooler')).length, isPooled ? 1 : 0);
+          assert.equal(warned.filter((sentence) => sentence.includes('pooler')).length, isPooled ? 1 : 0);
         } finally {
           await proxy.close();
         }
       });
 
-    it('comes back to any of them, once, and its secret lies sealed until then', async () => {
+    it('is completed once by any runtime, with its secret sealed until then', async () => {
       const granted = grant(5);
       let exchanges = 0;
       const exchange = () => {
@@ -343,7 +343,7 @@ describe('several runtimes on one database', () => {
       assert.deepEqual(await stored(), []);
     });
 
-    it('says plainly that it can not begin while the database is away', async () => {
+    it('reports clearly that it can’t begin while the database is away', async () => {
       const store = replica();
       const endpoint = { exchange: () => assert.fail() } as unknown as TokenEndpoint;
       const authorization = new Authorization({ store, signIns: store, clock: systemClock, endpoint });
@@ -357,13 +357,13 @@ describe('several runtimes on one database', () => {
       assert.match(await authorization.begin(beginning), /authorize/);
     });
 
-    it('is no part of what is lost where the database is away: nothing is asked then', async () => {
+    it('sends no refresh while the database is away, and keeps the current token', async () => {
       const tokens = open('one', replica());
       assert.equal(await tokens.bearer(limit(systemClock)), 'access-1');
       await server.halt();
       try {
         await assert.rejects(renewed(tokens), { code: 'FILE_NOT_READABLE', outcome: 'not-sent' });
-        assert.equal(await tokens.bearer(limit(systemClock)), 'access-1', 'what is known goes on');
+        assert.equal(await tokens.bearer(limit(systemClock)), 'access-1', 'the current token is still usable');
       } finally {
         await server.start();
       }
@@ -372,7 +372,7 @@ describe('several runtimes on one database', () => {
   });
 
   describe('prints', () => {
-    /** The cluster's queue, as the service has it. */
+    /** The service's queue of the cluster. */
     let queue: object[];
     let beforeSending: (from: string) => Promise<void>;
     beforeEach(() => {
@@ -414,7 +414,7 @@ describe('several runtimes on one database', () => {
       };
     }
 
-    it('with one key are one print, and duplicates of it everywhere else', async () => {
+    it('are made once per key and reported as duplicates elsewhere', async () => {
       const dispatches = Array.from({ length: 5 }, (_, n) => open(String(n), replica()));
       const all = await Promise.all(dispatches.map((dispatch) => dispatch()));
       assert.equal(queue.length, 1);
@@ -422,7 +422,7 @@ describe('several runtimes on one database', () => {
       assert.equal(all.filter(({ duplicate }) => duplicate).length, 4);
     });
 
-    it('are not made by one that stood still before it could send', async () => {
+    it('are not sent by a runtime that stood still before its request', async () => {
       const clock = new ManualClock();
       const sleeper = open('sleeper', replica(clock), clock);
       const other = await steady();
@@ -430,7 +430,7 @@ describe('several runtimes on one database', () => {
       beforeSending = async (name) => {
         if (name !== 'sleeper') return;
         await runOut();
-        // It finds the entry of the first one, sees nothing printed, and prints.
+        // The awake runtime finds the sleeper's entry, sees nothing printed, and prints.
         assert.equal((await turning(other.clock, awake())).clusterJobId, 'printing-1');
         await clock.advance(60_000);
       };
@@ -441,10 +441,14 @@ describe('several runtimes on one database', () => {
       });
       assert.equal(queue.length, 1);
       const again = await awake();
-      assert.deepEqual([again.duplicate, again.clusterJobId], [true, 'printing-1'], 'the entry is the second one’s');
+      assert.deepEqual(
+        [again.duplicate, again.clusterJobId],
+        [true, 'printing-1'],
+        'the entry belongs to the awake runtime',
+      );
     });
 
-    it('are not made while the database is away, and the message says so', async () => {
+    it('are not sent while the database is away, and the message says so', async () => {
       const dispatch = open('one', replica());
       beforeSending = () => Promise.resolve();
       await server.halt();
@@ -458,22 +462,22 @@ describe('several runtimes on one database', () => {
     });
   });
 
-  it('hand over each row of a report once', async () => {
-    const told: string[] = [];
+  it('delivers each row of a report once', async () => {
+    const delivered: string[] = [];
     const rows = Array.from({ length: 20 }, (_, n) => ({ uuid: `row-${n}` }));
     const report = () => {
       const deadline = limit(systemClock);
       return withDeliveredRows(replica(), { scope: SCOPE, name: 'node', deadline }, async ({ isNew, add }) => {
         const fresh = rows.filter(isNew);
-        told.push(...fresh.map(({ uuid }) => uuid));
+        delivered.push(...fresh.map(({ uuid }) => uuid));
         add(fresh);
       });
     };
     await Promise.all([report(), report(), report()]);
-    assert.deepEqual(told.sort(), rows.map(({ uuid }) => uuid).sort());
+    assert.deepEqual(delivered.sort(), rows.map(({ uuid }) => uuid).sort());
   });
 
-  it('end the work of a report that has lost its lock', async () => {
+  it('ends the work of a report that has lost its lock', async () => {
     const store = replica();
     let lock: Lock | undefined;
     const update = store.update.bind(store);
@@ -493,7 +497,7 @@ describe('several runtimes on one database', () => {
     await assert.rejects(work, { code: 'TIMEOUT', message: /lost its hold/ });
   });
 
-  it('say what is wrong where their secrets differ', async () => {
+  it('reports that the runtimes have different secrets', async () => {
     await replica().put(grantKey('a'), { byService: {} } satisfies Grants);
     const log = { warn: () => undefined, info: () => undefined };
     const database = new Database({ address, clock: systemClock, log });
