@@ -5,19 +5,19 @@ import { guard } from '../time/guard';
 import type { Database } from './database';
 import type { Key } from './store';
 
-/** Of all runtimes that share a database. */
+/** The PostgreSQL notification channel of all runtimes on a database. */
 export const CHANNEL = 'remote_printing';
-/** Notifications that are looked at one by one, in a second of time; more of them count as one that says nothing. */
+/** Most messages handled one by one per WINDOW ms. Any more count as a single message without content. */
 const MOST = 200;
 const WINDOW = 1_000;
 
-/** A notice that the runtimes of a database send each other. Neither key nor topic: anything may have changed. */
+/** A message between the runtimes on a database. Without a key and a topic, anything may have changed. */
 export interface ChannelMessage {
   /** The sender's id. */
   by: string;
-  /** A value that has changed. */
+  /** The key of a changed value. */
   key?: Key;
-  /** Shared work of which something has changed: the members, their wishes, or the free items. */
+  /** Shared work that has changed: its members, their wishes or its free items. */
   topic?: string;
 }
 
@@ -26,26 +26,28 @@ interface ChannelOptions {
   clock: Clock;
   /** The id of this runtime. */
   own: string;
-  /** A listener has thrown. */
+  /** Called when a listener throws. */
   fault: (error: PrintingError) => void;
 }
 
-/** As it is handed to pg_notify. */
-export function encodeMessage(said: ChannelMessage): string {
-  const words = JSON.stringify(said);
-  return Buffer.byteLength(words) < NOTIFICATION ? words : JSON.stringify({ by: said.by } satisfies ChannelMessage);
+/** Encodes a message as a pg_notify payload. */
+export function encodeMessage(message: ChannelMessage): string {
+  const payload = JSON.stringify(message);
+  return Buffer.byteLength(payload) < NOTIFICATION
+    ? payload
+    : JSON.stringify({ by: message.by } satisfies ChannelMessage);
 }
 
 /**
- * Receives the notices of other runtimes, on one connection for all listeners, which is open while there are any. Every
- * database role that may connect can send any text here, so a notice is only ever a reason to read again: it is checked
- * first, and a flood of notices counts as one.
+ * Receives the messages of other runtimes over one connection for all listeners, open while there are any. Every
+ * database role that may connect can send any text here. A message is therefore only a reason to read again: it is
+ * checked first, and a flood of messages counts as one.
  */
 export class Channel {
   readonly #options: ChannelOptions;
-  readonly #listeners = new Set<(said: ChannelMessage | null) => void>();
+  readonly #listeners = new Set<(message: ChannelMessage | null) => void>();
   #end: (() => void) | undefined;
-  /** When the second began, monotonic ms, and how many notices came in it. */
+  /** Start of the current window, monotonic ms, and the messages received in it. */
   #since = -Infinity;
   #count = 0;
   #disarm: (() => void) | undefined;
@@ -54,11 +56,11 @@ export class Channel {
     this.#options = options;
   }
 
-  /** Null: something may have been missed. The returned function ends it. */
-  listen(listener: (said: ChannelMessage | null) => void): () => void {
+  /** Subscribes to messages; null means that some may have been missed. The returned function unsubscribes. */
+  listen(listener: (message: ChannelMessage | null) => void): () => void {
     const guarded = guard(listener, this.#options.fault);
     this.#listeners.add(guarded);
-    this.#end ??= this.#options.database.listen(CHANNEL, (words) => this.#receive(words));
+    this.#end ??= this.#options.database.listen(CHANNEL, (payload) => this.#receive(payload));
     return () => {
       this.#listeners.delete(guarded);
       if (this.#listeners.size > 0) return;
@@ -69,18 +71,18 @@ export class Channel {
     };
   }
 
-  #receive(words: string | null): void {
-    const said = words === null ? null : decodeMessage(words);
-    if (said?.by === this.#options.own) return;
+  #receive(payload: string | null): void {
+    const message = payload === null ? null : decodeMessage(payload);
+    if (message?.by === this.#options.own) return;
     if (this.#isFlooded()) return;
-    this.#pass(said?.key || said?.topic ? said : null);
+    this.#notify(message?.key || message?.topic ? message : null);
   }
 
-  #pass(said: ChannelMessage | null): void {
-    for (const listener of [...this.#listeners]) listener(said);
+  #notify(message: ChannelMessage | null): void {
+    for (const listener of [...this.#listeners]) listener(message);
   }
 
-  /** After a flood, listeners learn that anything may have changed. */
+  /** Counts a message. After a flood, listeners get one null at the end of the window. */
   #isFlooded(): boolean {
     const { clock } = this.#options;
     const now = clock.monotonic();
@@ -91,19 +93,19 @@ export class Channel {
     if (++this.#count <= MOST) return false;
     this.#disarm ??= clock.after(this.#since + WINDOW - now, () => {
       this.#disarm = undefined;
-      this.#pass(null);
+      this.#notify(null);
     });
     return true;
   }
 }
 
-/** Null for any text that is no notice. */
-export function decodeMessage(words: string): ChannelMessage | null {
-  if (Buffer.byteLength(words) > NOTIFICATION) return null;
+/** Decodes a payload; null for any text that isn't a message. */
+export function decodeMessage(payload: string): ChannelMessage | null {
+  if (Buffer.byteLength(payload) > NOTIFICATION) return null;
   try {
-    const said = JSON.parse(words) as Record<string, unknown> | null;
-    if (typeof said !== 'object' || said === null || typeof said.by !== 'string') return null;
-    const { by, key, topic } = said;
+    const message = JSON.parse(payload) as Record<string, unknown> | null;
+    if (typeof message !== 'object' || message === null || typeof message.by !== 'string') return null;
+    const { by, key, topic } = message;
     return { by, ...(isKey(key) && { key }), ...(typeof topic === 'string' && { topic }) };
   } catch {
     return null;
@@ -111,4 +113,4 @@ export function decodeMessage(words: string): ChannelMessage | null {
 }
 
 const isKey = (key: unknown): key is Key =>
-  Array.isArray(key) && key.length > 0 && key.every((word) => typeof word === 'string');
+  Array.isArray(key) && key.length > 0 && key.every((part) => typeof part === 'string');

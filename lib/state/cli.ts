@@ -24,21 +24,21 @@ function place(name: string): Movable & { close(): Promise<void> } {
 }
 
 async function main([from, to, ...more]: string[]): Promise<void> {
-  if (from === undefined || to === undefined || more.length > 0) return say(HELP, 2);
-  if (!from.startsWith('postgres') && !existsSync(from)) return say(`There is no folder ${from}.\n`, 1);
+  if (from === undefined || to === undefined || more.length > 0) return print(HELP, 2);
+  if (!from.startsWith('postgres') && !existsSync(from)) return print(`There is no folder ${from}.\n`, 1);
   const [source, target] = [place(from), place(to)];
   try {
-    say(`${await moveState(source, target)} values copied.\n`);
+    print(`${await moveState(source, target)} values copied.\n`);
   } catch (error) {
-    say(`Copying stopped: ${asPrintingError(error).message}\n`, 1);
+    print(`Copying stopped: ${asPrintingError(error).message}\n`, 1);
   } finally {
     await Promise.all([source.close(), target.close()]);
   }
 }
 
-function say(words: string, code = 0): void {
+function print(text: string, code = 0): void {
   process.exitCode = code;
-  (code === 0 ? process.stdout : process.stderr).write(words);
+  (code === 0 ? process.stdout : process.stderr).write(text);
 }
 
 void main(process.argv.slice(2));

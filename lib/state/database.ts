@@ -8,38 +8,40 @@ import { Semaphore } from '../time/semaphore';
 import { migrate } from './schema';
 
 export interface DatabaseOptions {
-  /** `postgresql://…`; what is missing comes from the variables of PostgreSQL's clients. */
+  /** `postgresql://…`; missing parts come from the environment variables of PostgreSQL's clients. */
   address: string;
   clock: Clock;
   log: { warn(sentence: Sentence): void; info(sentence: Sentence): void };
 }
 
 const CONNECTIONS = 4;
-/** ms. */
+/** Timeout for connecting, ms. */
 const CONNECT = 5_000;
-/** No statement of ours takes longer, ms. */
+/** Timeout for a statement, ms. */
 const ANSWER = 10_000;
-/** A break within a longer time without an answer may have gone unseen, ms. */
+/** A connection break may go unnoticed in a longer silence, ms. */
 const SILENCE = 10_000;
 
 export interface QueryOptions {
-  /** A connection that says nothing for so long has broken, ms. */
+  /** Timeout for this statement, ms. After it the connection counts as broken. */
   patience?: number;
-  /** It goes before all that wait. */
+  /** Runs before all waiting statements. */
   urgent?: boolean;
-  /** It is not asked a second time where its connection broke: the first one may still arrive, after what came later. */
+  /**
+   * Don't repeat the statement if its connection breaks: the first attempt may still arrive, after later statements.
+   */
   once?: boolean;
 }
 
-/** Connections to one server, for as long as it is known to be there. */
+/** Connections to one server, kept until one of them breaks. */
 interface ServerConnections {
   pool: Pool;
   ready: Promise<void>;
-  /** Who waits for a connection waits here: the pool would give up, as if there were none. */
-  places: Semaphore;
+  /** Statements wait here for a connection. The pool's own wait would time out as if the database were away. */
+  slots: Semaphore;
 }
 
-/** What is thrown where the database can't be asked; the reason is a code, as no address belongs into a sentence. */
+/** Thrown when the database can't be asked. Its reason is a code, because no address belongs in a sentence. */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
   constructor(readonly code: string) {
@@ -47,29 +49,32 @@ export class DatabaseError extends Error {
   }
 }
 
-/** The PostgreSQL database that state lies in: connected with the first statement, made ready once, and again after a break. */
+/**
+ * The PostgreSQL database of the state. Connects with the first statement, migrates once, and reconnects after a break.
+ */
 export class Database {
   readonly #options: DatabaseOptions;
-  #line: ServerConnections | undefined;
-  /** Since when it has answered without a break, and when it did last, monotonic ms. */
+  #connections: ServerConnections | undefined;
+  /** Start of the current period without a break, and the last answer, monotonic ms. */
   #steadySince = 0;
   #answeredAt = -Infinity;
-  /** The statement that it does not take; blank: it takes none. */
+  /** The statement that the database refuses; blank: the database is away. */
   #refused: string | undefined;
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
   }
 
-  /** For how long it has answered without a break, ms. */
+  /** Time that the database has answered without a break, ms. */
   get steadyFor(): number {
     const now = this.#options.clock.monotonic();
     return now - this.#answeredAt > SILENCE ? 0 : now - this.#steadySince;
   }
 
   /**
-   * One statement, in a transaction of its own. It is asked a second time where its connection broke, or where it was in
-   * another one's way: that must do no harm. Throws a DatabaseError, or a PrintingError for what a person has to mend first.
+   * Runs one statement in its own transaction. Repeats it once if its connection broke or if it collided with another
+   * one, so a second run must be harmless. Throws a DatabaseError, or a PrintingError for a fault that a person must
+   * fix first.
    */
   async query<Row extends QueryResultRow>(text: string, values: unknown[], options: QueryOptions = {}): Promise<Row[]> {
     try {
@@ -78,30 +83,30 @@ export class Database {
         if (!mayAgain) throw error;
         return this.#ask<Row>(text, values, options);
       });
-      this.#noteAnswer(text);
+      this.#recordAnswer(text);
       return rows;
     } catch (error) {
-      this.#noteFailure(text, error);
+      this.#recordFailure(text, error);
       throw error instanceof PrintingError ? error : new DatabaseError(codeIn(error));
     }
   }
 
-  /** Hears what is said on a channel; the returned function ends that. An address that is none is told by `query`. */
-  listen(channel: string, heard: (words: string | null) => void): () => void {
+  /** Listens to a channel; the returned function ends that. An invalid address is reported by `query` only. */
+  listen(channel: string, onMessage: (payload: string | null) => void): () => void {
     const { address, clock, log } = this.#options;
     if (!isAddress(address)) return () => undefined;
     const ask = (text: string, values: unknown[]) => this.query<{ sent?: unknown }>(text, values, { once: true });
-    const deaf = () => log.warn(deafened());
-    const listening = new Listening({ address, clock, channel, heard, ask, deaf });
+    const onDeaf = () => log.warn(deaf());
+    const listening = new Listening({ address, clock, channel, onMessage, ask, onDeaf });
     return () => listening.end();
   }
 
-  /** Lets go of all connections; the next statement makes new ones. */
+  /** Closes all connections; the next statement opens new ones. */
   async close(): Promise<void> {
-    const line = this.#line;
-    this.#line = undefined;
+    const connections = this.#connections;
+    this.#connections = undefined;
     this.#answeredAt = -Infinity;
-    await line?.pool.end().catch(() => undefined);
+    await connections?.pool.end().catch(() => undefined);
   }
 
   async #ask<Row extends QueryResultRow>(
@@ -109,20 +114,20 @@ export class Database {
     values: unknown[],
     { patience, urgent }: QueryOptions,
   ): Promise<Row[]> {
-    const line = (this.#line ??= this.#open());
+    const connections = (this.#connections ??= this.#open());
     const config = { text, values, query_timeout: patience ?? ANSWER } satisfies QueryConfig & {
       query_timeout: number;
     };
     try {
-      await line.ready;
-      const { rows } = await line.places.hold(() => line.pool.query<Row>(config), urgent);
+      await connections.ready;
+      const { rows } = await connections.slots.hold(() => connections.pool.query<Row>(config), urgent);
       return rows;
     } catch (error) {
       if (isBreak(error)) this.#answeredAt = -Infinity;
-      // Where one connection broke, the others did too, or nobody knows. Those that still work end by themselves.
-      if (this.#line === line && (isBreak(error) || !(await succeeds(line.ready)))) {
-        this.#line = undefined;
-        line.pool.end().catch(() => undefined);
+      // After one connection broke, assume that the others did too. Those that still work end with their statements.
+      if (this.#connections === connections && (isBreak(error) || !(await succeeds(connections.ready)))) {
+        this.#connections = undefined;
+        connections.pool.end().catch(() => undefined);
       }
       throw error;
     }
@@ -131,7 +136,7 @@ export class Database {
   #open(): ServerConnections {
     const { address } = this.#options;
     if (!isAddress(address)) throw noAddress();
-    // Loaded where a database is configured.
+    // Loaded only if a database is configured.
     const { Pool } = require('pg') as typeof import('pg');
     const pool = new Pool({
       connectionString: address,
@@ -143,17 +148,17 @@ export class Database {
       allowExitOnIdle: true,
       onConnect: prepare,
     });
-    // A connection that breaks while nobody uses it: the next statement finds out.
+    // An idle connection has broken. The next statement finds out.
     pool.on('error', () => undefined);
     const ready = this.#prepare(pool);
-    // Who asks hears of it.
+    // The statement that waits for it reports the failure.
     ready.catch(() => undefined);
-    return { pool, ready, places: new Semaphore(CONNECTIONS) };
+    return { pool, ready, slots: new Semaphore(CONNECTIONS) };
   }
 
   async #prepare(pool: Pool): Promise<void> {
     const client: PoolClient = await pool.connect();
-    // Its statement says so too; unheard it would end the process.
+    // The failed statement reports it too. An unhandled error event would end the process.
     client.on('error', () => undefined);
     try {
       await migrate(client);
@@ -164,19 +169,19 @@ export class Database {
     }
   }
 
-  #noteAnswer(text: string): void {
+  #recordAnswer(text: string): void {
     const { clock, log } = this.#options;
     const now = clock.monotonic();
     if (now - this.#answeredAt > SILENCE) this.#steadySince = now;
     this.#answeredAt = now;
-    // Others may go on where one is refused: on a full disk, or where it may only be read.
+    // An answer to another statement doesn't end the refusal of one, for example on a full or read-only disk.
     if (this.#refused !== '' && this.#refused !== text) return;
     this.#refused = undefined;
     log.info(phrase`The database is back.`);
   }
 
-  /** The log hears once that something is wrong, and once that it is over. */
-  #noteFailure(text: string, error: unknown): void {
+  /** Logs the beginning of an outage once; `#recordAnswer` logs its end. */
+  #recordFailure(text: string, error: unknown): void {
     if (this.#refused !== undefined) return;
     this.#refused = isAway(error) ? '' : text;
     const reason = CAUSES[codeIn(error)] ?? codeIn(error);
@@ -188,7 +193,7 @@ export class Database {
   }
 }
 
-/** Waited for, whatever the types of the driver say. */
+/** Awaited by the pool, although the driver's types don't say so. */
 const prepare: (client: ClientBase) => unknown = (client) => client.query(SESSION);
 
 const succeeds = (work: Promise<unknown>): Promise<boolean> =>
@@ -199,7 +204,7 @@ const succeeds = (work: Promise<unknown>): Promise<boolean> =>
 
 const isAddress = (address: string): boolean => /^postgres(ql)?:\/\//.test(address) && URL.canParse(address);
 
-const deafened = (): Sentence =>
+const deaf = (): Sentence =>
   phrase`The database doesn't report the changes of other Node-REDs (a pooler in transaction mode, or a proxy, drops its notifications), so this Node-RED looks for changes every 10 s: connect without the pooler.`;
 
 const noAddress = (): PrintingError =>
@@ -210,8 +215,8 @@ const noAddress = (): PrintingError =>
   );
 
 /**
- * A server may be told not to wait for its disk; what was promised here has to be there after a crash. And it may be told
- * to refuse statements that meet in one row, where ours wait for each other.
+ * Session settings. A server may be configured not to wait for its disk, but promised writes must survive a crash. It
+ * may also be configured to refuse statements that meet in one row, where these statements must wait for each other.
  */
 const SESSION = `SET default_transaction_isolation = 'read committed';
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
@@ -223,19 +228,19 @@ const CAUSES: Record<string, Sentence> = {
   '42501': phrase`the user lacks a right to the schema remote_printing`,
 };
 
-/** Two statements waited for each other, and this one was undone. */
+/** Two statements waited for each other, and PostgreSQL rolled this one back. */
 const COLLISIONS = ['40001', '40P01'];
 
-/** What PostgreSQL says when it stops, starts or takes no more connections, and what the network says. */
+/** Codes of PostgreSQL when it stops, starts or has no more connections, and codes of the network. */
 const AWAY = /^(08...|57P0[123]|53300|E[A-Z_]+|unknown|Error)$/;
-/** Another server takes its place: that one is behind a new connection. */
+/** The server is read-only because another one replaces it; a new connection reaches that one. */
 const READ_ONLY = '25006';
 
 const isAway = (error: unknown): boolean => !(error instanceof PrintingError) && AWAY.test(codeIn(error));
 
-/** The connection is to blame, not the statement. */
+/** Whether the connection failed, not the statement. */
 const isBreak = (error: unknown): boolean => isAway(error) || codeIn(error) === READ_ONLY;
 
-/** The driver has no code for a password that is missing or refused. */
+/** Code of a failure. The driver has none for a missing or refused password. */
 const codeIn = (error: unknown): string =>
   error instanceof Error && error.message.startsWith('SASL') ? '28P01' : codeOf(error);

@@ -1,7 +1,7 @@
 import type { Deadline } from '../time/deadline';
 import type { Change, Key, PutOptions, StateStore } from './store';
 
-/** A store as one piece of work sees it: no disk is waited for beyond the work's deadline. What was begun goes on by itself. */
+/** A store bound to the deadline of one piece of work: no call waits longer. The underlying operation continues. */
 export class DeadlineStore implements StateStore {
   readonly #inner: StateStore;
   readonly #deadline: Deadline;
@@ -29,7 +29,7 @@ export class DeadlineStore implements StateStore {
 
   update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined> {
     const updated = this.#inner.update(key, change, options);
-    // A change that is given a deadline minds it itself: it may be work that is not to be left alone.
+    // A change with its own deadline enforces it itself. It may be work that must not be abandoned.
     return options?.deadline ? updated : this.#deadline.wait(updated);
   }
 }

@@ -12,23 +12,26 @@ import type { Movable } from './move-state';
 import { phrase, type Sentence } from '../words/sentence';
 
 export interface FileStoreOptions extends RecordsOptions {
-  /** The folder; made when it is missing. */
+  /** The folder; created if it is missing. */
   folder: string;
   clock: Clock;
   warn: (sentence: Sentence) => void;
 }
 
-/** Left by a crash in the middle of a write; the value itself is whole under its own name. */
+/** Left by a crash during a write; the value itself is whole under its own name. */
 const isLeftover = (name: string): boolean => !name.endsWith('.json') && !name.includes('.damaged-');
 const LEFTOVER_AGE = 60 * 60 * 1000;
-/** A clock that stands so far after a file's own time is taken for a wrong one. */
+/** A clock that differs from a file's own time by this much counts as wrong, ms. */
 const NOT_BELIEVED = 5 * 365 * 24 * 60 * 60 * 1000;
-/** Likewise one that was set by more than this since the start: less than values are kept beyond what was promised. */
+/**
+ * A clock that was set by more than this since the start counts as wrong too, ms. It is less than the extra time that
+ * values are kept beyond the promised one.
+ */
 const SET_BY = 5 * 24 * 60 * 60 * 1000;
 
 /**
- * A StateStore of one small JSON file per key: written beside, flushed, renamed, the folder flushed.
- * Its locks hold within this process; one folder belongs to one runtime.
+ * A StateStore with one small JSON file per key. A write creates a new file, flushes it, renames it and flushes the
+ * folder. The locks hold within this process; one folder belongs to one runtime.
  */
 export class FileStore implements StateStore, Movable {
   readonly #options: FileStoreOptions;
@@ -48,7 +51,7 @@ export class FileStore implements StateStore, Movable {
   }
 
   async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
-    // What stands there, readable or not, has no part in it.
+    // The current value, readable or not, doesn't matter.
     await this.#locks.hold(this.#path(key), () => this.#write(key, value, options), options.deadline);
   }
 
@@ -70,8 +73,8 @@ export class FileStore implements StateStore, Movable {
   }
 
   /**
-   * Removes values past their time and what crashes left behind. Not for the start of a runtime: its clock may still be
-   * wrong then. Values are kept where the clock contradicts their own time.
+   * Removes expired values and the leftovers of crashes. Don't call it at the start of a runtime: the clock may still
+   * be wrong then. Values whose own time contradicts the clock are kept.
    */
   async sweep(): Promise<void> {
     const { clock, folder: root } = this.#options;
@@ -86,18 +89,18 @@ export class FileStore implements StateStore, Movable {
           if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true }).catch(() => undefined);
         } else if (name.endsWith('.json') && !wasSet) {
           const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
-          if (found && isOver(found, now)) await this.#forget(found.key, now);
+          if (found && isExpired(found, now)) await this.#forget(found.key, now);
         }
       }
     }
   }
 
-  /** Removes an outdated value, unless it was put anew meanwhile. */
+  /** Removes an expired value, unless it has been written again meanwhile. */
   async #forget(key: Key, now: number): Promise<void> {
     const path = this.#path(key);
     await this.#locks.hold(path, async () => {
       const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
-      if (found && isOver(found, now)) await rm(path, { force: true }).catch(() => undefined);
+      if (found && isExpired(found, now)) await rm(path, { force: true }).catch(() => undefined);
     });
   }
 
@@ -165,7 +168,7 @@ export class FileStore implements StateStore, Movable {
     try {
       await rename(path, `${path}.damaged-${this.#options.clock.now()}`);
     } catch (cause) {
-      // Who waits for the same file may have set it aside; else it is still in the way.
+      // A concurrent reader of the same file may have set it aside already; otherwise it is still there.
       if (codeOf(cause) !== 'ENOENT') throw notReadable(key, cause);
     }
     this.#options.warn(phrase`${reason}; it was set aside and is treated as missing.`);
@@ -193,10 +196,10 @@ const notWritable = ([kind]: Key, cause: unknown): PrintingError =>
     { cause, outcome: 'not-sent' },
   );
 
-function isOver({ at, until }: StoredRecord, now: number): boolean {
+function isExpired({ at, until }: StoredRecord, now: number): boolean {
   if (until === undefined || until > now) return false;
   return at === undefined || (now >= at && now - at < NOT_BELIEVED);
 }
 
-/** Names in a folder; none where it does not exist or is no folder. */
+/** Names in a folder; none if it doesn't exist or isn't a folder. */
 const entries = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);

@@ -6,26 +6,29 @@ import type { Database } from './database';
 import { SCHEMA } from './schema';
 import { LockLostError, type Lock } from './store';
 
-/** Of a lease, all ms. */
+/** Durations of a lease, ms. */
 export interface LeaseTimes {
-  /** How long it lasts after its last renewal, for a runtime that would take it over. */
+  /** Lifetime after its last renewal; a runtime that takes it over waits this long. */
   lasts: number;
-  /** How much less of it the holder relies on: for timers that are late, and clocks that don't run alike. */
+  /** Safety margin that the holder subtracts, for late timers and clocks that run at different rates. */
   margin: number;
-  /** Between renewals. */
+  /** Interval between renewals. */
   renewal: number;
 }
 
 export const LEASE_TIMES: LeaseTimes = { lasts: 17_000, margin: 2_000, renewal: 5_000 };
 
-/** A connection that says nothing must not cost the time in which another one could be asked, ms. */
+/** Timeout of a renewal, ms: a silent connection must leave time to ask over another one. */
 const PATIENCE = 4_000;
-/** Between the word of the database and the first byte of what was secured, ms: a connection may have to be made. */
+/**
+ * Longest time between the database's answer and the first byte of the secured request, ms: connecting may take a
+ * while.
+ */
 const TO_SEND = 15_000;
 
 /**
- * Each renewal is a sign of life. A lease that was secured for longer lasts as long after every renewal:
- * so one that arrives late shortens nothing.
+ * Renews leases, each with a new heartbeat. A lease that was secured for longer keeps that lifetime after every
+ * renewal, so a late renewal shortens nothing.
  */
 export const EXTEND = `UPDATE ${SCHEMA}.entries AS e
   SET ends_at = greatest(e.ends_at, clock_timestamp() + $3 * interval '1 ms'), lasts = greatest(e.lasts, $3),
@@ -34,19 +37,22 @@ export const EXTEND = `UPDATE ${SCHEMA}.entries AS e
   WHERE e.name = held.name AND e.token = held.token AND e.holder IS NOT NULL
   RETURNING e.name`;
 
-/** A lock alone stays for a while: a value that was made under it and could not be written yet still counts, unless it is taken again. */
-export const GIVE_BACK = `UPDATE ${SCHEMA}.entries SET holder = NULL, ends_at = NULL, lasts = NULL, beats = NULL
+/**
+ * Releases a lock. A row without a value stays for a while: until the lock is taken again, a value made under it and
+ * not written yet remains valid.
+ */
+export const RELEASE_LEASE = `UPDATE ${SCHEMA}.entries SET holder = NULL, ends_at = NULL, lasts = NULL, beats = NULL
   WHERE name = $1 AND token = $2`;
 
-/** One lock that this runtime holds. */
+/** A lock that this runtime holds. */
 export class Lease implements Lock {
   readonly #leases: Leases;
   readonly #controller = new AbortController();
-  /** Monotonic time until which it is relied on. */
+  /** Monotonic time until which the holder relies on it. */
   #until = -Infinity;
   #disarm: () => void = () => undefined;
-  /** The work that it was taken for has ended. */
-  isLeft = false;
+  /** The work that needed the lease has ended. */
+  isDone = false;
 
   constructor(
     leases: Leases,
@@ -69,8 +75,8 @@ export class Lease implements Lock {
     return this.#leases.keep(this.name);
   }
 
-  /** It lasts until then at least (monotonic, ms). */
-  reach(until: number): void {
+  /** Extends the lease at least to `until` (monotonic, ms). */
+  extendTo(until: number): void {
     const { clock } = this.#leases;
     if (this.signal.aborted || until <= this.#until) return;
     this.#until = until;
@@ -83,28 +89,28 @@ export class Lease implements Lock {
     this.#controller.abort(new LockLostError());
   }
 
-  /** It is given back. */
+  /** Stops the expiry timer of a released lease. */
   end(): void {
     this.#disarm();
   }
 
-  /** It can't be relied on any more, whether that was told already or not. */
-  get isOver(): boolean {
+  /** Whether the lease can't be relied on any more, even before its signal has aborted. */
+  get isExpired(): boolean {
     return this.signal.aborted || this.#leases.clock.monotonic() >= this.#until;
   }
 
   throwIfLost(): void {
-    if (this.isOver) throw new LockLostError();
+    if (this.isExpired) throw new LockLostError();
   }
 }
 
-/** All leases of this runtime, one for each name: they are renewed together for as long as they are held. */
+/** All leases of this runtime, one per name. Those that are held are renewed together. */
 export class Leases {
   readonly clock: Clock;
   readonly #database: Pick<Database, 'query'>;
   readonly #times: LeaseTimes;
   readonly #held = new Map<string, Lease>();
-  /** How many values wait to be written under a name's lease. */
+  /** Number of values that wait to be written under each name's lease. */
   readonly #kept = new Map<string, number>();
   #disarm: (() => void) | undefined;
   #isRenewing = false;
@@ -119,29 +125,29 @@ export class Leases {
     return this.#times.lasts;
   }
 
-  /** A lock that was taken by a statement that was sent at `askedAt` (monotonic, ms). */
+  /** Adds a lock that a statement sent at `askedAt` (monotonic, ms) has taken. */
   add(name: string, token: string, askedAt: number, inherited = false): Lease {
     const lease = new Lease(this, name, token, inherited);
     const other = this.#held.get(name);
-    // The answer to an earlier request came after that to a later one.
+    // The answer to an earlier request arrived after that to a later one.
     if (other && BigInt(other.token) > BigInt(token)) return lease;
     other?.end();
-    lease.reach(this.#end(askedAt, this.#times.lasts));
+    lease.extendTo(this.#end(askedAt, this.#times.lasts));
     this.#held.set(name, lease);
     this.#arm();
     return lease;
   }
 
-  /** It is held no more; false where it was not. */
+  /** Removes a lease from those held; false if it wasn't held. */
   remove(lease: Lease): boolean {
     lease.end();
     if (this.#held.get(lease.name) !== lease) return false;
     this.#held.delete(lease.name);
-    if (this.#held.size === 0) this.#rest();
+    if (this.#held.size === 0) this.#stopRenewing();
     return true;
   }
 
-  /** As `Lock.keep`: for the lease that has this name, and for a later one that takes its place. */
+  /** Implements `Lock.keep` for the lease of this name, and for a later lease that replaces it. */
   keep(name: string): () => void {
     this.#kept.set(name, (this.#kept.get(name) ?? 0) + 1);
     let isKept = true;
@@ -152,33 +158,36 @@ export class Leases {
       if (left > 0) return void this.#kept.set(name, left);
       this.#kept.delete(name);
       const lease = this.#held.get(name);
-      if (lease?.isLeft) void this.#giveBack(lease);
+      if (lease?.isDone) void this.#release(lease);
     };
   }
 
-  /** The token of a lease that is held for nothing but a value that waits to be written. */
+  /** The token of a lease that is kept only for an unwritten value. */
   keptToken(name: string): string | null {
     return this.#kept.has(name) ? (this.#held.get(name)?.token ?? null) : null;
   }
 
-  /** The work is done: the lease is given back, unless it is kept. Never rejects: one that can't be given back runs out. */
-  async leave(lease: Lease): Promise<void> {
-    lease.isLeft = true;
-    if (!this.#kept.has(lease.name)) await this.#giveBack(lease);
+  /**
+   * Ends the work under a lease and releases it, unless it is kept. Never rejects: a lease that can't be released
+   * expires.
+   */
+  async finish(lease: Lease): Promise<void> {
+    lease.isDone = true;
+    if (!this.#kept.has(lease.name)) await this.#release(lease);
   }
 
-  /** Those that are only kept are renewed no more, and run out. */
+  /** Stops renewing the leases that are only kept; they expire. */
   close(): void {
-    for (const lease of [...this.#held.values()]) if (lease.isLeft) this.remove(lease);
+    for (const lease of [...this.#held.values()]) if (lease.isDone) this.remove(lease);
   }
 
-  async #giveBack(lease: Lease): Promise<void> {
-    // A written value gave its lock back with it.
+  async #release(lease: Lease): Promise<void> {
+    // A write releases its lock in the same statement.
     if (!this.remove(lease)) return;
-    await this.#database.query(GIVE_BACK, [lease.name, lease.token]).catch(() => undefined);
+    await this.#database.query(RELEASE_LEASE, [lease.name, lease.token]).catch(() => undefined);
   }
 
-  #rest(): void {
+  #stopRenewing(): void {
     this.#disarm?.();
     this.#disarm = undefined;
   }
@@ -192,7 +201,7 @@ export class Leases {
     });
     if (!held.has(lease.name)) lease.lose();
     lease.throwIfLost();
-    lease.reach(this.#end(askedAt, wanted));
+    lease.extendTo(this.#end(askedAt, wanted));
     return () => {
       lease.throwIfLost();
       // The monotonic clock may stand still while the machine sleeps, and the wall clock may be set.
@@ -206,7 +215,7 @@ export class Leases {
   }
 
   #arm(): void {
-    // Goes on when that is over.
+    // The renewal under way arms the next one.
     if (this.#isRenewing) return;
     this.#disarm ??= this.clock.after(this.#times.renewal, () => {
       this.#disarm = undefined;
@@ -218,7 +227,7 @@ export class Leases {
     });
   }
 
-  /** Never rejects: what can't be renewed ends by itself. */
+  /** Renews all leases. Never rejects: a lease that can't be renewed expires. */
   async #renew(): Promise<void> {
     const all = [...this.#held.values()];
     const askedAt = this.clock.monotonic();
@@ -226,15 +235,15 @@ export class Leases {
     for (const lease of held ? all : []) {
       // Skip a lease that was given back meanwhile.
       if (this.#held.get(lease.name) !== lease) continue;
-      if (held?.has(lease.name)) lease.reach(this.#end(askedAt, this.#times.lasts));
+      if (held?.has(lease.name)) lease.extendTo(this.#end(askedAt, this.#times.lasts));
       else {
         lease.lose();
-        if (lease.isLeft) this.remove(lease);
+        if (lease.isDone) this.remove(lease);
       }
     }
   }
 
-  /** Names of those that are held still. */
+  /** Extends leases in the database. Returns the names of those still held. */
   async #extend(leases: Lease[], ms: number): Promise<Set<string>> {
     const names = leases.map(({ name }) => name);
     const tokens = leases.map(({ token }) => token);

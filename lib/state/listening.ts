@@ -3,37 +3,37 @@ import type { Client } from 'pg';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
 
-/** Between tries to reach the database, ms. */
+/** Backoff between attempts to reach the database, ms. */
 const WAITS = { first: 500, longest: 10_000, jitter: 0.2 };
 const CONNECT = 5_000;
 
-/** A connection that nobody uses and that leads nowhere is found out within half a minute. */
+/** Keep-alive settings that detect a dead idle connection within half a minute. */
 export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 15_000 };
 
-/** Between probes of the connection, ms. */
+/** Interval between probes of the connection, ms. */
 const PROBE_EVERY = 6_000;
-/** A notification comes within a moment of its statement, or not at all, ms. */
+/** How long a probe is waited for, ms: a notification arrives right after its statement or never. */
 const PROBE_WAIT = 4_000;
-/** Connections in a row on which no probe has arrived: not they are to blame, but something on the way. */
+/** Connections in a row without any probe after which the fault lies on the way, not in the connections. */
 const FRESH = 2;
-/** A standby refuses notifications; a connection can't be judged there. */
+/** Sends a probe. A standby refuses notifications, so its connection can't be judged. */
 const PROBE = `SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_notify($1, $2)::text END AS sent`;
 
 interface ListeningOptions {
   address: string;
   clock: Clock;
   channel: string;
-  /** What somebody said; null where something may have been missed. Must not throw. */
-  heard: (words: string | null) => void;
-  /** Asks on another connection: a pooler passes on what a connection says to itself. */
+  /** Called with each payload; with null if one may have been missed. Must not throw. */
+  onMessage: (payload: string | null) => void;
+  /** Sends a statement over another connection: a pooler forwards what a connection sends to itself. */
   ask: (statement: string, values: unknown[]) => Promise<{ sent?: unknown }[]>;
-  /** Notifications do not arrive, over whichever connection; called once. */
-  deaf: () => void;
+  /** Called once, when no connection receives notifications. */
+  onDeaf: () => void;
 }
 
 /**
- * A connection of its own that hears what others say on a channel, and is made anew when it breaks. A half-open one does not
- * say that it has, so the connection is probed. Where no connection gets notifications, every probe counts as a notice.
+ * A dedicated connection that listens to a channel and reconnects after a break. A half-open connection reports no
+ * break, so probes test it. Where no connection receives notifications, every probe counts as a message.
  */
 export class Listening {
   readonly #options: ListeningOptions;
@@ -44,9 +44,9 @@ export class Listening {
   #probes = 0;
   /** The last probe that arrived. */
   #arrived = 0;
-  /** Connections in a row on which none did. */
+  /** Connections in a row on which no probe arrived. */
   #unproven = 0;
-  #wasTold = false;
+  #isReported = false;
   #endProbe: () => void = () => undefined;
   #ended = false;
 
@@ -67,13 +67,13 @@ export class Listening {
     try {
       this.#client = this.#opened();
     } catch {
-      // What the address names, such as the file of a certificate, may come yet.
-      this.#again(undefined);
+      // A part of the address, such as a certificate file, may appear later.
+      this.#reconnect(undefined);
     }
   }
 
   #opened(): Client {
-    const { address, channel, heard } = this.#options;
+    const { address, channel, onMessage } = this.#options;
     const { Client } = require('pg') as typeof import('pg');
     const client = new Client({
       connectionString: address,
@@ -82,12 +82,12 @@ export class Listening {
       query_timeout: CONNECT,
       ...KEEP_ALIVE,
     });
-    const broken = () => this.#again(client);
+    const broken = () => this.#reconnect(client);
     client.on('error', broken);
     client.on('end', broken);
     client.on('notification', (notice) => {
       if (notice.channel === this.#own) this.#arrive(Number(notice.payload));
-      else heard(notice.payload ?? null);
+      else onMessage(notice.payload ?? null);
     });
     client
       .connect()
@@ -95,7 +95,7 @@ export class Listening {
       .then(() => {
         this.#failures = 0;
         if (this.#ended) return;
-        heard(null);
+        onMessage(null);
         this.#probe(client, this.#probes);
       })
       .catch(broken);
@@ -108,44 +108,44 @@ export class Listening {
     this.#unproven = 0;
   }
 
-  /** @param first how many probes had been made before this connection */
+  /** @param first number of probes before this connection */
   #probe(client: Client, first: number): void {
     const { clock, ask } = this.#options;
-    const isOver = () => this.#ended || client !== this.#client;
+    const isStale = () => this.#ended || client !== this.#client;
     this.#endProbe = clock.after(PROBE_EVERY, () => {
       const probe = ++this.#probes;
       const judge = () => {
-        if (isOver()) return;
-        if (this.#arrived >= probe || !this.#isDeaf(client, this.#arrived > first)) this.#probe(client, first);
+        if (isStale()) return;
+        if (this.#arrived >= probe || !this.#reconnectIfDeaf(client, this.#arrived > first)) this.#probe(client, first);
       };
       ask(PROBE, [this.#own, String(probe)]).then(
         ([row]) => {
-          if (isOver()) return;
+          if (isStale()) return;
           if (row?.sent === null) this.#probe(client, first);
           else this.#endProbe = clock.after(PROBE_WAIT, judge);
         },
-        // Without the database nothing is known about this connection.
-        () => isOver() || this.#probe(client, first),
+        // Without the database, nothing is known about this connection.
+        () => isStale() || this.#probe(client, first),
       );
     });
   }
 
-  /** A probe has not arrived. True where another connection is made for that; it begins by saying that something was missed. */
-  #isDeaf(client: Client, wasProven: boolean): boolean {
-    const { heard, deaf } = this.#options;
+  /** Handles a lost probe. Returns true if it reconnects; the new connection begins with null. */
+  #reconnectIfDeaf(client: Client, wasProven: boolean): boolean {
+    const { onMessage, onDeaf } = this.#options;
     this.#unproven = wasProven ? 0 : this.#unproven + 1;
     if (this.#unproven < FRESH) {
-      this.#again(client);
+      this.#reconnect(client);
       return true;
     }
-    if (!this.#wasTold) deaf();
-    this.#wasTold = true;
-    heard(null);
+    if (!this.#isReported) onDeaf();
+    this.#isReported = true;
+    onMessage(null);
     return false;
   }
 
-  /** Once for each connection that breaks, however many ways it says so. */
-  #again(client: Client | undefined): void {
+  /** Reconnects once per broken connection, whichever events report the break. */
+  #reconnect(client: Client | undefined): void {
     if (this.#ended || client !== this.#client) return;
     this.#client = undefined;
     this.#endProbe();

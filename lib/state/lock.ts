@@ -1,24 +1,24 @@
 import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 
-/** A key's lock, in the hands of its holder. */
+/** A held lock on a key. */
 export interface Lock {
   /**
-   * The holder before has not given it back: it ended, or was cut off, in the middle of its work. A write of its own may
-   * still be on the way.
+   * The previous holder never released it: its runtime ended, or was cut off, in the middle of its work. A write of
+   * that holder may still arrive.
    */
   readonly inherited?: boolean;
-  /** Aborts when the lock can't be relied on any more; undefined where that can't happen. */
+  /** Aborts when the lock can't be relied on any more; undefined if it can't be lost. */
   readonly signal?: AbortSignal;
   /**
-   * Before something that can't be taken back: makes sure of the lock for `ms` more. The check is for the very last moment:
-   * it throws, with the outcome `not-sent`, where too much time has passed since. Rejects with a LockLostError, or with what
-   * keeps the store from making sure.
+   * Secures the lock for `ms` more, before an irreversible step. Call the returned check at the very last moment: it
+   * throws, with the outcome `not-sent`, if too much time has passed since. Rejects with a LockLostError, or with the
+   * failure of the store.
    */
   secure(ms: number): Promise<() => void>;
   /**
-   * Keeps the lock beyond the work that was done with it, for a value that could not be written under it yet. Nobody else
-   * gets it before the returned function is called, or before this runtime has ended, or was cut off for as long as the lock lasts.
+   * Keeps the lock beyond the work, for a value that couldn't be written under it yet. No other runtime gets the lock
+   * until the returned function is called, or until this runtime has ended or was cut off for the lock's lifetime.
    */
   keep?(): () => void;
 }
@@ -26,7 +26,7 @@ export interface Lock {
 /** Another runtime may hold the lock by now. */
 export class LockLostError extends PrintingError {
   constructor() {
-    const said = phrase`This Node-RED has lost its hold on the shared state (it stood still, or was cut off): try again.`;
-    super('TIMEOUT', said, { outcome: 'not-sent' });
+    const sentence = phrase`This Node-RED has lost its hold on the shared state (it stood still, or was cut off): try again.`;
+    super('TIMEOUT', sentence, { outcome: 'not-sent' });
   }
 }

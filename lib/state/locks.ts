@@ -1,14 +1,17 @@
 import type { Deadline } from '../time/deadline';
 import type { Lock } from './store';
 
-/** A lock that can't be lost: nobody outside of this process has a part in it. */
+/** A lock that can't be lost, because only this process uses it. */
 export const UNLOSABLE_LOCK: Lock = { secure: () => Promise.resolve(() => undefined) };
 
-/** One holder at a time for each name, in the order of asking. */
+/** Locks within this process: one holder per name, in the order of asking. */
 export class Locks {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** `deadline` ends the waiting, with the outcome `not-sent`; the work, once begun, has to mind it itself. */
+  /**
+   * Runs `work` under the lock. `deadline` limits only the wait, with the outcome `not-sent`; work that has begun must
+   * enforce it itself.
+   */
   async hold<T>(name: string, work: () => Promise<T>, deadline?: Deadline): Promise<T> {
     deadline?.throwIfOver();
     let waits = true;
@@ -28,7 +31,7 @@ export class Locks {
       if (this.#last.get(name) === settled) this.#last.delete(name);
     });
     if (!deadline) return turn;
-    // Only the waiting: what was begun is waited for to its own end.
+    // Abandon only the wait; work that has begun runs to its end.
     await deadline.wait(before).catch((reason: unknown) => {
       if (!waits) return;
       givenUp = true;

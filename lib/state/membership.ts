@@ -1,49 +1,49 @@
 import type { Lock } from './lock';
 
 /**
- * Work that several runtimes of one store share out among themselves (ADR 12). It is cut into items, each a word; what
- * they are and who should have how many is for the runtimes to agree on: by what each wants, which all of them see.
+ * Work that several runtimes of one store divide among themselves (ADR 12). The work consists of items, each a string.
+ * The runtimes themselves agree on the meaning of the items and on the share of each, by the wishes that all of them
+ * see.
  *
- * A runtime takes part for as long as its lease lasts. What it has taken is nobody else's as long as that is so; when the
- * lease is lost everything is lost with it, and the runtime, once it is let in again, begins with nothing. It keeps its id.
+ * A runtime is a member while its lease lasts. Until then no other member gets the items that it has taken. If it loses
+ * the lease, it loses all items; after it rejoins, it begins with none. It keeps its id.
  */
 export interface Membership {
-  /** Of this runtime: the same in all that it joins. */
+  /** Id of this runtime, the same in all memberships. */
   readonly id: string;
   /**
-   * Who takes part, this runtime among them, in the order of their ids; changed by nobody. Empty while this one is not let
-   * in: it has not reached the store yet, or lost its lease.
+   * The current members, including this runtime, ordered by id; must not be modified. Empty while this runtime isn't a
+   * member: before it has reached the store, or after it lost its lease.
    */
   readonly members: readonly Member[];
   /**
-   * Its lease, null exactly while `members` is empty. What is written `under` it is written only while this runtime takes
-   * part, and `secure` makes sure of that. Another object after each loss.
+   * Lease of this runtime; null exactly while `members` is empty. A value that names it in `under` is written only
+   * while this runtime is a member, and `secure` makes sure of that. A new object after each loss.
    */
   readonly lock: Lock | null;
-  /** Tells the others what this runtime wants from now on: plain JSON. */
+  /** Publishes the wishes of this runtime to the other members: plain JSON. */
   want(wants: unknown): void;
   /**
-   * Takes of the items those that nobody has, in any order, `most` of them at most.
-   * Never rejects: nothing is taken while this runtime is not let in. Where the store could not be asked, the lease is given
-   * up, and `onChange` tells when to go on.
+   * Takes up to `most` free items out of `items`, in any order. Never rejects: takes none while this runtime isn't a
+   * member. If the store can't be asked, it gives the lease up, and `onChange` reports when to continue.
    */
   take(items: readonly string[], most: number): Promise<Assigned[]>;
   /**
-   * Gives items back, each with a note, plain JSON, for who has it next; they are this runtime's no more from the call on.
-   * What it does not have is left alone. Never rejects: where the store could not be asked, the lease is given up, and all
-   * with it.
+   * Releases items, each with a note (plain JSON) for its next holder. They belong to this runtime no longer from the
+   * call on. Items that it doesn't hold are left alone. Never rejects: if the store can't be asked, it gives up the
+   * lease and with it all items.
    */
   release(notes: ReadonlyMap<string, unknown>): Promise<void>;
-  /** What each member has, by its id, for diagnostics. Rejects while the store can't be read. */
+  /** Items of each member, by member id, for diagnostics. Rejects while the store can't be read. */
   holders(): Promise<ReadonlyMap<string, Holding>>;
   /**
-   * Takes part no more: everything goes back, with the notes. Resolves when that is done, or after some seconds: what could
-   * not be given back then runs out. Never rejects; `onChange` is not called any more.
+   * Leaves and releases all items with their notes. Resolves when that is done, or after some seconds; then the lease
+   * expires. Never rejects, and `onChange` isn't called any more.
    */
   leave(notes: ReadonlyMap<string, unknown>): Promise<void>;
 }
 
-/** A runtime that takes part, as the others see it. */
+/** A member, as the others see it. */
 export interface Member {
   id: string;
   name: string;
@@ -52,29 +52,29 @@ export interface Member {
   wants: unknown;
 }
 
-/** What a member has. */
+/** The items of a member. */
 export interface Holding {
   items: readonly string[];
-  /** For how long its lease was not renewed, ms. */
+  /** Time since its lease was last renewed, ms. */
   leaseAge: number;
 }
 
-/** An item that is newly this runtime's. */
+/** An item that this runtime has just taken. */
 export interface Assigned {
   item: string;
-  /** What the one before left with it; null where it left nothing. */
+  /** Note of the previous holder; null if there is none. */
   note: unknown;
-  /** For how long nobody had it, ms; Infinity where it is not known that anybody ever had. */
+  /** How long the item was free, ms; Infinity if it isn't known ever to have had a holder. */
   idle: number;
 }
 
 export interface JoinOptions {
-  /** What people call this runtime. */
+  /** Name of this runtime for people. */
   name: string;
   wants: unknown;
   /**
-   * Called after something may have changed: the members, what they want, what nobody has, or whether this runtime is let
-   * in. Not before `join` has returned; must not throw.
+   * Called after a possible change of the members, their wishes, the free items, or this runtime's own membership.
+   * Never called before `join` has returned; must not throw.
    */
   onChange: () => void;
 }

@@ -1,7 +1,7 @@
 import { UNLOSABLE_LOCK, Locks } from './locks';
 import type { Change, Key, PutOptions, StateStore } from './store';
 
-/** A StateStore that forgets with its process, with the same locks and the same copies as a durable one. */
+/** A StateStore in memory, with the locks and the copies of a durable one. */
 export class MemoryStore implements StateStore {
   readonly values = new Map<string, string>();
   readonly #locks = new Locks();

@@ -1,17 +1,17 @@
 import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 
-/** A store whose values can be moved as they are: what is sealed stays sealed. */
+/** A store whose values can be copied unchanged: sealed values stay sealed. */
 export interface Movable {
-  /** Every value, as the record that is stored. */
+  /** All stored records. */
   records(): AsyncIterable<string>;
-  /** Puts a record where there is none. */
+  /** Adds a record whose key has none. */
   add(record: string): Promise<void>;
 }
 
 /**
- * Takes all values of a store over into another one, which may hold nothing else; resolves with how many there are. Where
- * it breaks off it can be done again.
+ * Copies all values of a store into another one, which may hold nothing else. Resolves with their number. Can be
+ * repeated after a failure.
  */
 export async function moveState(from: Movable, to: Movable): Promise<number> {
   const there = new Set<string>();

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TEXT } from '../rules/limits';
 
-/** Where the saved state lies: a folder of this runtime, or a database that several runtimes can share. */
+/** Place of the saved state: a folder of this runtime, or a database that several runtimes can share. */
 export type StatePlace = { folder: string } | { address: string };
 
 /**
@@ -17,7 +17,7 @@ export function statePlace(setting: unknown, usual: string): StatePlace {
   try {
     if (given.length <= TEXT.setting && /^file:/i.test(given)) return { folder: fileURLToPath(given) };
   } catch {
-    // A host or an encoded slash in it: not the address of a folder here.
+    // It contains a host or an encoded slash, so it names no local folder.
   }
   return { address: given };
 }

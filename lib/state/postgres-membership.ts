@@ -7,43 +7,53 @@ import { encodeMessage, type Channel, type ChannelMessage } from './channel';
 import type { Lease, Leases } from './leases';
 import type { Lock } from './lock';
 import type { Locks } from './locks';
-import { ADD, BURY, ENTER, HOLDERS, LEAVE, LOOK, RELEASE, TAKE_ITEMS, WANT } from './member-statements';
+import {
+  ADD_ITEMS,
+  EVICT,
+  ENTER,
+  HOLDERS,
+  LEAVE,
+  READ_MEMBERS,
+  RELEASE_ITEMS,
+  CLAIM_ITEMS,
+  UPDATE_CONTENT,
+} from './member-statements';
 import type { Assigned, Holding, JoinOptions, Member, Membership } from './membership';
 import type { Sightings } from './sightings';
 import type { Key } from './store';
 
-/** What all memberships of a runtime have in common. */
-export interface Surroundings {
+/** Context shared by all memberships of a runtime. */
+export interface MembershipContext {
   clock: Clock;
-  /** The id of the runtime. */
+  /** Id of the runtime. */
   holder: string;
-  /** `once`: not a second time where it is not known whether it was done. */
+  /** `once`: don't repeat the statement if its outcome is unknown. */
   query<Row extends object>(text: string, values: unknown[], once?: boolean): Promise<Row[]>;
-  /** The database was there for long enough that a lease that ran out is over. */
-  mayBury(): boolean;
-  /** The leases of the members, of this topic alone. */
+  /** Whether the database has been available for long enough to evict members with expired leases. */
+  mayEvict(): boolean;
+  /** Leases of the members of this topic. */
   sightings: Sightings;
   leases: Leases;
   locks: Locks;
   channel: Channel;
 }
 
-/** Between looks at the members while nobody tells of a change, ms. */
-const LOOK_EVERY = 5_000;
-/** Who is not there any more is seen so soon after its lease has ended, ms. */
-const AFTER_END = 20;
-/** Between tries to be let in, ms. */
+/** Interval between reads of the members without a notification, ms. */
+const REFRESH_EVERY = 5_000;
+/** Delay after the expiry of a member's lease until its eviction, ms. */
+const AFTER_EXPIRY = 20;
+/** Backoff between attempts to join, ms. */
 const WAITS = { first: 250, longest: 5_000, jitter: 0.2 };
-/** The database is waited for no longer when all is given back, ms. */
+/** Longest wait for the database when leaving, ms. */
 const LEAVE_WITHIN = 5_000;
 
 const NONE: readonly Member[] = [];
 
-/** What a member says of itself. */
+/** A member's description of itself. */
 type About = Omit<Member, 'id'>;
 
-/** A member as it was read. */
-interface Read {
+/** A member as last read. */
+interface KnownMember {
   token: string;
   mark: string;
   about: About;
@@ -52,53 +62,53 @@ interface Read {
 interface Row {
   id: string;
   token: string;
-  /** Its last sign of life, and for how long its lease lasts after that, ms. */
+  /** Its last heartbeat, and the lifetime of its lease after that, ms. */
   beat: string;
   lasts: number;
   mark: string;
-  /** Null where the mark is known. */
+  /** Null if the mark is known. */
   content: string | null;
   free: string;
 }
 
-/** A runtime's part in work that is shared out on a PostgreSQL database. Its statements are sent one after the other. */
+/** A runtime's membership in shared work on a PostgreSQL database. Sends its statements one after the other. */
 export class PostgresMembership implements Membership {
-  readonly #around: Surroundings;
+  readonly #context: MembershipContext;
   readonly #onChange: () => void;
   readonly #topic: string;
-  /** The name of its lease. */
+  /** Name of its lease. */
   readonly #name: string;
   readonly #about: { name: string; since: number };
-  readonly #deafen: () => void;
-  /** What it says of itself, and what of that was written last. */
+  readonly #stopListening: () => void;
+  /** Content of its own row: the current one, and the one last written. */
   #content: string;
   #written = '';
   #lease: Lease | undefined;
-  #read = new Map<string, Read>();
+  #known = new Map<string, KnownMember>();
   #members: readonly Member[] = [];
-  /** Stands for the items that nobody has. */
+  /** Changes with the set of free items. */
   #free = '';
-  #nextLook = LOOK_EVERY;
+  #nextRefresh = REFRESH_EVERY;
   #failures = 0;
   #isWaiting = false;
   #hasLeft = false;
   #disarm: () => void = () => undefined;
 
-  constructor(topic: Key, { name, wants, onChange }: JoinOptions, around: Surroundings) {
-    this.#around = around;
+  constructor(topic: Key, { name, wants, onChange }: JoinOptions, context: MembershipContext) {
+    this.#context = context;
     this.#onChange = onChange;
     this.#topic = hashOf(topic);
-    this.#name = hashOf([this.#topic, around.holder]);
-    this.#about = { name, since: around.clock.now() };
+    this.#name = hashOf([this.#topic, context.holder]);
+    this.#about = { name, since: context.clock.now() };
     this.#content = this.#contentOf(wants);
-    this.#deafen = around.channel.listen((said) => {
-      if (said === null || said.topic === this.#topic) this.#step();
+    this.#stopListening = context.channel.listen((message) => {
+      if (message === null || message.topic === this.#topic) this.#step();
     });
     this.#step();
   }
 
   get id(): string {
-    return this.#around.holder;
+    return this.#context.holder;
   }
 
   get members(): readonly Member[] {
@@ -106,8 +116,8 @@ export class PostgresMembership implements Membership {
   }
 
   get lock(): Lock | null {
-    // Who stood still asks before its timers do.
-    if (this.#lease?.isOver) this.#lease.lose();
+    // A runtime that stood still may ask before its timers fire.
+    if (this.#lease?.isExpired) this.#lease.lose();
     return this.#members.length > 0 ? (this.#lease ?? null) : null;
   }
 
@@ -124,12 +134,12 @@ export class PostgresMembership implements Membership {
     const names = [...byName.keys()];
     const most = Math.min(limit, names.length);
     const taken = await this.#change(async ({ token }) => {
-      const take = (many: number) => this.#askOnce<Taken>(TAKE_ITEMS, [this.#name, token, names, many]);
+      const take = (many: number) => this.#askOnce<Taken>(CLAIM_ITEMS, [this.#name, token, names, many]);
       const answer = await take(most);
       const known = answer.filter(({ name }) => name !== null);
       if (known.length === answer.length || known.length >= most) return known;
       const words = [...byName.values()].map((item) => JSON.stringify(item));
-      await this.#ask(ADD, [names, this.#topic, words]);
+      await this.#ask(ADD_ITEMS, [names, this.#topic, words]);
       return [...known, ...(await take(most - known.length))];
     });
     return (taken ?? []).flatMap(({ name, note, idle }) => {
@@ -142,14 +152,14 @@ export class PostgresMembership implements Membership {
   async release(notes: ReadonlyMap<string, unknown>): Promise<void> {
     if (notes.size === 0) return;
     const names = [...notes.keys()].map((item) => this.#nameOf(item));
-    await this.#change(({ token }) => this.#askOnce(RELEASE, [token, names, this.#byName(notes), this.#words]));
+    await this.#change(({ token }) => this.#askOnce(RELEASE_ITEMS, [token, names, this.#byName(notes), this.#payload]));
   }
 
   async holders(): Promise<ReadonlyMap<string, Holding>> {
     const rows = await this.#ask<{ id: string; beat: string; item: string | null }>(HOLDERS, [this.#topic]);
     const found = new Map<string, { items: string[]; leaseAge: number }>();
     for (const { id, beat, item } of rows) {
-      const leaseAge = this.#around.sightings.age(id, beat);
+      const leaseAge = this.#context.sightings.age(id, beat);
       const holding = found.get(id) ?? { items: [], leaseAge };
       const word = parse(item);
       if (typeof word === 'string') holding.items.push(word);
@@ -162,16 +172,16 @@ export class PostgresMembership implements Membership {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
     this.#members = [];
-    this.#deafen();
+    this.#stopListening();
     this.#disarm();
-    const left = this.#inTurn(async () => {
+    const left = this.#inOrder(async () => {
       const lease = this.#lease;
       if (!lease) return;
       this.#forget(lease);
-      await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, this.#byName(notes), this.#words]);
+      await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, this.#byName(notes), this.#payload]);
     }).catch(() => undefined);
     await new Promise<void>((resolve) => {
-      const cancel = this.#around.clock.after(LEAVE_WITHIN, resolve);
+      const cancel = this.#context.clock.after(LEAVE_WITHIN, resolve);
       void left.then(() => {
         cancel();
         resolve();
@@ -179,7 +189,7 @@ export class PostgresMembership implements Membership {
     });
   }
 
-  /** Comes in, or looks who is there, as soon as it is this one's turn; then again and again. */
+  /** Joins or refreshes, in order with the other statements, and schedules the next step. */
   #step(): void {
     if (this.#isWaiting || this.#hasLeft) return;
     this.#isWaiting = true;
@@ -188,32 +198,32 @@ export class PostgresMembership implements Membership {
       this.#isWaiting = false;
       if (this.#hasLeft) return;
       const isNew = !this.#lease;
-      this.#nextLook = LOOK_EVERY;
+      this.#nextRefresh = REFRESH_EVERY;
       if (isNew) await this.#enter();
-      else if (this.#content !== this.#written) await this.#tell();
-      await this.#look();
-      // Who is let in and loses it at once waits longer each time.
+      else if (this.#content !== this.#written) await this.#publish();
+      await this.#refresh();
+      // A member that joins and loses its lease at once must back off further.
       if (!isNew) this.#failures = 0;
     };
-    this.#inTurn(step)
-      // Told by the database; without a lease it is tried again.
+    this.#inOrder(step)
+      // The database reports the failure. Without a lease, the next step tries again.
       .catch(() => this.#failures++)
-      .finally(() => this.#rest());
+      .finally(() => this.#schedule());
   }
 
-  #rest(): void {
+  #schedule(): void {
     this.#disarm();
     if (this.#hasLeft || this.#isWaiting) return;
-    const wait = this.#lease ? this.#nextLook : waitBefore(this.#failures, WAITS);
-    this.#disarm = this.#around.clock.after(wait, () => this.#step());
+    const wait = this.#lease ? this.#nextRefresh : waitBefore(this.#failures, WAITS);
+    this.#disarm = this.#context.clock.after(wait, () => this.#step());
   }
 
   async #enter(): Promise<void> {
-    const { clock, holder, leases } = this.#around;
-    await this.#bury(this.#name);
+    const { clock, holder, leases } = this.#context;
+    await this.#evict(this.#name);
     const content = this.#content;
     const askedAt = clock.monotonic();
-    const values = [this.#topic, this.#name, holder, content, leases.lasts, this.#words];
+    const values = [this.#topic, this.#name, holder, content, leases.lasts, this.#payload];
     const [row] = await this.#ask<{ token: string }>(ENTER, values);
     if (!row) throw new Error('no lease was made');
     const lease = leases.add(this.#name, row.token, askedAt);
@@ -222,69 +232,72 @@ export class PostgresMembership implements Membership {
     lease.signal.addEventListener('abort', () => this.#lost(lease), { once: true });
   }
 
-  async #tell(): Promise<void> {
+  async #publish(): Promise<void> {
     const content = this.#content;
-    const rows = await this.#ask(WANT, [this.#name, this.#lease?.token, content, this.#words]);
+    const rows = await this.#ask(UPDATE_CONTENT, [this.#name, this.#lease?.token, content, this.#payload]);
     if (rows.length > 0) this.#written = content;
   }
 
-  async #look(): Promise<void> {
-    let rows = await this.#ask<Row>(LOOK, [this.#topic, this.#marks]);
-    let left = this.#see(rows);
-    const isThere = ({ token }: Read) => rows.some((row) => row.token === token);
-    const over = this.#around.mayBury() ? rows.flatMap(({ id }) => this.#around.sightings.over(id) ?? []) : [];
-    // A member that is gone may have taken something in its last moment.
-    if (![...this.#read.values()].every(isThere) || over.length > 0) {
-      await this.#bury(null, over);
-      rows = await this.#ask<Row>(LOOK, [this.#topic, this.#marks]);
-      left = this.#see(rows);
+  async #refresh(): Promise<void> {
+    let rows = await this.#ask<Row>(READ_MEMBERS, [this.#topic, this.#marks]);
+    let left = this.#recordSightings(rows);
+    const isThere = ({ token }: KnownMember) => rows.some((row) => row.token === token);
+    const expired = this.#context.mayEvict() ? rows.flatMap(({ id }) => this.#context.sightings.expired(id) ?? []) : [];
+    // A departed member may have taken an item in its last moment.
+    if (![...this.#known.values()].every(isThere) || expired.length > 0) {
+      await this.#evict(null, expired);
+      rows = await this.#ask<Row>(READ_MEMBERS, [this.#topic, this.#marks]);
+      left = this.#recordSightings(rows);
     }
-    const ends = left.flatMap((ms) => (ms > 0 ? [ms + AFTER_END] : []));
-    this.#nextLook = Math.min(LOOK_EVERY, ...ends);
+    const ends = left.flatMap((ms) => (ms > 0 ? [ms + AFTER_EXPIRY] : []));
+    this.#nextRefresh = Math.min(REFRESH_EVERY, ...ends);
     const lease = this.#lease;
     if (lease && !rows.some(({ token }) => token === lease.token)) lease.lose();
-    else if (lease && !lease.signal.aborted) this.#take(rows);
+    else if (lease && !lease.signal.aborted) this.#adopt(rows);
   }
 
-  /** For how long the lease of each lasts at least, ms. */
-  #see(rows: Row[]): number[] {
-    return rows.map(({ id, beat, lasts }) => this.#around.sightings.see(id, beat, lasts));
+  /** Records a sighting of each lease. Returns how long each will last at least, ms. */
+  #recordSightings(rows: Row[]): number[] {
+    return rows.map(({ id, beat, lasts }) => this.#context.sightings.record(id, beat, lasts));
   }
 
-  /** Takes note of who is there. */
-  #take(rows: Row[]): void {
-    // What it said before may arrive late.
+  /** Adopts the members that were read. */
+  #adopt(rows: Row[]): void {
+    // A late write of earlier content may have overwritten the current one.
     const own = rows.find(({ id }) => id === this.id);
     if (own?.mark !== hash(this.#written)) this.#written = '';
-    const before = this.#read;
+    const before = this.#known;
     const known = new Map([...before.values()].map(({ mark, about }) => [mark, about]));
     for (const { mark, content } of rows) if (content !== null) known.set(mark, readAbout(content));
     const aboutOf = (mark: string) => known.get(mark) ?? readAbout(null);
-    this.#read = new Map(rows.map(({ id, token, mark }) => [id, { token, mark, about: aboutOf(mark) }]));
+    this.#known = new Map(rows.map(({ id, token, mark }) => [id, { token, mark, about: aboutOf(mark) }]));
     const free = rows[0]?.free ?? '';
-    const isSame = ([id, { token, mark }]: [string, Read]) =>
+    const isSame = ([id, { token, mark }]: [string, KnownMember]) =>
       before.get(id)?.token === token && before.get(id)?.mark === mark;
-    if (free === this.#free && before.size === this.#read.size && [...this.#read].every(isSame)) return;
+    if (free === this.#free && before.size === this.#known.size && [...this.#known].every(isSame)) return;
     this.#free = free;
-    this.#members = [...this.#read].map(([id, { about }]) => ({ id, ...about }));
+    this.#members = [...this.#known].map(([id, { about }]) => ({ id, ...about }));
     this.#changed();
   }
 
-  async #bury(own: string | null = null, over: string[] = []): Promise<void> {
-    await this.#ask(BURY, [this.#topic, own, over, this.#words]);
+  async #evict(own: string | null = null, expired: string[] = []): Promise<void> {
+    await this.#ask(EVICT, [this.#topic, own, expired, this.#payload]);
   }
 
-  /** Changes what this runtime has; undefined where it may not or could not. Never rejects. */
+  /**
+   * Changes the items of this runtime. Resolves with undefined if it isn't a member or the change failed. Never
+   * rejects.
+   */
   async #change<T>(change: (lease: Lease) => Promise<T>): Promise<T | undefined> {
     const lease = this.lock && this.#lease;
     if (!lease) return undefined;
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       if (lease !== this.#lease || this.#hasLeft) return undefined;
       try {
         const changed = await change(lease);
         return lease.signal.aborted ? undefined : changed;
       } catch {
-        // Nobody knows what of it was done. What was had under this lease is free as soon as there is another one.
+        // The outcome is unknown. The next lease frees everything held under this one.
         lease.lose();
         return undefined;
       }
@@ -295,15 +308,15 @@ export class PostgresMembership implements Membership {
     if (lease !== this.#lease) return;
     this.#forget(lease);
     this.#failures++;
-    this.#rest();
+    this.#schedule();
     this.#changed();
   }
 
   #forget(lease: Lease): void {
     this.#lease = undefined;
     this.#members = [];
-    this.#read.clear();
-    this.#around.leases.remove(lease);
+    this.#known.clear();
+    this.#context.leases.remove(lease);
     lease.lose();
   }
 
@@ -312,25 +325,25 @@ export class PostgresMembership implements Membership {
   }
 
   #ask<Answer extends object>(text: string, values: unknown[]): Promise<Answer[]> {
-    return this.#around.query<Answer>(text, values);
+    return this.#context.query<Answer>(text, values);
   }
 
-  /** What came late would take again what was released meanwhile, or release what was taken. */
+  /** Never repeats a statement: arriving late, it would retake released items or release retaken ones. */
   #askOnce<Answer extends object>(text: string, values: unknown[]): Promise<Answer[]> {
-    return this.#around.query<Answer>(text, values, true);
+    return this.#context.query<Answer>(text, values, true);
   }
 
-  /** After what was asked before, also by an earlier membership of this runtime. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.#around.locks.hold(`member ${this.#topic}`, work);
+  /** Runs after all earlier statements, including those of an earlier membership of this runtime. */
+  #inOrder<T>(work: () => Promise<T>): Promise<T> {
+    return this.#context.locks.hold(`member ${this.#topic}`, work);
   }
 
   get #marks(): string[] {
-    return [...this.#read.values()].map(({ mark }) => mark);
+    return [...this.#known.values()].map(({ mark }) => mark);
   }
 
-  get #words(): string {
-    return encodeMessage({ by: this.#around.holder, topic: this.#topic } satisfies ChannelMessage);
+  get #payload(): string {
+    return encodeMessage({ by: this.#context.holder, topic: this.#topic } satisfies ChannelMessage);
   }
 
   #contentOf(wants: unknown): string {
@@ -349,7 +362,7 @@ export class PostgresMembership implements Membership {
 }
 
 interface Taken {
-  /** Null: some items are not known yet. */
+  /** Null: some items have no row yet. */
   name: string | null;
   note: string | null;
   idle: string | null;

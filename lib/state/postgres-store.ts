@@ -8,7 +8,7 @@ import { Channel, CHANNEL, encodeMessage } from './channel';
 import type { Database, QueryOptions } from './database';
 import { Lease, Leases, LEASE_TIMES, type LeaseTimes } from './leases';
 import { Locks } from './locks';
-import { ABANDONED, BURY, FORGET } from './member-statements';
+import { ABANDONED, EVICT, FORGET_ITEMS } from './member-statements';
 import type { JoinOptions, Membership } from './membership';
 import { PostgresMembership } from './postgres-membership';
 import { parseRecord, Records, type RecordsOptions } from './records';
@@ -21,27 +21,30 @@ export interface PostgresStoreOptions extends RecordsOptions {
   database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'>;
   clock: Clock;
   warn: (sentence: Sentence) => void;
-  /** Default: those of every runtime that shares the database. */
+  /** Default: LEASE_TIMES and STEADY, the same for every runtime that shares the database. */
   times?: LeaseTimes & { steady: number };
 }
 
-/** A lock that ran out is taken over by who has had the database for so long without a break, ms (ADR 12). */
+/**
+ * A runtime takes an expired lock over only after the database has answered it for this long without a break, ms (ADR
+ * 12).
+ */
 const STEADY = 10_000;
-/** Between tries to get a lock that somebody else holds, ms. */
+/** Backoff while another holder has the lock, ms. */
 const WAITS = { first: 20, longest: 250, factor: 1.5, jitter: 0.2 };
-/** A lock alone, and one that nobody gave back, are forgotten after a day. */
+/** Age after which a row without a value, or a lock that was never released, is deleted. */
 const FORGOTTEN = '1 day';
 
-/** The value need not be kept any more. */
+/** The value has passed its expiry. */
 const OVER = `coalesce(e.until <= clock_timestamp(), false)`;
 
 export const READ = `SELECT e.content, ${OVER} AS over FROM ${SCHEMA}.entries AS e WHERE e.name = $1`;
 
 /**
- * A lock that this runtime holds already is one that it could not give back, or keeps: within it there is one at a time for each
- * name. A later turn takes it over. The same turn is asked again where its answer was lost, and an earlier one comes late. $7 is
- * the sign of life of a lease that is over. $8 is the token of a lock alone that is kept: it goes on. Without the lock the answer
- * is the sign of life of its holder.
+ * Acquires a lock. A lock that this runtime already holds is one that it couldn't release, or that it keeps; within the
+ * runtime, each name has one holder at a time. A later turn takes it over. The same turn is asked again after its
+ * answer was lost, and an earlier turn may arrive late. $7 is the heartbeat of an expired lease. $8 is the token of a
+ * lock without a value that is kept, and continues. Without the lock, the answer is the heartbeat of its holder.
  */
 export const TAKE = `WITH taken AS (
     INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, token, holder, turn, lasts, beats, ends_at, until)
@@ -59,24 +62,27 @@ export const TAKE = `WITH taken AS (
   UNION ALL SELECT NULL, NULL, NULL, ${BEAT}, ${LASTS} FROM ${SCHEMA}.entries AS e
     WHERE e.name = $1 AND e.holder IS NOT NULL AND NOT EXISTS (SELECT FROM taken)`;
 
-/** The locks that a statement stands on: until its end nobody takes one over, while they may be renewed. */
+/**
+ * Locks that a statement depends on. Until it ends, no runtime can take them over, but their holders can still renew
+ * them.
+ */
 const LOCKS = `WITH locks AS (
   SELECT 1 FROM ${SCHEMA}.entries AS e JOIN unnest($3::text[], $4::bigint[]) AS held (name, token)
     ON e.name = held.name AND e.token = held.token FOR KEY SHARE OF e)`;
 const STANDS = `name = $1 AND token = $2 AND (SELECT count(*) FROM locks) = cardinality($3::text[])`;
 
-/** Who listens hears of it with the commit; of most values nobody wants to. */
-const tell = (words: string) =>
-  `SELECT name, CASE WHEN ${words} <> '' THEN pg_notify('${CHANNEL}', ${words}) END FROM done`;
+/** Notifies listeners with the commit, unless the payload is blank. */
+const notifying = (payload: string) =>
+  `SELECT name, CASE WHEN ${payload} <> '' THEN pg_notify('${CHANNEL}', ${payload}) END FROM done`;
 
-/** Writes the value and gives the lock back. */
+/** Writes the value and releases the lock. */
 export const WRITE = `${LOCKS}, done AS (
     UPDATE ${SCHEMA}.entries SET content = $6, until = now() + $7 * interval '1 ms', holder = NULL, ends_at = NULL, lasts = NULL,
       beats = NULL
     WHERE ${STANDS} RETURNING name)
-  ${tell('$5::text')}`;
+  ${notifying('$5::text')}`;
 
-export const REMOVE = `${LOCKS}, done AS (DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name) ${tell('$5::text')}`;
+export const REMOVE = `${LOCKS}, done AS (DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name) ${notifying('$5::text')}`;
 
 const SET_ASIDE = `WITH damaged AS (
     UPDATE ${SCHEMA}.entries SET content = NULL, until = now() WHERE name = $1 AND content = $2 RETURNING key)
@@ -84,7 +90,7 @@ const SET_ASIDE = `WITH damaged AS (
 
 const SWEEP = `DELETE FROM ${SCHEMA}.entries WHERE until <= clock_timestamp() AND holder IS NULL`;
 
-/** Leases that should have ended long ago, as far as the database's clock can be believed. */
+/** Leases that should have expired long ago, by the database's clock, which may be wrong. */
 const OLD = `SELECT e.name, e.kind, e.key, ${BEAT} AS beat FROM ${SCHEMA}.entries AS e
   WHERE e.holder IS NOT NULL AND e.ends_at < clock_timestamp() - interval '${FORGOTTEN}' LIMIT 1000`;
 const DROP = `DELETE FROM ${SCHEMA}.entries AS e WHERE e.name = $1 AND e.until <= clock_timestamp() AND ${BEAT} = $2`;
@@ -98,12 +104,12 @@ const ADD = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, content, until
     holder = NULL, ends_at = NULL
   WHERE e.content IS NULL`;
 
-/** A StateStore that any number of runtimes share: a row for each key, whose lock is a lease (ADR 12). */
+/** A StateStore that any number of runtimes share. Each key has a row, and its lock is a lease (ADR 12). */
 export class PostgresStore implements StateStore, Movable {
   readonly #options: PostgresStoreOptions;
   readonly #records: Records;
   readonly #leases: Leases;
-  /** Within this runtime one at a time asks, in the order of asking. */
+  /** Within this runtime, one request at a time asks for a lock, in the order of asking. */
   readonly #locks = new Locks();
   readonly #holder = randomUUID();
   readonly #channel: Channel;
@@ -136,7 +142,7 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
-    // What stands there, readable or not, has no part in it.
+    // The current value, readable or not, doesn't matter.
     await this.#hold(key, options, notWritable(key), ({ lease }) => this.#write(key, lease, value, options));
   }
 
@@ -156,8 +162,8 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   onChange(listener: (key: Key | null) => void): () => void {
-    return this.#channel.listen((said) => {
-      if (!said?.topic) listener(said?.key ?? null);
+    return this.#channel.listen((message) => {
+      if (!message?.topic) listener(message?.key ?? null);
     });
   }
 
@@ -168,7 +174,7 @@ export class PostgresStore implements StateStore, Movable {
       holder: this.#holder,
       query: (text, values, once) =>
         this.#query(text, values, notReadable(kind), { urgent: true, once: once === true }),
-      mayBury: () => this.#maySucceed,
+      mayEvict: () => this.#mayTakeOver,
       sightings: new Sightings(this.#options.clock),
       leases: this.#leases,
       locks: this.#locks,
@@ -176,19 +182,19 @@ export class PostgresStore implements StateStore, Movable {
     });
   }
 
-  /** Removes values past their time, by the database's clock, and locks that nobody gave back. */
+  /** Removes expired values, by the database's clock, and locks that were never released. */
   async sweep(): Promise<void> {
     const { database, clock } = this.#options;
     await database.query(SWEEP, []);
-    const bury = (topic: string, beats: string[]) =>
-      database.query(BURY, [topic, null, beats, encodeMessage({ by: this.#holder, topic })]);
+    const evict = (topic: string, beats: string[]) =>
+      database.query(EVICT, [topic, null, beats, encodeMessage({ by: this.#holder, topic })]);
     const old = await database.query<{ name: string; kind: string; key: string; beat: string }>(OLD, []);
-    // The database's clock may have been set ahead: a lease that is alive shows it by then.
+    // The database's clock may have been set ahead: a live lease shows a new heartbeat within this time.
     if (old.length > 0) await sleep(clock, this.#leases.lasts);
     for (const { name, kind, key, beat } of old)
-      await (kind === 'member' ? bury(key, [beat]) : database.query(DROP, [name, beat]));
-    for (const { topic } of await database.query<{ topic: string }>(ABANDONED, [])) await bury(topic, []);
-    await database.query(FORGET, []);
+      await (kind === 'member' ? evict(key, [beat]) : database.query(DROP, [name, beat]));
+    for (const { topic } of await database.query<{ topic: string }>(ABANDONED, [])) await evict(topic, []);
+    await database.query(FORGET_ITEMS, []);
   }
 
   async *records(): AsyncGenerator<string> {
@@ -210,39 +216,39 @@ export class PostgresStore implements StateStore, Movable {
     return this.#options.database.close();
   }
 
-  /** Does `work` with the key's lock in hand. */
-  #hold<T>(key: Key, options: PutOptions, failed: Failure, work: (taken: Taken) => Promise<T>): Promise<T> {
+  /** Runs `work` under the key's lock. */
+  #hold<T>(key: Key, options: PutOptions, failed: Failure, work: (taken: HeldLock) => Promise<T>): Promise<T> {
     const { deadline } = options;
     const held = async () => {
       const taken = await this.#take(key, options, failed);
       try {
         return await work(taken);
       } finally {
-        const over = this.#leases.leave(taken.lease);
-        await (deadline?.wait(over).catch(() => undefined) ?? over);
+        const finished = this.#leases.finish(taken.lease);
+        await (deadline?.wait(finished).catch(() => undefined) ?? finished);
       }
     };
     return this.#locks.hold(nameOf(key), held, deadline);
   }
 
-  /** The holder of a lease that ran out has had time to come back. */
-  get #maySucceed(): boolean {
+  /** Whether the holder of an expired lease has had time to renew it. */
+  get #mayTakeOver(): boolean {
     return this.#options.database.steadyFor >= this.#steady;
   }
 
-  /** What others hear of a change; blank: nothing. */
-  #words(key: Key, { notify }: PutOptions): string {
+  /** Notification of a change; blank: none. */
+  #payload(key: Key, { notify }: PutOptions): string {
     return notify ? encodeMessage({ by: this.#holder, key }) : '';
   }
 
-  /** Waits for the lock, no longer than the deadline. */
-  async #take(key: Key, { deadline, lockOnly }: PutOptions, failed: Failure): Promise<Taken> {
+  /** Waits for the lock until the deadline. */
+  async #take(key: Key, { deadline, lockOnly }: PutOptions, failed: Failure): Promise<HeldLock> {
     const { clock } = this.#options;
     for (let turn = 0; ; turn++) {
       const asked = this.#ask(key, lockOnly === true, failed);
       const taken = await (deadline?.wait(asked) ?? asked).catch((reason: unknown) => {
-        // It may come yet, when nobody waits for it any more.
-        void asked.then((late) => late && this.#leases.leave(late.lease)).catch(() => undefined);
+        // The lock may still arrive after the wait was abandoned.
+        void asked.then((late) => late && this.#leases.finish(late.lease)).catch(() => undefined);
         throw reason;
       });
       if (taken) return taken;
@@ -251,24 +257,28 @@ export class PostgresStore implements StateStore, Movable {
     }
   }
 
-  async #ask(key: Key, lockOnly: boolean, failed: Failure): Promise<Taken | undefined> {
+  async #ask(key: Key, lockOnly: boolean, failed: Failure): Promise<HeldLock | undefined> {
     const { clock } = this.#options;
     const name = nameOf(key);
     const askedAt = clock.monotonic();
     const holder = [this.#holder, ++this.#turn, this.#leases.lasts];
-    const over = this.#maySucceed ? (this.#sightings.over(name) ?? null) : null;
+    const expired = this.#mayTakeOver ? (this.#sightings.expired(name) ?? null) : null;
     const kept = lockOnly ? this.#leases.keptToken(name) : null;
-    const values = [name, key[0], JSON.stringify(key), ...holder, over, kept];
+    const values = [name, key[0], JSON.stringify(key), ...holder, expired, kept];
     const [row] = await this.#query<Content & Holder>(TAKE, values, failed);
-    if (row?.token === null) this.#sightings.see(name, row.beat ?? '', Number(row.lasts));
+    if (row?.token === null) this.#sightings.record(name, row.beat ?? '', Number(row.lasts));
     if (!row?.token) return undefined;
     this.#sightings.forget(name);
-    return { lease: this.#leases.add(name, row.token, askedAt, over !== null), content: row.content, over: row.over };
+    return {
+      lease: this.#leases.add(name, row.token, askedAt, expired !== null),
+      content: row.content,
+      over: row.over,
+    };
   }
 
   async #write(key: Key, lease: Lease, value: unknown, options: PutOptions): Promise<void> {
     const content = await this.#records.write(key, value, this.#options.clock.now(), options.keepFor);
-    const values = [...standing(lease, options.under), this.#words(key, options), content, options.keepFor ?? null];
+    const values = [...standing(lease, options.under), this.#payload(key, options), content, options.keepFor ?? null];
     const rows = await this.#query(WRITE, values, notWritable(key));
     if (rows.length === 0) throw new LockLostError();
     this.#leases.remove(lease);
@@ -277,8 +287,8 @@ export class PostgresStore implements StateStore, Movable {
 
   async #remove(key: Key, lease: Lease, options: PutOptions): Promise<void> {
     const failed = notWritable(key);
-    const rows = await this.#query(REMOVE, [...standing(lease, options.under), this.#words(key, options)], failed);
-    // Where the answer to the first try was lost, it is gone already.
+    const rows = await this.#query(REMOVE, [...standing(lease, options.under), this.#payload(key, options)], failed);
+    // If the answer to the first attempt was lost, the row is already gone.
     if (rows.length === 0 && (await this.#query(READ, [lease.name], failed)).length > 0) throw new LockLostError();
     this.#leases.remove(lease);
   }
@@ -289,7 +299,7 @@ export class PostgresStore implements StateStore, Movable {
     const read = await this.#records.read<T>(key, content);
     if (typeof read === 'object') return read.value;
     if (read === 'foreign') {
-      // A short-lived value and one past its time block nothing.
+      // An unreadable value that is short-lived or has expired counts as missing.
       if (row?.over || this.#records.isPassing(key)) return undefined;
       throw foreign(key);
     }
@@ -316,30 +326,30 @@ export class PostgresStore implements StateStore, Movable {
   }
 }
 
-/** How a failure of the database is said. */
+/** Wraps a failure of the database. */
 type Failure = (cause: unknown) => PrintingError;
 
 interface Content {
   content: string | null;
-  /** It is past the time for which it must be kept. */
+  /** The value has passed its expiry. */
   over: boolean | null;
 }
 
-/** The answer to a request for a lock: its token, or how its holder was seen last. */
+/** Answer to a request for a lock: its token, or the last heartbeat of its holder. */
 interface Holder {
   token: string | null;
   beat: string | null;
   lasts: number | null;
 }
 
-interface Taken extends Content {
+interface HeldLock extends Content {
   lease: Lease;
 }
 
-/** Names are hashed: keys may be longer than an index takes. */
+/** Hashed, because a key may be longer than an index entry. */
 const nameOf = (key: Key): string => createHash('sha256').update(JSON.stringify(key)).digest('hex');
 
-/** The first values of a statement that stands on locks. */
+/** First values of a statement that depends on locks. */
 function standing(own: Lease, under: readonly Lock[] = []): unknown[] {
   const leases = under.filter((lock) => lock instanceof Lease);
   return [own.name, own.token, leases.map(({ name }) => name), leases.map(({ token }) => token)];

@@ -5,21 +5,26 @@ import type { Unsealed } from './unsealed';
 export interface RecordsOptions {
   /** Kinds of keys whose values are encrypted. */
   sealedKinds: readonly string[];
-  /** Kinds of keys whose values pass within minutes: one that can't be unsealed here counts as missing. */
+  /** Kinds of keys whose values are needed for minutes only: one that can't be unsealed here counts as missing. */
   passingKinds?: readonly string[];
-  /** Sealed kinds that older versions saved in the clear and that grant no rights: clear values are accepted. */
+  /** Sealed kinds that older versions saved in the clear. They grant no rights, so clear values are accepted. */
   lenientKinds?: readonly string[];
-  /** Sealed values that were saved in the clear here, before there was a secret: each is read once more. Missing: none. */
+  /**
+   * Marks of sealed values that were saved in the clear here before there was a secret. Each is read once more.
+   * Missing: none.
+   */
   unsealed?: Unsealed;
-  /** Secrets to encrypt with: the first seals, all are tried to unseal. None: values stay in the clear, owner-only. */
+  /**
+   * Secrets to encrypt with. The first one seals, all are tried to unseal. None: values stay in the clear, owner-only.
+   */
   secrets: () => string[];
 }
 
-/** A value as it is stored: JSON, the same in a file and in a database. */
+/** A stored value: JSON, the same in a file and in a database. */
 export interface StoredRecord {
   version: 1;
   key: Key;
-  /** When it was written, milliseconds since 1970 by the clock of then. */
+  /** Time of the write, milliseconds since 1970 by the clock of that time. */
   at?: number;
   /** Milliseconds since 1970 after which a sweep may remove it. */
   until?: number;
@@ -28,8 +33,8 @@ export interface StoredRecord {
 }
 
 /**
- * `damaged`: it is no record. `foreign`: it was sealed with a secret that is not here. `unsealed`: it should have been sealed,
- * so anybody may have put it there.
+ * `damaged`: not a record. `foreign`: sealed with an unknown secret. `unsealed`: in the clear although it should be
+ * sealed, so anyone may have put it there.
  */
 export type Read<T> = { value: T } | 'damaged' | 'foreign' | 'unsealed';
 
@@ -37,7 +42,7 @@ export type Read<T> = { value: T } | 'damaged' | 'foreign' | 'unsealed';
 export class Records {
   constructor(private readonly options: RecordsOptions) {}
 
-  /** Before the record is written. */
+  /** Builds the record to write. */
   async write(key: Key, value: unknown, at: number, keepFor?: number): Promise<string> {
     const isSealed = this.#isSealed(key);
     const secret = isSealed ? this.options.secrets()[0] : undefined;
@@ -52,7 +57,7 @@ export class Records {
     return JSON.stringify(record);
   }
 
-  /** After the record was written. */
+  /** Call after the record was written. */
   async written(key: Key): Promise<void> {
     const { unsealed } = this.options;
     if (this.#isSealed(key) && this.options.secrets().length > 0 && (await unsealed?.has(key)))

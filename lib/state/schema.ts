@@ -4,20 +4,23 @@ import { phrase } from '../words/sentence';
 
 export const SCHEMA = 'remote_printing';
 
-/** The last sign of life of the lease in row `e`: each renewal makes another one. A version before this one moves ends_at alone. */
+/** Last heartbeat of the lease in row `e`; each renewal changes it. Versions before this one only move ends_at. */
 export const BEAT = `(e.token || ' ' || coalesce(e.beats::text, e.ends_at::text))`;
-/** How long the lease in row `e` lasts after that, ms. One of a version that didn't say so is given more than it needs. */
+/**
+ * Lifetime of the lease in row `e` after that, ms. An older version doesn't store it, so the default is longer than
+ * needed.
+ */
 export const LASTS = `coalesce(e.lasts, 120000)`;
 
-/** Any number that nobody else locks. */
+/** Number of the advisory lock, chosen at random. */
 const MIGRATING = 7_231_190_412;
 
-/** What makes version n+1 of the tables out of version n. */
+/** Migrations: step n turns version n of the tables into version n+1. */
 const STEPS = [
   `CREATE TABLE ${SCHEMA}.version (number integer NOT NULL);
    INSERT INTO ${SCHEMA}.version VALUES (0);
    CREATE SEQUENCE ${SCHEMA}.tokens;
-   -- A value and its lock. Without content: a lock alone. Without holder: nobody's lock. The turns of one holder grow.
+   -- A value and its lock. Without content: only a lock. Without a holder: a free lock. The turns of one holder increase.
    CREATE TABLE ${SCHEMA}.entries (
      name text PRIMARY KEY,
      kind text NOT NULL,
@@ -34,10 +37,10 @@ const STEPS = [
      content text NOT NULL,
      at timestamptz NOT NULL DEFAULT now()
    )`,
-  `-- Renewing a lease changes nothing that a key could refer to, taking it over does: what is written under it waits for the latter alone.
+  `-- With this key, a takeover changes a key column and a renewal doesn't: a write under the lease waits for takeovers only.
    ALTER TABLE ${SCHEMA}.entries ADD UNIQUE (name, token);
    CREATE INDEX members ON ${SCHEMA}.entries (key) WHERE kind = 'member';
-   -- An item of work that is shared out. Its holder is the token of a member. Without one: nobody's since left_at, if ever.
+   -- An item of shared work. Its holder is the token of a member. Without one: free since left_at, or never held.
    CREATE TABLE ${SCHEMA}.assignments (
      name text PRIMARY KEY,
      topic text NOT NULL,
@@ -47,17 +50,18 @@ const STEPS = [
      left_at timestamptz
    );
    CREATE INDEX holders ON ${SCHEMA}.assignments (topic, holder)`,
-  `-- How long a lease lasts after its last beat, ms. What ends_at says is left for versions of before, and for forgetting after a day.
+  `-- Lifetime of a lease after its last beat, ms. Only older versions and the daily sweep still use ends_at.
    ALTER TABLE ${SCHEMA}.entries ADD COLUMN lasts double precision, ADD COLUMN beats bigint`,
 ];
 
 /**
- * Makes the tables, or brings them up to date. Replicas may do so all at once. Where it fails the connection has to be given
- * up: transaction and lock go with it.
+ * Creates the tables or migrates them. Several replicas may call it at once. On failure, discard the connection: its
+ * transaction and lock end with it.
  */
 export async function migrate(client: ClientBase): Promise<void> {
   if ((await versionOf(client)) === STEPS.length) return;
-  // Of the session: a transaction that began before the lock was had would not see what the one before it has made.
+  // A lock of the session, not of the transaction: a transaction that began before the lock was acquired wouldn't see
+  // the previous migration.
   await client.query('SELECT pg_advisory_lock($1)', [MIGRATING]);
   await client.query('BEGIN');
   const version = await versionOf(client);
@@ -69,7 +73,7 @@ export async function migrate(client: ClientBase): Promise<void> {
   await client.query('SELECT pg_advisory_unlock($1)', [MIGRATING]);
 }
 
-/** 0 where there are no tables yet. */
+/** Version of the tables; 0 if there are none. */
 async function versionOf(client: ClientBase): Promise<number> {
   const { rows: tables } = await client.query<{ name: string | null }>('SELECT to_regclass($1)::text AS name', [
     `${SCHEMA}.version`,

@@ -13,7 +13,7 @@ const PURPOSE = 'remote-printing state 1';
 
 const derive = (secret: string, salt: Buffer): Buffer => Buffer.from(hkdfSync('sha256', secret, salt, PURPOSE, 32));
 
-/** Encrypts `plain`; `label` is bound to it, so that one record can't be put in another's place. */
+/** Encrypts `plain` and binds `label` to it, so that a record can't be moved to another key. */
 export function seal(plain: string, secret: string, label: string): Sealed {
   const salt = randomBytes(16);
   const iv = randomBytes(12);
@@ -23,7 +23,7 @@ export function seal(plain: string, secret: string, label: string): Sealed {
   return { salt: base64(salt), iv: base64(iv), tag: base64(cipher.getAuthTag()), data: base64(data) };
 }
 
-/** The plain text, or undefined where `secret` is not the one it was sealed with (or the record was changed). */
+/** Decrypts a value. Returns undefined if the secret is wrong or the record was changed. */
 export function unseal(sealed: Sealed, secret: string, label: string): string | undefined {
   const bytes = (part: string) => Buffer.from(part, 'base64');
   try {

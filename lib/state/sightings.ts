@@ -1,21 +1,21 @@
 import type { Clock } from '../time/clock';
 
 interface Sighting {
-  /** The last sign of life, as the row showed it. */
+  /** Last heartbeat that the row showed. */
   beat: string;
-  /** When it was first seen, monotonic ms. */
+  /** Monotonic time at which it was first seen, ms. */
   since: number;
-  /** For how long the lease lasts after a sign of life, ms. */
+  /** Lifetime of the lease after a heartbeat, ms. */
   lasts: number;
 }
 
-/** Leases that are watched at once; the longest forgotten gives way. */
+/** Most leases tracked at once; the one recorded longest ago is dropped. */
 const MOST = 10_000;
 
 /**
- * The leases of other runtimes, as this one sees them. A lease is over when its row has shown no sign of life for as long as
- * it lasts, by the monotonic clock of the runtime that watches. So the clocks on the walls have no part in it, neither the
- * database's nor any runtime's (ADR 14).
+ * Leases of other runtimes, as seen by this one. A lease has expired if its row has shown no new heartbeat for the
+ * lifetime of the lease, by this runtime's monotonic clock. No wall clock matters, neither the database's nor any
+ * runtime's (ADR 14).
  */
 export class Sightings {
   readonly #clock: Clock;
@@ -25,8 +25,11 @@ export class Sightings {
     this.#clock = clock;
   }
 
-  /** Notes what a row shows, once the answer is there: the sign of life is older than that. Answers how much is left, ms. */
-  see(name: string, beat: string, lasts: number): number {
+  /**
+   * Records the heartbeat of a row. Call it after the answer arrived, when the heartbeat is already older. Returns the
+   * remaining lifetime, ms.
+   */
+  record(name: string, beat: string, lasts: number): number {
     const seen = this.#seen.get(name);
     const since = seen?.beat === beat ? seen.since : this.#clock.monotonic();
     this.#seen.delete(name);
@@ -36,13 +39,13 @@ export class Sightings {
     return lasts - (this.#clock.monotonic() - since);
   }
 
-  /** The sign of life that a lease ended with; undefined where it is not known to be over. */
-  over(name: string): string | undefined {
+  /** Last heartbeat of an expired lease; undefined if the lease isn't known to have expired. */
+  expired(name: string): string | undefined {
     const seen = this.#seen.get(name);
     return seen && this.#clock.monotonic() - seen.since >= seen.lasts ? seen.beat : undefined;
   }
 
-  /** For how long a lease has shown no other sign of life than this, ms. */
+  /** Time since this heartbeat was first seen, ms; 0 for one not seen before. */
   age(name: string, beat: string): number {
     const seen = this.#seen.get(name);
     return seen?.beat === beat ? this.#clock.monotonic() - seen.since : 0;

@@ -1,36 +1,36 @@
 import type { Clock } from '../time/clock';
 import { phrase, type Sentence } from '../words/sentence';
 
-interface UpkeepOptions {
+interface SweeperOptions {
   clock: Clock;
-  /** Removes what is outdated. */
+  /** Removes expired state. */
   sweep: () => Promise<void>;
-  /** The last user has left. */
+  /** Called when the last user has left. */
   ended: () => Promise<void>;
   warn: (sentence: Sentence) => void;
 }
 
-/** By then a machine without a clock of its own has been told the time. */
+/** Delay of the first sweep, ms: by then, a machine without a battery-backed clock has set its time. */
 const FIRST = 60 * 60 * 1000;
 const EVERY = 24 * 60 * 60 * 1000;
 
-/** Sweeps the state while somebody uses it: an hour after the first came, then every day. */
+/** Sweeps the state while it has users: an hour after the first one begins, then daily. */
 export class Sweeper {
-  readonly #options: UpkeepOptions;
+  readonly #options: SweeperOptions;
   #users = 0;
   #disarm: (() => void) | undefined;
 
-  constructor(options: UpkeepOptions) {
+  constructor(options: SweeperOptions) {
     this.#options = options;
   }
 
-  /** The returned function says that its caller has left; it resolves when nothing is left to do for that. */
+  /** Registers a user. The returned function unregisters it, and resolves when the cleanup is done. */
   use(): () => Promise<void> {
     if (this.#users++ === 0) this.#arm(FIRST);
-    let here = true;
+    let isActive = true;
     return async () => {
-      if (!here) return;
-      here = false;
+      if (!isActive) return;
+      isActive = false;
       if (--this.#users > 0) return;
       this.#disarm?.();
       await this.#options.ended();

@@ -3,7 +3,7 @@ import { access, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Key } from './store';
 
-/** Which values this runtime has saved in the clear, for want of a secret. */
+/** Marks of the values that this runtime has saved in the clear because it had no secret. */
 export interface Unsealed {
   add(key: Key): Promise<void>;
   has(key: Key): Promise<boolean>;
@@ -11,8 +11,8 @@ export interface Unsealed {
 }
 
 /**
- * A small file for each of them, in the runtime's own folder: a database could not be believed about it, since whoever
- * replaces a value there replaces a mark too.
+ * One small marker file per value, in the runtime's own folder. A marker in the database would be worthless: an
+ * intruder who can replace a value there can replace its marker too.
  */
 export class UnsealedFiles implements Unsealed {
   readonly #folder: string;
@@ -22,7 +22,9 @@ export class UnsealedFiles implements Unsealed {
     this.#folder = join(folder, 'unsealed');
   }
 
-  /** Never rejects: without the mark, a secret that is set later makes a new sign-in necessary, and nothing worse. */
+  /**
+   * Marks a value. Never rejects: without the marker, a secret that is set later only makes a new sign-in necessary.
+   */
   async add(key: Key): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 })
       .then(() => writeFile(this.#path(key), JSON.stringify(key), { mode: 0o600 }))

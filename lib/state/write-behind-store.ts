@@ -8,17 +8,17 @@ const WAITS = { first: 1_000, longest: 60_000 };
 interface Unwritten {
   key: Key;
   value: unknown;
-  /** JSON of the value that it takes the place of; none where that may be any. */
+  /** JSON of the stored value that it replaces; empty if it replaces any. */
   before?: string | false | undefined;
   options: PutOptions;
-  /** Gives back the locks that are kept for it. */
+  /** Releases the locks that are kept for it. */
   release: () => void;
 }
 
 /**
- * Keeps the promise of `insist` for any store: a value that could not be written is what everybody in this runtime reads,
- * and is written as soon as the store takes it. Until then the locks that it is written under are kept, so that no other
- * runtime goes on from the old value. A value that another one has put there nevertheless is newer, and stays.
+ * Implements `insist` for any store. A value that couldn't be written is read everywhere in this runtime, and written
+ * as soon as the store accepts it. Until then its locks are kept, so that no other runtime continues from the old
+ * value. If another runtime has written a value all the same, that one is newer and stays.
  */
 export class WriteBehindStore implements StateStore {
   readonly #inner: StateStore;
@@ -29,7 +29,7 @@ export class WriteBehindStore implements StateStore {
   #disarm: (() => void) | undefined;
   #failures = 0;
 
-  /** @param longest between two tries, ms */
+  /** @param longest longest wait between two attempts, ms */
   constructor(inner: StateStore, clock: Clock, longest = WAITS.longest) {
     this.#inner = inner;
     this.#clock = clock;
@@ -45,14 +45,14 @@ export class WriteBehindStore implements StateStore {
     return this.#inner.runtime;
   }
 
-  /** Values that wait to be written. */
+  /** Number of unwritten values. */
   get waiting(): number {
     return this.#unwritten.size;
   }
 
   async get<T>(key: Key): Promise<T | undefined> {
     const unwritten = this.#unwritten.get(nameOf(key));
-    // A store that was closed is used again.
+    // A closed store is in use again.
     if (unwritten) this.#arm();
     return unwritten ? (unwritten.value as T | undefined) : this.#inner.get<T>(key);
   }
@@ -68,16 +68,16 @@ export class WriteBehindStore implements StateStore {
   async update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
     const name = nameOf(key);
     let next: { value: T | undefined; before: Unwritten['before'] } | undefined;
-    let release = NOTHING;
+    let release = noop;
     const changed: Change<T> = async (stored, lock) => {
       const unwritten = this.#valid(name, stored);
-      // From the beginning on: at the end, an answer that does not come must not find the lock given back.
+      // Keep the lock from the start: if the write gets no answer, the lock must not have been released by then.
       if (unwritten || options.insist) release = keep([lock, ...(options.under ?? [])]);
-      // Said before the change, which may change the value itself.
+      // Serialize before the change, which may mutate the value.
       const before = unwritten ? unwritten.before : options.insist && jsonOf(stored);
       const value = await change(unwritten ? (unwritten.value as T | undefined) : stored, lock);
       next = { value, before };
-      // The same value as before is no change to the caller, but may be one to the store.
+      // Returned unchanged, the value isn't new to the caller, but it is to the inner store, so pass a copy.
       return unwritten && typeof value === 'object' && value === unwritten.value ? structuredClone(value) : value;
     };
     try {
@@ -86,14 +86,14 @@ export class WriteBehindStore implements StateStore {
       release();
       return next?.value;
     } catch (error) {
-      if (next) this.#note(error, { key, ...next, options, release });
+      if (next) this.#retain(error, { key, ...next, options, release });
       else release();
       throw error;
     }
   }
 
   async #attempt(key: Key, value: unknown, options: PutOptions, write: () => Promise<void>): Promise<void> {
-    const release = options.insist ? keep(options.under ?? []) : NOTHING;
+    const release = options.insist ? keep(options.under ?? []) : noop;
     try {
       await write();
       this.#drop(nameOf(key));
@@ -101,13 +101,13 @@ export class WriteBehindStore implements StateStore {
     } catch (error) {
       const before = this.#unwritten.get(nameOf(key))?.before;
       if (options.deadline?.aborted) release();
-      else this.#note(error, { key, value, before, options, release });
+      else this.#retain(error, { key, value, before, options, release });
       throw error;
     }
   }
 
-  /** A later value takes the place of one that waits, whoever insisted on that. */
-  #note(error: unknown, unwritten: Unwritten): void {
+  /** Retains a value that couldn't be written. A later value replaces an unwritten one, even without `insist`. */
+  #retain(error: unknown, unwritten: Unwritten): void {
     const name = nameOf(unwritten.key);
     const wanted = isLost(error, unwritten) ? freed(unwritten) : unwritten;
     if (!wanted || !(unwritten.options.insist || this.#unwritten.has(name))) return unwritten.release();
@@ -117,22 +117,22 @@ export class WriteBehindStore implements StateStore {
     this.#arm();
   }
 
-  /** It is written, or not wanted any more. */
+  /** Drops an unwritten value: it was written, or isn't wanted any more. */
   #drop(name: string): void {
     const unwritten = this.#unwritten.get(name);
     this.#unwritten.delete(name);
     unwritten?.release();
   }
 
-  /** The value that waits to be written, unless another runtime has written since. */
+  /** The unwritten value, unless another runtime has written since. */
   #valid(name: string, stored: unknown): Unwritten | undefined {
     const unwritten = this.#unwritten.get(name);
-    if (!unwritten || isStill(unwritten, stored)) return unwritten;
+    if (!unwritten || isCurrent(unwritten, stored)) return unwritten;
     this.#drop(name);
     return undefined;
   }
 
-  /** Tries once more to write what waits, and then no more. Resolves when that is over; never rejects. */
+  /** Tries once more to write the unwritten values, then stops. Never rejects. */
   async close(): Promise<void> {
     this.#disarm?.();
     this.#disarm = undefined;
@@ -159,14 +159,14 @@ export class WriteBehindStore implements StateStore {
         await this.#inner.update(
           key,
           (stored) => {
-            const still = this.#valid(name, stored);
-            return still ? still.value : stored;
+            const unchanged = this.#valid(name, stored);
+            return unchanged ? unchanged.value : stored;
           },
           { ...options, deadline: undefined },
         );
         if (this.#unwritten.get(name)?.value === value) this.#drop(name);
       } catch (error) {
-        // The first failure was reported; this one is tried again.
+        // The first failure was reported; this one is retried.
         if (this.#unwritten.get(name) !== unwritten || !isLost(error, unwritten)) continue;
         const wanted = freed(unwritten);
         if (wanted) this.#unwritten.set(name, wanted);
@@ -176,7 +176,7 @@ export class WriteBehindStore implements StateStore {
   }
 }
 
-const NOTHING = (): void => undefined;
+const noop = (): void => undefined;
 
 /** Keeps locks until the returned function is called. */
 function keep(locks: readonly Lock[]): () => void {
@@ -184,20 +184,22 @@ function keep(locks: readonly Lock[]): () => void {
   return () => kept.forEach((release) => release?.());
 }
 
-/** Another runtime has a lock that it was made under, and decides what becomes of it. */
+/**
+ * Whether the write failed because a lock of `under` was lost. The runtime that holds it now decides about the value.
+ */
 const isLost = (error: unknown, { options }: Unwritten): boolean =>
   error instanceof LockLostError && (options.under ?? []).length > 0;
 
-/** The same without the locks that were lost, where it may still take the stored value's place. */
+/** The value without its lost locks, if it may still replace the stored one. */
 const freed = (unwritten: Unwritten): Unwritten | undefined =>
   unwritten.options.replaces && { ...unwritten, options: { ...unwritten.options, under: [] } };
 
-/** Nothing newer is stored. */
-function isStill({ value, before, options }: Unwritten, stored: unknown): boolean {
+/** Whether nothing newer has been stored. */
+function isCurrent({ value, before, options }: Unwritten, stored: unknown): boolean {
   if (options.replaces && options.under?.length === 0) return options.replaces(stored);
   return !before || [before, jsonOf(value)].includes(jsonOf(stored));
 }
 
 const nameOf = (key: Key): string => JSON.stringify(key);
-/** Of any value, missing ones too. */
+/** JSON of any value, including a missing one. */
 const jsonOf = (value: unknown): string => (value === undefined ? 'missing' : JSON.stringify(value));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DatabaseError, type Database, type QueryOptions } from '../../lib/state/database';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
-import { EXTEND, GIVE_BACK } from '../../lib/state/leases';
+import { EXTEND, RELEASE_LEASE } from '../../lib/state/leases';
 import * as members from '../../lib/state/member-statements';
 import { PostgresStore, READ, REMOVE, TAKE, WRITE } from '../../lib/state/postgres-store';
 import type { StateStore } from '../../lib/state/store';
@@ -100,15 +100,15 @@ export class SharedMemory extends Shared {
         [TAKE]: this.#take,
         [WRITE]: this.#write,
         [REMOVE]: this.#remove,
-        [GIVE_BACK]: this.#giveBack,
+        [RELEASE_LEASE]: this.#giveBack,
         [EXTEND]: this.#extend,
-        [members.BURY]: this.#bury,
+        [members.EVICT]: this.#evict,
         [members.ENTER]: this.#enter,
-        [members.WANT]: this.#want,
-        [members.LOOK]: this.#look,
-        [members.ADD]: this.#add,
-        [members.TAKE_ITEMS]: this.#takeItems,
-        [members.RELEASE]: this.#release,
+        [members.UPDATE_CONTENT]: this.#want,
+        [members.READ_MEMBERS]: this.#look,
+        [members.ADD_ITEMS]: this.#add,
+        [members.CLAIM_ITEMS]: this.#takeItems,
+        [members.RELEASE_ITEMS]: this.#release,
         [members.LEAVE]: this.#leave,
         [members.HOLDERS]: this.#holders,
       }),
@@ -223,7 +223,7 @@ export class SharedMemory extends Shared {
     });
   }
 
-  #bury([topic, own, over, words]: [string, string | null, string[], string]): Rows {
+  #evict([topic, own, over, words]: [string, string | null, string[], string]): Rows {
     const here = this.#membersOf(topic);
     const ends = new Map<string, number>();
     for (const [name, entry] of here) {

@@ -6,17 +6,17 @@ import type { Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
 
-/** A channel on which the test says what it wants. */
+/** A channel whose incoming notifications the test sends. */
 function scripted(clock = new ManualClock()) {
-  let heard: (words: string | null) => void = () => assert.fail('nobody listens');
+  let received: (payload: string | null) => void = () => assert.fail('there is no listener');
   const faults: unknown[] = [];
-  const database = { listen: (_: string, listener: typeof heard) => ((heard = listener), () => undefined) };
+  const database = { listen: (_: string, listener: typeof received) => ((received = listener), () => undefined) };
   const channel = new Channel({ database, clock, own: 'me', fault: (error) => faults.push(error) });
-  return { clock, channel, faults, say: (words: string | null) => heard(words) };
+  return { clock, channel, faults, send: (payload: string | null) => received(payload) };
 }
 
-/** Any JSON, mostly in the shape of a notice. */
-const anyWords = fc.oneof(
+/** Any JSON, mostly in the shape of a message. */
+const anyPayload = fc.oneof(
   fc.string(),
   fc.json(),
   fc
@@ -28,33 +28,33 @@ const anyWords = fc.oneof(
       },
       { requiredKeys: [] },
     )
-    .map((said) => JSON.stringify(said)),
+    .map((message) => JSON.stringify(message)),
 );
 
 describe('state/channel', () => {
-  it('passes on nothing but keys of words and topics, whatever anybody sends', () => {
-    const { channel, faults, say } = scripted();
-    const heard: (ChannelMessage | null)[] = [];
-    channel.listen((said) => heard.push(said));
-    const property = fc.property(anyWords, (words) => {
-      heard.length = 0;
-      say(words);
-      for (const said of heard) {
-        if (said === null) continue;
-        assert.equal(typeof said.by, 'string');
-        assert.ok(said.key === undefined || said.key.every((word) => typeof word === 'string'));
-        assert.ok(said.topic === undefined || typeof said.topic === 'string');
+  it('passes on only keys of strings and topics, whatever arrives', () => {
+    const { channel, faults, send } = scripted();
+    const received: (ChannelMessage | null)[] = [];
+    channel.listen((message) => received.push(message));
+    const property = fc.property(anyPayload, (payload) => {
+      received.length = 0;
+      send(payload);
+      for (const message of received) {
+        if (message === null) continue;
+        assert.equal(typeof message.by, 'string');
+        assert.ok(message.key === undefined || message.key.every((part) => typeof part === 'string'));
+        assert.ok(message.topic === undefined || typeof message.topic === 'string');
       }
     });
     fc.assert(property, { numRuns: 2_000 });
     assert.deepEqual(faults, []);
   });
 
-  it('lets no notice throw out of what follows the printers', () => {
-    const { clock, channel, faults, say } = scripted();
+  it('lets no message make the followers of printers throw', () => {
+    const { clock, channel, faults, send } = scripted();
     const own: unknown[] = [];
     const store = new MemoryStore() as MemoryStore & { onChange: (listener: (key: Key | null) => void) => () => void };
-    store.onChange = (listener) => channel.listen((said) => listener(said?.key ?? null));
+    store.onChange = (listener) => channel.listen((message) => listener(message?.key ?? null));
     new RemoteUpdates({
       store,
       scope: () => ({ scope: ['account', 'service', 'workspace'] }) as never,
@@ -63,39 +63,39 @@ describe('state/channel', () => {
       moved: () => Promise.resolve(),
       fault: (thrown) => own.push(thrown),
     });
-    say('{"key":5}');
-    const property = fc.property(anyWords, (words) => say(words));
+    send('{"key":5}');
+    const property = fc.property(anyPayload, (payload) => send(payload));
     fc.assert(property, { numRuns: 1_000 });
     assert.deepEqual([faults, own, clock.waiting > 1], [[], [], false]);
   });
 
-  it('keeps a listener that throws from the others and from the process', () => {
-    const { channel, faults, say } = scripted();
-    let heard = 0;
+  it('isolates a throwing listener from the others and from the process', () => {
+    const { channel, faults, send } = scripted();
+    let received = 0;
     channel.listen(() => {
-      throw new TypeError('a fault of ours');
+      throw new TypeError('a listener fault');
     });
-    channel.listen(() => heard++);
-    say('{"by":"another","key":["grant"]}');
-    assert.deepEqual([heard, faults.length], [1, 1]);
+    channel.listen(() => received++);
+    send('{"by":"another","key":["grant"]}');
+    assert.deepEqual([received, faults.length], [1, 1]);
   });
 
-  it('makes of a flood one reading a second', async () => {
-    const { clock, channel, say } = scripted();
-    const heard: (ChannelMessage | null)[] = [];
-    const end = channel.listen((said) => heard.push(said));
-    for (let n = 0; n < 10_000; n++) say('{"by":"another","key":["grant"]}');
-    assert.ok(heard.length <= 200, `${heard.length}`);
-    heard.length = 0;
+  it('collapses a flood into one null per second', async () => {
+    const { clock, channel, send } = scripted();
+    const received: (ChannelMessage | null)[] = [];
+    const end = channel.listen((message) => received.push(message));
+    for (let n = 0; n < 10_000; n++) send('{"by":"another","key":["grant"]}');
+    assert.ok(received.length <= 200, `${received.length}`);
+    received.length = 0;
     await clock.advance(1_000);
-    assert.deepEqual(heard, [null]);
-    say('{"by":"another","key":["grant"]}');
-    assert.deepEqual(heard[1], { by: 'another', key: ['grant'] });
+    assert.deepEqual(received, [null]);
+    send('{"by":"another","key":["grant"]}');
+    assert.deepEqual(received[1], { by: 'another', key: ['grant'] });
     end();
     assert.equal(clock.waiting, 0);
   });
 
-  it('reads no text that is longer than a notification can be', () => {
+  it('ignores a text that is longer than a notification can be', () => {
     const long = JSON.stringify({ by: 'another', key: ['grant', 'x'.repeat(9_000)] });
     assert.equal(decodeMessage(long), null);
     assert.deepEqual(decodeMessage(encodeMessage({ by: 'another', key: ['grant', 'x'.repeat(9_000)] })), {

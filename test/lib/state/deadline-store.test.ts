@@ -9,7 +9,7 @@ import { MemoryStore } from '../../helpers/memory-store';
 
 const KEY = ['print-key', 'a'] as const;
 
-/** A store on a disk that takes a minute for everything. */
+/** A store on a disk on which every call takes a minute. */
 function slow(inner: StateStore, clock: ManualClock): StateStore {
   const later = <T>(work: () => Promise<T>) =>
     new Promise<T>((resolve, reject) => {
@@ -37,7 +37,7 @@ describe('state/deadline-store', () => {
   });
   afterEach(() => deadline.end());
 
-  it('waits for no disk beyond the deadline, and what was begun is done all the same', async () => {
+  it('ends each wait at the deadline and completes the underlying operation', async () => {
     const ends = [store.get(KEY), store.put(KEY, 1), store.delete(['other']), store.update(['third'], () => 3)];
     const ended = Promise.allSettled(ends);
     await clock.advance(5_000);
@@ -51,7 +51,7 @@ describe('state/deadline-store', () => {
     assert.equal(await inner.get(['third']), 3);
   });
 
-  it('leaves work that minds the deadline itself to its own end', async () => {
+  it('lets a change with its own deadline run to its end', async () => {
     const work = async () => {
       await sleep(clock, 60_000);
       return 2;
@@ -61,7 +61,7 @@ describe('state/deadline-store', () => {
     assert.equal(await worked, 2);
   });
 
-  it('gives what the store gives in time', async () => {
+  it('passes on results that arrive in time', async () => {
     const quick = new DeadlineStore(inner, deadline);
     await quick.put(KEY, 1);
     assert.equal(await quick.update<number>(KEY, (value = 0) => value + 1), 2);

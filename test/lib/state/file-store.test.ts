@@ -39,13 +39,13 @@ describe('state/file-store', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('gives back what another instance put', async () => {
+  it('returns what another instance stored', async () => {
     await open().put(['position', 'a', 'b'], { seen: [1, 'zwei', null] });
     assert.deepEqual(await open().get(['position', 'a', 'b']), { seen: [1, 'zwei', null] });
     assert.equal(await open().get(['position', 'a', 'c']), undefined);
   });
 
-  it('keeps keys of any characters apart', async () => {
+  it('keeps keys with any characters apart', async () => {
     const word = fc.string({ unit: 'binary', maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(
@@ -64,7 +64,7 @@ describe('state/file-store', () => {
     );
   });
 
-  it('deletes by delete and by an update that gives undefined', async () => {
+  it('deletes by delete and by an update that returns undefined', async () => {
     const store = open();
     await store.put(['position', 'a'], 1);
     await store.delete(['position', 'a']);
@@ -74,21 +74,21 @@ describe('state/file-store', () => {
     assert.equal(await store.get(['position', 'a']), undefined);
   });
 
-  it('holds a key while it changes, and others not', async () => {
+  it('locks a key during its change, and no other key', async () => {
     const store = open();
-    let let_go = () => {};
+    let finish = () => {};
     const slow = store.update<number[]>(
       ['position', 'a'],
-      (list = []) => new Promise((resolve) => (let_go = () => resolve([...list, 1]))),
+      (list = []) => new Promise((resolve) => (finish = () => resolve([...list, 1]))),
     );
     const after = store.update<number[]>(['position', 'a'], (list = []) => [...list, 2]);
     await store.put(['position', 'b'], 'free');
-    let_go();
+    finish();
     assert.deepEqual(await slow, [1]);
     assert.deepEqual(await after, [1, 2]);
   });
 
-  it('goes on after a change that throws', async () => {
+  it('remains usable after a change that throws', async () => {
     const store = open();
     await assert.rejects(
       store.update(['position', 'a'], () => {
@@ -105,7 +105,7 @@ describe('state/file-store', () => {
     assert.equal(await store.get(['position', 'n']), 200);
   });
 
-  it('forgets what is past keepFor when it sweeps, not before', async () => {
+  it('deletes a value past keepFor in a sweep, not before', async () => {
     const store = open();
     await store.put(['print-key', 'short'], 1, { keepFor: 1000 });
     await store.put(['print-key', 'long'], 2, { keepFor: 5000 });
@@ -121,7 +121,7 @@ describe('state/file-store', () => {
     assert.equal(await store.get(['print-key', 'ever']), 3);
   });
 
-  it('keeps print keys over a clock that is wrong: in 1970, or years ahead', async () => {
+  it('keeps print keys while the clock is wrong, in 1970 or years ahead', async () => {
     const year = 365 * 24 * 3600_000;
     const at = (clock: ManualClock) =>
       new FileStore({
@@ -142,7 +142,7 @@ describe('state/file-store', () => {
     assert.equal(await at(new ManualClock()).get(['print-key', 'b']), 1, 'written before the clock was set');
   });
 
-  it('keeps print keys while the clock is wrong for a time, by more than they are kept', async () => {
+  it('keeps print keys while the clock is temporarily ahead by more than their keepFor', async () => {
     const day = 24 * 3600_000;
     let ahead = 0;
     const wrong = { now: () => clock.now() + ahead, monotonic: clock.monotonic, after: clock.after };
@@ -157,13 +157,13 @@ describe('state/file-store', () => {
     assert.equal(await store.get(['print-key', 'a']), undefined);
   });
 
-  it('is readable by its owner only', async () => {
+  it('makes files readable by their owner only', async () => {
     await open().put(['grant', 'a'], 'x');
     assert.equal((await stat(await only('grant'))).mode & 0o777, 0o600);
     assert.equal((await stat(join(folder, 'grant'))).mode & 0o777, 0o700);
   });
 
-  it('seals grants and leaves the rest readable', async () => {
+  it('seals grants and leaves other values readable', async () => {
     const store = open();
     await store.put(['grant', 'a'], { accessToken: 'very-secret-token' });
     await store.put(['position', 'a'], { note: 'plain-note' });
@@ -172,7 +172,7 @@ describe('state/file-store', () => {
     assert.deepEqual(await open().get(['grant', 'a']), { accessToken: 'very-secret-token' });
   });
 
-  it('reads what an older secret sealed, and seals anew with the first', async () => {
+  it('reads a value sealed with an older secret and reseals it with the first one', async () => {
     await open().put(['grant', 'a'], 'token');
     secrets = ['chosen by the user', 'a secret'];
     assert.equal(await open().update(['grant', 'a'], (grant) => grant), 'token');
@@ -180,7 +180,7 @@ describe('state/file-store', () => {
     assert.equal(await open().get(['grant', 'a']), 'token');
   });
 
-  it('stores grants in the clear where there is no secret, and seals them once there is one', async () => {
+  it('stores grants in the clear without a secret and seals them once there is one', async () => {
     secrets = [];
     await open().put(['grant', 'a'], 'token');
     secrets = ['new'];
@@ -197,7 +197,7 @@ describe('state/file-store', () => {
     ['sealed nonsense', (path) => writeFile(path, '{"version":1,"sealed":{"data":5}}')],
   ];
   for (const [name, damage] of damages)
-    it(`sets a file aside that is ${name}`, async () => {
+    it(`sets aside a file that is ${name}`, async () => {
       await open().put(['grant', 'a'], 'token');
       await damage(await only('grant'));
       assert.equal(await open().get(['grant', 'a']), undefined);
@@ -207,7 +207,7 @@ describe('state/file-store', () => {
       assert.equal(await open().get(['grant', 'a']), 'again');
     });
 
-  it('sets a grant aside that was sealed with a secret it does not have, or for another key', async () => {
+  it('sets aside a grant sealed with an unknown secret or for another key', async () => {
     await open().put(['grant', 'a'], 'token');
     await open().put(['grant', 'b'], 'other');
     const [one = '', two = ''] = await files('grant');
@@ -219,7 +219,7 @@ describe('state/file-store', () => {
     assert.match(warnings.at(-1) ?? '', /credential secret/);
   });
 
-  it('sweeps leftovers of a crash once they are old, and nothing else', async () => {
+  it('sweeps only old leftovers of a crash', async () => {
     const store = open();
     await store.put(['position', 'a'], 1);
     const leftover = `${await only('position')}.123456`;
@@ -233,12 +233,12 @@ describe('state/file-store', () => {
     assert.equal((await files('position')).length, 1);
   });
 
-  it('sweeps a folder that is not there', async () => {
+  it('sweeps a missing folder without an error', async () => {
     await rm(folder, { recursive: true });
     await open().sweep();
   });
 
-  it('does not take a value that can not be read for a missing one, and leaves it alone', async () => {
+  it('rejects an unreadable value instead of treating it as missing, and leaves it alone', async () => {
     const store = open();
     const key: Key = ['position', 'a'];
     await store.put(key, 1);
@@ -260,7 +260,7 @@ describe('state/file-store', () => {
     assert.deepEqual(warnings, []);
   });
 
-  it('writes nothing where the value stays what it was', async () => {
+  it('writes nothing if the value stays the same', async () => {
     const store = open();
     const key: Key = ['position', 'a'];
     await store.put(key, { n: 1 });
@@ -271,7 +271,7 @@ describe('state/file-store', () => {
     assert.notEqual((await stat(await only('position'))).ino, ino);
   });
 
-  it('waits for a lock no longer than the deadline, and leaves the holder alone', async () => {
+  it('waits for a lock until the deadline and leaves its holder alone', async () => {
     const store = open();
     const key: Key = ['position', 'a'];
     let go = () => {};
@@ -298,8 +298,8 @@ describe('state/file-store', () => {
     assert.equal(await store.update<number>(key, (n = 0) => n + 1, { deadline: limit(clock) }), 2);
   });
 
-  it('rejects a put that can not be written', async () => {
-    await writeFile(join(folder, 'position'), 'a file where a folder must be');
+  it('rejects a put that can’t be written', async () => {
+    await writeFile(join(folder, 'position'), 'a file in place of the folder');
     await assert.rejects(open().put(['position', 'a'], 1), { code: 'FILE_NOT_WRITABLE', outcome: 'not-sent' });
     await chmod(folder, 0o700);
   });

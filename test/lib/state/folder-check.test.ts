@@ -8,9 +8,9 @@ const line = (point: string, type: string) => `36 35 98:0 / ${point} rw,noatime 
 const mounts = (...lines: string[]) => `${lines.join('\n')}\n`;
 
 describe('a check of the state folder', () => {
-  describe('by the list of mounts', () => {
+  describe('with a list of mounts', () => {
     for (const type of ['overlay', 'tmpfs'])
-      it(`finds a folder on ${type} passing`, () => {
+      it(`finds a folder on ${type} temporary`, () => {
         assert.equal(isPassing(mounts(line('/', type)), '/data/remote-printing'), true);
       });
 
@@ -18,47 +18,47 @@ describe('a check of the state folder', () => {
       assert.equal(isPassing(mounts(line('/', 'ext4')), '/data/remote-printing'), false);
     });
 
-    it('goes by the mount that is nearest to the folder', () => {
+    it('uses the mount that is nearest to the folder', () => {
       const list = mounts(line('/', 'overlay'), line('/data/storage', 'nfs4'), line('/data', 'overlay'));
       assert.equal(isPassing(list, '/data/storage/printing'), false);
       assert.equal(isPassing(list, '/data/storage'), false);
       assert.equal(isPassing(list, '/data/storage2'), true);
     });
 
-    it('goes by the later of two mounts on one folder', () => {
+    it('uses the later of two mounts on one folder', () => {
       assert.equal(isPassing(mounts(line('/data', 'tmpfs'), line('/data', 'ext4')), '/data'), false);
     });
 
-    it('reads blanks in the name of a mount', () => {
+    it('decodes blanks in the name of a mount', () => {
       assert.equal(isPassing(mounts(line('/', 'overlay'), line('/my\\040data', 'xfs')), '/my data/state'), false);
     });
 
     for (const list of ['', 'odd', ' - ', '1 2 3\n- - -'])
-      it(`says nothing against a folder for the list ${JSON.stringify(list)}`, () => {
+      it(`accepts a folder for the list ${JSON.stringify(list)}`, () => {
         assert.equal(isPassing(list, '/data'), false);
       });
   });
 
-  describe('by the file system', () => {
+  describe('on the file system', () => {
     let room: string;
     beforeEach(async () => {
       room = await mkdtemp(join(tmpdir(), 'folder-check-'));
     });
     afterEach(() => rm(room, { recursive: true, force: true }));
 
-    it('makes a missing folder for its owner alone', async () => {
+    it('creates a missing folder for its owner only', async () => {
       const folder = join(room, 'a', 'b');
       assert.equal(await notWritable(folder), null);
       assert.equal((await stat(folder)).mode & 0o777, 0o700);
     });
 
-    it('names a folder that can not be made, and the reason', async () => {
+    it('names a folder that can’t be created, with the reason', async () => {
       await writeFile(join(room, 'file'), '');
       const sentence = String(await notWritable(join(room, 'file', 'state')));
       assert.match(sentence, /^The state folder .+state can't be written \(ENOTDIR\)/);
     });
 
-    it('leaves nothing in a folder that is there', async () => {
+    it('leaves nothing in an existing folder', async () => {
       await mkdir(join(room, 'state'));
       assert.equal(await notWritable(join(room, 'state')), null);
       assert.deepEqual((await import('node:fs')).readdirSync(join(room, 'state')), []);

@@ -9,7 +9,7 @@ const PAIR: Key = ['grant', 'account'];
 const LOCK: Key = ['print-key-lock', 'key'];
 const ENTRY: Key = ['print-key', 'key'];
 
-/** Two runtimes on one database, of which one is cut off before the write that matters. */
+/** Two runtimes on one database, one of which is cut off before its decisive write. */
 describe('a value that is written late', () => {
   let clock: ManualClock;
   let shared: SharedMemory;
@@ -29,8 +29,8 @@ describe('a value that is written late', () => {
   });
   afterEach(() => [one, other].forEach((runtime) => runtime.kill()));
 
-  /** Changes the old pair, as a refresh does: it may take 90 s. */
-  const renews = (runtime: SharedRuntime, spent: string[], cut: () => void = () => undefined) =>
+  /** Changes the old pair, as a refresh does; the lock is secured for 90 s. */
+  const renew = (runtime: SharedRuntime, spent: string[], cut: () => void = () => undefined) =>
     runtime.store.update<string>(
       PAIR,
       async (pair, lock) => {
@@ -46,12 +46,12 @@ describe('a value that is written late', () => {
     for (const all of [false, true])
       it(`keeps its lock while ${all ? 'the database is' : 'its runtime is cut'} away for ${seconds} s`, async () => {
         const spent: string[] = [];
-        const lost = renews(one, spent, () => (all ? shared.halt() : one.cutOff()));
+        const lost = renew(one, spent, () => (all ? shared.halt() : one.cutOff()));
         await assert.rejects(lost, { code: 'FILE_NOT_WRITABLE' });
         const second = all ? clock.advance(seconds * 1_000).then(() => {
           shared.start();
-          return renews(other, spent);
-        }) : renews(other, spent); // prettier-ignore
+          return renew(other, spent);
+        }) : renew(other, spent); // prettier-ignore
         second.catch(() => undefined);
         if (!all) {
           for (let n = 0; n < seconds; n++) await clock.advance(1_000);
@@ -63,7 +63,10 @@ describe('a value that is written late', () => {
         assert.equal(await one.store.get(PAIR), 'old renewed renewed');
       });
 
-  /** From now on no value is written, while all else of the database works: a full disk, or a write that was cut off. */
+  /**
+   * From now on every write of a value fails while all else works, as on a full disk or after a lost connection. The
+   * returned function ends that.
+   */
   function full(runtime: SharedRuntime): () => void {
     const { query } = runtime.line;
     runtime.line.query = (text, values) =>
@@ -71,11 +74,11 @@ describe('a value that is written late', () => {
     return () => (runtime.line.query = query);
   }
 
-  it('keeps its lock where nothing but the write has failed', async () => {
+  it('keeps its lock if only the write has failed', async () => {
     const spent: string[] = [];
     let end = () => undefined as unknown;
-    await assert.rejects(renews(one, spent, () => (end = full(one))));
-    const second = renews(other, spent);
+    await assert.rejects(renew(one, spent, () => (end = full(one))));
+    const second = renew(other, spent);
     for (let n = 0; n < 60; n++) await clock.advance(1_000);
     assert.deepEqual(spent, ['old']);
     end();
@@ -84,7 +87,7 @@ describe('a value that is written late', () => {
     assert.deepEqual(spent, ['old', 'old renewed']);
   });
 
-  it('keeps the locks that it names where nothing but the write has failed', async () => {
+  it('keeps the locks of `under` if only the write has failed', async () => {
     let end = () => undefined as unknown;
     const settled = hold(one.store, LOCK, async (lock) => {
       end = full(one);
@@ -92,30 +95,30 @@ describe('a value that is written late', () => {
     });
     await assert.rejects(settled, { code: 'FILE_NOT_WRITABLE' });
     const found: unknown[] = [];
-    const looking = hold(other.store, LOCK, async () => found.push(await other.store.get(ENTRY)));
+    const reading = hold(other.store, LOCK, async () => found.push(await other.store.get(ENTRY)));
     for (let n = 0; n < 60; n++) await clock.advance(1_000);
     assert.deepEqual(found, []);
     end();
     for (let n = 0; n < 60; n++) await clock.advance(250);
-    await looking;
+    await reading;
     assert.deepEqual(found, ['printed']);
   });
 
-  it('lets another runtime have the lock once its own has been away for as long as it was secured for', async () => {
+  it('yields the lock once its runtime has been away for the secured time', async () => {
     const spent: string[] = [];
-    await assert.rejects(renews(one, spent, () => one.cutOff()));
+    await assert.rejects(renew(one, spent, () => one.cutOff()));
     one.kill();
     const begun = clock.monotonic();
     let inherited: boolean | undefined;
-    const taking = other.store.update(PAIR, (pair, lock) => ((inherited = lock.inherited), pair));
+    const acquiring = other.store.update(PAIR, (pair, lock) => ((inherited = lock.inherited), pair));
     for (; inherited === undefined; await clock.advance(1_000)) await other.store.get(LOCK);
-    await taking;
+    await acquiring;
     assert.equal(inherited, true);
     const passed = clock.monotonic() - begun;
     assert.ok(passed >= 90_000 && passed <= 120_000, `${passed} ms`);
   });
 
-  it('keeps the locks that it names, until it is written', async () => {
+  it('keeps the locks of `under` until it is written', async () => {
     const settled = hold(one.store, LOCK, async (lock) => {
       (await lock.secure(90_000))();
       one.cutOff();
@@ -123,17 +126,17 @@ describe('a value that is written late', () => {
     });
     await assert.rejects(settled, { code: 'FILE_NOT_WRITABLE' });
     const found: unknown[] = [];
-    const looking = hold(other.store, LOCK, async () => found.push(await other.store.get(ENTRY)));
+    const reading = hold(other.store, LOCK, async () => found.push(await other.store.get(ENTRY)));
     for (let n = 0; n < 20; n++) await clock.advance(1_000);
     one.reconnect();
     for (let n = 0; n < 60; n++) await clock.advance(250);
-    await looking;
+    await reading;
     assert.deepEqual(found, ['printed']);
-    // A lock that is kept no more is renewed no more.
+    // A lock that isn't kept any more isn't renewed any more.
     assert.equal(one.waiting, 0);
   });
 
-  it('survives that its own runtime takes the same lock again before it is written', async () => {
+  it('is written even if its own runtime mayReplace the same lock again before', async () => {
     const settled = hold(one.store, LOCK, async (lock) => {
       one.cutOff();
       await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });
@@ -145,32 +148,32 @@ describe('a value that is written late', () => {
     assert.equal(await other.store.get(ENTRY), 'printed');
   });
 
-  it('keeps its lock though a later change of its own runtime fails', async () => {
+  it('keeps its lock even if a later change of its own runtime fails', async () => {
     const spent: string[] = [];
-    await assert.rejects(renews(one, spent, () => one.cutOff()));
+    await assert.rejects(renew(one, spent, () => one.cutOff()));
     one.reconnect();
     const failing = one.store.update(PAIR, () => Promise.reject(new Error('refused')));
     await assert.rejects(failing, /refused/);
-    const second = renews(other, spent);
+    const second = renew(other, spent);
     for (let n = 0; n < 60; n++) await clock.advance(250);
     await second;
     assert.deepEqual(spent, ['old', 'old renewed']);
   });
 
-  it('is written after its lock was lost where it may take the place of what is there, and not else', async () => {
-    for (const takes of [true, false]) {
+  it('is written after the loss of its lock only if it may replace the stored value', async () => {
+    for (const mayReplace of [true, false]) {
       const settled = hold(one.store, LOCK, async (lock) => {
         one.cutOff();
-        const replaces = () => takes;
-        await one.store.put(ENTRY, `printed ${takes}`, { under: [lock], insist: true, replaces });
+        const replaces = () => mayReplace;
+        await one.store.put(ENTRY, `printed ${mayReplace}`, { under: [lock], insist: true, replaces });
       });
       await assert.rejects(settled);
-      const taking = hold(other.store, LOCK, async () => undefined);
+      const acquiring = hold(other.store, LOCK, async () => undefined);
       for (let n = 0; n < 30; n++) {
         await clock.advance(1_000);
         await other.store.get(LOCK);
       }
-      await taking;
+      await acquiring;
       one.reconnect();
       await clock.advance(15_000);
       assert.equal(await other.store.get(ENTRY), 'printed true');

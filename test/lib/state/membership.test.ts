@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Database } from '../../../lib/state/database';
-import { WANT } from '../../../lib/state/member-statements';
+import { UPDATE_CONTENT } from '../../../lib/state/member-statements';
 import type { Assigned, Membership } from '../../../lib/state/membership';
 import type { Key } from '../../../lib/state/store';
 import { ManualClock, settle } from '../../helpers/manual-clock';
@@ -15,11 +15,11 @@ const LOST = { name: 'PrintingError', code: 'TIMEOUT', outcome: 'not-sent', mess
 const ITEMS = Array.from({ length: 300 }, (_, n) => `cluster ${n}`);
 const STEP = 1_000;
 
-/** Where runtimes meet, in a time that is turned by hand. */
+/** A shared place for runtimes, with manually advanced time. */
 interface Place {
   shared: Shared;
   clock: ManualClock;
-  /** So much later, ms, with all that is done meanwhile. */
+  /** Advances the time by `ms` and completes all work due meanwhile. */
   pass(ms: number): Promise<void>;
   end(): Promise<void>;
 }
@@ -29,7 +29,7 @@ function inMemory(): Place {
   return { shared: new SharedMemory(clock), clock, pass: (ms) => clock.advance(ms), end: () => Promise.resolve() };
 }
 
-/** A real database, whose time goes on with the clock. */
+/** A real database whose leases age with the manual clock. */
 class SharedDatabase extends Shared {
   readonly lines: Line[] = [];
 
@@ -45,7 +45,7 @@ class SharedDatabase extends Shared {
     const database = new Database({ address: this.address, clock: this.clock, log });
     this.lines.push({
       query: (text, values) => database.query(text, values),
-      listen: (heard) => database.listen('remote_printing', heard),
+      listen: (received) => database.listen('remote_printing', received),
       close: () => database.close(),
     });
     return this.lines.at(-1)!;
@@ -59,7 +59,7 @@ async function inDatabase(server: TestPostgres): Promise<Place> {
   const address = await server.fresh();
   const clock = new ManualClock();
   const shared = new SharedDatabase(clock, address);
-  // Where nobody has asked yet there are no tables.
+  // The first statement creates the tables.
   await shared.line().query('SELECT', []);
   const idle = () => until(() => [...shared.runtimes].every(({ underWay }) => underWay === 0));
   const time = new Client(address);
@@ -83,8 +83,8 @@ async function inDatabase(server: TestPostgres): Promise<Place> {
   };
 }
 
-/** Waits for what comes by itself, in no time of the clock's. */
-async function until(holds: () => boolean | Promise<boolean>, what = 'it never came'): Promise<void> {
+/** Waits, in real time, for an effect that needs no advance of the clock. */
+async function until(holds: () => boolean | Promise<boolean>, what = 'the condition never held'): Promise<void> {
   await settle();
   for (const end = Date.now() + 120_000; !(await holds()); await pause(1)) assert.ok(Date.now() < end, what);
 }
@@ -109,10 +109,10 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
       await place.end();
     });
 
-    /** A runtime that takes part. */
+    /** A runtime's membership. */
     interface Part extends Membership {
       runtime: SharedRuntime;
-      /** How often it was told of a change. */
+      /** Number of notified changes. */
       changes(): number;
     }
 
@@ -124,27 +124,27 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
     }
     const sees = (one: Membership, count: number) =>
       until(() => one.members.length === count, `${one.members.length} members and not ${count}`);
-    /** So many that all see each other. */
+    /** Joins `count` members that all see each other. */
     async function together(count: number): Promise<Part[]> {
       const all = Array.from({ length: count }, (_, n) => join(String(n)));
       for (const one of all) await sees(one, count);
       return all;
     }
     const itemsOf = (assigned: Assigned[]) => assigned.map(({ item }) => item).sort();
-    const hadBy = async (one: Membership, id = one.id) => [...((await one.holders()).get(id)?.items ?? [])].sort();
+    const heldBy = async (one: Membership, id = one.id) => [...((await one.holders()).get(id)?.items ?? [])].sort();
     const nothing = new Map<string, unknown>();
-    /** Time passes until something holds; how much, ms. */
+    /** Advances the time until a condition holds. Returns the passed time, ms. */
     async function passUntil(holds: () => boolean | Promise<boolean>, most = 120_000): Promise<number> {
       for (let passed = 0; ; passed += STEP) {
         await settle();
         if (await holds()) return passed;
-        assert.ok(passed <= most, `it did not come in ${most} ms`);
+        assert.ok(passed <= most, `the condition did not hold within ${most} ms`);
         await place.pass(STEP);
       }
     }
 
     describe('members', () => {
-      it('see each other join, and what each is called and wants', async () => {
+      it('sees each new member with its name and wishes', async () => {
         const one = join('one', { all: true });
         assert.deepEqual([one.members, one.lock], [[], null]);
         await sees(one, 1);
@@ -160,13 +160,13 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.deepEqual(one.members.find(({ id }) => id === two.id)?.wants, ['ä', null, 1]);
       });
 
-      it('keep those apart that say the same of themselves', async () => {
+      it('distinguishes members with the same name and wishes', async () => {
         const all = [join('a'), join('a'), join('a')];
         for (const one of all) await sees(one, 3);
         for (const one of all) assert.deepEqual(one.members.map(({ name }) => name), ['a', 'a', 'a']); // prettier-ignore
       });
 
-      it('hear what others want, and that they leave, in no time', async () => {
+      it('sees new wishes and departures at once', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         one.want({ clusters: ['x'] });
         const wantsOf = () => two.members.find(({ id }) => id === one.id)?.wants;
@@ -176,7 +176,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.deepEqual([one.members, one.lock], [[], null]);
       });
 
-      it('hear the last that one wants, however often it changes its mind', async () => {
+      it('sees the last wishes even after many changes', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         for (let n = 0; n < 50; n++) one.want(n % 7);
         one.want('last');
@@ -184,13 +184,13 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         await until(() => one.members.some(({ wants }) => wants === 'last'));
       });
 
-      it('hear it again where what one said before arrives late', async () => {
+      it('corrects wishes that a late write has overwritten', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         const { line } = one.runtime;
         const query = line.query.bind(line);
         const asked: unknown[][] = [];
         line.query = (text, values) => {
-          if (text === WANT) asked.push(values);
+          if (text === UPDATE_CONTENT) asked.push(values);
           return query(text, values);
         };
         const isSeen = (wanted: string) => () => two.members.some(({ wants }) => wants === wanted);
@@ -198,12 +198,12 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
           one.want(wanted);
           await until(isSeen(wanted));
         }
-        await query(WANT, asked[0]!.with(3, '{"by":"somebody","topic":""}'));
+        await query(UPDATE_CONTENT, asked[0]!.with(3, '{"by":"another","topic":""}'));
         await passUntil(isSeen('first'), 6_000);
         await passUntil(isSeen('last'), 12_000);
       });
 
-      it('of other topics are others', async () => {
+      it('separates the members of different topics', async () => {
         const runtime = place.shared.runtime();
         const [here, there] = [join('here', null, runtime), join('there', null, runtime, ['watch', 'another'])];
         await sees(here, 1);
@@ -213,7 +213,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.deepEqual(itemsOf(await there.take(['x'], 1)), ['x']);
       });
 
-      it('cost one renewal and one look each five seconds while nothing happens', async () => {
+      it('costs one renewal and one read every five seconds while idle', async () => {
         const all = await together(3);
         await all[0]!.take(ITEMS, 100);
         await place.pass(10_000);
@@ -223,17 +223,17 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
           const made = runtime.statements - before[at]!;
           assert.ok(made <= 26, `${made} statements`);
         }
-        // The items that nobody has are as they were; only the test has moved the time in which they are so.
+        // The set of free items is unchanged. In a database, the test itself moves the times of the rows.
         if (where === 'memory') assert.deepEqual(all.map((one) => one.changes()), changes); // prettier-ignore
       });
 
-      it('see what they were not told', async () => {
+      it('sees changes even if their notifications were lost', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         const [{ item }] = (await one.take(ITEMS, 10)) as [Assigned];
         await place.pass(6_000);
         two.runtime.deafen();
-        one.want('unheard');
-        await passUntil(() => two.members.some(({ wants }) => wants === 'unheard'), 6_000);
+        one.want('unnotified');
+        await passUntil(() => two.members.some(({ wants }) => wants === 'unnotified'), 6_000);
         const changes = two.changes();
         await one.release(new Map([[item, 'note']]));
         await passUntil(() => two.changes() > changes, 6_000);
@@ -245,7 +245,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
     });
 
     describe('items', () => {
-      it('are had by one at a time, with what the one before left', async () => {
+      it('gives an item to one member at a time, with the note of the previous holder', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         const first = await one.take(['x', 'y', 'y'], 5);
         assert.deepEqual(itemsOf(first), ['x', 'y']);
@@ -258,20 +258,20 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         const [taken, ...others] = await two.take(['x', 'y'], 5);
         assert.deepEqual([taken?.item, taken?.note, others], ['x', { polledAt: 7, words: ['ä\u0000"'] }, []]);
         assert.ok(taken!.idle >= 7_000 && taken!.idle < 7_000 + 120_000, `${taken!.idle} ms`);
-        assert.deepEqual([await hadBy(two, one.id), await hadBy(one, two.id)], [['y'], ['x']]);
+        assert.deepEqual([await heldBy(two, one.id), await heldBy(one, two.id)], [['y'], ['x']]);
       });
 
-      it('may be any words', async () => {
+      it('accepts any strings', async () => {
         const one = join();
         await sees(one, 1);
         const odd = ['', ' ', '\u0000', '\ud800', 'x'.repeat(10_000), 'a\nb', '__proto__', '{}', "'; --"];
         assert.deepEqual(itemsOf(await one.take(odd, 99)), [...odd].sort());
-        assert.deepEqual(await hadBy(one), [...odd].sort());
+        assert.deepEqual(await heldBy(one), [...odd].sort());
         await one.release(new Map(odd.map((item) => [item, item])));
         for (const { item, note } of await one.take(odd, 99)) assert.equal(note, JSON.parse(JSON.stringify(item)));
       });
 
-      it('that several want at once are taken by one each, and all of them', async () => {
+      it('assigns each contested item to exactly one member, and all of them', async () => {
         const all = await together(6);
         for (let round = 0; round < 3; round++) {
           const taken = (await Promise.all(all.map((one) => one.take(ITEMS, 50)))).map(itemsOf);
@@ -283,12 +283,12 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
               ...itemsOf(await one.take(ITEMS.filter((item) => !taken[at]!.includes(item)), 50 - taken[at]!.length)), // prettier-ignore
             );
           assert.deepEqual(taken.flat().sort(), [...ITEMS].sort());
-          for (const [at, one] of all.entries()) assert.deepEqual(await hadBy(one), taken[at]!.sort());
+          for (const [at, one] of all.entries()) assert.deepEqual(await heldBy(one), taken[at]!.sort());
           await Promise.all(all.map((one, at) => one.release(new Map(taken[at]!.map((item) => [item, at])))));
         }
       });
 
-      it('that one does not have are not its to give back', async () => {
+      it('ignores the release of items that the member doesn’t hold', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         await two.release(new Map([['x', 'not mine'], ['unknown', 'neither']])); // prettier-ignore
@@ -298,7 +298,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.equal((await two.take(['x'], 1))[0]?.note, 'mine');
       });
 
-      it('are not to be had while one is not let in, and none is taken for none', async () => {
+      it('takes none before it has joined, and none if none are asked for', async () => {
         const one = join();
         assert.deepEqual(await one.take(['x'], 1), []);
         await one.release(new Map([['x', 1]]));
@@ -308,7 +308,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.deepEqual(itemsOf(await one.take(['x'], Infinity)), ['x']);
       });
 
-      it('go back all at once when one leaves', async () => {
+      it('frees them all at once when a member leaves', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(ITEMS, 300);
         await one.leave(new Map([[ITEMS[7]!, 'a note']]));
@@ -323,7 +323,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
     });
 
     describe('holders', () => {
-      it('are told with the age of their leases, also those that have nothing', async () => {
+      it('are listed with the age of their leases, even without items', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         one.runtime.kill();
@@ -334,8 +334,8 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
       });
     });
 
-    describe('one that leaves', () => {
-      it('does nothing any more', async () => {
+    describe('a member that leaves', () => {
+      it('stops all activity', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         await one.leave(nothing);
@@ -350,7 +350,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.deepEqual([one.changes(), one.runtime.statements], [changes, statements]);
       });
 
-      it('before it was let in leaves nothing behind', async () => {
+      it('leaves nothing behind if it had not joined yet', async () => {
         const one = join();
         await one.leave(nothing);
         const two = join();
@@ -358,7 +358,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.deepEqual([one.changes(), one.runtime.waiting], [0, 0]);
       });
 
-      it('may come back at once, and finds its notes', async () => {
+      it('can rejoin at once and finds its notes', async () => {
         const one = join();
         await sees(one, 1);
         await one.take(['x'], 1);
@@ -372,7 +372,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.equal(one.runtime.waiting, 0);
       });
 
-      it('while the store is away waits some seconds and no more, and is gone when its lease is', async () => {
+      it('waits some seconds for a store that is away, and is evicted when its lease expires', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         one.runtime.pause();
@@ -387,26 +387,26 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         await passUntil(async () => (await two.take(['x'], 1)).length > 0, 40_000);
       });
 
-      it('resolves after five seconds though no answer comes', async () => {
+      it('resolves after five seconds without an answer', async () => {
         const one = join();
         await sees(one, 1);
-        // Nothing but its statements stands still.
+        // Only its statements are held back, not the clock.
         const { clock } = place;
-        const letGo = holdBack(one.runtime.line);
+        const release = holdBack(one.runtime.line);
         let isOver = false;
         const left = one.leave(nothing).then(() => (isOver = true));
         await clock.advance(4_999);
         assert.equal(isOver, false);
         await clock.advance(1);
         await left;
-        letGo();
+        release();
         await until(() => one.runtime.underWay === 0);
         assert.equal(one.runtime.waiting, 0);
       });
     });
 
-    describe('one that dies', () => {
-      it('is replaced when its lease is over, and not before', async () => {
+    describe('a member that dies', () => {
+      it('is replaced when its lease expires, not before', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         await place.pass(20_000);
@@ -419,7 +419,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.ok(taken[0]!.idle < 10_000 + 120_000, `${taken[0]!.idle} ms`);
       });
 
-      it('with all others is replaced by whoever comes later, who knows for how long nobody was there', async () => {
+      it('is replaced after all others died too, by a later member that sees how long the items were free', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         await two.take(['y'], 1);
@@ -437,8 +437,8 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
       });
     });
 
-    describe('one that is cut off', () => {
-      it('for a while goes on as before', async () => {
+    describe('a member that is cut off', () => {
+      it('continues as before if it reconnects within its lease', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         const { lock } = one;
@@ -453,7 +453,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         await one.runtime.store.put(KEY, 1, { under: [lock!] });
       });
 
-      it('for longer than its lease loses all, comes back as the same one, and begins with nothing', async () => {
+      it('loses everything with its lease and rejoins with the same id and no items', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         const [{ id, lock }, changes] = [one, one.changes()];
@@ -464,7 +464,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.deepEqual(one.members, []);
         assert.ok(one.changes() > changes);
         assert.deepEqual(await one.take(['y'], 1), []);
-        // Not buried yet: so nobody else has it.
+        // It isn't evicted yet, so its items aren't free.
         assert.equal(two.members.length, 2);
         assert.deepEqual(await two.take(['x'], 1), []);
         one.runtime.reconnect();
@@ -478,7 +478,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.deepEqual(itemsOf(await two.take(['x'], 1)), ['x']);
       });
 
-      it('until it is buried finds its items with others, and comes back as the same one', async () => {
+      it('finds its items with others after its eviction and rejoins with the same id', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x', 'y'], 2);
         const { id, lock } = one;
@@ -493,7 +493,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.equal((await one.take(['x', 'y'], 2)).length, 1);
       });
 
-      it('in the middle of a take or a release gives its lease up, and nothing stays with nobody', async () => {
+      it('gives its lease up if it is cut off during a take or a release, so that no item stays without an owner', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         for (const change of [() => one.take(['x', 'y'], 2), () => one.release(new Map([['x', 1]]))]) {
           await one.take(['x'], 1);
@@ -511,8 +511,8 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
       });
     });
 
-    describe('one that stands still', () => {
-      it('finds on waking that it takes part no more, writes nothing, and is let in again', async () => {
+    describe('a member that stands still', () => {
+      it('finds its membership lost on waking, writes nothing, and rejoins', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         const lock = one.lock!;
@@ -545,7 +545,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.ok(all[1]!.members.some(({ wants }) => wants === 2));
       });
 
-      it('for all buries nobody: each comes back and takes anew', async () => {
+      it('leads to no eviction after an outage for all: each member rejoins and takes items again', async () => {
         const all = await together(3);
         for (const [at, one] of all.entries()) await one.take(ITEMS.slice(at * 100, at * 100 + 100), 100);
         await place.pass(20_000);
@@ -561,7 +561,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         for (const { idle } of taken.flat()) assert.ok(idle >= 39_000, `${idle} ms`);
       });
 
-      it('for a moment takes nothing from anybody', async () => {
+      it('costs no member its items if it returns soon', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         const { lock } = one;
@@ -575,39 +575,39 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
     });
 
     describe('a value', () => {
-      it('is told to the others where that is wanted, and never to who changed it', async () => {
+      it('notifies the other runtimes if requested, never the one that changed it', async () => {
         const [one, two] = [place.shared.runtime(), place.shared.runtime()];
-        const heard: (Key | null)[][] = [[], []];
-        const [stop] = [one, two].map(({ store }, at) => store.onChange((key) => heard[at]!.push(key)));
-        await until(() => heard.every(([first]) => first === null));
+        const received: (Key | null)[][] = [[], []];
+        const [stop] = [one, two].map(({ store }, at) => store.onChange((key) => received[at]!.push(key)));
+        await until(() => received.every(([first]) => first === null));
         await one.store.put(['a', 'ä'], 1);
         await one.store.put(['b', 'ä'], 1, { notify: true });
         await one.store.update<number>(['c', 'ä'], () => 1, { notify: true });
         await one.store.delete(['b', 'ä'], { notify: true });
-        const told = [null, ['b', 'ä'], ['c', 'ä'], ['b', 'ä']];
-        await until(() => heard[1]!.length === 4);
+        const expected = [null, ['b', 'ä'], ['c', 'ä'], ['b', 'ä']];
+        await until(() => received[1]!.length === 4);
         await two.store.put(['d', 'x'.repeat(9_000)], 1, { notify: true });
-        await until(() => heard[0]!.length === 2, 'what is too long to be told is something');
-        assert.deepEqual(heard, [[null, null], told]);
+        await until(() => received[0]!.length === 2, 'a long key is reported as null');
+        assert.deepEqual(received, [[null, null], expected]);
         const membership = join();
         await sees(membership, 1);
         await one.store.put(['e'], 1, { notify: true });
-        await until(() => heard[1]!.length === 5);
-        assert.deepEqual(heard[1]!.at(-1), ['e'], 'members are no values');
+        await until(() => received[1]!.length === 5);
+        assert.deepEqual(received[1]!.at(-1), ['e'], 'a membership change is reported as a value');
         two.cutOff();
         await one.store.put(['f'], 1, { notify: true });
         two.reconnect();
-        await until(() => heard[1]!.length >= 6);
-        assert.equal(heard[1]![5], null);
+        await until(() => received[1]!.length >= 6);
+        assert.equal(received[1]![5], null);
         stop!();
         await two.store.put(['g'], 1, { notify: true });
         await two.store.put(['g'], 2);
-        assert.equal(heard[0]!.length, 2);
+        assert.equal(received[0]!.length, 2);
       });
     });
   });
 
-/** Lets who asks wait until the function that comes back is called. */
+/** Holds back all statements until the returned function is called. */
 function holdBack(line: Line): () => void {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));

@@ -64,7 +64,7 @@ describe('remote-printing-state', () => {
     );
   };
 
-  it('takes the values of a folder into a database, and back into an empty folder', async () => {
+  it('copies the values of a folder to a database, and back to an empty folder', async () => {
     const address = await server.fresh();
     await fill(files(join(folder, 'old')));
     assert.deepEqual(await move(join(folder, 'old'), address), { code: 0, said: '123 values copied.\n' });
@@ -78,7 +78,7 @@ describe('remote-printing-state', () => {
     assert.ok(times[0]!.ms > 500_000 && times[0]!.ms <= 1_000_000, 'they are kept for as long as they were');
   });
 
-  it('goes on where it broke off', async () => {
+  it('continues after an interruption', async () => {
     const address = await server.fresh();
     await fill(files(folder));
     await moveState(files(folder), rows(address));
@@ -87,17 +87,17 @@ describe('remote-printing-state', () => {
     await check(rows(address));
   });
 
-  it('leaves out nothing where a lock of before stands in the database', async () => {
+  it('copies every value even if the database contains an old lock', async () => {
     const address = await server.fresh();
     await fill(files(folder));
-    // Killed with the lock in hand, before anything was written.
+    // Killed while it held the lock, before it wrote anything.
     await rows(address).put(['grant', 'a'], 'before');
     await server.ask(address, "UPDATE remote_printing.entries SET content = NULL, holder = 'gone', ends_at = now()");
     await moveState(files(folder), rows(address));
     await check(rows(address));
   });
 
-  it('mixes nothing with what is there already', async () => {
+  it('refuses a target that contains anything else', async () => {
     const address = await server.fresh();
     await fill(files(folder));
     await rows(address).put(['print-key', 'b'], 'of another one');
@@ -107,7 +107,7 @@ describe('remote-printing-state', () => {
     assert.equal(await rows(address).get(['grant', 'a']), undefined);
   });
 
-  it('says how it is used, and what is not there', async () => {
+  it('prints its usage and reports a missing folder', async () => {
     assert.match((await move()).said, /^Usage: remote-printing-state FROM TO/);
     assert.deepEqual(await move(join(folder, 'none'), folder), {
       code: 1,

@@ -22,11 +22,11 @@ describe('the place of the saved state', () => {
   for (const setting of ['postgresql://db/printing', 'somewhere', 'file://host/data', 'file:///a%2fb', '', '.'].filter(
     Boolean,
   ))
-    it(`is left to the database, which reports what is wrong, for ${setting}`, () => {
+    it(`is passed to the database, which reports the fault, for ${setting}`, () => {
       assert.deepEqual(statePlace(setting, USUAL), { address: setting });
     });
 
-  it('is never the usual folder for a setting of another kind than text', () => {
+  it('is never the usual folder for a setting that isn’t a string', () => {
     assert.deepEqual(statePlace({ folder: '/data' }, USUAL), { address: '{"folder":"/data"}' });
   });
 });

@@ -22,7 +22,7 @@ const TAKING = 'INSERT INTO remote_printing.entries';
 const RENEWING = 'SET ends_at = greatest';
 const LOST = { name: 'PrintingError', code: 'TIMEOUT', outcome: 'not-sent', message: /has lost its hold/ };
 
-describe('state on PostgreSQL, and faults on the way', () => {
+describe('state on PostgreSQL with connection faults', () => {
   let server: TestPostgres;
   let address: string;
   let proxy: Proxy;
@@ -40,14 +40,14 @@ describe('state on PostgreSQL, and faults on the way', () => {
     warned = [];
   });
   afterEach(async () => {
-    // What is silent would be waited for.
+    // The silent connections would be waited for.
     await proxy.close();
     await Promise.all(opened.map((store) => store.close()));
   });
 
   const log = {
-    warn: (words: Sentence) => void warned.push(String(words)),
-    info: (words: Sentence) => void warned.push(String(words)),
+    warn: (sentence: Sentence) => void warned.push(String(sentence)),
+    info: (sentence: Sentence) => void warned.push(String(sentence)),
   };
   const database = ({ clock = systemClock, at = address }: { clock?: Clock; at?: string } = {}) =>
     new Database({ address: at, clock, log });
@@ -73,7 +73,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
     return (await ask(ours)).length;
   };
 
-  /** Begins a change that ends when it is told to. */
+  /** Begins a change that runs until `end` is called. */
   async function changing(store: PostgresStore, key = KEY) {
     let end = (): void => undefined;
     let over: Promise<unknown> = Promise.resolve();
@@ -87,11 +87,11 @@ describe('state on PostgreSQL, and faults on the way', () => {
     });
     return { lock, end, over };
   }
-  /** The next statement that contains these words, which is kept back. */
-  const keptBack = (words: string) =>
+  /** Holds back the next statement that contains this text. */
+  const keptBack = (text: string) =>
     new Promise<Passage>((resolve) => {
-      proxy.watch((said, passage) => {
-        if (!said.includes(words)) return;
+      proxy.watch((statement, passage) => {
+        if (!statement.includes(text)) return;
         proxy.watch(undefined);
         passage.keep();
         resolve(passage);
@@ -99,7 +99,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
     });
 
   describe('a lock', () => {
-    it('is left to its holder where a runtime that asked for nothing did not see that the database was away', async () => {
+    it('stays with its holder if an idle runtime didn’t notice that the database was away', async () => {
       const held = await changing(open());
       const clock = new ManualClock();
       const idle = open({ clock });
@@ -121,13 +121,13 @@ describe('state on PostgreSQL, and faults on the way', () => {
       await assert.rejects(held.over, LOST);
     });
 
-    it('is not taken from its own runtime by a request of before that comes late', async () => {
+    it('stays with its own runtime when an earlier, abandoned request arrives late', async () => {
       const clock = new ManualClock();
       const store = open({ at: through() });
       await store.get(KEY);
       const taking = keptBack(TAKING);
       const deadline = limit(clock, { seconds: 1 });
-      const first = store.update(KEY, () => assert.fail('nobody waits for it'), { deadline });
+      const first = store.update(KEY, () => assert.fail('the wait was abandoned'), { deadline });
       const given = assert.rejects(first, { code: 'TIMEOUT', outcome: 'not-sent' });
       const passage = await taking;
       await clock.advance(1_000);
@@ -143,7 +143,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
       assert.equal(await second.over, 'late');
     });
 
-    it('that was asked for twice, as a connection broke, is the same lock when the first request comes late', async () => {
+    it('stays the same when its first request arrives late, after a repeat over a new connection', async () => {
       const store = open({ at: through() });
       await store.get(KEY);
       const taking = keptBack(TAKING);
@@ -161,10 +161,10 @@ describe('state on PostgreSQL, and faults on the way', () => {
       assert.equal(await held.over, 'late');
     });
 
-    it('is renewed over another connection where one says nothing any more, before anybody else gives up', async () => {
+    it('is renewed over another connection when one falls silent, before a statement times out', async () => {
       const store = open({ at: through(), times: { ...LEASE_TIMES, renewal: 500, steady: 10_000 } });
       const held = await changing(store);
-      // A connection more for who reads.
+      // Opens a second connection, for the reads.
       const read = await Promise.all([store.get(KEY), store.get(OTHER)]);
       const order: string[] = [];
       const end = await endOf(KEY);
@@ -179,7 +179,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
       await held.over;
     });
 
-    it('is renewed once in each turn, however locks come and go meanwhile', async () => {
+    it('is renewed once per interval, however many locks begin and end meanwhile', async () => {
       const clock = new ManualClock();
       const store = open({ at: through(), clock });
       const first = await changing(store);
@@ -193,13 +193,13 @@ describe('state on PostgreSQL, and faults on the way', () => {
       await passage.answered();
       await until(() => clock.waiting > 1);
       await pause(0);
-      assert.equal(clock.waiting, 2, 'its end, and the next renewal');
+      assert.equal(clock.waiting, 2, 'one timer for its expiry, one for the next renewal');
       second.end();
       await second.over;
       assert.equal(clock.waiting, 0);
     });
 
-    it('that can not be given back keeps nobody beyond the deadline', async () => {
+    it('delays its holder no longer than the deadline if it can’t be released', async () => {
       const clock = new ManualClock();
       const store = open({ at: through() });
       const deadline = limit(clock, { seconds: 10 });
@@ -208,10 +208,10 @@ describe('state on PostgreSQL, and faults on the way', () => {
       await until(() => clock.waiting > 1);
       await clock.advance(10_000);
       await assert.rejects(working, { code: 'TIMEOUT' });
-      assert.deepEqual(warned, [], 'no statement was given up yet');
+      assert.deepEqual(warned, [], 'a statement has already timed out');
     });
 
-    it('does not collide with writes that stand on it', async () => {
+    it('doesn’t collide with writes that depend on it', async () => {
       const store = open({ times: { ...LEASE_TIMES, renewal: 5, steady: 10_000 } });
       const held = await changing(store);
       const keys = Array.from({ length: 8 }, (_, n): Key => ['checkpoint', String(n)]);
@@ -223,17 +223,17 @@ describe('state on PostgreSQL, and faults on the way', () => {
     });
   });
 
-  describe('work that is shared out', () => {
+  describe('shared work', () => {
     const TOPIC: Key = ['watch', 'an account'];
     const ITEMS = ['one', 'two', 'three'];
-    /** Takes part, and is let in. */
+    /** Joins and waits for the lease. */
     async function joined(store: PostgresStore) {
       const membership = store.join(TOPIC, { name: 'a name', wants: null, onChange: () => undefined });
       await until(() => membership.lock !== null);
       return membership;
     }
 
-    it('is neither taken again nor given back by a request that comes late', async () => {
+    it('is neither taken nor released again by a late request', async () => {
       const [one, other] = [await joined(open({ at: through() })), await joined(open())];
       const notes = new Map(ITEMS.map((item) => [item, null]));
       for (const isTake of [true, false]) {
@@ -263,7 +263,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
       await Promise.all([one, other].map((membership) => membership.leave(new Map())));
     });
 
-    it('is nobody’s as soon as its lease has ended, whether timers have said so or not', async () => {
+    it('is lost as soon as its lease has expired, even before the timers fire', async () => {
       let stoodStill = 0;
       const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + stoodStill };
       const membership = await joined(open({ clock }));
@@ -273,8 +273,8 @@ describe('state on PostgreSQL, and faults on the way', () => {
     });
   });
 
-  describe('what has happened already', () => {
-    it('is written under a lock that was given back meanwhile, and not where somebody else had it', async () => {
+  describe('an insisted value', () => {
+    it('is written under a lock released meanwhile, unless another holder has changed it', async () => {
       await open().get(KEY);
       await ask(`CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$`);
@@ -296,22 +296,22 @@ describe('state on PostgreSQL, and faults on the way', () => {
     });
   });
 
-  describe('the connection that hears of changes', () => {
-    it('takes what anybody says there for something that may have changed', async () => {
-      const heard: (Key | null)[] = [];
-      const end = open().onChange((key) => heard.push(key));
-      await until(() => heard.length === 1);
+  describe('the listening connection', () => {
+    it('treats any text on the channel as a possible change', async () => {
+      const received: (Key | null)[] = [];
+      const end = open().onChange((key) => received.push(key));
+      await until(() => received.length === 1);
       await ask(`NOTIFY remote_printing, 'hello'`);
-      await until(() => heard.length === 2);
+      await until(() => received.length === 2);
       await ask('NOTIFY remote_printing');
-      await until(() => heard.length === 3);
+      await until(() => received.length === 3);
       await ask(`NOTIFY remote_printing, '{"key":5}'`);
-      await until(() => heard.length === 4);
+      await until(() => received.length === 4);
       end();
-      assert.deepEqual(heard, [null, null, null, null]);
+      assert.deepEqual(received, [null, null, null, null]);
     });
 
-    it('waits for what its address names', () => {
+    it('waits for a missing certificate that its address names', () => {
       const clock = new ManualClock();
       const at = `${address}?sslmode=verify-full&sslrootcert=/nowhere/at-all.pem`;
       const end = open({ clock, at }).onChange(() => assert.fail());
@@ -322,7 +322,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
   });
 
   describe('a database', () => {
-    it('with more to do than there are connections is not away', async () => {
+    it('isn’t considered away if it has more statements than connections', async () => {
       const asked = database();
       let isOver = false;
       const slow = Array.from({ length: 250 }, () => asked.query('SELECT pg_sleep(0.1)', []));
@@ -334,7 +334,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
       assert.deepEqual([most, warned], [4, []]);
     });
 
-    it('that ends while its tables are made ends nothing else', async () => {
+    it('may stop during the migration without ending the process', async () => {
       const other = new Client(address);
       other.on('error', () => undefined);
       await other.connect();
@@ -349,7 +349,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
       assert.equal(await store.get(KEY), undefined);
     });
 
-    it('that may only be read is said once, and asked anew over another connection', async () => {
+    it('reports a read-only database once and reconnects', async () => {
       const clock = new ManualClock();
       const store = open({ clock });
       await store.put(KEY, 1);
@@ -370,7 +370,7 @@ describe('state on PostgreSQL, and faults on the way', () => {
       assert.match(warned[1]!, /is back/);
     });
 
-    it('whose transactions are serializable counts every update all the same', async () => {
+    it('counts every update even if its transactions are serializable by default', async () => {
       await ask(`ALTER ROLE nodered SET default_transaction_isolation = 'serializable'`);
       try {
         const stores = Array.from({ length: 4 }, () => open());
@@ -383,25 +383,25 @@ describe('state on PostgreSQL, and faults on the way', () => {
       }
     });
 
-    it('that wants a password where none is set says that the password is wrong', async () => {
-      // What it says to who comes in, and to the first answer.
-      const said = (code: number, words: string) => {
+    it('reports a missing password as a wrong one', async () => {
+      // The server's authentication messages.
+      const authentication = (code: number, text: string) => {
         const head = Buffer.alloc(9);
         head.write('R');
-        head.writeInt32BE(8 + words.length, 1);
+        head.writeInt32BE(8 + text.length, 1);
         head.writeInt32BE(code, 5);
-        return Buffer.concat([head, Buffer.from(words)]);
+        return Buffer.concat([head, Buffer.from(text)]);
       };
       const asking = createServer((socket) => {
         socket.on('error', () => undefined);
         socket.once('data', () => {
-          socket.write(said(10, 'SCRAM-SHA-256\0\0'));
-          socket.once('data', () => socket.end(said(11, 'r=nonce,s=salt,i=4096')));
+          socket.write(authentication(10, 'SCRAM-SHA-256\0\0'));
+          socket.once('data', () => socket.end(authentication(11, 'r=nonce,s=salt,i=4096')));
         });
       });
       await once(asking.listen(0, '127.0.0.1'), 'listening');
       const { port } = asking.address() as AddressInfo;
-      const asked = open({ at: `postgresql://somebody@127.0.0.1:${port}/any` });
+      const asked = open({ at: `postgresql://user@127.0.0.1:${port}/any` });
       await assert.rejects(asked.get(KEY), { message: /28P01/ }).finally(() => asking.close());
       assert.match(warned[0]!, /the password is wrong/);
     });
@@ -416,7 +416,7 @@ async function takesAll(membership: Membership, items: string[]): Promise<void> 
   });
 }
 
-/** It has had the database for long enough to take over what ran out. */
+/** Lets the store have the database for long enough to take over an expired lock. */
 async function steadied(store: PostgresStore, clock: ManualClock): Promise<void> {
   for (let n = 0; n < 3; n++) {
     await store.get(KEY);

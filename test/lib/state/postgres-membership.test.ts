@@ -20,7 +20,7 @@ describe('state/postgres-membership', () => {
   let address: string;
   let stores: PostgresStore[];
   let joined: Membership[];
-  let said: string[];
+  let warnings: string[];
 
   before(async () => {
     server = await testPostgres();
@@ -28,19 +28,19 @@ describe('state/postgres-membership', () => {
   after(() => server.stop());
   beforeEach(async () => {
     address = await server.fresh();
-    [stores, joined, said] = [[], [], []];
+    [stores, joined, warnings] = [[], [], []];
   });
   afterEach(async () => {
     await Promise.all(joined.map((membership) => membership.leave(nothing)));
     await Promise.all(stores.map((store) => store.close()));
-    assert.deepEqual(said, []);
+    assert.deepEqual(warnings, []);
   });
 
   const ask = <Row extends object>(statement: string, values?: unknown[]) =>
     server.ask<Row>(address, statement, values);
 
   function open(clock: Clock = systemClock, steady = 10_000, leases = LEASE_TIMES): PostgresStore {
-    const warn = (sentence: object) => void said.push(sentence as unknown as string);
+    const warn = (sentence: object) => void warnings.push(sentence as unknown as string);
     const database = new Database({ address, clock, log: { warn, info: warn } });
     const times = { ...leases, steady };
     const store = new PostgresStore({ clock, sealedKinds: [], secrets: () => [], warn, database, times });
@@ -53,18 +53,18 @@ describe('state/postgres-membership', () => {
     await until(() => membership.lock !== null);
     return membership;
   }
-  /** Rows of the work that is shared out. */
+  /** Number of rows. */
   const count = async (where: string) => {
     const rows = await ask<{ many: number }>(`SELECT count(*)::int AS many FROM remote_printing.${where}`);
     return rows[0]?.many;
   };
 
-  it('takes ten thousand items at once, whatever the statistics of the table say', async () => {
+  it('takes ten thousand items at once, whatever the table’s statistics say', async () => {
     const items = Array.from({ length: 10_000 }, (_, n) => `cluster ${n}`);
     const [one, two] = [await join(), await join()];
     await ask('ANALYZE remote_printing.assignments');
     assert.equal((await one.take(items, items.length)).length, items.length);
-    // Free ones are rare, as it seems, and then those of a member.
+    // By the statistics, free items are now rare; later, held ones.
     await ask('ANALYZE remote_printing.assignments');
     await one.release(new Map(items.map((item) => [item, { polledAt: 1 }])));
     const [some, others] = await Promise.all([one.take(items, 5_000), two.take(items, 5_000)]);
@@ -78,7 +78,7 @@ describe('state/postgres-membership', () => {
     assert.ok(joined.every((membership) => membership === two || membership.lock));
   });
 
-  it('keeps to one holder for each item while members are buried, come back, take and release at once', async () => {
+  it('gives each item to one holder while members are evicted, rejoin, take and release concurrently', async () => {
     const items = Array.from({ length: 40 }, (_, n) => `cluster ${n}`);
     const parts = await Promise.all(
       Array.from({ length: 4 }, async () => ({ membership: await join(open(systemClock, 0)), has: new Set<string>() })),
@@ -116,14 +116,14 @@ describe('state/postgres-membership', () => {
       for (const [at, { membership, has }] of parts.entries())
         if (sure[at]) assert.deepEqual([...(holders.get(membership.id)?.items ?? [])].sort(), [...has].sort());
     }
-    // Nothing is left with somebody who is gone.
+    // No item stays with a departed member.
     await Promise.all(parts.map(({ membership }) => membership.leave(nothing)));
     const last = await join();
     await until(async () => last.members.length === 1 && (await count('assignments WHERE holder IS NOT NULL')) === 0);
     assert.equal((await last.take(items, 40)).length, 40);
   });
 
-  /** A transaction in another one's way, until it is committed. */
+  /** Opens a transaction that blocks others until the returned function commits it. */
   async function between(statement: string, values: unknown[] = []): Promise<() => Promise<void>> {
     const client = new Client(address);
     await client.connect();
@@ -135,7 +135,7 @@ describe('state/postgres-membership', () => {
       await client.end();
     };
   }
-  /** A statement waits for another one. */
+  /** Waits until a statement waits for a lock. */
   const isWaiting = () =>
     until(async () => {
       const rows = await ask(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
@@ -143,14 +143,14 @@ describe('state/postgres-membership', () => {
       return rows.length > 0;
     });
 
-  it('renews while something is written under the lease, writes while it is renewed, and is not buried then', async () => {
+  it('renews during a write under the lease, writes during a renewal, and isn’t evicted meanwhile', async () => {
     const clock = new ManualClock();
     const store = open(clock);
     const membership = await join(store);
     const renewed = await between(`UPDATE remote_printing.entries SET ends_at = ends_at WHERE kind = 'member'`);
     await store.put(['position', 'a'], 1, { under: [membership.lock!] });
     await renewed();
-    // As a write holds it.
+    // Locks the row as a write does.
     const written = await between(`SELECT 1 FROM remote_printing.entries WHERE kind = 'member' FOR KEY SHARE`);
     await ask(`UPDATE remote_printing.entries SET lasts = 0 WHERE kind = 'member'`);
     const other = await join(open(systemClock, 0));
@@ -161,7 +161,7 @@ describe('state/postgres-membership', () => {
     assert.ok(membership.lock);
   });
 
-  it('takes nothing while it is being buried', async () => {
+  it('takes nothing while it is being evicted', async () => {
     const one = await join();
     assert.equal((await one.take(['x', 'y'], 1)).length, 1);
     const end = await between(`DELETE FROM remote_printing.entries WHERE kind = 'member'`);
@@ -173,16 +173,16 @@ describe('state/postgres-membership', () => {
     await until(async () => (await other.take(['x', 'y'], 2)).length > 0);
   });
 
-  it('frees nothing that somebody has taken since it began to look', async () => {
+  it('frees no item that another member has taken since the statement began', async () => {
     const [one, two] = [await join(), await join()];
     await two.take(['x', 'y'], 2);
-    // Of somebody who was buried in the middle of a take.
+    // The item of a member that was evicted during a take.
     await ask('UPDATE remote_printing.assignments SET holder = 0 WHERE item = $1', ['"x"']);
     const lock = one.lock;
     const end = await between('SELECT 1 FROM remote_printing.entries WHERE holder = $1 FOR UPDATE', [one.id]);
     (lock as Lease).lose();
     await isWaiting();
-    // Another one that joins has a look too.
+    // A further member evicts on joining too.
     const three = await join();
     await until(async () => (await two.take(['x'], 1)).length === 1);
     await end();
@@ -191,8 +191,8 @@ describe('state/postgres-membership', () => {
     assert.deepEqual([...(await one.holders()).get(two.id)!.items].sort(), ['x', 'y']);
   });
 
-  it('forgets items that nobody has wanted for a day, and who was left alone with them', async () => {
-    // A sweep watches an old lease for as long as one lasts.
+  it('deletes items that have been free for a day, and a dead member with its items', async () => {
+    // A sweep watches an old lease for one lifetime.
     const store = open(systemClock, 10_000, { lasts: 1_000, margin: 100, renewal: 200 });
     const here = await join(store);
     await here.take(['kept', 'wanted', 'given back'], 3);
@@ -217,7 +217,7 @@ describe('state/postgres-membership', () => {
     assert.deepEqual([...(await here.holders()).values()].map(({ items }) => [...items].sort()), [['kept', 'wanted']]); // prettier-ignore
   });
 
-  it('is made on tables of the first version', async () => {
+  it('migrates the tables of the first version', async () => {
     const old = open();
     await old.put(['position', 'a'], 1);
     await ask('DROP TABLE remote_printing.assignments');
@@ -231,7 +231,7 @@ describe('state/postgres-membership', () => {
   });
 });
 
-describe('several runtimes, whatever happens to them', () => {
+describe('any sequence of faults on several runtimes', () => {
   const items = Array.from({ length: 12 }, (_, n) => `cluster ${n}`);
   const one = fc.nat({ max: 3 });
   const event = fc.oneof(
@@ -246,7 +246,7 @@ describe('several runtimes, whatever happens to them', () => {
     { weight: 1, arbitrary: fc.record({ isAway: fc.boolean() }) },
   );
 
-  it('never have an item twice, and have all of them again in the end', async () => {
+  it('never gives an item to two members, and finally assigns all of them', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 40 }), async (events) => {
         const clock = new ManualClock();
@@ -262,7 +262,7 @@ describe('several runtimes, whatever happens to them', () => {
           };
           return part;
         };
-        /** What was had under another lease is lost. */
+        /** Forgets the items of a lost lease. */
         const mind = (part: Part) => {
           if (part.lock === part.membership.lock) return;
           part.lock = part.membership.lock;
@@ -277,7 +277,7 @@ describe('several runtimes, whatever happens to them', () => {
           });
         };
         const check = () => {
-          // Who stands still does nothing with what it has.
+          // A member that stands still does nothing with its items.
           const had = parts.filter(({ isPaused }) => !isPaused).flatMap(({ has }) => [...has]);
           assert.equal(new Set(had).size, had.length, had.sort().join());
         };

@@ -9,12 +9,12 @@ import { limit } from '../../helpers/limits';
 import { ManualClock } from '../../helpers/manual-clock';
 import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
-/** Longer than a lock that ran out is left to whoever held it, ms. */
+/** Longer than an expired lock is left to its holder, ms. */
 const STEADY = 10_001;
 const KEY: Key = ['position', 'a'];
 const LOST = { name: 'PrintingError', code: 'TIMEOUT', outcome: 'not-sent', message: /has lost its hold/ };
 
-/** A promise that is kept from outside. */
+/** A promise that is resolved from outside. */
 function gate() {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -25,7 +25,7 @@ describe('state/postgres-store', () => {
   let server: TestPostgres;
   let address: string;
   let opened: PostgresStore[];
-  let said: string[];
+  let warnings: string[];
 
   before(async () => {
     server = await testPostgres();
@@ -34,14 +34,14 @@ describe('state/postgres-store', () => {
   beforeEach(async () => {
     address = await server.fresh();
     opened = [];
-    said = [];
+    warnings = [];
   });
   afterEach(async () => {
     await Promise.all(opened.map((store) => store.close()));
   });
 
   const open = ({ clock = systemClock, at = address, secret = 'a secret' } = {}) => {
-    const say = (sentence: Sentence) => void said.push(String(sentence));
+    const say = (sentence: Sentence) => void warnings.push(String(sentence));
     const log = { warn: say, info: say };
     const store = new PostgresStore({
       clock,
@@ -56,7 +56,7 @@ describe('state/postgres-store', () => {
   const ask = <Row extends object>(statement: string, values?: unknown[]) =>
     server.ask<Row>(address, statement, values);
 
-  /** Begins a change of KEY that ends when its gate opens. */
+  /** Begins a change of KEY that runs until `end` is called. */
   async function changing(store: PostgresStore, value: unknown = 'late') {
     const [begun, ending] = [gate(), gate()];
     let lock: Lock | undefined;
@@ -66,23 +66,23 @@ describe('state/postgres-store', () => {
       await ending.opened;
       return value;
     });
-    // Looked at where it matters.
+    // A rejection is checked where it matters.
     over.catch(() => undefined);
     await Promise.race([begun.opened, over]);
     return { lock: lock!, end: ending.open, over };
   }
 
-  /** The lock of KEY runs out, as the database sees it: its holder stands still. */
+  /** Makes the lock of KEY expire in the database, as if its holder stood still. */
   const runOut = () => ask('UPDATE remote_printing.entries SET lasts = 0');
-  /** Milliseconds that it still lasts. */
+  /** Remaining lifetime of the lock of KEY, ms. */
   const left = async () => {
     const rows = await ask<{ ms: string }>('SELECT lasts AS ms FROM remote_printing.entries WHERE kind = $1', [KEY[0]]);
     return Number(rows[0]?.ms);
   };
-  /** A store that may take over what ran out. */
+  /** A store that may take an expired lock over. */
   async function steady(): Promise<PostgresStore> {
     const clock = new ManualClock();
-    // Between two requests for a lock it waits in real time.
+    // Waits between two requests for a lock are in real time.
     const store = open({ clock: { now: clock.now, monotonic: clock.monotonic, after: systemClock.after } });
     for (let asked = 0; asked < 3; asked++) {
       await store.get(KEY);
@@ -92,7 +92,7 @@ describe('state/postgres-store', () => {
   }
 
   describe('shared by several runtimes', () => {
-    it('counts every update of all of them', async () => {
+    it('counts the updates of all runtimes', async () => {
       const stores = Array.from({ length: 4 }, () => open());
       const counts = stores.flatMap((store) =>
         Array.from({ length: 25 }, () => store.update<number>(KEY, (n = 0) => n + 1)),
@@ -101,15 +101,15 @@ describe('state/postgres-store', () => {
       assert.equal(await open().get(KEY), 100);
     });
 
-    it('is begun by all of them at once', async () => {
+    it('creates the tables once for concurrent first users', async () => {
       const stores = Array.from({ length: 8 }, () => open());
       await Promise.all(stores.map((store, n) => store.put(['position', String(n)], n)));
       assert.equal(await open().get(['position', '7']), 7);
       assert.deepEqual(await ask('SELECT number FROM remote_printing.version'), [{ number: 3 }]);
-      assert.deepEqual(said, []);
+      assert.deepEqual(warnings, []);
     });
 
-    it('lets a put and a delete wait for who holds the lock', async () => {
+    it('makes a put and a delete wait for the holder of the lock', async () => {
       const held = await changing(open());
       const order: string[] = [];
       const other = open();
@@ -123,7 +123,7 @@ describe('state/postgres-store', () => {
       assert.equal(await open().get(KEY), 'put');
     });
 
-    it('leaves what another one sealed with another secret alone, and says so', async () => {
+    it('leaves a value sealed with another secret alone and reports it', async () => {
       await open().put(['grant', 'a'], 'token');
       const other = open({ secret: 'another secret' });
       const refused = { code: 'FILE_NOT_READABLE', outcome: 'not-sent', message: /another credential secret/ };
@@ -138,11 +138,11 @@ describe('state/postgres-store', () => {
       assert.equal(await other.get(['grant', 'a']), 'mine');
     });
 
-    it('keeps what was set aside', async () => {
+    it('keeps values that were set aside', async () => {
       await open().put(KEY, 1);
       await ask("UPDATE remote_printing.entries SET content = 'damaged'");
       assert.deepEqual(await Promise.all([open().get(KEY), open().get(KEY)]), [undefined, undefined]);
-      assert.equal(said.length, 1, 'one warning for all');
+      assert.equal(warnings.length, 1, 'one warning for both');
       assert.deepEqual(await ask('SELECT key, content FROM remote_printing.set_aside'), [
         { key: JSON.stringify(KEY), content: 'damaged' },
       ]);
@@ -150,7 +150,7 @@ describe('state/postgres-store', () => {
   });
 
   describe('a lock', () => {
-    it('that was taken over lets its first holder write nothing any more', async () => {
+    it('rejects the write of its first holder after a takeover', async () => {
       const first = await changing(open());
       await runOut();
       const second = await steady();
@@ -160,7 +160,7 @@ describe('state/postgres-store', () => {
       assert.equal(await second.get(KEY), 'new');
     });
 
-    it('that was taken over and given back, or whose value was deleted, does not either', async () => {
+    it('rejects it also after the new holder released the lock or deleted the value', async () => {
       for (const [at, next] of [undefined, 'new'].entries()) {
         const first = await changing(open());
         await runOut();
@@ -172,7 +172,7 @@ describe('state/postgres-store', () => {
       }
     });
 
-    it('that ran out and nobody took over still lets its holder write', async () => {
+    it('accepts the write of its holder after its expiry without a takeover', async () => {
       const held = await changing(open());
       await runOut();
       held.end();
@@ -180,7 +180,7 @@ describe('state/postgres-store', () => {
       assert.equal(await open().get(KEY), 'late');
     });
 
-    it('that has not run out is nobody’s to take over', async () => {
+    it('can’t be taken over before its expiry', async () => {
       const held = await changing(open());
       const other = await steady();
       const clock = new ManualClock();
@@ -195,14 +195,14 @@ describe('state/postgres-store', () => {
       assert.equal(await held.over, 'late');
     });
 
-    it('that ran out is left to its holder by who has just reached the database', async () => {
+    it('isn’t taken over right after a runtime has reached the database', async () => {
       const held = await changing(open());
       await runOut();
       const clock = new ManualClock();
       const other = open({ clock });
       let isTaken = false;
       const taking = other.update<unknown>(KEY, () => ((isTaken = true), 'new'));
-      // It asks and waits, again and again, in its own time; the statements take theirs.
+      // Requests wait on the manual clock; the statements take real time.
       for (let asked = 0; asked < 20; asked++) {
         await until(() => clock.waiting > 0);
         await clock.advance(250);
@@ -216,12 +216,12 @@ describe('state/postgres-store', () => {
     });
 
     for (const shift of ['10 min', '-10 min'])
-      it(`runs out by the time that passes where the database’s clock is set by ${shift}`, async () => {
-        // Neither clock moves by itself: the holder stands still.
+      it(`expires by elapsed time even if the database’s clock is set by ${shift}`, async () => {
+        // No clock moves on its own, so the holder stands still.
         const held = await changing(open({ clock: new ManualClock() }));
         const clock = new ManualClock();
         const other = open({ clock: { ...clock, monotonic: clock.monotonic, after: systemClock.after } });
-        // The lease as a clock that was set the other way shows it.
+        // The lease as it appears after the clock was set the other way.
         await ask(`UPDATE remote_printing.entries SET ends_at = ends_at - interval '${shift}'`);
         const isTaken = { at: undefined as number | undefined };
         const taking = other.update<unknown>(KEY, () => ((isTaken.at = clock.monotonic()), 'new'));
@@ -233,7 +233,7 @@ describe('state/postgres-store', () => {
         await assert.rejects(held.over, LOST);
       });
 
-    it('is renewed for as long as it is held, and tells its holder in time where it can not be', async () => {
+    it('is renewed while it is held, and aborts its signal in time if it can’t be renewed', async () => {
       const clock = new ManualClock();
       const held = await changing(open({ clock }));
       await ask('UPDATE remote_printing.entries SET lasts = 1');
@@ -251,11 +251,11 @@ describe('state/postgres-store', () => {
         await server.start();
       }
       held.end();
-      // Nobody took it: what it made still counts.
+      // Without a takeover, the holder's write is still valid.
       assert.equal(await held.over, 'late');
     });
 
-    it('tells its holder when a renewal finds it taken over', async () => {
+    it('aborts its signal when a renewal finds it taken over', async () => {
       const clock = new ManualClock();
       const held = await changing(open({ clock }));
       await runOut();
@@ -266,7 +266,7 @@ describe('state/postgres-store', () => {
       await assert.rejects(held.over, LOST);
     });
 
-    it('lasts for what was secured, and is sure for a moment only', async () => {
+    it('lasts for the secured time, while its check is valid only briefly', async () => {
       const clock = new ManualClock();
       const held = await changing(open({ clock }));
       const check = await held.lock.secure(60_000);
@@ -282,7 +282,7 @@ describe('state/postgres-store', () => {
       await held.over;
     });
 
-    it('is not sure after a sleep of the machine, in which the monotonic clock stands still', async () => {
+    it('fails its check after a sleep of the machine, in which the monotonic clock stands still', async () => {
       const clock = new ManualClock();
       const held = await changing(open({ clock }));
       const check = await held.lock.secure(1_000);
@@ -292,7 +292,7 @@ describe('state/postgres-store', () => {
       await held.over;
     });
 
-    it('can not be secured once it is somebody else’s', async () => {
+    it('can’t be secured after a takeover', async () => {
       const held = await changing(open());
       await runOut();
       await (await steady()).put(KEY, 'new');
@@ -302,7 +302,7 @@ describe('state/postgres-store', () => {
       await assert.rejects(held.over, LOST);
     });
 
-    it('fences what is written under it, whatever the key', async () => {
+    it('fences writes of any key under it', async () => {
       const store = open();
       const held = await changing(store);
       const under = [held.lock];
@@ -319,7 +319,7 @@ describe('state/postgres-store', () => {
       assert.equal(
         await store.update<unknown>(['print-key', 'a'], () => 'free'),
         'free',
-        'its own lock was given back',
+        'its own lock was not released',
       );
       held.end();
       await assert.rejects(held.over, LOST);
@@ -341,7 +341,7 @@ describe('state/postgres-store', () => {
   });
 
   describe('a database that goes away', () => {
-    it('breaks what is under way, is said once, and everything goes on when it is back', async () => {
+    it('interrupts the work under way, is reported once, and works again on its return', async () => {
       const store = open();
       await store.put(KEY, 1);
       await server.halt();
@@ -351,12 +351,12 @@ describe('state/postgres-store', () => {
       assert.equal(await store.get(KEY), 1);
       await store.put(KEY, 3);
       assert.equal(await store.get(KEY), 3);
-      assert.equal(said.length, 2, said.join('\n'));
-      assert.match(said[0]!, /can't be used \(ECONNREFUSED\)/);
-      assert.match(said[1]!, /is back/);
+      assert.equal(warnings.length, 2, warnings.join('\n'));
+      assert.match(warnings[0]!, /can't be used \(ECONNREFUSED\)/);
+      assert.match(warnings[1]!, /is back/);
     });
 
-    it('for a moment only is not noticed', async () => {
+    it('isn’t reported after a brief outage', async () => {
       const store = open();
       await store.put(KEY, 1);
       for (let n = 2; n < 5; n++) {
@@ -364,7 +364,7 @@ describe('state/postgres-store', () => {
         await server.start();
         assert.equal(await store.update<number>(KEY, (value = 0) => value + 1), n);
       }
-      assert.deepEqual(said, []);
+      assert.deepEqual(warnings, []);
     });
 
     it('is waited for at the start', async () => {
@@ -376,7 +376,7 @@ describe('state/postgres-store', () => {
       assert.equal(await store.get(KEY), 1);
     });
 
-    it('keeps the connections of a store that was closed and is used again', async () => {
+    it('keeps the connections of a store that is used again after its close', async () => {
       const store = open();
       await store.put(KEY, 1);
       await store.close();
@@ -384,18 +384,18 @@ describe('state/postgres-store', () => {
     });
   });
 
-  describe('a set-up that is not right', () => {
-    it('names a wrong password, a missing database and a missing right, and no address', async () => {
+  describe('a faulty set-up', () => {
+    it('reports a wrong password, a missing database and a missing right, without the address', async () => {
       await server.ask(server.address, 'CREATE ROLE guest LOGIN');
       const guest = address.replace('nodered@', 'guest:a-password@');
       await assert.rejects(open({ at: guest }).get(KEY), { code: 'FILE_NOT_READABLE', message: /42501/ });
       await assert.rejects(open({ at: `${address}_none` }).get(KEY), { message: /3D000/ });
-      assert.match(said[0]!, /lacks a right/);
-      assert.match(said[1]!, /no such database/);
-      assert.ok(!said.join().includes('a-password') && !said.join().includes('guest'), said.join('\n'));
+      assert.match(warnings[0]!, /lacks a right/);
+      assert.match(warnings[1]!, /no such database/);
+      assert.ok(!warnings.join().includes('a-password') && !warnings.join().includes('guest'), warnings.join('\n'));
     });
 
-    it('needs no right but to a schema that is there', async () => {
+    it('needs no right beyond an existing schema', async () => {
       await server.ask(server.address, 'CREATE ROLE limited LOGIN');
       await ask('CREATE SCHEMA remote_printing AUTHORIZATION limited');
       const limited = open({ at: address.replace('nodered@', 'limited@') });
@@ -403,21 +403,21 @@ describe('state/postgres-store', () => {
       assert.equal(await limited.get(KEY), 1);
     });
 
-    it('does not touch tables of a newer version', async () => {
+    it('leaves tables of a newer version alone', async () => {
       await open().put(KEY, 1);
       await ask('UPDATE remote_printing.version SET number = 99');
       await assert.rejects(open().get(KEY), { code: 'NOT_CONFIGURED', message: /newer version/ });
       assert.deepEqual(await ask('SELECT number FROM remote_printing.version'), [{ number: 99 }]);
     });
 
-    it('is a sentence where the address is none', async () => {
+    it('reports an invalid address as a sentence', async () => {
       for (const at of ['', 'folder', 'mysql://host/db', 'postgresql://[bad']) {
         const refused = { code: 'NOT_CONFIGURED', message: /postgresql:\/\// };
         await assert.rejects(open({ at }).get(KEY), refused, at);
       }
     });
 
-    it('waits for the disk even where the server is told not to', async () => {
+    it('waits for the disk even if the server is configured not to', async () => {
       await ask(`ALTER ROLE nodered SET synchronous_commit = 'off'`);
       try {
         const clock = systemClock;

@@ -16,16 +16,16 @@ import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
 type Swept = StateStore & { sweep(): Promise<void> };
 
-/** Where a store keeps what it is given, with a hand from outside. */
+/** A kind of store, with access to its values from outside. */
 interface Place {
-  /** Another store on the same values, as a later start has it. */
+  /** Another store on the same values, as after a restart. */
   open(secrets: string[], warn: (sentence: Sentence) => void, unsealed: Unsealed): Swept;
-  /** What stands there for the only value of a kind. */
+  /** Raw content of the only value of a kind. */
   raw(kind: string): Promise<string>;
   damage(kind: string, raw: string): Promise<void>;
-  /** Nothing can be read or written until the function that comes back is called. */
+  /** Blocks all reads and writes until the returned function is called. */
   block(): Promise<() => Promise<void>>;
-  /** So much later, ms. */
+  /** Advances the time by `ms`. */
   pass(ms: number): Promise<void>;
   end(): Promise<void>;
 }
@@ -126,7 +126,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       await rm(own, { recursive: true });
     });
 
-    it('sets a grant aside that stands there in the clear though there is a secret', async () => {
+    it('sets aside a grant that is stored in the clear although there is a secret', async () => {
       const forged = JSON.stringify({ version: 1, key: ['grant', 'a'], value: 'forged' });
       await store.put(['grant', 'a'], 'token');
       await place.damage('grant', forged);
@@ -136,7 +136,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(await open().get(['grant', 'a']), 'token');
     });
 
-    it('reads a grant once that was saved in the clear for want of a secret, and seals it', async () => {
+    it('reads a grant once that was saved in the clear without a secret, and seals it', async () => {
       await withSecrets([]).put(['grant', 'a'], { token: 'x' });
       assert.deepEqual(await store.update(['grant', 'a'], (grant) => ({ ...(grant as object) })), { token: 'x' });
       assert.match(await place.raw('grant'), /"sealed"/);
@@ -145,7 +145,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(warnings.length, 1);
     });
 
-    it('reads a message that an older version kept in the clear, and seals it with the next write', async () => {
+    it('reads a message that an older version saved in the clear, and seals it with the next write', async () => {
       const key = ['kept-message', 'a'] as const;
       await store.put(key, { payload: 'private' });
       assert.doesNotMatch(await place.raw('kept-message'), /private/);
@@ -156,13 +156,13 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.deepEqual([await open().get(key), warnings], [{ payload: 'private' }, []]);
     });
 
-    it('gives back what another one put', async () => {
+    it('returns what another instance stored', async () => {
       await store.put(['position', 'a', 'b'], { seen: [1, 'zwei', null] });
       assert.deepEqual(await open().get(['position', 'a', 'b']), { seen: [1, 'zwei', null] });
       assert.equal(await open().get(['position', 'a', 'c']), undefined);
     });
 
-    it('gives back any JSON as it was', async () => {
+    it('returns any JSON unchanged', async () => {
       const anything = fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' });
       await fc.assert(
         fc.asyncProperty(anything, async (value) => {
@@ -173,7 +173,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       );
     });
 
-    it('keeps keys of any characters and any length apart', async () => {
+    it('keeps keys with any characters and of any length apart', async () => {
       const word = fc.string({ unit: 'binary', maxLength: 30 });
       const words = fc.uniqueArray(fc.tuple(word, word), {
         minLength: 2,
@@ -192,13 +192,13 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(await store.get(['position', 'x'.repeat(10_000)]), 'long');
     });
 
-    it('holds megabytes', async () => {
+    it('stores megabytes', async () => {
       const marks = Array.from({ length: 100_000 }, (_, n) => `mark number ${n}`);
       await store.update<string[]>(['report-rows', 'a'], () => marks);
       assert.deepEqual(await open().get(['report-rows', 'a']), marks);
     });
 
-    it('deletes by delete and by an update that gives undefined', async () => {
+    it('deletes by delete and by an update that returns undefined', async () => {
       await store.put(['position', 'a'], 1);
       await store.delete(['position', 'a']);
       assert.equal(await store.get(['position', 'a']), undefined);
@@ -209,7 +209,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(await store.update(['position', 'a'], () => undefined), undefined);
     });
 
-    it('holds a key while it changes, and others not', async () => {
+    it('locks a key during its change, and no other key', async () => {
       let letGo = () => {};
       const slow = store.update<number[]>(
         ['position', 'a'],
@@ -222,7 +222,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.deepEqual(await after, [1, 2]);
     });
 
-    it('lets a put and a delete wait for whoever changes the value', async () => {
+    it('makes a put and a delete wait for a change', async () => {
       let letGo = () => {};
       const slow = store.update<string>(
         ['position', 'a'],
@@ -236,7 +236,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(await store.get(['position', 'a']), undefined);
     });
 
-    it('goes on after a change that throws, and has the value of before', async () => {
+    it('keeps the earlier value after a change that throws', async () => {
       await store.put(['position', 'a'], 1);
       const no = () => {
         throw new Error('no');
@@ -251,7 +251,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(await store.get(['position', 'n']), 200);
     });
 
-    it('writes other keys under a lock, and is sure of it for as long as is asked', async () => {
+    it('writes other keys under a lock, and secures it for the requested time', async () => {
       const made = await store.update<string>(['position', 'a'], async (_, lock) => {
         const check = await lock.secure(60_000);
         await store.put(['position', 'b'], 'inside', { under: [lock] });
@@ -264,7 +264,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(await store.get(['position', 'c']), 'inside too');
     });
 
-    it('waits for a lock no longer than the deadline, and leaves the holder alone', async () => {
+    it('waits for a lock until the deadline and leaves its holder alone', async () => {
       const clock = new ManualClock();
       const key: Key = ['position', 'a'];
       let letGo = () => {};
@@ -289,7 +289,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(await store.update<number>(key, (n = 0) => n + 1, { deadline: limit(clock) }), 2);
     });
 
-    it('forgets what is past keepFor when it sweeps, not before', async () => {
+    it('deletes a value past keepFor in a sweep, not before', async () => {
       await store.put(['print-key', 'short'], 1, { keepFor: 10_000_000 });
       await store.put(['print-key', 'long'], 2, { keepFor: 50_000_000 });
       await store.put(['print-key', 'ever'], 3);
@@ -306,7 +306,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(await store.get(['print-key', 'ever']), 3);
     });
 
-    it('keeps a value for as long as the last write says', async () => {
+    it('keeps a value for the keepFor of its last write', async () => {
       await store.put(['print-key', 'a'], 1, { keepFor: 1000 });
       await store.put(['print-key', 'a'], 2);
       await place.pass(1e9);
@@ -314,7 +314,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.equal(await store.get(['print-key', 'a']), 2);
     });
 
-    it('seals grants and leaves the rest readable', async () => {
+    it('seals grants and leaves other values readable', async () => {
       await store.put(['grant', 'a'], { accessToken: 'very-secret-token' });
       await store.put(['position', 'a'], { note: 'plain-note' });
       assert.ok(!(await place.raw('grant')).includes('very-secret-token'));
@@ -322,7 +322,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.deepEqual(await open().get(['grant', 'a']), { accessToken: 'very-secret-token' });
     });
 
-    it('reads what an older secret sealed, and seals anew with the first', async () => {
+    it('reads a value sealed with an older secret and reseals it with the first one', async () => {
       await store.put(['grant', 'a'], { token: 1 });
       const both = open('chosen by the user', 'a secret');
       assert.deepEqual(await both.update<object>(['grant', 'a'], (grant) => ({ ...grant })), { token: 1 });
@@ -336,7 +336,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       ['of an unknown version', '{"version":9,"value":1}'],
       ['null', 'null'],
     ] as const)
-      it(`sets a value aside that is ${what}, with a warning`, async () => {
+      it(`sets aside a value that is ${what}, with a warning`, async () => {
         await store.put(['grant', 'a'], 'token');
         await place.damage('grant', raw);
         assert.equal(await store.get(['grant', 'a']), undefined);
@@ -347,7 +347,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
         assert.equal(await store.get(['grant', 'a']), 'again');
       });
 
-    it('writes nothing where the value stays what it was', async () => {
+    it('writes nothing if the value stays the same', async () => {
       await store.put(['grant', 'a'], { n: 1 });
       const before = await place.raw('grant');
       await store.update<object>(['grant', 'a'], (value) => value);
@@ -357,7 +357,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.notEqual(await place.raw('grant'), before);
     });
 
-    it('does not take a value that can not be read for a missing one, and has it when it can', async () => {
+    it('rejects an unreadable value instead of treating it as missing, and returns it later', async () => {
       const key: Key = ['position', 'a'];
       await store.put(key, 1);
       const unblock = await place.block();

@@ -4,7 +4,7 @@ import { ManualClock } from '../../helpers/manual-clock';
 
 describe('state/sweeper', () => {
   const HOUR = 3_600_000;
-  it('sweeps an hour after the first user came, then every day, until the last has left', async () => {
+  it('sweeps an hour after the first user began, then daily, until the last has left', async () => {
     const clock = new ManualClock();
     const warnings: string[] = [];
     let [sweeps, ended] = [0, 0];

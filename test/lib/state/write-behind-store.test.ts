@@ -7,7 +7,7 @@ import { SharedMemory } from '../../helpers/shared-memory';
 import { MemoryStore } from '../../helpers/memory-store';
 import { phrase } from '../../../lib/words/sentence';
 
-/** Takes what it is given to no disk while `full`. */
+/** Rejects every write while `full`. */
 class FullDisk extends MemoryStore {
   full = false;
   writes = 0;
@@ -37,7 +37,7 @@ describe('state/write-behind-store', () => {
   });
   const failed = { code: 'FILE_NOT_WRITABLE' };
 
-  it('passes on what the store can do', async () => {
+  it('passes calls on to its store', async () => {
     await store.put(key, { n: 1 });
     assert.deepEqual(await disk.get(key), { n: 1 });
     await store.update<{ n: number }>(key, (value) => ({ n: (value?.n ?? 0) + 1 }));
@@ -47,7 +47,7 @@ describe('state/write-behind-store', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  it('goes on with a value that it could not write, and writes it once it can', async () => {
+  it('continues with a value that it couldn’t write, and writes it later', async () => {
     await store.put(key, { n: 1 });
     disk.full = true;
     await assert.rejects(
@@ -77,7 +77,7 @@ describe('state/write-behind-store', () => {
     assert.equal(await disk.get(key), undefined);
   });
 
-  it('leaves alone what another runtime has written meanwhile', async () => {
+  it('leaves a later value of another runtime alone', async () => {
     await store.put(key, { n: 1 });
     disk.full = true;
     await assert.rejects(
@@ -91,7 +91,7 @@ describe('state/write-behind-store', () => {
     assert.deepEqual([store.waiting, clock.waiting], [0, 0]);
   });
 
-  it('finds its own value there, where the answer to its write was lost', async () => {
+  it('recognizes its own value if the answer to the write was lost', async () => {
     disk.full = true;
     await assert.rejects(
       store.update<{ n: number }>(key, () => ({ n: 2 }), { insist: true }),
@@ -104,7 +104,7 @@ describe('state/write-behind-store', () => {
     assert.equal(store.waiting, 0);
   });
 
-  it('drops what was made under a lock that is lost', async () => {
+  it('drops a value whose lock was lost', async () => {
     const under: Lock[] = [{ secure: () => Promise.reject(new LockLostError()) }];
     disk.full = true;
     await assert.rejects(store.put(key, 1, { insist: true, under }), failed);
@@ -117,14 +117,14 @@ describe('state/write-behind-store', () => {
     assert.equal(store.waiting, 0);
   });
 
-  it('does not insist where nobody asked for it', async () => {
+  it('does not insist unless asked to', async () => {
     disk.full = true;
     await assert.rejects(store.put(key, 1), failed);
     assert.equal(await store.get(key), undefined);
     assert.equal(clock.waiting, 0);
   });
 
-  it('does not write an old value over one that was written since', async () => {
+  it('does not overwrite a later value with an old one', async () => {
     disk.full = true;
     await assert.rejects(store.put(key, 1, { insist: true }), failed);
     disk.full = false;
@@ -133,7 +133,7 @@ describe('state/write-behind-store', () => {
     assert.equal(await disk.get(key), 2);
   });
 
-  it('tries less and less often, and stops when it is closed', async () => {
+  it('retries with a growing backoff and stops on close', async () => {
     disk.full = true;
     await assert.rejects(store.put(key, 1, { insist: true }), failed);
     disk.writes = 0;
@@ -145,7 +145,7 @@ describe('state/write-behind-store', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  it('takes part in shared work where its store does', () => {
+  it('joins shared work if its store does', () => {
     const clock = new ManualClock();
     assert.equal(new WriteBehindStore(new MemoryStore(), clock).join, undefined);
     const { store } = new SharedMemory(clock).runtime();
