@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { EXTEND } from '../../lib/state/leases';
-import { ENTER, RELEASE, TAKE_ITEMS } from '../../lib/state/member-statements';
+import { ENTER, RELEASE_ITEMS, CLAIM_ITEMS } from '../../lib/state/member-statements';
 import { REMOVE, TAKE, WRITE } from '../../lib/state/postgres-store';
 import { parseRecord } from '../../lib/state/records';
 import type { Fault } from '../../simulator';
@@ -191,8 +191,8 @@ const STATEMENTS: readonly (readonly [string, DatabaseFault['strikes'], number])
   ['each TAKE', is(TAKE), 8],
   ['each EXTEND', is(EXTEND), 4],
   ['each ENTER', is(ENTER), 1],
-  ['each TAKE_ITEMS', is(TAKE_ITEMS), 1],
-  ['each RELEASE', is(RELEASE), 1],
+  ['each CLAIM_ITEMS', is(CLAIM_ITEMS), 1],
+  ['each RELEASE_ITEMS', is(RELEASE_ITEMS), 1],
 ];
 
 /** Statements or answers are late, often later than the pack waits for, or lost: of one runtime or of all. */
