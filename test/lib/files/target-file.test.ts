@@ -8,6 +8,7 @@ import {
   mkdir,
   readdir,
   readFile,
+  rename,
   rm,
   stat,
   symlink,
@@ -211,6 +212,17 @@ describe('files/target-file', () => {
       await assert.rejects(saveFile(path, chunks('half', new Error('broken')), leftovers));
       while ((await noted()).length > 0) await new Promise((resolve) => setImmediate(resolve));
       assert.deepEqual(await left(), ['file.bin']);
+    });
+
+    it('removes the note of an unfinished file that a late rename has moved', async () => {
+      const moved = async function* () {
+        yield bytes('whole');
+        await rename(await part(), path);
+        throw new Error('broken');
+      };
+      await assert.rejects(saveFile(path, moved(), leftovers));
+      while ((await noted()).length > 0) await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(await readFile(path, 'utf8'), 'whole');
     });
 
     it('removes no file that another process is writing', async () => {
