@@ -153,7 +153,7 @@ export class Client {
       store,
       scope,
       clock,
-      listings: this.#jobListReader,
+      jobListReader: this.#jobListReader,
       dispatcher: () => this.#dispatches(),
       warn: this.#warn,
     });
@@ -173,19 +173,28 @@ export class Client {
     const parts = { service, http: this.#http, store: this.#store, clock, scope: this.#scope, warn: this.#warn };
     const { origin } = this.#settings;
     const uploads = (this.#uploads = new Uploads({ ...parts, ...(origin && { origin }) }));
-    const openOutcomes = this.#unresolvedPrints;
-    const clusterPrint = new ClusterPrint({ service, dispatcher: this.#dispatches(), openOutcomes });
+    const unresolvedPrints = this.#unresolvedPrints;
+    const clusterPrint = new ClusterPrint({ service, dispatcher: this.#dispatches(), unresolvedPrints });
     return (this.#prints = new Prints({ ...parts, uploads, clusterPrint, watcher }));
   }
 
   /** Returns the results of prints that end after their message, for one node. */
-  lateEnds(waiter: Waiter): LateResults {
+  lateResults(waiter: Waiter): LateResults {
     const { PendingWaits } = require('./print/pending-waits') as typeof import('./print/pending-waits');
     const { LateResults } = require('./print/late-results') as typeof import('./print/late-results');
     const { clock, watcher, credentials: signIn } = this;
     const { runtimes } = watcher;
-    const kept = (this.#pendingWaits ??= new PendingWaits(this.#store, clock, runtimes));
-    const parts = { kept, watcher, runtimes, signIn, clock, store: this.#store, scope: this.#scope, warn: this.#warn };
+    const pendingWaits = (this.#pendingWaits ??= new PendingWaits(this.#store, clock, runtimes));
+    const parts = {
+      pendingWaits,
+      watcher,
+      runtimes,
+      signIn,
+      clock,
+      store: this.#store,
+      scope: this.#scope,
+      warn: this.#warn,
+    };
     return new LateResults(parts, waiter);
   }
 
@@ -251,7 +260,7 @@ export class Client {
     const { Dispatcher } = require('./print/dispatcher') as typeof import('./print/dispatcher');
     return (this.#dispatcher ??= new Dispatcher({
       service: this.service,
-      listings: this.#jobListReader,
+      jobListReader: this.#jobListReader,
       clock: this.clock,
       warn: this.#warn,
     }));
@@ -294,7 +303,7 @@ export class Client {
   async close(): Promise<void> {
     this.#closing.abort(closed());
     this.#unresolvedPrints.close();
-    const graceTimer = new AbortController();
+    const over = new AbortController();
     const settled = Promise.all([
       this.watcher.close(),
       this.credentials.close(),

@@ -2,29 +2,29 @@ import { randomUUID } from 'node:crypto';
 import type { PrintJob } from '../service/print-job';
 import type { Listing } from './job-list-reader';
 
-/** One call that prints, and what its printing is known by. Times are milliseconds since 1970. */
+/** One call that prints, with the data that identifies its printing later. Times are milliseconds since 1970. */
 export interface PrintAttempt {
   id: string;
   clusterId: string;
   jobId: string;
-  /** By the service's clock, where it says. */
+  /** By the service's clock; by the runtime's where the service reports no time. */
   begunAt: number;
-  /** The printing was created between these; the bounds allow for clocks that differ. */
+  /** The printing was created between these times; the bounds allow for clocks that differ. */
   earliest: number;
   latest: number;
-  /** Printings of the job that are not this one. */
+  /** Printings of the job that belong to other attempts. */
   known: string[];
 }
 
-/** How far the clocks of service and runtime may differ, and how long the service may take over a call, ms. */
+/** Greatest difference between the clocks of service and runtime, plus the longest processing time of a call, ms. */
 const TOLERANCE = 60 * 60 * 1000;
-/** No attempt takes longer, ms. */
+/** Longest attempt, ms. */
 const LONGEST = 24 * 60 * 60 * 1000;
 
-/** An attempt that begins now, on a cluster that shows `listing`; `claimed` are printings that are accounted for. */
+/** Returns an attempt that begins now on the cluster of `listing`; `claimed` are printings that other attempts own. */
 export function newAttempt(
   { clusterId, jobId }: { clusterId: string; jobId: string },
-  { listing, claimed, now, mayTake }: { listing: Listing; claimed: string[]; now: number; mayTake: number },
+  { listing, claimed, now, maxDuration }: { listing: Listing; claimed: string[]; now: number; maxDuration: number },
 ): PrintAttempt {
   const begunAt = listing.at ?? now;
   const listed = listing.printings.filter((printing) => printing.jobId === jobId);
@@ -33,15 +33,15 @@ export function newAttempt(
     clusterId,
     jobId,
     begunAt,
-    // What a current listing shows is known by its id; else only its age can tell an older printing.
+    // A current listing shows every older printing by its id. Without one, only the age excludes older printings.
     earliest: listing.current ? 0 : Math.min(begunAt, now) - TOLERANCE,
-    // Either clock may be behind.
-    latest: Math.max(begunAt, now) + Math.min(mayTake, LONGEST) + TOLERANCE,
+    // Either clock may be slow.
+    latest: Math.max(begunAt, now) + Math.min(maxDuration, LONGEST) + TOLERANCE,
     known: [...new Set([...listed.flatMap(({ clusterJobId }) => clusterJobId ?? []), ...claimed])],
   };
 }
 
-/** Printings that may have come of an attempt, the likeliest first. */
+/** Printings that the attempt may have created, the likeliest first. */
 export function candidates(
   { jobId, begunAt, earliest, latest, known }: PrintAttempt,
   printings: PrintJob[],

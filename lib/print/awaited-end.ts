@@ -14,9 +14,9 @@ const FAILURES = {
 const DISCONNECTED = phrase`The printer is no longer connected to the account, so the end of the print can’t be seen: check the printer.`;
 
 /**
- * Waits for the end of a print that was dispatched; `onEnd` is called with an end that was not known before.
- * Throws PRINT_FAILED where it did not end well, PRINT_OUTCOME_UNKNOWN where nobody knows which printing it is. Null: the
- * wait was broken off, and whoever comes after finds the end.
+ * Waits for the end of a dispatched print; calls `onEnd` with an end that was not known before.
+ * Throws PRINT_FAILED if the print did not finish well, PRINT_OUTCOME_UNKNOWN if its printing can't be identified.
+ * Null: the wait was cancelled, and the node's successor resumes it.
  */
 export async function awaitEnd(
   watcher: Watcher,
@@ -34,13 +34,13 @@ export async function awaitEnd(
     );
   const at = { jobId, clusterJobId };
   const seen: JobEndOptions['onProgress'] = (job, ahead) => {
-    // The cluster may have got a new id since the dispatch.
+    // The cluster's id may have changed since the dispatch.
     const now = { ...at, clusterId: job.clusterId ?? clusterId };
     onProgress(progress('printing', { ...now, percent: job.progress, job, secondsLeft: job.timeRemaining, ahead }));
   };
   const options = { signal, onProgress: seen, onStale: () => onStale?.(clusterJobId) };
   const end = ended ?? (await watcher.follow(clusterId, clusterJobId, options).catch(() => null));
-  // The end of a print that may still be going on is not known.
+  // A disconnected print may still be running, so its end is unknown.
   if (end && !ended && !end.isDisconnected) await onEnd(end);
   if (!end || signal.aborted) return null;
   const { outcome, job, clusterId: endedOn = clusterId, isDisconnected } = end;
@@ -52,7 +52,7 @@ export async function awaitEnd(
   return { ...result, clusterId: endedOn, status: 'finished', job };
 }
 
-/** Keeps the end of a print for repeats of its key. Never rejects. */
+/** Saves the end of a print for repeats of its key. Never rejects. */
 export const noteEnd = (ledger: Ledger, key: KeyOf, ended: JobEnd, warn: (sentence: Sentence) => void): Promise<void> =>
   ledger
     .end(key, ended)

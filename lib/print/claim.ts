@@ -2,7 +2,9 @@ import type { PrintJob } from '../service/print-job';
 import { candidates, type PrintAttempt } from './attempt';
 import type { Dispatched, Ledger } from './ledger';
 
-/** Takes the printing of an attempt where it is among these and no other attempt's. Rejects where the claims can't be read. */
+/**
+ * Claims the attempt's printing if it is in the list and no other attempt owns it. Rejects if the claims can't be read.
+ */
 export async function claim(
   { claims }: Ledger,
   attempt: PrintAttempt,
@@ -11,14 +13,14 @@ export async function claim(
   const jobs = candidates(attempt, printings);
   if (jobs.length === 0) return undefined;
   const ids = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
-  const taken = await claims.take(attempt.clusterId, attempt.jobId, ids, attempt.id);
+  const claimed = await claims.claimFirst(attempt.clusterId, attempt.jobId, ids, attempt.id);
   return printOf(
     attempt,
-    jobs.find(({ clusterJobId }) => clusterJobId === taken),
+    jobs.find(({ clusterJobId }) => clusterJobId === claimed),
   );
 }
 
-/** The same as far as one can tell without the claims. */
+/** The most likely printing of an attempt, without a look into the claims. */
 export const likeliest = (attempt: PrintAttempt, printings: PrintJob[]): Dispatched | undefined =>
   printOf(attempt, candidates(attempt, printings)[0]);
 

@@ -5,21 +5,21 @@ import { flag, record } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import type { JobEnd } from '../watch/watcher';
 import type { Uploaded } from '../upload/uploads';
-import type { Answered, Dispatcher } from './dispatcher';
+import type { DispatchResult, Dispatcher } from './dispatcher';
 import type { Ledger } from './ledger';
 import type { UnresolvedPrints } from './unresolved-prints';
 import { printResult, progress, type PrintRequest, type PrintResult } from './print-request';
 import type { SharedUpload } from './shared-upload';
 import { phrase } from '../words/sentence';
 
-/** Where one cluster's print stands when it was dispatched. */
+/** State of one cluster's print after its dispatch. */
 export interface ClusterPrintResult {
   result: PrintResult;
-  /** How the print ended, where that is known already. */
+  /** End of the print, if it is known already. */
   ended?: JobEnd | undefined;
 }
 
-/** One cluster's part of a request: its print key, the check of the cluster, and exactly one dispatch. */
+/** Prints a request on one cluster: checks its print key and the cluster, and dispatches exactly once. */
 export class ClusterPrint {
   readonly #deps: ClusterPrintDeps;
 
@@ -47,7 +47,8 @@ export class ClusterPrint {
         : work(ledger, deadline));
     } catch (thrown) {
       const error = withIds(asPrintingError(thrown), { clusterId });
-      if (error.code === 'PRINT_OUTCOME_UNKNOWN' && printKey) this.#deps.openOutcomes.add(ledger.lasting, clusterId);
+      if (error.code === 'PRINT_OUTCOME_UNKNOWN' && printKey)
+        this.#deps.unresolvedPrints.add(ledger.lasting, clusterId);
       throw error;
     }
   }
@@ -65,7 +66,7 @@ export class ClusterPrint {
     return { result: { ...result, dryRun }, ended: entry.ended };
   }
 
-  /** Whether the cluster can be printed on as far as reading tells; before a long upload, or instead of a print. */
+  /** Throws if the cluster is known to be offline. Runs before a long upload, and in place of a print in a dry run. */
   async #check({ deadline }: PrintRequest, clusterId: string): Promise<void> {
     const ids = { cluster_id: clusterId };
     const { data } = await this.#deps.service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
@@ -76,24 +77,24 @@ export class ClusterPrint {
     const { printKey, startNow, deadline, onProgress } = request;
     const jobId = uploaded.jobId ?? '';
     onProgress(progress('dispatching', { jobId, clusterId }));
-    // What is kept with a print key holds no signed addresses.
+    // The state stored with a print key holds no signed URLs.
     const note = { ...uploaded, raw: null };
     const work = this.#deps.dispatcher.dispatch(ledger, { clusterId, jobId, startNow, printKey, note, deadline });
     const dispatched = await work.catch((thrown: unknown) => {
       throw withIds(asPrintingError(thrown), { jobId });
     });
     const { jobId: printedJobId, clusterJobId } = dispatched;
-    if (clusterJobId === null && printKey) this.#deps.openOutcomes.add(ledger.lasting, clusterId);
+    if (clusterJobId === null && printKey) this.#deps.unresolvedPrints.add(ledger.lasting, clusterId);
     onProgress(progress('dispatched', { clusterId, jobId: printedJobId, clusterJobId }));
     return resultOf(clusterId, dispatched);
   }
 }
 
-const resultOf = (clusterId: string, { note, ...done }: Answered): PrintResult =>
+const resultOf = (clusterId: string, { note, ...done }: DispatchResult): PrintResult =>
   printResult({ ...(record(note) as Partial<PrintResult> | null), ...done, clusterId, printed: true });
 
 interface ClusterPrintDeps {
   service: ApiClient;
   dispatcher: Dispatcher;
-  openOutcomes: UnresolvedPrints;
+  unresolvedPrints: UnresolvedPrints;
 }

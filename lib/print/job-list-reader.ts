@@ -5,19 +5,22 @@ import { flag, time } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 
-/** The printings that a cluster's lists show. */
+/** The printings in a cluster's lists. */
 export interface Listing {
   /** Queue, running and history. */
   printings: PrintJob[];
-  /** Whether a printing that was just made and isn't among them isn't there: an offline cluster's lists are old (wire facts, trap 15). */
+  /**
+   * Whether the lists are complete. An offline cluster's lists are stale, so a missing printing proves nothing (wire
+   * facts, trap 15).
+   */
   current: boolean;
-  /** When, by the service's clock, milliseconds since 1970; null where it doesn't say. */
+  /** Time by the service's clock, milliseconds since 1970; null if the service doesn't report it. */
   at: number | null;
 }
 
 type Listener = (listing: Listing) => void;
 
-/** Reads the lists of clusters, and passes on what others have read of them. */
+/** Reads the job lists of clusters, and passes polled ones to its listeners. */
 export class JobListReader {
   readonly #service: ApiClient;
   readonly #listeners = new Map<string, Set<Listener>>();
@@ -40,13 +43,13 @@ export class JobListReader {
     };
   }
 
-  /** Whether somebody listens to what polls read of the cluster. */
-  isHeard(clusterId: string): boolean {
+  /** Whether a listener awaits polls of the cluster. */
+  hasListeners(clusterId: string): boolean {
     return this.#listeners.has(clusterId);
   }
 
-  /** A poll has read this. */
-  seen(clusterId: string, status: ClusterStatus): Listing {
+  /** Passes a polled status to the cluster's listeners. */
+  publish(clusterId: string, status: ClusterStatus): Listing {
     const listing = {
       printings: [...status.jobs, ...status.history],
       current: status.online !== false,
@@ -56,7 +59,7 @@ export class JobListReader {
     return listing;
   }
 
-  /** Calls `listener` with what polls read of the cluster; the returned function ends that. */
+  /** Calls `listener` with each polled listing of the cluster; the returned function removes it. */
   listen(clusterId: string, listener: Listener): () => void {
     const listeners = this.#listeners.get(clusterId) ?? new Set();
     this.#listeners.set(clusterId, listeners.add(listener));

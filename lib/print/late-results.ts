@@ -14,72 +14,78 @@ import { Ledger } from './ledger';
 import { failedResult, type Awaited, type PrintResult, type Progress, type Wait } from './print-request';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** Between tries to read what can't be read now, ms. */
+/** Backoff between tries to read the stored waits, ms. */
 const RELOAD = { first: 1_000, longest: 30_000 };
-/** Between tries to hand over an end while nobody can tell whose it is, ms. */
-const AGAIN = { first: 500, longest: 5_000 };
+/** Backoff between tries to hand over an end while the wait's owner can't be read, ms. */
+const HAND_OVER_AGAIN = { first: 500, longest: 5_000 };
 
 /** The node that waits. */
 export interface Waiter {
   nodeId: string;
-  /** Ends with the node. */
+  /** Aborts when the node closes. */
   signal: AbortSignal;
-  /** Of waits that were taken up. */
+  /** Reports the progress of resumed waits. */
   onProgress: (progress: Progress) => void;
-  /** A poll failed: the last progress of an awaited print is old. */
+  /** A poll failed: the last progress of an awaited print is stale. */
   onStale?: ((clusterJobId: string) => void) | undefined;
-  /** The end of a wait that was taken up, with what was kept with it; `error` where it was no good one. */
+  /**
+   * Reports the end of a resumed wait, with the note stored with it; `result.error` is set if the print did not finish
+   * well.
+   */
   onEnd: (result: PrintResult, index: number, note: unknown) => void;
-  /** Another runtime has taken a wait over, and its end comes out there. */
+  /** Another runtime has adopted a wait and reports its end. */
   onLost: (result: PrintResult) => void;
 }
 
 /**
- * The waits of one node for the ends of prints. They are kept when they begin, so that they survive the node and the
- * runtime, and those that are found at the start are taken up (reference 3.4, ADR 10).
+ * One node's waits for the ends of prints. A wait is stored when it begins, so that it survives the node and the
+ * runtime; a starting node resumes its stored waits (reference 3.4, ADR 10).
  */
 export class LateResults {
-  readonly #deps: LateEndsDeps;
+  readonly #deps: LateResultsDeps;
   readonly #waiter: Waiter;
-  /** Waits that this node has in hand. */
+  /** Ids of the waits that this node is working on. */
   readonly #held = new Set<string>();
   #loading = false;
   #more = false;
 
-  constructor(deps: LateEndsDeps, waiter: Waiter) {
+  constructor(deps: LateResultsDeps, waiter: Waiter) {
     this.#deps = deps;
     this.#waiter = waiter;
   }
 
   /**
-   * Takes up what was kept, now, after each change of the sign-in, as another one can mean another workspace, and when
-   * another runtime may have left something behind.
+   * Resumes the stored waits: now, after each change of the sign-in, which may change the workspace, and when another
+   * runtime may have left waits behind.
    */
-  takeUp(): void {
+  resume(): void {
     const { signal, nodeId } = this.#waiter;
     if (signal.aborted) return;
     const load = () => void this.#load();
     signal.addEventListener('abort', this.#deps.signIn.onChange(load), { once: true });
     signal.addEventListener('abort', this.#deps.runtimes.onChange(load), { once: true });
-    this.#deps.kept.onOrphan(nodeId, load);
+    this.#deps.pendingWaits.onOrphan(nodeId, load);
     load();
   }
 
-  /** A wait begins. It goes on in memory where it can't be kept. */
+  /** Begins a wait. It continues in memory if it can't be stored. */
   begin(scope: Scope, awaited: Awaited, note: unknown): Wait {
-    const { kept, clock, warn } = this.#deps;
+    const { pendingWaits, clock, warn } = this.#deps;
     const owner: WaitOwner = [...scope, this.#waiter.nodeId];
     const result = { ...awaited.result, raw: null, job: null };
     const wait: PendingWait = { ...awaited, result, id: randomUUID(), since: clock.now() };
     this.#held.add(wait.id);
-    void kept.keep(owner, wait, note, (error) => warn(notKept(error)));
+    void pendingWaits.keep(owner, wait, note, (error) => warn(notSaved(error)));
     const { nodeId } = this.#waiter;
-    return { over: (deliver) => this.#handOver(owner, wait, deliver), left: () => kept.orphaned(nodeId) };
+    return {
+      handOver: (deliver) => this.#handOver(owner, wait, deliver),
+      abandon: () => pendingWaits.orphaned(nodeId),
+    };
   }
 
-  /** The node is no more. */
+  /** Deletes the stored waits of a removed node. */
   async forget(): Promise<void> {
-    await this.#deps.kept.forget([...(await this.#deps.scope()), this.#waiter.nodeId]);
+    await this.#deps.pendingWaits.forget([...(await this.#deps.scope()), this.#waiter.nodeId]);
   }
 
   /** Never rejects. */
@@ -93,7 +99,8 @@ export class LateResults {
       try {
         this.#more = false;
         const scope = await this.#deps.scope();
-        for (const wait of await this.#deps.kept.takeUp([...scope, nodeId])) void this.#take(scope, wait, deadline);
+        for (const wait of await this.#deps.pendingWaits.adopt([...scope, nodeId]))
+          void this.#resumeWait(scope, wait, deadline);
       } catch {
         this.#more = true;
         await deadline.sleep(waitBefore(turn, RELOAD)).catch(() => undefined);
@@ -103,7 +110,7 @@ export class LateResults {
   }
 
   /** Never rejects. */
-  async #take(scope: Scope, wait: PendingWait, deadline: Deadline): Promise<void> {
+  async #resumeWait(scope: Scope, wait: PendingWait, deadline: Deadline): Promise<void> {
     if (this.#held.has(wait.id)) return;
     this.#held.add(wait.id);
     const { warn } = this.#deps;
@@ -111,7 +118,7 @@ export class LateResults {
     const owner: WaitOwner = [...scope, nodeId];
     try {
       const result = await this.#end(scope, wait);
-      const note = result && (await this.#note(owner, wait, deadline));
+      const note = result && (await this.#readNote(owner, wait, deadline));
       if (!result || signal.aborted) return;
       await this.#handOver(owner, wait, () => onEnd(result, wait.index, note));
     } catch (thrown) {
@@ -119,7 +126,7 @@ export class LateResults {
     }
   }
 
-  /** Null: the node closed before. */
+  /** Null: the node closed first. */
   async #end(scope: Scope, { result, printKey }: PendingWait): Promise<PrintResult | null> {
     const { watcher, store, warn } = this.#deps;
     const clusterId = result.clusterId ?? '';
@@ -132,33 +139,33 @@ export class LateResults {
     }
   }
 
-  async #note(owner: WaitOwner, wait: PendingWait, deadline: Deadline): Promise<unknown> {
+  async #readNote(owner: WaitOwner, wait: PendingWait, deadline: Deadline): Promise<unknown> {
     for (let turn = 0; ; turn++) {
       try {
-        return await this.#deps.kept.note(owner, wait);
+        return await this.#deps.pendingWaits.readNote(owner, wait);
       } catch {
         await deadline.sleep(waitBefore(turn, RELOAD));
       }
     }
   }
 
-  /** False where the end comes out elsewhere: at another runtime, or at who comes after this node. */
+  /** Resolves to false if another runtime, or this node's successor, reports the end. */
   async #handOver(owner: WaitOwner, wait: PendingWait, deliver: () => void): Promise<boolean> {
-    const { kept, runtimes } = this.#deps;
-    // Whoever is alone needs no store for it.
+    const { pendingWaits, runtimes } = this.#deps;
+    // A runtime without peers needs no lock for it.
     if (runtimes.id === null) {
       deliver();
-      this.#noteSaved(kept.drop(owner, wait));
+      this.#warnUnsaved(pendingWaits.drop(owner, wait));
       return true;
     }
     const handedOver = await this.#confirmed(owner, wait, deliver);
-    if (handedOver) this.#noteSaved(handedOver.saved);
+    if (handedOver) this.#warnUnsaved(handedOver.saved);
     return handedOver !== null;
   }
 
-  /** Null: the wait is not this node's any more. */
+  /** Null: this node no longer owns the wait. */
   async #confirmed(owner: WaitOwner, wait: PendingWait, deliver: () => void): Promise<HandedOver | null> {
-    const { kept, clock } = this.#deps;
+    const { pendingWaits, clock } = this.#deps;
     const { signal, nodeId, onLost } = this.#waiter;
     const now = { delivered: false };
     const once = () => {
@@ -168,22 +175,22 @@ export class LateResults {
     };
     for (let turn = 0; !signal.aborted; turn++) {
       try {
-        const handedOver = await kept.handOver(owner, wait, once);
+        const handedOver = await pendingWaits.handOver(owner, wait, once);
         if (handedOver) return handedOver;
-        // It may come back.
+        // The wait may return to this node.
         this.#held.delete(wait.id);
         onLost(wait.result);
         return null;
       } catch (thrown) {
         if (now.delivered) throw thrown;
-        await sleep(clock, waitBefore(turn, AGAIN), signal).catch(() => undefined);
+        await sleep(clock, waitBefore(turn, HAND_OVER_AGAIN), signal).catch(() => undefined);
       }
     }
-    kept.orphaned(nodeId);
+    pendingWaits.orphaned(nodeId);
     return null;
   }
 
-  #noteSaved(saved: Promise<void>): void {
+  #warnUnsaved(saved: Promise<void>): void {
     saved.catch((error: unknown) =>
       this.#deps.warn(
         phrase`That the end of a print was reported could not be saved yet: ${asPrintingError(error).sentence}`,
@@ -192,8 +199,8 @@ export class LateResults {
   }
 }
 
-interface LateEndsDeps {
-  kept: PendingWaits;
+interface LateResultsDeps {
+  pendingWaits: PendingWaits;
   watcher: Watcher;
   runtimes: Peers;
   store: StateStore;
@@ -204,5 +211,5 @@ interface LateEndsDeps {
   warn: (sentence: Sentence) => void;
 }
 
-const notKept = (error: unknown): Sentence =>
+const notSaved = (error: unknown): Sentence =>
   phrase`The wait for the end of a print could not be saved; a restart would lose its result: ${asPrintingError(error).sentence}`;

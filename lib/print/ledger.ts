@@ -8,28 +8,31 @@ import type { PrintAttempt } from './attempt';
 import { Claims, KEEP } from './claims';
 import { phrase } from '../words/sentence';
 
-/** What was stored and printed: the first result that a repeated print key passes on. */
+/** A stored job and its printing: the first result, which every repeat of the print key returns. */
 export interface Dispatched {
   jobId: string;
-  /** Null: the service took it without naming the printing. */
+  /** Null: the service accepted the print without naming the printing. */
   clusterJobId: string | null;
-  /** The service's word on the print. */
+  /** The print's status as the service reported it. */
   status: string | null;
 }
 
-/** What is kept for a print key; without `done` the outcome is not known. */
+/** Stored state of a print key; without `done` the outcome is unknown. */
 export interface Entry {
   attempt: PrintAttempt;
-  /** What the caller wants back with a repeat. */
+  /** Data of the caller, returned to repeats. */
   note: unknown;
-  /** The runtime that is sending it, or ended while it was; missing: none, or one that shares its store with no other. */
+  /**
+   * Id of the runtime that sends it or stopped while sending; missing if none does, or if the store has no other
+   * runtime.
+   */
   by?: string;
   done?: Dispatched;
-  /** How the print ended, once that was seen. */
+  /** How the print ended, once known. */
   ended?: JobEnd;
 }
 
-/** A print key of a cluster. */
+/** Identifies a print key of a cluster. */
 export interface KeyOf {
   clusterId: string;
   printKey: string;
@@ -42,19 +45,20 @@ interface LedgerOptions {
 }
 
 /**
- * What was dispatched, so that nothing is dispatched twice: an entry per print key, written before the call; the
- * printings that are accounted for; and an index of the keys whose outcome is open (ADR 4).
- * An entry is written under its key's lock, a claim made under its job's. Who takes both takes the key's first.
+ * Record of the dispatches, which prevents a second one: an entry per print key, written before the call; the claimed
+ * printings; and an index of the keys whose outcome is open (ADR 4).
+ * An entry is written under its key's lock, a claim under its job's. Work that needs both acquires the key's lock
+ * first.
  */
 export class Ledger {
   readonly claims: Claims;
-  /** This ledger, for whatever outlives the work that it was made for. */
+  /** This ledger without the lock and deadline of the current work, for uses that outlive it. */
   readonly lasting: Ledger;
   readonly #store: StateStore;
-  /** The store beyond the deadline of `within`. */
+  /** The store without the deadline of `within`. */
   readonly #unbounded: StateStore;
   readonly #scope: Scope;
-  /** What is written is written under these. */
+  /** Locks that must be held to write. */
   readonly #locks: readonly Lock[];
 
   constructor(store: StateStore, scope: Scope, { lasting, locks = [], unbounded = store }: LedgerOptions = {}) {
@@ -66,20 +70,22 @@ export class Ledger {
     this.lasting = lasting ?? this;
   }
 
-  /** The same ledger for one piece of work, which waits for no disk beyond its deadline. */
+  /** Returns the same ledger for one piece of work: it doesn't wait for the disk beyond the deadline. */
   within(deadline: Deadline): Ledger {
     const parts = { lasting: this.lasting, locks: this.#locks, unbounded: this.#unbounded };
     return new Ledger(new DeadlineStore(this.#unbounded, deadline), this.#scope, parts);
   }
 
-  /** One at a time for each print key, from its first reading to the result. */
+  /** Serializes the work on a print key, from its first read to the result. */
   holdKey<T>({ clusterId, printKey }: KeyOf, work: UnderLock<T>, deadline: Deadline): Promise<T> {
     return this.#hold(['print-key-lock', ...this.#scope, clusterId, printKey], work, deadline);
   }
 
-  /** One at a time for each job on a cluster, so that a lost answer can't be taken for another's print. */
+  /**
+   * Serializes the work on each job of a cluster, so that a lost answer can't be mistaken for another request's print.
+   */
   holdJobs<T>(clusterId: string, jobIds: string[], work: UnderLock<T>, deadline: Deadline): Promise<T> {
-    // In one order for everybody, so that nobody waits in a circle.
+    // A fixed order prevents a deadlock.
     const [first, ...others] = [...new Set(jobIds)].sort();
     if (first === undefined) return work(this, deadline);
     const inner: UnderLock<T> = (ledger, limit) => ledger.holdJobs(clusterId, others, work, limit);
@@ -95,7 +101,7 @@ export class Ledger {
     return hold(this.#store, key, held, deadline);
   }
 
-  /** As `Lock.secure`, for all locks that are held. */
+  /** Calls `Lock.secure` on every held lock. */
   async secure(ms: number): Promise<() => void> {
     const checks = await Promise.all(this.#locks.map((lock) => lock.secure(ms)));
     return () => checks.forEach((check) => check());
@@ -105,11 +111,11 @@ export class Ledger {
     return this.#store.get<Entry>(this.#key(key));
   }
 
-  /** Before the call. What it throws means that nothing may be sent. */
+  /** Writes an entry before the call. If it throws, nothing may be sent. */
   async begin(key: KeyOf, entry: Entry): Promise<void> {
     const { runtime } = this.#store;
     try {
-      await this.#changeOpen((keys) => (keys.some(same(key)) ? keys : [...keys, key]));
+      await this.#updateOpenKeys((keys) => (keys.some(same(key)) ? keys : [...keys, key]));
       await this.#store.put(this.#key(key), runtime === undefined ? entry : { ...entry, by: runtime }, this.#lasting());
     } catch (thrown) {
       const cause = asPrintingError(thrown);
@@ -122,71 +128,71 @@ export class Ledger {
     }
   }
 
-  /** Another runtime may be sending it, or have an answer that it could not write yet. */
+  /** Whether another runtime may still be sending the print, or holds an answer that it could not write yet. */
   isElsewhere({ by }: Entry): boolean {
     return by !== undefined && by !== this.#store.runtime;
   }
 
-  /** This runtime has lost the answer, and has searched in vain: no other one need wait for it. */
+  /** Records that this runtime has lost the answer and searched in vain, so that others needn't wait for it. */
   async giveUp(key: KeyOf, entry: Entry): Promise<void> {
     if (this.#store.runtime !== undefined) await this.#store.put(this.#key(key), entry, this.#lasting());
   }
 
-  /** The outcome is known: printed. */
+  /** Records that the print exists. */
   async settle(key: KeyOf, entry: Entry, done: Dispatched): Promise<void> {
-    // Another runtime may have the lock by now; the outcome still belongs to this attempt.
+    // Another runtime may hold the lock by now; the outcome still belongs to this attempt.
     const replaces = (stored: unknown) => (stored as Entry | undefined)?.attempt.id === entry.attempt.id;
     await this.#store.put(this.#key(key), { ...entry, done }, this.#lasting({ insist: true, replaces }));
     if (done.clusterJobId !== null) await this.close(key);
   }
 
-  /** The call failed for certain: the key stands as before it. */
+  /** Restores the key's earlier state after a call that certainly failed. */
   async release(key: KeyOf, before: Entry | undefined): Promise<void> {
     if (before) return this.#store.put(this.#key(key), before, this.#lasting({ insist: true }));
     await this.#store.delete(this.#key(key), this.#lasting({ insist: true }));
     await this.close(key);
   }
 
-  /** The print has ended. */
+  /** Records the end of the print. */
   async end(key: KeyOf, ended: JobEnd): Promise<void> {
     await this.#store.update<Entry>(this.#key(key), (entry) => entry && { ...entry, ended }, { keepFor: KEEP });
   }
 
-  /** Keys whose printing is not known. */
-  async open(): Promise<KeyOf[]> {
-    return (await this.#store.get<KeyOf[]>(this.#open)) ?? [];
+  /** Keys whose printing is unknown. */
+  async openKeys(): Promise<KeyOf[]> {
+    return (await this.#store.get<KeyOf[]>(this.#openIndex)) ?? [];
   }
 
-  /** Takes a key off the index: it is settled, free again, or hopeless. False where it was not there. */
+  /** Removes a key from the index: it is settled, free again, or hopeless. False if it was not in the index. */
   async close(key: KeyOf): Promise<boolean> {
     let wasOpen = false;
-    await this.#changeOpen((keys) => {
+    await this.#updateOpenKeys((keys) => {
       wasOpen = keys.some(same(key));
       return wasOpen ? keys.filter((other) => !same(key)(other)) : keys;
     });
     return wasOpen;
   }
 
-  async #changeOpen(change: (keys: KeyOf[]) => KeyOf[]): Promise<void> {
+  async #updateOpenKeys(change: (keys: KeyOf[]) => KeyOf[]): Promise<void> {
     const changed = (current: KeyOf[] = []) => {
       const keys = change(current);
       return keys.length > 0 ? keys : undefined;
     };
-    await this.#store.update(this.#open, changed, { under: this.#locks });
+    await this.#store.update(this.#openIndex, changed, { under: this.#locks });
   }
 
   #lasting(options: PutOptions = {}): PutOptions {
     return { ...options, keepFor: KEEP, under: this.#locks };
   }
 
-  get #open() {
+  get #openIndex() {
     return ['open-prints', ...this.#scope] as const;
   }
 
   #key = ({ clusterId, printKey }: KeyOf) => ['print-key', ...this.#scope, clusterId, printKey] as const;
 }
 
-/** Works on the ledger as it may be written under a lock, and stops when the lock is lost. */
+/** Work on a ledger that writes under a lock; it is cancelled if the lock is lost. */
 type UnderLock<T> = (ledger: Ledger, deadline: Deadline) => Promise<T>;
 
 const same = (one: KeyOf) => (other: KeyOf) => one.clusterId === other.clusterId && one.printKey === other.printKey;

@@ -7,31 +7,31 @@ import { sleep, type Clock } from '../time/clock';
 import type { Peers } from '../watch/replication/peers';
 import type { Awaited } from './print-request';
 
-/** ms. */
+/** Retention of stored waits, ms. */
 const KEEP_FOR = 90 * 24 * 3600_000;
 
-/** Whose a wait is: one node's, under one scope. */
+/** Owner of a wait: one node in one scope. */
 export type WaitOwner = readonly [...Scope, nodeId: string];
 
-/** Its result holds nothing that came from the service as it was. */
+/** A stored wait; its result holds no raw data of the service. */
 export interface PendingWait extends Awaited {
   id: string;
   /** ms since 1970. */
   since: number;
-  /** The runtime that has it in hand; missing: none, or one that had no others beside it. */
+  /** Id of the runtime that works on it; missing if none does, or if that runtime had no peers. */
   by?: string;
 }
 
 /**
- * The waits that outlive the runtime: an index of them for each node, written when a wait begins, and a note for each, of
- * which nobody but its owner knows what it says. Both go when the end was handed over (ADR 10).
+ * Waits that outlive the runtime: an index for each node, written when a wait begins, and a note for each wait, which
+ * only the owner can interpret. Both are deleted once the end has been handed over (ADR 10).
  */
 export class PendingWaits {
-  /** Handed over, whatever the store still has. */
-  readonly #over = new Set<string>();
-  /** Not written yet, as far as is known. */
+  /** Ids of the handed-over waits, whatever the store still holds. */
+  readonly #handedOver = new Set<string>();
+  /** Ids of the waits that are not yet known to be written. */
   readonly #unwritten = new Set<string>();
-  /** Their time in the store was begun again. */
+  /** Ids of the waits whose retention in the store has been renewed. */
   readonly #renewed = new Set<string>();
   readonly #closing = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
@@ -42,13 +42,13 @@ export class PendingWaits {
     private readonly clock: Clock,
     private readonly runtimes: Peers,
   ) {
-    // Every wait that can't be written listens to it.
+    // Every wait that can't be written adds a listener.
     setMaxListeners(0, this.#closing.signal);
   }
 
   /**
-   * Everything is asked of the store at once, so that whoever reads the waits after this call finds this one. What can't be
-   * written is tried again until it can, or is over; `failed` is told the first failure. Never rejects.
+   * Stores a wait. Requests all writes at once, so that a later read of the waits finds this one. Retries a failed
+   * write until it succeeds or the wait has ended; reports the first failure to `failed`. Never rejects.
    */
   async keep(owner: WaitOwner, wait: PendingWait, note: unknown, failed: (error: unknown) => void): Promise<void> {
     this.#unwritten.add(wait.id);
@@ -61,7 +61,7 @@ export class PendingWaits {
       } catch (error) {
         if (turn === 0) failed(error);
         if (this.#closing.signal.aborted) return;
-        await sleep(this.clock, waitBefore(turn, AGAIN), this.#closing.signal).catch(() => undefined);
+        await sleep(this.clock, waitBefore(turn, REWRITE), this.#closing.signal).catch(() => undefined);
       }
     }
   }
@@ -69,51 +69,52 @@ export class PendingWaits {
   async #write(owner: WaitOwner, wait: PendingWait, note: unknown): Promise<void> {
     const isWritten = (waits: PendingWait[]) => waits.some(({ id }) => id === wait.id) || !this.#unwritten.has(wait.id);
     const index = this.#change(owner, (waits) => (isWritten(waits) ? waits : [...waits, this.#own(wait)]));
-    await Promise.all([index, this.store.put(noteOf(owner, wait), note, INSISTENT)]);
+    await Promise.all([index, this.store.put(noteKey(owner, wait), note, KEPT_AND_RETRIED)]);
   }
 
   /**
-   * Takes up the waits that no other runtime has in hand, however old they are by the clock: it may have been set since.
-   * Their time in the store begins again. Rejects while they can't be read.
+   * Adopts the waits that no other runtime works on, and renews their retention. Ignores their age, as the clock may
+   * have been set since. Rejects while they can't be read.
    */
-  async takeUp(owner: WaitOwner): Promise<PendingWait[]> {
-    // In turn with those who write.
+  async adopt(owner: WaitOwner): Promise<PendingWait[]> {
+    // An update, so that the read queues behind pending writes.
     const waits = await this.store.update<PendingWait[]>(
-      indexOf(owner),
+      indexKey(owner),
       (current) => {
         const own = current?.map((wait) => (this.#isFree(wait) ? this.#own(wait) : wait));
         return own?.some(({ by }, at) => by !== current?.[at]?.by) ? own : current;
       },
       KEPT,
     );
-    const taken = (waits ?? []).filter((wait) => this.#isOwn(wait) && !this.#over.has(wait.id));
-    // A wait that can't be renewed now keeps its old time.
-    this.#track(this.#renew(owner, taken)).catch(() => undefined);
-    return taken;
+    const adopted = (waits ?? []).filter((wait) => this.#isOwn(wait) && !this.#handedOver.has(wait.id));
+    // A wait that can't be renewed now keeps its old expiry.
+    this.#track(this.#renew(owner, adopted)).catch(() => undefined);
+    return adopted;
   }
 
-  /** Once for each wait. */
+  /** Renews each wait once. */
   async #renew(owner: WaitOwner, waits: PendingWait[]): Promise<void> {
     const due = waits.filter(({ id }) => !this.#renewed.has(id));
     if (due.length === 0) return;
     for (const { id } of due) this.#renewed.add(id);
-    await this.store.update<PendingWait[]>(indexOf(owner), (current) => current && [...current], KEPT);
+    await this.store.update<PendingWait[]>(indexKey(owner), (current) => current && [...current], KEPT);
     for (const wait of due)
       await this.store.update<unknown>(
-        noteOf(owner, wait),
+        noteKey(owner, wait),
         (note) => (record(note) ? { ...record(note) } : note),
         KEPT,
       );
   }
 
-  /** What was kept with a wait; undefined where a crash came in between. Rejects while it can't be read. */
-  note(owner: WaitOwner, wait: PendingWait): Promise<unknown> {
-    return this.store.get<unknown>(noteOf(owner, wait));
+  /** The note stored with a wait; undefined if a crash prevented its write. Rejects while it can't be read. */
+  readNote(owner: WaitOwner, wait: PendingWait): Promise<unknown> {
+    return this.store.get<unknown>(noteKey(owner, wait));
   }
 
   /**
-   * Hands an end over by `deliver`, where no other runtime has taken the wait up: under the lock of the waits, so that none
-   * can meanwhile. Null: one has. Rejects where nobody can tell, and with what `deliver` throws.
+   * Hands an end over by `deliver` if no other runtime has adopted the wait, under the lock of the waits, so that none
+   * can adopt it meanwhile. Null: another runtime has. Rejects if the owner can't be read, and with what `deliver`
+   * throws.
    */
   handOver(owner: WaitOwner, wait: PendingWait, deliver: () => void): Promise<HandedOver | null> {
     return new Promise((resolve, reject) => {
@@ -129,21 +130,21 @@ export class PendingWaits {
         const check = await lock.secure(0);
         check();
         deliver();
-        this.#noteOver(wait);
+        this.#markHandedOver(wait);
         resolve({ saved });
       });
       saved.catch(reject);
     });
   }
 
-  /** The end was handed over. */
+  /** Deletes a wait whose end has been handed over. */
   drop(owner: WaitOwner, wait: PendingWait): Promise<void> {
-    this.#noteOver(wait);
+    this.#markHandedOver(wait);
     return this.#drop(owner, wait, () => undefined);
   }
 
-  #noteOver({ id }: PendingWait): void {
-    this.#over.add(id);
+  #markHandedOver({ id }: PendingWait): void {
+    this.#handedOver.add(id);
     this.#renewed.delete(id);
     this.#unwritten.delete(id);
   }
@@ -154,13 +155,13 @@ export class PendingWaits {
         await before(waits, lock);
         return waits.filter(({ id }) => id !== wait.id);
       });
-      this.#over.delete(wait.id);
-      await this.store.delete(noteOf(owner, wait), { insist: true });
+      this.#handedOver.delete(wait.id);
+      await this.store.delete(noteKey(owner, wait), { insist: true });
     };
     return this.#track(dropped());
   }
 
-  /** Nobody waits any more; of other runtimes, those say so themselves. */
+  /** Deletes an owner's waits; other runtimes delete the ones that they work on. */
   forget(owner: WaitOwner): Promise<void> {
     const forgotten = async () => {
       let waits: PendingWait[] = [];
@@ -168,12 +169,12 @@ export class PendingWaits {
         waits = current.filter((wait) => this.#isFree(wait));
         return current.filter((wait) => !waits.includes(wait));
       });
-      for (const wait of waits) await this.store.delete(noteOf(owner, wait), { insist: true });
+      for (const wait of waits) await this.store.delete(noteKey(owner, wait), { insist: true });
     };
     return this.#track(forgotten());
   }
 
-  /** Calls `listener`, the latest of a node, when one of its waits has lost whoever waited. */
+  /** Sets the node's listener for waits that have lost their waiter. */
   onOrphan(nodeId: string, listener: () => void): void {
     this.#listeners.set(nodeId, listener);
   }
@@ -182,7 +183,7 @@ export class PendingWaits {
     this.#listeners.get(nodeId)?.();
   }
 
-  /** Resolves when nothing is being written; never rejects. */
+  /** Resolves when all writes have settled; never rejects. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#underWay);
@@ -197,7 +198,7 @@ export class PendingWaits {
     return wait.by === this.#own(wait).by;
   }
 
-  /** Nobody else has it in hand. */
+  /** Whether no other living runtime works on it. */
   #isFree({ by }: PendingWait): boolean {
     return by === undefined || by === this.runtimes.id || !this.runtimes.isLiving(by);
   }
@@ -207,12 +208,12 @@ export class PendingWaits {
     change: (waits: PendingWait[], lock: Lock) => PendingWait[] | Promise<PendingWait[]>,
   ): Promise<void> {
     await this.store.update<PendingWait[]>(
-      indexOf(owner),
+      indexKey(owner),
       async (current, lock) => {
         const waits = await change(current ?? [], lock);
         return waits.length > 0 ? waits : undefined;
       },
-      INSISTENT,
+      KEPT_AND_RETRIED,
     );
   }
 
@@ -222,15 +223,15 @@ export class PendingWaits {
   }
 }
 
-/** Between tries to write what could not be written, ms. */
-const AGAIN = { first: 1_000, longest: 30_000 };
+/** Backoff between tries to write, ms. */
+const REWRITE = { first: 1_000, longest: 30_000 };
 const KEPT = { keepFor: KEEP_FOR };
-const INSISTENT = { ...KEPT, insist: true };
+const KEPT_AND_RETRIED = { ...KEPT, insist: true };
 
 export interface HandedOver {
-  /** That it was. */
+  /** Settles when the deletion of the wait has been written. */
   saved: Promise<void>;
 }
 
-const indexOf = (owner: WaitOwner) => ['kept-waits', ...owner] as const;
-const noteOf = (owner: WaitOwner, { id }: PendingWait) => ['kept-message', ...owner, id] as const;
+const indexKey = (owner: WaitOwner) => ['kept-waits', ...owner] as const;
+const noteKey = (owner: WaitOwner, { id }: PendingWait) => ['kept-message', ...owner, id] as const;

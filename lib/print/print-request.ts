@@ -5,9 +5,9 @@ import type { Scope } from '../state/scope';
 import type { Source } from '../upload/source';
 
 export interface PrintRequest {
-  /** Made when it is needed: a repeat of a print key needs no file any more. */
+  /** Opened on demand: a repeat of a print key needs no file. */
   source: () => Promise<Source>;
-  /** Clusters to print on; none with `print: false`. */
+  /** Clusters to print on; empty with `print: false`. */
   clusterIds: string[];
   /** Blank: the file's own name. */
   jobName: string;
@@ -19,18 +19,18 @@ export interface PrintRequest {
   compress: boolean;
   reuseUpload: boolean;
   dryRun: boolean;
-  /** For everything up to the dispatch. */
+  /** Covers everything up to the dispatch. */
   deadline: Deadline;
-  /** Ends the wait for the print's end, which has no limit of its own. */
+  /** Ends the wait for the print's end, which has no timeout. */
   signal: AbortSignal;
-  /** The wait for a print's end begins. Keeps it, so that it survives the node; without, it ends with the node. */
+  /** Stores the wait for a print's end, so that it survives the node; without it, the wait ends with the node. */
   onWait?: (scope: Scope, wait: Awaited) => Wait;
   onProgress: (progress: Progress) => void;
-  /** A poll failed: the last progress of the awaited print is old. */
+  /** A poll failed: the last progress of the awaited print is stale. */
   onStale?: ((clusterJobId: string) => void) | undefined;
   /**
-   * Called once per cluster (once in all where nothing is printed), as soon as its result stands; not for those whose
-   * kept wait the node's close interrupts.
+   * Called once per cluster (once in all if nothing is printed), as soon as its result is known; not called for a
+   * cluster whose stored wait the node's close interrupts.
    */
   onResult: (result: PrintResult, index: number) => void;
 }
@@ -39,18 +39,18 @@ export interface PrintRequest {
 export interface Awaited {
   /** Blank: none. */
   printKey: string;
-  /** Of several clusters. */
+  /** Index among the request's clusters. */
   index: number;
-  /** What is known of the print. */
+  /** The known state of the print. */
   result: PrintResult;
 }
 
-/** A wait that is kept. */
+/** A stored wait. */
 export interface Wait {
-  /** Its result is known, and goes out by `deliver`; false where that is for others to do. */
-  over: (deliver: () => void) => Promise<boolean>;
-  /** Its node closed: whoever comes after waits on. */
-  left: () => void;
+  /** Hands the known result over by `deliver`; false if another waiter reports it. */
+  handOver: (deliver: () => void) => Promise<boolean>;
+  /** Leaves the wait to the node's successor, as the node has closed. */
+  abandon: () => void;
 }
 
 /** Output 1 of upload and print (reference 3.4). */
@@ -67,7 +67,7 @@ export interface PrintResult {
   duplicate: boolean;
   dryRun: boolean;
   job: PrintJob | null;
-  /** The service's own `data`: its answer to the print, or the stored file's record; null where it isn't at hand. */
+  /** The service's own `data`: its answer to the print, or the stored file's record; null if neither is available. */
   raw: unknown;
   /** Why nothing was printed on this cluster. */
   error?: PrintingError;
@@ -76,7 +76,7 @@ export interface PrintResult {
 export type Stage =
   'preparing' | 'registering' | 'uploading' | 'confirming' | 'dispatching' | 'dispatched' | 'printing' | 'finished';
 
-/** Output 2 of upload and print (reference 3.4); what comes after `job` is for the node's status alone. */
+/** Output 2 of upload and print (reference 3.4); the members after `job` are only for the node's status. */
 export interface Progress {
   stage: Stage;
   percent: number | null;
@@ -93,7 +93,7 @@ export interface Progress {
   ahead: number | null;
 }
 
-/** A stage, with what is known of it. */
+/** Completes the known members of a stage's progress. */
 export const progress = (stage: Stage, known: Partial<Progress> = {}): Progress => ({
   percent: null,
   bytesSent: null,
@@ -109,7 +109,7 @@ export const progress = (stage: Stage, known: Partial<Progress> = {}): Progress 
   stage,
 });
 
-/** A result of which this much is known. */
+/** Completes the known members of a result. */
 export const printResult = (known: Partial<PrintResult> = {}): PrintResult => ({
   jobId: null,
   clusterJobId: null,
@@ -127,7 +127,7 @@ export const printResult = (known: Partial<PrintResult> = {}): PrintResult => ({
   ...known,
 });
 
-/** What is known of a print that failed. */
+/** The result of a failed print, with its known members. */
 export function failedResult(known: PrintResult, thrown: PrintingError): PrintResult {
   const error = withIds(thrown, { clusterId: known.clusterId ?? undefined });
   return { ...known, jobId: known.jobId ?? error.ids.jobId ?? null, printed: false, error };

@@ -21,7 +21,7 @@ export class Prints {
     this.#deps = deps;
   }
 
-  /** Throws the first failure, in the order of the clusters, after every result was handed to `onResult`. */
+  /** Throws the first failure, in the order of the clusters, after `onResult` has received every result. */
   async run(request: PrintRequest): Promise<void> {
     const failures = request.print ? await this.#print(request) : [await this.#store(request)];
     const first = failures.find((failure) => failure !== undefined);
@@ -39,7 +39,7 @@ export class Prints {
   async #print(request: PrintRequest): Promise<(PrintingError | undefined)[]> {
     const { clusterIds } = request;
     const upload = new SharedUpload(this.#deps.uploads, request);
-    // What belongs to one print stays in one scope, though a sign-in may change it meanwhile.
+    // One print stays in one scope, even if a sign-in changes the current one.
     const scope = request.deadline.wait(this.#deps.scope());
     const ledger = scope.then((known) => new Ledger(this.#deps.store, known));
     const dispatches = clusterIds.map(async (clusterId) =>
@@ -53,7 +53,7 @@ export class Prints {
     }
   }
 
-  /** A cluster's result as it is wanted: at once, or when the print has ended well. */
+  /** Reports a cluster's result: at once, or when the print has finished well. */
   #finish(
     request: PrintRequest,
     index: number,
@@ -71,7 +71,7 @@ export class Prints {
     });
   }
 
-  /** The result when the print has ended well, and a kept wait, which is over once that was handed over. */
+  /** The result of a print that has ended, and its stored wait, which ends when the result is handed over. */
   async #awaitEnd(
     request: PrintRequest,
     index: number,
@@ -92,7 +92,7 @@ export class Prints {
     return { result: known, wait };
   }
 
-  /** Tells the result of `work`, or its failure with as much of the result as is `known`. */
+  /** Reports the result of `work`, or its failure with the `known` part of the result. */
   async #report(
     { onResult }: PrintRequest,
     index: number,
@@ -102,19 +102,19 @@ export class Prints {
     const end = await work().catch((thrown: unknown) => failedResult(known, asPrintingError(thrown)));
     const { result, wait } = 'result' in end ? end : { result: end, wait: undefined };
     if (!result) {
-      wait?.left();
+      wait?.abandon();
       return undefined;
     }
     const deliver = () => onResult(result, index);
     if (!wait) deliver();
-    // The store is asked first and written to later: by then a failure was told as well.
-    else if (!(await wait.over(deliver))) return undefined;
+    // The store is read first and written later; by then a failure has been reported as well.
+    else if (!(await wait.handOver(deliver))) return undefined;
     return result.error;
   }
 }
 
 interface DeliveredResult {
-  /** Null: a wait that is kept was interrupted. */
+  /** Null: a stored wait was interrupted. */
   result: PrintResult | null;
   wait: Wait | undefined;
 }

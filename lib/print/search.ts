@@ -8,49 +8,49 @@ import type { Dispatched, Ledger } from './ledger';
 import type { JobListReader } from './job-list-reader';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** How long a print whose answer was lost is looked for (reference 3.4), ms. */
+/** Duration of the search for a print whose answer was lost (reference 3.4), ms. */
 const SEARCH_FOR = 30_000;
-/** The same where another runtime may still have the answer: a new print may be listed late, ms. */
+/** Duration if another runtime may still hold the answer, ms: the service may list a new print late. */
 const SEARCH_LONGER = 150_000;
-/** No single read takes longer, ms. */
+/** Timeout of a single read, ms. */
 const READ_FOR = 30_000;
 
 /**
- * What came of a search. Only one that was whole, with its full time and a last read that succeeded, can say `absent`;
- * `cut` says nothing.
+ * Outcome of a search. `absent` needs a complete search: its full duration and a successful last read. `cut` is
+ * inconclusive.
  */
 export type Search = { end: 'found'; print: Dispatched } | { end: 'absent' } | { end: 'cut' };
 
 interface SearchDeps {
-  listings: JobListReader;
+  jobListReader: JobListReader;
   ledger: Ledger;
   warn: (sentence: Sentence) => void;
   /**
-   * Reads what another runtime, which made the attempt and may still have its answer, has written of the outcome.
-   * It rejects where that can't be read.
+   * Reads the outcome that another runtime has written; that runtime made the attempt and may still hold its answer.
+   * Rejects if it can't be read.
    */
   outcome?: (() => Promise<Dispatched | undefined>) | undefined;
 }
 
-/** Looks on the cluster for the printing of an attempt. Never throws. The job's lock must be held. */
+/** Searches the cluster for the printing of an attempt. Never throws. The job's lock must be held. */
 export async function search(deps: SearchDeps, attempt: PrintAttempt, deadline: Deadline): Promise<Search> {
   const { clock } = deadline;
   const end = clock.monotonic() + (deps.outcome ? SEARCH_LONGER : SEARCH_FOR);
-  let heard: PrintJob[] = [];
-  const stop = deps.listings.listen(attempt.clusterId, ({ printings }) => (heard = printings));
+  let polled: PrintJob[] = [];
+  const stop = deps.jobListReader.listen(attempt.clusterId, ({ printings }) => (polled = printings));
   try {
     for (let turn = 0; ; turn++) {
       const isLast = clock.monotonic() >= end;
       const limit = deadline.within(READ_FOR);
-      const listing = await deps.listings
+      const listing = await deps.jobListReader
         .read(attempt.clusterId, limit)
         .catch(() => null)
         .finally(() => limit.end());
-      const printings = [...(listing?.printings ?? []), ...heard];
+      const printings = [...(listing?.printings ?? []), ...polled];
       const print = await claim(deps.ledger, attempt, printings).catch((error: unknown) => {
-        // Whose it is, is for who holds the lock now.
+        // The lock's present holder decides about the printing.
         if (error instanceof LockLostError) return undefined;
-        // A print that is there must not look like one that isn't, for want of a disk.
+        // A full disk must not make an existing print look absent.
         deps.warn(phrase`A print that was found could not be saved: check the state folder or the database.`);
         return likeliest(attempt, printings);
       });

@@ -3,7 +3,7 @@ import type { Uploaded, Uploads } from '../upload/uploads';
 import { progress, type PrintRequest } from './print-request';
 import { phrase } from '../words/sentence';
 
-/** The one upload of a request, for all the clusters that want it; none of them, and nothing is sent. */
+/** The one upload of a request, shared by its clusters. Nothing is sent unless a cluster needs the file. */
 export class SharedUpload {
   readonly #uploads: Uploads;
   readonly #request: PrintRequest;
@@ -16,7 +16,7 @@ export class SharedUpload {
     this.#request = request;
   }
 
-  /** Resolves when the file itself is in order; the service has not been asked anything about it then. */
+  /** Resolves when the file itself is valid; the service has not received a request about it by then. */
   async check(): Promise<void> {
     await Promise.race([this.#inOrder.opened, this.#send()]);
   }
@@ -27,7 +27,7 @@ export class SharedUpload {
     return this.#send();
   }
 
-  /** Nobody will want it any more. Resolves when its source has been let go of. */
+  /** Cancels the upload if no cluster has requested it. Resolves when its source has been released. */
   async end(): Promise<void> {
     this.#wanted.refuse(
       new PrintingError('INVALID_INPUT', phrase`None of the printers can take the file: choose another printer.`),
@@ -37,7 +37,7 @@ export class SharedUpload {
 
   #send(): Promise<Uploaded> {
     this.#sending ??= this.#start();
-    // Who wants it hears how it failed; here it only must not be unheard.
+    // The callers get the failure; this only prevents an unhandled rejection.
     this.#sending.catch(() => undefined);
     return this.#sending;
   }
@@ -60,7 +60,7 @@ export class SharedUpload {
   }
 }
 
-/** A promise that is kept from outside. */
+/** A promise that is settled from outside. */
 function open() {
   let open: () => void = () => undefined;
   let refuse: (reason: Error) => void = () => undefined;
@@ -68,7 +68,7 @@ function open() {
     open = resolve;
     refuse = reject;
   });
-  // It may be refused before anybody waits.
+  // It may be rejected before it has a waiter.
   opened.catch(() => undefined);
   return { opened, open, refuse };
 }

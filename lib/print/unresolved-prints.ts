@@ -12,44 +12,44 @@ import { Ledger } from './ledger';
 import type { JobListReader } from './job-list-reader';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** Between tries to read which outcomes are open, ms. */
+/** Backoff between tries to read the open keys, ms. */
 const RELOAD = { first: 1_000, longest: 30_000 };
 
-/** A cluster that is polled because outcomes are open on it. */
-interface Held {
+/** A cluster that is polled because outcomes on it are open. */
+interface HeldCluster {
   ledger: Ledger;
   release: () => void;
   settling: boolean;
-  /** Another outcome was added since the settling began. */
+  /** Another outcome was added after the settling began. */
   more: boolean;
 }
 
 /**
- * Looks after print keys whose outcome is open, whoever else may poll: from the start of the runtime, and from a lost
- * answer on, their clusters are polled until each is settled or hopeless (reference 3.4).
+ * Watches the print keys whose outcome is open, from the runtime's start and from each lost answer on. Keeps polling
+ * their clusters until every key is settled or hopeless (reference 3.4).
  */
 export class UnresolvedPrints {
-  readonly #deps: OpenOutcomesDeps;
-  readonly #held = new Map<string, Held>();
+  readonly #deps: UnresolvedPrintsDeps;
+  readonly #held = new Map<string, HeldCluster>();
   readonly #closing = new AbortController();
   readonly #deadline: Deadline;
   readonly #endings: (() => void)[];
   #loading = false;
 
-  constructor(deps: OpenOutcomesDeps) {
+  constructor(deps: UnresolvedPrintsDeps) {
     this.#deps = deps;
     this.#deadline = new Deadline(deps.clock, { parent: this.#closing.signal });
     this.#endings = [
-      deps.watcher.onObservation((clusterId, status) => this.#seen(clusterId, status)),
+      deps.watcher.onObservation((clusterId, status) => this.#publish(clusterId, status)),
       // Another sign-in can mean another workspace.
       deps.signIn.onChange(() => void this.#load()),
-      // Another runtime may have left some behind.
+      // Another runtime may have left open keys behind.
       deps.watcher.runtimes.onChange(() => void this.#load()),
     ];
     void this.#load();
   }
 
-  /** An outcome on this cluster is open. */
+  /** Adds an open outcome on this cluster. */
   add(ledger: Ledger, clusterId: string): void {
     if (this.#closing.signal.aborted) return;
     const held = this.#held.get(clusterId);
@@ -75,7 +75,7 @@ export class UnresolvedPrints {
     for (let turn = 0; !this.#closing.signal.aborted && this.#deps.signIn.usable; turn++) {
       try {
         const ledger = new Ledger(this.#deps.store, await this.#deps.scope());
-        for (const { clusterId } of await ledger.open()) this.add(ledger, clusterId);
+        for (const { clusterId } of await ledger.openKeys()) this.add(ledger, clusterId);
         break;
       } catch {
         await this.#deadline.sleep(waitBefore(turn, RELOAD)).catch(() => undefined);
@@ -84,16 +84,16 @@ export class UnresolvedPrints {
     this.#loading = false;
   }
 
-  #seen(clusterId: string, status: ClusterStatus): void {
-    const { listings } = this.#deps;
+  #publish(clusterId: string, status: ClusterStatus): void {
+    const { jobListReader } = this.#deps;
     const held = this.#held.get(clusterId);
-    if (!held && !listings.isHeard(clusterId)) return;
-    const listing = listings.seen(clusterId, status);
+    if (!held && !jobListReader.hasListeners(clusterId)) return;
+    const listing = jobListReader.publish(clusterId, status);
     if (!held || held.settling) return;
     held.settling = true;
     held.more = false;
     const settle = async () => {
-      const keys = (await held.ledger.open()).filter((key) => key.clusterId === clusterId);
+      const keys = (await held.ledger.openKeys()).filter((key) => key.clusterId === clusterId);
       const settled = await Promise.all(
         keys.map((key) => this.#deps.dispatcher().settle(held.ledger, key, listing, this.#deadline)),
       );
@@ -109,14 +109,14 @@ export class UnresolvedPrints {
   }
 }
 
-interface OpenOutcomesDeps {
+interface UnresolvedPrintsDeps {
   watcher: Watcher;
   signIn: SignInWatch;
   store: StateStore;
   scope: CurrentScope;
   clock: Clock;
-  listings: JobListReader;
-  /** Made where an outcome is open. */
+  jobListReader: JobListReader;
+  /** Created on demand, when an outcome is open. */
   dispatcher: () => Dispatcher;
   /** For the log. */
   warn: (sentence: Sentence) => void;

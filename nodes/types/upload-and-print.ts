@@ -61,7 +61,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     show(signInText(client.credentials.state, since) ?? staleText(since));
   };
 
-  let lateEnds: LateResults | undefined;
+  let lateResults: LateResults | undefined;
   let notStarted: (() => void) | undefined;
   const started = new Promise<void>((resolve) => (notStarted = whenFlowsStarted(RED, resolve)));
   const onReady = ({ client, signal, show }: Omit<WorkContext, 'deadline'>) => {
@@ -87,8 +87,8 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       if (clusterJobId) awaited.delete(clusterJobId);
       if (awaited.size === 0) show(IDLE);
     };
-    const ends = (lateEnds = client.lateEnds({ nodeId: this.id, signal, onProgress, onStale, onEnd, onLost }));
-    void started.then(() => ends.takeUp());
+    const ends = (lateResults = client.lateResults({ nodeId: this.id, signal, onProgress, onStale, onEnd, onLost }));
+    void started.then(() => ends.resume());
   };
 
   const options = { account: definition.account, timeout, takesPayload, lastFigures, onReady };
@@ -146,7 +146,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     });
     try {
       const note = (): Note => ({ message: plainProperties(msg), parts: many ? parts : null });
-      const ends = lateEnds;
+      const ends = lateResults;
       const onWait = ends && ((scope: Scope, wait: Awaited) => ends.begin(scope, wait, note()));
       await client.prints.run({
         ...request,
@@ -164,7 +164,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     // A node that is disabled is removed as well, and comes back.
     const gone = removed && !isInFlows(RED, this.id);
     // What can't be forgotten now ages out.
-    (gone ? (lateEnds?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
+    (gone ? (lateResults?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
   });
 }
 

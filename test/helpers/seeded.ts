@@ -8,3 +8,12 @@ export function seeded(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+/** Runs `work` with its seed; a failure names the seed. */
+export const withSeed = (seed: number, work: (seed: number) => Promise<void>) => async (): Promise<void> => {
+  try {
+    await work(seed);
+  } catch (error) {
+    throw new Error(`failed with seed ${seed}`, { cause: error });
+  }
+};

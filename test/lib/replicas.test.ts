@@ -396,7 +396,7 @@ describe('several runtimes on one database', () => {
       });
       const dispatcher = new Dispatcher({
         service,
-        listings: new JobListReader(service),
+        jobListReader: new JobListReader(service),
         clock,
         warn: () => undefined,
       });

@@ -11,11 +11,11 @@ import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 
 const KEY = { clusterId: 'cluster', printKey: 'key' };
 
-/** Two runtimes on one database, of which one is cut off from it when the service has answered its print. */
-describe('a print key at a runtime that is cut off from the answer to its print on', () => {
+/** Two runtimes share a database; one is cut off from it as soon as the service has answered its print. */
+describe('a print key whose runtime loses the store after the print’s answer', () => {
   let clock: ManualClock;
   let runtimes: [SharedRuntime, SharedRuntime];
-  /** The cluster's queue, as the service has it; it lists a print late. */
+  /** The cluster's queue at the service, which lists a print late. */
   let queue: { uuid: string; cloud_job_id: string; created_at: string; status: string }[];
   let listedFrom: number;
   let answering: (runtime: SharedRuntime) => void;
@@ -34,7 +34,7 @@ describe('a print key at a runtime that is cut off from the answer to its print 
   });
   afterEach(() => runtimes.forEach((runtime) => runtime.kill()));
 
-  /** As a message with the key does. Resolves with what its result says, or its error. */
+  /** Prints as a message with the key does. Resolves with its result or error. */
   async function print(runtime: SharedRuntime, seconds: number): Promise<string> {
     const { store } = runtime;
     const service = new ScriptedService({
@@ -52,7 +52,7 @@ describe('a print key at a runtime that is cut off from the answer to its print 
         },
       ],
     });
-    const parts = { service, listings: new JobListReader(service), clock: runtime.clock, warn: () => undefined };
+    const parts = { service, jobListReader: new JobListReader(service), clock: runtime.clock, warn: () => undefined };
     const dispatcher = new Dispatcher(parts);
     const request = { clusterId: 'cluster', jobId: 'job', startNow: true, printKey: 'key', note: {} };
     const work = underDeadline(runtime.clock, { ms: seconds * 1_000 }, (deadline) =>
@@ -90,22 +90,22 @@ describe('a print key at a runtime that is cut off from the answer to its print 
   }
 
   for (const seconds of [16, 20, 80, 120, 170])
-    it(`prints once where that lasts for ${seconds} s and the print is listed late`, async () => {
+    it(`prints once if the cut lasts ${seconds} s and the print is listed late`, async () => {
       assert.deepEqual(await cutOff(seconds), ['printing-1', 'printing-1, a duplicate']);
       assert.equal(queue.length, 1);
     });
 
-  it('prints once where it never comes back and the print is listed after three minutes', async () => {
+  it('prints once if the runtime never reconnects and the print is listed after three minutes', async () => {
     assert.deepEqual(await cutOff(600, { listedAfter: 180 }), ['printing-1', 'printing-1, a duplicate']);
     assert.equal(queue.length, 1);
   });
 
-  it('prints nothing where the other message has no time for so long a search', async () => {
+  it('prints nothing if the other message has too little time for the long search', async () => {
     assert.deepEqual(await cutOff(600, { otherHas: 150 }), ['printing-1', 'PRINT_OUTCOME_UNKNOWN']);
     assert.equal(queue.length, 1);
   });
 
-  it('prints again at another runtime where the print never shows', async () => {
+  it('prints again at another runtime if the print never appears', async () => {
     assert.deepEqual(await cutOff(900), ['printing-1', 'printing-2']);
   });
 });

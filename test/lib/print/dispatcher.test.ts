@@ -29,10 +29,10 @@ describe('print/dispatcher', () => {
   let disk: MemoryStore;
   let broken: (step: 'read' | 'write', kind: string) => StoreFault;
   let ledger: Ledger;
-  let listings: JobListReader;
+  let jobListReader: JobListReader;
   let dispatcher: Dispatcher;
   let warnings: string[];
-  /** The cluster's lists, as the service has them. */
+  /** The cluster's lists at the service. */
   let queue: { uuid: string; cloud_job_id: string; created_at?: string; status: string }[];
   let status: () => unknown;
   let print: (options: unknown) => unknown;
@@ -41,7 +41,7 @@ describe('print/dispatcher', () => {
     clock = new ManualClock(START);
     queue = [];
     status = () => ({ is_online: true, generated_time: iso(clock.now()), print_jobs: queue, recently_completed: [] });
-    print = () => taken('p1');
+    print = () => accepted('p1');
     service = new ScriptedService({
       clusterStatus: [() => status()],
       print: [(options: unknown) => print(options)],
@@ -54,13 +54,13 @@ describe('print/dispatcher', () => {
       () => undefined,
     );
     ledger = new Ledger(store, SCOPE);
-    listings = new JobListReader(service);
+    jobListReader = new JobListReader(service);
     warnings = [];
-    dispatcher = new Dispatcher({ service, listings, clock, warn: (sentence) => warnings.push(String(sentence)) });
+    dispatcher = new Dispatcher({ service, jobListReader, clock, warn: (sentence) => warnings.push(String(sentence)) });
   });
 
-  /** The service takes a print, and shows it from now on. */
-  function taken(uuid: string, jobId = 'job', createdAt = clock.now()): unknown {
+  /** Adds a print that the service has accepted to its lists. */
+  function accepted(uuid: string, jobId = 'job', createdAt = clock.now()): unknown {
     queue.push({ uuid, cloud_job_id: jobId, created_at: iso(createdAt), status: 'queued' });
     return { job_id: jobId, job_instance_uuid: uuid, status: 'queued' };
   }
@@ -75,7 +75,7 @@ describe('print/dispatcher', () => {
       ...changes,
       deadline: changes.deadline ?? limit(clock, { seconds: 600 }),
     });
-  /** The outcome or the failure's code, with all the time that it takes. */
+  /** Runs the clock until the work has settled; resolves with its result or error code. */
   async function outcome<T>(work: Promise<T>): Promise<T | string> {
     let ended = false;
     const end = work.then(
@@ -101,7 +101,7 @@ describe('print/dispatcher', () => {
     at: clock.now(),
   });
   const poll = (printKey: string, what = listing()) => dispatcher.settle(ledger, key(printKey), what, limit(clock));
-  /** A dispatch whose answer is lost and whose print, if any, can't be seen. */
+  /** Dispatches a print whose answer is lost and which, if it exists, can't be found. */
   async function loseAnswer(printKey: string, before: () => void = () => undefined): Promise<void> {
     const seen = status;
     print = () => {
@@ -111,16 +111,16 @@ describe('print/dispatcher', () => {
     };
     assert.equal(await outcome(dispatch(printKey)), 'PRINT_OUTCOME_UNKNOWN');
     status = seen;
-    print = () => taken('p-new');
+    print = () => accepted('p-new');
   }
 
-  it('gives the print of one key to no other, though a poll sees it before its answer comes', async () => {
+  it('gives one key’s printing to no other key, even if a poll lists it before the answer arrives', async () => {
     await loseAnswer('a');
     let answer: (data: unknown) => void = () => undefined;
     print = () => new Promise((resolve) => (answer = resolve));
     const b = dispatch('b');
     await settle();
-    const data = taken('b1');
+    const data = accepted('b1');
     const a = poll('a');
     await settle();
     answer(data);
@@ -129,9 +129,9 @@ describe('print/dispatcher', () => {
     assert.equal((await ledger.find(key('a')))?.done, undefined);
   });
 
-  it('takes a print that a poll has seen, though its own reads fail', async () => {
+  it('finds a print that a poll has listed, even if its own reads fail', async () => {
     print = () => {
-      taken('p1');
+      accepted('p1');
       status = down;
       return lost();
     };
@@ -141,7 +141,7 @@ describe('print/dispatcher', () => {
     );
     const work = dispatch('k');
     await settle();
-    listings.seen('cluster', seen);
+    jobListReader.publish('cluster', seen);
     const found = await outcome(work);
     assert.ok(typeof found === 'object');
     assert.deepEqual([found.clusterJobId, found.duplicate, found.note], ['p1', false, { made: 'first' }]);
@@ -154,13 +154,13 @@ describe('print/dispatcher', () => {
     ['a failure', down],
   ];
   for (const [name, answer] of unreliable)
-    it(`does not take ${name} for the absence of a print`, async () => {
+    it(`does not treat ${name} as proof that a print is absent`, async () => {
       await loseAnswer('k');
       status = answer;
       assert.equal(await outcome(again('k')), 'PRINT_OUTCOME_UNKNOWN');
     });
 
-  it('says that a print is not there after the whole search only', async () => {
+  it('reports an absent print only after a complete search', async () => {
     await loseAnswer('k');
     assert.equal(await outcome(again('k', 29)), 'PRINT_OUTCOME_UNKNOWN');
     const began = clock.monotonic();
@@ -168,45 +168,45 @@ describe('print/dispatcher', () => {
     assert.ok(clock.monotonic() - began >= 30_000);
   });
 
-  it('looks for the lost print in the very listing that a new attempt starts from', async () => {
+  it('searches for the lost print in the listing that a new attempt starts from', async () => {
     await loseAnswer('k');
     assert.equal(await outcome(again('k')), undefined);
-    // During the upload the first print shows up after all.
-    taken('p1');
+    // The first print appears during the upload.
+    accepted('p1');
     const found = await outcome(dispatch('k', { note: { made: 'second' } }));
     assert.ok(typeof found === 'object');
     assert.deepEqual([found.clusterJobId, found.duplicate, found.note], ['p1', true, { made: 'first' }]);
     assert.equal(service.count('print'), 1);
   });
 
-  it('looks for it as well where the new attempt is of another job', async () => {
+  it('searches for the lost print even if the new attempt is for another job', async () => {
     await loseAnswer('k');
-    taken('p1');
+    accepted('p1');
     const found = await outcome(dispatch('k', { jobId: 'other' }));
     assert.ok(typeof found === 'object');
     assert.deepEqual([found.clusterJobId, found.jobId, found.duplicate], ['p1', 'job', true]);
     assert.equal(service.count('print'), 1);
   });
 
-  it('keeps an open outcome open when a later attempt is refused', async () => {
+  it('keeps an outcome open when a later attempt is refused', async () => {
     await loseAnswer('k');
     assert.equal(await outcome(again('k')), undefined);
     print = refused;
     assert.equal(await outcome(dispatch('k')), 'NOT_ACCEPTED');
-    taken('p1');
+    accepted('p1');
     assert.equal(await poll('k'), 'settled');
     assert.equal((await ledger.find(key('k')))?.done?.clusterJobId, 'p1');
   });
 
-  it('frees a key whose only attempt was refused, and leaves nothing in the index', async () => {
+  it('frees a key whose only attempt was refused, and removes it from the index', async () => {
     print = refused;
     assert.equal(await outcome(dispatch('k')), 'NOT_ACCEPTED');
-    assert.deepEqual([await ledger.find(key('k')), await ledger.open()], [undefined, []]);
+    assert.deepEqual([await ledger.find(key('k')), await ledger.openKeys()], [undefined, []]);
   });
 
-  it('takes a fault of our own for a lost answer, since it may have come after the call', async () => {
+  it('treats an internal error as a lost answer, as it may have occurred after the call', async () => {
     print = () => {
-      taken('p1');
+      accepted('p1');
       return new TypeError('undefined is not a function');
     };
     const found = await outcome(dispatch('k'));
@@ -214,21 +214,21 @@ describe('print/dispatcher', () => {
     assert.equal(found.clusterJobId, 'p1');
   });
 
-  it('gives the printing of a crashed attempt back to it, though its outcome was not written', async () => {
+  it('returns the printing of a crashed attempt to it, even if its outcome was not written', async () => {
     broken = (step, kind) => (step === 'write' && kind === 'print-key' && queue.length > 0 ? 'unwritable' : undefined);
     const first = await outcome(dispatch('k'));
     assert.ok(typeof first === 'object');
     assert.equal(warnings.length, 1);
     broken = () => undefined;
-    // Its claim was written.
+    // The claim was written.
     assert.deepEqual(await ledger.claims.of('cluster', 'job'), ['p1']);
     const found = await outcome(again('k'));
     assert.ok(typeof found === 'object');
     assert.equal(found.clusterJobId, 'p1');
   });
 
-  it('leaves a key open while nobody can tell whose a printing is', async () => {
-    await loseAnswer('k', () => taken('p1'));
+  it('leaves a key open while the claims can’t be read', async () => {
+    await loseAnswer('k', () => accepted('p1'));
     broken = (_step, kind) => (kind === 'claims' ? 'unreadable' : undefined);
     await assert.rejects(poll('k'), { code: 'FILE_NOT_READABLE' });
     broken = () => undefined;
@@ -237,15 +237,15 @@ describe('print/dispatcher', () => {
   });
 
   for (const kind of ['print-key', 'claims', 'open-prints', 'dispatch-lock'])
-    it(`sends nothing while the ${kind} can not be read`, async () => {
+    it(`sends nothing while the ${kind} can’t be read`, async () => {
       await loseAnswer('k');
       broken = (_step, other) => (other === kind ? 'unreadable' : undefined);
-      // The index is needed for a new key only.
+      // Only a new key needs the index.
       assert.equal(await outcome(dispatch(kind === 'open-prints' ? 'new' : 'k')), 'FILE_NOT_READABLE');
       assert.equal(service.count('print'), 1);
     });
 
-  it('waits for its job no longer than its deadline', async () => {
+  it('waits for its job’s lock no longer than its deadline', async () => {
     const slow = new Promise<Answer['data']>(() => undefined);
     print = () => slow;
     void dispatch('a').catch(() => undefined);
@@ -267,13 +267,13 @@ describe('print/dispatcher', () => {
     ['blank fields', { job_id: '', status: null }],
   ];
   for (const [name, answer] of noAnswers)
-    it(`searches for the print after an answer with ${name}, and says that its outcome is unknown`, async () => {
+    it(`searches for the print after an answer with ${name}, and reports an unknown outcome`, async () => {
       print = () => answer;
       assert.equal(await outcome(dispatch('k')), 'PRINT_OUTCOME_UNKNOWN');
-      assert.deepEqual([await ledger.open(), service.count('print')], [[key('k')], 1]);
+      assert.deepEqual([await ledger.openKeys(), service.count('print')], [[key('k')], 1]);
 
       print = () => {
-        taken('p1');
+        accepted('p1');
         return answer;
       };
       const found = await outcome(dispatch('other'));
@@ -281,26 +281,26 @@ describe('print/dispatcher', () => {
       assert.equal(found.clusterJobId, 'p1');
     });
 
-  it('adds the name of a printing that the answer did not give, as soon as a poll shows it', async () => {
+  it('adds a printing’s id that the answer lacked as soon as a poll lists it', async () => {
     print = () => ({ job_id: 'job', status: 'queued' });
     const first = await outcome(dispatch('k'));
     assert.ok(typeof first === 'object');
     assert.deepEqual([first.clusterJobId, (await ledger.find(key('k')))?.done?.clusterJobId], [null, null]);
-    taken('p1');
+    accepted('p1');
     assert.equal(await poll('k'), 'settled');
     assert.equal((await ledger.find(key('k')))?.done?.clusterJobId, 'p1');
-    assert.deepEqual(await ledger.open(), []);
+    assert.deepEqual(await ledger.openKeys(), []);
   });
 
-  it('drops names from the index whose entry is gone', async () => {
+  it('removes keys without an entry from the index', async () => {
     await loseAnswer('k');
     await ledger.release(key('k'), undefined);
     await disk.put(['open-prints', ...SCOPE], [key('k')]);
     assert.equal(await poll('k'), 'settled');
-    assert.deepEqual(await ledger.open(), []);
+    assert.deepEqual(await ledger.openKeys(), []);
   });
 
-  describe('tells prints apart by time, though clocks differ', () => {
+  describe('despite differing clocks', () => {
     const shifts: [string, number][] = [
       ['is right', 0],
       ['is three days behind', -3 * DAY],
@@ -308,22 +308,27 @@ describe('print/dispatcher', () => {
       ['is three days ahead', 3 * DAY],
     ];
     for (const [name, shift] of shifts)
-      it(`when the runtime's clock ${name}`, async () => {
-        // The clock of the service and of its lists.
+      it(`finds the lost print if the runtime’s clock ${name}`, async () => {
+        // The clock of the service and its lists.
         const serviceNow = () => START + clock.monotonic();
         clock = new ManualClock(START + shift);
-        dispatcher = new Dispatcher({ service, listings, clock, warn: (sentence) => assert.fail(String(sentence)) });
+        dispatcher = new Dispatcher({
+          service,
+          jobListReader,
+          clock,
+          warn: (sentence) => assert.fail(String(sentence)),
+        });
         status = () => ({ is_online: true, generated_time: iso(serviceNow()), print_jobs: queue });
-        await loseAnswer('k', () => taken('p1', 'job', serviceNow()));
+        await loseAnswer('k', () => accepted('p1', 'job', serviceNow()));
         const found = await outcome(again('k'));
         assert.ok(typeof found === 'object');
         assert.equal(found.clusterJobId, 'p1');
       });
 
-    it('when it jumps in the middle, either way', async () => {
+    it('finds the lost print if the runtime’s clock jumps either way during the call', async () => {
       for (const jump of [-10 * DAY, 10 * DAY]) {
         const printKey = `k${jump}`;
-        await loseAnswer(printKey, () => taken(printKey));
+        await loseAnswer(printKey, () => accepted(printKey));
         const { now } = clock;
         clock.now = () => now() + jump;
         const shown = status;
@@ -336,20 +341,20 @@ describe('print/dispatcher', () => {
       }
     });
 
-    it('and takes no print of long after for a lost one', async () => {
+    it('does not mistake a much later print for the lost one', async () => {
       await loseAnswer('k');
       await clock.advance(60 * DAY);
-      taken('somebody else’s');
+      accepted('another print');
       assert.equal(await outcome(again('k')), undefined);
       assert.equal(await poll('k'), 'hopeless');
       assert.equal((await ledger.find(key('k')))?.done, undefined);
     });
 
-    it('and an old one that was not listed before the call is not taken for a new one', async () => {
+    it('does not mistake an old, unlisted print for a new one', async () => {
       const shown = status;
-      // Nothing is known of the cluster's prints before the call.
+      // The listing before the call shows no prints.
       status = () => ({ is_online: false });
-      taken('old', 'job', START - DAY);
+      accepted('old', 'job', START - DAY);
       print = () => {
         status = shown;
         return lost();
@@ -358,29 +363,29 @@ describe('print/dispatcher', () => {
     });
   });
 
-  describe('gives up on an open outcome', () => {
-    it('when a current list of after its time does not show it', async () => {
+  describe('with an outcome that stays open', () => {
+    it('gives up when a current list made after its time does not show the print', async () => {
       await loseAnswer('k');
       assert.equal(await poll('k'), 'open');
       await clock.advance(2 * HOUR);
       assert.equal(await poll('k', { ...listing(), current: false }), 'open');
       assert.equal(await poll('k'), 'hopeless');
-      assert.deepEqual(await ledger.open(), []);
-      // A later message with the key looks again all the same.
-      taken('late', 'job', START);
+      assert.deepEqual(await ledger.openKeys(), []);
+      // A later message with the key still searches.
+      accepted('late', 'job', START);
       const found = await outcome(again('k'));
       assert.ok(typeof found === 'object');
       assert.equal(found.clusterJobId, 'late');
     });
 
-    it('when its cluster could not be looked at for a week', async () => {
+    it('gives up when its cluster has been unreachable for a week', async () => {
       await loseAnswer('k');
       await clock.advance(8 * DAY);
       assert.equal(await poll('k', { printings: [], current: false, at: null }), 'hopeless');
     });
   });
 
-  it('breaks a call under way off at the time limit only, not at the close', async () => {
+  it('cancels a call in flight at its timeout, but not when the node closes', async () => {
     const closing = new AbortController();
     const deadline = new Deadline(clock, { ms: 60_000, parent: closing.signal });
     let underWay: Deadline | undefined;
@@ -389,7 +394,7 @@ describe('print/dispatcher', () => {
       closing.abort(new PrintingError('TIMEOUT', phrase`Closed.`, { outcome: 'unknown' }));
       assert.ok(deadline.signal.aborted);
       assert.ok(!underWay.signal.aborted);
-      return taken('p1');
+      return accepted('p1');
     };
     assert.equal((await dispatch('k', { deadline })).clusterJobId, 'p1');
     assert.equal(underWay?.until, 60_000);

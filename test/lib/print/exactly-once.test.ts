@@ -9,13 +9,13 @@ import { underDeadline } from '../../../lib/time/deadline';
 import { startSimulator, type Fault, type Simulator } from '../../../simulator';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { MemoryStore } from '../../helpers/memory-store';
-import { seeded } from '../../helpers/seeded';
+import { seeded, withSeed } from '../../helpers/seeded';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
 
 const RUNS = 250;
 
-/** Ways in which the answer of a dispatch gets lost, before or after the service did the work. */
+/** Ways to lose the answer of a dispatch, before or after the service has done the work. */
 const DISPATCH_FAULTS: Omit<Fault, 'endpoint'>[] = [
   { when: 'before', reset: true },
   { when: 'after', reset: true },
@@ -31,7 +31,7 @@ const DISPATCH_FAULTS: Omit<Fault, 'endpoint'>[] = [
   { remove: ['data.job_instance_uuid'] },
   { remove: ['data'] },
 ];
-/** What goes wrong on the way there, and is made good by trying again. */
+/** Upload faults that a retry repairs. */
 const UPLOAD_FAULTS: Omit<Fault, 'endpoint'>[] = [
   { status: 503 },
   { reset: true },
@@ -45,17 +45,17 @@ const REFUSALS: Omit<Fault, 'endpoint'>[] = [
   { status: 400, code: 'requiredField' },
 ];
 
-/** Ways in which the state store fails: from a step on, for so many steps. */
+/** Ways in which the state store fails, from a chosen step on, for a chosen number of steps. */
 const STORE_FAULTS: StoreFault[] = ['unreadable', 'unwritable', 'crash-before', 'crash-after'];
 const MOST_STEPS = 16;
 
-describe(`exactly one print in each of ${RUNS} runs with lost answers, crashes, a broken store and short timeouts`, function () {
+describe(`print/prints under lost answers, crashes, store faults and short timeouts`, function () {
   let time: TurnedTime;
   let simulator: Simulator;
   let runtime: Runtime;
 
   before(async () => {
-    // Not before: other files may run in this process first, with the system's own clock.
+    // Created here rather than earlier: other test files may run first in this process, with the system clock.
     time = new TurnedTime();
     simulator = await startSimulator({ now: time.now, printers: 1, accessTokenLifetime: 1e7 });
     runtime = await Runtime.start(simulator, new MemoryStore());
@@ -75,7 +75,7 @@ describe(`exactly one print in each of ${RUNS} runs with lost answers, crashes, 
 
   const clusterId = () => simulator.world.clusters()[0]?.clusterId ?? '';
 
-  async function print(changes: Partial<PrintRequest>, seconds = 600): Promise<Told> {
+  async function print(changes: Partial<PrintRequest>, seconds = 600): Promise<Outcome> {
     const results: PrintResult[] = [];
     const work = underDeadline(systemClock, { ms: seconds * 1000, parent: runtime.ended.signal }, async (deadline) => {
       const request: PrintRequest = {
@@ -106,7 +106,7 @@ describe(`exactly one print in each of ${RUNS} runs with lost answers, crashes, 
     return result ? { result } : {};
   }
 
-  /** Printings of a file, wherever they stand. */
+  /** Counts a file's printings, queued or finished. */
   function printings(jobName: string): number {
     const cluster = simulator.world.cluster(1);
     const jobs = new Set(
@@ -122,73 +122,79 @@ describe(`exactly one print in each of ${RUNS} runs with lost answers, crashes, 
   const count = (outcome: string) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
 
   for (let run = 1; run <= RUNS; run++)
-    it(`run ${run}`, async () => {
-      const random = seeded(run);
-      const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
-      const keyed = random() < 0.8;
-      const refused = random() < 0.15;
-      const jobName = `run-${run}.gcode`;
-      const printKey = keyed ? `key-${run}` : '';
-      simulator.faults.clear();
-      simulator.faults.add({ endpoint: 'print', ...pick(refused ? REFUSALS : DISPATCH_FAULTS) });
-      if (random() < 0.3)
-        simulator.faults.add({ endpoint: pick(['registerUpload', 'storagePut', 'getJob']), ...pick(UPLOAD_FAULTS) });
-      // Reads around it fail as well: some, all of a search, or until a repeat has begun.
-      if (random() < 0.5)
-        simulator.faults.add({
-          endpoint: 'clusterStatus',
-          after: 2,
-          times: pick([1, 3, Math.ceil(random() * 60), 200]),
-          status: 500,
-        });
-      if (random() < 0.5) runtime.fail(pick(STORE_FAULTS), Math.floor(random() * MOST_STEPS), pick([1, 5, MOST_STEPS]));
+    it(
+      'prints each file exactly once',
+      withSeed(run, async () => {
+        const random = seeded(run);
+        const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
+        const keyed = random() < 0.8;
+        const refused = random() < 0.15;
+        const jobName = `run-${run}.gcode`;
+        const printKey = keyed ? `key-${run}` : '';
+        simulator.faults.clear();
+        simulator.faults.add({ endpoint: 'print', ...pick(refused ? REFUSALS : DISPATCH_FAULTS) });
+        if (random() < 0.3)
+          simulator.faults.add({ endpoint: pick(['registerUpload', 'storagePut', 'getJob']), ...pick(UPLOAD_FAULTS) });
+        // Cluster reads fail as well: a few, a whole search, or until a repeat has begun.
+        if (random() < 0.5)
+          simulator.faults.add({
+            endpoint: 'clusterStatus',
+            after: 2,
+            times: pick([1, 3, Math.ceil(random() * 60), 200]),
+            status: 500,
+          });
+        if (random() < 0.5)
+          runtime.fail(pick(STORE_FAULTS), Math.floor(random() * MOST_STEPS), pick([1, 5, MOST_STEPS]));
 
-      const first = await print({ jobName, printKey }, pick([600, 600, 20, 3]));
-      const crashed = runtime.crashed;
-      const printed = printings(jobName);
-      assert.ok(printed <= 1, `${printed} prints`);
-      if (first.result) assert.equal(printed, 1, 'told as printed, but there is none');
-      else if (first.error?.code === 'PRINT_OUTCOME_UNKNOWN') assert.ok(!refused);
-      else if (!crashed) assert.equal(printed, 0, `told as ${first.error?.code}, but it prints`);
-      count(
-        crashed ? 'crashed' : (first.error?.code ?? (first.result?.clusterJobId ? 'printed' : 'printed, id not seen')),
-      );
+        const first = await print({ jobName, printKey }, pick([600, 600, 20, 3]));
+        const crashed = runtime.crashed;
+        const printed = printings(jobName);
+        assert.ok(printed <= 1, `${printed} prints`);
+        if (first.result) assert.equal(printed, 1, 'reported as printed, but there is none');
+        else if (first.error?.code === 'PRINT_OUTCOME_UNKNOWN') assert.ok(!refused);
+        else if (!crashed) assert.equal(printed, 0, `reported as ${first.error?.code}, but it prints`);
+        count(
+          crashed
+            ? 'crashed'
+            : (first.error?.code ?? (first.result?.clusterJobId ? 'printed' : 'printed, id not seen')),
+        );
 
-      // Once more while things may still be as bad, in a new runtime where the old one has ended.
-      if (crashed) await restart();
-      if (!keyed) return runtime.mend();
-      const again = await print({ jobName, printKey }, pick([600, 20]));
-      assert.ok(printings(jobName) <= 1, `${printings(jobName)} prints after a repeat: ${again.error?.code}`);
-      if (again.error && printed === 0 && again.error.code !== 'PRINT_OUTCOME_UNKNOWN' && !runtime.crashed)
-        assert.equal(printings(jobName), 0, `told as ${again.error.code}, but it prints`);
+        // Repeat the print under the same faults, in a new runtime if the old one has crashed.
+        if (crashed) await restart();
+        if (!keyed) return runtime.mend();
+        const again = await print({ jobName, printKey }, pick([600, 20]));
+        assert.ok(printings(jobName) <= 1, `${printings(jobName)} prints after a repeat: ${again.error?.code}`);
+        if (again.error && printed === 0 && again.error.code !== 'PRINT_OUTCOME_UNKNOWN' && !runtime.crashed)
+          assert.equal(printings(jobName), 0, `reported as ${again.error.code}, but it prints`);
 
-      if (runtime.crashed) await restart();
-      runtime.mend();
-      simulator.faults.clear();
-      const before = printings(jobName);
-      const second = await print({ jobName, printKey });
-      assert.equal(second.error, undefined);
-      assert.equal(second.result?.printed, true);
-      assert.equal(second.result.duplicate, before === 1);
-      assert.equal(printings(jobName), 1);
-      const third = await print({ jobName, printKey });
-      assert.equal(third.result?.duplicate, true);
-      assert.equal(third.result.clusterJobId, second.result.clusterJobId);
-      assert.equal(printings(jobName), 1);
-    });
+        if (runtime.crashed) await restart();
+        runtime.mend();
+        simulator.faults.clear();
+        const before = printings(jobName);
+        const second = await print({ jobName, printKey });
+        assert.equal(second.error, undefined);
+        assert.equal(second.result?.printed, true);
+        assert.equal(second.result.duplicate, before === 1);
+        assert.equal(printings(jobName), 1);
+        const third = await print({ jobName, printKey });
+        assert.equal(third.result?.duplicate, true);
+        assert.equal(third.result.clusterJobId, second.result.clusterJobId);
+        assert.equal(printings(jobName), 1);
+      }),
+    );
 
-  // The queue is emptied, as a printer could not print so much.
+  // Empty the queue, as one printer could not print so many.
   afterEach(() => {
     for (const { uuid } of [...simulator.world.cluster(1).queue]) simulator.world.vanish(1, uuid);
   });
 });
 
-interface Told {
+interface Outcome {
   result?: PrintResult;
   error?: PrintingError;
 }
 
-/** One life of a process: its client, and what it finds on disk. */
+/** One process: its client and its stored state. */
 class Runtime {
   readonly ended = new AbortController();
   readonly #store: FaultyStore;
@@ -223,7 +229,7 @@ class Runtime {
     return runtime;
   }
 
-  /** From step `from` on, so many fail. */
+  /** Makes `steps` operations fail, from step `from` on. */
   fail(kind: StoreFault, from: number, steps: number): void {
     this.#steps = 0;
     this.#fault = { kind, from, until: from + steps };
@@ -241,7 +247,7 @@ class Runtime {
     return this.#store.left as MemoryStore;
   }
 
-  /** A process that has ended sends nothing. */
+  /** An ended process sends nothing. */
   #end(): void {
     this.ended.abort(new Error('The process has ended.'));
     this.http.close().catch(() => undefined);

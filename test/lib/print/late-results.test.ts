@@ -15,13 +15,13 @@ const SCOPE: Scope = ['account', 'service', 'workspace'];
 const OWNER: WaitOwner = [...SCOPE, 'node'];
 const END: JobEnd = { outcome: 'finished', job: null };
 
-/** The runtimes on one store, and what the service knows of their prints. */
+/** The runtimes on one store, and the ended prints at the service. */
 class Farm {
   readonly clock = new ManualClock();
   readonly stored = new MemoryStore();
   readonly living = new Set<string>();
-  /** Where ends came out, by print. */
-  readonly told: string[] = [];
+  /** Runtimes that reported an end, by print. */
+  readonly reported: string[] = [];
   readonly lost: string[] = [];
   readonly #ended = new Set<string>();
   readonly #runtimes: Runtime[] = [];
@@ -30,25 +30,25 @@ class Farm {
     if (!alone) this.living.add(id);
     const runtime = new Runtime(this, id, alone);
     this.#runtimes.push(runtime);
-    this.changed();
+    this.peersChanged();
     return runtime;
   }
 
-  /** Those that can be told hear that somebody came or went. */
-  changed(): void {
-    for (const runtime of this.#runtimes) runtime.hear();
+  /** Notifies the connected runtimes that their peers have changed. */
+  peersChanged(): void {
+    for (const runtime of this.#runtimes) runtime.peersChanged();
   }
 
-  async bury(id: string): Promise<void> {
+  async evict(id: string): Promise<void> {
     this.living.delete(id);
-    this.changed();
+    this.peersChanged();
     await settle();
   }
 
-  /** All that poll see the end. */
+  /** Ends a print; every polling runtime sees it. */
   async end(print: string): Promise<void> {
     this.#ended.add(print);
-    for (const runtime of this.#runtimes) runtime.see(print);
+    for (const runtime of this.#runtimes) runtime.end(print);
     await settle();
   }
 
@@ -64,9 +64,9 @@ class Farm {
 
 /** One node of one runtime. */
 class Runtime {
-  /** It reaches the store. */
+  /** The fault of its store; undefined if the store works. */
   fault: StoreFault;
-  /** It is told who lives. */
+  /** Whether it receives changes of its peers. */
   connected = true;
   closing = new AbortController();
   ends: LateResults;
@@ -104,7 +104,7 @@ class Runtime {
         signal?.addEventListener('abort', () => reject(signal.reason as Error));
       });
     this.#deps = {
-      kept: this.kept,
+      pendingWaits: this.kept,
       watcher: { follow } as unknown as Watcher,
       runtimes,
       store,
@@ -117,27 +117,27 @@ class Runtime {
   }
 
   #node(): LateResults {
-    const { told, lost } = this.#farm;
+    const { reported, lost } = this.#farm;
     return new LateResults(this.#deps, {
       nodeId: 'node',
       signal: this.closing.signal,
       onProgress: () => undefined,
       onEnd: ({ clusterJobId }, _, note) =>
-        told.push(`${clusterJobId} late at ${this.id} with ${JSON.stringify(note)}`),
+        reported.push(`${clusterJobId} late at ${this.id} with ${JSON.stringify(note)}`),
       onLost: ({ clusterJobId }) => lost.push(`${clusterJobId} at ${this.id}`),
     });
   }
 
-  /** A deploy: another node of the same id. */
+  /** Deploys another node with the same id. */
   async redeploy(): Promise<void> {
     this.closing.abort(new PrintingError('TIMEOUT', phrase`closed`));
     this.closing = new AbortController();
     this.ends = this.#node();
-    this.ends.takeUp();
+    this.ends.resume();
     await settle();
   }
 
-  /** It waits for a print of its own. */
+  /** Begins a wait for a print of its own. */
   async begin(print: string): Promise<Wait> {
     const result = printResult({ clusterId: 'c', clusterJobId: print, printed: true });
     const wait = this.ends.begin(SCOPE, { printKey: '', index: 0, result }, { of: print });
@@ -145,17 +145,17 @@ class Runtime {
     return wait;
   }
 
-  /** The end of a print of its own is there. */
-  async over(wait: Wait, print: string): Promise<void> {
-    void wait.over(() => this.#farm.told.push(`${print} at ${this.id}`));
+  /** Hands over the end of a print of its own. */
+  async handOver(wait: Wait, print: string): Promise<void> {
+    void wait.handOver(() => this.#farm.reported.push(`${print} at ${this.id}`));
     await settle();
   }
 
-  hear(): void {
+  peersChanged(): void {
     if (this.connected) for (const listener of [...this.#listeners]) listener();
   }
 
-  see(print: string): void {
+  end(print: string): void {
     for (const follow of this.#follows) if (follow.print === print) follow.resolve(END);
   }
 }
@@ -168,7 +168,7 @@ describe('print/late-results over several runtimes', () => {
   beforeEach(async () => {
     farm = new Farm();
     [a, b, c] = ['a', 'b', 'c'].map((id) => farm.start(id)) as [Runtime, Runtime, Runtime];
-    for (const runtime of [a, b, c]) runtime.ends.takeUp();
+    for (const runtime of [a, b, c]) runtime.ends.resume();
     await settle();
   });
   const nothingLeft = async () => {
@@ -176,190 +176,190 @@ describe('print/late-results over several runtimes', () => {
     assert.deepEqual([await farm.waits(), farm.notes()], [[], 0]);
   };
 
-  it('gives an end out where the print was begun, and nowhere else', async () => {
+  it('reports an end only at the runtime that began the print', async () => {
     const wait = await a.begin('p');
-    farm.changed();
+    farm.peersChanged();
     await settle();
     assert.deepEqual(await farm.waits(), ['p a']);
     await farm.end('p');
-    await a.over(wait, 'p');
-    assert.deepEqual(farm.told, ['p at a']);
+    await a.handOver(wait, 'p');
+    assert.deepEqual(farm.reported, ['p at a']);
     await nothingLeft();
   });
 
-  it('takes up the waits of one that ended, once in all', async () => {
+  it('resumes the waits of an ended runtime exactly once', async () => {
     await a.begin('p');
     await a.begin('q');
-    await farm.bury('a');
+    await farm.evict('a');
     const [first] = await farm.waits();
     assert.match(first ?? '', /^p [bc]$/);
     await farm.end('p');
     await farm.end('q');
-    assert.deepEqual(farm.told.map((told) => told.replace(/at [bc]/, 'there')).sort(), [
+    assert.deepEqual(farm.reported.map((reported) => reported.replace(/at [bc]/, 'there')).sort(), [
       'p late there with {"of":"p"}',
       'q late there with {"of":"q"}',
     ]);
     await nothingLeft();
   });
 
-  it('takes up what ended while nobody was there', async () => {
+  it('reports prints that ended while no runtime was alive', async () => {
     await a.begin('p');
     await farm.end('p');
-    await farm.bury('a');
-    assert.equal(farm.told.length, 1);
+    await farm.evict('a');
+    assert.equal(farm.reported.length, 1);
     await nothingLeft();
   });
 
-  it('takes up what one runtime alone has left behind, once in all', async () => {
+  it('lets several runtimes resume, once in all, a wait stored by a runtime without peers', async () => {
     const alone = farm.start('x', { alone: true });
     await alone.begin('p');
-    farm.changed();
+    farm.peersChanged();
     await settle();
     await farm.end('p');
-    assert.equal(farm.told.length, 1);
+    assert.equal(farm.reported.length, 1);
   });
 
-  it('and the other way round', async () => {
+  it('lets a runtime without peers resume a wait stored by one with peers', async () => {
     await a.begin('p');
     const alone = farm.start('x', { alone: true });
-    alone.ends.takeUp();
+    alone.ends.resume();
     await settle();
     await farm.end('p');
-    assert.deepEqual(farm.told, ['p late at x with {"of":"p"}']);
+    assert.deepEqual(farm.reported, ['p late at x with {"of":"p"}']);
   });
 
-  it('takes up nothing while nobody can tell who lives', async () => {
+  it('adopts no waits while its peers are unknown', async () => {
     b.connected = c.connected = false;
     await a.begin('p');
-    await farm.bury('a');
+    await farm.evict('a');
     await b.redeploy();
     assert.deepEqual(await farm.waits(), ['p a']);
     b.connected = true;
-    farm.changed();
+    farm.peersChanged();
     await settle();
     assert.deepEqual(await farm.waits(), ['p b']);
   });
 
-  it('gives out nothing at one that was cut off for too long, and comes back', async () => {
+  it('does not report at a runtime that was cut off too long, and reports after it reconnects', async () => {
     const wait = await a.begin('p');
     a.fault = 'unreadable';
     a.connected = false;
-    await farm.bury('a');
+    await farm.evict('a');
     await farm.end('p');
-    await a.over(wait, 'p');
-    assert.equal(farm.told.length, 1, 'the one that took it up');
+    await a.handOver(wait, 'p');
+    assert.equal(farm.reported.length, 1, 'the runtime that resumed it');
     a.fault = undefined;
     a.connected = true;
     farm.living.add('a');
-    farm.changed();
+    farm.peersChanged();
     await farm.clock.advance(10_000);
-    assert.equal(farm.told.length, 1);
+    assert.equal(farm.reported.length, 1);
     assert.deepEqual(farm.lost, ['p at a']);
     await nothingLeft();
   });
 
-  it('comes back to the first one where the second ends too', async () => {
+  it('returns a wait to its first runtime when the second one ends too', async () => {
     const wait = await a.begin('p');
     c.connected = false;
-    await farm.bury('a');
+    await farm.evict('a');
     assert.deepEqual(await farm.waits(), ['p b']);
     farm.living.add('a');
-    await farm.bury('b');
+    await farm.evict('b');
     assert.deepEqual(await farm.waits(), ['p a']);
-    // The first one still waits in memory.
+    // The first runtime still waits in memory.
     await farm.end('p');
-    await a.over(wait, 'p');
+    await a.handOver(wait, 'p');
     assert.deepEqual(
-      farm.told.filter((told) => told.includes('at a')),
+      farm.reported.filter((reported) => reported.includes('at a')),
       ['p at a'],
     );
   });
 
-  it('comes back to the first one also after that has found it to be another’s', async () => {
+  it('returns a wait to its first runtime even after that one has found it adopted', async () => {
     const wait = await a.begin('p');
     c.connected = false;
-    await farm.bury('a');
+    await farm.evict('a');
     farm.living.add('a');
-    farm.changed();
-    await a.over(wait, 'p');
-    assert.deepEqual([farm.told, farm.lost], [[], ['p at a']]);
+    farm.peersChanged();
+    await a.handOver(wait, 'p');
+    assert.deepEqual([farm.reported, farm.lost], [[], ['p at a']]);
     b.closing.abort();
-    await farm.bury('b');
+    await farm.evict('b');
     await farm.end('p');
-    assert.deepEqual(farm.told, ['p late at a with {"of":"p"}']);
+    assert.deepEqual(farm.reported, ['p late at a with {"of":"p"}']);
     await nothingLeft();
   });
 
-  it('is given out when the store is back, where that was away at the end', async () => {
+  it('reports an end once the store is back, if it was unreachable when the print ended', async () => {
     const wait = await a.begin('p');
     a.fault = 'unreadable';
     await farm.end('p');
-    await a.over(wait, 'p');
+    await a.handOver(wait, 'p');
     await farm.clock.advance(60_000);
-    assert.deepEqual(farm.told, []);
+    assert.deepEqual(farm.reported, []);
     a.fault = undefined;
     await farm.clock.advance(10_000);
-    assert.deepEqual(farm.told, ['p at a']);
+    assert.deepEqual(farm.reported, ['p at a']);
     await nothingLeft();
   });
 
-  it('is given out though it could not be written down, once the store is back', async () => {
+  it('reports an unsaved wait once the store is back', async () => {
     a.fault = 'unreadable';
     const wait = await a.begin('p');
     await farm.end('p');
-    await a.over(wait, 'p');
+    await a.handOver(wait, 'p');
     a.fault = undefined;
     await farm.clock.advance(10_000);
-    assert.deepEqual(farm.told, ['p at a']);
+    assert.deepEqual(farm.reported, ['p at a']);
   });
 
-  it('is taken up by the next node though it could not be written down before that came', async () => {
+  it('resumes a wait at the next node even if it was not yet saved when that node started', async () => {
     a.fault = 'unreadable';
     const wait = await a.begin('p');
     await a.redeploy();
-    wait.left();
+    wait.abandon();
     await farm.clock.advance(120_000);
     a.fault = undefined;
     await farm.clock.advance(60_000);
     assert.deepEqual(await farm.waits(), ['p a']);
     await farm.end('p');
-    assert.deepEqual(farm.told, ['p late at a with {"of":"p"}']);
+    assert.deepEqual(farm.reported, ['p late at a with {"of":"p"}']);
     await nothingLeft();
   });
 
-  it('is told once, though that it was told can not be written', async () => {
+  it('reports an end once, even if the report can’t be recorded', async () => {
     const wait = await a.begin('p');
     await farm.end('p');
     a.fault = 'unwritable';
-    await a.over(wait, 'p');
+    await a.handOver(wait, 'p');
     a.fault = undefined;
     await a.redeploy();
-    farm.changed();
+    farm.peersChanged();
     await settle();
-    assert.deepEqual(farm.told, ['p at a']);
+    assert.deepEqual(farm.reported, ['p at a']);
   });
 
-  it('goes on with the next node of its runtime, also where the node closed as the end was to be given out', async () => {
+  it('continues at the runtime’s next node if the node closes during the handover', async () => {
     const wait = await a.begin('p');
     a.fault = 'unreadable';
     await farm.end('p');
-    await a.over(wait, 'p');
+    await a.handOver(wait, 'p');
     await a.redeploy();
-    assert.deepEqual(farm.told, []);
+    assert.deepEqual(farm.reported, []);
     a.fault = undefined;
     await farm.clock.advance(60_000);
-    assert.deepEqual(farm.told, ['p late at a with {"of":"p"}']);
+    assert.deepEqual(farm.reported, ['p late at a with {"of":"p"}']);
     await nothingLeft();
   });
 
-  it('is forgotten with its node, and those of other runtimes are not', async () => {
+  it('deletes a removed node’s waits, but not those of other runtimes', async () => {
     await a.begin('p');
     await b.begin('q');
     const gone = farm.start('gone');
-    gone.ends.takeUp();
+    gone.ends.resume();
     await gone.begin('r');
     b.connected = c.connected = false;
-    await farm.bury('gone');
+    await farm.evict('gone');
     await a.ends.forget();
     assert.deepEqual(await farm.waits(), ['q b']);
     assert.equal(farm.notes(), 1);

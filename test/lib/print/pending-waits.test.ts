@@ -8,26 +8,26 @@ import { MemoryStore } from '../../helpers/memory-store';
 const OWNER: WaitOwner = ['account', 'service', 'workspace', 'node'];
 
 describe('print/pending-waits', () => {
-  it('that can not be written make Node warn of nothing, however many there are', async () => {
+  it('causes no listener warning, however many waits can’t be written', async () => {
     const clock = new ManualClock();
     const store = new MemoryStore();
     store.put = () => Promise.reject(new Error('away'));
     store.update = () => Promise.reject(new Error('away'));
     const kept = new PendingWaits(store, clock, NO_PEERS);
     const warned: string[] = [];
-    const hear = ({ name }: Error) => warned.push(name);
-    process.on('warning', hear);
+    const onWarning = ({ name }: Error) => warned.push(name);
+    process.on('warning', onWarning);
     const waits = Array.from({ length: 20 }, (_, n) => {
       const wait = { id: String(n), since: 0, index: 0, printKey: '', result: {} } as unknown as PendingWait;
       return kept.keep(OWNER, wait, null, () => undefined);
     });
     await clock.advance(0);
     assert.equal(clock.waiting, 20);
-    // Warnings come in their order.
+    // Node emits warnings in order.
     const last = once(process, 'warning');
     process.emitWarning('the last one', 'Last');
     await last;
-    process.off('warning', hear);
+    process.off('warning', onWarning);
     await kept.close();
     await Promise.all(waits);
     assert.deepEqual(warned, ['Last']);

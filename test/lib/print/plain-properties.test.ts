@@ -4,7 +4,7 @@ import { plainProperties } from '../../../lib/print/plain-properties';
 const ROOM = 65_536;
 
 describe('print/plain-properties', () => {
-  it('keeps what is JSON through and through, as copies', () => {
+  it('keeps plain JSON values, as copies', () => {
     const msg = {
       a: 1,
       b: 'two',
@@ -31,11 +31,11 @@ describe('print/plain-properties', () => {
     ['a hole', Array(3)],
   ];
   for (const [name, value] of others)
-    it(`leaves out ${name}, and what holds it`, () => {
+    it(`omits ${name}, and every property that contains one`, () => {
       assert.deepEqual(plainProperties({ value, deep: { list: [value] }, other: 1 }), { other: 1 });
     });
 
-  it('leaves out circles and endless depths', () => {
+  it('omits circular and endlessly deep values', () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
     let deep: unknown = 1;
@@ -43,7 +43,7 @@ describe('print/plain-properties', () => {
     assert.deepEqual(plainProperties({ circle, deep, other: 1 }), { other: 1 });
   });
 
-  it('keeps ids and topic first, then the smaller, within 64 kB of UTF-8', () => {
+  it('keeps ids and topic first, then the smallest properties, within 64 kB of UTF-8', () => {
     const large = 'ü'.repeat(20_000);
     const msg = { big: large, small: 1, topic: large, clusterId: 'c', tiny: 2 };
     const kept = plainProperties(msg);
@@ -52,7 +52,7 @@ describe('print/plain-properties', () => {
     assert.ok('big' in plainProperties({ ...msg, topic: '' }));
   });
 
-  it('keeps nothing that belongs to a connection or may hold secrets', () => {
+  it('omits properties that belong to a connection or may hold secrets', () => {
     const msg = { req: {}, res: {}, raw: {}, headers: {}, cookies: {}, responseCookies: {}, topic: 't' };
     assert.deepEqual(plainProperties(msg), { topic: 't' });
   });

@@ -9,7 +9,7 @@ import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
 
-interface Told {
+interface Outcome {
   results: PrintResult[];
   progress: Progress[];
   error: PrintingError | undefined;
@@ -34,7 +34,7 @@ describe('print/prints', function () {
   });
 
   const clusterId = (ref = 0) => simulator.world.clusters()[ref]?.clusterId ?? '';
-  /** What stands in the store for a print key. */
+  /** The stored entry of a print key. */
   const entry = (printKey: string) =>
     [...store.values].find(([key]) => {
       const [kind, ...words] = JSON.parse(key) as string[];
@@ -42,10 +42,10 @@ describe('print/prints', function () {
     })?.[1];
   const prints = () => simulator.requests.count('print');
 
-  const run = (changes: Partial<PrintRequest> = {}, by = client): Promise<Told> => time.until(start(changes, by));
+  const run = (changes: Partial<PrintRequest> = {}, by = client): Promise<Outcome> => time.until(start(changes, by));
 
-  async function start(changes: Partial<PrintRequest> = {}, by = client): Promise<Told> {
-    const told: Told = { results: [], progress: [], error: undefined };
+  async function start(changes: Partial<PrintRequest> = {}, by = client): Promise<Outcome> {
+    const outcome: Outcome = { results: [], progress: [], error: undefined };
     const signal = changes.signal ?? new AbortController().signal;
     const request: Omit<PrintRequest, 'deadline'> = {
       source: () => Promise.resolve({ kind: 'bytes', bytes: Buffer.from(';TIME:600\nG28\n'), name: 'part.gcode' }),
@@ -58,29 +58,29 @@ describe('print/prints', function () {
       compress: false,
       reuseUpload: true,
       dryRun: false,
-      onProgress: (progress) => told.progress.push(progress),
-      onResult: (result) => told.results.push(result),
+      onProgress: (progress) => outcome.progress.push(progress),
+      onResult: (result) => outcome.results.push(result),
       ...changes,
       signal,
     };
     const work = underDeadline(systemClock, { ms: 600_000, parent: signal }, (deadline) =>
       by.prints.run({ ...request, deadline }),
     );
-    await work.catch((thrown: unknown) => (told.error = asPrintingError(thrown)));
-    return told;
+    await work.catch((thrown: unknown) => (outcome.error = asPrintingError(thrown)));
+    return outcome;
   }
-  const first = ({ results: [result], error }: Told): PrintResult => {
+  const first = ({ results: [result], error }: Outcome): PrintResult => {
     assert.equal(error, undefined);
     assert.ok(result);
     return result;
   };
-  /** The answer gets lost, and so do all reads of the cluster after it. */
+  /** Loses the print's answer and all later reads of the cluster. */
   function loseSight(when: 'before' | 'after'): void {
     simulator.faults.add({ endpoint: 'print', when, reset: true });
     simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: 'always', status: 503 });
   }
 
-  it('says that the printer is offline before it uploads anything', async () => {
+  it('reports an offline printer before any upload', async () => {
     simulator.world.setOnline(1, false);
     const { error } = await run({ clusterIds: [simulator.world.cluster(1).clusterId], printKey: 'k' });
     assert.deepEqual([error?.code, error?.obstacle], ['NOT_ACCEPTED', 'offline']);
@@ -89,7 +89,7 @@ describe('print/prints', function () {
     assert.equal(first(await run({ printKey: 'k' })).duplicate, false);
   });
 
-  it('settles a key by any later poll that sees the print, and then reads no more', async () => {
+  it('settles a key by the first later poll that shows the print, and then stops polling', async () => {
     loseSight('after');
     assert.equal((await run({ printKey: 'k' })).error?.code, 'PRINT_OUTCOME_UNKNOWN');
     simulator.faults.clear();
@@ -112,7 +112,7 @@ describe('print/prints', function () {
     assert.equal(prints(), 1);
   });
 
-  it('looks again for what was not seen, before it prints with the same key', async () => {
+  it('searches again for a lost print before it prints with the same key', async () => {
     loseSight('before');
     assert.equal((await run({ printKey: 'k' })).error?.code, 'PRINT_OUTCOME_UNKNOWN');
     simulator.faults.clear();
@@ -123,7 +123,7 @@ describe('print/prints', function () {
     assert.equal(simulator.world.cluster(1).queue.length, 1);
   });
 
-  it('takes no older printing of the same file for a lost one', async () => {
+  it('does not mistake an older printing of the same file for a lost one', async () => {
     const older = first(await run());
     simulator.faults.add({ endpoint: 'print', when: 'before', reset: true });
     const lost = await run();
@@ -132,26 +132,26 @@ describe('print/prints', function () {
     assert.equal(lost.results[0]?.printed, false);
   });
 
-  it('shares no printing between two lost answers', async () => {
+  it('assigns different printings to two lost answers', async () => {
     await run({ print: false });
     simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
     simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
     const both = await Promise.all([run(), run()]);
-    const ids = both.map((told) => first(told).clusterJobId);
+    const ids = both.map((outcome) => first(outcome).clusterJobId);
     assert.equal(new Set(ids).size, 2);
     assert.deepEqual(new Set(ids), new Set(simulator.world.cluster(1).queue.map(({ uuid }) => uuid)));
   });
 
-  it('sends nothing when the key can not be written down', async () => {
+  it('sends nothing when the key can’t be saved', async () => {
     const update = store.update.bind(store);
     store.update = (key, ...rest) =>
       key[0] === 'print-key' ? Promise.reject(new Error('read-only')) : update(key, ...rest);
-    const told = await run({ printKey: 'k' });
-    assert.deepEqual([told.error?.code, prints()], ['FILE_NOT_WRITABLE', 0]);
+    const outcome = await run({ printKey: 'k' });
+    assert.deepEqual([outcome.error?.code, prints()], ['FILE_NOT_WRITABLE', 0]);
     assert.equal(first(await run()).printed, true);
   });
 
-  it('tells a print even when its outcome can not be written down, and knows it by looking', async () => {
+  it('reports a print whose outcome can’t be saved, and finds it by a later search', async () => {
     const update = store.update.bind(store);
     let writes = 0;
     store.update = (key, ...rest) => {
@@ -159,15 +159,15 @@ describe('print/prints', function () {
       if (key[0] === 'claims') return Promise.reject(new Error('disk full'));
       return update(key, ...rest);
     };
-    const told = first(await run({ printKey: 'k' }));
-    assert.equal(told.printed, true);
+    const outcome = first(await run({ printKey: 'k' }));
+    assert.equal(outcome.printed, true);
     store.update = update;
     const repeat = first(await run({ printKey: 'k' }));
-    assert.deepEqual([repeat.duplicate, repeat.clusterJobId, prints()], [true, told.clusterJobId, 1]);
+    assert.deepEqual([repeat.duplicate, repeat.clusterJobId, prints()], [true, outcome.clusterJobId, 1]);
   });
 
-  it('goes on after a crash in the middle of a dispatch', async () => {
-    // What is on disk when the service has taken the print, and its answer is still on the way.
+  it('recovers from a crash in the middle of a dispatch', async () => {
+    // The stored state when the service has accepted the print and its answer is in flight.
     const crashing = new MemoryStore();
     const doomed = await signedInClient(simulator, { store: crashing, clock: systemClock });
     const crash = (body: unknown) => {
@@ -183,7 +183,7 @@ describe('print/prints', function () {
     assert.deepEqual([simulator.world.cluster(1).queue.length, prints()], [1, 1]);
   });
 
-  it('closes only after a dispatch under way has been noted', async () => {
+  it('closes only after a pending dispatch has been saved', async () => {
     simulator.faults.add({ endpoint: 'print', delay: 20 });
     const closing = new AbortController();
     const work = start({ printKey: 'k', signal: closing.signal });
@@ -197,26 +197,26 @@ describe('print/prints', function () {
     assert.equal(prints(), 1);
   });
 
-  it('finds the id of a print whose answer does not name it', async () => {
+  it('finds a printing’s id if the answer lacks it', async () => {
     simulator.faults.add({ endpoint: 'print', remove: ['data.job_instance_uuid'] });
-    const told = first(await run());
-    assert.equal(told.clusterJobId, simulator.world.cluster(1).queue[0]?.uuid);
+    const outcome = first(await run());
+    assert.equal(outcome.clusterJobId, simulator.world.cluster(1).queue[0]?.uuid);
     assert.equal(prints(), 1);
   });
 
-  it('says when a print awaits an approval', async () => {
+  it('reports that a print awaits approval', async () => {
     simulator.world.setDispatch(1, 'wait_approval');
     assert.deepEqual([first(await run()).printed, first(await run()).status], [true, 'wait_approval']);
   });
 
   it('checks the cluster before a long upload', async () => {
-    const told = await run({ clusterIds: ['no-such-cluster'] });
-    assert.equal(told.error?.code, 'NOT_FOUND');
-    assert.equal(told.error.ids.clusterId ?? told.results[0]?.clusterId, 'no-such-cluster');
+    const outcome = await run({ clusterIds: ['no-such-cluster'] });
+    assert.equal(outcome.error?.code, 'NOT_FOUND');
+    assert.equal(outcome.error.ids.clusterId ?? outcome.results[0]?.clusterId, 'no-such-cluster');
     assert.equal(simulator.requests.count('registerUpload'), 0);
   });
 
-  describe('waiting for the end', () => {
+  describe('waiting for the end of a print', () => {
     const ends: [string, (uuid: string) => void, string, RegExp][] = [
       ['failed', (uuid) => simulator.world.fail(1, uuid), 'PRINT_FAILED', /failed/],
       ['aborted', (uuid) => simulator.world.abort(1, uuid), 'PRINT_FAILED', /aborted/],
@@ -229,9 +229,9 @@ describe('print/prints', function () {
       ],
     ];
     for (const [name, end, code, says] of ends)
-      it(`ends in ${code} for a print that ${name}`, async () => {
+      it(`throws ${code} for a print that ${name}`, async () => {
         let ended = false;
-        const told = await run({
+        const outcome = await run({
           waitFor: 'finished',
           onProgress: ({ stage, clusterJobId, job }) => {
             if (stage !== 'printing' || ended || job?.state !== 'printing') return;
@@ -239,27 +239,27 @@ describe('print/prints', function () {
             end(clusterJobId ?? '');
           },
         });
-        assert.equal(told.error?.code, code);
-        assert.match(told.error.message, says);
-        assert.ok(told.error.ids.clusterJobId);
+        assert.equal(outcome.error?.code, code);
+        assert.match(outcome.error.message, says);
+        assert.ok(outcome.error.ids.clusterJobId);
       });
 
-    it('gives the id that the printer has at the end, where it was connected anew meanwhile', async () => {
+    it('reports the printer’s current id if it was reconnected during the print', async () => {
       const ids: (string | null)[] = [];
       let current = '';
-      const told = await run({
+      const outcome = await run({
         waitFor: 'finished',
         onProgress: ({ stage, clusterId, job }) => {
           if (stage === 'finished') ids.push(clusterId);
           if (stage === 'printing' && job?.state === 'printing') current ||= simulator.world.rebind(1);
         },
       });
-      const done = first(told);
+      const done = first(outcome);
       assert.equal(done.status, 'finished');
       assert.deepEqual([done.clusterId, ...ids], [current, current]);
     });
 
-    it('gives the finished job, for a repeat of its key as well', async () => {
+    it('returns the finished job, also for a repeat of its key', async () => {
       const wanted = { waitFor: 'finished', printKey: 'k' } as const;
       const done = first(await run(wanted));
       assert.deepEqual([done.status, done.job?.state, done.duplicate], ['finished', 'finished', false]);
@@ -271,16 +271,16 @@ describe('print/prints', function () {
       assert.equal(prints(), 1);
     });
 
-    it('ends with its node', async () => {
+    it('cancels the wait when its node closes', async () => {
       const closing = new AbortController();
-      const told = await run({
+      const outcome = await run({
         waitFor: 'finished',
         signal: closing.signal,
         onProgress: ({ stage }) => {
           if (stage === 'printing') closing.abort(asPrintingError(new Error('closed')));
         },
       });
-      assert.ok(told.error);
+      assert.ok(outcome.error);
       assert.equal(first(await run({ print: false })).printed, false);
     });
   });

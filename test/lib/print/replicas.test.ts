@@ -7,7 +7,7 @@ import { asPrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
 import { underDeadline, type Deadline } from '../../../lib/time/deadline';
 import { startSimulator, type Fault, type Simulator } from '../../../simulator';
-import { seeded } from '../../helpers/seeded';
+import { seeded, withSeed } from '../../helpers/seeded';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
@@ -15,7 +15,7 @@ import { TurnedTime } from '../../helpers/turned-time';
 const ROUNDS = 30;
 const SECONDS = 20;
 
-/** Ways in which the answer to a print gets lost, after the service did the work or before. */
+/** Ways to lose the answer to a print, after or before the service has done the work. */
 const LOST: Omit<Fault, 'endpoint'>[] = [
   { when: 'after', reset: true },
   { when: 'before', reset: true },
@@ -23,8 +23,8 @@ const LOST: Omit<Fault, 'endpoint'>[] = [
   { when: 'after', cut: 'body' },
 ];
 
-/** What came of a message, each time that something did. */
-type Told = Map<string, string[]>;
+/** Outcomes by message, one entry per report. */
+type Reports = Map<string, string[]>;
 
 /** One Node-RED with a node that prints and waits for the end. */
 class Life {
@@ -37,28 +37,28 @@ class Life {
   constructor(
     readonly runtime: SharedRuntime,
     readonly name: string,
-    private readonly told: Told,
+    private readonly reported: Reports,
   ) {}
 
   async start(simulator: Simulator): Promise<this> {
     const { store, clock } = this.runtime;
     this.client = await signedInClient(simulator, { store, clock, http: this.#http });
-    this.#ends = this.client.lateEnds({
+    this.#ends = this.client.lateResults({
       nodeId: 'node',
       signal: this.#node.signal,
       onProgress: () => undefined,
-      onEnd: ({ error }, _, note) => this.#tell(note as string, `late ${error?.code ?? 'finished'}`),
+      onEnd: ({ error }, _, note) => this.#report(note as string, `late ${error?.code ?? 'finished'}`),
       onLost: () => undefined,
     });
-    this.#ends.takeUp();
+    this.#ends.resume();
     return this;
   }
 
-  #tell(message: string, what: string): void {
-    if (!this.isDead) this.told.set(message, [...(this.told.get(message) ?? []), `${what} at ${this.name}`]);
+  #report(message: string, what: string): void {
+    if (!this.isDead) this.reported.set(message, [...(this.reported.get(message) ?? []), `${what} at ${this.name}`]);
   }
 
-  /** Resolves when the message is done with. */
+  /** Resolves when the message has been processed. */
   async print(message: string, clusterId: string, changes: Partial<PrintRequest> = {}): Promise<void> {
     const { clock } = this.runtime;
     const { signal } = this.#node;
@@ -80,12 +80,12 @@ class Life {
         onWait: (scope, awaited) => this.#ends.begin(scope, awaited, message),
         onProgress: () => undefined,
         onResult: ({ error, status }) => {
-          if (!error) this.#tell(message, String(status));
+          if (!error) this.#report(message, String(status));
         },
         ...changes,
       }),
     );
-    await work.catch((thrown: unknown) => this.#tell(message, asPrintingError(thrown).code));
+    await work.catch((thrown: unknown) => this.#report(message, asPrintingError(thrown).code));
   }
 
   kill(): void {
@@ -94,7 +94,7 @@ class Life {
     this.#http.close().catch(() => undefined);
   }
 
-  /** Calls `action` in the middle of what it asks of the store: before the statement after so many. */
+  /** Calls `action` before the statement that follows `after` further ones. */
   inTheMiddle(after: number, action: () => void): void {
     let { statements } = this.runtime;
     let left = after;
@@ -115,11 +115,11 @@ class Life {
   }
 }
 
-describe(`${ROUNDS} rounds of prints at several runtimes, of which some are killed, stand still or are cut off`, () => {
+describe(`print/prints in several runtimes that are killed, paused or cut off`, () => {
   let time: TurnedTime;
   let simulator: Simulator;
   let shared: SharedMemory;
-  let told: Told;
+  let reported: Reports;
   let lives: Life[];
   let named: number;
 
@@ -127,7 +127,7 @@ describe(`${ROUNDS} rounds of prints at several runtimes, of which some are kill
     time = new TurnedTime();
     simulator = await startSimulator({ now: time.now, printers: 1, accessTokenLifetime: 300 });
     shared = new SharedMemory(systemClock);
-    told = new Map();
+    reported = new Map();
     lives = [];
     named = 0;
     for (let n = 0; n < 3; n++) await start();
@@ -140,11 +140,11 @@ describe(`${ROUNDS} rounds of prints at several runtimes, of which some are kill
   });
 
   async function start(): Promise<void> {
-    const life = new Life(shared.runtime(), `runtime ${++named}`, told);
+    const life = new Life(shared.runtime(), `runtime ${++named}`, reported);
     lives.push(await time.until(life.start(simulator)));
   }
   const clusterId = () => simulator.world.clusters()[0]?.clusterId ?? '';
-  /** Printings of a file, wherever they stand. */
+  /** Counts a file's printings, queued or finished. */
   function printings(jobName: string): number {
     const { queue, history } = simulator.world.cluster(1);
     const stored = simulator.world.storedJobs().filter((job) => job.jobName === jobName);
@@ -152,7 +152,7 @@ describe(`${ROUNDS} rounds of prints at several runtimes, of which some are kill
     return [...queue, ...history].filter(({ jobId }) => ids.has(jobId)).length;
   }
 
-  /** Messages whose wait outlives its runtime. */
+  /** Messages with a stored wait. */
   function keptMessages(): unknown[] {
     const waits = JSON.stringify([...shared.values('kept-waits').values()]);
     const idOf = (key: string) => (JSON.parse(key) as string[]).at(-1) ?? '';
@@ -160,70 +160,73 @@ describe(`${ROUNDS} rounds of prints at several runtimes, of which some are kill
   }
 
   for (let round = 1; round <= ROUNDS; round++)
-    it(`round ${round}`, async () => {
-      const random = seeded(round);
-      const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
-      const printKey = `key-${round}`;
-      simulator.faults.clear();
-      if (random() < 0.3) simulator.faults.add({ endpoint: 'print', ...pick(LOST) });
+    it(
+      'prints once and reports every message once',
+      withSeed(round, async () => {
+        const random = seeded(round);
+        const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
+        const printKey = `key-${round}`;
+        simulator.faults.clear();
+        if (random() < 0.3) simulator.faults.add({ endpoint: 'print', ...pick(LOST) });
 
-      const hazards: Record<string, (victim: Life) => void> = {
-        kill: (victim) => {
-          kept.set(victim, keptMessages());
-          victim.kill();
-        },
-        pause: ({ runtime }) => runtime.pause(),
-        'cut off': ({ runtime }) => runtime.cutOff('at once'),
-        'cut off after asking': ({ runtime }) => runtime.cutOff('after asking'),
-        halt: () => shared.halt(),
-      };
-      /** What was kept when they were killed. */
-      const kept = new Map<Life, unknown[]>();
-      const happened: string[] = [];
-      const victims = lives.filter(() => random() < 0.5);
-      for (const victim of victims) {
-        const hazard = pick(Object.keys(hazards));
-        const step = Math.floor(random() * 40);
-        victim.inTheMiddle(step, () => hazards[hazard]?.(victim));
-        happened.push(`${hazard} ${victim.name} after ${step}`);
-      }
-      const story = () => `${happened.join(', ')}: ${JSON.stringify([...told])}`;
+        const hazards: Record<string, (victim: Life) => void> = {
+          kill: (victim) => {
+            kept.set(victim, keptMessages());
+            victim.kill();
+          },
+          pause: ({ runtime }) => runtime.pause(),
+          'cut off': ({ runtime }) => runtime.cutOff('at once'),
+          'cut off after asking': ({ runtime }) => runtime.cutOff('after asking'),
+          halt: () => shared.halt(),
+        };
+        /** Messages with a stored wait, by the runtime that was killed then. */
+        const kept = new Map<Life, unknown[]>();
+        const happened: string[] = [];
+        const victims = lives.filter(() => random() < 0.5);
+        for (const victim of victims) {
+          const hazard = pick(Object.keys(hazards));
+          const step = Math.floor(random() * 40);
+          victim.inTheMiddle(step, () => hazards[hazard]?.(victim));
+          happened.push(`${hazard} ${victim.name} after ${step}`);
+        }
+        const story = () => `${happened.join(', ')}: ${JSON.stringify([...reported])}`;
 
-      const printers = lives.filter((life) => victims.includes(life) || random() < 0.6);
-      const messages = new Map(printers.map((life) => [life, `${printKey} at ${life.name}`]));
-      const done = printers.map((life) => life.print(messages.get(life) ?? '', clusterId(), { printKey }));
-      await time.pass(Math.floor(random() * 90));
-      shared.start();
-      for (const victim of victims) {
-        victim.inTheMiddle(Infinity, () => undefined);
-        victim.runtime.resume();
-        victim.runtime.reconnect();
-        if (!victim.isDead) continue;
-        lives.splice(lives.indexOf(victim), 1);
-        await start();
-      }
-      assert.ok(printings(`${printKey}.gcode`) <= 1, story());
-      await time.until(Promise.all(done.filter((_, at) => !printers[at]?.isDead)));
-      await time.pass(60);
+        const printers = lives.filter((life) => victims.includes(life) || random() < 0.6);
+        const messages = new Map(printers.map((life) => [life, `${printKey} at ${life.name}`]));
+        const done = printers.map((life) => life.print(messages.get(life) ?? '', clusterId(), { printKey }));
+        await time.pass(Math.floor(random() * 90));
+        shared.start();
+        for (const victim of victims) {
+          victim.inTheMiddle(Infinity, () => undefined);
+          victim.runtime.resume();
+          victim.runtime.reconnect();
+          if (!victim.isDead) continue;
+          lives.splice(lives.indexOf(victim), 1);
+          await start();
+        }
+        assert.ok(printings(`${printKey}.gcode`) <= 1, story());
+        await time.until(Promise.all(done.filter((_, at) => !printers[at]?.isDead)));
+        await time.pass(60);
 
-      // Again, with nothing in its way.
-      simulator.faults.clear();
-      const again = `${printKey} again`;
-      await time.until(pick(lives).print(again, clusterId(), { printKey }));
-      assert.equal(printings(`${printKey}.gcode`), 1, story());
-      assert.match(told.get(again)?.join() ?? '', /^finished/, story());
-      await time.pass(120);
-      for (const [life, message] of messages) {
-        const tellings = told.get(message)?.length ?? 0;
-        assert.ok(tellings <= 1, `${message} was told twice: ${story()}`);
-        assert.ok(
-          tellings === 1 || (life.isDead && !kept.get(life)?.includes(message)),
-          `${message} was never told: ${story()}`,
-        );
-      }
-      assert.deepEqual([...shared.values('kept-waits').keys()], [], story());
-      told.clear();
-    });
+        // Print again without faults.
+        simulator.faults.clear();
+        const again = `${printKey} again`;
+        await time.until(pick(lives).print(again, clusterId(), { printKey }));
+        assert.equal(printings(`${printKey}.gcode`), 1, story());
+        assert.match(reported.get(again)?.join() ?? '', /^finished/, story());
+        await time.pass(120);
+        for (const [life, message] of messages) {
+          const reports = reported.get(message)?.length ?? 0;
+          assert.ok(reports <= 1, `${message} was reported twice: ${story()}`);
+          assert.ok(
+            reports === 1 || (life.isDead && !kept.get(life)?.includes(message)),
+            `${message} was never reported: ${story()}`,
+          );
+        }
+        assert.deepEqual([...shared.values('kept-waits').keys()], [], story());
+        reported.clear();
+      }),
+    );
 });
 
 describe('several runtimes on one store', () => {
@@ -247,7 +250,7 @@ describe('several runtimes on one store', () => {
   const within = <T>(work: (deadline: Deadline) => Promise<T>): Promise<T> =>
     underDeadline(systemClock, { ms: 300_000 }, work);
 
-  it('take what another has uploaded, as long as the service has it', async () => {
+  it('reuse another runtime’s upload while the service stores it', async () => {
     const reused: boolean[] = [];
     const store = (client: Client | undefined) =>
       within(async (deadline) =>
@@ -276,7 +279,7 @@ describe('several runtimes on one store', () => {
     assert.deepEqual(reused.slice(4), [false, true, true]);
   });
 
-  it('hand over each row of a report once, all at the same time and one after the other', async () => {
+  it('deliver each report row once, both at the same time and in succession', async () => {
     simulator.world.setReports({ rows: 200 });
     const rows: unknown[] = [];
     const report = (client: Client) =>

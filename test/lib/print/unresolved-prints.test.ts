@@ -18,30 +18,30 @@ const SCOPE: Scope = ['account', 'service', 'workspace'];
 const CLUSTER = { clusterId: 'cluster', jobId: 'job' };
 const HOUR = 3_600_000;
 
-describe('print/unresolved-prints over several runtimes', () => {
+describe('print/unresolved-prints in several runtimes', () => {
   let clock: ManualClock;
   let store: MemoryStore;
   let warnings: string[];
   let runtimes: Runtime[];
 
-  /** What watches and settles, of one runtime. */
+  /** The parts of one runtime that poll and settle. */
   interface Runtime {
     outcomes: UnresolvedPrints;
-    /** Clusters that are polled for it. */
+    /** Clusters that it keeps polling. */
     held: Set<string>;
-    /** Somebody has polled. */
+    /** Passes a poll of any runtime to it. */
     observe: ObservationListener;
-    /** Somebody came or went. */
+    /** Notifies it that its peers have changed. */
     changed: () => void;
   }
 
   function start(): Runtime {
     const service = new ScriptedService({});
-    const listings = new JobListReader(service);
+    const jobListReader = new JobListReader(service);
     const warn = (sentence: unknown) => void warnings.push(String(sentence));
-    const dispatcher = new Dispatcher({ service, listings, clock, warn });
+    const dispatcher = new Dispatcher({ service, jobListReader, clock, warn });
     const held = new Set<string>();
-    const heard: { observe: ObservationListener; changed: () => void } = {
+    const listeners: { observe: ObservationListener; changed: () => void } = {
       observe: () => undefined,
       changed: () => undefined,
     };
@@ -51,14 +51,14 @@ describe('print/unresolved-prints over several runtimes', () => {
         return () => held.delete(clusterId);
       },
       onObservation: (listener: ObservationListener) => {
-        heard.observe = listener;
+        listeners.observe = listener;
         return () => undefined;
       },
       runtimes: {
         id: String(runtimes.length),
         isLiving: () => true,
         onChange: (listener: () => void) => {
-          heard.changed = listener;
+          listeners.changed = listener;
           return () => undefined;
         },
       },
@@ -69,18 +69,18 @@ describe('print/unresolved-prints over several runtimes', () => {
       store,
       scope: () => Promise.resolve(SCOPE),
       clock,
-      listings,
+      jobListReader,
       dispatcher: () => dispatcher,
       warn,
     });
-    const runtime = Object.assign(heard, { outcomes, held });
+    const runtime = Object.assign(listeners, { outcomes, held });
     runtimes.push(runtime);
     return runtime;
   }
-  /** The answer to a print was lost, at a runtime that is no more. */
+  /** Leaves an open key behind, as a runtime that ended after a lost answer does. */
   async function lose(printKey: string): Promise<void> {
     const listing = { printings: [], current: true, at: clock.now() };
-    const attempt = newAttempt(CLUSTER, { listing, claimed: [], now: clock.now(), mayTake: 60_000 });
+    const attempt = newAttempt(CLUSTER, { listing, claimed: [], now: clock.now(), maxDuration: 60_000 });
     await new Ledger(store, SCOPE).begin({ clusterId: 'cluster', printKey }, { attempt, note: null });
   }
   async function observed(changes: Json = {}): Promise<void> {
@@ -103,7 +103,7 @@ describe('print/unresolved-prints over several runtimes', () => {
   });
   afterEach(() => runtimes.forEach(({ outcomes }) => outcomes.close()));
 
-  it('settles each once, whoever polls, and holds the printer no longer', async () => {
+  it('settles each key once, whichever runtime polls, and then releases the cluster', async () => {
     await lose('one');
     await lose('two');
     start();
@@ -125,7 +125,7 @@ describe('print/unresolved-prints over several runtimes', () => {
     assert.deepEqual([held(), warnings], [[0, 0], []]);
   });
 
-  it('says once of each printer that nobody can tell any more', async () => {
+  it('logs each hopeless key once', async () => {
     await lose('one');
     start();
     start();
@@ -141,7 +141,7 @@ describe('print/unresolved-prints over several runtimes', () => {
     );
   });
 
-  it('looks after what one that has ended left open', async () => {
+  it('settles the open keys of an ended runtime', async () => {
     start();
     const other = start();
     await settle();

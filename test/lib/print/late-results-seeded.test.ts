@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { setMaxListeners } from 'node:events';
+import { PendingWaits } from '../../../lib/print/pending-waits';
+import { LateResults } from '../../../lib/print/late-results';
+import { printResult } from '../../../lib/print/print-request';
+import { PrintingError } from '../../../lib/service/errors';
+import type { Scope } from '../../../lib/state/scope';
+import type { Peers } from '../../../lib/watch/replication/peers';
+import type { JobEnd, JobEndOptions, Watcher } from '../../../lib/watch/watcher';
+import { phrase } from '../../../lib/words/sentence';
+import { ManualClock } from '../../helpers/manual-clock';
+import { seeded, withSeed } from '../../helpers/seeded';
+import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
+
+const RUNS = 80;
+const STEPS = 40;
+const SCOPE: Scope = ['account', 'service', 'workspace'];
+const END: JobEnd = { outcome: 'finished', job: null };
+
+/** Record of all prints of a run. */
+interface Record {
+  ended: Set<string>;
+  /** The runtimes that reported each end. */
+  reported: Map<string, string[]>;
+  /** Prints whose wait was not yet stored when their runtime was killed. */
+  mayBeLost: Set<string>;
+}
+
+/** One Node-RED with one waiting node. */
+class Life {
+  readonly #record: Record;
+  readonly #follows = new Set<() => void>();
+  readonly #deps: ConstructorParameters<typeof LateResults>[0];
+  #closing = new AbortController();
+  #ends: LateResults;
+  readonly own = new Set<string>();
+
+  constructor(
+    readonly runtime: SharedRuntime,
+    readonly name: string,
+    record: Record,
+  ) {
+    this.#record = record;
+    const { store, clock } = runtime;
+    const runtimes = peersOf(runtime, name);
+    this.#deps = {
+      pendingWaits: new PendingWaits(store, clock, runtimes),
+      watcher: { follow: this.#follow } as unknown as Watcher,
+      runtimes,
+      store,
+      scope: () => Promise.resolve(SCOPE),
+      signIn: { state: 'signed-in', usable: true, onChange: () => () => undefined },
+      clock,
+      warn: () => undefined,
+    };
+    this.#ends = this.#node();
+  }
+
+  #node(): LateResults {
+    // Every wait of the node adds a listener, as in a flow.
+    setMaxListeners(0, this.#closing.signal);
+    const ends = new LateResults(this.#deps, {
+      nodeId: 'node',
+      signal: this.#closing.signal,
+      onProgress: () => undefined,
+      onEnd: ({ clusterJobId }) => this.#report(clusterJobId ?? '', 'late'),
+      onLost: () => undefined,
+    });
+    ends.resume();
+    return ends;
+  }
+
+  #report(print: string, how: string): void {
+    this.#record.reported.set(print, [...(this.#record.reported.get(print) ?? []), `${how} at ${this.name}`]);
+  }
+
+  readonly #follow = (_: string, print: string, { signal }: JobEndOptions) =>
+    new Promise<JobEnd>((resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason as Error));
+      const look = () => {
+        if (this.#record.ended.has(print)) resolve(END);
+      };
+      this.#follows.add(look);
+      look();
+    });
+
+  /** Polls, as soon as the runtime is awake. */
+  poll(): void {
+    this.runtime.clock.after(0, () => this.#follows.forEach((look) => look()));
+  }
+
+  /** Starts a message that prints and waits for the end. */
+  begin(print: string): void {
+    this.own.add(print);
+    const signal = this.#closing.signal;
+    const result = printResult({ clusterId: 'c', clusterJobId: print, printed: true });
+    const wait = this.#ends.begin(SCOPE, { printKey: '', index: 0, result }, null);
+    this.#follow('c', print, { signal }).then(
+      () => wait.handOver(() => this.#report(print, 'reported')),
+      () => wait.abandon(),
+    );
+  }
+
+  redeploy(): void {
+    this.#closing.abort(new PrintingError('TIMEOUT', phrase`closed`));
+    this.#closing = new AbortController();
+    this.#ends = this.#node();
+  }
+}
+
+/** The peers that the store lists. */
+function peersOf({ store }: SharedRuntime, name: string): Peers {
+  const listeners = new Set<() => void>();
+  const onChange = () => listeners.forEach((listener) => listener());
+  const membership = store.join(['polls', ...SCOPE], { name, wants: null, onChange });
+  return {
+    id: membership.id,
+    isLiving: (id) => membership.members.length === 0 || membership.members.some((member) => member.id === id),
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+describe(`print/late-results in several runtimes with faults`, () => {
+  for (let run = 1; run <= RUNS; run++)
+    it(
+      'reports every end once',
+      withSeed(run, async () => {
+        const random = seeded(run);
+        const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
+        const clock = new ManualClock();
+        const shared = new SharedMemory(clock);
+        const record: Record = { ended: new Set(), reported: new Map(), mayBeLost: new Set() };
+        const lives: Life[] = [];
+        const trace: string[] = [];
+        let named = 0;
+        const start = () => lives.push(new Life(shared.runtime(), `runtime ${++named}`, record));
+        for (let n = 0; n < 3; n++) start();
+        await clock.advance(15_000);
+
+        const prints: string[] = [];
+        const impaired = new Set<Life>();
+        let hasEnded = false;
+        const HAZARDS = {
+          begin: (life: Life) => {
+            const print = `print ${prints.length + 1}`;
+            prints.push(print);
+            life.begin(print);
+          },
+          end: () => {
+            const open = prints.filter((print) => !record.ended.has(print));
+            if (open.length > 0) record.ended.add(pick(open));
+            lives.forEach((life) => life.poll());
+          },
+          kill: (life: Life) => {
+            const stored = JSON.stringify([...shared.values('kept-waits')]);
+            for (const print of life.own) if (!stored.includes(`"${print}"`)) record.mayBeLost.add(print);
+            life.runtime.kill();
+            lives.splice(lives.indexOf(life), 1);
+            start();
+          },
+          pause: (life: Life) => {
+            life.runtime.pause();
+            impaired.add(life);
+          },
+          // In the middle of another operation.
+          pauseAsking: (life: Life) => {
+            let left = 1 + Math.floor(random() * 6);
+            let { statements } = life.runtime;
+            Object.defineProperty(life.runtime, 'statements', {
+              configurable: true,
+              get: () => statements,
+              set: (made: number) => {
+                statements = made;
+                if (--left === 0 && !hasEnded && lives.includes(life)) HAZARDS.pause(life);
+              },
+            });
+          },
+          cutOff: (life: Life) => {
+            life.runtime.cutOff(pick(['at once', 'after asking']));
+            impaired.add(life);
+          },
+          halt: () => shared.halt(),
+          start: () => shared.start(),
+          mend: (life: Life) => {
+            life.runtime.resume();
+            life.runtime.reconnect();
+            impaired.delete(life);
+          },
+          redeploy: (life: Life) => life.redeploy(),
+        };
+        const names = Object.keys(HAZARDS) as (keyof typeof HAZARDS)[];
+        const likely = [
+          ...names,
+          'begin',
+          'begin',
+          'end',
+          'end',
+          'mend',
+          'mend',
+          'start',
+          'pauseAsking',
+        ] as typeof names;
+        for (let step = 0; step < STEPS; step++) {
+          const life = pick(lives);
+          const what = pick(likely);
+          trace.push(`${Math.round(clock.monotonic() / 1000)} s: ${what} ${life.name}`);
+          if (what === 'mend' || !impaired.has(life) || what === 'kill') HAZARDS[what](life);
+          await clock.advance(Math.floor(random() ** 3 * 60_000));
+        }
+
+        hasEnded = true;
+        shared.start();
+        lives.forEach((life) => HAZARDS.mend(life));
+        await clock.advance(60_000);
+        for (const print of prints) record.ended.add(print);
+        lives.forEach((life) => life.poll());
+        await clock.advance(120_000);
+        const story = () => `${trace.join('\n')}\n${JSON.stringify([...record.reported])}`;
+        for (const print of prints) {
+          const reported = record.reported.get(print) ?? [];
+          assert.ok(reported.length <= 1, `${print} was reported twice\n${story()}`);
+          assert.ok(reported.length === 1 || record.mayBeLost.has(print), `${print} was never reported\n${story()}`);
+        }
+        assert.deepEqual([...shared.values('kept-waits').keys()], [], story());
+      }),
+    );
+});
