@@ -7,14 +7,14 @@ import { isReachable, timeOf, type Observation } from './observation';
 import type { EventDraft } from './print-event';
 import { followPrinters } from './printer-edges';
 
-/** Ends remembered beyond those that the service still lists, and how many of them with the whole job. */
+/** Ends stored beyond those that the service still lists, and how many of them include the whole job. */
 const ENDS_KEPT = 50;
 const ENDED_JOBS_KEPT = 3;
-/** A job of which nothing can be learnt for so long has ended somehow, ms. */
+/** A missing job whose record stays unavailable counts as ended after this time, ms. */
 const TOO_LONG = 24 * 3600_000;
 
 export interface AdvanceOptions {
-  /** What the questions of `openQuestions` brought. */
+  /** Answers to `openQuestions`. */
   answers?: ReadonlyMap<string, JobAnswer>;
   late?: boolean;
 }
@@ -51,16 +51,16 @@ export function advance(
   return { checkpoint, drafts: builder.drafts };
 }
 
-/** The jobs whose record decides whether and how they ended; `advance` wants the answers. */
+/** The jobs whose record must be read to decide whether and how they ended, for `advance`. */
 export function openQuestions(before: Checkpoint | null, seen: Observation): string[] {
-  // What ended before the first sight is nobody's news.
-  if (!before || isPlain(before, seen)) return [];
+  // Ends before the first observation are not reported.
+  if (!before || isUnambiguous(before, seen)) return [];
   const scan = new Scan(before, seen);
-  return scan.ids().filter((id) => !scan.isOldNews(id) && judge(scan.traces(id), undefined) === 'ask');
+  return scan.ids().filter((id) => !scan.isOld(id) && judge(scan.traces(id), undefined) === 'ask');
 }
 
-/** The usual case: whatever is known is still in the queue, and every end says what it is. */
-const isPlain = ({ jobs: known }: Checkpoint, { jobs, history }: Observation): boolean =>
+/** The usual case: every known job is still in the queue, and every end names its kind. */
+const isUnambiguous = ({ jobs: known }: Checkpoint, { jobs, history }: Observation): boolean =>
   jobs !== null &&
   jobs.every(({ status }) => status !== 'wait_cleanup') &&
   known.every(({ id }) => jobs.some(({ clusterJobId }) => clusterJobId === id)) &&
@@ -76,27 +76,27 @@ function followJobs(
   const { known, ended } = scan;
 
   for (const id of scan.ids()) {
-    const oldNews = scan.isOldNews(id);
+    const isOld = scan.isOld(id);
     const traces = scan.traces(id);
-    const verdict = judge(traces, oldNews ? 'gone' : (answers.get(id) ?? 'unanswered'));
+    const verdict = judge(traces, isOld ? 'gone' : (answers.get(id) ?? 'unanswered'));
     if (typeof verdict === 'string') {
-      scan.noteMissing(id);
+      scan.recordMissing(id);
       continue;
     }
     const job = complete(verdict.job, traces.known?.job ?? traces.active);
-    if (!oldNews) endJob(id, traces.known, verdict.type, job, builder);
-    // The figures of an end that nobody waited for are in the history.
-    ended.set(id, { id, type: verdict.type, at: builder.scene.at, job: oldNews || !job ? null : copyOf(job) });
+    if (!isOld) endJob(id, traces.known, verdict.type, job, builder);
+    // The figures of an unreported end are in the history.
+    ended.set(id, { id, type: verdict.type, at: builder.scene.at, job: isOld || !job ? null : copyOf(job) });
     known.delete(id);
   }
   for (const [id, job] of scan.active) {
     if (ended.has(id)) continue;
-    known.set(id, followJob(id, known.get(id), job, scan.isOldNews(id) ? null : builder));
+    known.set(id, followJob(id, known.get(id), job, scan.isOld(id) ? null : builder));
   }
   return { jobs: [...known.values()], ended: scan.prune() };
 }
 
-/** One observation laid beside what was known before. */
+/** One observation, compared with the state before it. */
 class Scan {
   readonly active: Map<string, PrintJob>;
   readonly past: Map<string, PrintJob>;
@@ -117,19 +117,19 @@ class Scan {
     this.#at = timeOf(seen);
   }
 
-  /** Every job that may have ended and is not known to, oldest first. */
+  /** Ids of all jobs that may have ended and whose end is not recorded yet, oldest first. */
   ids(): string[] {
     const found = new Map<string, string>();
-    const note = (id: string | null, job: PrintJob) => {
+    const add = (id: string | null, job: PrintJob) => {
       if (id !== null && !found.has(id) && !this.ended.has(id)) found.set(id, job.createdAt ?? '');
     };
-    for (const [id, job] of this.past) note(id, job);
-    for (const { id, job } of this.known.values()) if (!this.#isOpen(id)) note(id, job);
-    for (const [id, job] of this.active) if (!this.#isOpen(id)) note(id, job);
+    for (const [id, job] of this.past) add(id, job);
+    for (const { id, job } of this.known.values()) if (!this.#isOpen(id)) add(id, job);
+    for (const [id, job] of this.active) if (!this.#isOpen(id)) add(id, job);
     return [...found].sort(([, a], [, b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([id]) => id);
   }
 
-  /** In the queue as one that has not ended. */
+  /** Whether the queue shows the job as not ended. */
   #isOpen(id: string): boolean {
     const job = this.active.get(id);
     return job !== undefined && job.status !== 'wait_cleanup' && !settles(job);
@@ -148,15 +148,15 @@ class Scan {
     };
   }
 
-  /** A job that is known and in no list any more, though it is not known to have ended. */
-  noteMissing(id: string): void {
+  /** Records when a known job that is not known to have ended left the lists. */
+  recordMissing(id: string): void {
     const known = this.known.get(id);
     if (known?.missingSince !== null || this.active.has(id) || !this.#absenceCounts) return;
     this.known.set(id, { ...known, missingSince: this.#at });
   }
 
-  /** First seen now, though it was there before: at the first sight of the cluster or of the list that holds it. */
-  isOldNews(id: string): boolean {
+  /** Whether a new job existed before: at the first observation of the cluster, or of the list that holds it. */
+  isOld(id: string): boolean {
     if (!this.before) return true;
     if (this.before.jobs.some((known) => known.id === id)) return false;
     const active = this.active.get(id);
@@ -165,10 +165,10 @@ class Scan {
     return !this.before.historySeen || (createdAt !== null && createdAt < this.before.since);
   }
 
-  /** Ends that may still be met, and the latest others. */
+  /** Ends that the service may still list, and the latest others. */
   prune(): Ended[] {
     const all = [...this.ended.values()];
-    // Without both lists nobody knows who is still in them.
+    // Without both lists it is unknown which jobs they still hold.
     const complete = this.seen.jobs !== null && this.seen.history !== null;
     const surplus = complete ? all.length - ENDS_KEPT : 0;
     const kept =

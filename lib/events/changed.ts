@@ -1,4 +1,4 @@
-/** What moves all the time and is no news by itself (reference 3.1, `send`). */
+/** Properties that change all the time, so their change alone is no change (reference 3.1, `send`). */
 const FLEETING = new Set(['timeElapsed', 'timeTotal', 'timeRemaining', 'temperature', 'generatedAt', 'receivedAt']);
 
 /** Whether two plain values differ in more than times, temperatures and less than a whole percent of progress. */

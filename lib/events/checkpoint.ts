@@ -1,58 +1,61 @@
 import type { JobState, PrintJob } from '../service/print-job';
 import type { EndType } from './print-event';
 
-/** A job that has not ended, as last seen. */
+/** A job that has not ended, as last observed. */
 export interface KnownJob {
   id: string;
-  /** Last state that is known; `unknown` only where there was no other yet. */
+  /** Last known state; `unknown` only if no other has been observed. */
   state: JobState;
-  /** No event was made of it yet, for want of a known state. */
+  /** No event has been made of it yet, as its state is unknown. */
   silent: boolean;
-  /** Seen under way, so that `job.started` does not come again. */
+  /** Whether it was observed under way, so that `job.started` isn't repeated. */
   started: boolean;
   aborting: boolean;
-  /** Highest ever seen, percent. */
+  /** Highest observed progress, percent. */
   progress: number;
-  /** When it was first missing from the lists of a reachable cluster; null while it is listed. */
+  /** Time at which it first was missing from a reachable cluster's lists; null while it is listed. */
   missingSince: string | null;
-  /** How often each recurring edge was an event, by type and observed facts; absent where there was none. */
+  /** Number of events per recurring edge, by type and observed facts; absent without any. */
   edges?: Record<string, number>;
   /** Last known figures. */
   job: PrintJob;
 }
 
-/** An end that became an event, or was there already at first sight. */
+/** An end that became an event, or existed at the first observation. */
 export interface Ended {
   id: string;
   type: EndType;
   at: string;
-  /** Kept for the latest only. */
+  /** Kept for the latest ends only. */
   job: PrintJob | null;
 }
 
 export interface PrinterCheckpoint {
   id: string;
   status: string | null;
-  /** Keys of the faults that were there when it was last seen. */
+  /** Keys of the faults in the last observation. */
   faults: string[];
-  /** Firmware versions that became an event. */
+  /** Firmware versions that have become an event. */
   firmware: string[];
 }
 
-/** All that the next observation of a cluster is compared with: plain JSON (reference 6). */
+/** The state with which the next observation of a cluster is compared: plain JSON (reference 6). */
 export interface Checkpoint {
   version: 2;
-  /** Events named by the time of their observation, so far; sets those of one moment apart. */
+  /**
+   * Number of events so far that are identified by the time of their observation; distinguishes events of the same
+   * time.
+   */
   count: number;
-  /** When the cluster was first seen. */
+  /** Time of the first observation. */
   since: string;
-  /** Whether the lists were ever there on a reachable cluster. */
+  /** Whether a reachable cluster has ever shown the lists. */
   jobsSeen: boolean;
   historySeen: boolean;
   name: string | null;
   hostGuid: string | null;
   online: boolean | null;
-  /** The last answer was other than `online`; the same once more and it is an event (wire facts, trap 17). */
+  /** The last answer differed from `online`; the same answer once more makes an event (wire facts, trap 17). */
   onlineDoubted: boolean;
   hostPrinterId: string | null;
   hostPrinterName: string | null;
@@ -62,7 +65,7 @@ export interface Checkpoint {
   ended: Ended[];
 }
 
-/** A stored checkpoint, or null for what is none (any more). */
+/** Returns a stored checkpoint, or null for any other value. */
 export function readCheckpoint(stored: unknown): Checkpoint | null {
   const checkpoint = stored as Partial<Checkpoint> | null | undefined;
   return checkpoint?.version === 2 ? (checkpoint as Checkpoint) : null;

@@ -12,11 +12,12 @@ interface Scene {
 type Details = Partial<Pick<PrintEvent, 'printerId' | 'printerName' | 'job' | 'previous' | 'value'>>;
 
 /**
- * Collects the events of an observation and gives each its id. An event that can come only once is named by its subject
- * alone, so that it bears the same id whenever it is found. An event that can come again also bears observed facts that
- * set this occurrence apart and that a later observation still shows: the print's own time, the time of a fault. Only
- * where the service shows no such fact (a printer goes online, a status word changes) the time of the observation stands
- * in for it. A number from the checkpoint alone would fall back with a lost checkpoint, and stand for two events.
+ * Collects the events of an observation and gives each its id. The id of an event that occurs only once consists of its
+ * subject, so that every runtime and restart finds the same id. The id of a recurring event also contains observed
+ * facts that identify this occurrence and that later observations still show, such as the print's elapsed time or the
+ * time of a fault. The time of the observation stands in for them only if the service shows no such fact (a printer
+ * goes online, a status changes). A counter from the checkpoint alone would restart with a lost checkpoint, and give
+ * two events the same id.
  */
 export class EventBuilder {
   readonly drafts: EventDraft[] = [];
@@ -26,18 +27,18 @@ export class EventBuilder {
     this.count = scene.count;
   }
 
-  /** An event that can come only once for its subject. */
+  /** Adds an event that occurs only once for its subject. */
   once(type: EventType, subject: string, details: Details): void {
     this.drafts.push({ event: makeEvent(this.scene, type, subject, details) });
   }
 
-  /** An event that can come again for its subject; `when` sets one apart from the other where the service says. */
+  /** Adds a recurring event of its subject; `when` identifies the occurrence if the service reports its time. */
   edge(type: EventType, subject: string, details: Details, when: string | null = null): void {
     const moment = when ?? `${Date.parse(this.scene.at).toString(36)}-${++this.count}`;
     this.once(type, [subject, moment].filter(Boolean).join('/'), details);
   }
 
-  /** Progress, which is an event for those alone whose milestone lies in it. */
+  /** Adds progress, which becomes an event for each subscriber with a milestone in the step. */
   step(subject: string, from: number, to: number, job: PrintJob): void {
     this.drafts.push({ event: makeEvent(this.scene, 'job.progress', subject, ofJob(job)), step: { from, to } });
   }

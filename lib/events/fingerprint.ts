@@ -5,8 +5,8 @@ import type { Checkpoint } from './checkpoint';
 import type { Observation } from './observation';
 
 /**
- * Stands for all of an observation that events are made of and for all that is said of the queue, but for figures: after
- * one that left nothing open, another with the same fingerprint brings no event, and its jobs are the same but for theirs.
+ * Digest of everything in an observation that makes events or describes the queue, except figures. After an observation
+ * that left no open question, an equal fingerprint means no event, and the same jobs except for their figures.
  */
 export function fingerprint({ status, jobs, history, faults, hostPrinterId }: Observation): string {
   const seen: unknown[] = [status.name, status.hostGuid, status.online, hostPrinterId];
@@ -30,14 +30,14 @@ export function fingerprint({ status, jobs, history, faults, hostPrinterId }: Ob
   return hash('sha256', JSON.stringify(seen), 'base64');
 }
 
-/** Whether the same observation once more would bring nothing to the checkpoint after it. */
+/** Whether a repeat of the observation would leave the checkpoint after it unchanged. */
 export function isSettled(after: Checkpoint, seen: Observation): boolean {
   if (openQuestions(after, seen).length > 0) return false;
   const { checkpoint, drafts } = advance(after, seen);
   return drafts.length === 0 && JSON.stringify(checkpoint) === JSON.stringify(after);
 }
 
-/** Each field by its name, and no loop: this is done with every job in every poll, and costs half as much so. */
+/** Pushes each field by name, without a loop: this runs for every job of every poll, and costs half as much. */
 function pushJob(seen: unknown[], job: PrintJob): void {
   seen.push(
     job.clusterJobId,
@@ -52,7 +52,7 @@ function pushJob(seen: unknown[], job: PrintJob): void {
     job.sentFrom,
     job.createdAt,
     job.changesRequired,
-    // What one lacks is filled in from an earlier one: with less in it, it is another.
+    // A missing figure is filled in from an earlier record, so which figures are missing matters.
     job.progress === null,
     job.timeElapsed === null,
     job.timeTotal === null,

@@ -9,12 +9,12 @@ const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
 
 const isUnderWay = ({ state }: PrintJob): boolean => UNDER_WAY.includes(state);
 
-/** Progress that counts: that of a job under way. */
+/** Progress that counts: only that of a job under way. */
 export const progressOf = (job: PrintJob): number => (isUnderWay(job) ? (job.progress ?? 0) : 0);
 
 /**
- * What is known of a job of the queue after an observation, and the events of the edges it crossed (reference 3.3).
- * `builder` null: it was there before anybody watched.
+ * Returns the state of a queued job after an observation, and adds the events of its edges (reference 3.3). `builder`
+ * is null for a job that existed before the first observation.
  */
 export function followJob(
   id: string,
@@ -22,8 +22,8 @@ export function followJob(
   job: PrintJob,
   builder: EventBuilder | null,
 ): KnownJob {
-  const figures = before && saysNothingNew(job, before.job) ? before.job : copyOf(complete(job, before?.job) ?? job);
-  // Neither makes an edge; `aborting` bears the state of an end that is yet to come.
+  const figures = before && hasNothingNew(job, before.job) ? before.job : copyOf(complete(job, before?.job) ?? job);
+  // Neither is an edge; the state of an `aborting` job is that of its coming end.
   if (job.state === 'unknown' || job.status === 'aborting') {
     const blank = {
       id,
@@ -50,7 +50,7 @@ export function followJob(
     missingSince: null,
     job: figures,
   };
-  // Thousands of queues wait in memory: what stays as it is stays where it is.
+  // Memory holds thousands of queues: an unchanged job keeps its object.
   if (before && isSame(before, after)) return before;
   if (!builder) return after;
 
@@ -60,7 +60,7 @@ export function followJob(
   if (underWay && !before?.started) builder.once('job.started', id, ofJob(job));
   if (job.state !== previous) {
     if (NEEDS_A_PERSON.includes(job.state)) edges.add('job.attention', needOf(job), job);
-    // The time of a paused print stands still, and so names the pause.
+    // The elapsed time of a paused print stands still, so it identifies the pause.
     if (job.state === 'paused') edges.add('job.paused', timeOf(job), job);
     if (job.state === 'printing' && before && previous === 'paused')
       edges.add('job.resumed', edges.last('job.paused') ?? timeOf(before.job), job);
@@ -69,20 +69,20 @@ export function followJob(
   return edges.all ? { ...after, edges: edges.all } : after;
 }
 
-/** How far a print was, as its own figures say. */
+/** How far a print was, by its own figures. */
 const timeOf = ({ timeElapsed, progress }: PrintJob): string =>
   `${timeElapsed ?? (progress === null ? '-' : `${progress}%`)}`;
 
-/** Names the reason why a person is needed. */
+/** Identifies the reason for which a person is needed. */
 const needOf = (job: PrintJob): string =>
   `${job.state}-${timeOf(job)}-${hash('sha256', JSON.stringify(job.changesRequired), 'base64url').slice(0, 8)}`;
 
-/** Edges remembered per job. */
+/** Most recurring edges stored per job. */
 const EDGES_KEPT = 20;
 
 /**
- * The edges of one job that can come again. Observed facts name them, so that an edge found again after its checkpoint was
- * lost has the same id. A number joins them only where the same facts come a second time.
+ * The recurring edges of one job. Observed facts identify them, so that an edge that is found again after its
+ * checkpoint was lost has the same id. A number is appended only if the same facts occur a second time.
  */
 class RecurringEdges {
   #counts: Record<string, number> | undefined;
@@ -103,7 +103,7 @@ class RecurringEdges {
     const name = `${type}/${facts}`;
     const counts = this.#counts ?? {};
     const before = counts[name] ?? 0;
-    // The latest stands last.
+    // The latest edge is last.
     const others = Object.entries(counts).filter(([other]) => other !== name);
     this.#counts = Object.fromEntries([...others, [name, before + 1] as const].slice(-EDGES_KEPT));
     this.builder.once(type, [this.id, facts, ...(before > 0 ? [before + 1] : [])].join('/'), ofJob(job));
@@ -117,7 +117,7 @@ class RecurringEdges {
   }
 }
 
-/** The event of an end, after what was passed on the way to it. */
+/** Adds the event of an end, after the progress up to it. */
 export function endJob(
   id: string,
   before: KnownJob | undefined,
@@ -132,7 +132,7 @@ export function endJob(
   builder.once(type, id, job ? ofJob(job) : {});
 }
 
-/** The record of an end with what only the last observation knew (reference 3.3: "the whole job"). */
+/** Completes the record of an end with the last observed fields (reference 3.3: "the whole job"). */
 export function complete(record: PrintJob | null, known: PrintJob | undefined): PrintJob | null {
   if (!record || !known) return record ?? known ?? null;
   const whole = { ...record };
@@ -141,7 +141,7 @@ export function complete(record: PrintJob | null, known: PrintJob | undefined): 
   return whole;
 }
 
-/** Time that was left is old as soon as it is not given anew. */
+/** An earlier remaining time is stale, so it never fills in. */
 const isMissing = (record: PrintJob, field: keyof PrintJob): boolean =>
   record[field] === null && field !== 'timeRemaining';
 
@@ -149,7 +149,7 @@ const assign = <K extends keyof PrintJob>(job: PrintJob, from: PrintJob, field: 
   job[field] = from[field];
 };
 
-function saysNothingNew(record: PrintJob, known: PrintJob): boolean {
+function hasNothingNew(record: PrintJob, known: PrintJob): boolean {
   if (record.changesRequired.length > 0 || known.changesRequired.length > 0) return false;
   for (const name in record) {
     const field = name as keyof PrintJob;
@@ -162,7 +162,7 @@ function saysNothingNew(record: PrintJob, known: PrintJob): boolean {
 const isSame = (one: KnownJob, other: KnownJob): boolean =>
   (Object.keys(other) as (keyof KnownJob)[]).every((field) => one[field] === other[field]);
 
-/** The observation itself goes to flows, which may change it. */
+/** Returns a copy, as flows receive the observation itself and may change it. */
 export const copyOf = (job: PrintJob): PrintJob => ({
   ...job,
   changesRequired: job.changesRequired.map((change) => ({ ...change })),

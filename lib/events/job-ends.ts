@@ -2,31 +2,31 @@ import type { JobState, PrintJob } from '../service/print-job';
 import type { KnownJob } from './checkpoint';
 import type { EndType } from './print-event';
 
-/** A job's record (interface, endpoint 11) with the coarse state that it stands in (wire facts 12.3). */
+/** A job's record (interface, endpoint 11) with its coarse state (wire facts 12.3). */
 export interface JobRecord {
   job: PrintJob;
   coarse: string | null;
-  /** It bears a `deleted_at`. */
+  /** Whether it has a `deleted_at`. */
   deleted: boolean;
 }
 
-/** What asking for a job's record brought: the record, word that there is none, or nothing. */
+/** Result of reading a job's record: the record, `gone` if it does not exist, `unanswered` if the read failed. */
 export type JobAnswer = JobRecord | 'gone' | 'unanswered';
 
-/** Everywhere that one job was found. */
+/** The places in which one job was found. */
 export interface Traces {
   active: PrintJob | undefined;
   past: PrintJob | undefined;
   known: KnownJob | undefined;
-  /** The queue was listed by a reachable cluster, so that absence means something. */
+  /** Whether a reachable cluster listed its queue, so that absence is meaningful. */
   absenceCounts: boolean;
-  /** An earlier look missed it as well: one odd answer is no proof. */
+  /** Whether an earlier observation missed it as well: a single odd answer is no proof. */
   missedBefore: boolean;
-  /** Missing for so long that nobody waits for an answer any more. */
+  /** Whether it has been missing so long that its record no longer matters. */
   tooLong?: boolean;
 }
 
-/** `open`: not ended, or not known to have. `ask`: the job's record must be read first. */
+/** `open`: not ended as far as known. `ask`: read the job's record first. */
 export type Verdict = { type: EndType; job: PrintJob | null } | 'open' | 'ask';
 
 const END_TYPES: Partial<Record<JobState, EndType>> = {
@@ -35,13 +35,13 @@ const END_TYPES: Partial<Record<JobState, EndType>> = {
   aborted: 'job.aborted',
 };
 
-/** Says for certain how the job ended; `wait_cleanup` and `aborting` don't (wire facts, trap 20). */
+/** Whether the job shows for certain how it ended; `wait_cleanup` and `aborting` don't (wire facts, trap 20). */
 export const settles = (job: PrintJob): boolean =>
   END_TYPES[job.state] !== undefined && job.status !== 'wait_cleanup' && job.status !== 'aborting';
 
 const endAs = (job: PrintJob): Verdict => ({ type: END_TYPES[job.state] ?? 'job.ended', job });
 
-/** Whether and how a job has ended that was not known to (reference 3.3). */
+/** Decides whether and how a job without a recorded end has ended (reference 3.3). */
 export function judge(
   { active, past, known, absenceCounts, missedBefore, tooLong = false }: Traces,
   answer: JobAnswer | undefined,
@@ -60,11 +60,11 @@ export function judge(
   if (known?.aborting || own?.job.status === 'aborting' || past?.status === 'aborting') {
     return { type: 'job.aborted', job: latest };
   }
-  // Left to wait for a person at the printer, it ended by its times.
+  // Left waiting for a person at the printer: its times show how it ended.
   const timed = [active, own?.job, past].find((job) => job?.status === 'wait_cleanup' && END_TYPES[job.state]);
   if (timed) return endAs(timed);
   if (active || (answer === 'unanswered' && !tooLong)) return 'open';
-  // Nothing but its absence says that it ended.
+  // Its absence is the only sign of an end.
   if (!own && !past && !missedBefore) return 'open';
   return { type: 'job.ended', job: latest };
 }

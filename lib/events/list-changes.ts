@@ -12,11 +12,11 @@ export interface KnownCluster {
   clusterId: string;
   hostGuid: string | null;
   name: string | null;
-  /** It was not in the last list; missing once more it is gone. */
+  /** Missing from the last list; missing once more, it counts as removed. */
   missing?: true;
 }
 
-/** A cluster as a list shows it. */
+/** A cluster's identity in a list. */
 export type ListedIdentity = Pick<KnownCluster, 'clusterId' | 'hostGuid' | 'name'>;
 
 export interface Rebound<T> {
@@ -30,8 +30,9 @@ export function readListCheckpoint(stored: unknown): ListCheckpoint | null {
 }
 
 /**
- * What a complete cluster list brings after the one before it (reference 3.3); nothing at first sight. A cluster is gone
- * when two lists in a row lack it: one odd answer is no proof. Those with a new id are events of `reboundEvent`.
+ * Compares a complete cluster list with the one before it (reference 3.3); the first list makes no events. A cluster
+ * counts as removed when two lists in a row lack it: a single odd answer is no proof. `reboundEvent` makes the events
+ * of clusters with a new id.
  */
 export function advanceList<T extends ListedIdentity>(
   before: ListCheckpoint | null,
@@ -73,7 +74,7 @@ export function advanceList<T extends ListedIdentity>(
   return { checkpoint: { version: 2, count, known: [...known, ...absent] }, events, rebounds };
 }
 
-/** The same checkpoint, as if no cluster had got a new id. */
+/** The same checkpoint without the rebound clusters' new ids. */
 export function withoutRebounds(
   checkpoint: ListCheckpoint,
   before: ListCheckpoint | null,
@@ -86,13 +87,16 @@ export function withoutRebounds(
   return { ...checkpoint, known: [...checkpoint.known.filter(({ clusterId }) => !next.has(clusterId)), ...old] };
 }
 
-/** The one with the same `host_guid`: the same machine, whatever its id now is (wire facts, trap 13). */
+/** The entry with the same `host_guid`: the same machine, whatever its present id (wire facts, trap 13). */
 export function sameHost<T extends { hostGuid: string | null }>(among: Iterable<T>, hostGuid: string | null) {
   if (hostGuid !== null) for (const one of among) if (one.hostGuid === hostGuid) return one;
   return undefined;
 }
 
-/** The machine of `previous` under its new id; it may come back to the old one and leave it again. */
+/**
+ * The event of a machine's new id. The time is part of its id, as the machine may return to an old id and leave it
+ * again.
+ */
 export function reboundEvent(
   previous: string,
   cluster: ListedIdentity,

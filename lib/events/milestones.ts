@@ -13,11 +13,11 @@ export function parseMilestones(setting: string): number[] {
   );
 }
 
-/** The highest milestone passed on the way, `to` included. */
+/** The highest milestone after `from`, up to and including `to`. */
 export const milestone = (from: number, to: number, milestones: readonly number[]): number | null =>
   milestones.reduce<number | null>((best, m) => (m > from && m <= to && m > (best ?? 0) ? m : best), null);
 
-/** The events of `drafts` for somebody with these milestones. */
+/** The events of `drafts` for a subscriber with these milestones. */
 export function eventsFor(drafts: readonly EventDraft[], milestones: readonly number[]): PrintEvent[] {
   return drafts.flatMap(({ event, step }) => {
     if (!step) return [event];

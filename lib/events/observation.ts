@@ -3,20 +3,20 @@ import { readPrintJobs, type PrintJob } from '../service/print-job';
 import { readFaults, type Fault } from '../service/printer';
 import { records, text } from '../service/json-readers';
 
-/** One status answer as events are made of it: the status, and what it does not show. */
+/** One status answer, prepared for events: the status, and facts that it doesn't show. */
 export interface Observation {
   status: ClusterStatus;
-  /** When it was made, where the status is of before. */
+  /** Time of the observation, if its status is older. */
   at?: string;
-  /** Null where the answer had no such list: it then says nothing of who is missing. */
+  /** Null if the answer lacks this list, so that absence from it is meaningless. */
   jobs: PrintJob[] | null;
   history: PrintJob[] | null;
-  /** Faults by printer and by what tells them apart. A printer without either list of the answer is missing. */
+  /** Faults by printer and by key. Lacks a printer whose record has no list of faults. */
   faults: Map<string, Map<string, Fault>>;
   hostPrinterId: string | null;
 }
 
-/** Reads the `data` of a status answer; null where it is none. */
+/** Reads the `data` of a status answer; null if it isn't one. */
 export function observe(data: unknown, context: StatusContext & { hostPrinterId?: string | null }): Observation | null {
   const wire = statusRecord(data);
   if (!wire) return null;
@@ -37,12 +37,12 @@ export function observe(data: unknown, context: StatusContext & { hostPrinterId?
   };
 }
 
-/** The status has no more than ten of them. */
+/** The status holds at most ten jobs of the history; this returns all. */
 const wholeHistory = (history: unknown[], { history: latest, clusterId }: ClusterStatus): PrintJob[] =>
   history.length === latest.length ? latest : readPrintJobs(history, clusterId);
 
-/** When the observation was made, by the service's clock where it says. */
+/** Time of the observation, by the service's clock if reported. */
 export const timeOf = ({ at, status }: Observation): string => at ?? status.generatedAt ?? status.receivedAt;
 
-/** Whether absence means anything: an offline cluster's lists are old or empty (wire facts, trap 15). */
+/** Whether absence is meaningful: an offline cluster's lists are stale or empty (wire facts, trap 15). */
 export const isReachable = ({ status }: Observation): boolean => status.online !== false;

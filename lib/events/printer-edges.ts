@@ -4,10 +4,12 @@ import type { EventBuilder } from './event-builder';
 
 type TrackedState = Pick<Checkpoint, 'online' | 'onlineDoubted' | 'hostPrinterId' | 'hostPrinterName' | 'printers'>;
 
-/** Versions remembered per printer, so that each is an event once. */
-const LONGEST_MEMORY = 20;
+/** Firmware versions stored per printer, so that each becomes an event once. */
+const VERSIONS_KEPT = 20;
 
-/** What is known of a cluster and its printers after an observation, and the events of the edges they crossed (reference 3.3). */
+/**
+ * Returns the state of a cluster's printers after an observation, and adds the events of their edges (reference 3.3).
+ */
 export function followPrinters(
   before: Checkpoint | null,
   seen: Observation,
@@ -27,7 +29,7 @@ export function followPrinters(
       value: now,
     }),
   );
-  // Ids repeat only where a printer has none of its own (trap 14): the first then stands for all.
+  // Ids repeat only for printers without an id of their own (trap 14): the first one stands for all.
   const done = new Set<string>();
   for (const printer of seen.status.printers) {
     if (printer.printerId === null || done.has(printer.printerId)) continue;
@@ -37,7 +39,7 @@ export function followPrinters(
   return { ...online, hostPrinterId, hostPrinterName, printers: [...known.values()] };
 }
 
-/** An event after the same answer twice in a row; no answer is no information. */
+/** Adds an event after two equal answers in a row; a missing answer is no information. */
 function followOnline(before: Checkpoint | null, now: boolean | null, edge: (now: boolean) => void) {
   const known = before?.online ?? null;
   if (now === null) return { online: known, onlineDoubted: before?.onlineDoubted ?? false };
@@ -55,23 +57,23 @@ function followPrinter(
 ): PrinterCheckpoint {
   const id = printer.printerId ?? '';
   const edges = before ? builder : null;
-  const who = { printerId: id, printerName: printer.name };
+  const ids = { printerId: id, printerName: printer.name };
 
   const previous = before?.status ?? null;
   if (previous !== null && printer.status !== null && printer.status !== previous) {
-    edges?.edge('printer.status', `${id}/${printer.status}`, { ...who, previous, value: printer.status });
+    edges?.edge('printer.status', `${id}/${printer.status}`, { ...ids, previous, value: printer.status });
   }
 
   const faults = seen.faults.get(id);
   for (const [key, fault] of faults ?? []) {
-    if (!before?.faults.includes(key)) edges?.edge('printer.fault', `${id}/${key}`, { ...who, value: fault }, fault.at);
+    if (!before?.faults.includes(key)) edges?.edge('printer.fault', `${id}/${key}`, { ...ids, value: fault }, fault.at);
   }
 
   const { version, latest, updateStatus } = printer.firmware;
   let firmware = before?.firmware ?? [];
   if (latest !== null && latest !== version && updateStatus !== 'up_to_date' && !firmware.includes(latest)) {
-    edges?.once('firmware.available', `${id}/${latest}`, { ...who, previous: version, value: latest });
-    firmware = [...firmware, latest].slice(-LONGEST_MEMORY);
+    edges?.once('firmware.available', `${id}/${latest}`, { ...ids, previous: version, value: latest });
+    firmware = [...firmware, latest].slice(-VERSIONS_KEPT);
   }
 
   return {

@@ -4,15 +4,15 @@ import { answer, at, CLUSTER, job, minute, own, Story, type Wire } from './obser
 const jobs = (...print_jobs: Wire[]) => answer({ print_jobs });
 const past = (...recently_completed: Wire[]) => answer({ recently_completed });
 
-/** A story after its first sight. */
+/** Returns a story after its first observation. */
 const begun = (wire = answer()) => {
   const story = new Story();
   story.poll(wire);
   return story;
 };
 
-describe('advance: first sight', () => {
-  it('tells nothing, whatever there is', () => {
+describe('advance: first observation', () => {
+  it('makes no events, whatever exists', () => {
     const story = new Story();
     const all = answer({
       printers: [
@@ -32,19 +32,19 @@ describe('advance: first sight', () => {
     assert.deepEqual(story.poll(all), []);
   });
 
-  it('notes the milestones passed, and tells the rest', () => {
+  it('records the passed milestones, and reports the later ones', () => {
     const story = new Story();
     story.poll(jobs(at('a', 'printing', 60)));
     assert.deepEqual(story.poll(jobs(at('a', 'printing', 80))), ['job.progress a=75']);
   });
 
-  it('takes a printer that shows up later as it is', () => {
+  it('makes no events of a printer’s first observation', () => {
     const story = begun();
     const printer = { uuid: 'P2', status: 'error', faults: [{ code: 'DOOR' }], latest_available_firmware: '2' };
     assert.deepEqual(story.poll(answer({ printers: [printer] })), []);
   });
 
-  it('takes the first history of a cluster as old, but for the jobs it knows', () => {
+  it('treats a cluster’s first history as old, except for jobs it knows', () => {
     const story = new Story();
     story.poll(answer({ is_online: false, recently_completed: undefined, print_jobs: [job('known', 'queued')] }));
     const first = past(job('old', 'finished'), job('known', 'finished'));
@@ -52,13 +52,13 @@ describe('advance: first sight', () => {
     assert.deepEqual(story.poll(past(job('new', 'failed'))), ['printer.online=true', 'job.failed new']);
   });
 
-  it('takes a history entry from before the first sight as old', () => {
+  it('treats a history entry from before the first observation as old', () => {
     const story = begun();
     assert.deepEqual(story.poll(past(job('old', 'finished', { created_at: '2025-12-31T00:00:00.000Z' }))), []);
     assert.deepEqual(story.poll(past(job('new', 'finished'))), ['job.finished new']);
   });
 
-  it('takes the first queue of a cluster that was offline as old, but for newer jobs', () => {
+  it('treats the first queue of a cluster that was offline as old, except for newer jobs', () => {
     const story = new Story();
     story.poll(answer({ is_online: false, printers: [], print_jobs: undefined }));
     const queue = jobs(job('old', 'printing', { created_at: '2025-12-31T00:00:00.000Z' }), job('new', 'printing'));
@@ -67,56 +67,68 @@ describe('advance: first sight', () => {
 });
 
 describe('advance: edges of a job', () => {
-  const life: [what: string, states: Wire[], expected: string[][]][] = [
-    ['queued, then printing', [job('a', 'queued'), job('a', 'printing')], [['job.queued a'], ['job.started a']]],
-    ['first seen preparing', [job('a', 'pre_print')], [['job.queued a']]],
-    ['first seen printing: started alone', [at('a', 'printing', 60)], [['job.started a']]],
-    ['first seen finishing', [job('a', 'post_print')], [['job.started a']]],
-    ['first seen paused', [at('a', 'paused', 60)], [['job.started a', 'job.paused a']]],
+  const cases: [what: string, states: Wire[], expected: string[][]][] = [
     [
-      'found printing at 30 %',
+      'reports a job that is queued, then printing',
+      [job('a', 'queued'), job('a', 'printing')],
+      [['job.queued a'], ['job.started a']],
+    ],
+    ['queues a job that is first observed preparing', [job('a', 'pre_print')], [['job.queued a']]],
+    ['only starts a job that is first observed printing', [at('a', 'printing', 60)], [['job.started a']]],
+    ['starts a job that is first observed finishing', [job('a', 'post_print')], [['job.started a']]],
+    [
+      'starts and pauses a job that is first observed paused',
+      [at('a', 'paused', 60)],
+      [['job.started a', 'job.paused a']],
+    ],
+    [
+      'reports the milestones of a job found printing at 30 %',
       [job('a', 'queued'), at('a', 'printing', 30)],
       [['job.queued a'], ['job.started a', 'job.progress a=25']],
     ],
-    ['found paused', [job('a', 'queued'), job('a', 'paused')], [['job.queued a'], ['job.started a', 'job.paused a']]],
     [
-      'paused twice, resumed twice',
+      'starts and pauses a job found paused',
+      [job('a', 'queued'), job('a', 'paused')],
+      [['job.queued a'], ['job.started a', 'job.paused a']],
+    ],
+    [
+      'reports two pauses and two resumes',
       ['printing', 'pausing', 'paused', 'resuming', 'printing', 'paused', 'printing'].map((status) => job('a', status)),
       [['job.started a'], ['job.paused a'], [], [], ['job.resumed a'], ['job.paused a'], ['job.resumed a']],
     ],
     [
-      'changes required',
+      'reports required changes',
       [job('a', 'queued', { configuration_changes_required: [{ index: 0 }] })],
       [['job.queued a', 'job.attention a']],
     ],
-    ['approval awaited', [job('a', 'wait_approval')], [['job.queued a', 'job.attention a']]],
+    ['reports an awaited approval', [job('a', 'wait_approval')], [['job.queued a', 'job.attention a']]],
     [
-      'attention, mended, attention again',
+      'reports attention that is needed, given and needed again',
       ['queued', 'wait_user_action', 'queued', 'wait_user_action'].map((status) => job('a', status)),
       [['job.queued a'], ['job.attention a'], [], ['job.attention a']],
     ],
     [
-      'approved, then in need of a change',
+      'reports a required change after an approval',
       [job('a', 'wait_approval'), job('a', 'wait_user_action')],
       [['job.queued a', 'job.attention a'], ['job.attention a']],
     ],
     [
-      'an unknown word makes no edge',
+      'makes no event of an unknown status',
       ['printing', 'paused', 'a_new_word', 'paused', 'a_new_word', 'printing'].map((status) => job('a', status)),
       [['job.started a'], ['job.paused a'], [], [], [], ['job.resumed a']],
     ],
     [
-      'first seen in an unknown state',
+      'queues a job when its unknown state becomes known',
       ['a_new_word', 'a_new_word', 'queued', 'printing'].map((status) => job('a', status)),
       [[], [], ['job.queued a'], ['job.started a']],
     ],
     [
-      'started but once',
+      'starts a job only once',
       ['printing', 'queued', 'printing'].map((status) => job('a', status)),
       [['job.started a'], [], []],
     ],
   ];
-  for (const [what, states, expected] of life) {
+  for (const [what, states, expected] of cases) {
     it(what, () => {
       const story = begun();
       assert.deepEqual(
@@ -126,7 +138,7 @@ describe('advance: edges of a job', () => {
     });
   }
 
-  it('carries the job with its printer and the names', () => {
+  it('includes the job, its printer and the names', () => {
     const story = begun();
     const wire = jobs(at('a', 'printing', 10, { name: 'x.gcode', printer_uuid: 'P1', printer_name: 'Left' }));
     const [event] = story.events(wire);
@@ -147,7 +159,7 @@ describe('advance: edges of a job', () => {
     });
   });
 
-  it('takes pause from the job, not from the printer (trap 19)', () => {
+  it('detects a pause by the job, not by the printer (trap 19)', () => {
     const story = begun();
     const printing = { printers: [{ uuid: 'P1', status: 'printing' }] };
     story.poll(answer({ ...printing, print_jobs: [job('a', 'printing')] }));
@@ -156,20 +168,20 @@ describe('advance: edges of a job', () => {
 });
 
 describe('advance: progress', () => {
-  it('tells the highest milestone of several, each once, and never goes back', () => {
+  it('reports only the highest milestone passed, each once, and never a lower one later', () => {
     const story = begun();
     const delivered = [0, 30, 30, 80, 20, 60, 90, 76].map((percent) => story.poll(jobs(at('a', 'printing', percent))));
     assert.deepEqual(delivered, [['job.started a'], ['job.progress a=25'], [], ['job.progress a=75'], [], [], [], []]);
   });
 
-  it('waits while there are no times (trap 22)', () => {
+  it('makes no progress events without times (trap 22)', () => {
     const story = begun();
     story.poll(jobs(job('a', 'printing')));
     assert.deepEqual(story.poll(jobs(job('a', 'printing', { time_elapsed: 5, time_total: 0 }))), []);
     assert.deepEqual(story.poll(jobs(at('a', 'printing', 55))), ['job.progress a=50']);
   });
 
-  it('tells what was passed on the way to an end before the end', () => {
+  it('reports the milestones up to an end before the end', () => {
     const story = begun();
     story.poll(jobs(at('a', 'printing', 30)));
     assert.deepEqual(story.poll(past(at('a', 'finished', 100))), ['job.progress a=75', 'job.finished a']);
@@ -186,7 +198,7 @@ describe('advance: ends', () => {
     ['aborted', 'job.aborted'],
   ];
   for (const [status, type] of ends) {
-    it(`${status} in the queue, in the history or in its record is ${type}, alone for a job that waited`, () => {
+    it(`makes ${type} of ${status} in the queue, the history or the record, without a start for a queued job`, () => {
       for (const [wire, answers] of [
         [jobs(job('a', status)), {}],
         [past(job('a', status)), {}],
@@ -200,12 +212,12 @@ describe('advance: ends', () => {
     });
   }
 
-  it('tells the end alone of a job first seen ended (trap 21)', () => {
+  it('reports only the end of a job that has ended at its first observation (trap 21)', () => {
     assert.deepEqual(begun().poll(past(job('a', 'finished'))), ['job.finished a']);
     assert.deepEqual(begun().poll(jobs(job('a', 'failed'))), ['job.failed a']);
   });
 
-  it('tells an end never otherwise, even if the job shows up again', () => {
+  it('never changes a reported end, even if the job reappears', () => {
     const story = begun();
     story.poll(jobs(job('a', 'printing')));
     story.poll(past(job('a', 'finished')));
@@ -224,7 +236,7 @@ describe('advance: ends', () => {
     assert.equal(end.job.timeRemaining, null);
   });
 
-  it('tells older ends first, and ends before beginnings', () => {
+  it('reports older ends first, and ends before beginnings', () => {
     const story = begun();
     story.poll(jobs(job('a', 'printing', { created_at: minute(1) }), job('b', 'queued', { created_at: minute(2) })));
     const wire = answer({
@@ -249,27 +261,27 @@ describe('advance: ends', () => {
       return story;
     };
 
-    it('is settled by history first', () => {
+    it('is settled by the history first', () => {
       const story = printing();
       const wire = answer({ print_jobs: [at('a', 'wait_cleanup', 99)], recently_completed: [job('a', 'failed')] });
       assert.deepEqual(story.poll(wire), ['job.failed a']);
       assert.deepEqual(story.asked, []);
     });
 
-    it('then by its record', () => {
+    it('is settled by its record second', () => {
       const story = printing();
       assert.deepEqual(story.poll(cleanup(99), { a: own(job('a', 'aborted')) }), ['job.aborted a']);
       assert.deepEqual(story.asked, ['a']);
     });
 
-    it('else by time', () => {
+    it('is settled by its times last', () => {
       const word = own(at('a', 'wait_cleanup', 50));
       assert.deepEqual(printing().poll(cleanup(95), { a: word }), ['job.finished a']);
       assert.deepEqual(printing().poll(cleanup(94)), ['job.aborted a']);
       assert.deepEqual(printing().poll(cleanup(94), { a: 'gone' }), ['job.aborted a']);
     });
 
-    it('waits without times', () => {
+    it('stays open without times', () => {
       const story = printing();
       const bare = jobs(job('a', 'wait_cleanup'));
       assert.deepEqual(story.poll(bare), []);
@@ -292,13 +304,13 @@ describe('advance: ends', () => {
       return story;
     };
 
-    it('is no end yet', () => {
+    it('is not an end yet', () => {
       assert.deepEqual(aborting().poll(jobs(job('a', 'aborted'))), ['job.aborted a']);
       assert.deepEqual(aborting().poll(past(job('a', 'aborting'))), ['job.aborted a']);
       assert.deepEqual(aborting().poll(past(job('a', 'failed'))), ['job.failed a']);
     });
 
-    it('is the end of a job that vanished', () => {
+    it('makes a vanished job aborted', () => {
       assert.deepEqual(aborting().poll(answer()), ['job.aborted a']);
       assert.deepEqual(aborting().poll(answer(), { a: 'gone' }), ['job.aborted a']);
       assert.deepEqual(aborting().poll(answer(), { a: own(job('a', 'aborting', { state: 'in_progress' })) }), []);
@@ -310,7 +322,7 @@ describe('advance: ends', () => {
       );
     });
 
-    it('may come to nothing', () => {
+    it('may be followed by more printing', () => {
       const story = aborting();
       story.poll(jobs(job('a', 'printing')));
       assert.deepEqual(story.poll(answer(), { a: 'gone' }), []);
@@ -318,14 +330,14 @@ describe('advance: ends', () => {
     });
   });
 
-  describe('vanished', () => {
+  describe('vanished job', () => {
     const vanished = () => {
       const story = begun();
       story.poll(jobs(job('a', 'printing')));
       return story;
     };
 
-    it('stays undecided while offline, without a list, or unanswered (trap 15)', () => {
+    it('stays open while offline, without a list, or unanswered (trap 15)', () => {
       const story = vanished();
       const gone = { a: 'gone' } as const;
       for (const wire of [
@@ -340,7 +352,7 @@ describe('advance: ends', () => {
       assert.deepEqual(story.poll(answer(), gone), ['job.ended a']);
     });
 
-    it('is no end while one poll alone lacks it, whose record is not found either', () => {
+    it('has not ended if a single poll lacks it and its record does not exist', () => {
       const story = vanished();
       assert.deepEqual(story.poll(answer(), { a: 'gone' }), []);
       assert.deepEqual(story.poll(jobs(at('a', 'printing', 10))), []);
@@ -349,21 +361,21 @@ describe('advance: ends', () => {
       assert.deepEqual(story.poll(past(at('a', 'finished', 100))).at(-1), 'job.finished a');
     });
 
-    it('is an end in the second poll in a row that lacks it, whose record is not found either', () => {
+    it('has ended if two polls in a row lack it and its record does not exist', () => {
       const story = vanished();
       assert.deepEqual(story.poll(answer(), { a: 'gone' }), []);
       assert.deepEqual(story.poll(answer(), { a: 'gone' }), ['job.ended a']);
       assert.deepEqual(story.poll(answer(), { a: 'gone' }), []);
     });
 
-    it('goes on where its record is active', () => {
+    it('continues if its record is active', () => {
       const story = vanished();
       assert.deepEqual(story.poll(answer(), { a: own(job('a', 'printing', { state: 'in_progress' })) }), []);
       assert.deepEqual(story.poll(answer(), { a: own(job('a', 'a_new_word', { state: 'in_progress' })) }), []);
       assert.deepEqual(story.poll(jobs(job('a', 'paused'))), ['job.paused a']);
     });
 
-    it('has ended somehow where its record does not say how', () => {
+    it('ends as job.ended if its record does not show how it ended', () => {
       for (const record of [
         job('a', 'printing', { state: 'history' }),
         job('a', 'queued', { state: 'deleted' }),
@@ -376,14 +388,14 @@ describe('advance: ends', () => {
       }
     });
 
-    it('asks for a job whose history entry does not say how it ended', () => {
+    it('asks for the record of a job whose history entry does not show how it ended', () => {
       const story = vanished();
       assert.deepEqual(story.poll(past(job('a', 'a_new_word')), { a: own(job('a', 'failed')) }), ['job.failed a']);
       assert.deepEqual(story.asked, ['a']);
     });
   });
 
-  it('has ended somehow where nobody can tell for a day', () => {
+  it('ends a job that has been unknown for a day', () => {
     const story = begun(jobs(at('a', 'printing', 10)));
     story.poll(answer());
     assert.deepEqual(story.asked, ['a']);
@@ -394,13 +406,13 @@ describe('advance: ends', () => {
     assert.deepEqual(story.poll(answer()), []);
   });
 
-  it('has ended where its record was deleted, though it still bears an active state', () => {
+  it('ends a job whose record was deleted, even if its state is still active', () => {
     const story = begun(jobs(job('a', 'queued')));
     const deleted = own(job('a', 'queued', { state: 'waiting', deleted_at: minute(2) }));
     assert.deepEqual(story.poll(answer(), { a: deleted }), ['job.ended a']);
   });
 
-  it('remembers the last 50 ends and those still listed', () => {
+  it('stores the last 50 ends and those still listed', () => {
     const story = begun();
     const first = job('first', 'finished');
     story.poll(past(first));
@@ -418,7 +430,7 @@ describe('advance: printers', () => {
   const printer = (more: Wire) =>
     answer({ printers: [{ uuid: 'P1', friendly_name: 'Left', status: 'idle', ...more }] });
 
-  it('tells offline and online after the same answer twice (trap 17)', () => {
+  it('reports offline and online after two equal answers (trap 17)', () => {
     const story = begun();
     const off = answer({ is_online: false, printers: [] });
     const none = answer({ is_online: null });
@@ -429,7 +441,7 @@ describe('advance: printers', () => {
     );
   });
 
-  it('carries the host printer, also while it is not listed', () => {
+  it('includes the host printer, even while it is not listed', () => {
     const story = begun();
     const off = answer({ is_online: false, printers: [] });
     story.events(off);
@@ -437,7 +449,7 @@ describe('advance: printers', () => {
     assert.equal(event?.printerId, 'P1');
   });
 
-  it('takes the first known answer as it is', () => {
+  it('makes no event of the first known answer', () => {
     const story = new Story();
     story.poll(answer({ is_online: undefined }));
     assert.deepEqual(
@@ -446,7 +458,7 @@ describe('advance: printers', () => {
     );
   });
 
-  it('tells a changed status with what it was, and nothing for one that is missing', () => {
+  it('reports a changed status with the previous one, but ignores a missing status', () => {
     const story = begun();
     assert.deepEqual(story.poll(printer({ status: null })), []);
     assert.deepEqual(story.poll(answer({ printers: [] })), []);
@@ -457,7 +469,7 @@ describe('advance: printers', () => {
     assert.equal(event.printerName, 'Left');
   });
 
-  it('tells each fault when it appears, and remembers it while the printer or the list is missing', () => {
+  it('reports each fault when it appears, and keeps it while the printer or the list is missing', () => {
     const story = begun();
     const door = { code: 'DOOR', uuid: 'F1', message: 'The door is open', severity: '3' };
     const [event] = story.events(printer({ faults: [door] }));
@@ -478,7 +490,7 @@ describe('advance: printers', () => {
     assert.notEqual(again.id, event.id);
   });
 
-  it('tells a firmware once per version', () => {
+  it('reports each firmware version once', () => {
     const story = begun();
     const firmware = (latest: string | null, status = 'update_available') =>
       printer({ firmware_version: '1.0', latest_available_firmware: latest, firmware_update_status: status });
@@ -497,7 +509,7 @@ describe('advance: printers', () => {
     );
   });
 
-  it('lets the first of several without an id of their own stand for all (trap 14)', () => {
+  it('follows only the first of several printers without an id of their own (trap 14)', () => {
     const story = new Story();
     const nil = '00000000-0000-0000-0000-000000000000';
     const two = answer({
@@ -514,7 +526,7 @@ describe('advance: printers', () => {
 });
 
 describe('advance: ids', () => {
-  it('are the same when an event is produced twice, and differ when it happens again', () => {
+  it('are equal when an event is produced twice, and differ when it recurs', () => {
     const story = begun();
     story.events(jobs(at('a', 'printing', 10)));
     const before = story.checkpoint;
@@ -534,7 +546,7 @@ describe('advance: ids', () => {
     ['job.attention', at('a', 'wait_user_action', 20), at('a', 'wait_user_action', 20)],
     ['job.paused', job('a', 'paused'), job('a', 'paused')],
   ] as const)
-    it(`are the same for a ${type} found again later, whatever was delivered in between (${JSON.stringify(wire)})`, () => {
+    it(`are equal for a ${type} found again later, whatever was delivered in between (${JSON.stringify(wire)})`, () => {
       const story = begun();
       story.events(jobs(at('a', 'printing', 10)));
       const before = story.checkpoint;
@@ -561,7 +573,7 @@ describe('advance: ids', () => {
     assert.equal(new Set(events.map(({ id }) => id)).size, 6);
   });
 
-  it('never stand for two events, whatever got lost of what was stored', () => {
+  it('never identify two events, whatever part of the stored state was lost', () => {
     const story = begun();
     const [on, off] = [answer(), answer({ is_online: false })];
     const stored = story.checkpoint;
@@ -586,7 +598,7 @@ describe('advance: ids', () => {
     assert.notEqual(error?.id, printing?.id);
   });
 
-  it('mark what is told late', () => {
+  it('mark late events', () => {
     const story = begun();
     assert.equal(story.events(jobs(job('a', 'printing')), {}, true)[0]?.late, true);
     assert.equal(story.events(jobs(job('a', 'paused')))[0]?.late, false);

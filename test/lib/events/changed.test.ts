@@ -6,14 +6,14 @@ const status = (percent: number, more: Record<string, unknown> = {}, time = 0) =
   observation(answer({ print_jobs: [at('a', 'printing', percent)], ...more }), time).status;
 
 describe('changed', () => {
-  it('leaves out times, temperatures and less than a whole percent', () => {
+  it('ignores times, temperatures and less than a whole percent of progress', () => {
     const plate = (temperature: number) => ({
       printers: [{ uuid: 'P1', build_plate: { type: 'glass', temperature } }],
     });
     assert(!changed(status(10, plate(60)), status(10.9, plate(65), 3)));
   });
 
-  it('sees a whole percent, a state, a job more, a fault, an outage', () => {
+  it('detects a whole percent, a state, a new job, a fault and an outage', () => {
     const before = status(10);
     assert(changed(before, status(11)));
     assert(changed(before, status(10, { print_jobs: [at('a', 'paused', 10)] })));
@@ -23,7 +23,7 @@ describe('changed', () => {
     assert(changed(before, status(10, { is_online: false })));
   });
 
-  it('sees progress that came or went', () => {
+  it('detects progress that appears or disappears', () => {
     assert(changed({ progress: null }, { progress: 0.5 }));
     assert(changed(undefined, status(10)));
     assert(changed([], {}));

@@ -8,7 +8,7 @@ const ENDS = ['finished', 'failed', 'error', 'aborted'];
 const ODD = ['none', 'a_new_word', 'aborting', 'wait_cleanup', null];
 export const MILESTONES = [10, 25, 50, 75, 100];
 
-/** Where one job stands at one moment. */
+/** State of one job at one moment. */
 export interface Moment {
   status: string | null;
   percent: number | null;
@@ -16,7 +16,7 @@ export interface Moment {
   answer: JobAnswer | 'record';
 }
 
-/** A cluster at one moment: what it shows of each job, or why it shows nothing. */
+/** A cluster at one moment: the state of each job, or the reason why it shows none. */
 export interface Frame {
   online: boolean | null;
   queue: 'listed' | 'missing';
@@ -28,7 +28,7 @@ export const JOBS = ['a', 'b', 'c'];
 
 const pick = <T>(...values: T[]) => fc.constantFrom(...values);
 
-/** A life as printers lead them: waiting, under way with rising progress, ended. */
+/** A plausible history of a job: waiting, under way with rising progress, ended. */
 export const plausible: fc.Arbitrary<Moment[]> = fc
   .record({
     waiting: fc.array(pick(...WAITING), { maxLength: 3 }),
@@ -53,7 +53,7 @@ export const plausible: fc.Arbitrary<Moment[]> = fc
     return moments;
   });
 
-/** Anything at all, in any order. */
+/** Arbitrary states in any order. */
 const implausible: fc.Arbitrary<Moment[]> = fc.array(
   fc.record({
     status: pick(...WAITING, ...UNDER_WAY, ...ENDS, ...ODD),
@@ -75,7 +75,7 @@ export const history = fc
       }) as fc.Arbitrary<Omit<Frame, 'moments'>>,
       { minLength: 14, maxLength: 14 },
     ),
-    /** Which moments are seen by a poll, and before which the runtime restarts. */
+    /** The moments at which a poll runs, and those before which the runtime restarts. */
     seen: fc.array(fc.boolean(), { minLength: 14, maxLength: 14 }),
   })
   .map(({ lives, weather, seen }): { frames: Frame[] } => {

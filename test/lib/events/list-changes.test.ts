@@ -8,7 +8,7 @@ const cluster = (clusterId: string, hostGuid: string | null = `guid-${clusterId}
   return read;
 };
 
-/** Lists one after the other; what each brought, in short. */
+/** Advances through successive lists; returns the events of each, in short form. */
 function deliver(...lists: Cluster[][]) {
   let checkpoint: ListCheckpoint | null = null;
   const ids: string[] = [];
@@ -23,11 +23,11 @@ function deliver(...lists: Cluster[][]) {
 }
 
 describe('advanceList', () => {
-  it('tells nothing at first sight', () => {
+  it('makes no events of the first list', () => {
     assert.deepEqual(deliver([cluster('a')]), [[]]);
   });
 
-  it('tells what came and went, as often as it does', () => {
+  it('reports every addition and removal', () => {
     const [a, b] = [cluster('a'), cluster('b')];
     assert.deepEqual(deliver([a], [a, b], [a], [a], [a, b]), [
       [],
@@ -38,12 +38,12 @@ describe('advanceList', () => {
     ]);
   });
 
-  it('takes one list that lacks them for no proof that clusters are gone', () => {
+  it('does not report a removal when a single list lacks a cluster', () => {
     const [a, b] = [cluster('a'), cluster('b')];
     assert.deepEqual(deliver([a, b], [], [a, b], [a], [b], [a, b]), [[], [], [], [], [], []]);
   });
 
-  it('tells a new id of the same machine alone (trap 13)', () => {
+  it('reports only the new id of a rebound machine (trap 13)', () => {
     const before = advanceList(null, [cluster('a', 'G')], { at: '' }).checkpoint;
     const step = advanceList(before, [cluster('b', 'G')], { at: '', late: true });
     assert.deepEqual(step.events, []);
@@ -53,7 +53,7 @@ describe('advanceList', () => {
     );
   });
 
-  it('names a new id and the way back', () => {
+  it('identifies a rebound in both directions', () => {
     const late = { at: '2026-01-01T00:00:00.000Z', late: true };
     const event = reboundEvent('a', cluster('b', 'G'), late);
     assert.deepEqual(
@@ -64,7 +64,7 @@ describe('advanceList', () => {
     assert.notEqual(event.id, reboundEvent('a', cluster('b', 'G'), { ...late, at: '2026-01-02T00:00:00.000Z' }).id);
   });
 
-  it('takes it as another cluster while the old id is still there, or without a guid', () => {
+  it('adds a cluster while the old id is still listed, or without a guid', () => {
     assert.deepEqual(deliver([cluster('a', 'G')], [cluster('a', 'G'), cluster('b', 'G')]), [[], ['cluster.added b']]);
     const [a, b] = [cluster('a', null), cluster('b', null)];
     assert.deepEqual(deliver([a], [b], [b]), [[], ['cluster.added b'], ['cluster.removed a']]);

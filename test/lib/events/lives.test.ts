@@ -21,7 +21,7 @@ import { observation, own } from './observations';
 
 const END_TYPES = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
 
-/** Tells a whole history; `between` is what happens to a checkpoint from one poll to the next. */
+/** Advances through a whole history; `between` changes the checkpoint between two polls. */
 function deliver(frames: Frame[], between: (checkpoint: Checkpoint) => Checkpoint = (checkpoint) => checkpoint) {
   let checkpoint: Checkpoint | null = null;
   const polls: PrintEvent[][] = [];
@@ -36,7 +36,8 @@ function deliver(frames: Frame[], between: (checkpoint: Checkpoint) => Checkpoin
     const frozen: string = JSON.stringify(checkpoint);
     const step = advance(checkpoint, seen, { answers });
     assert.equal(JSON.stringify(checkpoint), frozen, 'the checkpoint given is left alone');
-    // The same answers again bring nothing new, but for the second look that a vanished job and being online wait for.
+    // The same answers again make no events, except for the second observation that a vanished job and being online
+    // need.
     const again = advance(step.checkpoint, seen, { answers });
     const events = eventsFor(again.drafts, MILESTONES);
     const vanished = new Set(events.filter(({ type }) => type === 'job.ended').map(({ job }) => job?.clusterJobId));
@@ -50,7 +51,7 @@ function deliver(frames: Frame[], between: (checkpoint: Checkpoint) => Checkpoin
   return polls;
 }
 
-describe('any history of prints, seen at any times', () => {
+describe('any history of prints, polled at any times', () => {
   const check = (property: (polls: PrintEvent[][], frames: Frame[]) => void) =>
     fc.assert(
       fc.property(history, ({ frames }) => property(deliver(frames), frames)),
@@ -58,7 +59,7 @@ describe('any history of prints, seen at any times', () => {
     );
   const ofJob = (events: PrintEvent[], id: string) => events.filter((event) => event.job?.clusterJobId === id);
 
-  it('tells nothing at first sight, and one end at most for each printing', () => {
+  it('makes no events of the first observation, and at most one end for each printing', () => {
     check((polls) => {
       assert.deepEqual(polls[0] ?? [], []);
       for (const id of JOBS) {
@@ -67,7 +68,7 @@ describe('any history of prints, seen at any times', () => {
     });
   });
 
-  it('tells nothing of a job after its end', () => {
+  it('makes no events of a job after its end', () => {
     check((polls) => {
       for (const id of JOBS) {
         const types = ofJob(polls.flat(), id).map(({ type }) => type);
@@ -84,7 +85,7 @@ describe('any history of prints, seen at any times', () => {
     });
   });
 
-  it('queues and starts a job once at most, in that order, and resumes only what was paused', () => {
+  it('queues and starts a job at most once, in that order, and resumes only a paused one', () => {
     check((polls) => {
       for (const id of JOBS) {
         const types = ofJob(polls.flat(), id).map(({ type }) => type);
@@ -97,7 +98,7 @@ describe('any history of prints, seen at any times', () => {
     });
   });
 
-  it('tells nothing before the job was seen so', () => {
+  it('makes no events before a job was observed in the state', () => {
     const causes: Partial<Record<PrintEvent['type'], string[]>> = {
       'job.queued': WAITING,
       'job.started': [...UNDER_WAY, 'wait_cleanup'],
@@ -116,7 +117,7 @@ describe('any history of prints, seen at any times', () => {
     });
   });
 
-  it('tells milestones upwards, each once, at most one a poll, and only once reached', () => {
+  it('reports milestones in rising order, each once, at most one per poll, and only once reached', () => {
     check((polls, frames) => {
       for (const id of JOBS) {
         const passed = polls.map((events) => ofJob(events, id).filter(({ type }) => type === 'job.progress'));
@@ -137,7 +138,7 @@ describe('any history of prints, seen at any times', () => {
     });
   });
 
-  it('is told the same with a restart between any two polls', () => {
+  it('makes the same events with a restart between any two polls', () => {
     fc.assert(
       fc.property(history, ({ frames }) => {
         assert.deepEqual(
@@ -149,7 +150,7 @@ describe('any history of prints, seen at any times', () => {
     );
   });
 
-  it('tells no two ends from lists that only grow: whoever polls more sees no more ends', () => {
+  it('makes at most one end per job of growing lists, and no further ends with more polls', () => {
     fc.assert(
       fc.property(fc.tuple(plausible, fc.array(fc.boolean(), { minLength: 20, maxLength: 20 })), ([life, seen]) => {
         const sky = { online: true, queue: 'listed', history: 'listed' } as const;
@@ -164,7 +165,7 @@ describe('any history of prints, seen at any times', () => {
             .filter(({ type }) => END_TYPES.includes(type));
         const [every, few] = [ends(all), ends(some)];
         assert(every.length <= 1 && few.length <= every.length);
-        // A job that both saw in its lists ended the same way.
+        // A job that both polls found in a list ended the same way.
         if (few[0] && last.place !== 'nowhere') assert.equal(few[0].type, every[0]?.type);
       }),
       { numRuns: 400 },

@@ -3,14 +3,14 @@ import { PrintingError } from '../../../lib/service/errors';
 import { milestone, parseMilestones } from '../../../lib/events/milestones';
 
 describe('parseMilestones', () => {
-  it('reads rising numbers, each once', () => {
+  it('reads rising numbers without duplicates', () => {
     assert.deepEqual(parseMilestones('75, 25,50,25'), [25, 50, 75]);
     assert.deepEqual(parseMilestones('0.5,100'), [0.5, 100]);
     assert.deepEqual(parseMilestones(' '), []);
   });
 
   for (const wrong of ['0', '-5', '101', 'half', '25,,50', '25;50', '1e1', 'NaN', '25%']) {
-    it(`refuses ${wrong}`, () => {
+    it(`rejects ${wrong}`, () => {
       assert.throws(
         () => parseMilestones(wrong),
         (error) => error instanceof PrintingError && error.code === 'NOT_CONFIGURED',
@@ -20,7 +20,7 @@ describe('parseMilestones', () => {
 });
 
 describe('milestone', () => {
-  it('is the highest passed, its own end included', () => {
+  it('returns the highest milestone passed, including the end itself', () => {
     assert.equal(milestone(0, 80, [25, 50, 75]), 75);
     assert.equal(milestone(0, 25, [25, 50, 75]), 25);
     assert.equal(milestone(25, 49, [25, 50, 75]), null);

@@ -12,7 +12,7 @@ export const CLUSTER = 'C1';
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 export const minute = (count: number): string => new Date(START + count * 60_000).toISOString();
 
-/** A status answer; lists are there and empty unless given. */
+/** A status answer; lists are empty unless given. */
 export const answer = (wire: Wire = {}): Wire => ({
   is_online: true,
   printers: [{ uuid: 'P1', friendly_name: 'Left', status: 'idle' }],
@@ -48,7 +48,7 @@ export function observation(wire: Wire, time = 0): Observation {
   return seen;
 }
 
-/** A checkpoint that observations move on, one a minute. */
+/** A checkpoint that advances with observations, one per minute. */
 export class Story {
   checkpoint: Checkpoint | null = null;
   asked: string[] = [];
@@ -56,7 +56,7 @@ export class Story {
 
   constructor(readonly milestones: readonly number[] = [25, 50, 75]) {}
 
-  /** The events of the next poll. `answers` are the records that it can read, all others are unanswered. */
+  /** The events of the next poll. `answers` are the records that it can read; every other record is unanswered. */
   events(wire: Wire, answers: Record<string, JobAnswer> = {}, late = false): PrintEvent[] {
     const seen = observation(wire, this.#time++);
     this.asked = openQuestions(this.checkpoint, seen);
@@ -66,12 +66,12 @@ export class Story {
     return eventsFor(step.drafts, this.milestones);
   }
 
-  /** Nobody looks for so many minutes. */
+  /** Skips so many minutes without a poll. */
   skip(minutes: number): void {
     this.#time += minutes;
   }
 
-  /** The same in short: `type subject=value`. */
+  /** The events of the next poll in short form: `type subject=value`. */
   poll(wire: Wire, answers: Record<string, JobAnswer> = {}): string[] {
     return this.events(wire, answers).map(short);
   }
