@@ -8,8 +8,8 @@ import { changedMeanwhile, exactly, partsOf, type Content } from './content';
 import { phrase } from '../words/sentence';
 
 /**
- * The content gzipped, in a temporary file that nobody else can open, since the size must be known before the first byte is
- * sent; it is gone when it is closed. `onRead` sees the chunks before they are compressed.
+ * Compresses the content into a private temporary file, as its size must be known before the first byte is sent.
+ * Closing deletes the file. `onRead` receives the chunks before compression.
  */
 export async function compress(
   content: Content,

@@ -8,33 +8,35 @@ import type { Deadline } from '../time/deadline';
 import { nextTurn } from '../time/next-turn';
 import { phrase } from '../words/sentence';
 
-/** Bytes of a known number, to be read in chunks. */
+/** A known number of bytes, read in chunks. */
 export interface Content {
   /** In bytes, at least 1. */
   readonly size: number;
   /** Whether the bytes can be read more than once. */
   readonly repeatable: boolean;
-  /** Whether the bytes stand in a file, which nobody changes without a trace. */
+  /** Whether the bytes are in a file, whose changes the file system shows. */
   readonly isFile: boolean;
-  /** Whether `chunks` can begin at this byte (again). */
+  /** Whether `chunks` can (still) start at this byte. */
   has(from: number): boolean;
   /**
-   * The bytes from `from` on up to the end, which is at `size` exactly: the last chunk is only given when no more follows.
-   * Throws FILE_CHANGED for any other number, FILE_NOT_READABLE where the source fails.
+   * The bytes from `from` to the end, which is at `size` exactly: the last chunk follows only once the source has
+   * ended. Throws FILE_CHANGED for any other number of bytes, FILE_NOT_READABLE if the source fails.
    */
   chunks(from?: number): AsyncGenerator<Buffer, void>;
-  /** How the bytes stand now, for `unchanged`. */
+  /** The present state of the bytes, for `unchanged`. */
   stamp(): Promise<Stamp>;
-  /** Whether the bytes are unchanged since then, or since they were opened, as far as the file system shows. */
+  /** Whether the bytes are unchanged since the stamp, or since they were opened, as far as the file system shows. */
   unchanged(since?: Stamp): Promise<boolean>;
-  /** Nothing is read any more. */
+  /** Releases the source. */
   close(): Promise<void>;
 }
 
-/** Null for content that nothing else can write to. */
+/** State of the bytes; null for content that nothing else can write to. */
 export type Stamp = Pick<BigIntStats, 'size' | 'mtimeNs' | 'ctimeNs' | 'nlink' | 'dev' | 'ino'> | null;
 
-/** Big enough to keep a fast line busy, small enough not to hold up the event loop and to keep a slow line's reports coming. */
+/**
+ * Large enough for a fast connection; small enough for the event loop, and for frequent reports on a slow connection.
+ */
 const CHUNK = 512 * 1024;
 
 export function bytesContent(bytes: Buffer, name: string): Content {
@@ -52,15 +54,15 @@ export function bytesContent(bytes: Buffer, name: string): Content {
   };
 }
 
-/** Opening a pipe must not wait for its writer. */
+/** Non-blocking, as opening a pipe would wait for its writer. */
 const FOR_READING = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /**
- * The file stays open until `close`: what is read is what was found first, even if another takes its name. Everything but
- * `close` throws FILE_NOT_READABLE, and the deadline's reason.
+ * Opens a file until `close`: even if another file replaces it, this one is read. Everything but `close` throws
+ * FILE_NOT_READABLE, and the deadline's reason.
  */
 export async function fileContent(named: string, deadline: Deadline): Promise<Content> {
-  // As messages say it: what a relative path is relative to is what people don't know.
+  // Messages show the absolute path, as users don't know the base of a relative one.
   const path = resolve(named);
   const calls = new FileCalls(path, deadline);
   const unreadable = (cause: unknown): never => {
@@ -71,7 +73,7 @@ export async function fileContent(named: string, deadline: Deadline): Promise<Co
     const sentence = phrase`${path} is not a file but a folder or device: choose a file.`;
     throw new PrintingError('FILE_NOT_READABLE', sentence);
   };
-  // First, for some devices do something when they are opened.
+  // Checked before opening, as opening some devices has an effect.
   mustBeFile(await calls.run(() => stat(path)).catch(unreadable));
   const file = await calls
     .run(
@@ -101,7 +103,7 @@ export async function fileContent(named: string, deadline: Deadline): Promise<Co
       unchanged: async (since: Stamp = opened) => {
         const now = await stamp();
         if (now.size !== since?.size || now.mtimeNs !== since.mtimeNs) return false;
-        // A file that was deleted or replaced by name keeps its bytes, though its status changes.
+        // A file that was deleted or replaced by name keeps its bytes although its status changes.
         if (now.ctimeNs === since.ctimeNs || now.nlink !== since.nlink) return true;
         const named = await calls.run(() => stat(path, { bigint: true })).catch(() => null);
         return named?.ino !== now.ino || named.dev !== now.dev;
@@ -118,7 +120,7 @@ interface Read {
   bytesRead: number;
 }
 
-/** The bytes of an open file from `from` on, as long as there are any; `run` makes each call. */
+/** The bytes of an open file from `from` to its end; `run` makes each call. */
 export async function* partsOf(
   file: FileHandle,
   from: number,
@@ -136,13 +138,15 @@ export async function* partsOf(
 
 async function* slices(bytes: Buffer, from: number): AsyncGenerator<Buffer, void> {
   for (let at = from; at < bytes.length; at += CHUNK) {
-    // Nothing else here waits for anything, and the event loop must turn.
+    // Lets the event loop turn, as nothing else in this loop waits.
     await nextTurn();
     yield bytes.subarray(at, at + CHUNK);
   }
 }
 
-/** The store takes an upload as complete with its last byte: that one is held back until the source has ended. */
+/**
+ * Holds back the last byte until the source has ended, as the store considers an upload with its last byte complete.
+ */
 export async function* exactly(
   size: number,
   from: number,

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { changedMeanwhile, type Content } from './content';
 
 /**
- * SHA-256 of all the bytes, hexadecimal; the event loop turns between the chunks. It is read once, however often
- * it is asked for. Throws FILE_CHANGED for what was written to since it was opened.
+ * SHA-256 of all the bytes, hexadecimal, computed once and with pauses for the event loop. Throws FILE_CHANGED if the
+ * content was written to after it was opened.
  */
 export function hashOf(content: Content): () => Promise<string> {
   let hash: Promise<string> | undefined;

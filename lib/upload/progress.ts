@@ -4,28 +4,28 @@ export type UploadStage = 'preparing' | 'registering' | 'uploading' | 'confirmin
 
 export interface UploadProgress {
   bytesSent: number;
-  /** Null until it is known: while a file is being compressed. */
+  /** Null while it is unknown: during compression. */
   bytesTotal: number | null;
   /** 0 to 100, one decimal. */
   percent: number;
-  /** Bytes per second, smoothed; null before there is one. */
+  /** Bytes per second, smoothed; null before the first measurement. */
   rate: number | null;
-  /** At that rate; null where there is none. */
+  /** At that rate; null without a rate. */
   secondsLeft: number | null;
 }
 
-/** Not more often than this between the first and the last report of a sending, ms. */
+/** Shortest interval between the reports of a transfer, except the first and the last, ms. */
 const PAUSE = 250;
-/** Share of the newest pace in the smoothed rate. */
+/** Weight of the latest pace in the smoothed rate. */
 const NEWEST = 0.3;
 
-/** Tells the stages of one upload, and how far its bytes are. */
+/** Reports the stages of one upload and the progress of its bytes. */
 export class ProgressReports {
   readonly #clock: Clock;
   readonly #onStage: (stage: UploadStage, progress: UploadProgress) => void;
   #total: number | null = null;
   #sent = 0;
-  /** What was reported last: what is sent once more is not told once more. */
+  /** Highest reported number of bytes, so that a resend is not reported twice. */
   #shown = 0;
   #rate: number | null = null;
   #reported = { at: 0, sent: 0 };
@@ -40,7 +40,7 @@ export class ProgressReports {
     this.#report('preparing');
   }
 
-  /** All of it is still to be sent (again). */
+  /** Reports that all bytes are still to be sent, or to be sent again. */
   registering(total: number): void {
     this.#total = total;
     this.#sent = this.#shown = 0;
@@ -48,14 +48,14 @@ export class ProgressReports {
     this.#report('registering');
   }
 
-  /** The first report of a sending; `from` is its first byte. */
+  /** Makes the first report of a transfer; `from` is its first byte. */
   uploading(from = 0): void {
     this.#sent = from;
     this.#rate = null;
     this.#report('uploading');
   }
 
-  /** More bytes were handed to the connection. */
+  /** Counts bytes that were handed to the connection. */
   sent(bytes: number): void {
     this.#sent += bytes;
     const elapsed = this.#clock.monotonic() - this.#reported.at;
@@ -78,7 +78,7 @@ export class ProgressReports {
     this.#onStage(stage, {
       bytesSent: this.#shown,
       bytesTotal: this.#total,
-      // Rounded down, so that 100 means all of it.
+      // Rounded down, so that 100 means complete.
       percent: this.#total === null ? 0 : Math.floor((this.#shown / this.#total) * 1000) / 10,
       rate: this.#rate === null ? null : Math.round(this.#rate),
       secondsLeft: left === null || !this.#rate ? null : Math.ceil(left / this.#rate),

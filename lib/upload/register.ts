@@ -6,7 +6,7 @@ import { record, text } from '../service/json-readers';
 import type { Limits } from './stored-job';
 import { phrase } from '../words/sentence';
 
-/** What is announced to the service (interface, Upload record). */
+/** Registration data of an upload (interface, Upload record). */
 export interface Announcement {
   kind: StoredKind;
   name: string;
@@ -16,14 +16,14 @@ export interface Announcement {
   origin: string | undefined;
 }
 
-/** Where the bytes go. The address is signed and good for one sending: it is a secret and never stored. */
+/** Destination of the bytes. The URL is signed and valid for one upload: it is a secret and never stored. */
 export interface UploadTarget extends StoredRef {
   url: string;
-  /** As the service has it, for that is what the address was signed with (wire facts 4.2). */
+  /** The service's own spelling, with which the URL was signed (wire facts 4.2). */
   contentType: string;
 }
 
-/** Announces a file and gets an address for it. Throws SERVICE_ERROR for an answer without a safe one. */
+/** Registers a file and returns its destination. Throws SERVICE_ERROR for an answer without a safe URL. */
 export async function register(service: ApiClient, announced: Announcement, limits: Limits): Promise<UploadTarget> {
   const { kind, name, size, contentType, origin } = announced;
   const { register: endpoint, nameField } = STORAGE[kind];

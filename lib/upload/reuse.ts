@@ -6,12 +6,12 @@ import type { Key, StateStore } from '../state/store';
 import type { Deadline } from '../time/deadline';
 import { isUploaded, readStored } from './stored-job';
 
-/** What must be the same, beside the bytes, for one upload to stand for another. */
+/** Properties other than the bytes that two uploads must share for one to replace the other. */
 export interface Kind {
   scope: Scope;
-  /** Type as sent, and whether it was compressed here: the same bytes then become other ones. */
+  /** Type as sent, and whether it was compressed here, as compression changes the bytes. */
   type: string;
-  /** Of the source, bytes. */
+  /** Size of the source, bytes. */
   size: number;
 }
 
@@ -21,10 +21,10 @@ interface Stored {
   fileSize: number;
 }
 
-/** Ids of stored files don't expire (interface, Limits); the memory of them may. */
+/** Retention of a stored upload. Ids of stored files don't expire (interface, Limits), but this record may. */
 const KEEP = { keepFor: 365 * 24 * 3600 * 1000 };
 
-/** Remembers what was uploaded, so that the same bytes need not go up twice (reference 3.4, `reuseUpload`). */
+/** Index of the uploads, so that the same bytes are sent once (reference 3.4, `reuseUpload`). */
 export class ReusableUploads {
   readonly #store: StateStore;
   readonly #service: ApiClient;
@@ -34,15 +34,18 @@ export class ReusableUploads {
     this.#service = service;
   }
 
-  /** The service's record of an earlier upload of these bytes that it still has; undefined when they must be sent. */
+  /**
+   * Returns the service's record of an earlier upload of these bytes that it still stores; undefined if they must be
+   * sent.
+   */
   async find(
     kind: Kind,
     hash: () => Promise<string>,
     deadline: Deadline,
   ): Promise<(Stored & { job: Json }) | undefined> {
-    // Reading a big file for nothing is slow, and mostly nothing of its size was ever sent.
-    if (!(await this.#recall(this.#sizeKey(kind), deadline))) return undefined;
-    const stored = record(await this.#recall(this.#key(kind, await hash()), deadline));
+    // The size is checked first, as hashing a large file is slow and mostly in vain.
+    if (!(await this.#read(this.#sizeKey(kind), deadline))) return undefined;
+    const stored = record(await this.#read(this.#key(kind, await hash()), deadline));
     const jobId = text(stored?.jobId);
     const fileSize = number(stored?.fileSize);
     if (jobId === null || fileSize === null) return undefined;
@@ -51,13 +54,13 @@ export class ReusableUploads {
     return { jobId, fileSize, job };
   }
 
-  async remember(kind: Kind, hash: string, stored: Stored): Promise<void> {
+  async save(kind: Kind, hash: string, stored: Stored): Promise<void> {
     await this.#store.put(this.#key(kind, hash), stored, KEEP);
     await this.#store.put(this.#sizeKey(kind), true, KEEP);
   }
 
-  /** A memory that can't be read now costs no more than an upload. */
-  async #recall(key: Key, deadline: Deadline): Promise<unknown> {
+  /** Reads the store; undefined if it can't be read now, which only costs an upload. */
+  async #read(key: Key, deadline: Deadline): Promise<unknown> {
     return deadline.wait(this.#store.get(key)).catch(() => undefined);
   }
 
@@ -70,7 +73,7 @@ export class ReusableUploads {
   }
 }
 
-/** A file that the service refuses to show is as good as deleted; of one that can't be asked about nothing is known. */
+/** Treats a file that the service refuses to show as deleted; rethrows any other error. */
 function gone(error: unknown): undefined {
   if (error instanceof PrintingError && (error.statusCode === 403 || error.statusCode === 404)) return undefined;
   throw error;

@@ -22,27 +22,27 @@ export interface SendDeps {
 export interface UploadSendOptions {
   deadline: Deadline;
   progress: ProgressReports;
-  /** Whether the hash of what is sent is wanted. */
+  /** Whether to compute the hash of the sent bytes. */
   hashing: boolean;
 }
 
 /** A file whose bytes have arrived. */
 export interface Sent extends StoredRef {
   contentType: string;
-  /** SHA-256 of what was sent, hexadecimal, where it was wanted. */
+  /** SHA-256 of the sent bytes, hexadecimal, if requested. */
   hash: string;
 }
 
-/** What was refused will mostly be refused again; but the address may just have been too old. */
+/** Most attempts for refused uploads: most refusals are final, but the URL may just have expired. */
 const MOST_REFUSALS = 2;
-/** Questions in a row that a store leaves unanswered before the file goes up whole at a fresh address. */
-const MOST_QUESTIONS = 3;
+/** Consecutive unanswered queries of a store before the whole file is sent to a new URL. */
+const MOST_QUERIES = 3;
 
 /**
- * Registers a file and sends its bytes. A sending that breaks goes on where it broke, as far as the store has kept the
- * bytes and they can still be read; else a new one begins at a new address, since an address is good for one file.
- * Throws FILE_CHANGED where the file was written to on the way, UPLOAD_FAILED when the store has kept nothing more for some
- * tries, and at once what neither time nor a new address can heal.
+ * Registers a file and sends its bytes. An interrupted transfer resumes as far as the store has kept the bytes and the
+ * rest can still be read; otherwise a new one begins at a new URL, since a URL is valid for one file. Throws
+ * FILE_CHANGED if the file was written to meanwhile; UPLOAD_FAILED after several tries in which the store kept no
+ * further bytes, and at once for a failure that neither time nor a new URL can repair.
  */
 export async function send(
   deps: SendDeps,
@@ -58,7 +58,7 @@ export async function send(
         passes: (error) => sending.mayPass(error),
       });
     } catch (error) {
-      // While the store keeps ever more of it, an upload gets there in the end.
+      // An upload of which the store keeps ever more bytes will succeed in the end.
       if (sending.kept <= kept || !(error instanceof PrintingError) || !sending.mayPass(error)) throw error;
       options.deadline.throwIfOver();
     }
@@ -70,18 +70,18 @@ class Sending {
   readonly #content: Content;
   readonly #announced: Announcement;
   readonly #options: UploadSendOptions;
-  /** Where the file went last, as long as it may go on there. */
+  /** Destination of the last transfer, while it can be resumed there. */
   #target: UploadTarget | null = null;
-  /** How much of the file was handed over to the target, and how much of it the store said that it has. */
-  #given = 0;
+  /** Bytes that were handed to the target, and bytes that the store has reported as kept. */
+  #handedOver = 0;
   #kept = 0;
-  /** Whether the target was asked how much it has, and hasn't shown by its answer that it takes that for a question. */
+  /** Whether the target was queried and has not shown that it treats a query as one. */
   #isDoubtful = false;
-  /** Questions to the target without an answer, in a row. */
+  /** Consecutive queries of the target without an answer. */
   #unanswered = 0;
   #hash: Hash = createHash('sha256');
   #hashed = 0;
-  /** How the bytes stood when the target was given. */
+  /** State of the bytes when the target was registered. */
   #stamp: Stamp = null;
   #refusals = 0;
   #lastFailure: PrintingError | undefined;
@@ -104,7 +104,7 @@ class Sending {
 
   async attempt(attempt: number): Promise<Sent> {
     const { deadline, progress } = this.#options;
-    const earlier = this.#given > 0 ? this.#target : null;
+    const earlier = this.#handedOver > 0 ? this.#target : null;
     if (earlier && (await this.#hasArrived(earlier))) return this.#sent(earlier);
     const from = earlier && (await this.#askKept(earlier, attempt));
     if (earlier && from === null && (await this.#hasArrived(earlier))) return this.#sent(earlier);
@@ -116,7 +116,7 @@ class Sending {
       onSent,
       deadline,
     });
-    if (result.end === 'taken') return this.#sent(target);
+    if (result.end === 'accepted') return this.#sent(target);
     if (result.end === 'refused') {
       this.#target = null;
       this.#refusals++;
@@ -132,7 +132,7 @@ class Sending {
     this.#stamp = await this.#content.stamp();
     const target = await register(this.#deps.service, this.#announced, { deadline: this.#options.deadline });
     this.#target = target;
-    this.#given = this.#kept = this.#hashed = 0;
+    this.#handedOver = this.#kept = this.#hashed = 0;
     this.#isDoubtful = false;
     this.#unanswered = 0;
     this.#hash = createHash('sha256');
@@ -140,8 +140,8 @@ class Sending {
   }
 
   /**
-   * The byte at which the store goes on. Null where it doesn't, where it leaves the question unanswered, or where the bytes
-   * that it wants can't be read any more.
+   * The byte at which the store resumes. Null if it can't resume, if it doesn't answer, or if the bytes it needs can no
+   * longer be read.
    */
   async #askKept(target: UploadTarget, attempt: number): Promise<number | null> {
     const { size } = this.#content;
@@ -153,29 +153,29 @@ class Sending {
       const error = asPrintingError(thrown);
       if (!isPassing(error)) throw thrown;
       this.#unanswered++;
-      // A stream whose beginning is gone has no other way than another question.
-      if (this.#unanswered >= MOST_QUESTIONS && this.#content.has(0)) return null;
+      // A stream whose beginning is gone can only be resumed, so the store is queried again.
+      if (this.#unanswered >= MOST_QUERIES && this.#content.has(0)) return null;
       throw (this.#lastFailure = failed(unanswered(error), target, attempt + 1));
     }
     this.#unanswered = 0;
     if (kept === null) return null;
     this.#isDoubtful = false;
-    if (kept > this.#given || kept >= size || !this.#content.has(kept)) return null;
-    // The beginning of one file and the end of another are none.
+    if (kept > this.#handedOver || kept >= size || !this.#content.has(kept)) return null;
+    // The beginning of one version and the end of another don't make a file.
     if (!(await this.#unchanged())) return null;
     this.#kept = kept;
     return kept;
   }
 
   /**
-   * Whether all the bytes are there although the store's answer was lost: the service's record of them says so. Once the
-   * store was asked that isn't enough, for one without sessions takes the empty question for the file: then what can be
-   * downloaded must have the size.
+   * Whether all bytes have arrived although the store's answer was lost, by the service's record of the file. After a
+   * query the record isn't enough, since a store without sessions mistakes the empty query for the file: then the
+   * download must also have the right size.
    */
   async #hasArrived(target: UploadTarget): Promise<boolean> {
     const { size } = this.#content;
     const { deadline } = this.#options;
-    if (this.#given < size) return false;
+    if (this.#handedOver < size) return false;
     try {
       const stored = await readStored(this.#deps.service, target, { deadline });
       if (!isUploaded(stored) || (number(stored.file_size) ?? size) !== size) return false;
@@ -193,7 +193,7 @@ class Sending {
 
   #onSent(chunk: Buffer, at: number): void {
     const end = at + chunk.length;
-    this.#given = Math.max(this.#given, end);
+    this.#handedOver = Math.max(this.#handedOver, end);
     if (this.#options.hashing && end > this.#hashed) {
       this.#hash.update(at < this.#hashed ? chunk.subarray(this.#hashed - at) : chunk);
       this.#hashed = end;
@@ -209,7 +209,7 @@ class Sending {
     return this.#content.unchanged(this.#stamp ?? undefined);
   }
 
-  /** Throws FILE_CHANGED where the file was sent partly before and partly after a change. */
+  /** Returns the sent file; throws FILE_CHANGED if it changed during the transfer. */
   async #sent({ kind, id, contentType }: UploadTarget): Promise<Sent> {
     if (!(await this.#unchanged())) throw changedMeanwhile();
     return { kind, id, contentType, hash: this.#hash.digest('hex') };
@@ -223,7 +223,7 @@ const unanswered = ({ statusCode: status, cause }: PrintingError): Transfer & { 
   ...(status !== undefined && { status }),
 });
 
-function failed(result: Exclude<Transfer, { end: 'taken' }>, target: UploadTarget, tries: number): PrintingError {
+function failed(result: Exclude<Transfer, { end: 'accepted' }>, target: UploadTarget, tries: number): PrintingError {
   const ids = storedIds(target);
   if (result.end === 'refused') {
     const sentence = phrase`The storage location refused the file with status ${result.status}: try again, or use another file.`;

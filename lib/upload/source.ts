@@ -5,11 +5,11 @@ import { bytesContent, fileContent, type Content } from './content';
 import { guard } from '../time/guard';
 import { streamContent } from './stream-content';
 
-/** Where the bytes to upload come from. */
+/** Source of the bytes to upload. */
 export type Source =
   | { kind: 'file'; path: string }
   | { kind: 'bytes'; bytes: Buffer; name: string }
-  /** `size` in bytes: nobody can tell it from a stream. */
+  /** `size` in bytes; a stream doesn't show it. */
   | { kind: 'stream'; stream: Readable; size: number; name: string };
 
 /** The file name, without folders. */
@@ -18,7 +18,9 @@ export const nameOf = (source: Source): string =>
 
 const afterSlashes = (name: string): string => name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
 
-/** Checks that the source is there, readable and not empty. Close what it gives. The deadline ends every wait for it. */
+/**
+ * Opens the source and checks that it is readable and not empty. The caller closes it. The deadline ends every wait.
+ */
 export async function openContent(source: Source, deadline: Deadline): Promise<Content> {
   switch (source.kind) {
     case 'file':
@@ -30,11 +32,11 @@ export async function openContent(source: Source, deadline: Deadline): Promise<C
   }
 }
 
-/** Looks after a stream that nobody may be reading yet; the returned function ends it, as an abort does. */
+/** Guards a stream that has no reader yet; the returned function destroys it, as an abort does. */
 export function holdStream(stream: Readable, signal: AbortSignal): () => void {
-  // The stream is the flow's own: its `destroy` may do anything.
+  // The flow owns the stream, so its `destroy` may do anything.
   const destroy = guard(() => void stream.destroy());
-  // A failure that nobody listens for would end the whole process.
+  // An unhandled error event would end the whole process.
   stream.on('error', () => undefined);
   signal.addEventListener('abort', destroy, { once: true });
   return () => {

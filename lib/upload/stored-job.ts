@@ -8,7 +8,7 @@ import { phrase } from '../words/sentence';
 
 export type Limits = Pick<CallOptions, 'deadline'>;
 
-/** The record of a stored file, as the service has it now. */
+/** Reads the service's present record of a stored file. */
 export async function readStored(service: ApiClient, { kind, id }: StoredRef, limits: Limits): Promise<Json> {
   const { read, idParameter, inWords } = STORAGE[kind];
   const answer = await service.call(read, { ids: { [idParameter]: id }, what: inWords, ...limits });
@@ -17,13 +17,14 @@ export async function readStored(service: ApiClient, { kind, id }: StoredRef, li
 
 export const isUploaded = (stored: Json): boolean => text(stored.status)?.toLowerCase() === 'uploaded';
 
-/** Waits until the service has taken the bytes (interface, States). Throws UPLOAD_FAILED where it says that it hasn't. */
+/** Waits until the service has accepted the bytes (interface, States). Throws UPLOAD_FAILED if it reports a failure. */
 export async function awaitUploaded(service: ApiClient, ref: StoredRef, { deadline }: Limits): Promise<Json> {
   for (let polls = 0; ; polls++) {
     const stored = await readStored(service, ref, { deadline });
     if (isUploaded(stored)) return stored;
     const status = text(stored.status) ?? '';
-    // The other status words aren't known; whatever sounds like one is a failure, the rest may still change (wire facts 4.1).
+    // Other status words are unknown: one that sounds like a failure is one, any other may still change (wire facts
+    // 4.1).
     if (/fail|error|reject/i.test(status)) {
       const reason = withoutAddresses(text(stored.status_description) ?? status).slice(0, 200);
       throw new PrintingError(

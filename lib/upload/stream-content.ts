@@ -5,12 +5,12 @@ import type { Deadline } from '../time/deadline';
 import { empty, exactly, type Content } from './content';
 import { phrase } from '../words/sentence';
 
-/** So much of what a stream gave stays in hand, bytes: about what a connection that breaks may have swallowed. */
-const IN_HAND = 8 * 1024 * 1024;
-/** And in not more parts than this: each costs memory of its own, however small it is. */
-const MOST_PARTS = 4096;
+/** Most bytes of a stream that are kept for a resend: about the number that a broken connection may have swallowed. */
+const MOST_BYTES_KEPT = 8 * 1024 * 1024;
+/** Most kept parts, as each costs memory of its own, however small it is. */
+const MOST_PARTS_KEPT = 4096;
 
-/** A stream gives its bytes once; the newest of them can be read again. */
+/** Content of a stream, whose bytes can be read once; only the latest can be read again. */
 export function streamContent(stream: Readable, size: number, name: string, deadline: Deadline): Content {
   if (!Number.isSafeInteger(size) || size < 0) {
     const sentence = phrase`The size of the stream "${name}" is missing: give it as a whole number of bytes.`;
@@ -30,14 +30,14 @@ export function streamContent(stream: Readable, size: number, name: string, dead
   };
 }
 
-/** The end, so far, of what a stream gives. */
+/** The latest bytes read from a stream. */
 class StreamTail {
   readonly #stream: Readable;
   readonly #name: string;
   readonly #deadline: Deadline;
   #iterator: AsyncIterator<unknown> | undefined;
   #parts: Buffer[] = [];
-  /** Of the first byte in hand, and behind the last. */
+  /** Positions of the first kept byte and behind the last. */
   #start = 0;
   #end = 0;
   #pulling: Promise<boolean> | undefined;
@@ -52,7 +52,7 @@ class StreamTail {
     return this.#start;
   }
 
-  /** Goes on where an earlier reading was given up, or before. */
+  /** Continues where an earlier reader stopped, or before that. */
   async *chunks(from: number): AsyncGenerator<Buffer, void> {
     for (let at = from; ;) {
       const part = this.#partAt(at);
@@ -64,7 +64,7 @@ class StreamTail {
   }
 
   #partAt(at: number): Buffer | undefined {
-    // From the newest on, which is mostly the wanted one.
+    // Searches backwards, as the newest part is mostly the wanted one.
     let start = this.#end;
     for (let index = this.#parts.length - 1; index >= 0 && at < start; index--) {
       const part = this.#parts[index] as Buffer;
@@ -74,7 +74,7 @@ class StreamTail {
     return undefined;
   }
 
-  /** Takes one more part from the stream; false at its end. Who reads meanwhile waits for the same part. */
+  /** Reads one more part from the stream; false at its end. Concurrent readers share the same read. */
   #pull(): Promise<boolean> {
     this.#pulling ??= this.#next().then((more) => {
       // A failed or ended stream stays so.
@@ -92,7 +92,7 @@ class StreamTail {
       const part = bytesOf(next.value, this.#stream.readableEncoding);
       if (part.length > 0) this.#parts.push(part);
       this.#end += part.length;
-      this.#forget();
+      this.#dropOldest();
       return true;
     } catch (cause) {
       if (cause instanceof PrintingError) throw cause;
@@ -101,11 +101,11 @@ class StreamTail {
     }
   }
 
-  #forget(): void {
+  #dropOldest(): void {
     for (;;) {
       const [oldest] = this.#parts;
-      const isSpare = oldest && this.#end - this.#start - oldest.length >= IN_HAND;
-      if (!oldest || !(isSpare || this.#parts.length > MOST_PARTS)) return;
+      const isSpare = oldest && this.#end - this.#start - oldest.length >= MOST_BYTES_KEPT;
+      if (!oldest || !(isSpare || this.#parts.length > MOST_PARTS_KEPT)) return;
       this.#parts.shift();
       this.#start += oldest.length;
     }

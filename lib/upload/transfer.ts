@@ -5,12 +5,12 @@ import type { Deadline } from '../time/deadline';
 import type { Content } from './content';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** How one sending of the bytes ended. */
+/** End of one transfer of the bytes. */
 export type Transfer =
-  | { end: 'taken' }
-  /** The store said no: the address, the headers or the bytes are wrong. */
+  | { end: 'accepted' }
+  /** The store refused: the URL, the headers or the bytes are wrong. */
   | { end: 'refused'; status: number }
-  /** Network or store failed; `complete` when all bytes had left, so that only the answer may be lost. */
+  /** Network or store failed; `complete` if all bytes had been sent, so that only the answer may be missing. */
   | { end: 'broken'; reason: string | Sentence; status?: number; complete: boolean };
 
 export interface Address {
@@ -19,17 +19,20 @@ export interface Address {
   origin: string | undefined;
 }
 
-/** Longest silence of the store, ms. The last megabytes may still be on a slow line when all of them are handed over. */
+/**
+ * Longest silence of the store, ms. A slow connection may still be sending the last megabytes after they were handed
+ * over.
+ */
 const QUIET = 120_000;
-/** A store with a session says so to what isn't all of the file yet (wire facts 4.2). */
-const GO_ON = 308;
-/** A store that doesn't know the question won't learn it. */
+/** Status of a store with a session for an incomplete file (wire facts 4.2). */
+const RESUME_INCOMPLETE = 308;
+/** Status of a store that doesn't support the query, now or later. */
 const NOT_IMPLEMENTED = 501;
 
 /**
  * Sends the bytes from `from` on to the storage location (interface, Upload to the storage location; wire facts 4.2,
- * traps 31 to 34): unchunked, with the announced headers and none but those. `onSent` is told of each chunk and of where
- * in the file it is. Throws what the content throws, and the deadline's reason.
+ * traps 31 to 34): unchunked, with exactly the registered headers. Calls `onSent` with each chunk and its position in
+ * the file. Throws what the content throws, and the deadline's reason.
  */
 export async function transfer(
   http: Http,
@@ -49,7 +52,7 @@ export async function transfer(
     })(),
     { objectMode: false, highWaterMark: 1024 * 1024 },
   );
-  // A failure is heard from `send`; one after that must not end the process.
+  // `send` reports a failure; a later one must not end the process.
   body.on('error', () => undefined);
   try {
     const range = from > 0 ? { 'content-range': `bytes ${from}-${size - 1}/${size}` } : {};
@@ -64,14 +67,14 @@ export async function transfer(
       foreign: true,
     };
     const answer = await http.send(request);
-    leaveBody(answer);
+    discardBody(answer);
     const { status } = answer;
     const complete = at === size;
     if (mayPass(status)) return { end: 'broken', reason: `status ${status}`, status, complete };
-    if (status === GO_ON && answer.headers.location === undefined)
+    if (status === RESUME_INCOMPLETE && answer.headers.location === undefined)
       return { end: 'broken', reason: `status ${status}`, status, complete: false };
     if (status < 200 || status > 299) return { end: 'refused', status };
-    return complete ? { end: 'taken' } : { end: 'broken', reason: phrase`it was answered too early`, complete };
+    return complete ? { end: 'accepted' } : { end: 'broken', reason: phrase`it was answered too early`, complete };
   } catch (error) {
     if (!(error instanceof PrintingError) || error.code !== 'NETWORK') throw error;
     const reason = error.cause instanceof Error ? error.cause.message : 'network';
@@ -82,22 +85,21 @@ export async function transfer(
 }
 
 /**
- * Asks a store after a break how much of a file it has kept (wire facts 4.2), by an empty request that goes to the address
- * of the file. Null where it doesn't say: a store without sessions may take the empty request for the file itself and
- * answer 200, so that no answer but 308 means anything. Throws NETWORK and SERVICE_ERROR where the same question may get an
- * answer later.
+ * Queries a store after an interruption for the number of bytes that it has kept (wire facts 4.2), by an empty request
+ * to the file's URL. Null if it doesn't say: a store without sessions may mistake the empty request for the file and
+ * answer 200, so only 308 is meaningful. Throws NETWORK and SERVICE_ERROR if a later query may be answered.
  */
 export async function askKept(http: Http, address: Address, size: number, deadline: Deadline): Promise<number | null> {
   const headers = { ...headersOf(address), 'content-length': '0', 'content-range': `bytes */${size}` };
   const answer = await http.send({ method: 'PUT', url: address.url, headers, signal: deadline.signal, foreign: true });
-  leaveBody(answer);
+  discardBody(answer);
   const { status } = answer;
   if (mayPass(status) && status !== NOT_IMPLEMENTED) {
     const sentence = phrase`The storage failed with status ${status} on the upload: try again later.`;
     throw new PrintingError('SERVICE_ERROR', sentence, { statusCode: status, outcome: 'unknown' });
   }
   const { range, location } = answer.headers;
-  if (status !== GO_ON || location !== undefined) return null;
+  if (status !== RESUME_INCOMPLETE || location !== undefined) return null;
   if (range === undefined) return 0;
   const last = /^bytes=0-(\d+)$/.exec(range.trim())?.[1];
   return last === undefined ? null : Number(last) + 1;
@@ -110,7 +112,7 @@ const headersOf = ({ contentType, origin }: Address) => ({
 
 const mayPass = (status: number): boolean => status >= 500 || status === 408 || status === 429;
 
-/** The head of an answer says it all (errors are XML): its body is not waited for, it may trickle for ever. */
-function leaveBody({ body }: HttpAnswer): void {
+/** Discards the body: the head is sufficient (errors are XML), and the body may trickle forever. */
+function discardBody({ body }: HttpAnswer): void {
   body.on('error', () => undefined).destroy();
 }

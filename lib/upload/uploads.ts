@@ -24,14 +24,14 @@ import { phrase } from '../words/sentence';
 export interface UploadOptions {
   /** Blank: the file's own name. */
   jobName?: string;
-  /** `.gcode` goes up as `.gcode.gz`. */
+  /** Compress `.gcode` to `.gcode.gz`. */
   compress: boolean;
-  /** Take an earlier upload of the same bytes, and remember this one. */
+  /** Reuse an earlier upload of the same bytes, and record this one. */
   reuse: boolean;
   /** Check everything, send nothing. */
   dryRun: boolean;
   deadline: Deadline;
-  /** Called once when the file itself is in order, before the service is asked anything about it. What it throws ends the work. */
+  /** Called once when the file itself is valid, before the first request about it. Its error ends the work. */
   beforeSending?: () => Promise<void>;
   onStage: (stage: UploadStage, progress: UploadProgress) => void;
 }
@@ -44,10 +44,10 @@ export interface Uploaded {
   /** As sent, bytes. */
   fileSize: number;
   contentType: string;
-  /** The service's word; null after a dry run. */
+  /** The service's status; null after a dry run. */
   status: string | null;
   reusedUpload: boolean;
-  /** The service's record, untouched; null after a dry run. It holds signed addresses. */
+  /** The service's record, unchanged; null after a dry run. It holds signed URLs. */
   raw: Json | null;
 }
 
@@ -61,38 +61,38 @@ export interface UploadsDeps {
   origin?: string;
 }
 
-/** How a file is stored. */
+/** How to store a file. */
 interface Plan {
   name: string;
   contentType: string;
-  /** Whether it is gzipped on the way. */
+  /** Whether it is compressed before sending. */
   packs: boolean;
   scope: Kind['scope'];
   type: Kind['type'];
 }
 
-/** A file, and how it is stored. */
+/** A file, and how to store it. */
 interface Job {
   content: Content;
-  /** SHA-256 of the content as it is read now. */
+  /** Returns the SHA-256 of the content's present bytes. */
   hash: () => Promise<string>;
   plan: Plan;
   options: UploadOptions;
   progress: ProgressReports;
 }
 
-/** `rest` is what may still be done when the result is out. */
+/** A result; `rest` is work that may continue after it. */
 interface Done {
   result: Uploaded;
   rest?: Promise<unknown>;
 }
 
-/** Files that are larger are hashed when they are up, bytes: that costs them time only where there is some. */
+/** Larger files are hashed after the upload, bytes: hashing then costs time only when there is some to spare. */
 const HASHED_ON_THE_WAY = 8 * 1024 * 1024;
 /** Interface, Limits; wire facts 4.1. */
 const MOST_BYTES = 1024 ** 3;
 
-/** Stores toolpath files at the service: checks, registers, sends, and sees them confirmed. */
+/** Stores toolpath files at the service: checks, registers, sends and confirms them. */
 export class Uploads {
   readonly #deps: UploadsDeps;
   readonly #reusable: ReusableUploads;
@@ -105,8 +105,9 @@ export class Uploads {
   }
 
   /**
-   * Throws INVALID_INPUT, UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED where the
-   * bytes aren't those announced, UPLOAD_FAILED after retries, and what the service refuses. A stream is used up in any case.
+   * Throws INVALID_INPUT, UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED if the
+   * bytes differ from the registered ones, UPLOAD_FAILED after retries, and the service's refusals. Always consumes a
+   * stream.
    */
   async send(source: Source, options: UploadOptions): Promise<Uploaded> {
     const { signal } = options.deadline;
@@ -122,7 +123,7 @@ export class Uploads {
       this.#track(Promise.resolve(rest).then(() => content.close()));
       return result;
     } catch (error) {
-      // However the abort came out: its reason is what counts.
+      // An aborted operation may fail with any error; the abort's reason is the one to throw.
       signal.throwIfAborted();
       throw error;
     } finally {
@@ -130,7 +131,7 @@ export class Uploads {
     }
   }
 
-  /** Resolves when all that was sent is remembered, and begun files are gone. */
+  /** Resolves when all uploads are recorded, and temporary files are deleted. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#rests);
     await tidied(this.#deps.clock);
@@ -180,7 +181,7 @@ export class Uploads {
     }
   }
 
-  /** `content` is what is sent; `hash` of the source's bytes, where it is known already. */
+  /** Stores `content`; `hash` is that of the source's bytes, if known. */
   async #store(job: Job, content: Content, hash?: string): Promise<Done> {
     const { plan, options, progress } = job;
     const { service, origin } = this.#deps;
@@ -196,21 +197,21 @@ export class Uploads {
     const stored = await awaitUploaded(service, sent, { deadline });
     const result = uploaded({ ...plan, contentType: sent.contentType }, sent.id, size, stored, false);
     if (!reuse) return { result };
-    const remember = (known: string) => this.#reusable.remember(kindOf(job), known, { jobId: sent.id, fileSize: size });
-    // The file is up: that it can't be remembered costs no more than the next upload.
+    const save = (known: string) => this.#reusable.save(kindOf(job), known, { jobId: sent.id, fileSize: size });
+    // The file is stored: a failure to record it only costs another upload.
     if (isHashedLater)
       return {
         result,
         rest: hashLater(job)
-          .then(remember)
+          .then(save)
           .catch(() => undefined),
       };
-    await deadline.wait(remember(hash ?? sent.hash)).catch(() => undefined);
+    await deadline.wait(save(hash ?? sent.hash)).catch(() => undefined);
     return { result };
   }
 }
 
-/** Throws where the bytes may no longer be those that were sent. */
+/** Throws if the bytes may have changed since they were sent. */
 async function hashLater({ content, hash }: Job): Promise<string> {
   const found = await hash();
   if (await content.unchanged()) return found;

@@ -20,7 +20,7 @@ describe('upload/progress', () => {
     progress.sent(bytes);
   };
 
-  it('comes at most four times a second, and with the last byte', async () => {
+  it('reports at most four times a second, and with the last byte', async () => {
     for (let tenth = 0; tenth < 10; tenth++) await after(100, 99);
     await after(1, 10);
     assert.deepEqual(
@@ -34,7 +34,7 @@ describe('upload/progress', () => {
     );
   });
 
-  it('tells percent with one decimal, 100 for all of it only', async () => {
+  it('reports percent with one decimal, and 100 only when complete', async () => {
     progress.registering(3000);
     await after(300, 1000);
     await after(300, 1999);
@@ -45,7 +45,7 @@ describe('upload/progress', () => {
     );
   });
 
-  it('tells a smoothed rate and the time left', async () => {
+  it('reports a smoothed rate and the time left', async () => {
     await after(500, 100);
     await after(500, 100);
     await after(500, 300);
@@ -57,7 +57,7 @@ describe('upload/progress', () => {
     ]);
   });
 
-  it('starts again with another try', async () => {
+  it('starts over with another try', async () => {
     await after(500, 600);
     progress.registering(1000);
     progress.uploading();
@@ -68,7 +68,7 @@ describe('upload/progress', () => {
     ]);
   });
 
-  it('knows no rate where no time has passed', () => {
+  it('reports no rate while no time has passed', () => {
     progress.sent(1000);
     progress.confirming();
     assert.deepEqual(

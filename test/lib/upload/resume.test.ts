@@ -25,7 +25,7 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
-describe('upload/send: an upload that breaks', () => {
+describe('upload/send: an interrupted upload', () => {
   let time: TurnedTime;
   let simulator: Simulator;
   let client: Client;
@@ -95,7 +95,7 @@ describe('upload/send: an upload that breaks', () => {
       ['a Buffer', inMemory],
       ['a stream', stream],
     ] as const)
-      it(`goes on with ${name} where it broke, at the same address`, async () => {
+      it(`resumes ${name} where it was interrupted, at the same URL`, async () => {
         const bytes = randomBytes(3 * MIB);
         breakAt(MIB);
         const uploaded = await send(await source(bytes));
@@ -110,7 +110,7 @@ describe('upload/send: an upload that breaks', () => {
         assert.equal(stages.filter(({ stage }) => stage === 'registering').length, 1);
       });
 
-    it('goes on with a compressed file', async () => {
+    it('resumes a compressed file', async () => {
       const bytes = Buffer.from(randomBytes(MIB).toString('hex'));
       breakAt(300 * KIB);
       const uploaded = await send(await file(bytes), { compress: true });
@@ -120,20 +120,20 @@ describe('upload/send: an upload that breaks', () => {
       assert.deepEqual(gunzipSync(Buffer.from(await answer.arrayBuffer())), bytes);
     });
 
-    it('goes on as often as it gets on', async () => {
+    it('resumes as often as there is progress', async () => {
       const bytes = randomBytes(4 * MIB);
       breakAt(...Array<number>(12).fill(300 * KIB));
       assert.equal(storedHash(await send(await file(bytes))), sha256(bytes));
       assert.equal(count('registerUpload'), 1);
     });
 
-    it('is given up when it gets no further', async () => {
+    it('fails without further progress', async () => {
       breakAt(...Array<number>(20).fill(100 * KIB));
       await assert.rejects(send(await file(randomBytes(MIB))), { code: 'UPLOAD_FAILED', message: /try 5/ });
       assert.equal(count('registerUpload'), 1);
     });
 
-    it('asks again where the question fails', async () => {
+    it('repeats a failed query', async () => {
       const bytes = randomBytes(2 * MIB);
       breakAt(MIB);
       simulator.faults.add({ endpoint: 'storagePut', status: 503 });
@@ -147,13 +147,13 @@ describe('upload/send: an upload that breaks', () => {
       ['with 503', { status: 503 }],
       ['with a reset', { reset: true }],
     ] as const)
-      it(`goes up whole at a fresh address where every question is answered ${name}`, async () => {
+      it(`sends the whole file to a new URL if every query is answered ${name}`, async () => {
         const bytes = randomBytes(2 * MIB);
-        const isQuestion = (request: IncomingMessage) => request.headers['content-length'] === '0';
-        let questions = 0;
+        const isQuery = (request: IncomingMessage) => request.headers['content-length'] === '0';
+        let queries = 0;
         const storage = await OtherStorage.start((request, response) => {
-          if (!isQuestion(request)) request.once('data', () => request.socket.resetAndDestroy());
-          else if (++questions && 'status' in fault) response.writeHead(fault.status).end();
+          if (!isQuery(request)) request.once('data', () => request.socket.resetAndDestroy());
+          else if (++queries && 'status' in fault) response.writeHead(fault.status).end();
           else request.socket.resetAndDestroy();
         });
         simulator.faults.add({ endpoint: 'registerUpload', set: { 'data.upload_url': `${storage.url}/file` } });
@@ -163,10 +163,10 @@ describe('upload/send: an upload that breaks', () => {
           await storage.stop();
         }
         assert.equal(count('registerUpload'), 2);
-        assert.ok(questions <= 3, `${questions} questions`);
+        assert.ok(queries <= 3, `${queries} queries`);
       });
 
-    it('ends in UPLOAD_FAILED where neither the question nor a fresh address helps', async () => {
+    it('throws UPLOAD_FAILED if neither the query nor a new URL helps', async () => {
       for (const fault of [{ status: 503 }, { reset: true }]) {
         simulator.requests.clear();
         breakAt(MIB);
@@ -178,14 +178,14 @@ describe('upload/send: an upload that breaks', () => {
       }
     });
 
-    it('ends in UPLOAD_FAILED where a stream can’t begin again and no question is answered', async () => {
+    it('throws UPLOAD_FAILED if a stream can’t restart and every query fails', async () => {
       breakAt(20 * MIB);
       simulator.faults.add({ endpoint: 'storagePut', status: 503, times: 'always' });
       await assert.rejects(send(stream(randomBytes(24 * MIB))), { code: 'UPLOAD_FAILED', statusCode: 503 });
       assert.equal(count('registerUpload'), 1);
     });
 
-    it('does not wait for answers that trickle', async () => {
+    it('does not wait for a trickling answer', async () => {
       const bytes = randomBytes(2 * MIB);
       breakAt(MIB);
       simulator.faults.add({ endpoint: 'storagePut', trickle: 50, times: 2 });
@@ -193,7 +193,7 @@ describe('upload/send: an upload that breaks', () => {
       assert.equal(count('registerUpload'), 1);
     });
 
-    it('begins anew where the session is gone', async () => {
+    it('starts over if the session is gone', async () => {
       const bytes = randomBytes(2 * MIB);
       for (const status of [404, 410]) {
         breakAt(MIB);
@@ -203,7 +203,7 @@ describe('upload/send: an upload that breaks', () => {
       assert.equal(count('registerUpload'), 4);
     });
 
-    it('begins anew where the store claims to have what was never sent, or says nonsense', async () => {
+    it('starts over if the store’s answer is malformed or reports bytes that were never sent', async () => {
       const bytes = randomBytes(9 * MIB);
       const answers = [
         { range: `bytes=0-${bytes.length - 1}` },
@@ -212,13 +212,13 @@ describe('upload/send: an upload that breaks', () => {
         { range: 'yes' },
         { location: simulator.storageUrl },
       ];
-      let questions = 0;
+      let queries = 0;
       const storage = await OtherStorage.start((request, response) => {
         if (request.headers['content-length'] !== '0') {
           request.once('data', () => request.socket.resetAndDestroy());
           return;
         }
-        response.writeHead(308, answers[questions++]).end();
+        response.writeHead(308, answers[queries++]).end();
       });
       for (const _ of answers) {
         const set = { 'data.upload_url': `${storage.url}/file` };
@@ -226,10 +226,10 @@ describe('upload/send: an upload that breaks', () => {
         assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
       }
       await storage.stop();
-      assert.deepEqual([questions, count('registerUpload')], [answers.length, 2 * answers.length]);
+      assert.deepEqual([queries, count('registerUpload')], [answers.length, 2 * answers.length]);
     });
 
-    it('begins anew where the file was changed in between', async () => {
+    it('starts over if the file has changed', async () => {
       const [before, after] = [randomBytes(2 * MIB), randomBytes(2 * MIB)];
       const source = await file(before);
       breakAt(MIB);
@@ -241,7 +241,7 @@ describe('upload/send: an upload that breaks', () => {
       assert.equal(count('registerUpload'), 2);
     });
 
-    it('needs no second upload when only the last answer was lost, before or after the store took it all', async () => {
+    it('needs no second upload if only the last answer was lost, before or after the store accepted the file', async () => {
       const bytes = randomBytes(MIB);
       breakAt(bytes.length);
       assert.equal(storedHash(await send(inMemory(bytes))), sha256(bytes));
@@ -250,7 +250,7 @@ describe('upload/send: an upload that breaks', () => {
       assert.equal(count('registerUpload'), 2);
     });
 
-    it('goes on with the end of a long stream, as far as it is in hand', async () => {
+    it('resumes a long stream within the kept bytes', async () => {
       const bytes = randomBytes(24 * MIB);
       breakAt(20 * MIB);
       assert.equal(storedHash(await send(stream(bytes))), sha256(bytes));
@@ -258,10 +258,10 @@ describe('upload/send: an upload that breaks', () => {
     });
   });
 
-  describe('at a store without sessions that takes the question for the file', () => {
+  describe('at a store without sessions that mistakes the query for the file', () => {
     beforeEach(() => simulator.world.setUploadMode('plain'));
 
-    it('goes up whole at a new address, and the empty file counts for nothing', async () => {
+    it('sends the whole file to a new URL, and ignores the empty file', async () => {
       const bytes = randomBytes(2 * MIB);
       breakAt(MIB);
       const uploaded = await send(await file(bytes));
@@ -270,7 +270,7 @@ describe('upload/send: an upload that breaks', () => {
       assert.equal(count('registerUpload'), 2);
     });
 
-    it('counts for nothing too where the record says that it is there', async () => {
+    it('ignores the empty file even if the service’s record reports it as uploaded', async () => {
       const bytes = randomBytes(MIB);
       breakAt(bytes.length);
       const said = simulator.faults.add({ endpoint: 'getJob', set: { 'data.status': 'uploading' } });
@@ -283,7 +283,7 @@ describe('upload/send: an upload that breaks', () => {
     });
   });
 
-  it('arrives whole and once from any break, at any store', async () => {
+  it('arrives complete and exactly once after any interruption, at any store', async () => {
     const bytes = randomBytes(1_500_000);
     const breaks = fc.array(
       fc.record({ at: fc.integer({ min: 0, max: bytes.length }), how: fc.constantFrom('reset', 'lost answer', '503') }),
@@ -314,7 +314,7 @@ describe('upload/send: an upload that breaks', () => {
     );
   });
 
-  it('says what it failed of', async () => {
+  it('reports the cause of a failure', async () => {
     simulator.faults.add({ endpoint: 'storagePut', status: 403, times: 'always' });
     await assert.rejects(send(inMemory(randomBytes(10))), (error: PrintingError) => {
       assert.deepEqual([error.code, error.statusCode], ['UPLOAD_FAILED', 403]);

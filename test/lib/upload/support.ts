@@ -16,31 +16,31 @@ export interface StoredJob {
   [field: string]: unknown;
 }
 
-/** What the storage does with one PUT instead of taking it. */
+/** Faults of the storage during one PUT. */
 export type Fault =
   | { status: number }
-  /** Breaks the connection off once so many bytes have come. */
+  /** Breaks the connection after so many bytes. */
   | { resetAt: number }
-  /** Takes all and breaks off instead of answering. */
+  /** Accepts the file and breaks the connection instead of answering. */
   | { loseAnswer: true }
   | { redirect: string }
-  /** Never answers; `arrived` is told of the first bytes. */
+  /** Never answers; calls `hang` at the first bytes. */
   | { hang: () => void };
 
 const ALLOWED = ['host', 'connection', 'content-type', 'content-length', 'origin'];
 
-/** The service's storage: an object store of its own that is strict about headers and one-time addresses. */
+/** The service's storage: an object store that is strict about headers and one-time URLs. */
 export class Storage {
   readonly jobs = new Map<string, StoredJob>();
   readonly bytes = new Map<string, Buffer>();
-  /** One per PUT of a file that reached the store, in order. */
+  /** One entry per PUT of a file that reached the store, in order. */
   readonly puts: string[] = [];
-  /** How often it was asked how far a file came; it never knows. */
-  questions = 0;
+  /** Number of queries for the kept bytes; the store never answers them. */
+  queries = 0;
   readonly faults: Fault[] = [];
-  /** What the store objected to; empty in every good test. */
+  /** Objections of the store; empty in every passing test. */
   readonly objections: string[] = [];
-  /** Bytes that came with PUTs that broke off. */
+  /** Bytes received with interrupted PUTs. */
   partial = 0;
   url = '';
   readonly #server: Server = createServer((request, response) => void this.#put(request, response));
@@ -60,7 +60,7 @@ export class Storage {
     const id = new URL(request.url ?? '', this.url).pathname.slice(1);
     const job = this.jobs.get(id);
     if (request.headers['content-range'] === `bytes */${job?.file_size}`) {
-      this.questions++;
+      this.queries++;
       response.writeHead(400).end('<Error><Code>InvalidArgument</Code></Error>');
       return;
     }
@@ -116,13 +116,13 @@ export class Storage {
 
 type Turn = (endpoint: EndpointName, options: CallOptions) => Answer | Error | undefined;
 
-/** A signed-in service in front of the storage; `turns` are asked first, one per call. */
+/** A signed-in service in front of the storage; `turns` are called first, one per call. */
 export class ScriptedService implements ApiClient {
   readonly calls: { endpoint: EndpointName; options: CallOptions }[] = [];
   readonly turns: Turn[] = [];
-  /** Statuses that reads see before the true one. */
+  /** Statuses that the next reads return before the true one. */
   readonly statuses: (string | Record<string, unknown>)[] = [];
-  /** Changes the record that a registration answers. */
+  /** Changes the record that answers a registration. */
   onRegister: (record: Record<string, unknown>) => void = () => {};
   #count = 0;
 
@@ -159,7 +159,7 @@ export class ScriptedService implements ApiClient {
 
 export const answer = (data: unknown): Answer => ({ status: 200, data, body: { data } });
 
-/** Turns the clock on whenever something waits for it, until the work is done; the waits, ms. */
+/** Advances the clock to each pending timer until the work has ended; returns the waits, ms. */
 export async function drive<T>(clock: ManualClock, work: Promise<T>): Promise<{ value: T; waits: number[] }> {
   const state = { done: false };
   const settled = () => (state.done = true);
@@ -168,7 +168,7 @@ export async function drive<T>(clock: ManualClock, work: Promise<T>): Promise<{ 
   while (!state.done) {
     await new Promise((resolve) => setImmediate(resolve));
     const { next } = clock;
-    // What is further away is no wait but the work's deadline.
+    // A later timer is the work's deadline rather than a wait.
     if (next === undefined || next > 120_000) continue;
     waits.push(next);
     await clock.advance(next);

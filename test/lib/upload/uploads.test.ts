@@ -79,7 +79,7 @@ describe('upload/uploads', () => {
     { signal, ms = 600_000, ...changes }: Partial<UploadOptions> & { signal?: AbortSignal; ms?: number } = {},
     uploads = open(),
   ) => {
-    // Its limit is looked at, but does not come by itself: `drive` turns the clock to whatever comes next.
+    // The deadline has no timer of its own, as `drive` advances the clock to the next timer.
     const deadline = Object.assign(new Deadline(clock, { parent: signal }), { until: clock.monotonic() + ms });
     try {
       return await uploads.send(source, {
@@ -112,9 +112,9 @@ describe('upload/uploads', () => {
     return error;
   };
 
-  describe('what is sent', () => {
+  describe('sends', () => {
     for (const { extension, contentType } of TOOLPATHS)
-      it(`${extension} goes up as ${contentType}`, async () => {
+      it(`${extension} as ${contentType}`, async () => {
         const bytes = randomBytes(300_000);
         const uploaded = await send(await file(`part${extension}`, bytes));
         const { raw, ...rest } = uploaded;
@@ -135,7 +135,7 @@ describe('upload/uploads', () => {
         assert.deepEqual(storage.bytes.get('job-1'), bytes);
       });
 
-    it('sizes around a chunk', async () => {
+    it('files of sizes around a chunk', async () => {
       for (const size of [1, MIB / 2 - 1, MIB / 2, MIB / 2 + 1, 3 * MIB]) {
         const bytes = randomBytes(size);
         const { jobId } = await send({ kind: 'bytes', bytes, name: 'part.ufp' });
@@ -143,7 +143,7 @@ describe('upload/uploads', () => {
       }
     });
 
-    it('a stream, whatever its chunks', async () => {
+    it('a stream with any chunks', async () => {
       const parts = ['G28\n', new Uint8Array([71, 49]), Buffer.alloc(0), Buffer.from('ö\n'), Buffer.alloc(0)];
       const stream = Readable.from(parts);
       await send({ kind: 'stream', stream, size: 9, name: 'C:\\prints\\part.gcode' });
@@ -152,14 +152,14 @@ describe('upload/uploads', () => {
       assert.ok(stream.destroyed);
     });
 
-    it('the origin, and the content type that the service answers', async () => {
+    it('the origin, and the content type from the service’s answer', async () => {
       service.onRegister = (record) => (record.content_type = 'text/x-gcode');
       const uploaded = await send(await file('part.gcode', text(10)), {}, open({ origin: 'https://flows.example' }));
       assert.equal(uploaded.contentType, 'text/x-gcode');
       assert.equal(storage.jobs.get('job-1')?.origin, 'https://flows.example');
     });
 
-    it('the file that was found, though another takes its name or none is left', async () => {
+    it('the opened file, even if it is replaced or deleted', async () => {
       const bytes = randomBytes(1000);
       const path = join(folder, 'part.gcode');
       const replaced = () => rm(path).then(() => writeFile(path, randomBytes(1000)));
@@ -169,11 +169,11 @@ describe('upload/uploads', () => {
       }
     });
 
-    it('the job name that was asked for', async () => {
+    it('the requested job name', async () => {
       assert.equal((await send(await file('part.gcode', text(10)), { jobName: 'Order 17' })).jobName, 'Order 17.gcode');
     });
 
-    it('reports its stages, from the first to the last byte', async () => {
+    it('reports of its stages, from the first to the last byte', async () => {
       await send(await file('part.gcode', text(MIB)));
       assert.deepEqual(
         stages.map(({ stage, progress }) => [stage, progress.bytesSent, progress.bytesTotal, progress.percent]),
@@ -188,7 +188,7 @@ describe('upload/uploads', () => {
     });
   });
 
-  describe('what is refused before anything is sent', () => {
+  describe('rejects before anything is sent', () => {
     afterEach(() => assert.deepEqual(service.calls, []));
 
     it('meshes and other files', async () => {
@@ -205,11 +205,11 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('names that the service would refuse', async () => {
+    it('names that the service would reject', async () => {
       await fails(send(await file('part.gcode', text(10)), { jobName: 'a/b' }), 'INVALID_INPUT', /job name/);
     });
 
-    it('what is missing, empty or no file', async () => {
+    it('missing files, empty files and folders', async () => {
       await mkdir(join(folder, 'folder.gcode'));
       await fails(send({ kind: 'file', path: join(folder, 'none.gcode') }), 'FILE_NOT_READABLE', /no file/);
       await fails(send({ kind: 'file', path: join(folder, 'folder.gcode') }), 'FILE_NOT_READABLE', /not a file/);
@@ -243,7 +243,7 @@ describe('upload/uploads', () => {
         );
     });
 
-    it('any path that holds nothing readable', async () => {
+    it('any path without a readable file', async () => {
       await fc.assert(
         fc.asyncProperty(fc.string({ minLength: 1 }), async (words) => {
           const path = `${folder}/none/${words}.gcode`;
@@ -254,22 +254,22 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('what the caller checks', async () => {
+    it('an upload that the caller’s check rejects', async () => {
       const offline = new PrintingError('NOT_FOUND', phrase`No such cluster.`);
       const beforeSending = async () => Promise.reject(offline);
       await assert.rejects(send(await file('part.gcode', text(10)), { beforeSending }), offline);
     });
 
-    it('work that was ended before it began', async () => {
+    it('an upload that was aborted before it began', async () => {
       const reason = new Error('closed');
       await assert.rejects(send(await file('part.gcode', text(10)), { signal: AbortSignal.abort(reason) }), reason);
     });
   });
 
-  describe('bytes that are not those announced', () => {
-    afterEach(() => assert.equal(storage.bytes.size, 0, 'nothing wrong is taken for complete'));
+  describe('rejects bytes that differ from the registered ones', () => {
+    afterEach(() => assert.equal(storage.bytes.size, 0, 'no wrong file counts as complete'));
 
-    it('a file that grows or shrinks meanwhile', async () => {
+    it('of a file that grows or shrinks during the upload', async () => {
       const source = await file('part.gcode', text(MIB));
       const path = join(folder, 'part.gcode');
       await fails(
@@ -285,12 +285,12 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 2, 'it is not tried again');
     });
 
-    describe('a file that is rewritten in place at the same size', () => {
+    describe('of a file that is rewritten in place at the same size', () => {
       const rewrite = (keepTime: boolean) => {
         const path = join(folder, 'part.gcode');
         const { atime, mtime, size } = statSync(path);
         const changedAt = () => statSync(path, { bigint: true }).ctimeNs;
-        // The file system's clock may be too coarse to see the first one.
+        // The file system's clock may be too coarse to show the first write.
         for (const before = changedAt(); changedAt() === before;) writeFileSync(path, Buffer.alloc(size, ';'));
         if (keepTime) utimesSync(path, atime, mtime);
       };
@@ -306,7 +306,7 @@ describe('upload/uploads', () => {
 
       for (const compress of [false, true])
         for (const reuse of [false, true])
-          it(`ends in FILE_CHANGED${compress ? ', compressed' : ''}${reuse ? ', where uploads are reused' : ''}`, async () => {
+          it(`with FILE_CHANGED${compress ? ', compressed' : ''}${reuse ? ', with reuse of uploads' : ''}`, async () => {
             const source = await file('part.gcode', text(3 * MIB));
             const beforeSending = async () => rewrite(false);
             const onStage = once('uploading');
@@ -314,12 +314,12 @@ describe('upload/uploads', () => {
             await fails(send(source, changes), 'FILE_CHANGED', /while it was read/);
           });
 
-      it('ends in FILE_CHANGED though its time was set back', async () => {
+      it('with FILE_CHANGED even if its time was set back', async () => {
         const source = await file('part.gcode', text(3 * MIB));
         await fails(send(source, { onStage: once('uploading', true) }), 'FILE_CHANGED', /while it was read/);
       });
 
-      it('ends in FILE_CHANGED while it is hashed', async () => {
+      it('with FILE_CHANGED while it is hashed', async () => {
         const source = await file('part.gcode', text(1000));
         await send(source, { reuse: true });
         const work = send(source, { reuse: true, beforeSending: async () => rewrite(false) });
@@ -327,14 +327,14 @@ describe('upload/uploads', () => {
       });
     });
 
-    it('a stream of another length', async () => {
+    it('of a stream with another length', async () => {
       for (const size of [99, 101]) {
         const stream = Readable.from([text(50), text(50)]);
         await fails(send({ kind: 'stream', stream, size, name: 'a.gcode' }), 'FILE_CHANGED', /announced/);
       }
     });
 
-    it('a stream that breaks off, before or while it is read', async () => {
+    it('of a stream that fails before or while it is read', async () => {
       const early = new PassThrough();
       const beforeSending = async () => {
         early.destroy(new Error('pulled'));
@@ -351,14 +351,14 @@ describe('upload/uploads', () => {
       await fails(send({ kind: 'stream', stream: late, size: 9, name: 'a.gcode' }), 'FILE_NOT_READABLE', /EPIPE/);
     });
 
-    it('a stream of objects', async () => {
+    it('of a stream of objects', async () => {
       const stream = Readable.from([{ line: 1 }]);
       await fails(send({ kind: 'stream', stream, size: 9, name: 'a.gcode' }), 'INVALID_INPUT', /objects/);
     });
   });
 
-  describe('an upload that breaks', () => {
-    it('goes on with a new address each time, after growing waits', async () => {
+  describe('an interrupted upload', () => {
+    it('retries with a new URL each time, after growing waits', async () => {
       storage.faults.push({ status: 503 }, { status: 500 }, { resetAt: 1 });
       const bytes = randomBytes(MIB);
       const { value, waits } = await drive(clock, start(await file('part.gcode', bytes)));
@@ -371,7 +371,7 @@ describe('upload/uploads', () => {
       }
     });
 
-    it('at any byte goes up whole the next time', async () => {
+    it('sends the whole file again after an interruption at any byte', async () => {
       const bytes = randomBytes(700_000);
       const source = await file('part.gcode', bytes);
       await fc.assert(
@@ -384,7 +384,7 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('is given up after five tries', async () => {
+    it('fails after five tries', async () => {
       storage.faults.push(...Array.from({ length: 6 }, () => ({ status: 502 })));
       const error = await fails(send(await file('part.gcode', text(10))), 'UPLOAD_FAILED', /status 502.*try 5/);
       assert.equal(error.statusCode, 502);
@@ -392,7 +392,7 @@ describe('upload/uploads', () => {
       assert.equal(storage.puts.length, 5);
     });
 
-    it('is given up after two refusals', async () => {
+    it('fails after two refusals', async () => {
       storage.faults.push({ status: 403 }, { status: 403 });
       await fails(send(await file('part.gcode', text(10))), 'UPLOAD_FAILED', /status 403/);
       assert.equal(storage.puts.length, 2);
@@ -405,13 +405,13 @@ describe('upload/uploads', () => {
       assert.deepEqual(storage.puts, ['job-1', 'job-2']);
     });
 
-    it('is not tried again past its limit', async () => {
+    it('makes no try past its deadline', async () => {
       storage.faults.push({ status: 503 }, { status: 503 });
       await fails(send(await file('part.gcode', text(10)), { ms: 2_000 }), 'UPLOAD_FAILED', /status 503/);
       assert.equal(storage.puts.length, 2, 'the first wait still fits, the second does not');
     });
 
-    it('is not repeated when only the answer was lost', async () => {
+    it('is not repeated if only the answer was lost', async () => {
       storage.faults.push({ loseAnswer: true });
       const { value, waits } = await drive(clock, start(await file('part.gcode', text(MIB))));
       assert.equal(value.jobId, 'job-1');
@@ -419,22 +419,22 @@ describe('upload/uploads', () => {
       assert.deepEqual(waits, []);
     });
 
-    it('is not repeated when it can first not be told whether only the answer was lost', async () => {
+    it('is not repeated if the first check for a lost answer fails', async () => {
       storage.faults.push({ loseAnswer: true });
       const asked = () => refusalError(500, null, phrase`the stored file`);
       service.turns.push(() => undefined, asked);
       assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-1');
-      assert.equal(storage.questions, 0);
+      assert.equal(storage.queries, 0);
     });
 
-    it('is repeated when that can’t be told at all', async () => {
+    it('is repeated if every check for a lost answer fails', async () => {
       storage.faults.push({ loseAnswer: true });
       const asked = () => refusalError(500, null, phrase`the stored file`);
       service.turns.push(() => undefined, asked, asked, asked);
       assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-2');
     });
 
-    it('is tried again when the store can’t be reached', async () => {
+    it('is retried if the store can’t be reached', async () => {
       const closedServer = createServer().listen(0, '127.0.0.1');
       await once(closedServer, 'listening');
       const { port } = closedServer.address() as { port: number };
@@ -450,7 +450,7 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('of a stream can’t be repeated once its beginning is no longer in hand', async () => {
+    it('of a stream fails once its beginning is no longer kept', async () => {
       storage.faults.push({ resetAt: 12 * MIB });
       const stream = Readable.from(Array.from({ length: 16 }, () => text(MIB)));
       const error = await fails(
@@ -462,7 +462,7 @@ describe('upload/uploads', () => {
       assert.equal(storage.puts.length, 1);
     });
 
-    it('of a stream whose bytes are all in hand yet is repeated', async () => {
+    it('of a stream is repeated while all its bytes are kept', async () => {
       storage.faults.push({ resetAt: MIB });
       const bytes = randomBytes(2 * MIB);
       const stream = Readable.from([bytes.subarray(0, MIB), bytes.subarray(MIB)]);
@@ -471,7 +471,7 @@ describe('upload/uploads', () => {
       assert.ok(storage.bytes.get('job-2')?.equals(bytes));
     });
 
-    it('of a compressed stream can: its bytes are in the temporary file', async () => {
+    it('of a compressed stream is repeated from the temporary file', async () => {
       storage.faults.push({ resetAt: 1 });
       const stream = Readable.from([text(10)]);
       const { jobId } = await send({ kind: 'stream', stream, size: 10, name: 'a.gcode' }, { compress: true });
@@ -480,7 +480,7 @@ describe('upload/uploads', () => {
   });
 
   describe('registering', () => {
-    it('is tried again after a network failure or a 5xx', async () => {
+    it('is retried after a network failure or a 5xx', async () => {
       service.turns.push(
         () => new PrintingError('NETWORK', phrase`gone`, { outcome: 'unknown' }),
         () => refusalError(503, null, phrase`the upload`),
@@ -490,13 +490,13 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 4);
     });
 
-    it('is not tried again after a refusal', async () => {
+    it('is not retried after a refusal', async () => {
       service.turns.push(() => refusalError(403, null, phrase`the upload`));
       await fails(send(await file('part.gcode', text(10))), 'FORBIDDEN', /refused/);
       assert.equal(service.count('registerUpload'), 1);
     });
 
-    it('ends in SERVICE_ERROR without an address to upload to that is safe', async () => {
+    it('throws SERVICE_ERROR without a safe upload URL', async () => {
       for (const target of [
         null,
         {},
@@ -513,7 +513,7 @@ describe('upload/uploads', () => {
   });
 
   describe('confirming', () => {
-    it('looks at once, then ever more seldom, until the file is there', async () => {
+    it('polls at once, then with growing waits, until the file is stored', async () => {
       service.statuses.push(
         'uploading',
         'queued',
@@ -530,7 +530,7 @@ describe('upload/uploads', () => {
       assert.deepEqual(waits.map(Math.round), [500, 750, 1125, 1688, 2531, 3797, 5000, 5000]);
     });
 
-    it('ends when the service says that the file failed', async () => {
+    it('fails if the service reports a failed file', async () => {
       service.statuses.push({
         status: 'upload_failed',
         status_description: 'broken, see https://store.example/x?signature=1',
@@ -545,7 +545,7 @@ describe('upload/uploads', () => {
   });
 
   describe('compressing', () => {
-    it('sends .gcode as .gcode.gz from a file that nobody else can find', async () => {
+    it('sends .gcode as .gcode.gz from a private temporary file', async () => {
       const bytes = text(3 * MIB);
       let found = ['not looked'];
       service.onRegister = () => (found = readdirSync(temporary));
@@ -568,7 +568,7 @@ describe('upload/uploads', () => {
       });
     });
 
-    it('leaves what is compressed already', async () => {
+    it('leaves compressed files unchanged', async () => {
       for (const name of ['part.gcode.gz', 'part.ufp']) {
         const bytes = randomBytes(1000);
         const { jobId } = await send(await file(name, bytes), { compress: true });
@@ -576,7 +576,7 @@ describe('upload/uploads', () => {
       }
     });
 
-    it('takes more than 1 GiB, for what counts is what comes out', async () => {
+    it('accepts more than 1 GiB if the compressed file is smaller', async () => {
       const source = await file('big.gcode', text(1));
       await truncate(join(folder, 'big.gcode'), 1024 ** 3 + 1);
       const controller = new AbortController();
@@ -585,7 +585,7 @@ describe('upload/uploads', () => {
       await assert.rejects(send(source, { compress: true, signal: controller.signal, onStage }), began);
     });
 
-    it('leaves nothing behind when the upload fails', async () => {
+    it('leaves no temporary file when the upload fails', async () => {
       storage.faults.push({ status: 403 }, { status: 403 });
       await fails(send(await file('part.gcode', text(10)), { compress: true }), 'UPLOAD_FAILED', /403/);
       const source = await file('grows.gcode', text(10));
@@ -593,7 +593,7 @@ describe('upload/uploads', () => {
       await fails(send(source, { compress: true, beforeSending }), 'FILE_CHANGED', /announced/);
     });
 
-    it('says so when there is no room for it', async () => {
+    it('reports a full temporary folder', async () => {
       process.env.TMPDIR = join(folder, 'none');
       await fails(send(await file('part.gcode', text(10)), { compress: true }), 'FILE_NOT_WRITABLE', /ENOENT/);
     });
@@ -603,7 +603,7 @@ describe('upload/uploads', () => {
     const reuse = true;
     const bytes = text(2000);
 
-    it('sends the same bytes once, under whatever name and from whatever source', async () => {
+    it('sends the same bytes once, under any name and from any source', async () => {
       const first = await send(await file('part.gcode', bytes), { reuse });
       const second = await send({ kind: 'bytes', bytes, name: 'other.gcode' }, { reuse });
       assert.equal(storage.puts.length, 1);
@@ -612,7 +612,7 @@ describe('upload/uploads', () => {
       assert.equal(stages.at(-1)?.stage, 'preparing');
     });
 
-    it('remembers streams, compressed files and what was sent again after a break', async () => {
+    it('records streams, compressed files and files resent after an interruption', async () => {
       storage.faults.push({ resetAt: 1 }, { status: 503 });
       await send(await file('part.gcode', bytes), { reuse });
       assert.equal((await send(await file('part.gcode', bytes), { reuse })).reusedUpload, true);
@@ -625,7 +625,7 @@ describe('upload/uploads', () => {
       assert.deepEqual(again, { ...packed, reusedUpload: true });
     });
 
-    it('tells other bytes, types, workspaces and accounts apart', async () => {
+    it('distinguishes other bytes, types, workspaces and accounts', async () => {
       await send(await file('part.gcode', bytes), { reuse });
       const anew = async (...given: Parameters<typeof send>) =>
         assert.equal((await send(...given)).reusedUpload, false);
@@ -643,7 +643,7 @@ describe('upload/uploads', () => {
       assert.equal((await send(await file('part.gcode', bytes), { reuse })).jobId, 'job-1');
     });
 
-    it('sends anew what the service lost, refuses to show, failed or changed', async () => {
+    it('resends a file that the service lost, refuses to show, failed or changed', async () => {
       const source = await file('part.gcode', bytes);
       let { jobId } = await send(source, { reuse });
       const replaced = async (change: () => void) => {
@@ -660,7 +660,7 @@ describe('upload/uploads', () => {
       await replaced(() => service.statuses.push({ file_size: 1 }));
     });
 
-    it('does not send anew only because the service can’t be asked', async () => {
+    it('does not resend when the service can’t be asked', async () => {
       const source = await file('part.gcode', bytes);
       await send(source, { reuse });
       service.turns.push(() => refusalError(503, null, phrase`the stored file`));
@@ -670,17 +670,17 @@ describe('upload/uploads', () => {
       assert.equal(storage.puts.length, 1);
     });
 
-    it('sends anew where it can’t be told now what was sent before', async () => {
+    it('resends when the record of earlier uploads can’t be read', async () => {
       const source = await file('part.gcode', bytes);
       await send(source, { reuse });
       store.get = async () => Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`Too many open files.`));
       assert.equal((await send(source, { reuse })).jobId, 'job-2');
     });
 
-    describe('of a big file, which is hashed when it is up', () => {
+    describe('of a large file, hashed after the upload', () => {
       const big = text(9 * MIB);
 
-      it('knows it again, from whatever source', async () => {
+      it('reuses the upload, from any source', async () => {
         const uploads = open();
         await send(await file('part.gcode', big), { reuse }, uploads);
         await uploads.settled();
@@ -689,14 +689,14 @@ describe('upload/uploads', () => {
         assert.equal(storage.puts.length, 1);
       });
 
-      it('lets the next send of the same bytes wait until it is known', async () => {
+      it('lets the next upload of the same bytes wait for the hash', async () => {
         const uploads = open();
         const source = await file('part.gcode', big);
         await send(source, { reuse }, uploads);
         assert.equal((await send(source, { reuse }, uploads)).reusedUpload, true);
       });
 
-      it('knows what was sent though the file is gone, and forgets what was changed meanwhile', async () => {
+      it('records a file that was deleted meanwhile, but not one that was changed', async () => {
         const uploads = open();
         const path = join(folder, 'part.gcode');
         await send(await file('part.gcode', big), { reuse }, uploads);
@@ -717,7 +717,7 @@ describe('upload/uploads', () => {
       });
     });
 
-    it('sends other bytes of the same size at the same time', async () => {
+    it('sends other bytes of the same size concurrently', async () => {
       const uploads = open();
       const other = Buffer.from(bytes).fill(';', 0, 9);
       const hung = new Promise<void>((resolve) => storage.faults.push({ hang: resolve }));
@@ -730,12 +730,12 @@ describe('upload/uploads', () => {
       await assert.rejects(hanging, /closed/);
     });
 
-    it('lets two sends of the same bytes share one upload', async () => {
+    it('shares one upload between two sources with the same bytes', async () => {
       const source = await file('part.gcode', bytes);
       const uploads = open();
       const both = Promise.all([start(source, { reuse }, uploads), start(source, { reuse }, uploads)]);
       const { value } = await drive(clock, both);
-      // Which of them comes first is left to the file system.
+      // The file system decides which of them is first.
       assert.deepEqual(value.map(({ jobId, reusedUpload }) => `${jobId} ${reusedUpload}`).sort(), [
         'job-1 false',
         'job-1 true',
@@ -743,7 +743,7 @@ describe('upload/uploads', () => {
       assert.equal(storage.puts.length, 1);
     });
 
-    it('lets the second send when the first fails', async () => {
+    it('sends the second file if the first upload fails', async () => {
       storage.faults.push({ status: 403 }, { status: 403 });
       const source = await file('part.gcode', bytes);
       const uploads = open();
@@ -753,12 +753,12 @@ describe('upload/uploads', () => {
       assert.deepEqual(settled.value.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
     });
 
-    it('does not fail where it can’t be remembered', async () => {
+    it('succeeds even if the upload can’t be recorded', async () => {
       store.put = async () => Promise.reject(new Error('disk full'));
       assert.equal((await send(await file('part.gcode', bytes), { reuse })).status, 'uploaded');
     });
 
-    it('does not trust what it finds in the store', async () => {
+    it('does not trust malformed records in the store', async () => {
       await send(await file('part.gcode', bytes), { reuse });
       for (const key of store.values.keys()) store.values.set(key, '{"jobId":7}');
       assert.equal((await send(await file('part.gcode', bytes), { reuse })).reusedUpload, false);
@@ -797,14 +797,14 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('tells the size that a compressed file would have', async () => {
+    it('reports the size that a compressed file would have', async () => {
       const planned = await send(await file('part.gcode', text(MIB)), { dryRun, compress: true });
       const sent = await send(await file('part.gcode', text(MIB)), { compress: true });
       assert.equal(planned.fileSize, sent.fileSize);
     });
   });
 
-  describe('ended from outside', () => {
+  describe('is aborted', () => {
     let controller: AbortController;
     const reason = new PrintingError('TIMEOUT', phrase`The time is up.`);
     const stop = () => controller.abort(reason);
@@ -824,7 +824,7 @@ describe('upload/uploads', () => {
       await assert.rejects(send(await file('part.gcode', text(20 * MIB)), { signal: controller.signal }), reason);
     });
 
-    it('while a stream gives nothing to compress', async () => {
+    it('while a stream has nothing to compress', async () => {
       const stream = new PassThrough();
       stream.write(text(100));
       const source: Source = { kind: 'stream', stream, size: MIB, name: 'a.gcode' };
@@ -834,7 +834,7 @@ describe('upload/uploads', () => {
       assert.ok(stream.destroyed);
     });
 
-    it('while it waits for another try', async () => {
+    it('while it waits for a retry', async () => {
       storage.faults.push({ status: 503 });
       const work = start(await file('part.gcode', text(10)), { signal: controller.signal });
       while (!clock.waiting) await settle(1);
@@ -842,7 +842,7 @@ describe('upload/uploads', () => {
       await assert.rejects(work, reason);
     });
 
-    it('while it waits to be confirmed', async () => {
+    it('while it waits for confirmation', async () => {
       service.statuses.push('uploading');
       const work = start(await file('part.gcode', text(10)), { signal: controller.signal });
       while (!clock.waiting) await settle(1);
@@ -866,7 +866,7 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 1);
     });
 
-    it('while it looks for an earlier upload', async () => {
+    it('while it searches for an earlier upload', async () => {
       const source: Source = { kind: 'bytes', bytes: text(5 * MIB), name: 'a.gcode' };
       await send(source, { reuse: true });
       const work = start(source, { reuse: true, signal: controller.signal });
