@@ -11,14 +11,14 @@ import type { Answer, Sender, SendOptions, SentAnswer, ApiClient } from './api-c
 import type { AccountSettings } from './settings';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** No answer that is not a file takes longer, however it trickles, ms. */
+/** Longest answer, however slowly it trickles, ms; downloads are exempt. */
 const LONGEST_ANSWER = 60_000;
 
-/** An answer as it came; `body` is undefined for what is no JSON. */
+/** A received answer; `body` is undefined if it is not JSON. */
 interface Received {
   status: number;
   headers: Record<string, string>;
-  /** Empty where there is a body. */
+  /** Empty if there is a body. */
   text: string;
   body: unknown;
   size: AnswerSize;
@@ -49,15 +49,16 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     const to = { method, host, path: query ? `${path}?${new URLSearchParams(query).toString()}` : path };
     const body = method === 'PUT' || method === 'POST' ? JSON.stringify({ data: data ?? {} }) : undefined;
     const sent = { body, what, deadline, underWay, lock };
-    return this.#persist(to, sent, (received) => this.#readJson(received, what, host));
+    return this.#withRetries(to, sent, (received) => this.#readJson(received, what, host));
   }
 
   async send(...[to, options]: Parameters<Sender['send']>): Promise<SentAnswer> {
-    return this.#persist(to, options, ({ status, headers, text, body }) => {
+    return this.#withRetries(to, options, ({ status, headers, text, body }) => {
       if (body !== undefined) return { status, headers, data: dataOf(body), body };
       if (text.trim() === '') return { status, headers, data: null, body: null };
-      // What calls itself JSON and is none was cut off on its way.
-      if (/\bjson\b/i.test(headers['content-type'] ?? '')) throw this.#notUnderstood(status, unexpected(options.what));
+      // An answer that is declared as JSON but can't be parsed was truncated on its way.
+      if (/\bjson\b/i.test(headers['content-type'] ?? ''))
+        throw this.#unexpectedAnswer(status, unexpected(options.what));
       return { status, headers, data: text, body: text };
     });
   }
@@ -67,13 +68,13 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     return { requests: this.#requests, failures: this.#failures, lastAnswer };
   }
 
-  /** The request, and what is made of a 2xx answer; again where that may help (see Service). */
-  #persist<T>(to: Target, options: SendOptions, read: (received: Received) => T): Promise<T> {
+  /** Sends the request and reads a 2xx answer; retries as ApiClient describes. */
+  #withRetries<T>(to: Target, options: SendOptions, read: (received: Received) => T): Promise<T> {
     const policy = to.method === 'GET' ? READS : ONCE;
     return retry(options.deadline, policy, async () => read(await this.#exchange(to, options)));
   }
 
-  /** One request; an expired token is renewed and the request repeated, once. */
+  /** Sends one request; renews an expired token and repeats the request, once. */
   async #exchange(to: Target, options: SendOptions): Promise<Received> {
     const { deadline, what } = options;
     let bearer = await this.#credentials.bearer(deadline);
@@ -83,7 +84,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       answer = await this.#send(to, options, bearer);
       if (isExpiredToken(answer.status, answer.body)) throw refusalError(401, answer.body, what);
     }
-    // A fault of the service or of something on the way says nothing about the bearer.
+    // A failure of the service or of a proxy is no verdict on the bearer.
     if (answer.status < 500) this.#credentials.accepted(bearer);
     if (answer.status >= 200 && answer.status <= 299) return answer;
     this.#failures++;
@@ -129,11 +130,11 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
   #readJson({ status, text, body, size }: Received, what: Sentence, host: Target['host']): Answer {
     if (body === undefined && text.trim() === '') return { status, data: null, body: null };
     if (!record(body) && !Array.isArray(body))
-      throw this.#notUnderstood(status, isPage(text) ? elsewhere(this.#hostOf({ host })) : unexpected(what));
+      throw this.#unexpectedAnswer(status, isPage(text) ? elsewhere(this.#hostOf({ host })) : unexpected(what));
     return { status, data: dataOf(body), body, size };
   }
 
-  #notUnderstood(status: number, sentence: Sentence): PrintingError {
+  #unexpectedAnswer(status: number, sentence: Sentence): PrintingError {
     this.#failures++;
     return new PrintingError('SERVICE_ERROR', sentence, { statusCode: status, outcome: 'unknown' });
   }
@@ -151,7 +152,7 @@ const tooSlow = (): PrintingError =>
     },
   );
 
-/** An answer's `data`; the whole body where there is no such key. */
+/** An answer's `data`; the whole body if it has no such key. */
 function dataOf(body: unknown): unknown {
   const envelope = record(body);
   return envelope && 'data' in envelope ? envelope.data : body;
@@ -159,6 +160,6 @@ function dataOf(body: unknown): unknown {
 
 const isPage = (text: string): boolean => /^\s*<(!doctype html|html)/i.test(text);
 
-/** Some other web server has answered. */
+/** Sentence about an answer of another web server. */
 const elsewhere = (host: string): Sentence =>
   phrase`${host} does not answer like the service: check the hosts and paths of the account.`;

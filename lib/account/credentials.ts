@@ -18,7 +18,7 @@ interface CredentialsDeps {
   warn: (sentence: Sentence) => void;
 }
 
-/** What gives an account its bearers, by its settings. */
+/** Returns the source of an account's bearers, by its settings. */
 export function credentialsOf({ signIn }: AccountSettings, { http, clock, ...deps }: CredentialsDeps): Credentials {
   if ('apiToken' in signIn) return new StaticToken(signIn.apiToken);
   return new Tokens({ ...deps, clock, settings: signIn, endpoint: new TokenEndpoint(http, clock) });

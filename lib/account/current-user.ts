@@ -5,7 +5,7 @@ import type { Deadline } from '../time/deadline';
 import type { Answer, ApiClient } from './api-client';
 import { phrase } from '../words/sentence';
 
-/** The signed-in user and the workspaces open to them (reference 3.5; `organization` is the API's word for workspace). */
+/** The signed-in user and the user's workspaces (reference 3.5; the API calls a workspace `organization`). */
 export interface CurrentUser {
   userId: string | null;
   name: string | null;
@@ -13,7 +13,7 @@ export interface CurrentUser {
   organizations: { id: string; name: string | null }[];
 }
 
-/** The user record; memberships are ids, or objects with them (wire facts 11). */
+/** Reads the user record; memberships are ids or objects with ids (wire facts 11). */
 export function currentUser(data: unknown): CurrentUser {
   const user = record(data);
   const organization = record(user?.organization);
@@ -32,7 +32,10 @@ export function currentUser(data: unknown): CurrentUser {
   };
 }
 
-/** Reads it; its address is not sure (wire facts 11), so where the first is unknown to the service, the other is tried. */
+/**
+ * Reads the current user. The path is uncertain (wire facts 11): if the service doesn't know the first, tries the
+ * other.
+ */
 export async function readCurrentUser(
   service: ApiClient,
   overrides: PathOverrides,

@@ -7,9 +7,9 @@ import { nextTurn } from '../time/next-turn';
 import { phrase } from '../words/sentence';
 
 /**
- * The entries of a list, of all its pages (wire facts 1, traps 27 and 28). Links are read for their page numbers only:
- * the bearer must not go where an answer points. Throws SERVICE_ERROR for an answer that is no list and for more than PAGES
- * allows, and what the service's calls throw.
+ * Reads the entries of all pages of a list (wire facts 1, traps 27 and 28). Uses only the page numbers of links, as the
+ * bearer must not follow an answer's links. Throws SERVICE_ERROR for an answer that is not a list and for a list beyond
+ * PAGES, and what the service's calls throw.
  */
 export async function readPages(service: ApiClient, endpoint: EndpointName, options: CallOptions): Promise<Json[]> {
   const entries: Json[] = [];
@@ -17,7 +17,7 @@ export async function readPages(service: ApiClient, endpoint: EndpointName, opti
   return entries;
 }
 
-/** The same in parts of no more than PAGES.entries, for lists that may be too long to have in memory at once. */
+/** Reads a list in parts of at most PAGES.entries, for lists that may be too long to hold in memory. */
 export async function* pagesOf(
   service: ApiClient,
   endpoint: EndpointName,
@@ -49,15 +49,15 @@ export async function* pagesOf(
     const entries = records(data);
     const before = first;
     first = JSON.stringify(entries[0] ?? null);
-    // A service without pages gives the same one again.
+    // A service without pages repeats the same page.
     if (guessed && first === before) return;
     yield entries.slice(0, PAGES.entries);
-    // Work on a list that came at once mustn't stop everything else either.
+    // Processing a long single page must not block the event loop either.
     for (let at = PAGES.entries; at < entries.length; at += PAGES.entries) {
       await nextTurn();
       yield entries.slice(at, at + PAGES.entries);
     }
-    // A page with as many entries as were asked for may not be the last, though its answer names no other.
+    // A full page may not be the last, even if its answer names no other.
     guessed = list(data).length === Number(options.query?.limit) && !namesPages(body);
     page = guessed ? page + 1 : nextPage(body, page);
   }

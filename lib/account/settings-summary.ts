@@ -1,6 +1,6 @@
 import type { AccountSettings } from './settings';
 
-/** Settings for a problem report: no secrets, ids shortened. */
+/** Summarizes the settings for a problem report: no secrets, ids shortened. */
 export function settingsSummary({ apiUrl, authUrl, paths, signIn, origin, organizationId }: AccountSettings) {
   const isToken = 'apiToken' in signIn;
   return {

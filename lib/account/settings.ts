@@ -13,7 +13,7 @@ export const DEFAULT_SCOPE =
   'account.user.read connect.cluster.read connect.cluster.write library.project.read library.project.write ' +
   'slicer.printjob.read slicer.printjob.write report.read report.write';
 
-/** An account's properties and credentials as a user typed them (reference 2.1); each may be missing. */
+/** An account's properties and credentials as the user entered them (reference 2.1); each may be missing. */
 export interface AccountConfig {
   authUrl?: string;
   apiUrl?: string;
@@ -29,7 +29,7 @@ export interface AccountConfig {
   apiToken?: string;
 }
 
-/** The same, checked and completed. */
+/** The checked and completed settings of an account. */
 export interface AccountSettings {
   apiUrl: string;
   /** Blank for a static token without an account host. */
@@ -37,12 +37,12 @@ export interface AccountSettings {
   paths: PathSettings;
   /** How to sign in, or the static token. */
   signIn: SignInSettings | { apiToken: string };
-  /** Web origin sent with uploads; blank: none. */
+  /** Web origin sent with uploads; blank for none. */
   origin: string;
   organizationId: string;
 }
 
-/** Throws NOT_CONFIGURED with a sentence that names the first thing missing or malformed. */
+/** Reads the settings. Throws NOT_CONFIGURED with a sentence that names the first missing or malformed one. */
 export function readSettings(config: AccountConfig, { simulated = false } = {}): AccountSettings {
   const isStatic = config.signIn === 'token';
   return {
@@ -57,7 +57,7 @@ export function readSettings(config: AccountConfig, { simulated = false } = {}):
   };
 }
 
-/** The part that a sign-in needs, also before anything is deployed. */
+/** Reads the settings for a sign-in, even before the account is deployed. */
 export function readSignIn(config: AccountConfig): SignInSettings {
   const authUrl = readHost(config.authUrl, phrase`account host`);
   const clientId = trimmed(config.clientId);
@@ -68,7 +68,7 @@ export function readSignIn(config: AccountConfig): SignInSettings {
   return { authUrl, clientId, clientSecret, scope: trimmed(config.scope) || DEFAULT_SCOPE };
 }
 
-/** Sent as it is, whatever it is made of (wire facts 3.1); only what no header can carry is refused. */
+/** Reads the token, which is sent unchanged (wire facts 3.1). Rejects only characters that a header can't carry. */
 function readToken(value: unknown): string {
   const token = trimmed(value);
   if (/[^\x21-\x7e]/.test(token))
@@ -96,7 +96,7 @@ function readOrigin(value: unknown): string {
   return origin;
 }
 
-/** A redirect URI as the service gets it. Throws NOT_CONFIGURED for what can't be one. */
+/** Reads the redirect URI that is sent to the service. Throws NOT_CONFIGURED for an invalid one. */
 export function readRedirect(value: unknown): string {
   if (!isRedirectUri(value))
     throw new PrintingError('NOT_CONFIGURED', phrase`The redirect URI must be a web address without a # part.`);
