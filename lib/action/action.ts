@@ -8,29 +8,29 @@ import { meaning } from './words';
 import { phrase, type Sentence } from '../words/sentence';
 
 export interface ActionRequest {
-  /** Interface, endpoint 12; or the action of a print job (wire facts 13.1). */
+  /** A printer's action (interface, endpoint 12) or a print job's (wire facts 13.1). */
   endpoint: 'printerAction' | 'jobAction';
-  /** Of the printer or the print job, and the action's name. */
+  /** Ids of the printer or the print job, and the name of the action. */
   ids: Partial<Record<PathParameter, string>> & { cluster_id: string; action: string };
   data?: Json;
-  /** The action, in the words of an error sentence: `the picture`. */
+  /** The action, as an error sentence names it: `the picture`. */
   what: Sentence;
   deadline: Deadline;
 }
 
-/** An action as an answer of the service tells of it (interface, Printer action). */
+/** State of an action in an answer of the service (interface, Printer action). */
 export interface Action {
   actionId: string | null;
-  /** The service's word. */
+  /** The service's status. */
   status: string | null;
   /** `status_details`. */
   details: Json | null;
-  /** The service's own `data`, untouched. */
+  /** The service's own `data`, unchanged. */
   raw: unknown;
 }
 
 /**
- * Sends an action, once: what to do when the answer is lost, only the caller can judge by what the action does.
+ * Sends an action once: only the caller can decide about a repeat after a lost answer, as it depends on the action.
  * Throws what the service's calls throw.
  */
 export async function dispatchAction(service: ApiClient, request: ActionRequest): Promise<Action> {
@@ -39,8 +39,8 @@ export async function dispatchAction(service: ApiClient, request: ActionRequest)
 }
 
 /**
- * Follows an action to its success. `onStatus` gets each state of it, the first one included.
- * Throws ACTION_FAILED, SERVICE_ERROR where there is nothing to follow it by, and what the service's calls throw.
+ * Polls an action until it succeeds. Calls `onStatus` with each state, including the first. Throws ACTION_FAILED,
+ * SERVICE_ERROR if the action has no id to poll, and what the service's calls throw.
  */
 export async function followAction(
   service: ApiClient,
@@ -65,7 +65,7 @@ export async function followAction(
   }
 }
 
-/** Why an action did not end in time: one whose last word is new to us counts as failed, else `reason` stands. */
+/** The error of an action that did not end in time: failed if its last status is unknown, otherwise `reason`. */
 export function atLimit(reason: PrintingError, status: string | null, what: Sentence): PrintingError {
   return reason.code === 'TIMEOUT' && meaning(status) === 'new' ? failed(status, what) : reason;
 }

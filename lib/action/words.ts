@@ -1,11 +1,11 @@
-/** Wire facts 9: an action in one of these states goes on. */
+/** Statuses of an action in progress (wire facts 9). */
 const OPEN = ['pending', 'sent'];
-/** And in these it has ended otherwise than in `success`. */
+/** Statuses of a failed action. */
 const FAILED = ['failed', 'unknown'];
 
 /**
- * What a status of an action means: `new` is a word that the facts don't know. It may be one for work in progress, so it
- * is waited for; at the limit it counts as a failure (wire facts, trap 40).
+ * Meaning of an action's status. `new` is an unknown status, which may mean work in progress: it is polled further, and
+ * counts as a failure at the deadline (wire facts, trap 40).
  */
 export function meaning(status: string | null): 'open' | 'success' | 'failed' | 'new' {
   const word = status?.toLowerCase();
