@@ -10,27 +10,27 @@ import { phrase } from '../words/sentence';
 
 export interface JobActionRequest {
   clusterId: string;
-  /** One printing, not the stored file (wire facts, trap 12). Undefined: the one that is under way on the cluster. */
+  /** Id of a printing, not of the stored file (wire facts, trap 12). Undefined: the one under way on the cluster. */
   clusterJobId: string | undefined;
-  /** One of wire facts 13.1, or any other name. */
+  /** An action of wire facts 13.1, or any other name. */
   action: string;
   data: Json;
-  /** For all of it. */
+  /** Limits the whole action. */
   deadline: Deadline;
-  /** `sent`: the service has taken it, now it is the printer's turn. */
+  /** `sent`: the service has accepted the action, and the printer now carries it out. */
   onStage: (stage: 'sending' | 'sent') => void;
 }
 
-/** An action that the printer carried out (reference 3.5). */
+/** An action that the printer has carried out (reference 3.5). */
 export interface JobActionResult {
   actionId: string | null;
   action: string;
-  /** The service's word for the action. */
+  /** The service's status of the action. */
   status: string | null;
   clusterJobId: string;
-  /** What is known beside it. */
+  /** Ids found on the way. */
   ids: Ids;
-  /** The action's `data`, untouched. */
+  /** The action's `data`, unchanged. */
   raw: unknown;
 }
 
@@ -43,9 +43,9 @@ export class JobControl {
   }
 
   /**
-   * Resolves when the printer has done it. Throws NOT_ACCEPTED where the job's state doesn't allow it or none is under way,
-   * NOT_FOUND, ACTION_FAILED, TIMEOUT, and what the service's calls throw; with the ids that were known. An action is sent once: when
-   * its answer is lost, a second one could do it twice.
+   * Resolves when the printer has carried out the action. Throws NOT_ACCEPTED if the job's state doesn't allow it or no
+   * job is under way, NOT_FOUND, ACTION_FAILED, TIMEOUT, and what the service's calls throw; with the ids known by
+   * then. Sends an action once, as a repeat after a lost answer could execute it twice.
    */
   async run(request: JobActionRequest): Promise<JobActionResult> {
     const { clusterId, action, data, deadline, onStage } = request;
@@ -83,7 +83,9 @@ export class JobControl {
     }
   }
 
-  /** Reads the job's record (interface, endpoint 11). A state that the facts don't know is left to the service. */
+  /**
+   * Reads the job's record (interface, endpoint 11) and checks its state. The service decides about an unknown state.
+   */
   async #check(
     { ids: { cluster_id, cluster_job_id = '' }, deadline }: ActionRequest,
     action: string,
@@ -101,7 +103,7 @@ export class JobControl {
   }
 }
 
-/** A dispatch whose answer was lost can't just be tried again. */
+/** The error of a dispatch whose answer was lost, which must not simply be retried. */
 function maybeDone(error: PrintingError, action: string): PrintingError {
   if (error.outcome !== 'unknown' || (error.code !== 'NETWORK' && error.code !== 'SERVICE_ERROR')) return error;
   const sentence = phrase`The answer to "${action.slice(0, 60)}" was lost: check the job before you send it again.`;

@@ -6,17 +6,17 @@ import { phrase } from '../words/sentence';
 
 const SHORT = { depth: 0, breakLength: Infinity, maxStringLength: 60 };
 
-/** What a message says about an action beside its name. */
+/** A message's parameters of an action. */
 export interface JobInput {
-  /** How many copies: duplicate, abort. */
+  /** Number of copies: duplicate, abort. */
   quantity?: unknown;
-  /** UploadTarget in the queue, 0 = first: move. */
+  /** Target position in the queue, 0 = first: move. */
   position?: unknown;
-  /** For an action that the facts don't know all of it is sent; of the others' the fields that they have. */
+  /** Sent whole with an unknown action; with any other, only the action's fields are sent. */
   data?: Json;
 }
 
-/** The `data` of a job action (wire facts 13.1). Throws INVALID_INPUT for a number that is missing or none of its kind. */
+/** The `data` of a job action (wire facts 13.1). Throws INVALID_INPUT for a missing or invalid number. */
 export function jobData(action: string, { quantity, position, data = {} }: JobInput): Json {
   const fields = ruleOf(action)?.fields;
   if (!fields) return data;

@@ -1,8 +1,8 @@
-/** What is known of a print job's action (wire facts 13.1); the service has more of them, which pass as they are. */
+/** Known facts about a print job's action (wire facts 13.1); the service's further actions pass unchecked. */
 export interface JobRule {
-  /** Job states in which it makes sense, in the service's words; without them the service decides. */
+  /** Job states that allow it, as the service names them; if absent, the service decides. */
   from?: readonly string[];
-  /** Names in `data`. */
+  /** Field names in `data`. */
   fields: readonly string[];
 }
 
@@ -16,6 +16,6 @@ const RULES: Record<string, JobRule> = {
   duplicate: { fields: ['quantity'] },
 };
 
-/** The rule of an action; undefined for one that the facts don't know. */
+/** The rule of an action; undefined for an unknown one. */
 export const ruleOf = (action: string): JobRule | undefined =>
   Object.hasOwn(RULES, action) ? RULES[action] : undefined;

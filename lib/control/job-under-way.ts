@@ -6,8 +6,8 @@ import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 
 /**
- * Which job an action without one is about: the one that is printing on the cluster now (reference 2.2). Throws
- * NOT_ACCEPTED where there is none, or more than one and nobody said which; and what the service's call throws.
+ * Returns the id of the job that is printing on the cluster, for an action without a job (reference 2.2). Throws
+ * NOT_ACCEPTED if there is none or more than one, and what the service's call throws.
  */
 export async function jobUnderWay(service: ApiClient, clusterId: string, deadline: Deadline): Promise<string> {
   const ids = { cluster_id: clusterId };
