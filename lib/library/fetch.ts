@@ -10,32 +10,32 @@ import { number, text, type Json } from '../service/json-readers';
 import { isUploaded, readStored, type Limits } from '../upload/stored-job';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** What a message may hold; more goes to a file. */
+/** Most bytes that a message may hold; larger files must be saved to disk. */
 export const MOST_BYTES_IN_MEMORY = 256 * 1024 * 1024;
 
-/** What was refused will mostly be refused again; but the address may just have been too old. */
+/** Most attempts for refused downloads: most refusals are final, but the URL may just have expired. */
 const MOST_REFUSALS = 2;
 const MAY_PASS = ['NETWORK', 'SERVICE_ERROR', 'FILE_CHANGED'];
 
 export interface FetchDeps {
   service: ApiClient;
   http: Http;
-  /** Where unfinished files are noted. */
+  /** Record of unfinished files. */
   leftovers?: Leftovers | undefined;
 }
 
 export interface FetchOptions extends Limits {
   /** Where to save the content; null: into memory, up to `MOST_BYTES_IN_MEMORY`. */
   path: string | null;
-  /** `total` in bytes; null where the service doesn't tell it. */
+  /** `total` in bytes; null if the service doesn't report it. */
   onProgress: (bytes: number, total: number | null) => void;
 }
 
 /**
- * Downloads a stored file: with a fresh record, since its address expires (wire facts, trap 35), and with another one
- * when that breaks off. Gives a Buffer, or the path. Nobody ever finds half a file.
- * Throws NOT_FOUND for a file without content, TOO_LARGE, FILE_NOT_WRITABLE, FILE_CHANGED where what comes is not as
- * long as the record says, NETWORK and SERVICE_ERROR after retries, and what the service's calls throw.
+ * Downloads a stored file. Reads its record first, since its URL expires (wire facts, trap 35), and again after an
+ * interruption. Returns a Buffer, or the path; a partial file never appears at the path. Throws NOT_FOUND for a file
+ * without content, TOO_LARGE, FILE_NOT_WRITABLE, FILE_CHANGED if the length differs from the record's, NETWORK and
+ * SERVICE_ERROR after retries, and what the service's calls throw.
  */
 export async function fetchStored(
   deps: FetchDeps,
@@ -44,9 +44,9 @@ export async function fetchStored(
 ): Promise<{ content: Buffer | string; raw: Json }> {
   const { deadline } = options;
   let refusals = 0;
-  // Reading the record is tried again by the service itself.
+  // The client itself retries reading the record.
   let downloads = false;
-  const again = (error: PrintingError): boolean => {
+  const mayRetry = (error: PrintingError): boolean => {
     if (error.outcome === 'refused') refusals++;
     return downloads && MAY_PASS.includes(error.code) && error.outcome !== undefined && refusals < MOST_REFUSALS;
   };
@@ -57,7 +57,7 @@ export async function fetchStored(
     downloads = true;
     return { content: await fetchOnce(deps, url, number(raw.file_size), ref, options), raw };
   };
-  return retry(deadline, TRANSFERS, attempt, { passes: again });
+  return retry(deadline, TRANSFERS, attempt, { passes: mayRetry });
 }
 
 function addressOf(raw: Json, { kind }: StoredRef): string {

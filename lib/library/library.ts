@@ -17,18 +17,21 @@ import { store, type OnStage, type StoreDeps } from './store';
 import { phrase } from '../words/sentence';
 
 export interface LibraryLimits {
-  /** For all of it. */
+  /** Limits the whole operation. */
   deadline: Deadline;
 }
 
-/** A stored file with the service's record of it, untouched; that holds signed addresses. */
+/** A stored file with the service's record, unchanged; the record holds signed URLs. */
 export interface Stored {
   ref: StoredRef;
   file: StoredFile;
   raw: Json;
 }
 
-/** Files in the service's storage, print jobs and library files alike (interface, endpoints 3 to 7). Failures carry the file's id. */
+/**
+ * Files in the service's storage, both print jobs and library files (interface, endpoints 3 to 7). Failures carry the
+ * file's id.
+ */
 export class Library {
   readonly #deps: StoreDeps;
 
@@ -45,7 +48,7 @@ export class Library {
     return store(this.#deps, source, kind, { deadline, onStage });
   }
 
-  /** The record as the service has it now. */
+  /** Reads the present record. */
   info(ref: StoredRef, limits: LibraryLimits): Promise<Stored> {
     return about(ref, async () => readFile(ref, await readStored(this.#deps.service, ref, limits)));
   }
@@ -64,7 +67,7 @@ export class Library {
   }
 }
 
-/** Failures say which file they are about. */
+/** Adds the file's id to a failure. */
 async function about<T>(ref: StoredRef, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -73,7 +76,7 @@ async function about<T>(ref: StoredRef, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A record that says nothing at all is none. Throws SERVICE_ERROR. */
+/** Reads a record. Throws SERVICE_ERROR for an empty one. */
 export function readFile(ref: StoredRef, raw: Json): Stored {
   if (Object.keys(raw).length > 0) return { ref, file: readStoredFile(ref, raw), raw };
   const sentence = phrase`The service's answer about ${STORAGE[ref.kind].inWords} is empty: try again later.`;

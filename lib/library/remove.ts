@@ -5,8 +5,8 @@ import type { Limits } from '../upload/stored-job';
 import { phrase, type Sentence } from '../words/sentence';
 
 /**
- * Deletes a stored file. The interface says that it can be done, not how (interface, endpoint 7; wire facts 4.4): an
- * account's `paths` override the call. Gives the answer's data, mostly none.
+ * Deletes a stored file. The interface promises the operation but doesn't describe the call (interface, endpoint 7;
+ * wire facts 4.4), so an account's `paths` can override it. Returns the answer's data, mostly none.
  */
 export async function removeStored(service: ApiClient, { kind, id }: StoredRef, limits: Limits): Promise<unknown> {
   const { remove, idParameter, inWords } = STORAGE[kind];

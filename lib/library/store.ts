@@ -19,7 +19,7 @@ export interface StoreDeps {
   service: ApiClient;
   http: Http;
   clock: Clock;
-  /** Where unfinished files are noted. */
+  /** Record of unfinished files. */
   leftovers?: Leftovers | undefined;
   /** Web origin to send with uploads (interface, Upload record). */
   origin: string | undefined;
@@ -38,9 +38,9 @@ interface StoredContent {
 }
 
 /**
- * Stores a file under its own name and sees it confirmed (interface, endpoints 3 to 6).
- * Throws INVALID_INPUT, UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED, UPLOAD_FAILED
- * after retries, and what the service refuses. A stream is used up in any case.
+ * Stores a file under its own name and waits for the confirmation (interface, endpoints 3 to 6). Throws INVALID_INPUT,
+ * UNSUPPORTED_FILE_TYPE and FILE_NOT_READABLE before anything is sent, FILE_CHANGED, UPLOAD_FAILED after retries, and
+ * the service's refusals. Always consumes a stream.
  */
 export async function store(
   deps: StoreDeps,
@@ -67,7 +67,7 @@ export async function store(
       await content.close();
     }
   } catch (error) {
-    // However the abort came out: its reason is what counts, with the ids that are known by then.
+    // An aborted operation may fail with any error; the abort's reason is the one to throw, with the ids known by then.
     if (signal.aborted) throw withIds(asPrintingError(signal.reason), asPrintingError(error).ids);
     throw error;
   } finally {
@@ -91,7 +91,7 @@ async function storeContent(
     throw withIds(asPrintingError(error), storedIds(sent));
   });
   const file = readStoredFile(sent, raw);
-  // What was announced and taken is known, whatever the record leaves out.
+  // The registered properties fill in what the record lacks.
   return {
     ref: { kind, id: sent.id },
     file: {
