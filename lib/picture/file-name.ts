@@ -4,8 +4,9 @@ import { extensionOf } from './image-type';
 const LONGEST = 60;
 
 /**
- * `<printer>-<time>.<ext>` (reference 3.5), of letters, digits, `-` and `_` that every file system, mail and header takes.
- * `names` of the printer, best first: the first of which something is left is used. `takenAt` is ISO 8601.
+ * Builds `<printer>-<time>.<ext>` (reference 3.5) from letters, digits, `-` and `_`, which every file system, mail and
+ * header accepts. Uses the first of `names` that is not empty after the removal of other characters. `takenAt` is ISO
+ * 8601.
  */
 export function fileName(names: (string | null)[], takenAt: string, contentType: string): string {
   const printer = names.map(plain).find((name) => name !== '') ?? 'printer';

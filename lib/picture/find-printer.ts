@@ -7,17 +7,17 @@ import { phrase } from '../words/sentence';
 
 export interface FoundPrinter {
   printerId: string;
-  /** Null where the service tells of other printers of the cluster only. */
+  /** Null if the service lists only other printers of the cluster. */
   name: string | null;
 }
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /**
- * The printer to ask: the one that is named, else the cluster's host printer (wire facts 9). An offline cluster is found
- * out first, for its actions would wait without an end. That needs the status of this one cluster; what hardly ever
- * changes is taken from the list in hand.
- * Throws NOT_ACCEPTED where it is offline, NOT_FOUND where the cluster or its printer is unknown.
+ * Finds the printer for an action: the named one, or the cluster's host printer (wire facts 9). Reads the status of the
+ * cluster first, as an offline cluster's actions would wait forever; uses the cached list for the identity, which
+ * hardly ever changes. Throws NOT_ACCEPTED if the cluster is offline, NOT_FOUND if the cluster or its printer is
+ * unknown.
  */
 export async function findPrinter(
   { service, clusterList }: { service: ApiClient; clusterList: Pick<ClusterList, 'find'> },
@@ -29,7 +29,7 @@ export async function findPrinter(
   const answer = await service.call('clusterStatus', call).catch(orNotFound);
   const listed = await clusterList.find(clusterId, deadline);
   if (answer instanceof PrintingError) {
-    // A status that isn't there may be that of a printer that is switched off (wire facts, trap 16).
+    // A printer that is switched off may have no status (wire facts, trap 16).
     checkOnline(listed?.online);
     throw answer;
   }
@@ -38,7 +38,7 @@ export async function findPrinter(
   checkOnline(status.online ?? listed?.online);
   const known = [...(listed?.host ? [listed.host] : []), ...status.printers];
   if (printerId) return { printerId, name: known.find((printer) => printer.printerId === printerId)?.name ?? null };
-  // The list is cut short for some accounts (`limit_reached`, wire facts, trap 27), and tells of no printer for others.
+  // The list is truncated for some accounts (`limit_reached`, wire facts, trap 27), and lacks the printers for others.
   const host = known.find((printer) => printer.printerId);
   if (host?.printerId) return { printerId: host.printerId, name: host.name ?? status.name };
   if (listed?.hostGuid && UUID.test(listed.hostGuid)) return { printerId: listed.hostGuid, name: listed.name };

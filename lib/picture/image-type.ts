@@ -1,4 +1,4 @@
-/** How the pictures begin that only hold pixels; `.` stands for any byte. */
+/** Signatures of the pixel image types; `.` stands for any byte. */
 const BEGINNINGS: [type: string, bytes: string][] = [
   ['image/jpeg', '\xff\xd8\xff'],
   ['image/png', '\x89PNG\r\n\x1a\n'],
@@ -11,8 +11,8 @@ const BEGINNINGS: [type: string, bytes: string][] = [
 ];
 
 /**
- * The type of a picture by its bytes alone; null for anything else. The interface says of it no more than "image" (wire facts
- * 9), and a header may say what it likes: an SVG is a document with scripts, and passes for nothing here.
+ * The type of a picture by its bytes alone; null for anything else. The interface only says "image" (wire facts 9), and
+ * a header is not reliable: an SVG is a document that may hold scripts, so it is rejected.
  */
 export function imageType(image: Buffer): string | null {
   const first = image.toString('latin1', 0, 16);
@@ -21,7 +21,7 @@ export function imageType(image: Buffer): string | null {
   return BEGINNINGS.find(begins)?.[0] ?? null;
 }
 
-/** The extension that goes with an image type: `image/jpeg` is `jpg`, `image/x-thing+xml` is `thing`. */
+/** The file extension of an image type: `image/jpeg` is `jpg`, `image/x-thing+xml` is `thing`. */
 export function extensionOf(contentType: string): string {
   const name = /^image\/(?:x-)?([a-z\d]{1,10})/.exec(contentType)?.[1] ?? 'img';
   return name === 'jpeg' || name === 'pjpeg' ? 'jpg' : name;

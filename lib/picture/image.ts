@@ -14,13 +14,13 @@ interface ImageOptions {
   signal: AbortSignal;
   /** Bytes. */
   maxBytes: number;
-  /** Percent so far; null where the answer doesn't tell its size. */
+  /** Called with the percentage so far; null if the answer doesn't report its size. */
   onPercent: (percent: number | null) => void;
 }
 
 const WHAT = phrase`the picture`;
 
-/** Fetches an image whole. Throws what a download throws, and SERVICE_ERROR for what is no image. */
+/** Downloads a whole image. Throws what a download throws, and SERVICE_ERROR for other content. */
 export async function fetchImage(
   http: Http,
   url: unknown,

@@ -15,42 +15,42 @@ import { phrase } from '../words/sentence';
 
 export interface SnapshotRequest {
   clusterId: string;
-  /** Null: the cluster's host printer. */
+  /** Null for the cluster's host printer. */
   printerId: string | null;
-  /** For all of it. */
+  /** Limits the whole request. */
   deadline: Deadline;
-  /** Of the image, bytes. */
+  /** Largest image, bytes. */
   maxBytes: number;
   onProgress: (progress: SnapshotProgress) => void;
 }
 
 export interface SnapshotProgress {
   stage: 'asking' | 'waiting' | 'loading';
-  /** Of the image; null where it isn't known. */
+  /** Percentage of the image; null if unknown. */
   percent: number | null;
 }
 
-/** Contract 3.5. */
+/** A picture (reference 3.5). */
 export interface Snapshot {
   clusterId: string;
   printerId: string;
-  /** One's own copy. */
+  /** A copy of the caller's own. */
   image: Buffer;
   contentType: string;
   filename: string;
   actionId: string | null;
-  /** When the service told that the picture is there, ISO 8601 UTC. */
+  /** Time at which the service reported the picture, ISO 8601 UTC. */
   takenAt: string;
-  /** The action's `data`, untouched. It holds the signed address. */
+  /** The action's `data`, unchanged. It holds the signed URL. */
   raw: unknown;
 }
 
 interface Progress extends SnapshotProgress {
-  /** As last heard of. */
+  /** Last known state of the action. */
   action: Action;
 }
 
-/** Wire facts 9; `{"data": {}}` goes with it. */
+/** Name of the action (wire facts 9); its body is `{"data": {}}`. */
 const ACTION = 'get_webcam_snapshot';
 const WHAT = phrase`the picture`;
 
@@ -72,16 +72,16 @@ export class Snapshots {
   }
 
   /**
-   * One picture; whoever wants one of the same printer at the same time shares it.
-   * Throws NOT_ACCEPTED for an offline printer, ACTION_FAILED, TIMEOUT, TOO_LARGE, SERVICE_ERROR where the image can't be
-   * had, and what the service's calls throw; with the ids that were known.
+   * Takes one picture; concurrent requests for the same printer share it. Throws NOT_ACCEPTED for an offline printer,
+   * ACTION_FAILED, TIMEOUT, TOO_LARGE, SERVICE_ERROR if the image can't be downloaded, and what the service's calls
+   * throw; with the ids known by then.
    */
   async take(request: SnapshotRequest): Promise<Snapshot> {
     const { clusterId, printerId, maxBytes, deadline, onProgress } = request;
     const ids: Ids = { clusterId, ...(printerId ? { printerId } : {}) };
     const { signal } = deadline;
     let status: string | null = null;
-    const tell = ({ stage, percent, action }: Progress) => {
+    const report = ({ stage, percent, action }: Progress) => {
       status = action.status;
       ids.actionId = action.actionId ?? undefined;
       onProgress({ stage, percent });
@@ -93,13 +93,13 @@ export class Snapshots {
       const printer = await this.#printers.join(JSON.stringify([clusterId, printerId]), find, { signal });
       ids.printerId = printer.printerId;
       const picture = await this.#pictures.join(
-        // Who takes smaller pictures only must not spoil those of others.
+        // Keyed by size as well, so that a caller with a lower limit doesn't fail the others.
         JSON.stringify([clusterId, printer.printerId, maxBytes]),
-        (shared, tellAll) =>
+        (shared, reportAll) =>
           this.#within(deadline, shared, (limit) =>
-            this.#picture(clusterId, printer, { maxBytes, deadline: limit, tell: tellAll }),
+            this.#picture(clusterId, printer, { maxBytes, deadline: limit, report: reportAll }),
           ),
-        { signal, onProgress: tell },
+        { signal, onProgress: report },
       );
       return { ...picture, image: Buffer.from(picture.image) };
     } catch (thrown) {
@@ -107,7 +107,7 @@ export class Snapshots {
     }
   }
 
-  /** The shared work ends when nobody waits for it any more, or with the time of who began it. */
+  /** Runs shared work until all its callers have left, or until the deadline of the first one. */
   #within<T>(begun: Deadline, shared: AbortSignal, work: (deadline: Deadline) => Promise<T>): Promise<T> {
     return underDeadline(this.#deps.clock, { ms: begun.remaining(), parent: shared }, work);
   }
@@ -115,10 +115,10 @@ export class Snapshots {
   async #picture(
     clusterId: string,
     { printerId, name }: FoundPrinter,
-    work: { maxBytes: number; deadline: Deadline; tell: (progress: Progress) => void },
+    work: { maxBytes: number; deadline: Deadline; report: (progress: Progress) => void },
   ): Promise<Snapshot> {
     const { service, http, clock } = this.#deps;
-    const { maxBytes, deadline, tell } = work;
+    const { maxBytes, deadline, report } = work;
     const { signal } = deadline;
     const request = {
       endpoint: 'printerAction' as const,
@@ -126,15 +126,15 @@ export class Snapshots {
       what: WHAT,
       deadline,
     };
-    // One whose answer was lost may go out again: all that comes of it is another picture.
+    // May be repeated after a lost answer, which costs no more than another picture.
     const dispatched = await retry(deadline, READS, () => dispatchAction(service, request));
     const action = await followAction(service, request, dispatched, (state) =>
-      tell({ stage: 'waiting', percent: null, action: state }),
+      report({ stage: 'waiting', percent: null, action: state }),
     );
     const takenAt = isoTime(clock.now());
-    const onPercent = (percent: number | null) => tell({ stage: 'loading', percent, action });
+    const onPercent = (percent: number | null) => report({ stage: 'loading', percent, action });
     const address = record(action.details?.value)?.image_url;
-    // At once, for the address expires.
+    // Downloaded at once, as the URL expires.
     const image = await retry(deadline, READS, () => fetchImage(http, address, { signal, maxBytes, onPercent }));
     const { bytes, contentType } = image;
     const filename = fileName([name, printerId], takenAt, contentType);
