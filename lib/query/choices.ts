@@ -10,10 +10,10 @@ import { underDeadline, type Deadline } from '../time/deadline';
 import { readAllPages } from '../watch/polling/cluster-list';
 import { phrase } from '../words/sentence';
 
-/** How long a dialog of the editor waits, ms. */
-const PATIENCE = 60_000;
+/** Timeout of an editor dialog, ms. */
+const TIMEOUT = 60_000;
 
-/** What the editor's dialogs choose from (reference 5). Throws what the service's calls throw. */
+/** Entries for the editor's dialogs (reference 5). Throws what the service's calls throw. */
 export class Choices {
   readonly #deps: { service: ApiClient; clock: Clock; overrides: PathOverrides; closing: AbortSignal };
 
@@ -22,26 +22,26 @@ export class Choices {
   }
 
   async clusters(): Promise<Cluster[]> {
-    const listed = await this.#soon((deadline) => readAllPages(this.#deps.service, deadline));
+    const listed = await this.#withTimeout((deadline) => readAllPages(this.#deps.service, deadline));
     return listed.map(({ cluster }) => cluster);
   }
 
   async workspaces(): Promise<CurrentUser['organizations']> {
     const { service, overrides } = this.#deps;
-    const { data } = await this.#soon((deadline) => readCurrentUser(service, overrides, deadline));
+    const { data } = await this.#withTimeout((deadline) => readCurrentUser(service, overrides, deadline));
     return currentUser(data).organizations;
   }
 
-  /** The jobs of a printer and the last that ended; without one, the jobs of all printers that the service lists. */
+  /** Returns a printer's queue and history; without a printer, the jobs of all printers that the service lists. */
   async jobs(clusterId: string | undefined): Promise<PrintJob[]> {
     const { service, clock } = this.#deps;
     if (clusterId === undefined) {
       const query = { what: phrase`the print jobs` };
-      const listed = await this.#soon((deadline) => readPages(service, 'printJobs', { ...query, deadline }));
+      const listed = await this.#withTimeout((deadline) => readPages(service, 'printJobs', { ...query, deadline }));
       return listed.map((wire) => readPrintJob(wire));
     }
     const request = { ids: { cluster_id: clusterId }, what: phrase`the printer` };
-    const { data } = await this.#soon((deadline) => service.call('clusterStatus', { ...request, deadline }));
+    const { data } = await this.#withTimeout((deadline) => service.call('clusterStatus', { ...request, deadline }));
     const { jobs, history } = readClusterStatus(statusRecord(data) ?? {}, {
       clusterId,
       receivedAt: isoTime(clock.now()),
@@ -50,8 +50,8 @@ export class Choices {
     return [...jobs, ...history];
   }
 
-  #soon<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
+  #withTimeout<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const { clock, closing: parent } = this.#deps;
-    return underDeadline(clock, { ms: PATIENCE, parent, cure: phrase`try again` }, work);
+    return underDeadline(clock, { ms: TIMEOUT, parent, cure: phrase`try again` }, work);
   }
 }

@@ -3,21 +3,21 @@ import { PrintingError } from '../service/errors';
 import { record, text, type Json } from '../service/json-readers';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** Which print jobs are wanted (wire facts 13.2); an empty list or text wants all. */
+/** Filter of print jobs (wire facts 13.2); an empty list or text matches all. */
 export interface PrintJobFilter {
-  /** Coarse states, in the service's words (wire facts 12.3); the service calls this filter `status` (trap 26). */
+  /** Coarse states as the service names them (wire facts 12.3); the service calls this filter `status` (trap 26). */
   status: string[];
   sentFrom: string[];
   clusterIds: string[];
-  /** In the name of the job, the printer or the owner. */
+  /** Text in the name of the job, the printer or the owner. */
   search: string;
-  /** The user's own jobs. */
+  /** Only the user's own jobs. */
   privateOnly: boolean;
 }
 
 const NAMES = ['status', 'sentFrom', 'clusterIds', 'search', 'privateOnly'];
 
-/** A filter as a user gives it: an object or its JSON; undefined for none. Throws INVALID_INPUT that says what is wrong. */
+/** Reads a user's filter: an object or its JSON; undefined for no filter. Throws INVALID_INPUT with the cause. */
 export function readPrintJobFilter(given: unknown): PrintJobFilter {
   const filter = given === undefined ? {} : record(typeof given === 'string' ? parse(given) : given);
   if (!filter || Buffer.isBuffer(filter)) throw refusal(phrase`must be an object such as {"status":"in_progress"}`);
@@ -36,7 +36,7 @@ export function readPrintJobFilter(given: unknown): PrintJobFilter {
   };
 }
 
-/** One text, or a list of them. */
+/** Reads one text, or a list of texts. */
 function texts(filter: Json, name: string): string[] {
   const given = filter[name] ?? [];
   const all: unknown[] = Array.isArray(given) ? given : [given];
@@ -53,8 +53,8 @@ function checkLength(values: readonly unknown[], name: string): void {
 }
 
 /**
- * The queries that together give all jobs of a filter: one for each status. How the service takes lists is not known, so
- * it is told of the other two only where they name one thing; `fits` does the rest.
+ * The queries that together return all jobs of a filter: one for each status. The service's syntax for lists is
+ * unknown, so the other two criteria are sent only if they have a single value; `fits` applies the rest.
  */
 export function filterQueries({
   status,
@@ -73,7 +73,7 @@ export function filterQueries({
   return status.length > 0 ? status.map((word) => ({ ...query, status: word })) : [query];
 }
 
-/** Whether a job of an answer is wanted, as far as its record tells. */
+/** Whether a job's record matches; missing fields match. */
 export function fits({ status, sentFrom, clusterIds }: PrintJobFilter, wire: Json): boolean {
   const within = (wanted: string[], value: string | null) =>
     wanted.length === 0 || value === null || wanted.includes(value);

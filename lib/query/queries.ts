@@ -17,7 +17,7 @@ import { readAllPages, type ClusterList } from '../watch/polling/cluster-list';
 import { filterQueries, fits, type PrintJobFilter } from './print-job-filter';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** What can be asked (reference 3.5); each with what it needs to know. */
+/** Kinds of queries (reference 3.5), each with its parameters. */
 export type Query =
   | { query: 'clusters' | 'current-user' }
   | { query: 'cluster-status' | 'maintenance'; clusterId: string }
@@ -28,7 +28,7 @@ export type Query =
 export interface QueryAnswer {
   /** Normalised (reference 3). */
   payload: unknown;
-  /** The service's own data, of all pages; untouched. */
+  /** The service's own data of all pages, unchanged. */
   raw: unknown;
   ids: Ids;
 }
@@ -44,7 +44,7 @@ interface QueriesDeps {
   clusterList: Pick<ClusterList, 'find'>;
 }
 
-/** Single questions to the service. */
+/** Runs single queries of the service. */
 export class Queries {
   readonly #deps: QueriesDeps;
 
@@ -52,7 +52,7 @@ export class Queries {
     this.#deps = deps;
   }
 
-  /** Throws SERVICE_ERROR for an answer that is nothing of the kind, and what the service's calls throw. */
+  /** Throws SERVICE_ERROR for an unexpected answer, and what the service's calls throw. */
   async ask(query: Query, limits: Limits): Promise<QueryAnswer> {
     try {
       return await this.#answer(query, limits);
@@ -95,8 +95,8 @@ export class Queries {
       ...limits,
     });
     const wire = statusRecord(data);
-    if (!wire) throw nothingOfTheKind(phrase`the printer`);
-    // Name and model are all that the list adds: without them the answer is still one.
+    if (!wire) throw unexpectedAnswer(phrase`the printer`);
+    // The list only adds name and model; the answer is valid without them.
     const identity = await clusterList.find(clusterId, limits.deadline);
     const receivedAt = isoTime(clock.now());
     return { payload: readClusterStatus(wire, { clusterId, receivedAt, identity }), raw: data, ids: { clusterId } };
@@ -121,7 +121,7 @@ export class Queries {
     const ids = { cluster_id: clusterId, cluster_job_id: clusterJobId };
     const { data } = await this.#deps.service.call('printJob', { ids, what: phrase`the print job`, ...limits });
     const [wire] = records(data);
-    if (!wire) throw nothingOfTheKind(phrase`the print job`);
+    if (!wire) throw unexpectedAnswer(phrase`the print job`);
     const job = readPrintJob(wire, clusterId);
     const payload = { ...job, clusterJobId: job.clusterJobId ?? clusterJobId };
     return { payload, raw: data, ids: { clusterId, clusterJobId, ...(job.jobId && { jobId: job.jobId }) } };
@@ -136,7 +136,7 @@ export class Queries {
   async #currentUser({ deadline }: Limits): Promise<QueryAnswer> {
     const { data } = await readCurrentUser(this.#deps.service, this.#deps.overrides, deadline);
     const [wire] = records(data);
-    if (!wire) throw nothingOfTheKind(phrase`the user`);
+    if (!wire) throw unexpectedAnswer(phrase`the user`);
     return { payload: currentUser(wire), raw: data, ids: {} };
   }
 
@@ -157,7 +157,7 @@ function idsOf(query: Query): Ids {
   return { clusterId, clusterJobId };
 }
 
-/** A job that moves while the pages are read may stand on two of them. */
+/** Removes duplicates, as a job that moves while the pages are read may be on two of them. */
 function eachOnce(jobs: PrintJob[]): PrintJob[] {
   const seen = new Set<string>();
   return jobs.filter(({ clusterJobId }) => {
@@ -167,7 +167,7 @@ function eachOnce(jobs: PrintJob[]): PrintJob[] {
   });
 }
 
-const nothingOfTheKind = (what: Sentence) =>
+const unexpectedAnswer = (what: Sentence) =>
   new PrintingError('SERVICE_ERROR', phrase`The service answered ${what} with something unexpected: try again later.`, {
     outcome: 'unknown',
   });
