@@ -3,10 +3,10 @@ import { TABLE } from '../rules/limits';
 const SEPARATORS = [',', ';', '\t'] as const;
 export type Separator = (typeof SEPARATORS)[number];
 
-/** How a table is written. */
+/** Format of a table. */
 export interface Shape {
   separator: Separator;
-  /** What ends its lines. */
+  /** Its line endings. */
   newlines: string[];
 }
 
@@ -17,8 +17,8 @@ const BY_LF = ['\r\n', '\n'];
 const CODES = SEPARATORS.map((separator) => separator.charCodeAt(0));
 
 /**
- * Cells are kept apart by whichever of the three separators the header line holds most of, outside quotes; lines end as
- * that one does. Null while the header line and the byte after its end are missing, and for a header longer than any line.
+ * Detects a table's format: the separator that occurs most often in the header line outside quotes, and that line's
+ * ending. Null while the header line or the byte after its end is missing, and for a header longer than any line.
  */
 export function shapeOf(start: Buffer): Shape | null {
   const counts = SEPARATORS.map(() => 0);
@@ -39,10 +39,13 @@ export function shapeOf(start: Buffer): Shape | null {
   return null;
 }
 
-/** The separator that was found most often, the first one of several. */
+/** The most frequent separator, the first one of several. */
 const most = (counts: readonly number[]): Separator => SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ',';
 
-/** The header's names as keys (reference 3.5): a repeated one gets `_2`, `_3`, one that is blank `column_` and its number. */
+/**
+ * The keys for the header's names (reference 3.5): a repeated name gets `_2`, `_3`, a blank one becomes `column_` and
+ * its number.
+ */
 export function keysOf(names: readonly string[]): string[] {
   const taken = new Set(names.filter((name) => !isBlank(name)));
   const seen = new Set<string>();
@@ -59,7 +62,7 @@ export function keysOf(names: readonly string[]): string[] {
 
 const isBlank = (name: string): boolean => name.trim() === '';
 
-/** Keys of cells for which the header has no name, as far as those are needed. */
+/** Keys for cells beyond the header. */
 export function keysBeyond(keys: readonly string[], count: number): string[] {
   const taken = new Set(keys);
   const numbers = new Map<string, number>();
@@ -71,7 +74,7 @@ export function keysBeyond(keys: readonly string[], count: number): string[] {
 
 const nameless = (index: number): string => `column_${index + 1}`;
 
-/** The first free number behind a name. `numbers` has those that were tried, so that none is tried again. */
+/** The first unused key `<name>_<number>`. `numbers` holds the numbers already tried, so that none is tried again. */
 function free(name: string, taken: ReadonlySet<string>, numbers: Map<string, number>): string {
   for (let number = (numbers.get(name) ?? 1) + 1; ; number++) {
     const key = `${name}_${number}`;

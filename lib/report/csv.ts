@@ -6,19 +6,19 @@ import { nextTurn } from '../time/next-turn';
 import { keysBeyond, keysOf, shapeOf, type Shape } from './columns';
 import { phrase } from '../words/sentence';
 
-/** Cells by column, as they stand in the table. */
+/** Cells by column, unchanged. */
 export type Row = Record<string, string>;
 
 const UNKNOWN: Shape = { separator: ',', newlines: ['\r\n', '\n'] };
 
 /**
- * Reads a CSV table part by part (interface, Report; what the table is like is unknown, wire facts 10): UTF-8 with or
- * without a byte order mark, lines ended by LF, CR LF or CR, cells kept apart by `,`, `;` or a tab. A cell that a line lacks
- * is empty, one too many is keyed by its number. `read` and `end` give the rows that were completed, and throw
- * SERVICE_ERROR for what is no table.
+ * Reads a CSV table in parts (interface, Report; its format is unknown, wire facts 10): UTF-8 with or without a byte
+ * order mark, lines ended by LF, CR LF or CR, cells separated by `,`, `;` or a tab. A missing cell is empty, a surplus
+ * one is keyed by its number. `read` and `end` return the completed rows, and throw SERVICE_ERROR if the text is not a
+ * table.
  */
 export class CsvReader {
-  /** Keys of the rows; none before the header was read. */
+  /** Keys of the rows; empty until the header has been read. */
   columns: string[] = [];
   #start: Buffer = Buffer.alloc(0);
   #parser: Parser | undefined;
@@ -39,20 +39,20 @@ export class CsvReader {
       if (at > 0) await nextTurn();
       end = at + this.#bytesAtOnce;
       await new Promise<void>((resolve, reject) => {
-        parser.write(part.subarray(at, end), (error) => (error ? reject(noTable(error)) : resolve()));
+        parser.write(part.subarray(at, end), (error) => (error ? reject(notATable(error)) : resolve()));
       });
     }
-    return this.#take();
+    return this.#completedRows();
   }
 
   async end(): Promise<Row[]> {
-    // A header line alone, without its end.
+    // A header line without an end.
     if (!this.#parser) await this.read(Buffer.from('\n'));
     this.#parser?.end();
     await this.#ended?.catch((error: unknown) => {
-      throw noTable(error);
+      throw notATable(error);
     });
-    return this.#take();
+    return this.#completedRows();
   }
 
   /** A row may have two bytes, however many columns there are. */
@@ -80,22 +80,22 @@ export class CsvReader {
       }
     });
     this.#ended = finished(parser);
-    // Told by `read` and `end`.
+    // `read` and `end` report a failure; this only prevents an unhandled rejection.
     this.#ended.catch(() => undefined);
     this.#parser = parser;
     this.#start = Buffer.alloc(0);
     return parser;
   }
 
-  #take(): Row[] {
-    if (this.#tooWide) throw noTable('CSV_TOO_MANY_COLUMNS');
+  #completedRows(): Row[] {
+    if (this.#tooWide) throw notATable('CSV_TOO_MANY_COLUMNS');
     const rows = this.#rows;
     this.#rows = [];
     return rows;
   }
 }
 
-/** Rows are plain objects of one shape; as a copy of its own, even a column called `__proto__` can be set. */
+/** Makes rows as plain objects of one shape; copies of `blank` even accept a column called `__proto__`. */
 function rowMaker(columns: readonly string[]): (cells: string[]) => Row {
   const blank = Object.fromEntries(columns.map((column) => [column, '']));
   // No line has more cells.
@@ -107,7 +107,7 @@ function rowMaker(columns: readonly string[]): (cells: string[]) => Row {
   };
 }
 
-function noTable(thrown: unknown): PrintingError {
+function notATable(thrown: unknown): PrintingError {
   const code = thrown instanceof CsvError ? thrown.code : typeof thrown === 'string' ? thrown : 'unknown';
   const sentence = phrase`The report can't be read as a CSV table (${code}): choose the output csv or file.`;
   return new PrintingError('SERVICE_ERROR', sentence, { cause: new Error(code), outcome: 'refused' });

@@ -6,28 +6,28 @@ import type { Row } from './csv';
 
 const DAY = 24 * 60 * 60 * 1000;
 const KEEP_FOR = 366 * DAY;
-/** The newest ones: 20 bytes each in the store. */
+/** Most stored rows, the newest; each has about 20 bytes. */
 const MOST = 100_000;
 
 /**
- * Columns that name one printing, as the service calls it elsewhere (wire facts 8); those of reports are unknown (10).
- * `job_id` is none of them: it names the stored file, which may be printed many times.
+ * Columns that identify one printing in the service's other answers (wire facts 8); those of reports are unknown (10).
+ * `job_id` is not one: it identifies the stored file, which may be printed many times.
  */
 const ID_COLUMNS = ['cluster_job_id', 'job_instance_uuid', 'print_job_id', 'print_job_uuid', 'job_uuid', 'uuid'];
 
-/** Rows that were handed over: before (in earlier reports), and now. */
+/** Rows delivered by earlier reports and by this one. */
 export interface DeliveredRows {
   isNew(row: Row): boolean;
-  /** These were handed over just now. */
+  /** Adds rows that have just been delivered. */
   add(rows: readonly Row[]): void;
 }
 
 /**
- * Remembers which rows of reports were handed over, by the print job they tell of, or whole where they name none: the
- * last 100,000 for a year. `name` stands for who they were handed to.
- * The memory is written after `work`, also where that throws: rows that were handed over before a crash come again.
- * One report at a time for one name: `deadline` ends the wait for another, and the work's own ends with the lock. Throws FILE_NOT_READABLE, without beginning,
- * where the memory can't be read now; that it can't be written takes back nothing of what was handed over.
+ * Records the delivered rows of reports, by their print job, or by their whole text if they have none: the last 100,000
+ * for a year. `name` identifies the recipient. The record is written after `work`, even if that throws; rows delivered
+ * before a crash are delivered again. Serializes the reports of one name: `deadline` limits the wait for another
+ * report, and losing the lock cancels the work. Throws FILE_NOT_READABLE before it begins if the record can't be read;
+ * a failure to write it doesn't undo the delivery.
  */
 export async function withDeliveredRows<T>(
   store: StateStore,
@@ -55,7 +55,7 @@ export async function withDeliveredRows<T>(
   return outcome as Promise<T>;
 }
 
-/** Sixteen characters for a row, however long it is. The rows of one report have the same columns. */
+/** Returns a function that reduces a row to a 16-character digest. The rows of one report have the same columns. */
 function marker(): (row: Row) => string {
   let columns: string[] | undefined;
   return (row) => {
@@ -69,7 +69,7 @@ function marker(): (row: Row) => string {
 const idColumns = (columns: string[]): string[] =>
   ID_COLUMNS.flatMap((id) => columns.filter((column) => plain(column) === id));
 
-/** `Cluster Job ID` and `clusterJobId` are `cluster_job_id`. */
+/** Normalizes `Cluster Job ID` and `clusterJobId` to `cluster_job_id`. */
 const plain = (column: string): string =>
   column
     .trim()

@@ -10,12 +10,12 @@ import { phrase } from '../words/sentence';
 
 export interface Order {
   clusterIds: string[];
-  /** `print_jobs`; others are unknown (wire facts 10). */
+  /** `print_jobs`; other types are unknown (wire facts 10). */
   reportType: string;
   range: Range;
 }
 
-/** A report that is made, and where it can be fetched: a signed address, good for a while. */
+/** A completed report with its signed download URL, which expires. */
 export interface Made {
   reportId: string;
   url: string;
@@ -23,7 +23,7 @@ export interface Made {
   raw: unknown;
 }
 
-/** A report as an answer says it is. */
+/** State of a report in an answer. */
 interface ReportState {
   reportId: string | null;
   status: string | null;
@@ -36,14 +36,17 @@ interface Limits {
 }
 
 const WHAT = phrase`the report`;
-/** Wire facts 10: in these states a report is being made. */
+/** Statuses of a report in progress (wire facts 10). */
 const OPEN = ['pending', 'processing'];
-/** How long `unknown`, a word that is new to us or a success without an address may last before it counts as the end, ms. */
+/**
+ * Longest time, ms, for which `unknown`, an unknown status or a success without a URL may last before it counts as the
+ * end.
+ */
 const PATIENCE = 60_000;
 
 /**
- * Has a report made, and waits for it (interface, endpoints 14 and 15). A lost answer to the order is asked for again: a
- * report too many harms nobody. Throws REPORT_FAILED, SERVICE_ERROR and what the service's calls throw.
+ * Requests a report and waits for it (interface, endpoints 14 and 15). Repeats the request after a lost answer, as a
+ * surplus report is harmless. Throws REPORT_FAILED, SERVICE_ERROR and what the service's calls throw.
  */
 export async function orderReport(
   service: ApiClient,
@@ -65,7 +68,7 @@ export async function orderReport(
   return follow(service, reportId, ordered, { deadline });
 }
 
-/** The report's address anew: signed addresses expire (wire facts, trap 35). */
+/** Reads the report again for a fresh URL, as signed URLs expire (wire facts, trap 35). */
 export async function readReport(service: ApiClient, reportId: string, limits: Limits): Promise<Made> {
   return follow(service, reportId, await ask(service, reportId, limits), limits);
 }

@@ -5,34 +5,34 @@ import { phrase } from '../words/sentence';
 import type { Row } from './csv';
 import type { DeliveredRows } from './delivered-rows';
 
-/** How a report is handed over (reference 3.5). */
+/** Form in which a report is delivered (reference 3.5). */
 export type Format = 'rows' | 'csv' | 'file' | 'stream';
 
-/** Where a report's bytes or rows go while they arrive. One of them serves one download. */
+/** Destination of a report's bytes or rows, for one download. */
 export interface Output {
-  /** Most bytes of the download, for what is held in memory. */
+  /** Largest download, bytes; limited if it is held in memory. */
   most: number;
-  /** Gets the download as it is; an output of bytes takes whatever they are. */
+  /** Receives the download unchanged; any bytes are accepted. */
   bytes?(part: Buffer): Promise<void> | void;
   rows?(rows: Row[], columns: string[]): Promise<void> | void;
-  /** All has arrived. Gives the payload, if it is still to be handed over. `count` is that of the rows in it. */
+  /** Completes the output. Returns the payload, if it is still to be delivered; `count` is the number of its rows. */
   end(): Promise<{ payload: Row[] | string | null; count: number | null }>;
-  /** Nothing of it may stay behind. */
+  /** Discards everything that was written. */
   drop?(): Promise<void>;
 }
 
-/** Some of the rows of a report. */
+/** Consecutive rows of a report. */
 export interface Slice {
   rows: Row[];
   columns: string[];
-  /** Index of the first of them in the whole report. */
+  /** Index of its first row in the whole report. */
   first: number;
-  /** How many the whole report has, in its last slice; null in those before. */
+  /** Number of rows in the whole report, in its last slice; null before that. */
   count: number | null;
 }
 
 const MIB = 1024 * 1024;
-/** A report read into objects takes four times its size. */
+/** A report parsed into objects needs four times its size. */
 const MOST_FOR_ROWS = 64 * MIB;
 const MOST_FOR_TEXT = 256 * MIB;
 
@@ -54,7 +54,7 @@ export function asRows(delivered: DeliveredRows | null): Output {
   };
 }
 
-/** The text without the byte order mark. */
+/** The text without its byte order mark. */
 export function asText(): Output {
   const decoder = new TextDecoder();
   let text = '';
@@ -79,7 +79,7 @@ export function asFile(path: string, options: TargetOptions): Output {
   };
 }
 
-/** Hands rows over as they arrive. They wait for the next ones: the last slice is to say how many there were. */
+/** Delivers rows as they arrive, one slice late, as the last slice contains the number of rows. */
 export function asStream(delivered: DeliveredRows | null, hand: (slice: Slice) => Promise<void>): Output {
   let waiting: Row[] = [];
   let columns: string[] = [];

@@ -2,7 +2,7 @@ import { readRangeEnd, type RangeUnit } from '../rules/range-end';
 import { PrintingError } from '../service/errors';
 import { phrase } from '../words/sentence';
 
-/** A piece of time from `from` up to, but not with, `to`; both milliseconds since 1970. */
+/** A period from `from` up to but excluding `to`; both milliseconds since 1970. */
 export interface Range {
   from: number;
   to: number;
@@ -11,12 +11,11 @@ export interface Range {
 export const LAST_7_DAYS = 'last 7 days';
 
 /**
- * The range of a report (reference 3.5). Days, weeks (from Monday) and months are those of the runtime's time zone, whole,
- * so they may end after `now`; `last N …` ends now, and goes back by the calendar: the same time of day N days ago.
- * A range word as `from` sets both ends unless `to` is set; any other `from` without `to` reaches until now; blank are the
- * last 7 days. As an end, a range word or a date means its own end.
- * `from` and `to` are a range word, a date or time of ISO 8601, milliseconds since 1970, or a Date.
- * Throws INVALID_INPUT.
+ * Reads the range of a report (reference 3.5). Days, weeks (from Monday) and months are whole ones in the runtime's
+ * time zone, so they may end after `now`. `last N …` ends now and starts by the calendar: at the same time of day N
+ * days ago. A range word as `from` sets both ends unless `to` is set; any other `from` without `to` reaches until now;
+ * a blank range is the last 7 days. As `to`, a range word or a date means its own end. `from` and `to` are a range
+ * word, a date or time of ISO 8601, milliseconds since 1970, or a Date. Throws INVALID_INPUT.
  */
 export function readRange(from: unknown, to: unknown, now: number): Range {
   const start = rangeOf(from ?? LAST_7_DAYS, 'from', now);
@@ -30,11 +29,11 @@ export function readRange(from: unknown, to: unknown, now: number): Range {
 }
 
 interface End extends Range {
-  /** A range word: it sets both ends. */
+  /** Whether it is a range word, which sets both ends. */
   relative: boolean;
 }
 
-/** What one of the two ends says, by itself: a moment is a range without length. */
+/** Reads one end by itself: a moment is a range without length. */
 function rangeOf(value: unknown, end: 'from' | 'to', now: number): End {
   const range = typeof value === 'string' ? textRange(value, now) : momentOf(value);
   if (range && isTime(range.from) && isTime(range.to)) return range;
@@ -69,7 +68,7 @@ function momentOf(value: unknown): End | null {
   return typeof at === 'number' ? { from: at, to: at, relative: false } : null;
 }
 
-/** The start of the day, week or month that is `step` ones after that of `now`. */
+/** The start of the day, week or month `step` units after that of `now`. */
 function startOf(unit: RangeUnit, now: number, step: number): number {
   const date = new Date(now);
   const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
@@ -79,10 +78,10 @@ function startOf(unit: RangeUnit, now: number, step: number): number {
   return midnight(year, month, day - sinceMonday + 7 * step);
 }
 
-/** Where a change of clocks skips midnight, the day starts with its first moment: so reads a local Date. */
+/** The start of a day. If a clock change skips midnight, the day starts at its first moment, as a local Date does. */
 const midnight = (year: number, month: number, day: number): number => new Date(year, month, day).getTime();
 
-/** So many units before `now`; a month that has no such day gives its last. */
+/** The time `count` units before `now`; the last day of a month that is too short. */
 function back(now: number, count: number, unit: RangeUnit): number {
   if (unit === 'hour') return now - count * 3_600_000;
   const date = new Date(now);
@@ -95,5 +94,5 @@ function back(now: number, count: number, unit: RangeUnit): number {
   return date.getTime();
 }
 
-/** From 1970 to 9999: what ISO 8601 writes with a year of four digits, and no NaN. */
+/** Whether a time is between 1970 and 9999, where ISO 8601 has four-digit years; false for NaN. */
 const isTime = (ms: number): boolean => ms >= 0 && ms < 253_402_300_800_000;

@@ -20,34 +20,37 @@ import { transfer } from './transfer';
 import { phrase } from '../words/sentence';
 
 export interface ReportRequest {
-  /** Null: all clusters of the account. */
+  /** Null for all clusters of the account. */
   clusterIds: string[] | null;
   reportType: string;
   range: Range;
   format: Format;
-  /** Where a `file` goes. */
+  /** Path of a `file`. */
   path: string;
-  /** Leaves out rows that were handed over under this name before; null hands over all. For `rows` and `stream`. */
+  /**
+   * Name under which delivered rows are recorded, so that each is delivered once; null delivers all. For `rows` and
+   * `stream`.
+   */
   onlyNew: string | null;
-  /** For everything up to the last row. */
+  /** Covers everything up to the last row. */
   deadline: Deadline;
   onProgress: (progress: ReportProgress) => void;
-  /** Called once with the whole of it; not for a `stream`, unless that has no rows. */
+  /** Called once with the whole report; for a `stream` only if it has no rows. */
   onResult: (report: Report, payload: Row[] | string) => void;
-  /** Called for a `stream`, again and again. */
+  /** Called for each slice of a `stream`. */
   onRows: (report: Report, slice: Slice) => void;
 }
 
-/** What a message says of its report beside the payload (reference 3.5). */
+/** Data of a report in a message, beside the payload (reference 3.5). */
 export interface Report {
   reportId: string;
-  /** Where the report is about one cluster alone. */
+  /** Set if the report covers a single cluster. */
   clusterId: string | null;
   columns: string[];
   /** ISO 8601. */
   from: string;
   to: string;
-  /** Rows handed over; null while, or where, that isn't known. */
+  /** Number of delivered rows; null if unknown. */
   rowCount: number | null;
   /** The service's own `data`. */
   raw: unknown;
@@ -59,14 +62,14 @@ export interface ReportProgress {
   rows: number;
 }
 
-/** What object stores say to an address that has expired. */
+/** Answers of object stores to an expired URL. */
 const EXPIRED = [401, 403, 404, 410];
-/** Between two reports of progress, ms. */
+/** Shortest interval between two progress reports, ms. */
 const PAUSE = 500;
-/** Rows handed over in one turn of the event loop, so that nothing else waits for long. */
+/** Rows delivered per turn of the event loop. */
 const ROWS_PER_TURN = 250;
 
-/** Has reports made and hands them over. */
+/** Creates and delivers reports. */
 export class Reports {
   readonly #deps: ReportsDeps;
   readonly #running = new Set<Promise<void>>();
@@ -76,8 +79,8 @@ export class Reports {
   }
 
   /**
-   * Resolves when the last row was handed over. Throws INVALID_INPUT, FILE_NOT_WRITABLE, TOO_LARGE, REPORT_FAILED,
-   * TIMEOUT, and what the service's calls throw; a `stream` may have handed over rows before.
+   * Resolves when the last row has been delivered. Throws INVALID_INPUT, FILE_NOT_WRITABLE, TOO_LARGE, REPORT_FAILED,
+   * TIMEOUT, and what the service's calls throw; a `stream` may have delivered rows by then.
    */
   async run(request: ReportRequest): Promise<void> {
     const running = this.#run(request);
@@ -89,7 +92,7 @@ export class Reports {
     }
   }
 
-  /** Resolves when nothing is under way any more; begun files are gone then. */
+  /** Resolves when all reports have ended and their temporary files are deleted. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#running);
     await tidied(this.#deps.clock);
@@ -130,7 +133,7 @@ export class Reports {
     return listed.map(({ cluster }) => cluster.clusterId);
   }
 
-  /** Fetches the report and hands it over; what breaks off before anything of it was handed over is fetched again. */
+  /** Downloads and delivers the report; retries an interrupted download if nothing has been delivered yet. */
   async #deliver(
     made: Made,
     clusterId: string | null,
@@ -152,7 +155,7 @@ export class Reports {
       });
     const fetchOnce = async (attempt: number) => {
       deadline.throwIfOver();
-      // Signed addresses expire.
+      // Signed URLs expire.
       const { url } = attempt === 0 ? made : await readReport(service, reportId, { deadline });
       const output = outputOf(request, leftovers, delivered, handRows);
       try {
@@ -178,7 +181,7 @@ interface ReportsDeps {
   store: StateStore;
   clock: Clock;
   scope: CurrentScope;
-  /** Where unfinished files are noted. */
+  /** Record of unfinished files. */
   leftovers?: Leftovers | undefined;
 }
 
@@ -200,7 +203,7 @@ function outputOf(
   }
 }
 
-/** A slice in small ones, with a turn of the event loop after each. */
+/** Delivers a slice in parts, with a turn of the event loop after each. */
 async function inTurns({ rows, columns, first, count }: Slice, hand: (slice: Slice) => void): Promise<void> {
   for (let at = 0; at < rows.length; at += ROWS_PER_TURN) {
     const isLast = at + ROWS_PER_TURN >= rows.length;
@@ -209,11 +212,11 @@ async function inTurns({ rows, columns, first, count }: Slice, hand: (slice: Sli
   }
 }
 
-/** Whether the same download may well work the next time, with a fresh address. */
+/** Whether the download may succeed with a fresh URL. */
 const mayPass = (error: PrintingError): boolean =>
   isPassing(error) || (error.code === 'SERVICE_ERROR' && EXPIRED.includes(error.statusCode ?? 0));
 
-/** Passes a number on now, and then not more often than twice a second. */
+/** Limits calls of `report` to two per second, beginning with the first. */
 function paced(clock: Clock, report: (rows: number) => void): (rows: number) => void {
   let reportedAt = -Infinity;
   return (rows) => {

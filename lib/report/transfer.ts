@@ -7,14 +7,14 @@ import { phrase } from '../words/sentence';
 
 export interface Transferred {
   columns: string[];
-  /** Rows in the table; null where it is none that can be read. */
+  /** Rows in the table; null if the text is not a readable table. */
   rows: number | null;
 }
 
 /**
- * Fetches a report's table (interface, Upload to the storage location: downloads) into an output, part by part: nothing
- * more of it is held than the output holds. An output of bytes takes whatever they are, one of rows needs a table.
- * Throws what a download and the output throw, TOO_LARGE, and SERVICE_ERROR for what is no table.
+ * Downloads a report's table (interface, Upload to the storage location: downloads) into an output, in parts; only the
+ * output keeps data. An output of bytes accepts any text, one of rows needs a table. Throws what a download and the
+ * output throw, TOO_LARGE, and SERVICE_ERROR if a needed table can't be read.
  */
 export async function transfer(
   http: Http,
