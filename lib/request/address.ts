@@ -4,7 +4,7 @@ import { withoutSlashes } from '../rules/text';
 import type { Target } from '../service/paths';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** The two hosts of an account, without a slash at the end; `authUrl` may be blank (a static token needs none). */
+/** The two hosts of an account, without a trailing slash; `authUrl` may be blank (a static token needs none). */
 export interface Hosts {
   apiUrl: string;
   authUrl: string;
@@ -13,9 +13,9 @@ export interface Hosts {
 const ON_ACCOUNT_HOST = '{auth_url}';
 
 /**
- * Where a request of the user's own goes (reference 3.5, request): a path under the API host, `{auth_url}/…` under the
- * account host, or an absolute address on one of the two. The bearer travels there, so anything else is INVALID_INPUT,
- * as is whatever two readers of addresses could take for two different places.
+ * Reads the destination of a user's own request (reference 3.5, request): a path under the API host, `{auth_url}/…`
+ * under the account host, or an absolute URL on one of the two. The bearer is sent there, so any other destination
+ * throws INVALID_INPUT, as does a URL that two parsers could interpret differently.
  */
 export function readAddress(given: string, hosts: Hosts): Omit<Target, 'method'> {
   if (given.startsWith(ON_ACCOUNT_HOST)) return { host: 'auth', path: safe(given.slice(ON_ACCOUNT_HOST.length)) };
@@ -25,9 +25,11 @@ export function readAddress(given: string, hosts: Hosts): Omit<Target, 'method'>
   return { host: 'api', path: safe(given.startsWith('/') ? given : `/${given}`) };
 }
 
-/** An absolute address, cut behind its host. It must be under a host of the account: same origin, and same path so far. */
+/**
+ * Checks an absolute URL, cut behind its host. It must be under a host of the account: same origin, same path prefix.
+ */
 function onOwnHost(start: string, rest: string, { apiUrl, authUrl }: Hosts): Omit<Target, 'method'> {
-  // A user name, or what an address parser would silently mend, is no part of a host that anybody means.
+  // Rejects user names and characters that a URL parser would silently repair.
   const origin = /[@\\%]|[^\x21-\x7e]/.test(start) || !URL.canParse(start) ? null : new URL(start).origin;
   for (const [host, url] of [
     ['api', apiUrl],

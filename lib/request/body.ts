@@ -4,8 +4,8 @@ import { record } from '../service/json-readers';
 import { phrase, type Sentence } from '../words/sentence';
 
 /**
- * The JSON body of a PUT or POST: inside the `data` envelope (interface, Upload record) unless it brings that itself.
- * Nothing given is an empty envelope. Throws INVALID_INPUT for what JSON can't carry.
+ * The JSON body of a PUT or POST, in the `data` envelope (interface, Upload record) unless the payload has one. A blank
+ * payload becomes an empty envelope. Throws INVALID_INPUT for a value that JSON can't represent.
  */
 export function readBody(payload: unknown): string {
   if (payload === undefined || payload === null || payload === '') return '{"data":{}}';

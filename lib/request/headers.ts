@@ -1,8 +1,8 @@
 import { TEXT } from '../rules/limits';
 
 /**
- * What tells how the bytes travelled on this one connection (RFC 9110, 7.6.1), or how long and packed they were before
- * they were read: untrue of the payload, and a flow that hands it on in an `http response` would break that answer.
+ * Headers about this one connection (RFC 9110, 7.6.1), or about the length and coding of the bytes before they were
+ * decoded. They don't apply to the payload, and would break an `http response` that a flow sends.
  */
 const OF_THE_CONNECTION = [
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
@@ -10,7 +10,7 @@ const OF_THE_CONNECTION = [
   ...['content-digest', 'repr-digest', 'accept-ranges', 'alt-svc'],
 ];
 
-/** A message travels anywhere: what signs somebody in must not travel with it. */
+/** Headers with credentials: a message may travel anywhere. */
 const SECRET = ['set-cookie', 'set-cookie2', 'authorization', 'proxy-authorization', 'authentication-info'];
 
 /** The headers of an answer (lower-case names) that a message may carry. */

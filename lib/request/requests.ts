@@ -21,13 +21,13 @@ export interface OwnAnswer {
   statusCode: number;
   /** See `headersForFlow`. */
   headers: Record<string, string>;
-  /** The answer's `data`, else its whole body: text where it is no JSON, null where it is empty. */
+  /** The answer's `data`, or its whole body: text if it is not JSON, null if it is empty. */
   data: unknown;
 }
 
 const METHODS: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE'] satisfies Method[];
 
-/** Requests of the user's own making, for what nothing else here wraps (reference 3.5, request). */
+/** Runs a user's own requests, for calls without a node (reference 3.5, request). */
 export class Requests {
   readonly #service: Sender;
   readonly #hosts: Hosts;
