@@ -1,16 +1,22 @@
 import { shown } from './shown';
 
-/** A value in a sentence; foreign text, such as a name, is cut and cleaned when the sentence is made (`shown`). */
+/**
+ * A value in a sentence; foreign text, such as a name, is truncated and cleaned when the sentence is rendered
+ * (`shown`).
+ */
 export type Value = string | number | Sentence;
 
-/** For each sentence, by its English pattern, its pattern in another language. */
+/** Translated patterns, by English pattern. */
 export type Catalogue = Readonly<Partial<Record<string, string>>>;
 
 const ENGLISH: Catalogue = {};
 
-/** A sentence for people, or a part of one: kept as what it is made of, so that it can be said in any language (ADR 11). */
+/**
+ * A sentence for people, or a part of one: stored as its pattern and values, so that it can be rendered in any language
+ * (ADR 11).
+ */
 export class Sentence {
-  /** In English, with `{0}`, `{1}` and so on where values go. */
+  /** English text, with `{0}`, `{1}` and so on in place of the values. */
   readonly pattern: string;
   readonly values: readonly Value[];
 
@@ -19,7 +25,7 @@ export class Sentence {
     this.values = values;
   }
 
-  /** One that was kept as JSON. */
+  /** Restores a sentence from JSON. */
   static from({ pattern, values }: Pick<Sentence, 'pattern' | 'values'>): Sentence {
     return new Sentence(
       pattern,
@@ -31,13 +37,13 @@ export class Sentence {
     return this.in(ENGLISH);
   }
 
-  /** The same with other values, also in the parts of it. */
+  /** Returns the sentence with changed values, also in its parts. */
   with(change: (value: Value) => Value): Sentence {
     const changed = this.values.map((value) => (value instanceof Sentence ? value.with(change) : change(value)));
     return new Sentence(this.pattern, changed);
   }
 
-  /** In the language of a catalogue; what that does not have stays English. */
+  /** Renders the sentence in a catalogue's language; missing patterns stay English. */
   in(catalogue: Catalogue): string {
     const pattern = catalogue[this.pattern] ?? this.pattern;
     return pattern.replace(/\{(\d+)\}/g, (gap, at: string) => {
@@ -47,7 +53,7 @@ export class Sentence {
   }
 }
 
-/** A sentence from a template: phrase`The printer ${name} is offline.` */
+/** Makes a sentence from a template: phrase`The printer ${name} is offline.` */
 export const phrase = (words: TemplateStringsArray, ...values: Value[]): Sentence =>
   new Sentence(
     words.reduce((pattern, next, at) => `${pattern}{${at - 1}}${next}`),

@@ -1,12 +1,12 @@
 import { TEXT } from '../rules/limits';
 
 /**
- * What writes a line of its own, colours a terminal, or turns the order of letters around it: control characters, ends of
- * lines and paragraphs, marks and overrides of direction, halves of characters.
+ * Characters that end a line, colour a terminal or reverse the order of letters: control characters, line and paragraph
+ * separators, direction marks and overrides, unpaired surrogates.
  */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/gu;
 
-/** A text from elsewhere as people and logs get it: one line, in the order it is read, at most `most` long. */
+/** Renders foreign text for people and logs: one line, in reading order, at most `most` characters. */
 export function shown(words: string, most: number = TEXT.shown): string {
   const isLong = words.length > most;
   const first = isLong ? words.slice(0, most - 1) : words;
