@@ -5,24 +5,27 @@ import type { Target } from '../service/paths';
 import type { Deadline } from '../time/deadline';
 import { phrase } from '../words/sentence';
 
-/** An answer, whatever its status. */
+/** An answer with any status. */
 export interface Asked {
   status: number;
   headers: Record<string, string>;
-  /** Undefined for what is no JSON. */
+  /** Undefined if it is not JSON. */
   body: unknown;
-  /** When the request left and when its answer had arrived, ms since 1970. */
+  /** Times at which the request was sent and the answer had arrived, ms since 1970. */
   sentAt: number;
   arrivedAt: number;
 }
 
-/** What is asked: always GET, the test changes nothing at the service. */
+/** Destination of a request: always GET, as the test changes nothing at the service. */
 export type Question = Pick<Target, 'host' | 'path'> & { bearer?: string };
 
-/** Throws NETWORK, SERVICE_ERROR for an answer that is too large, and the deadline's reason. */
+/** Sends one request. Throws NETWORK, SERVICE_ERROR for an answer that is too large, and the deadline's reason. */
 export type Ask = (question: Question, deadline: Deadline) => Promise<Asked>;
 
-/** One question to one of the account's hosts, asked once: what is looked for is how the service answers right now. */
+/**
+ * Returns a function that sends one request to one of the account's hosts, without retries: the test shows the
+ * service's present state.
+ */
 export function asker({ apiUrl, authUrl }: Pick<AccountSettings, 'apiUrl' | 'authUrl'>, http: Http): Ask {
   return async ({ host, path, bearer }, deadline) => {
     const base = host === 'auth' ? authUrl : apiUrl;

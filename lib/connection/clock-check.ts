@@ -3,19 +3,19 @@ import type { Asked } from './ask';
 import { notChecked, type Check } from './check';
 import { phrase } from '../words/sentence';
 
-/** Tokens and dates go wrong with a clock that is off by more, ms. */
+/** Largest tolerable difference, ms; beyond it tokens and dates go wrong. */
 const MOST = 60_000;
 
-/** How far this computer's clock is off, by the `Date` of an answer: the service wrote it half a round trip ago. */
+/** Compares this computer's clock with the `Date` of an answer, which the service wrote half a round trip ago. */
 export function checkClock(answer: Asked | undefined): Check {
   const name = 'clock';
   if (!answer) return notChecked(name, phrase`no host was reached`);
   const { date, age } = answer.headers;
-  const said = Date.parse((date ?? '').slice(0, TEXT.matched));
-  if (Number.isNaN(said) || (age !== undefined && age !== '0'))
+  const serviceTime = Date.parse((date ?? '').slice(0, TEXT.matched));
+  if (Number.isNaN(serviceTime) || (age !== undefined && age !== '0'))
     return { name, ok: null, detail: phrase`The answer does not tell the time at the service.` };
-  // The header has no milliseconds: what it says is half a second early on average.
-  const off = (answer.sentAt + answer.arrivedAt) / 2 - (said + 500);
+  // The header has no milliseconds, so it is half a second early on average.
+  const off = (answer.sentAt + answer.arrivedAt) / 2 - (serviceTime + 500);
   const seconds = Math.round(Math.abs(off) / 1000);
   if (seconds <= 1) return { name, ok: true, detail: phrase`This computer's clock agrees with the service's.` };
   const detail =

@@ -8,14 +8,14 @@ import {
 import { ENDPOINTS, type Method, type PathSettings, type Target } from '../service/paths';
 import { isParameter, partsOf, type DescribedCall } from './openapi';
 
-/** What a description says of a call: the same as we do, another one, or nothing. */
+/** Result of looking a call up in a description: the same call, another one, or none. */
 export type Comparison = { kind: 'same' } | { kind: 'other'; call: string } | { kind: 'none' };
 
-/** The call in use, as it stands in the table or in the account's `paths`. */
+/** The call in use, from the table or the account's `paths`. */
 export const callInUse = (name: Overridable, overrides: PathOverrides): string =>
   overrides[name] ?? ENDPOINTS[name].call;
 
-/** A call taken apart, with `{storage}` filled in. */
+/** A parsed call, with `{storage}` filled in. */
 interface OwnCall extends DescribedCall {
   parameters: PathParameter[];
 }
@@ -29,8 +29,8 @@ export function readCall(call: string, storagePath: string): OwnCall {
 }
 
 /**
- * Looks the call up in what the service says of itself. Where it is not there, but just one that is much like it (as many
- * parameters, mostly the same words, a method of the same kind), that one is given, in the words of an override.
+ * Looks a call up in the service's description of itself. If it is missing but exactly one similar call exists (as many
+ * parameters, mostly the same words, a method of the same kind), returns that one as an override.
  */
 export function compare(
   name: Overridable,
@@ -41,7 +41,7 @@ export function compare(
   if (described.some((call) => call.method === used.method && sameShape(call, used))) return { kind: 'same' };
   const others = Object.entries(ENDPOINTS).filter(([other]) => other !== name);
   const taken = others.map(([, { call }]) => readCall(call, storagePath));
-  // An override may be far from the service's own words: the table's are the better ones to go by.
+  // Compares with the table's call, as an override may differ widely from the service's naming.
   const wanted = readCall(ENDPOINTS[name].call, storagePath);
   const found = described
     .filter((call) => fits(call.method, wanted.method))
@@ -54,7 +54,9 @@ export function compare(
   return { kind: 'other', call: best.call };
 }
 
-/** Reads stay reads and removals removals; what is made by PUT may as well be made by POST. */
+/**
+ * Whether a method can replace another: reads stay reads, deletions stay deletions; PUT and POST are interchangeable.
+ */
 const fits = (method: Method, wanted: Method): boolean =>
   method === wanted || (/^PU|^PO/.test(method) && /^PU|^PO/.test(wanted));
 
@@ -68,7 +70,7 @@ const sameShape = (a: DescribedCall, b: DescribedCall): boolean =>
     return part === other || (isParameter(part) && isParameter(other));
   });
 
-/** The share of words that two paths have in common; 0 where the last word of the one is none of the other's. */
+/** The share of words that two paths have in common; 0 if the last word of `call` is not in the other path. */
 function likeness(call: DescribedCall, wanted: DescribedCall): number {
   const [ours, theirs] = [literals(wanted), literals(call)];
   const last = theirs.at(-1);
@@ -77,11 +79,11 @@ function likeness(call: DescribedCall, wanted: DescribedCall): number {
   return Math.max(shared(ours.flatMap(words), theirs.flatMap(words)), shared(ours.map(joined), theirs.map(joined)));
 }
 
-/** The words of a path, without those of the API that it is of, such as `/connect/v1`. */
+/** The words of a path, without the prefix of its API, such as `/connect/v1`. */
 const literals = ({ host, parts }: DescribedCall): string[] =>
   parts.slice(host === 'api' ? 2 : 0).filter((part) => !isParameter(part));
 
-/** `printJobs`, `print_jobs` and `print-job` are the same words. */
+/** Splits a part into words: `printJobs`, `print_jobs` and `print-job` are equal. */
 const words = (part: string): string[] =>
   part
     .replace(/([a-z])([A-Z])/g, '$1 $2')
@@ -96,7 +98,7 @@ function shared(a: string[], b: string[]): number {
   return [...all].filter((word) => a.includes(word) && b.includes(word)).length / Math.max(1, all.size);
 }
 
-/** A described call in the words of an override; null where its parameters can't be ours. */
+/** A described call as an override; null if its parameters can't be ours. */
 function written(call: DescribedCall, ours: PathParameter[], storagePath: string): string | null {
   const given = call.parts.filter(isParameter).map(inner);
   if (given.length !== ours.length) return null;

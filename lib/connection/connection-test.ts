@@ -20,22 +20,22 @@ export interface Connection {
   credentials: Credentials;
   http: Http;
   clock: Clock;
-  /** Why the sign-in must not be sent to these hosts; null where it may. */
+  /** Reason not to send the sign-in to these hosts; null if there is none. */
   withheld?: Sentence | null;
 }
 
-/** All of it, ms. */
+/** Timeout of the whole test, ms. */
 const LONGEST = 30_000;
-/** Of it the list of printers, with its repeats, ms. */
+/** Timeout of the list of printers, with its retries, ms. */
 const LIST = 15_000;
 const MOST_NAMES = 5;
 
-/** What of an account works and what does not, a line each (reference 5). It only reads, and never throws. */
+/** Tests an account, one line per check (reference 5). Only reads, and never throws. */
 export async function testConnection(connection: Connection): Promise<Check[]> {
   const { settings, credentials, clock } = connection;
   const { signIn } = settings;
   const secrets = ['apiToken' in signIn ? signIn.apiToken : signIn.clientSecret];
-  const noted: Pick<Credentials, 'bearer'> = {
+  const recorded: Pick<Credentials, 'bearer'> = {
     bearer: async (deadline) => {
       const bearer = await credentials.bearer(deadline);
       secrets.push(bearer);
@@ -43,7 +43,7 @@ export async function testConnection(connection: Connection): Promise<Check[]> {
     },
   };
   const checks = await underDeadline(clock, { ms: LONGEST, cure: phrase`try again` }, (deadline) =>
-    run(connection, noted, deadline),
+    run(connection, recorded, deadline),
   );
   return withoutSecrets(checks, secrets);
 }
@@ -69,7 +69,7 @@ async function run(
   if (withheld) return end(phrase`the sign-in was not sent`, { name: 'token', ok: false, detail: withheld });
 
   const listed = await checkList(connection, giveBearer, deadline);
-  if (!listed.isTaken) return end(phrase`the sign-in was not accepted`, ...listed.checks);
+  if (!listed.isAccepted) return end(phrase`the sign-in was not accepted`, ...listed.checks);
   let bearer: string;
   try {
     bearer = await giveBearer(deadline);
@@ -88,15 +88,15 @@ async function run(
 }
 
 interface Listed {
-  /** `token` and `clusters`, or the one of them that failed. */
+  /** `token` and `clusters`, or the one that failed. */
   checks: Check[];
-  /** Whether the service took the token. */
-  isTaken: boolean;
-  /** A cluster to ask about: one that is online, where there is one. */
+  /** Whether the service accepted the token. */
+  isAccepted: boolean;
+  /** A cluster for further checks: an online one, if there is any. */
   clusterId: string | null;
 }
 
-/** The list of printers: what every token may read, so it shows whether this one is good. */
+/** Reads the list of printers, which every token may read, so it shows whether this one is valid. */
 async function checkList(
   { settings, credentials, http, clock }: Connection,
   giveBearer: Credentials['bearer'],
@@ -104,39 +104,39 @@ async function checkList(
 ): Promise<Listed> {
   const limit = deadline.within(LIST, { cure: phrase`try again` });
   try {
-    // A bearer that can't be had is told as such, not as a list that failed.
+    // A failure to get a bearer is a failure of the token, not of the list.
     await giveBearer(limit);
   } catch (thrown) {
     limit.end();
-    return { checks: [failed('token', thrown)], isTaken: false, clusterId: null };
+    return { checks: [failed('token', thrown)], isAccepted: false, clusterId: null };
   }
   try {
     const service = new AuthenticatedApiClient({ settings, http, clock, credentials });
     const found = (await readAllPages(service, limit)).map(({ cluster }) => cluster);
     const clusterId = (found.find(({ online }) => online) ?? found[0])?.clusterId ?? null;
     const names = found.map(({ name, model }) => name ?? model ?? '?');
-    return { checks: [TAKEN, { name: 'clusters', ok: true, detail: counted(names) }], isTaken: true, clusterId };
+    return { checks: [ACCEPTED, { name: 'clusters', ok: true, detail: counted(names) }], isAccepted: true, clusterId };
   } catch (thrown) {
     const error = asPrintingError(thrown);
-    if (error.code === 'NOT_SIGNED_IN') return { checks: [failed('token', error)], isTaken: false, clusterId: null };
+    if (error.code === 'NOT_SIGNED_IN') return { checks: [failed('token', error)], isAccepted: false, clusterId: null };
     const clusters = failed('clusters', error);
-    // Who is refused for another reason than the token is known.
-    if (error.code === 'FORBIDDEN') return { checks: [TAKEN, clusters], isTaken: true, clusterId: null };
-    return { checks: [clusters], isTaken: false, clusterId: null };
+    // A refusal for another reason proves that the token is valid.
+    if (error.code === 'FORBIDDEN') return { checks: [ACCEPTED, clusters], isAccepted: true, clusterId: null };
+    return { checks: [clusters], isAccepted: false, clusterId: null };
   } finally {
     limit.end();
   }
 }
 
-const TAKEN: Check = { name: 'token', ok: true, detail: phrase`The service accepts the sign-in.` };
+const ACCEPTED: Check = { name: 'token', ok: true, detail: phrase`The service accepts the sign-in.` };
 
-/** What needs a token, in the order of the lines. */
+/** Names of the checks that need a token, in the order of the lines. */
 const NEED_TOKEN = [
   ...['token', 'user', 'workspace', 'clusters', 'path.currentUser'],
   ...READING.map((name) => `path.${name}`),
 ];
 
-/** All lines that need a token; those that are not there were not checked. */
+/** Completes the lines that need a token; missing ones were not checked. */
 const completed = (done: Check[], why: Sentence): Check[] =>
   NEED_TOKEN.map((name) => done.find((check) => check.name === name) ?? notChecked(name, why));
 

@@ -11,7 +11,7 @@ interface DescriptionContext {
   ask: Ask;
   paths: PathSettings;
   bearer: string;
-  /** There is an account host to ask. */
+  /** Whether there is an account host to ask. */
   hasAccountHost: boolean;
 }
 
@@ -23,8 +23,8 @@ interface Base {
 }
 
 /**
- * What the service's own description of itself (wire facts 1), where it serves one, says of the paths that are not sure:
- * one line for each that it can tell of, with another path where it has one.
+ * Compares the uncertain paths with the service's own description (wire facts 1), if it has one: one line for each path
+ * that the description covers, with a suggestion if it names another path.
  */
 export async function checkDescriptions(context: DescriptionContext, deadline: Deadline): Promise<Check[]> {
   const { ask, paths, bearer, hasAccountHost } = context;
@@ -52,7 +52,7 @@ export async function checkDescriptions(context: DescriptionContext, deadline: D
   const compared = OVERRIDABLE.flatMap((overridable): Check[] => {
     const wanted = readCall(ENDPOINTS[overridable].call, paths.storagePath);
     const isOn = ({ host, path }: Base) =>
-      // Whether the user is told of at the one host or at the other is not sure.
+      // The user's path is known for neither host.
       overridable === 'currentUser' ||
       (host === wanted.host && partsOf(path).every((part, at) => part === wanted.parts[at]));
     const calls = served.filter(({ base }) => isOn(base)).flatMap((one) => one.calls);
@@ -79,7 +79,7 @@ export async function checkDescriptions(context: DescriptionContext, deadline: D
   return [whole, ...compared];
 }
 
-/** null where there is none, whatever keeps it from being read. */
+/** Null if there is no description, or if it can't be read. */
 async function read({ host, path }: Base, ask: Ask, bearer: string, limit: Deadline): Promise<DescribedCall[] | null> {
   try {
     const { status, body } = await ask({ host, path: `${path}/spec?version=`, bearer }, limit);

@@ -6,7 +6,7 @@ import type { Ask, Asked } from './ask';
 import type { Check } from './check';
 import { phrase } from '../words/sentence';
 
-/** No host that can be worked with takes longer to say hello, ms. */
+/** Longest time to the first answer, ms; a slower host is unusable. */
 const PATIENCE = 10_000;
 
 const HOSTS = {
@@ -14,7 +14,7 @@ const HOSTS = {
   auth: { name: 'accountHost', label: phrase`account host`, path: '/' },
 } as const;
 
-/** Whether a host is there, by the uptime call, which needs no token (wire facts 1). */
+/** Checks whether a host answers, by the uptime call, which needs no token (wire facts 1). */
 export async function checkHost(
   host: Target['host'],
   url: string,
@@ -47,7 +47,7 @@ export async function checkHost(
   }
 }
 
-/** With the `data` envelope or, as older documents show it, without. */
+/** Whether the body is an uptime answer, with the `data` envelope or, as older documents show it, without. */
 function isUptime(body: unknown): boolean {
   const answer = record(record(body)?.data) ?? record(body);
   return answer?.ok === true;

@@ -2,24 +2,24 @@ import { TEXT } from '../rules/limits';
 import type { Method, Target } from '../service/paths';
 import { list, record, records, text } from '../service/json-readers';
 
-/** A call that a service's own description names. */
+/** A call in a service's own description. */
 export interface DescribedCall {
   method: Method;
   host: Target['host'];
-  /** The whole path behind the host, in parts; a parameter as `{name}`. */
+  /** The parts of the whole path; a parameter as `{name}`. */
   parts: string[];
 }
 
 const METHODS = ['get', 'put', 'post', 'delete'] as const;
-/** No service has more paths; what comes after them is left out. */
+/** Most paths read from a description; no service has more. */
 const MOST_PATHS = 5_000;
 
 export const partsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
 export const isParameter = (part: string): boolean => /^\{.*\}$/.test(part);
 
 /**
- * The calls in an OpenAPI document (2 or 3) that was read at `base`; null for what is no such document. A part that is not
- * as it should be is overlooked.
+ * The calls in an OpenAPI document (2 or 3) that was read at `base`; null for any other document. Ignores malformed
+ * parts.
  */
 export function describedCalls(document: unknown, host: Target['host'], base: string): DescribedCall[] | null {
   const root = record(record(document)?.data) ?? record(document);
@@ -38,7 +38,10 @@ export function describedCalls(document: unknown, host: Target['host'], base: st
     });
 }
 
-/** What a document says its paths are below, where that fits to where it was read: else it is an address behind a proxy. */
+/**
+ * The document's declared base path if it fits the place of the document; otherwise that place, as the declared one
+ * belongs to a proxy.
+ */
 function prefixOf(declared: string | null, base: string[]): string[] {
   const path =
     declared === null || declared.length > TEXT.matched ? '' : declared.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '');

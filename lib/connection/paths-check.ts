@@ -8,7 +8,7 @@ import type { Check } from './check';
 import { callInUse } from './compare';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** The calls of `paths` that only read (reference 7). The user is asked for apart. */
+/** The overridable calls that only read (reference 7), except the user's, which has its own check. */
 export const READING = ['printJobs', 'maintenance', 'actionStatus', 'getReport'] as const satisfies Overridable[];
 type Reading = (typeof READING)[number];
 
@@ -16,26 +16,26 @@ export interface ProbeContext {
   ask: Ask;
   paths: PathSettings;
   bearer: string;
-  /** One of the account's clusters; null where it has none. */
+  /** One of the account's clusters; null if it has none. */
   clusterId: string | null;
 }
 
 const PATIENCE = 10_000;
-/** An id that nothing has. */
-const NOBODY = '00000000-0000-0000-0000-000000000000';
-/** Part of a path that no service has. */
+/** An id that doesn't exist. */
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+/** A path part that no service has. */
 const NOWHERE = 'no-such-call';
 
 /**
- * Whether the service knows the path of a call. Of what can't be asked for without an id, one is asked for that nothing
- * has: where the service's "not found" differs from the one of a path that surely isn't there, the path is there.
+ * Checks whether the service knows the path of a call. A call that needs an id gets one that doesn't exist: if the
+ * service's "not found" then differs from its answer to a wrong path, the path is right.
  */
 export async function checkPath(name: Reading, context: ProbeContext, deadline: Deadline): Promise<Check> {
   const { ask, paths, bearer, clusterId } = context;
   const call = callInUse(name, paths.overrides);
   const check = (ok: boolean | null, detail: Sentence): Check => ({ name: `path.${name}`, ok, detail });
   if (!call.startsWith('GET ')) return check(null, phrase`${call} is not tried: it may change something.`);
-  const ids: Partial<Record<PathParameter, string>> = Object.fromEntries(PATH_PARAMETERS.map((id) => [id, NOBODY]));
+  const ids: Partial<Record<PathParameter, string>> = Object.fromEntries(PATH_PARAMETERS.map((id) => [id, NO_ID]));
   if (clusterId !== null) ids.cluster_id = clusterId;
   const limit = deadline.within(PATIENCE, { cure: phrase`try again` });
   try {
@@ -57,7 +57,7 @@ export async function checkPath(name: Reading, context: ProbeContext, deadline: 
   }
 }
 
-/** What the status alone tells of a path; null where it depends on what the service says of others. */
+/** The verdict on a path by the status alone; null if it depends on other answers. */
 export function statusSays({ status, body }: Asked, call: string): [ok: boolean | null, detail: Sentence] | null {
   if (status >= 200 && status <= 299)
     return record(body) || Array.isArray(body)
@@ -75,10 +75,10 @@ export function statusSays({ status, body }: Asked, call: string): [ok: boolean 
 const unknown = (call: string): Sentence => phrase`${call}: the service does not know this path.`;
 
 const errorsOf = (body: unknown): unknown[] => list(record(body)?.errors);
-/** In the service's own words (wire facts 1.1): no page of something else on the way. */
+/** Whether the body is a refusal of the service (wire facts 1.1), rather than a page of a proxy. */
 const isRefusal = (body: unknown): boolean => errorsOf(body).length > 0;
 
-/** A refusal without what is of this one request. */
+/** Reduces a refusal to the parts that don't depend on this one request. */
 function encodeMessage({ status, body }: Asked): string {
   const error = record(errorsOf(body)[0]);
   const meta = record(error?.meta);
@@ -86,7 +86,7 @@ function encodeMessage({ status, body }: Asked): string {
   return JSON.stringify([status, text(error?.code), text(error?.title), ...about]);
 }
 
-/** The same call with its last word replaced. */
+/** Replaces the last word of a call. */
 function misspelt(call: string): string {
   const parts = call.split('/');
   const last = parts.findLastIndex((part, index) => index > 0 && part !== '' && !part.startsWith('{'));

@@ -13,15 +13,15 @@ interface UserContext {
   ask: Ask;
   paths: PathSettings;
   bearer: string;
-  /** Blank: whatever the user chose when signing in. */
+  /** Blank for the workspace that the user chose when signing in. */
   organizationId: string;
-  /** What the token says of its workspace. */
+  /** Id of the token's workspace. */
   tokenOrganizationId: string | null;
 }
 
 const PATIENCE = 10_000;
 
-/** Who is signed in, in which workspace, and whether the path that tells of it is right; its place is not sure (wire facts 11). */
+/** Checks the signed-in user, the workspace, and the user's path, which is uncertain (wire facts 11). */
 export async function checkUser(context: UserContext, deadline: Deadline): Promise<Check[]> {
   const call = callInUse('currentUser', context.paths.overrides);
   const path = (ok: boolean | null, detail: Sentence): Check => ({ name: 'path.currentUser', ok, detail });
@@ -33,16 +33,16 @@ export async function checkUser(context: UserContext, deadline: Deadline): Promi
     ];
   const limit = deadline.within(PATIENCE, { cure: phrase`try again` });
   try {
-    const { answer, used } = await ask(context, call, limit);
+    const { answer, used } = await readUser(context, call, limit);
     const [ok, detail] = statusSays(answer, used) ?? [false, phrase`${used}: the service does not know this path.`];
     const [wire] = records((answer.body as { data?: unknown } | null | undefined)?.data ?? answer.body);
     if (ok !== true || !wire) return [...unknown(phrase`the service did not say who is signed in`), path(ok, detail)];
     const user = currentUser(wire);
     const name = user.name ?? user.userId;
-    const said: Check = name
+    const signedIn: Check = name
       ? { name: 'user', ok: true, detail: phrase`Signed in as ${name}.` }
       : { name: 'user', ok: null, detail: phrase`The service does not say who is signed in.` };
-    return [said, workspace(context, user), path(ok, detail)];
+    return [signedIn, workspace(context, user), path(ok, detail)];
   } catch (thrown) {
     return [
       ...unknown(phrase`the service was not asked`),
@@ -53,8 +53,8 @@ export async function checkUser(context: UserContext, deadline: Deadline): Promi
   }
 }
 
-/** At the address in use; where that is our own guess and not known, at the other one too. */
-async function ask(
+/** Reads the user at the path in use; if that is the table's and unknown, at the other path too. */
+async function readUser(
   { ask, paths, bearer }: UserContext,
   call: string,
   limit: Deadline,
