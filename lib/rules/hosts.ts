@@ -1,10 +1,10 @@
 import { isLoopback } from './loopback';
 import { trimmed, webAddress } from './text';
 
-/** `missing`; `unsafe`: no https address, nor http to this very machine; `more`: more than a host and a path. */
+/** `unsafe`: neither https nor http to this computer; `more`: more than a host and a path. */
 export type HostFault = 'missing' | 'unsafe' | 'more';
 
-/** What is wrong with a host of the service (reference 2.1), if anything. Tokens travel to it. */
+/** Returns the fault of a configured host (reference 2.1), or null. Tokens are sent to it. */
 export function hostFault(value: unknown): HostFault | null {
   const given = trimmed(value);
   if (!given) return 'missing';

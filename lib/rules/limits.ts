@@ -1,47 +1,48 @@
 /** Every limit on input from outside: the service, files, messages, the database and typed settings. */
 
 /**
- * Of one answer that is read as a whole. A cluster status has 18 kB and 800 values, a page of 250 clusters 600 kB and 26,000.
- * `JSON.parse` makes up to 1.2 µs and 350 bytes of a value. A service that ignores `limit` may send a list of 3,300
- * clusters at once, which has 8 MiB and 350,000 values: a long list is parsed in parts, so that the event loop turns.
+ * Limits of one answer that is read whole. A cluster status has 18 kB and 800 values, a page of 250 clusters 600 kB and
+ * 26,000. `JSON.parse` needs up to 1.2 µs and 350 bytes per value. A service that ignores `limit` may send a list of
+ * 3,300 clusters at once, which has 8 MiB and 350,000 values: a long list is parsed in parts, so that the event loop
+ * turns.
  */
 export const ANSWER = {
-  /** Held while an answer arrives. */
+  /** Bytes buffered while an answer arrives. */
   bytes: 8 * 1024 * 1024,
-  /** Objects and arrays inside each other: `structuredClone` and all readers of an answer recurse. */
+  /** Nesting of objects and arrays: `structuredClone` and all readers of an answer recurse. */
   depth: 64,
-  /** Values in all, those of every level counted. */
+  /** Values at all levels together. */
   elements: 500_000,
-  /** Values of what is parsed at once: an entry of a list, or an answer that is no list. Under 100 ms. */
+  /** Values parsed at once: an entry of a list, or an answer that is not a list. Takes less than 100 ms. */
   piece: 50_000,
-  /** Values, and bytes, after which a long list is cut at the next entry. */
+  /** Values, and bytes, after which a long list is split at the next entry. */
   batch: 5_000,
   batchBytes: 512 * 1024,
 } as const;
 
 /**
- * Of a list that comes in pages, all its pages together. The list of 10,000 printers has 25 MB and a million values; the
- * values are what memory goes by.
+ * Limits of a paged list, all its pages together. The list of 10,000 printers has 25 MB and a million values; the
+ * number of values determines the memory.
  */
 export const PAGES = {
-  /** Entries that a page is asked to have. */
+  /** Entries to request per page. */
   entries: 250,
   count: 1_000,
   bytes: 64 * 1024 * 1024,
   elements: 2_000_000,
 } as const;
 
-/** Of the text of one value, in UTF-16 code units; a longer text is cut. */
+/** Limits of the text of one value, in UTF-16 code units; longer text is truncated. */
 export const TEXT = {
-  /** A field of an answer; a longer one counts as missing. Tokens and signed addresses have some thousands. */
+  /** A field of an answer; a longer one counts as missing. Tokens and signed URLs have some thousands. */
   field: 16_000,
-  /** Given to a pattern. */
+  /** Text that is matched with a pattern. */
   matched: 2_000,
   /** Shown to people: a status, the sentence of an error. */
   shown: 300,
-  /** The service's own words inside a sentence. */
+  /** The service's text inside a sentence. */
   quoted: 200,
-  /** A typed setting; a longer one is refused. An API token may have some thousands. */
+  /** A configured setting; a longer one is rejected. An API token may have some thousands. */
   setting: 16_000,
 } as const;
 
@@ -68,26 +69,26 @@ export const MEMBER = {
 export const NOTIFICATION = 8_000;
 
 /**
- * Entries of one list of a cluster status: its queue, its history, its printers. Some steps of the watching compare each
- * with each.
+ * Entries of one list of a cluster status: its queue, its history, its printers. Some steps of watching compare every
+ * pair.
  */
 export const STATUS_LIST = 1_000;
 
-/** Of a report's table. Columns are paid for in every row, even in one of a single byte. */
+/** Limits of a report's table. Every row pays for all columns, even a row of a single byte. */
 export const TABLE = {
   columns: 200,
-  /** Rows times columns, of a table that is held in memory. */
+  /** Rows times columns of a table that is held in memory. */
   cells: 20_000_000,
-  /** Bytes of a line; a longer one is no line of a table: a quote was opened there and never closed. */
+  /** Bytes of a line; a longer one means a quote that is never closed. */
   line: 256 * 1024,
-  /** Bytes that are read at once; the event loop turns before the next. */
+  /** Bytes parsed at once; the event loop turns before the next part. */
   part: 8 * 1024,
-  /** Cells that are made at once: a row of many columns is slow to make. */
+  /** Cells parsed at once, because a row of many columns is slow to build. */
   turn: 100_000,
 } as const;
 
 /** Lifetime of an access token, ms. */
 export const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60 * 1000;
 
-/** Bytes of a download that its storage encoded, once decoded: no stored file is larger. */
+/** Decoded bytes of a download with a content coding: no stored file is larger. */
 export const DECODED = 1024 ** 3;

@@ -1,4 +1,4 @@
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** Whether an address (one that can be parsed) is on this very machine: the only place where plain http will do. */
+/** Whether a valid URL points to this computer, the only destination for plain http. */
 export const isLoopback = (url: string): boolean => LOOPBACK.test(new URL(url).hostname);

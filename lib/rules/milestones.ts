@@ -1,6 +1,8 @@
 import { TEXT } from './limits';
 
-/** Reads a setting such as `25,50,75` into rising percentages over 0 and up to 100; blank means none, null is a fault. */
+/**
+ * Reads a setting such as `25,50,75` into rising percentages above 0 and up to 100; blank means none, null is a fault.
+ */
 export function readMilestones(setting: string): number[] | null {
   if (setting.length > TEXT.setting) return null;
   if (setting.trim() === '') return [];

@@ -1,6 +1,6 @@
 import { trimmed, webAddress } from './text';
 
-/** Whether it is a web origin, letter for letter, such as `https://example.org`. */
+/** Whether a value is exactly a web origin, such as `https://example.org`. */
 export function isOrigin(value: unknown): boolean {
   const given = trimmed(value);
   return webAddress(given)?.origin === given;

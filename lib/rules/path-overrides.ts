@@ -3,12 +3,12 @@ import { TEXT } from './limits';
 import { unsafePart } from './path';
 
 /**
- * How well a call is known that the interface does not show (wire facts 2, 9 to 13): `documented` in public pages of the
- * service, `sample` in public sample code, `inferred` from neighbouring facts.
+ * Source of a call that the interface does not show (wire facts 2, 9 to 13): `documented` in public pages of the
+ * service, `sample` in public sample code, `inferred` from related facts.
  */
 export type Sureness = 'documented' | 'sample' | 'inferred';
 
-/** The calls that a user can put another method and path in place of (reference 7). */
+/** The calls whose method and path a user can override (reference 7). */
 export const OVERRIDABLE_CALLS = {
   currentUser: { call: 'GET {auth_url}/users/current', sure: 'inferred' },
   printerAction: {
@@ -43,10 +43,10 @@ export const PATH_PARAMETERS = [
 ] as const;
 export type PathParameter = (typeof PATH_PARAMETERS)[number];
 
-/** Overrides as a user writes them: name of the call to `"METHOD /path/{parameter}"`. */
+/** A user's overrides: from the name of a call to `"METHOD /path/{parameter}"`. */
 export type PathOverrides = Partial<Record<Overridable, string>>;
 
-/** Why overrides can't be used. `name` and `words` come from what was written: not for places that show HTML. */
+/** Fault of an override. `name` and `words` are the user's text: never show them as HTML. */
 export type PathFault =
   | { kind: 'json' | 'object' }
   | { kind: 'name'; name: string }
@@ -56,7 +56,7 @@ export type PathFault =
 
 const CALL = /^(GET|PUT|POST|DELETE) (\{auth_url\}|\{storage\})?(\/[^\s?#]*)$/;
 
-/** Reads an account's `paths`: an object, or JSON text; blank is none. */
+/** Reads an account's `paths`: an object or JSON text; blank is none. */
 export function readPathOverrides(paths: unknown): { overrides: PathOverrides } | { fault: PathFault } {
   let parsed: unknown = paths ?? '';
   if (typeof parsed === 'string') {
@@ -78,7 +78,7 @@ const isOverridable = (name: string): name is Overridable => Object.hasOwn(OVERR
 
 function faultOf(name: string, call: unknown): PathFault | null {
   if (!isOverridable(name)) return { kind: 'name', name };
-  // Longer than any, and some patterns below try again at each bracket.
+  // The length is checked first, as some patterns below backtrack at each bracket.
   if (typeof call !== 'string' || call.length > TEXT.matched || !CALL.test(call)) return { kind: 'call', name };
   const path = call.replace(/^\w+ (\{auth_url\})?/, '');
   for (const [, parameter = ''] of path.matchAll(/\{([^}]*)\}/g))

@@ -1,9 +1,9 @@
 import { phrase, type Sentence } from '../words/sentence';
 
 /**
- * Why a path that somebody wrote must not be sent behind a host, in the words that follow "it holds"; null where it may.
- * What passes is taken by every reader of addresses as it stands: nothing in it is stripped, folded or decoded into
- * another host or out of the host's own path.
+ * Returns the reason not to send a user's path, in words that follow "it contains", or null. A path that passes means
+ * the same to every URL parser: nothing in it is stripped, folded or decoded into another host or out of the host's own
+ * path.
  */
 export function unsafePart(pathAndQuery: string): Sentence | null {
   if (/[^\x21-\x7e]/.test(pathAndQuery)) return phrase`a space, a control character or a letter that must be encoded`;
@@ -15,7 +15,7 @@ export function unsafePart(pathAndQuery: string): Sentence | null {
   if (path.includes('//')) return phrase`an empty part (//)`;
   if (/%(25)*(2f|5c)/i.test(path)) return phrase`an encoded slash`;
   if (/%([01][\da-f]|7f)/i.test(path)) return phrase`an encoded control character`;
-  // Some servers decode twice, or cut parameters (;) off before they look at the dots.
+  // Some servers decode twice, or cut parameters (;) off before they evaluate the dots.
   if (path.split('/').some((part) => /^(\.|%(25)*2e){1,2}(;|$)/i.test(part))) return phrase`a . or .. part`;
   if (!/^[\w\-.~!$&'()*+,;=:@%/]*$/.test(path)) return phrase`a character that must be encoded`;
   if (!/^[\w\-.~!$&'()*+,;=:@%/?[\]|]*$/.test(query.join('?'))) return phrase`a character that must be encoded`;

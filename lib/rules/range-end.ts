@@ -1,6 +1,6 @@
 import { TEXT } from './limits';
 
-/** One end of a report's range as a text says it (reference 3.5), without any clock: what time it is makes of it a time. */
+/** One end of a report's range as text (reference 3.5), before the current time turns it into a time. */
 export type RangeEnd =
   | { kind: 'named'; unit: RangeUnit; ago: number }
   | { kind: 'last'; unit: RangeUnit; count: number }
@@ -18,15 +18,15 @@ const NAMED = new Map<string, { unit: RangeUnit; ago: number }>([
   ['last month', { unit: 'month', ago: 1 }],
 ]);
 
-/** Fifty years: nothing of the service is older, and dates stay what ISO 8601 writes with four digits. */
+/** Fifty years: the service has no older data, and ISO 8601 keeps four-digit years. */
 const MOST: Record<RangeUnit, number> = { hour: 438_000, day: 18_250, week: 2_600, month: 600 };
 
 const LAST = /^last ([1-9]\d{0,5}) (hour|day|week|month)s?$/;
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
-/** A time without zone is one of the runtime's time zone. */
+/** A time without a zone is in the runtime's time zone. */
 const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/i;
 
-/** What the editor offers while somebody types. */
+/** Suggestions of the editor's input field. */
 export const OFFERED_RANGES = [
   ...NAMED.keys(),
   'last 24 hours',
@@ -35,7 +35,7 @@ export const OFFERED_RANGES = [
   'last 12 months',
 ] as const;
 
-/** Reads one end of a range; null for what is none. */
+/** Reads one end of a range; null for invalid text. */
 export function readRangeEnd(text: string): RangeEnd | null {
   if (text.length > TEXT.matched) return null;
   const words = text.trim().toLowerCase().replace(/\s+/g, ' ');
@@ -63,8 +63,8 @@ function readMoment(words: string): RangeEnd | null {
 }
 
 /**
- * Year, month from 0 and day of a match; null where there is no such day, which a Date would move to the next month.
- * The years are those that are years after 1970 and of four digits in every time zone.
+ * Year, month from 0 and day of a match; null for a nonexistent day, which a Date would move to the next month. Accepts
+ * only years after 1970 that have four digits in every time zone.
  */
 function calendarDate(match: RegExpExecArray | null): { year: number; month: number; day: number } | null {
   const [year = 0, month = 0, day = 0] = (match?.slice(1, 4) ?? []).map(Number);

@@ -1,10 +1,10 @@
-/** A setting as a user typed it, without the blanks around it; blank where it is no text. */
+/** A setting without surrounding blanks; blank if it is not text. */
 export const trimmed = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
-/** What an address parser would strip or mend without a word: what is sent would not be what was typed. */
+/** Characters that a URL parser would silently strip or repair. */
 const MENDED = /[\s\p{Cc}\\]/u;
 
-/** An `http:` or `https:` address that stands as it was typed; null for anything else. */
+/** Parses an `http:` or `https:` URL that no parser would repair; null for anything else. */
 export function webAddress(given: string): URL | null {
   if (!/^https?:\/\/[^/]/i.test(given) || MENDED.test(given)) return null;
   try {
@@ -14,7 +14,7 @@ export function webAddress(given: string): URL | null {
   }
 }
 
-/** A text without the slashes at its end. A pattern for them would try again at each slash. */
+/** Removes trailing slashes in linear time; a pattern would backtrack at each slash. */
 export function withoutSlashes(words: string): string {
   let end = words.length;
   while (words[end - 1] === '/') end--;
