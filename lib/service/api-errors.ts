@@ -4,10 +4,10 @@ import { TEXT } from '../rules/limits';
 import { phrase, type Sentence } from '../words/sentence';
 import { shown } from '../words/shown';
 
-/** What a failed answer says, read from the `errors` array (wire facts 1.1) or the token endpoint's own shape (3). */
+/** Content of a failed answer, read from the `errors` array (wire facts 1.1) or the token endpoint's own format (3). */
 export interface Refusal {
   serviceCode: string | undefined;
-  /** Short text of the service for people; bodies that aren't JSON give none. */
+  /** The service's short text for people; undefined if the body is not JSON. */
   says: string | undefined;
 }
 
@@ -16,15 +16,15 @@ export function readRefusal(body: unknown): Refusal {
   const says = text(first?.detail) ?? text(first?.title) ?? text(record(body)?.error_description);
   const serviceCode = text(first?.code) ?? text(record(body)?.error);
   return {
-    // Flows and logs get it outside of sentences too.
+    // Cleaned, as flows and logs also use it outside of sentences.
     serviceCode: serviceCode === null ? undefined : shown(serviceCode),
     says: says ? shown(withoutAddresses(says), TEXT.quoted) : undefined,
   };
 }
 
 /**
- * The beginning of a text without its addresses: signed ones are secrets and must not travel in error texts. Of a word with
- * an address, all from the scheme on is left out; the scheme is looked for backwards, so that each letter is read once.
+ * Returns the beginning of a text without its URLs: signed URLs are secrets and must not appear in errors. Removes a
+ * word from its URL scheme on; searches the scheme backwards, so that each letter is read once.
  */
 export const withoutAddresses = (words: string): string =>
   words
@@ -39,7 +39,7 @@ export const withoutAddresses = (words: string): string =>
     })
     .join('');
 
-/** The error of an answer that is not 2xx (reference 4). `what` names the thing asked for, such as `the printer`. */
+/** The error for an answer that is not 2xx (reference 4). `what` names the requested thing, such as `the printer`. */
 export function refusalError(status: number, body: unknown, what: Sentence, retryAfter?: number): PrintingError {
   const { serviceCode, says } = readRefusal(body);
   const obstacle = status === 409 ? OBSTACLES.get(serviceCode) : undefined;
@@ -60,7 +60,7 @@ function withoutDots(words: string): string {
   return words.slice(0, end);
 }
 
-/** Of the service's codes (wire facts 1.1). */
+/** Sentences for the service's codes (wire facts 1.1). */
 const OBSTACLES = new Map<string | undefined, { kind?: Obstacle; sentence: Sentence }>([
   ['printerInactive', { kind: 'offline', sentence: printerOffline().sentence }],
   [
@@ -95,16 +95,19 @@ function explain(status: number, what: Sentence): [ErrorCode, Sentence] {
   }
 }
 
-/** An expired or unknown access token, to be answered by one refresh and one repeat (wire facts, trap 1). */
+/** Whether the access token is expired or unknown, which calls for one refresh and one repeat (wire facts, trap 1). */
 export function isExpiredToken(status: number, body: unknown): boolean {
   if (status === 401) return true;
   return status === 403 && ['tokenExpired', 'invalidToken'].includes(readRefusal(body).serviceCode ?? '');
 }
 
-/** No answer makes anybody wait longer than this: what the service asks for beyond it is taken for a mistake. */
+/** Longest accepted Retry-After, ms; a longer one is considered a mistake. */
 const LONGEST_WAIT = 15 * 60_000;
 
-/** The Retry-After header, seconds or a date, as milliseconds from `now`, at most 15 minutes; undefined where it says nothing. */
+/**
+ * The Retry-After header, seconds or a date, as milliseconds from `now`, at most 15 minutes; undefined if it is missing
+ * or invalid.
+ */
 export function readRetryAfter(header: string | undefined, now: number): number | undefined {
   if (!header || header.length > TEXT.matched) return undefined;
   const seconds = Number(header);

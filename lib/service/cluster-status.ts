@@ -9,14 +9,14 @@ import { phrase } from '../words/sentence';
 export interface ClusterStatus extends ClusterIdentity {
   clusterId: string;
   online: boolean | null;
-  /** The figures are the last known ones: the service could not be asked. */
+  /** Whether the figures are stale because the service could not be reached. */
   stale: boolean;
   generatedAt: string | null;
   receivedAt: string;
   printers: Printer[];
-  /** Queue and running. */
+  /** Queued and running jobs. */
   jobs: PrintJob[];
-  /** At most 10. */
+  /** At most 10 entries. */
   history: PrintJob[];
   current: PrintJob | null;
 }
@@ -24,17 +24,20 @@ export interface ClusterStatus extends ClusterIdentity {
 export interface StatusContext {
   clusterId: string;
   receivedAt: string;
-  /** From the cluster list, where it was read. */
+  /** Identity from the cluster list, if it has been read. */
   identity: ClusterIdentity | null;
 }
 
 const LONGEST_HISTORY = 10;
 
-/** The status answer's `data` as a record; an array counts by its first entry (wire facts, trap 29). Null: no status at all. */
+/**
+ * Returns a status answer's `data` as a record, or the first entry of an array (wire facts, trap 29). Null for anything
+ * else.
+ */
 export const statusRecord = (data: unknown): Json | null =>
   record(data) ?? (Array.isArray(data) ? (record(data[0]) ?? {}) : null);
 
-/** Reads a status record (wire facts 6), every part of which may be missing (trap 15). Throws what `few` throws. */
+/** Reads a status record (wire facts 6); each part may be missing (trap 15). Throws what `few` throws. */
 export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity }: StatusContext): ClusterStatus {
   const jobs = readPrintJobs(wire.print_jobs, clusterId);
   return {

@@ -2,26 +2,26 @@ import { readOptionalPrintJob, type PrintJob } from './print-job';
 import { readPrinter, type Printer } from './printer';
 import { flag, number, record, text, type Json } from './json-readers';
 
-/** What the list says of a cluster beside its status. */
+/** Identity of a cluster, which only the list contains. */
 export interface ClusterIdentity {
   name: string | null;
   hostGuid: string | null;
   model: string | null;
-  /** Whether the account may use it: the record's `status`, which is no printer state (wire facts, trap 18). */
+  /** Whether the account may use it: the record's `status`, which is not a printer state (wire facts, trap 18). */
   authorized: boolean | null;
 }
 
-/** A cluster as the list gives it (reference 3.5, query `clusters`). */
+/** An entry of the cluster list (reference 3.5, query `clusters`). */
 export interface Cluster extends ClusterIdentity {
   clusterId: string;
   online: boolean | null;
   printerCount: number | null;
-  /** The list tells only of the host printer, and of none while the cluster is offline. */
+  /** Only the host printer, as the list has no others; empty while the cluster is offline. */
   printers: Printer[];
   current: PrintJob | null;
 }
 
-/** Reads a cluster record (wire facts 5); null for one without an id. */
+/** Reads a cluster record (wire facts 5); null without an id. */
 export function readCluster(wire: Json): Cluster | null {
   const clusterId = text(wire.cluster_id);
   if (clusterId === null) return null;

@@ -1,5 +1,5 @@
 import { phrase, type Sentence } from '../words/sentence';
-/** The codes that flows see as `error.code` (reference 4). */
+/** The values of `error.code` in flows (reference 4). */
 export const ERROR_CODES = [
   'NOT_CONFIGURED',
   'NOT_SIGNED_IN',
@@ -26,8 +26,8 @@ export const ERROR_CODES = [
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /**
- * What is known of a request that failed:
- * `not-sent` it never left, `refused` the service answered no, `unknown` it may have been carried out.
+ * Fate of a failed request: `not-sent` it was never sent, `refused` the service rejected it, `unknown` it may have been
+ * carried out.
  */
 export type RequestOutcome = 'not-sent' | 'refused' | 'unknown';
 
@@ -42,27 +42,27 @@ export interface Ids {
   reportId?: string | undefined;
 }
 
-/** What at the printer stands in the way, where that is known. */
+/** Known cause at the printer. */
 export type Obstacle = 'offline' | 'queue-full';
 
 export interface ErrorDetails {
   cause?: unknown;
-  /** HTTP status, where the service answered. */
+  /** HTTP status, if the service answered. */
   statusCode?: number | undefined;
-  /** The service's own error code (wire facts 1.1), where it gave one. */
+  /** The service's own error code (wire facts 1.1), if any. */
   serviceCode?: string | undefined;
   outcome?: RequestOutcome | undefined;
-  /** Milliseconds that the service asked to wait (Retry-After). */
+  /** Wait that the service requested (Retry-After), ms. */
   retryAfter?: number | undefined;
   obstacle?: Obstacle | undefined;
   ids?: Ids | undefined;
 }
 
-/** Every failure that the pack reports. The message is one sentence that names the cause and the cure. */
+/** Every failure that the pack reports. The message is one sentence that names the cause and the remedy. */
 export class PrintingError extends Error {
   override readonly name = 'PrintingError';
   readonly code: ErrorCode;
-  /** The message, for other languages. */
+  /** The message in translatable form. */
   readonly sentence: Sentence;
   readonly statusCode: number | undefined;
   readonly serviceCode: string | undefined;
@@ -83,13 +83,13 @@ export class PrintingError extends Error {
     this.ids = details.ids ?? {};
   }
 
-  /** The sentence alone, without the name of a class: who catches the error shows it to people. */
+  /** Returns the sentence without a class name, as callers show it to people. */
   override toString(): string {
     return this.message;
   }
 }
 
-/** The same failure with other details, or said otherwise. */
+/** Returns the same failure with other details or another sentence. */
 export const revised = (error: PrintingError, details: ErrorDetails & { sentence?: Sentence }): PrintingError => {
   const { code, statusCode, serviceCode, outcome, retryAfter, obstacle, ids, cause } = error;
   const { sentence = error.sentence, ...changed } = details;
@@ -103,29 +103,29 @@ export const revised = (error: PrintingError, details: ErrorDetails & { sentence
     cause,
     ...changed,
   });
-  // Where it was first thrown is what a maintainer wants to see.
+  // Keeps the stack of the place that first threw the error.
   if (error.stack !== undefined && sentence === error.sentence) copy.stack = error.stack;
   return copy;
 };
 
-/** Before anything was sent. */
+/** The failure of a request that was not sent, as the printer is offline. */
 export const printerOffline = (ids?: Ids): PrintingError =>
   new PrintingError('NOT_ACCEPTED', phrase`The printer is offline: switch it on, or try again when it is online.`, {
     obstacle: 'offline',
     ids,
   });
 
-/** The same failure, with ids that are known where it is caught; its own ids win. */
+/** Returns the same failure with added ids; its own ids take precedence. */
 export const withIds = (error: PrintingError, ids: Ids): PrintingError =>
   revised(error, { ids: { ...ids, ...error.ids } });
 
-/** The same failure, where more is known of what became of the request. */
+/** Returns the same failure with another outcome of the request. */
 export const withOutcome = (error: PrintingError, outcome: RequestOutcome): PrintingError =>
   error.outcome === outcome ? error : revised(error, { outcome });
 
 /**
- * Any thrown thing as a PrintingError. What isn't one yet is a fault of our own, shown as SERVICE_ERROR; it has no outcome,
- * so that nobody takes it for a failed request and tries again.
+ * Returns any thrown value as a PrintingError. Any other value is an internal error and becomes SERVICE_ERROR; it has
+ * no outcome, so that no caller mistakes it for a failed request and retries.
  */
 export function asPrintingError(thrown: unknown): PrintingError {
   if (thrown instanceof PrintingError) return thrown;

@@ -4,8 +4,8 @@ import { records, type Json } from './json-readers';
 import { phrase, type Sentence } from '../words/sentence';
 
 /**
- * The records of a list that belongs to one cluster. Throws SERVICE_ERROR for more than any cluster has: a list without
- * those beyond the limit would say that they are gone.
+ * Returns the records of a cluster's list. Throws SERVICE_ERROR if there are too many for any cluster: a truncated list
+ * would make the others look removed.
  */
 export function few(value: unknown, what: Sentence): Json[] {
   const found = records(value);

@@ -2,11 +2,11 @@ import { PrintingError } from './errors';
 import type { StoredKind } from './stored-file';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** One row of the interface's "Supported file types". */
+/** A row of the interface's "Supported file types". */
 export interface FileType {
   /** Lower case, with its dot. */
   extension: string;
-  /** Goes into the upload request and is the Content-Type of the bytes. */
+  /** Content type in the upload request and of the bytes. */
   contentType: string;
   type: 'Toolpath' | 'Mesh' | 'Image' | 'Document';
 }
@@ -17,14 +17,14 @@ const row = (extension: string, contentType: string, type: FileType['type']): Fi
   type,
 });
 
-/** What can be printed; goes to the jobs upload endpoint. */
+/** Printable types, for the jobs upload endpoint. */
 export const TOOLPATHS: readonly FileType[] = [
   row('.gcode', 'text/plain', 'Toolpath'),
   row('.gcode.gz', 'application/gzip', 'Toolpath'),
   row('.ufp', 'application/x-ufp', 'Toolpath'),
 ];
 
-/** What can only be kept; goes to the files upload endpoint. */
+/** Types that can only be stored, for the files upload endpoint. */
 export const PROJECT_FILES: readonly FileType[] = [
   row('.3mf', 'application/vnd.ms-package.3dmanufacturing-3dmodel+xml', 'Mesh'),
   row('.stl', 'model/stl', 'Mesh'),
@@ -41,10 +41,10 @@ export const PROJECT_FILES: readonly FileType[] = [
   row('.txt', 'text/plain', 'Document'),
 ];
 
-/** Models that people take for something printable; the service slices nothing (interface, What the service does 8). */
+/** Models that users mistake for printable files; the service does not slice (interface, What the service does 8). */
 const UNSLICED = ['.stl', '.3mf', '.obj', '.step', '.stp'];
 
-/** The toolpath type of a file name; case doesn't count. Undefined for anything else. */
+/** The toolpath type of a file name, in any case. Undefined for anything else. */
 export const findToolpath = (name: string): FileType | undefined => find(TOOLPATHS, name);
 
 /** The toolpath type of a file name. Throws UNSUPPORTED_FILE_TYPE. */
@@ -63,7 +63,7 @@ const BY_KIND: Record<StoredKind, { types: readonly FileType[]; words: Sentence 
   file: { types: PROJECT_FILES, words: phrase`project file` },
 };
 
-/** The type of a file that is to be stored as `kind`. Throws UNSUPPORTED_FILE_TYPE, which says what takes it instead. */
+/** The type of a file to store as `kind`. Throws UNSUPPORTED_FILE_TYPE with the kind that accepts it. */
 export function storedType(kind: StoredKind, name: string): FileType {
   const own = BY_KIND[kind];
   const other = BY_KIND[kind === 'job' ? 'file' : 'job'];
@@ -78,7 +78,7 @@ export function storedType(kind: StoredKind, name: string): FileType {
 
 const find = (types: readonly FileType[], name: string) => types.find(({ extension }) => endsIn(name, extension));
 
-/** An extension needs something before it: `.gcode` alone is a name without one. */
+/** Whether a name ends in an extension and has more than that: `.gcode` alone has no extension. */
 const endsIn = (name: string, extension: string): boolean =>
   name.length > extension.length && name.slice(-extension.length).toLowerCase() === extension;
 

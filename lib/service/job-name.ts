@@ -4,16 +4,16 @@ import { phrase, type Sentence } from '../words/sentence';
 
 const SHORTEST = 3;
 const LONGEST = 255;
-/** With an extension too: `con.gcode` is still the device. */
+/** Device names; `con.gcode` is still the device. */
 const DEVICE = /^(con|prn|aux|nul|com[1-9]|lpt[1-9])(\.|$)/i;
 const FORBIDDEN = /[\\/:*?"<>|]/;
-// eslint-disable-next-line no-control-regex -- they are what is looked for
+// eslint-disable-next-line no-control-regex -- matches exactly those
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /**
- * The name under which a toolpath is stored: `wanted`, or the file's own where that is blank; always with the extension
- * of what is sent (reference 3.4). Throws INVALID_INPUT for a name that the service would refuse (wire facts 4.1) and
- * for one whose extension says something else than the file's, UNSUPPORTED_FILE_TYPE for a file that is no toolpath.
+ * The name of a stored toolpath: `wanted`, or the file's own if that is blank; always with the extension of the sent
+ * file (reference 3.4). Throws INVALID_INPUT for a name that the service would reject (wire facts 4.1) and for one
+ * whose extension contradicts the file's, UNSUPPORTED_FILE_TYPE for a file that is not a toolpath.
  */
 export function jobName(wanted: string | undefined, fileName: string, compress: boolean): string {
   const name = wanted?.trim() ? wanted : fileName;
@@ -30,14 +30,14 @@ export function jobName(wanted: string | undefined, fileName: string, compress: 
   return full;
 }
 
-/** The same rules for any other stored file, whose name is its own. Throws INVALID_INPUT. */
+/** Applies the same rules to the name of any other stored file. Throws INVALID_INPUT. */
 export function checkFileName(name: string): void {
   const reason = brokenRule(name);
   if (reason) throw refusal(phrase`The file name ${reason}: give the file another name.`);
 }
 
 function brokenRule(name: string): Sentence | null {
-  // Counted as people do, not in UTF-16 units; where even half of those is too much, it need not be exact.
+  // Counts code points rather than UTF-16 units; a name beyond twice the limit needs no exact count.
   const length = name.length > 2 * LONGEST ? name.length : [...name].length;
   if (length < SHORTEST || length > LONGEST)
     return phrase`has ${length} characters and may have ${SHORTEST} to ${LONGEST}`;

@@ -1,13 +1,13 @@
 import { TEXT } from '../rules/limits';
 
-/** Readers for answers in which every field can be missing, null, or of another kind than expected. */
+/** Readers of answers in which any field may be missing, null, or of an unexpected type. */
 
 export type Json = Record<string, unknown>;
 
 export const record = (value: unknown): Json | null =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : null;
 
-/** An array as it is; a single object where a list is meant counts as a list of one (wire facts, trap 29). */
+/** Returns an array unchanged; a single object in its place is a list of one (wire facts, trap 29). */
 export function list(value: unknown): unknown[] {
   if (Array.isArray(value)) return value;
   return record(value) ? [value] : [];
@@ -22,11 +22,11 @@ export function records(value: unknown): Json[] {
   return found;
 }
 
-/** A non-blank string, else null; one that is too long for any field counts as missing. */
+/** Returns a non-blank string, else null; one that is too long for any field counts as missing. */
 export const text = (value: unknown): string | null =>
   typeof value === 'string' && value.length <= TEXT.field && value.trim() !== '' ? value : null;
 
-/** A finite number, also when it came as a string; else null. */
+/** Returns a finite number, also from a string; else null. */
 export function number(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
   if (typeof value !== 'string' || value.trim() === '') return null;
@@ -36,10 +36,12 @@ export function number(value: unknown): number | null {
 
 export const flag = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null);
 
-/** As nearly all times come and all go on; the last days of months may be too many for theirs. */
+/** Fast path for the format of nearly all times; excludes the last days of months, which may not exist. */
 const ISO = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
-/** A time of the service as ISO 8601 UTC; one without a zone is UTC (wire facts 1). Null for what is no time. */
+/**
+ * Returns a time of the service as ISO 8601 UTC; one without a zone is UTC (wire facts 1). Null for an invalid time.
+ */
 export function time(value: unknown): string | null {
   const given = text(value);
   if (given && ISO.test(given)) return given;

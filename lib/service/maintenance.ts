@@ -1,13 +1,13 @@
 import { flag, number, record, text, time, type Json } from './json-readers';
 
-/** A task that a printer's upkeep asks for (reference 3.5, query `maintenance`). */
+/** A pending maintenance task of a printer (reference 3.5, query `maintenance`). */
 export interface MaintenanceTask {
   isDue: boolean | null;
-  /** When it is due, as the service predicts it. */
+  /** Due date, as predicted by the service. */
   dueDate: string | null;
   code: string | null;
   type: string | null;
-  /** Seconds from one time to the next. */
+  /** Interval of a recurring task, seconds. */
   interval: number | null;
 }
 

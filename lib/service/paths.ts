@@ -14,8 +14,8 @@ import { phrase, type Sentence } from '../words/sentence';
 export type { PathOverrides, PathParameter };
 
 /**
- * The table of the service's calls. `sure` says how well each is known: `interface` stands in the interface; the others
- * fill what it marks "not shown", and most of them can be overridden.
+ * Table of the service's calls. `sure` is the source: `interface` is in the interface; the others fill gaps that it
+ * marks "not shown", and most of them can be overridden.
  */
 interface Endpoint {
   call: string;
@@ -38,14 +38,14 @@ export const ENDPOINTS = {
 export type EndpointName = keyof typeof ENDPOINTS;
 export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
 
-/** A call ready to send: `host` says which of the account's two hosts `path` is under. */
+/** Destination of a call: `host` is the one of the account's two hosts that `path` is under. */
 export interface Target {
   method: Method;
   host: 'api' | 'auth';
   path: string;
 }
 
-/** The overrides in an account's `paths` (an object, or JSON text). Throws NOT_CONFIGURED that names what is wrong. */
+/** Reads the overrides in an account's `paths` (an object or JSON text). Throws NOT_CONFIGURED with the fault. */
 export function readOverrides(paths: unknown): PathOverrides {
   const read = readPathOverrides(paths);
   if ('overrides' in read) return read.overrides;
@@ -75,7 +75,10 @@ export interface PathSettings {
   overrides: PathOverrides;
 }
 
-/** Fills the path parameters of an endpoint. Throws INVALID_INPUT for an id that is missing or would change the path's shape. */
+/**
+ * Fills the path parameters of an endpoint. Throws INVALID_INPUT for a missing id or one that would change the path's
+ * shape.
+ */
 export function target(
   name: EndpointName,
   ids: Partial<Record<PathParameter, string>>,
@@ -92,7 +95,7 @@ export function target(
   return { method: method as Method, host, path };
 }
 
-/** As users call them. */
+/** Names of the parameters in sentences. */
 const PARAMETERS: Record<PathParameter, Sentence> = {
   cluster_id: phrase`printer ID`,
   printer_id: phrase`printer ID`,
@@ -104,10 +107,17 @@ const PARAMETERS: Record<PathParameter, Sentence> = {
   file_id: phrase`file ID`,
 };
 
-/** One path segment from an id: only what is illegal in a path is encoded, `=` stays (wire facts, trap 44). */
+/**
+ * Encodes an id as one path segment: only characters that are illegal in a path, so `=` stays (wire facts, trap 44).
+ */
 function segment(parameter: PathParameter, id: string | undefined): string {
+<<<<<<< HEAD
   // As nearly all ids are.
   if (id !== undefined && id.length <= TEXT.matched && /^[\w-]+$/.test(id)) return id;
+=======
+  // Fast path for nearly all ids.
+  if (id !== undefined && /^[\w-]+$/.test(id)) return id;
+>>>>>>> 932af62 (docs(service): rewrite the comments in plain English)
   const name = PARAMETERS[parameter];
   if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', phrase`The ${name} is missing.`);
   if (id.length > TEXT.matched)

@@ -2,7 +2,7 @@ import { phrase } from '../words/sentence';
 import { few } from './few';
 import { flag, number, record, records, text, time, type Json } from './json-readers';
 
-/** Our word for where a job stands (reference 3.2); `status` beside it stays the service's. */
+/** Normalized state of a job (reference 3.2); `status` remains the service's word. */
 export type JobState =
   | 'waiting'
   | 'approval'
@@ -16,7 +16,9 @@ export type JobState =
   | 'aborted'
   | 'unknown';
 
-/** A difference between printer and job that a person must mend, or force where `overridable` (wire facts 8, 12.5). */
+/**
+ * A difference between printer and job that a person must resolve, or override if `overridable` (wire facts 8, 12.5).
+ */
 export interface ChangeRequired {
   type: string | null;
   /** Extruder, counted from 0. */
@@ -48,7 +50,7 @@ export interface PrintJob {
   changesRequired: ChangeRequired[];
 }
 
-/** Wire facts 12.2. */
+/** States by status (wire facts 12.2). */
 const BY_STATUS: Record<string, JobState> = {
   queued: 'waiting',
   wait_approval: 'approval',
@@ -68,24 +70,24 @@ const BY_STATUS: Record<string, JobState> = {
   error: 'failed',
 };
 
-/** Wire facts 12.3: what the coarse state can say where the fine one is missing or new. */
+/** States by coarse state, for a missing or unknown status (wire facts 12.3). */
 const BY_COARSE_STATE: Record<string, JobState> = {
   wait_approval: 'approval',
   sending: 'preparing',
   waiting: 'waiting',
 };
 
-/** A job that stopped before this share of its time was aborted (reference 3.3). */
+/** Share of its time before which a stopped job counts as aborted (reference 3.3). */
 const FINISHED_FROM = 0.95;
 
-/** Reads a print job instance (wire facts 8). `clusterId` is the cluster it was read from, for a record that doesn't say. */
+/** Reads a print job instance (wire facts 8). `clusterId` is the cluster it was read from, for a record without one. */
 export function readPrintJob(wire: Json, clusterId: string | null = null): PrintJob {
   const timeElapsed = number(wire.time_elapsed);
   const timeTotal = number(wire.time_total);
   const ratio = share(timeElapsed, timeTotal);
   const changesRequired = records(wire.configuration_changes_required).map(readChange);
   return {
-    // Older answers named the instance otherwise (wire facts 7).
+    // Older answers use other names for the instance's id (wire facts 7).
     clusterJobId: text(wire.uuid) ?? text(wire.job_instance_uuid) ?? text(wire.cluster_job_id),
     jobId: text(wire.cloud_job_id),
     clusterId: text(wire.cluster_id) ?? clusterId,
@@ -114,10 +116,10 @@ function jobState(status: string | null, coarse: string | null, ratio: number | 
 const own = <T>(table: Record<string, T>, key: string | null): T | undefined =>
   key !== null && Object.hasOwn(table, key) ? table[key] : undefined;
 
-/** Whether a status is among those of wire facts 12.2; the service has more of them. */
+/** Whether a status is in wire facts 12.2; the service has further ones. */
 export const isKnownStatus = (status: string): boolean => status === 'wait_cleanup' || Object.hasOwn(BY_STATUS, status);
 
-/** Elapsed of total, 0 to 1; null where the times don't say (wire facts, trap 22). */
+/** The elapsed share of the total time, 0 to 1; null if the times don't show it (wire facts, trap 22). */
 function share(elapsed: number | null, total: number | null): number | null {
   if (elapsed === null || total === null || total <= 0) return null;
   return Math.min(1, Math.max(0, elapsed / total));
@@ -135,16 +137,16 @@ function readChange(wire: Json): ChangeRequired {
   };
 }
 
-/** The jobs of a cluster's list in an answer; what isn't a record is left out. Throws what `few` throws. */
+/** Reads the jobs of a cluster's list; skips entries that are not records. Throws what `few` throws. */
 export const readPrintJobs = (wire: unknown, clusterId: string | null = null): PrintJob[] =>
   few(wire, phrase`the print jobs`).map((entry) => readPrintJob(entry, clusterId));
 
-/** A single job where one may stand. */
+/** Reads an optional single job. */
 export function readOptionalPrintJob(wire: unknown, clusterId: string | null = null): PrintJob | null {
   const entry = record(wire);
   return entry && Object.keys(entry).length > 0 ? readPrintJob(entry, clusterId) : null;
 }
 
-/** On the printer and begun. `aborting` bears the state of its end but is still under way. */
+/** Whether a job has begun on the printer. An `aborting` job has the state of its end but is still under way. */
 export const isUnderWay = ({ state, status }: PrintJob): boolean =>
   state === 'printing' || state === 'paused' || state === 'finishing' || status === 'aborting';

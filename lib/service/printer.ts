@@ -23,7 +23,7 @@ export interface Fault {
   at: string | null;
 }
 
-/** A printer as in ClusterStatus (reference 3.1). */
+/** A printer in ClusterStatus (reference 3.1). */
 export interface Printer {
   printerId: string | null;
   name: string | null;
@@ -67,7 +67,7 @@ function readExtruder(wire: Json): Extruder {
   };
 }
 
-/** An empty bay calls itself the material `empty` (wire facts, trap 24). */
+/** Reads a material; an empty bay reports the material `empty` (wire facts, trap 24). */
 function readMaterial(wire: Json | null): Material | null {
   if (!wire) return null;
   const material = {
@@ -80,10 +80,7 @@ function readMaterial(wire: Json | null): Material | null {
   return Object.values(material).some((value) => value !== null) ? material : null;
 }
 
-/**
- * Faults and errors of a printer under what tells them apart (uuid, else code), each once; null where the answer has
- * neither list.
- */
+/** The faults and errors of a printer by key (uuid, else code), each once; null if the answer has neither list. */
 export function readFaults(wire: Json): Map<string, Fault> | null {
   if (!Array.isArray(wire.faults) && !Array.isArray(wire.errors)) return null;
   const faults = new Map<string, Fault>();

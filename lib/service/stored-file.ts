@@ -3,10 +3,10 @@ import type { EndpointName, PathParameter } from './paths';
 import { number, text, time, type Json } from './json-readers';
 import { phrase, type Sentence } from '../words/sentence';
 
-/** What the storage keeps: `job` a toolpath that can be printed, `file` any other file (interface, What the service does 2). */
+/** Kinds of stored files: `job` is a printable toolpath, `file` any other file (interface, What the service does 2). */
 export type StoredKind = 'job' | 'file';
 
-/** The storage's words for both kinds (interface, endpoints 3 to 7; wire facts 4.1, 4.3, 4.4). */
+/** The storage API's names for both kinds (interface, endpoints 3 to 7; wire facts 4.1, 4.3, 4.4). */
 export const STORAGE: Record<StoredKind, StorageWords> = {
   job: {
     register: 'registerUpload',
@@ -35,7 +35,7 @@ interface StorageWords {
   inWords: Sentence;
 }
 
-/** One stored file. */
+/** Identifies a stored file. */
 export interface StoredRef {
   kind: StoredKind;
   id: string;
@@ -43,11 +43,11 @@ export interface StoredRef {
 
 export const storedIds = ({ kind, id }: StoredRef): Ids => (kind === 'job' ? { jobId: id } : { fileId: id });
 
-/** The id that a record bears: under its kind's own name, else under the other's (wire facts 4.3). */
+/** The id in a record: under the field of its kind, else of the other kind (wire facts 4.3). */
 export const storedId = (kind: StoredKind, wire: Json | null): string | null =>
   text(wire?.[STORAGE[kind].idParameter]) ?? text(wire?.file_id) ?? text(wire?.job_id);
 
-/** Contract 3.5: with `jobId` or `fileId`, by its kind. */
+/** A stored file (reference 3.5) with `jobId` or `fileId`, depending on its kind. */
 export interface StoredFile {
   jobId?: string;
   fileId?: string;
@@ -55,7 +55,7 @@ export interface StoredFile {
   /** Bytes. */
   fileSize: number | null;
   contentType: string | null;
-  /** The service's word: `uploading`, `uploaded`, … */
+  /** The service's status: `uploading`, `uploaded`, … */
   status: string | null;
   uploadedAt: string | null;
 }
