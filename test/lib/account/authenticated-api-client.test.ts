@@ -73,7 +73,7 @@ describe('account/authenticated-api-client', () => {
   });
   afterEach(() => agent.close());
 
-  it('sends the bearer and gives the data', async () => {
+  it('sends the bearer and returns the data', async () => {
     let seen: Record<string, string> = {};
     agent
       .get(API)
@@ -101,7 +101,7 @@ describe('account/authenticated-api-client', () => {
     assert.equal(seen, '{"data":{"start_now":false}}');
   });
 
-  it('takes an answer without an envelope, and an empty one', async () => {
+  it('accepts an answer without an envelope, and an empty one', async () => {
     answer(200, { ok: true });
     answer(204, '');
     assert.deepEqual((await clusters()).data, { ok: true });
@@ -114,7 +114,7 @@ describe('account/authenticated-api-client', () => {
     [403, refusal('tokenExpired')],
     [403, refusal('invalidToken')],
   ] as const)
-    it(`renews once on ${status} ${JSON.stringify(body)} and repeats, also what changes things`, async () => {
+    it(`renews the token once after ${status} ${JSON.stringify(body)} and repeats the call, even a POST`, async () => {
       answer(status, body);
       answer(200, { data: 'ok' });
       answer(status, body, PRINT);
@@ -124,14 +124,14 @@ describe('account/authenticated-api-client', () => {
       assert.deepEqual(renewals, ['token', 'token+']);
     });
 
-  it('renews no second time in one call', async () => {
+  it('renews at most once per call', async () => {
     answer(401, '');
     answer(403, refusal('tokenExpired'));
     await assert.rejects(clusters(), { code: 'NOT_SIGNED_IN' });
     assert.deepEqual(renewals, ['token']);
   });
 
-  it('renews nothing on another 403', async () => {
+  it('renews nothing after another 403', async () => {
     answer(403, refusal('insufficientScope'));
     await assert.rejects(clusters(), { code: 'FORBIDDEN', statusCode: 403, serviceCode: 'insufficientScope' });
     assert.deepEqual(renewals, []);
@@ -144,12 +144,12 @@ describe('account/authenticated-api-client', () => {
     [418, 'SERVICE_ERROR'],
     [302, 'SERVICE_ERROR'],
   ] as const)
-    it(`tells ${status} as ${code}, at once`, async () => {
+    it(`reports ${status} as ${code} without a retry`, async () => {
       answer(status, refusal('x'), { headers: { location: 'https://elsewhere.example/' } });
       await assert.rejects(clusters(), { code, statusCode: status, outcome: 'refused' });
     });
 
-  it('tells the page of another web server as a wrong host, and what the service does not know as such', async () => {
+  it('reports another web server’s page as a wrong host, and an unknown path as NOT_FOUND', async () => {
     answer(404, '<!DOCTYPE html>\n<html><h1>Not Found</h1></html>', { headers: { 'content-type': 'text/html' } });
     await assert.rejects(clusters(), {
       code: 'NOT_FOUND',
@@ -173,7 +173,7 @@ describe('account/authenticated-api-client', () => {
     ['an HTML page', () => answer(200, '<html>log in to the hotel</html>')],
     ['cut-off JSON', () => answer(200, '{"data":[{"clus')],
   ] as const) {
-    it(`reads again after ${name}`, async () => {
+    it(`retries a read after ${name}`, async () => {
       fail();
       fail();
       fail();
@@ -181,7 +181,7 @@ describe('account/authenticated-api-client', () => {
       assert.equal((await later(clusters(), 30_000)).data, 'at last');
     });
 
-    it(`gives up after three repeats of a read: ${name}`, async () => {
+    it(`gives up a read after three retries: ${name}`, async () => {
       for (let n = 0; n < 4; n++) fail();
       await assert.rejects(later(clusters(), 30_000), (error: PrintingError) =>
         ['SERVICE_ERROR', 'NETWORK'].includes(error.code),
@@ -190,7 +190,7 @@ describe('account/authenticated-api-client', () => {
     });
   }
 
-  it('asks once for an answer that is too large', async () => {
+  it('does not retry after an answer that is too large', async () => {
     answer(200, `[${'{},'.repeat(500_000)}1]`);
     answer(200, { data: 'another' });
     await assert.rejects(clusters(), { code: 'SERVICE_ERROR', outcome: 'refused', message: /larger than any/ });
@@ -198,7 +198,7 @@ describe('account/authenticated-api-client', () => {
     assert.equal((await clusters()).data, 'another');
   });
 
-  it('sends nothing again that changes things', async () => {
+  it('never retries a POST', async () => {
     answer(503, '', PRINT);
     await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', outcome: 'unknown' });
     break_('ECONNREFUSED', 'POST', PRINT.path);
@@ -207,7 +207,7 @@ describe('account/authenticated-api-client', () => {
     await assert.rejects(later(print(), 60_000), { code: 'SERVICE_ERROR', outcome: 'unknown' });
   });
 
-  it('waits as a 429 says, also with what changes things', async () => {
+  it('waits as a 429 requests, even before repeating a POST', async () => {
     answer(429, '', { ...PRINT, headers: { 'retry-after': '20' } });
     answer(200, { data: 'printed' }, PRINT);
     const work = print();
@@ -222,7 +222,7 @@ describe('account/authenticated-api-client', () => {
     assert.equal((await later(clusters(), 5_000)).data, 'ok');
   });
 
-  it('does not wait for a 429 past the limit of the work, or past a minute', async () => {
+  it('does not wait for a 429 beyond its deadline, or longer than a minute', async () => {
     answer(429, '', { headers: { 'retry-after': '61' } });
     await assert.rejects(clusters(), { code: 'RATE_LIMITED', retryAfter: 61_000 });
     answer(429, '', { headers: { 'retry-after': '5' } });
@@ -232,7 +232,7 @@ describe('account/authenticated-api-client', () => {
     assert.equal((await later(clusters({ deadline: within(100_000) }), 61_000)).data, 'ok');
   });
 
-  it('ends with the reason of its signal, also while it waits', async () => {
+  it('rejects with the reason of its signal, even during a wait', async () => {
     answer(500, '');
     const controller = new AbortController();
     const work = clusters({ deadline: within(Infinity, controller.signal) });
@@ -243,7 +243,7 @@ describe('account/authenticated-api-client', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  it('names no address and no token in its errors', async () => {
+  it('omits URLs and tokens from its errors', async () => {
     answer(500, {
       errors: [{ code: 'x', title: 'see https://signed.example/?key=abc for more', id: '1', http_status: '500' }],
     });
@@ -253,7 +253,7 @@ describe('account/authenticated-api-client', () => {
     });
   });
 
-  it('sends an override to the host it names', async () => {
+  it('sends an override to the host that it names', async () => {
     const paths = '{"currentUser":"GET {auth_url}/me"}';
     const settings = readSettings({ apiUrl: API, authUrl: `${AUTH}/`, clientId: 'id', clientSecret: 's', paths });
     service = new AuthenticatedApiClient({ settings, http: new Http(agent), clock, credentials });
@@ -263,7 +263,7 @@ describe('account/authenticated-api-client', () => {
     });
   });
 
-  it('asks for bytes as they are, so that nothing on the way packs them', async () => {
+  it('requests uncompressed answers', async () => {
     let asked: Record<string, string> = {};
     agent
       .get(API)
@@ -276,12 +276,12 @@ describe('account/authenticated-api-client', () => {
     assert.equal(asked['accept-encoding'], 'identity');
   });
 
-  it('breaks off an answer that trickles on for ever, and tries again', async () => {
+  it('aborts an answer that trickles on forever, and retries', async () => {
     let served = 0;
     const server = createServer((_, response) => {
       served++;
       response.writeHead(200, { 'content-type': 'application/json' });
-      // Never silent, never done.
+      // Writes often and never ends.
       const drip = setInterval(() => response.write(' '), 5);
       response.on('close', () => clearInterval(drip));
     });
@@ -300,7 +300,7 @@ describe('account/authenticated-api-client', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('counts', async () => {
+  it('counts requests and failures', async () => {
     answer(200, { data: 1 });
     answer(404, '');
     await clusters();

@@ -6,7 +6,7 @@ import { limit } from '../../helpers/limits';
 import { phrase } from '../../../lib/words/sentence';
 
 describe('account/current-user', () => {
-  it('reads memberships that are ids, the own one by its name', () => {
+  it('reads memberships that are ids, and the name of the current one', () => {
     const data = {
       user_id: 'u1',
       username: 'ada',
@@ -26,7 +26,7 @@ describe('account/current-user', () => {
     });
   });
 
-  it('reads memberships that are objects, by either pair of names', () => {
+  it('reads memberships that are objects, with either pair of names', () => {
     const { organizations } = currentUser({
       organization_memberships: [
         { id: 'o1', name: 'One', role: 'admin' },
@@ -49,7 +49,7 @@ describe('account/current-user', () => {
   });
 
   for (const data of [null, undefined, [], 'ada', 7, {}, { organization_memberships: 'o1', organization: [] }])
-    it(`invents nothing for ${JSON.stringify(data)}`, () => {
+    it(`returns nulls for ${JSON.stringify(data)}`, () => {
       assert.deepEqual(currentUser(data), { userId: null, name: null, organizationId: null, organizations: [] });
     });
 
@@ -67,21 +67,21 @@ describe('account/current-user', () => {
       asked = [];
     });
 
-    it('goes to the account host', async () => {
+    it('calls the account host', async () => {
       assert.equal((await readCurrentUser(service({ currentUser: 1 }), {}, limit())).data, 1);
       assert.deepEqual(asked, ['currentUser']);
     });
-    it('goes to the API host where the account host does not know it', async () => {
+    it('calls the API host if the account host does not know the path', async () => {
       const both = service({ currentUser: NOT_FOUND, currentUserOnApi: 2 });
       assert.equal((await readCurrentUser(both, {}, limit())).data, 2);
       assert.deepEqual(asked, ['currentUser', 'currentUserOnApi']);
     });
-    it('stays with an address that the user has set', async () => {
+    it('calls only the path that the user has set', async () => {
       const both = service({ currentUser: NOT_FOUND, currentUserOnApi: 2 });
       await assert.rejects(readCurrentUser(both, { currentUser: 'GET /me' }, limit()), { code: 'NOT_FOUND' });
       assert.deepEqual(asked, ['currentUser']);
     });
-    it('asks nobody else after any other failure', async () => {
+    it('makes no second call after any other failure', async () => {
       const failing = service({ currentUser: new PrintingError('FORBIDDEN', phrase`No.`), currentUserOnApi: 2 });
       await assert.rejects(readCurrentUser(failing, {}, limit()), { code: 'FORBIDDEN' });
       assert.deepEqual(asked, ['currentUser']);

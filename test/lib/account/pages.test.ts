@@ -6,7 +6,7 @@ import { PrintingError } from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
 import { phrase } from '../../../lib/words/sentence';
 
-/** Answers bodies in turn, and keeps what was asked. */
+/** Answers with the bodies in turn, and records the queries. */
 class Script implements ApiClient {
   readonly queries: CallOptions['query'][] = [];
   constructor(readonly bodies: unknown[]) {}
@@ -21,7 +21,7 @@ const read = (service: ApiClient, query?: Record<string, string>) =>
 const page = (data: unknown, total: number) => ({ data, meta: { page: { total_pages: total } } });
 
 describe('account/pages', () => {
-  it('reads one page where no more are told of, and asks nothing special', async () => {
+  it('reads a single page without a query if the answer names no more', async () => {
     for (const more of [
       {},
       { meta: {} },
@@ -34,7 +34,7 @@ describe('account/pages', () => {
     }
   });
 
-  it('reads as many as are told of, with the query of the first', async () => {
+  it('reads all pages that the answer names, with the query of the first', async () => {
     const script = new Script([page([{ n: 1 }], 3), page([{ n: 2 }], 3), page([], 3)]);
     assert.deepEqual(await read(script, { status: 'waiting' }), [{ n: 1 }, { n: 2 }]);
     assert.deepEqual(script.queries, [
@@ -44,7 +44,7 @@ describe('account/pages', () => {
     ]);
   });
 
-  it('gives a list that comes at once in parts, and lets the event loop turn between them', async () => {
+  it('yields a long page in parts, and lets the event loop turn between them', async () => {
     const entries = Array.from({ length: 3_000 }, (_, n) => ({ n }));
     const options = { what: phrase`the print jobs`, deadline: limit() };
     let turns = 0;
@@ -57,20 +57,20 @@ describe('account/pages', () => {
     assert.ok(turns >= 10, `${turns} turns`);
   });
 
-  it('reads the page numbers of links, and goes nowhere else', async () => {
+  it('uses only the page numbers of links', async () => {
     const next = (url: string) => ({ data: [{ n: 1 }], links: { next: url } });
     const script = new Script([next('https://elsewhere.example/steal?page=2'), next('https://x/?page=1')]);
     assert.equal((await read(script)).length, 2);
     assert.deepEqual(script.queries, [undefined, { page: '2' }]);
   });
 
-  it('asks for another page after a full one that names none, until one is not full or the same again', async () => {
+  it('requests another page after a full one without page data, until a page is short or repeated', async () => {
     const full = { data: [{ n: 1 }, { n: 2 }] };
     const more = new Script([full, { data: [{ n: 3 }] }]);
     assert.deepEqual(await read(more, { limit: '2' }), [{ n: 1 }, { n: 2 }, { n: 3 }]);
     assert.deepEqual(more.queries, [{ limit: '2' }, { limit: '2', page: '2' }]);
     assert.equal((await read(new Script([full, { data: [] }]), { limit: '2' })).length, 2);
-    // What is no record takes a place all the same.
+    // An entry that is not a record counts as well.
     assert.equal(
       (await read(new Script([{ data: [null, { n: 1 }] }, { data: [{ n: 2 }] }]), { limit: '2' })).length,
       2,
@@ -79,12 +79,12 @@ describe('account/pages', () => {
     assert.equal((await read(new Script([{ ...full, links: {} }]), { limit: '2' })).length, 2);
   });
 
-  it('takes a single object as a list of one, and leaves out what is no record (trap 29)', async () => {
+  it('reads a single object as a list of one, and skips entries that are not records (trap 29)', async () => {
     assert.deepEqual(await read(new Script([{ data: { n: 1 } }])), [{ n: 1 }]);
     assert.deepEqual(await read(new Script([{ data: [null, { n: 1 }, 'x', []] }])), [{ n: 1 }]);
   });
 
-  it('refuses what is no list', async () => {
+  it('rejects an answer that is not a list', async () => {
     for (const data of ['x', 5, null, true])
       await assert.rejects(read(new Script([{ data }])), (error) => {
         assert.ok(error instanceof PrintingError);
@@ -94,7 +94,7 @@ describe('account/pages', () => {
       });
   });
 
-  it('ends, whatever the answers say', async () => {
+  it('ends for any answers', async () => {
     await fc.assert(
       fc.asyncProperty(fc.anything(), fc.anything(), async (meta, links) => {
         let asked = 0;
@@ -113,7 +113,7 @@ describe('account/pages', () => {
     const endless: ApiClient = {
       call: async () => ({ status: 200, data: [], body: { links: { next: `?page=${++asked + 1}` } } }),
     };
-    // What was read so far is no whole list: whoever misses a printer in it would take it for removed.
+    // The pages read so far are no complete list: a printer missing from it would count as removed.
     await assert.rejects(read(endless), { code: 'SERVICE_ERROR', message: /more of the print jobs than can be read/ });
     assert.equal(asked, 1001);
   });
@@ -122,7 +122,7 @@ describe('account/pages', () => {
     ['bytes', { bytes: 8 * 2 ** 20, elements: 1 }, 9],
     ['values', { bytes: 1, elements: 50_000 }, 41],
   ] as const)
-    it(`ends where all pages together have too many ${what}`, async () => {
+    it(`fails when all pages together have too many ${what}`, async () => {
       let asked = 0;
       const service: ApiClient = {
         call: async () => ({ status: 200, data: [], body: { links: { next: `?page=${++asked + 1}` } }, size }),

@@ -8,7 +8,7 @@ const GOOD = {
   clientSecret: 'secret',
 };
 
-/** Refused as NOT_CONFIGURED, in a sentence that names the thing. */
+/** Asserts NOT_CONFIGURED with a sentence that names the setting. */
 const refused = (work: () => unknown, names: RegExp) =>
   assert.throws(work, (error: Error & { code?: string }) => {
     assert.equal(error.code, 'NOT_CONFIGURED');
@@ -18,7 +18,7 @@ const refused = (work: () => unknown, names: RegExp) =>
   });
 
 describe('account/settings', () => {
-  it('completes what may stay blank', () => {
+  it('fills in the defaults', () => {
     assert.deepEqual(readSettings(GOOD), {
       apiUrl: 'https://api.example',
       authUrl: 'https://account.example',
@@ -34,7 +34,7 @@ describe('account/settings', () => {
     });
   });
 
-  it('takes everything that can be set, without blanks around it and slashes behind it', () => {
+  it('accepts every setting, and removes surrounding blanks and trailing slashes', () => {
     const settings = readSettings({
       ...GOOD,
       authUrl: ' https://account.example/ ',
@@ -62,7 +62,7 @@ describe('account/settings', () => {
   const BAD: [what: string, changes: Record<string, unknown>, names: RegExp][] = [
     ['no account host', { authUrl: '' }, /no account host/],
     ['a blank API host', { apiUrl: '  ' }, /no API host/],
-    ['an API host that is no text', { apiUrl: 7 }, /no API host/],
+    ['an API host that is not text', { apiUrl: 7 }, /no API host/],
     ['an account host without its scheme', { authUrl: 'account.example' }, /account host must be/],
     ['plain http to elsewhere', { apiUrl: 'http://api.example' }, /API host must be/],
     ['no client id', { clientId: ' ' }, /client ID/],
@@ -72,15 +72,15 @@ describe('account/settings', () => {
     ['a storage path that climbs', { storagePath: '/a/../b' }, /storage path/],
     ['a storage path with a query', { storagePath: '/a?b' }, /storage path/],
     ['an origin with a path', { origin: 'https://shop.example/' }, /origin/],
-    ['an origin that is none', { origin: 'shop' }, /origin/],
-    ['paths that are no JSON', { paths: '{' }, /paths/],
+    ['an invalid origin', { origin: 'shop' }, /origin/],
+    ['paths that are not JSON', { paths: '{' }, /paths/],
     ['paths that are a list', { paths: '[]' }, /paths/],
-    ['a path of an unknown name', { paths: '{"clusters":"GET /x"}' }, /"clusters"/],
+    ['a path for an unknown call', { paths: '{"clusters":"GET /x"}' }, /"clusters"/],
     ['a path without its method', { paths: '{"getReport":"/x"}' }, /"getReport"/],
     ['a path with an unknown path parameter', { paths: '{"getReport":"GET /x/{user}"}' }, /\{user\}/],
   ];
   for (const [what, changes, names] of BAD)
-    it(`refuses ${what}`, () => refused(() => readSettings({ ...GOOD, ...changes }), names));
+    it(`rejects ${what}`, () => refused(() => readSettings({ ...GOOD, ...changes }), names));
 
   describe('with a static token', () => {
     const config = { apiUrl: GOOD.apiUrl, signIn: 'token', apiToken: 'a-b_c|d' };
@@ -90,21 +90,21 @@ describe('account/settings', () => {
       assert.equal(settings.authUrl, '');
       assert.deepEqual(settings.signIn, { apiToken: 'a-b_c|d' });
     });
-    it('still reads an account host that is there', () => {
+    it('still reads a given account host', () => {
       assert.equal(readSettings({ ...config, authUrl: GOOD.authUrl }).authUrl, GOOD.authUrl);
       refused(() => readSettings({ ...config, authUrl: 'ftp://account.example' }), /account host/);
     });
-    it('drops what was pasted around the token, and refuses what no header can carry', () => {
+    it('removes blanks around the token, and rejects characters that a header can’t carry', () => {
       assert.deepEqual(readSettings({ ...config, apiToken: ' abc\r\n' }).signIn, { apiToken: 'abc' });
       for (const apiToken of ['a b', 'a\nb', 'tökén', 'a\u0000b'])
         refused(() => readSettings({ ...config, apiToken }), /token/);
     });
-    it('is told apart from an account without one later, at the first call', () => {
+    it('accepts a missing token, which fails at the first call', () => {
       assert.deepEqual(readSettings({ ...config, apiToken: '' }).signIn, { apiToken: '' });
     });
   });
 
-  it('keeps the sentences free of the values, which may be secret', () => {
+  it('keeps values out of its sentences, as they may be secret', () => {
     for (const config of [
       { ...GOOD, authUrl: 'https://user:hunter2@account.example' },
       { apiUrl: 'https://a.example', signIn: 'token', apiToken: 'hunter2 x' },
@@ -121,7 +121,7 @@ describe('account/settings', () => {
     refused(() => readSignIn({ ...rest, authUrl: '' }), /account host/);
   });
 
-  it('takes a redirect address as the service gets it, letter for letter', () => {
+  it('returns the redirect URI unchanged', () => {
     for (const address of ['http://localhost:1880/remote-printing/callback', 'https://red.example/admin/cb?a=1'])
       assert.equal(readRedirect(` ${address} `), address);
     for (const address of [undefined, '', 'callback', '/callback', 'javascript:alert(1)', 'http://a.example/#x', 5])
