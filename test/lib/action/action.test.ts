@@ -21,7 +21,7 @@ describe('action', () => {
   const pending = { action_id: 'a', status: 'pending' };
   const statuses = (seen: Action[]) => seen.map(({ status }) => status);
 
-  /** Dispatches and follows; gives how it ended, and what was seen. */
+  /** Dispatches and follows an action; returns its end, and the states on the way. */
   async function run(script: ConstructorParameters<typeof ScriptedService>[0], ms = 120_000) {
     const time = clock();
     const end = controller();
@@ -40,7 +40,7 @@ describe('action', () => {
     return { ...(await outcome), seen, service, time };
   }
 
-  it('sends the ids, the name and the data, and follows by the id that it was given', async () => {
+  it('sends the ids, the name and the data, and polls by the id in the answer', async () => {
     const { service, done } = await run({
       printerAction: [pending],
       actionStatus: [{ ...pending, status: 'success', status_details: { type: 't', value: { x: 1 } } }],
@@ -56,7 +56,7 @@ describe('action', () => {
     assert.deepEqual(done?.raw, { ...pending, status: 'success', status_details: { type: 't', value: { x: 1 } } });
   });
 
-  it('asks at short intervals first, then at wider ones', async () => {
+  it('polls at short intervals first, then at longer ones', async () => {
     const time = clock();
     const at: number[] = [];
     const service = new ScriptedService({ actionStatus: [() => (at.push(time.monotonic()), { status: 'sent' })] });
@@ -74,20 +74,20 @@ describe('action', () => {
     assert.equal(time.waiting, 0, 'a timer was left behind');
   });
 
-  it('takes a first answer that is the last one', async () => {
+  it('accepts success in the first answer', async () => {
     const { service, done } = await run({ printerAction: [{ status: 'success', action_id: 'a' }] });
     assert.equal(done?.actionId, 'a');
     assert.equal(service.count('actionStatus'), 0);
     assert.equal((await run({ printerAction: [{ status: 'SUCCESS' }] })).done?.actionId, null);
   });
 
-  it('keeps the id where later answers have none, and reads an answer in an array', async () => {
+  it('keeps the id if later answers lack it, and reads an answer in an array', async () => {
     const { done } = await run({ printerAction: [[pending]], actionStatus: [null, {}, [], [{ status: 'success' }]] });
     assert.deepEqual([done?.actionId, done?.status], ['a', 'success']);
   });
 
   for (const word of ['failed', 'unknown', 'Failed'])
-    it(`ends at once in ACTION_FAILED at ${word}`, async () => {
+    it(`fails at once with ACTION_FAILED at ${word}`, async () => {
       const { error, service } = await run({
         printerAction: [pending],
         actionStatus: [{ status: 'sent' }, { status: word }],
@@ -98,7 +98,7 @@ describe('action', () => {
       assert.equal((await run({ printerAction: [{ ...pending, status: word }] })).error?.code, 'ACTION_FAILED');
     });
 
-  it('waits through words that it does not know', async () => {
+  it('keeps polling through unknown statuses', async () => {
     const { done, seen } = await run({
       printerAction: [pending],
       actionStatus: [{ status: 'sent' }, { status: 'on_its_way' }, { status: 'success' }],
@@ -107,13 +107,13 @@ describe('action', () => {
     assert.ok(done);
   });
 
-  it('waits through pending and sent until it is told to end', async () => {
+  it('polls through pending and sent until its deadline', async () => {
     const { error, time } = await run({ printerAction: [pending], actionStatus: [{ status: 'sent' }] });
     assert.equal(error?.code, 'TIMEOUT');
     assert.equal(time.waiting, 0);
   });
 
-  it('cannot follow an answer that names no action', async () => {
+  it('rejects an answer without an action id', async () => {
     for (const data of [{}, null, [], 'text', { status: 'pending' }, { action_id: 7, status: 'pending' }]) {
       const { error } = await run({ printerAction: [data] });
       assert.equal(error?.code, 'SERVICE_ERROR');
@@ -121,7 +121,7 @@ describe('action', () => {
     }
   });
 
-  it('sends the action once, whatever becomes of it', async () => {
+  it('sends the action only once', async () => {
     const { error, service } = await run({
       printerAction: [new PrintingError('NETWORK', phrase`Broken.`, { outcome: 'unknown' })],
     });
@@ -129,7 +129,7 @@ describe('action', () => {
     assert.equal(service.calls.length, 1);
   });
 
-  it('counts an action whose last word is new as failed at the limit, and any other as not done in time', () => {
+  it('reports an action with an unknown status at the deadline as failed, any other as a timeout', () => {
     const late = new PrintingError('TIMEOUT', phrase`Too late.`);
     for (const word of [null, 'pending', 'sent']) assert.equal(atLimit(late, word, phrase`x`), late);
     assert.equal(atLimit(late, 'on_its_way', phrase`x`).code, 'ACTION_FAILED');
@@ -137,7 +137,7 @@ describe('action', () => {
     assert.equal(atLimit(other, 'on_its_way', phrase`x`), other);
   });
 
-  it('has a meaning for every word', () => {
+  it('assigns a meaning to every status', () => {
     fc.assert(
       fc.property(fc.string(), (word) => {
         const known = ['pending', 'sent', 'success', 'failed', 'unknown'].includes(word.toLowerCase());
@@ -154,7 +154,7 @@ describe('action', () => {
     ]);
   });
 
-  it('survives any answer', async () => {
+  it('handles any answer', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), async (first, second) => {
         const { done, error } = await run({ printerAction: [first], actionStatus: [second] }, 10_000);
