@@ -47,7 +47,7 @@ describe('control/job-control', () => {
   }
 
   for (const [action, from] of Object.entries(ALLOWED))
-    it(`does ${action} only where the job's status allows it`, async () => {
+    it(`allows ${action} only in the right job states`, async () => {
       for (const status of STATUSES) {
         const { result, error, service } = await run(action, { printJob: [{ status }] });
         if (from.includes(status)) assert.equal(result?.status, 'success');
@@ -59,12 +59,12 @@ describe('control/job-control', () => {
       }
     });
 
-  it('leaves states that it does not know to the service', async () => {
+  it('leaves unknown states to the service', async () => {
     for (const wire of [{ status: 'brand_new' }, {}, null, [], [{ status: 'printing' }], { status: 5 }])
       assert.equal((await run('pause', { printJob: [wire] })).result?.status, 'success');
   });
 
-  it('asks nothing before actions that have no rule', async () => {
+  it('reads nothing before an action without a rule', async () => {
     for (const action of ['force', 'move', 'duplicate', 'approve', 'constructor']) {
       const { result, service } = await run(action, {});
       assert.equal(result?.action, action);
@@ -75,7 +75,7 @@ describe('control/job-control', () => {
     }
   });
 
-  it('tells how it goes, and gives what is known', async () => {
+  it('reports its stages, and returns the ids it found', async () => {
     const { result, stages } = await run('pause', {
       printJob: [{ status: 'printing', cloud_job_id: 'stored', printer_uuid: 'p', is_online: true }],
       jobAction: [{ action_id: 'a', status: 'pending' }],
@@ -92,13 +92,13 @@ describe('control/job-control', () => {
     });
   });
 
-  it('refuses where the printer is offline', async () => {
+  it('rejects an action while the printer is offline', async () => {
     const { error } = await run('pause', { printJob: [{ status: 'printing', is_online: false }] });
     assert.equal(error?.code, 'NOT_ACCEPTED');
     assert.match(error?.message ?? '', /offline/);
   });
 
-  it('ends in TIMEOUT where nothing is ever heard, and in ACTION_FAILED after a word that is new', async () => {
+  it('ends with TIMEOUT for an action without news, and with ACTION_FAILED for an unknown status', async () => {
     const pending = { action_id: 'a', status: 'pending' };
     const script = { printJob: [{ status: 'printing' }], jobAction: [pending] };
     const never = await run('pause', { ...script, actionStatus: [{ status: 'sent' }] }, 7);
@@ -109,7 +109,7 @@ describe('control/job-control', () => {
     assert.match(odd.error?.message ?? '', /"pause".*odd/);
   });
 
-  it('says so where the action may have been carried out, and sends it no second time', async () => {
+  it('reports that an action may have been carried out, and never repeats it', async () => {
     for (const error of [
       new PrintingError('NETWORK', phrase`Broken.`, { outcome: 'unknown' }),
       new PrintingError('SERVICE_ERROR', phrase`Broken.`, { outcome: 'unknown', statusCode: 502, serviceCode: 'x' }),
@@ -127,7 +127,7 @@ describe('control/job-control', () => {
     assert.equal((await run('duplicate', { jobAction: [unsent] })).error?.message, 'No connection.');
   });
 
-  it('survives any answer', async () => {
+  it('handles any answer', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), async (job, first, next) => {
         const { result, error } = await run('abort', { printJob: [job], jobAction: [first], actionStatus: [next] }, 3);

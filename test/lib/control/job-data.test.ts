@@ -18,7 +18,7 @@ describe('control/job-data', () => {
       assert.deepEqual(jobData(action, { quantity: 3, position: 1, data: { id: 'an event', quantity: 2 } }), {});
   });
 
-  it('sends a quantity with duplicate, one by default, and with abort where it is given', () => {
+  it('sends a quantity with duplicate, 1 by default, and with abort if given', () => {
     assert.deepEqual(jobData('duplicate', {}), { quantity: 1 });
     assert.deepEqual(jobData('duplicate', { quantity: 4 }), { quantity: 4 });
     assert.deepEqual(jobData('duplicate', { quantity: null }), { quantity: 1 });
@@ -31,19 +31,19 @@ describe('control/job-data', () => {
     refused(() => jobData('move', {}), /msg\.position/);
   });
 
-  it('takes from the payload what the action knows, and the message property first', () => {
+  it('reads an action’s fields from the payload, but prefers the message property', () => {
     assert.deepEqual(jobData('duplicate', { data: { quantity: 3, other: 1 } }), { quantity: 3 });
     assert.deepEqual(jobData('duplicate', { quantity: 2, data: { quantity: 3 } }), { quantity: 2 });
     assert.deepEqual(jobData('move', { data: { list: 'other', to_position: 5 } }), { list: 'other', to_position: 5 });
     assert.deepEqual(jobData('move', { position: 1, data: { to_position: 5 } }), { list: 'queued', to_position: 1 });
   });
 
-  it('sends the whole payload with an action that it does not know', () => {
+  it('sends the whole payload with an unknown action', () => {
     assert.deepEqual(jobData('approve', { quantity: 2, data: { message: 'fine' } }), { message: 'fine' });
     for (const action of ['approve', 'constructor', '__proto__', 'toString']) assert.deepEqual(jobData(action, {}), {});
   });
 
-  it('takes whole numbers only', () => {
+  it('accepts only whole numbers', () => {
     const inputs = [-1, 0.5, NaN, Infinity, '2', '', true, {}, [], [1], Buffer.from('x'), Symbol('x'), 10n];
     for (const value of inputs) {
       refused(() => jobData('duplicate', { quantity: value }), /quantity/);
