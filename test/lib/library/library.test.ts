@@ -88,7 +88,7 @@ describe('library/library', () => {
       ['job', TOOLPATHS],
     ] as const)
       for (const { extension, contentType } of types)
-        it(`${extension} goes up as ${contentType}, as a ${kind}`, async () => {
+        it(`sends ${extension} as ${contentType}, as a ${kind}`, async () => {
           const content = randomBytes(5000);
           const { file, raw } = await store(bytes(content, `Part${extension}`), kind);
           assert.deepEqual(
@@ -110,7 +110,7 @@ describe('library/library', () => {
       assert.equal(raw.origin, 'https://flows.example.org');
     });
 
-    it('sends again, to a fresh address, what broke off on the way', async () => {
+    it('resends an interrupted upload to a new URL', async () => {
       simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 10_000 });
       const content = randomBytes(200_000);
       const { file } = await store(bytes(content, 'cube.stl'));
@@ -118,7 +118,7 @@ describe('library/library', () => {
       assert.deepEqual(await fetched({ kind: 'file', id: file.fileId ?? '' }), content);
     });
 
-    it('waits until it is confirmed, and fills in what the record leaves out', async () => {
+    it('waits for the confirmation, and fills in what the record lacks', async () => {
       simulator.faults.add({ endpoint: 'getFile', times: 3, set: { 'data.status': 'uploading' } });
       simulator.faults.add({ endpoint: 'getFile', remove: ['data.file_name', 'data.file_size', 'data.content_type'] });
       const { file } = await store(bytes(MESH, 'cube.stl'));
@@ -126,14 +126,14 @@ describe('library/library', () => {
       assert.equal(count('getFile'), 4);
     });
 
-    it('tells what the service could not take, with the id', async () => {
+    it('reports a file that the service rejected, with its id', async () => {
       const fault = { 'data.status': 'failed', 'data.status_description': 'no mesh in it' };
       simulator.faults.add({ endpoint: 'getFile', set: fault });
       const error = await fails(store(bytes(MESH, 'cube.stl')), 'UPLOAD_FAILED', /no mesh in it/);
       assert.equal(error.ids.fileId, simulator.world.libraryFiles()[0]?.fileId);
     });
 
-    it('refuses before anything is sent', async () => {
+    it('rejects invalid files before anything is sent', async () => {
       await fails(store(bytes(MESH, 'cube.gcode')), 'UNSUPPORTED_FILE_TYPE', /choose the kind "print job"/);
       await fails(store(bytes(MESH, 'cube.stl'), 'job'), 'UNSUPPORTED_FILE_TYPE', /choose the kind "project file"/);
       await fails(store(bytes(MESH, 'nul.stl')), 'INVALID_INPUT', /file name .* reserved/);
@@ -143,7 +143,7 @@ describe('library/library', () => {
       assert.equal(count('registerFile') + count('registerUpload'), 0);
     });
 
-    it('uses up a stream in any case, and says when it has another size', async () => {
+    it('consumes every stream, and reports a wrong size', async () => {
       const good = Readable.from([MESH]);
       await store({ kind: 'stream', stream: good, size: MESH.length, name: 'cube.stl' });
       const short = Readable.from([MESH]);
@@ -153,7 +153,7 @@ describe('library/library', () => {
       assert.deepEqual([good.destroyed, short.destroyed, unwanted.destroyed], [true, true, true]);
     });
 
-    it('ends in its timeout, or with its node', async () => {
+    it('ends at its timeout, or when its node closes', async () => {
       simulator.faults.add({ endpoint: 'storagePut', hang: true, times: 'always' });
       await fails(store(bytes(MESH, 'cube.stl'), 'file', 10), 'TIMEOUT', /within 10 s/);
       const work = store(bytes(MESH, 'cube.stl'));
@@ -164,26 +164,26 @@ describe('library/library', () => {
   });
 
   describe('download', () => {
-    it('into memory and into a file, with progress', async () => {
+    it('downloads into memory and into a file, with progress', async () => {
       const content = randomBytes(3 * MIB);
       const ref = await stored(content);
-      const told: [number, number | null][] = [];
+      const reported: [number, number | null][] = [];
       const path = join(folder, 'saved.stl');
       const { content: where, raw } = await client.library.download(ref, {
         ...limits(),
         path,
-        onProgress: (...progress) => told.push(progress),
+        onProgress: (...progress) => reported.push(progress),
       });
       assert.equal(where, path);
       assert.equal(raw.file_id, ref.id);
       assert.deepEqual(await readFile(path), content);
       assert.deepEqual(await fetched(ref), content);
-      assert.deepEqual(told[0], [0, content.length]);
-      assert.deepEqual(told.at(-1), [content.length, content.length]);
-      assert.ok(told.every(([bytes], index) => bytes >= (told[index - 1]?.[0] ?? 0)));
+      assert.deepEqual(reported[0], [0, content.length]);
+      assert.deepEqual(reported.at(-1), [content.length, content.length]);
+      assert.ok(reported.every(([bytes], index) => bytes >= (reported[index - 1]?.[0] ?? 0)));
     });
 
-    it('of a big file stays small in memory', async () => {
+    it('needs little memory for a large file', async () => {
       const path = join(folder, 'big.stl');
       const size = 64 * MIB;
       const block = randomBytes(MIB);
@@ -203,7 +203,7 @@ describe('library/library', () => {
           onProgress: (bytes) => {
             if (bytes < next) return;
             next = bytes + 4 * MIB;
-            // What nobody holds any more does not count, whenever it would be collected.
+            // Collect garbage first, as released memory does not count.
             collect();
             const { arrayBuffers } = process.memoryUsage();
             most = Math.max(most, arrayBuffers - before.arrayBuffers);
@@ -220,7 +220,7 @@ describe('library/library', () => {
     });
 
     for (const cut of ['connection', 'body'] as const)
-      it(`with a ${cut} cut off goes on with a fresh address, and nobody sees half a file`, async () => {
+      it(`resumes with a fresh URL after a ${cut} is cut off, and never shows a partial file`, async () => {
         const content = randomBytes(MIB);
         const ref = await stored(content);
         const path = join(folder, 'saved.stl');
@@ -232,7 +232,7 @@ describe('library/library', () => {
         assert.deepEqual(await readdir(folder), ['saved.stl']);
       });
 
-    it('takes a fresh address where one is too old, once', async () => {
+    it('reads a fresh URL once if the URL has expired', async () => {
       const ref = await stored();
       simulator.faults.add({ endpoint: 'storageGet', status: 403 });
       assert.deepEqual(await fetched(ref), MESH);
@@ -242,7 +242,7 @@ describe('library/library', () => {
       assert.equal(count('storageGet'), 4);
     });
 
-    it('gives up after five tries, and leaves the earlier file', async () => {
+    it('gives up after five tries, and keeps the earlier file', async () => {
       const ref = await stored();
       const path = join(folder, 'saved.stl');
       await writeFile(path, 'earlier');
@@ -254,14 +254,14 @@ describe('library/library', () => {
       assert.equal(await readFile(path, 'utf8'), 'earlier');
     });
 
-    it('begins no wait that passes its timeout', async () => {
+    it('begins no wait beyond its timeout', async () => {
       const ref = await stored();
       simulator.faults.add({ endpoint: 'storageGet', status: 503, times: 'always' });
       await fails(fetched(ref, null, 12), 'SERVICE_ERROR', /failed with status 503/);
       assert.ok(count('storageGet') < 5);
     });
 
-    it('tells what is longer or shorter than the record says', async () => {
+    it('reports a file that is longer or shorter than its record says', async () => {
       const ref = await stored();
       for (const size of [5, 5000]) {
         const fault = simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.file_size': size } });
@@ -271,13 +271,13 @@ describe('library/library', () => {
       }
     });
 
-    it('takes a record without a size by what comes', async () => {
+    it('accepts any length for a record without a size', async () => {
       const ref = await stored();
       simulator.faults.add({ endpoint: 'getFile', remove: ['data.file_size'] });
       assert.deepEqual(await fetched(ref), MESH);
     });
 
-    it('refuses what a message can not hold, a file can', async () => {
+    it('rejects a file too large for a message, but not for the disk', async () => {
       const ref = await stored();
       const size = 256 * MIB + 1;
       simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.file_size': size } });
@@ -286,7 +286,7 @@ describe('library/library', () => {
       await fails(fetched(ref, join(folder, 'saved.stl')), 'FILE_CHANGED');
     });
 
-    it('needs an address to download from', async () => {
+    it('reports a record without a download URL', async () => {
       const ref = await stored();
       const remove = ['data.download_url'];
       simulator.faults.add({ endpoint: 'getFile', set: { 'data.status': 'uploading' }, remove });
@@ -298,11 +298,11 @@ describe('library/library', () => {
     });
 
     it('sends no bearer to the store', async () => {
-      // The simulator's store refuses requests that bear one.
+      // The simulator's store rejects requests with a bearer.
       assert.deepEqual(await fetched(await stored()), MESH);
     });
 
-    it('ends in its timeout, or with its node, without a trace', async () => {
+    it('ends at its timeout or when its node closes, without leaving a file', async () => {
       const ref = await stored();
       const path = join(folder, 'saved.stl');
       simulator.faults.add({ endpoint: 'storageGet', hang: true, times: 'always' });
@@ -316,7 +316,7 @@ describe('library/library', () => {
   });
 
   describe('info and delete', () => {
-    it('tell of an answer that says nothing', async () => {
+    it('report an empty answer', async () => {
       const ref = await stored();
       simulator.faults.add({ endpoint: 'getFile', transform: () => ({ data: [] }) });
       await fails(client.library.info(ref, limits()), 'SERVICE_ERROR', /is empty/);
@@ -324,15 +324,15 @@ describe('library/library', () => {
     });
 
     for (const status of [200, 202, 204])
-      it(`take ${status} as deleted`, async () => {
+      it(`treat ${status} as a successful deletion`, async () => {
         const ref = await stored();
-        // 204 is what the simulator answers by itself.
+        // The simulator itself answers 204.
         if (status !== 204) simulator.faults.add({ endpoint: 'deleteFile', when: 'after', status });
         await client.library.remove(ref, limits());
         assert.equal(simulator.world.libraryFiles().length, 0);
       });
 
-    it('say what a refusal to delete may mean', async () => {
+    it('explain a refused deletion', async () => {
       const ref = await stored();
       simulator.faults.add({ endpoint: 'deleteFile', status: 405 });
       const error = await fails(client.library.remove(ref, limits()), 'SERVICE_ERROR', /may not support deleting/);
