@@ -31,27 +31,27 @@ describe('picture/find-printer', () => {
   };
   const refused = (work: Promise<unknown>, code: string) => assert.rejects(work, { name: 'PrintingError', code });
 
-  it('takes the host printer of the list', async () => {
+  it('returns the host printer of the list', async () => {
     const found = await find([cluster({ cluster_id: 'other' }), cluster({ host_printer: host })]);
     assert.deepEqual(found, { printerId: 'host', name: 'Left one' });
     const nil = await find([cluster({ host_printer: { uuid: NIL } })]);
     assert.deepEqual(nil, { printerId: NIL, name: 'Workbench' });
   });
 
-  it('takes the first printer of the status where the list has none', async () => {
+  it('returns the first printer of the status if the list has none', async () => {
     const found = await find([cluster()], { is_online: true, printers: [{ uuid: 'p1' }, { uuid: 'p2' }] });
     assert.deepEqual(found, { printerId: 'p1', name: 'Workbench' });
     const unlisted = await find([], [{ printers: [{ uuid: 'p1', friendly_name: 'One' }] }]);
     assert.deepEqual(unlisted, { printerId: 'p1', name: 'One' });
   });
 
-  it('takes the host guid as a last resort, if it is one that a printer could have', async () => {
+  it('returns the host guid as a last resort, if it is a valid printer id', async () => {
     assert.equal((await find([cluster()], { printers: [] })).printerId, UUID);
     await refused(find([cluster({ host_guid: '0123456789ABCDEF0123' })], {}), 'NOT_FOUND');
     await refused(find([], null), 'NOT_FOUND');
   });
 
-  it('takes the printer that is named, and its name where it is told', async () => {
+  it('returns the named printer, with its name if listed', async () => {
     assert.deepEqual(await find([cluster({ host_printer: host })], undefined, 'host'), {
       printerId: 'host',
       name: 'Left one',
@@ -61,7 +61,7 @@ describe('picture/find-printer', () => {
     assert.deepEqual(unlisted, { printerId: 'p2', name: 'Two' });
   });
 
-  it('finds out first that a printer is offline', async () => {
+  it('checks first whether the printer is offline', async () => {
     await refused(find([cluster({ host_printer: host })], { is_online: false }), 'NOT_ACCEPTED');
     await refused(find([cluster({ is_online: false, host_printer: host })]), 'NOT_ACCEPTED');
     await refused(find([cluster({ is_online: false })], undefined, 'named'), 'NOT_ACCEPTED');
@@ -69,14 +69,14 @@ describe('picture/find-printer', () => {
     await refused(find([], { is_online: false }, 'named'), 'NOT_ACCEPTED');
   });
 
-  it('tells an unknown cluster as what the service says', async () => {
+  it('reports an unknown cluster as the service does', async () => {
     const unknown = new PrintingError('NOT_FOUND', phrase`No such cluster.`);
     await refused(find([cluster({ is_online: false })], unknown), 'NOT_ACCEPTED');
     await refused(find([cluster()], unknown), 'NOT_FOUND');
     await refused(find([], new PrintingError('NOT_FOUND', phrase`No such cluster.`)), 'NOT_FOUND');
   });
 
-  it('survives any answer', async () => {
+  it('handles any answer', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), async (listed, status) => {
         await find([cluster({ host_printer: listed, is_online: listed })], status).then(

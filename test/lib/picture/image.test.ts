@@ -28,19 +28,19 @@ describe('picture/image', () => {
     });
 
   for (const [what, bytes] of [
-    ['an SVG behind 300 ends of lines', '\n'.repeat(300) + SVG],
+    ['an SVG after 300 line ends', '\n'.repeat(300) + SVG],
     ['an SVG in UTF-16', Buffer.from(`\uFEFF${SVG}`, 'utf16le')],
-    ['an SVG behind a comment', `<!--${' '.repeat(500)}-->${SVG}`],
-    ['nothing', ''],
+    ['an SVG after a comment', `<!--${' '.repeat(500)}-->${SVG}`],
+    ['an empty file', ''],
     ['a text that begins like a bitmap', `BM${SVG}`],
   ] as const)
-    it(`takes ${what} for no picture, whatever type it is told to have`, async () => {
+    it(`rejects ${what}, whatever its declared type`, async () => {
       body = bytes;
       for (type of ['image/svg+xml', 'image/png', 'application/octet-stream'])
         await assert.rejects(fetched(), { code: 'SERVICE_ERROR' });
     });
 
-  it('gives the type that the bytes have', async () => {
+  it('returns the type of the bytes', async () => {
     body = PNG;
     for (type of ['image/svg+xml', 'image/jpeg', 'application/octet-stream'])
       assert.equal((await fetched()).contentType, 'image/png');

@@ -14,7 +14,7 @@ describe('picture/naming', () => {
     assert.equal(fileName([null, '..'], AT, 'image/png'), 'printer-2030-01-02T03-04-05-678Z.png');
   });
 
-  it('makes names of safe characters and modest length out of anything', () => {
+  it('makes short names of safe characters from any text', () => {
     fc.assert(
       fc.property(
         fc.array(fc.option(fc.string({ unit: 'binary', maxLength: 80 })), { maxLength: 3 }),
@@ -50,14 +50,14 @@ describe('picture/naming', () => {
     ['image/avif', '000000206674797061766966'],
     ['image/heic', '000000206674797068656963'],
   ] as const)
-    it(`knows ${type} by its bytes`, () => {
+    it(`recognizes ${type} by its bytes`, () => {
       const bytes = Buffer.from(hex, 'hex');
       assert.equal(imageType(bytes), type);
       assert.notEqual(imageType(bytes.subarray(0, 1)), type);
     });
 
   const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
-  it('takes nothing else for an image', () => {
+  it('recognizes nothing else as an image', () => {
     for (const other of ['', '<!doctype html>', '{"data":1}', 'RIFF0000WAVE', 'BMW <script>', 'GIF8 <svg>', svg])
       assert.equal(imageType(Buffer.from(other)), null);
     assert.equal(imageType(Buffer.from('\n'.repeat(300) + svg)), null);
