@@ -111,13 +111,8 @@ const PARAMETERS: Record<PathParameter, Sentence> = {
  * Encodes an id as one path segment: only characters that are illegal in a path, so `=` stays (wire facts, trap 44).
  */
 function segment(parameter: PathParameter, id: string | undefined): string {
-<<<<<<< HEAD
-  // As nearly all ids are.
-  if (id !== undefined && id.length <= TEXT.matched && /^[\w-]+$/.test(id)) return id;
-=======
   // Fast path for nearly all ids.
-  if (id !== undefined && /^[\w-]+$/.test(id)) return id;
->>>>>>> 932af62 (docs(service): rewrite the comments in plain English)
+  if (id !== undefined && id.length <= TEXT.matched && /^[\w-]+$/.test(id)) return id;
   const name = PARAMETERS[parameter];
   if (typeof id !== 'string' || id === '') throw new PrintingError('INVALID_INPUT', phrase`The ${name} is missing.`);
   if (id.length > TEXT.matched)

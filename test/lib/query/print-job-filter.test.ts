@@ -26,7 +26,7 @@ describe('query/print-job-filter', () => {
     assert.deepEqual(readPrintJobFilter({ status: null }), ALL);
   });
 
-  it('says what is wrong', () => {
+  it('names the fault', () => {
     for (const given of ['waiting', '[]', 5, ['waiting'], null, Buffer.from('{}')]) refused(given, /must be an object/);
     refused({ state: 'waiting' }, /has no "state", but status, sentFrom, clusterIds, search, privateOnly/);
     refused({ search: 5 }, /search/);
@@ -45,7 +45,7 @@ describe('query/print-job-filter', () => {
     refused({ clusterIds: [...many, 'one more'] }, /has more than 1000 values in its clusterIds\.$/);
   });
 
-  it('never fails otherwise', () => {
+  it('throws no other errors', () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.json()), (given) => {
         try {
@@ -57,7 +57,7 @@ describe('query/print-job-filter', () => {
     );
   });
 
-  it('asks the service for one thing at a time, and for each status', () => {
+  it('queries each status separately, and sends only single values', () => {
     assert.deepEqual(filterQueries(ALL), [{}]);
     assert.deepEqual(filterQueries({ ...ALL, sentFrom: ['usb'], clusterIds: ['a'], search: 'x', privateOnly: true }), [
       { sent_from: 'usb', cluster_ids: 'a', search: 'x', private_only: 'true' },
@@ -68,7 +68,7 @@ describe('query/print-job-filter', () => {
     ]);
   });
 
-  it('leaves out what an answer has too much, as far as it tells', () => {
+  it('filters surplus jobs by their records', () => {
     const filter = { ...ALL, status: ['waiting'], clusterIds: ['a', 'b'], sentFrom: ['usb'] };
     assert.equal(fits(filter, { state: 'waiting', cluster_id: 'b', sent_from: 'usb' }), true);
     assert.equal(fits(filter, {}), true);

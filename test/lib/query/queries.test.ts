@@ -32,7 +32,7 @@ describe('query/queries', () => {
     return { queries: new Queries({ service, clock, clusterList, overrides }), calls };
   }
   const within = (options = {}) => ({ deadline: limit(clock, options) });
-  /** Waits until the call is called off. */
+  /** Waits until the call is aborted. */
   const hang: Reply = (_, { deadline: { signal: given } }) =>
     new Promise((_resolve, reject) => given.addEventListener('abort', () => reject(given.reason as Error)));
   const fails = async (work: Promise<unknown>): Promise<PrintingError> => {
@@ -55,7 +55,7 @@ describe('query/queries', () => {
     { query: 'maintenance', clusterId: 'c' },
   ];
   for (const query of all) {
-    it(`${query.query} ends with its deadline`, async () => {
+    it(`${query.query} ends at its deadline`, async () => {
       const { queries } = open(hang);
       const work = fails(queries.ask(query, within({ seconds: 60 })));
       await clock.advance(59_999);
@@ -69,7 +69,7 @@ describe('query/queries', () => {
       assert.deepEqual(ids, Object.values(given));
     });
 
-    it(`${query.query} ends with its node, and lets go of it`, async () => {
+    it(`${query.query} ends when its node closes, and removes its listener`, async () => {
       const { queries } = open(hang);
       const closing = new AbortController();
       const deadline = limit(clock, { signal: closing.signal });
@@ -83,7 +83,7 @@ describe('query/queries', () => {
     });
   }
 
-  it('asks for each status, and gives a job that moved meanwhile once', async () => {
+  it('queries each status, and returns a job that moved meanwhile once', async () => {
     const { queries, calls } = open((_, { query }) =>
       query?.status === 'waiting'
         ? [{ uuid: 'a', state: 'waiting' }, { uuid: 'b', state: 'waiting' }, { name: 'no id' }, { name: 'none either' }]
@@ -108,7 +108,7 @@ describe('query/queries', () => {
     );
   });
 
-  it('takes an array where an object is meant (trap 29)', async () => {
+  it('accepts an array in place of an object (trap 29)', async () => {
     const ask = async (query: Query, data: unknown) => (await open(() => data).queries.ask(query, within())).payload;
     const job = await ask({ query: 'print-job', clusterId: 'c', clusterJobId: 'p' }, [{ name: 'cube' }]);
     assert.deepEqual([(job as { name: string }).name, (job as { clusterJobId: string }).clusterJobId], ['cube', 'p']);
@@ -117,7 +117,7 @@ describe('query/queries', () => {
     assert.equal(((await ask({ query: 'maintenance', clusterId: 'c' }, { is_due: true })) as unknown[]).length, 1);
   });
 
-  it('looks for the user at the other address where the first is unknown, unless it was set', async () => {
+  it('reads the user at the second path if the first is unknown, unless it was set', async () => {
     const unknown = new PrintingError('NOT_FOUND', phrase`Unknown.`, { outcome: 'refused' });
     const reply: Reply = (endpoint) => (endpoint === 'currentUser' ? unknown : { user_id: 'u' });
     const { payload } = await open(reply).queries.ask({ query: 'current-user' }, within());
