@@ -6,7 +6,7 @@ import { asRows } from '../../../lib/report/outputs';
 import type { PrintingError } from '../../../lib/service/errors';
 import { nominalTime } from '../../helpers/nominal-time';
 
-/** Reads a table that arrives in parts of the given sizes, the last of them again and again. */
+/** Reads a table that arrives in parts of the given sizes; the last size repeats. */
 async function read(table: string | Buffer, ...sizes: number[]): Promise<{ columns: string[]; rows: Row[] }> {
   const bytes = Buffer.from(table as string);
   const reader = new CsvReader();
@@ -29,7 +29,7 @@ const fails = (table: string) =>
   });
 
 describe('report/csv', () => {
-  it('reads cells as they stand, by column', async () => {
+  it('reads cells unchanged, by column', async () => {
     assert.deepEqual(await read('job,status,n\n a ,finished,007\n"b, ""c""\nd",,1e3\n'), {
       columns: ['job', 'status', 'n'],
       rows: [
@@ -44,7 +44,7 @@ describe('report/csv', () => {
     ['semicolons', ';'],
     ['tabs', '\t'],
   ] as const)
-    it(`finds out that ${name} separate`, async () => {
+    it(`detects ${name} as separators`, async () => {
       const others = [',', ';', '\t'].filter((other) => other !== separator).join('');
       const table =
         [`"a${others.repeat(4)}"`, 'b', 'c'].join(separator) + '\n' + ['1', `2${others}`, '3'].join(separator);
@@ -54,14 +54,14 @@ describe('report/csv', () => {
       });
     });
 
-  it('takes a byte order mark, CR LF, blank lines and a last line without end', async () => {
+  it('accepts a byte order mark, CR LF, blank lines and a last line without an end', async () => {
     const wanted = { columns: ['a', 'b'], rows: [{ a: '1', b: 'ä' }, { a: '2', b: '' }] }; // prettier-ignore
     assert.deepEqual(await read('\uFEFFa,b\r\n1,ä\r\n\r\n2,\r\n'), wanted);
     assert.deepEqual(await read('\uFEFF"a","b"\r\n1,ä\r\n2,'), wanted);
     assert.deepEqual(await read('a,b\n1,ä\r\n2,'), wanted, 'both ends of lines in one table');
   });
 
-  it('takes lines that end by CR alone, and keeps a CR in a cell where they end otherwise', async () => {
+  it('accepts lines that end in CR, and keeps a CR in a cell if they end otherwise', async () => {
     const rows = [{ a: '1', b: 'x\ny' }, { a: '2', b: '' }]; // prettier-ignore
     assert.deepEqual(await read('a;b\r1;"x\ny"\r\r2;'), { columns: ['a', 'b'], rows });
     assert.deepEqual(await read('a;b\r1;"x\ny"\r2;\r', 4, 1), { columns: ['a', 'b'], rows });
@@ -69,14 +69,14 @@ describe('report/csv', () => {
     assert.deepEqual((await read('a,b\n1,x\ry\n')).rows, [{ a: '1', b: 'x\ry' }]);
   });
 
-  it('reads tables without rows, without a header and without anything', async () => {
+  it('reads tables without rows, without a header and without any text', async () => {
     assert.deepEqual(await read('a;b'), { columns: ['a', 'b'], rows: [] });
     assert.deepEqual(await read('a;b\r\n'), { columns: ['a', 'b'], rows: [] });
     assert.deepEqual(await read('one'), { columns: ['one'], rows: [] });
     for (const empty of ['', '\n', '\r\n\r\n', '\uFEFF']) assert.deepEqual((await read(empty)).rows, []);
   });
 
-  it('fills up short lines, and keys what is too much by its number', async () => {
+  it('pads short lines, and keys surplus cells by their number', async () => {
     const { rows } = await read('a,b,column_5\n1\n1,2,3,4,5\n');
     assert.deepEqual(rows, [
       { a: '1', b: '', column_5: '' },
@@ -84,7 +84,7 @@ describe('report/csv', () => {
     ]);
   });
 
-  it('numbers repeated names, and names the nameless', () => {
+  it('numbers repeated names, and names blank ones', () => {
     assert.deepEqual(keysOf(['a', 'a', 'a']), ['a', 'a_2', 'a_3']);
     assert.deepEqual(keysOf(['a', 'a', 'a_2', 'a_2']), ['a', 'a_3', 'a_2', 'a_2_2']);
     assert.deepEqual(keysOf(['', 'a', ' ']), ['column_1', 'a', 'column_3']);
@@ -99,7 +99,7 @@ describe('report/csv', () => {
     );
   });
 
-  it('takes names that objects have already', async () => {
+  it('accepts names of built-in object properties', async () => {
     const { columns, rows } = await read('__proto__,constructor,toString,__proto__\nx,y,z,w\n,,,\n');
     assert.deepEqual(columns, ['__proto__', 'constructor', 'toString', '__proto___2']);
     const [first] = rows;
@@ -113,17 +113,17 @@ describe('report/csv', () => {
     assert.equal(({} as Row).x, undefined);
   });
 
-  it('lets stray quotes pass, and refuses a quote that is never closed', async () => {
+  it('accepts stray quotes, and rejects a quote that is never closed', async () => {
     assert.deepEqual((await read('a,b\n5" nozzle,x\n')).rows, [{ a: '5" nozzle', b: 'x' }]);
     await fails('a,b\n"never closed,x\n1,2\n');
     await fails(`a,b\n"${'never closed\n'.repeat(200_000)}`);
   });
 
-  it('takes a header far too long for a line as one, and does not wait for its end for ever', async () => {
+  it('rejects an overlong header without waiting for its end', async () => {
     await fails(`"${'x'.repeat(3 * 1024 * 1024)}`);
   });
 
-  it('names a column that is repeated 30,000 times in no time', async () => {
+  it('names a column that is repeated 30,000 times without delay', async () => {
     const names = [...Array<string>(15_000).fill('a'), ...Array.from({ length: 15_000 }, (_, n) => `a_${n}`)];
     const all = [...names, ...Array<string>(15_000).fill(''), ...Array<string>(15_000).fill('column_7')];
     assert.equal(new Set(keysOf(all)).size, 60_000);
@@ -135,16 +135,16 @@ describe('report/csv', () => {
     ['60 kB of header', `${'a,'.repeat(30_000)}a\n1\n`],
     ['a line of 500,000 cells', `a,b\n${','.repeat(500_000)}\n`],
   ] as const)
-    it(`takes ${what} for no table`, async () => {
+    it(`rejects ${what} as a table`, async () => {
       await assert.rejects(read(table), { code: 'SERVICE_ERROR', message: /CSV_TOO_MANY_COLUMNS/ });
     });
 
-  it('keys cells beyond the header without meeting its names', async () => {
+  it('keys cells beyond the header without reusing its names', async () => {
     const { rows } = await read('column_4,column_4_2,b\n1,2,3,4,5\n');
     assert.deepEqual(rows, [{ column_4: '1', column_4_2: '2', b: '3', column_4_3: '4', column_5: '5' }]);
   });
 
-  it('holds no more rows in memory than their columns allow', async () => {
+  it('limits rows in memory by their number of columns', async () => {
     const header = Array.from({ length: 200 }, (_, n) => `c${n}`);
     const output = asRows(null);
     const rows = Array<Row>(50_000).fill({});
@@ -156,7 +156,7 @@ describe('report/csv', () => {
     );
   });
 
-  it('reads any table the same in whatever parts it arrives', async () => {
+  it('reads a table the same in any parts', async () => {
     const cell = fc.string({
       unit: fc.constantFrom('a', 'ü', '🖨', ',', ';', '\t', '"', '\n', '\r', ' '),
       maxLength: 8,

@@ -18,7 +18,7 @@ describe('report/delivered-rows', () => {
   });
   const remembering = <T>(name: string, accountId: string, work: (delivered: DeliveredRows) => Promise<T>) =>
     withDeliveredRows(store, { scope: [accountId, 'service', 'workspace'], name, deadline }, work);
-  /** Which of these rows are new, once they have been handed over. */
+  /** Delivers rows; returns the new ones among them. */
   const fresh = (rows: Row[], name = 'node', accountId = 'account') =>
     remembering(name, accountId, async (delivered) => {
       const found = rows.filter((row) => delivered.isNew(row));
@@ -26,7 +26,7 @@ describe('report/delivered-rows', () => {
       return found;
     });
 
-  it('knows rows by the print job they tell of, whatever else of them has changed', async () => {
+  it('recognizes rows by their print job, whatever else in them has changed', async () => {
     assert.equal((await fresh([{ cluster_job_id: '1', status: 'printing' }])).length, 1);
     assert.equal((await fresh([{ cluster_job_id: '1', status: 'finished' }])).length, 0);
     assert.equal((await fresh([{ uuid: '1', status: 'finished' }])).length, 0, 'by another of its names');
@@ -34,13 +34,13 @@ describe('report/delivered-rows', () => {
     assert.equal((await fresh([{ clusterJobId: '1' }, { clusterJobId: '3' }])).length, 1);
   });
 
-  it('does not take the stored file for a printing of it', async () => {
+  it('does not mistake a stored file for a printing of it', async () => {
     assert.equal((await fresh([{ job_id: 'file', ended_at: 'monday' }])).length, 1);
     assert.equal((await fresh([{ job_id: 'file', ended_at: 'tuesday' }])).length, 1);
     assert.equal((await fresh([{ job_id: 'file', ended_at: 'monday' }])).length, 0);
   });
 
-  it('knows rows that name no print job as a whole', async () => {
+  it('recognizes rows without a print job by their whole text', async () => {
     const rows = [
       { uuid: ' ', name: 'a' },
       { uuid: '', name: 'b' },
@@ -49,13 +49,13 @@ describe('report/delivered-rows', () => {
     assert.equal((await fresh([...rows, { uuid: '', name: 'c' }])).length, 1);
   });
 
-  it('lets one report say a thing twice, and another node or account have its own', async () => {
+  it('allows repeats within one report, and separates nodes and accounts', async () => {
     assert.equal((await fresh([{ uuid: '1' }, { uuid: '1' }])).length, 2);
     assert.equal((await fresh([{ uuid: '1' }], 'other')).length, 1);
     assert.equal((await fresh([{ uuid: '1' }], 'node', 'other')).length, 1);
   });
 
-  it('remembers what was handed over before the work failed', async () => {
+  it('records the rows delivered before a failure', async () => {
     const work = remembering('node', 'account', async (delivered) => {
       delivered.add([{ uuid: '1' }]);
       throw new Error('broken off');
@@ -64,7 +64,7 @@ describe('report/delivered-rows', () => {
     assert.deepEqual(await fresh([{ uuid: '1' }, { uuid: '2' }]), [{ uuid: '2' }]);
   });
 
-  it('forgets the oldest of more than a hundred thousand', async () => {
+  it('drops the oldest of more than a hundred thousand rows', async () => {
     const many = Array.from({ length: 100_001 }, (_, number) => ({ uuid: String(number) }));
     assert.equal((await fresh(many)).length, 100_001);
     assert.deepEqual(await fresh([{ uuid: '0' }, { uuid: '1' }]), [{ uuid: '0' }]);
@@ -73,18 +73,18 @@ describe('report/delivered-rows', () => {
     assert.ok(saved.length < 2_000_000);
   });
 
-  it('lets one report after the other look and remember', async () => {
+  it('serializes reports of the same name', async () => {
     const both = await Promise.all([fresh([{ uuid: '1' }]), fresh([{ uuid: '1' }])]);
     assert.deepEqual(both.map(({ length }) => length), [1, 0]); // prettier-ignore
   });
 
-  it('hands nothing over while it can’t be told what was handed over before', async () => {
+  it('delivers nothing while the record of delivered rows can’t be read', async () => {
     await fresh([{ uuid: '1' }]);
     store.update = async () => Promise.reject(new PrintingError('FILE_NOT_READABLE', phrase`Too many open files.`));
     await assert.rejects(fresh([{ uuid: '1' }]), { code: 'FILE_NOT_READABLE' });
   });
 
-  it('takes nothing back where it can’t be written', async () => {
+  it('keeps the delivery if the record can’t be written', async () => {
     const { update } = store;
     store.update = async (...given) => {
       await update.apply(store, given as Parameters<typeof update>);
@@ -93,7 +93,7 @@ describe('report/delivered-rows', () => {
     assert.equal((await fresh([{ uuid: '1' }])).length, 1);
   });
 
-  it('waits for another report of the same name no longer than it may', async () => {
+  it('waits for another report of the same name only until its deadline', async () => {
     let end = () => {};
     const first = remembering('node', 'account', () => new Promise<void>((resolve) => (end = resolve)));
     deadline = new Deadline(clock, { ms: 5_000 });
@@ -104,7 +104,7 @@ describe('report/delivered-rows', () => {
     await first;
   });
 
-  it('writes nothing where nothing was handed over', async () => {
+  it('writes nothing if nothing was delivered', async () => {
     await fresh([{ uuid: '1' }]);
     const [before] = store.values.values();
     assert.equal((await fresh([{ uuid: '1' }])).length, 0);

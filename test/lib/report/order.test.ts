@@ -9,7 +9,7 @@ import { phrase } from '../../../lib/words/sentence';
 const URL = 'https://storage.example/report';
 const range = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-02T00:00:00.5Z') };
 
-/** A service that gives these answers, one after the other, and the last one for ever. */
+/** A service that answers in turn, and repeats the last answer forever. */
 class Scripted implements ApiClient {
   readonly calls: [endpoint: string, options: CallOptions][] = [];
   #answers: (object | PrintingError)[];
@@ -43,17 +43,17 @@ describe('report/order', () => {
       ...limits(),
       onOrdered: (id) => known.push(id),
     });
-  /** What came of it, after so much time. */
+  /** The result after a time, or its absence. */
   async function after<T>(seconds: number, work: Promise<T>): Promise<T | 'still waiting'> {
     const ended = work.catch((error: unknown) => Promise.reject(error as Error));
     ended.catch(() => undefined);
     await clock.advance(seconds * 1000);
     return Promise.race([ended, Promise.resolve('still waiting' as const)]);
   }
-  const told = (status: unknown, changes = {}) => ({ report_id: 'r', status, ...changes });
-  const done = told('success', { download_url: URL });
+  const answered = (status: unknown, changes = {}) => ({ report_id: 'r', status, ...changes });
+  const done = answered('success', { download_url: URL });
 
-  it('asks for the clusters, the type and the range', async () => {
+  it('requests a report of the clusters, the type and the range', async () => {
     const service = new Scripted(done);
     assert.deepEqual(await order(service), { reportId: 'r', url: URL, raw: done });
     assert.equal(service.calls.length, 1);
@@ -66,8 +66,8 @@ describe('report/order', () => {
     assert.deepEqual(known, ['r']);
   });
 
-  it('asks how far it is, again and again, more and more rarely', async () => {
-    const service = new Scripted(told('pending'), told('processing'), told(null), told('Processing'));
+  it('polls at growing intervals', async () => {
+    const service = new Scripted(answered('pending'), answered('processing'), answered(null), answered('Processing'));
     const work = order(service);
     assert.equal(await after(600, work), 'still waiting');
     assert.ok(service.calls.length > 110 && service.calls.length < 135, String(service.calls.length));
@@ -75,26 +75,26 @@ describe('report/order', () => {
     assert.deepEqual(known, ['r']);
   });
 
-  it('ends in REPORT_FAILED at once where it failed', async () => {
-    await assert.rejects(after(1, order(new Scripted(told('failed')))), {
+  it('ends with REPORT_FAILED at once after a failure', async () => {
+    await assert.rejects(after(1, order(new Scripted(answered('failed')))), {
       code: 'REPORT_FAILED',
       message: /\(failed\)/,
     });
   });
 
   for (const [name, answer, said] of [
-    ['unknown', told('unknown'), /\(unknown\)/],
-    ['a word that is new', told('expired'), /\(expired\)/],
-    ['a success without an address', told('success'), /\(no address\)/],
+    ['unknown', answered('unknown'), /\(unknown\)/],
+    ['an unknown status', answered('expired'), /\(expired\)/],
+    ['a success without a URL', answered('success'), /\(no address\)/],
   ] as const)
-    it(`waits a minute with ${name}, then ends in REPORT_FAILED`, async () => {
+    it(`waits a minute with ${name}, then ends with REPORT_FAILED`, async () => {
       assert.equal(await after(59, order(new Scripted(answer))), 'still waiting');
       await assert.rejects(after(66, order(new Scripted(answer))), { code: 'REPORT_FAILED', message: said });
-      const recovering = new Scripted(answer, told('processing'), answer, done);
+      const recovering = new Scripted(answer, answered('processing'), answer, done);
       assert.deepEqual(await after(30, order(recovering)), { reportId: 'r', url: URL, raw: done });
     });
 
-  it('orders again what may have been lost, a few times', async () => {
+  it('repeats a request whose answer was lost, a few times', async () => {
     const lost = new PrintingError('NETWORK', phrase`No.`, { outcome: 'unknown' });
     const service = new Scripted(lost, lost, done);
     assert.deepEqual(await after(30, order(service)), { reportId: 'r', url: URL, raw: done });
@@ -105,7 +105,7 @@ describe('report/order', () => {
     assert.equal(refused.calls.length, 1);
   });
 
-  it('needs an id to go on with', async () => {
+  it('rejects an answer without a report id', async () => {
     for (const answer of [{ status: 'pending' }, { report_id: 7 }, [], 'yes'] as object[])
       await assert.rejects(after(1, order(new Scripted(answer))), {
         code: 'SERVICE_ERROR',
@@ -114,8 +114,8 @@ describe('report/order', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  it('takes a list of one for the report, and reads its address anew', async () => {
-    const service = new Scripted([told('processing')], [done]);
+  it('accepts a list of one, and reads the URL again', async () => {
+    const service = new Scripted([answered('processing')], [done]);
     const found = await after(5, readReport(service, 'r', limits()));
     assert.deepEqual(found, { reportId: 'r', url: URL, raw: [done] });
     assert.deepEqual(

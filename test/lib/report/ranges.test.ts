@@ -25,7 +25,7 @@ const refused = (from: unknown, to: unknown, pattern: RegExp) =>
     (error: PrintingError) => error.code === 'INVALID_INPUT' && pattern.test(error.message),
   );
 
-/** The wall clock of a zone, as Intl has it: the tests' own source of truth. */
+/** The local time of a zone by Intl, independent of the code under test. */
 function wall(zone: string, ms: number) {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
@@ -60,7 +60,7 @@ describe('report/ranges', () => {
   describe('in Berlin', () => {
     beforeEach(() => inZone('Europe/Berlin'));
 
-    it('knows whole days, weeks from Monday, and months', () => {
+    it('reads whole days, weeks from Monday, and months', () => {
       const now = '2026-11-18T09:30:00Z'; // a Wednesday
       assert.deepEqual(range('today', undefined, now), ['2026-11-17T23:00:00.000Z', '2026-11-18T23:00:00.000Z']);
       assert.deepEqual(range('yesterday', undefined, now), ['2026-11-16T23:00:00.000Z', '2026-11-17T23:00:00.000Z']);
@@ -70,7 +70,7 @@ describe('report/ranges', () => {
       assert.deepEqual(range('last month', undefined, now), ['2026-09-30T22:00:00.000Z', '2026-10-31T23:00:00.000Z']);
     });
 
-    it('counts a Sunday to the week before, and January back to the year before', () => {
+    it('counts a Sunday to the week before, and January’s last month to the year before', () => {
       const sunday = '2026-01-04T12:00:00Z';
       assert.deepEqual(range('this week', undefined, sunday), ['2025-12-28T23:00:00.000Z', '2026-01-04T23:00:00.000Z']);
       assert.deepEqual(range('last month', undefined, sunday), [
@@ -90,7 +90,7 @@ describe('report/ranges', () => {
       ]);
     });
 
-    it('goes back by the calendar, hours by the clock', () => {
+    it('goes back by the calendar for days, and by the clock for hours', () => {
       const now = '2026-03-31T10:00:00.123Z';
       assert.deepEqual(range('last 7 days', undefined, now), ['2026-03-24T11:00:00.123Z', now]);
       assert.deepEqual(range('last 1 week', undefined, now), ['2026-03-24T11:00:00.123Z', now]);
@@ -99,13 +99,13 @@ describe('report/ranges', () => {
       assert.deepEqual(range('last 168 hours', undefined, now), ['2026-03-24T10:00:00.123Z', now]);
     });
 
-    it('takes words as people type them', () => {
+    it('ignores case and blanks in range words', () => {
       const now = '2026-11-18T09:30:00Z';
       assert.deepEqual(range('  Last   WEEK ', undefined, now), range('last week', undefined, now));
       assert.deepEqual(range('last 3 day', undefined, now), range('last 3 days', undefined, now));
     });
 
-    it('reads days and times in its own zone, and in any that is named', () => {
+    it('reads days and times in its own zone, and in a given one', () => {
       const now = '2026-11-18T09:30:00Z';
       assert.deepEqual(range('2026-11-01', '2026-11-02', now), [
         '2026-10-31T23:00:00.000Z',
@@ -122,7 +122,7 @@ describe('report/ranges', () => {
       assert.equal(range(new Date(noon), undefined, now)[0], '2026-07-01T12:00:00.000Z');
     });
 
-    it('lets a set end win, takes a range word as an end by its end, and knows what blank means', () => {
+    it('prefers a set end, uses the end of a range word as to, and has a default for blank', () => {
       const now = '2026-11-18T09:30:00.000Z';
       assert.deepEqual(range('last month', 'yesterday', now), ['2026-09-30T22:00:00.000Z', '2026-11-17T23:00:00.000Z']);
       assert.deepEqual(range('last week', '2026-11-11', now), ['2026-11-08T23:00:00.000Z', '2026-11-11T23:00:00.000Z']);
@@ -132,7 +132,7 @@ describe('report/ranges', () => {
     });
   });
 
-  it('refuses what is no time, and says of which end', () => {
+  it('rejects an invalid time, and names the end', () => {
     const nonsense = [
       'soon',
       'last',
@@ -161,7 +161,7 @@ describe('report/ranges', () => {
     }
   });
 
-  it('refuses a range without length', () => {
+  it('rejects an empty range', () => {
     const noon = '2026-06-01T12:00:00Z';
     for (const [from, to] of [
       [noon, noon],
@@ -172,13 +172,13 @@ describe('report/ranges', () => {
   });
 
   for (const zone of ZONES) {
-    it(`is right at any time in ${zone}`, () => {
+    it(`is correct at any time in ${zone}`, () => {
       inZone(zone);
       const moments = fc.integer({ min: at('2015-01-01T00:00:00Z'), max: at('2037-12-31T00:00:00Z') });
       fc.assert(
         fc.property(moments, (now) => {
           const [today, yesterday] = [readRange('today', undefined, now), readRange('yesterday', undefined, now)];
-          // The first moment of a day is one before which the date was another.
+          // At the first moment of a day, the date differs from the moment before.
           for (const { from, to } of [today, yesterday])
             for (const edge of [from, to])
               assert.notEqual(wall(zone, edge).date, wall(zone, edge - 1).date, new Date(now).toISOString());
@@ -214,7 +214,7 @@ describe('report/ranges', () => {
           const { from, to } = readRange(`last ${days} days`, undefined, now);
           assert.equal(to, now);
           assert.ok(Math.abs(to - from - days * DAY) <= HOUR);
-          // Unless the clocks skip just that time.
+          // Except if the clocks skip that time.
           const [there, here] = [wall(zone, from), wall(zone, now)];
           if (there.time !== here.time) assert.ok(isSkipped(zone, from), `${there.time} for ${here.time}`);
           assert.deepEqual(readRange(`last ${days} hours`, undefined, now), { from: now - days * HOUR, to: now });
@@ -225,7 +225,7 @@ describe('report/ranges', () => {
   }
 });
 
-/** Whether the clocks of a zone are put forward within the two hours around a moment. */
+/** Whether a zone's clocks go forward within an hour of a moment. */
 function isSkipped(zone: string, ms: number): boolean {
   const minutes = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5));
   const [before, after] = [wall(zone, ms - 2 * HOUR), wall(zone, ms + 2 * HOUR)];

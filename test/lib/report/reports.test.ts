@@ -67,11 +67,11 @@ describe('report/reports', () => {
   const downloads = () => simulator.requests.count('reportGet');
 
   for (const [name, fault] of [
-    ['a connection that breaks', { cut: 'connection' }],
-    ['an address that has expired', { status: 403 }],
-    ['a storage that fails', { status: 503 }],
+    ['a broken connection', { cut: 'connection' }],
+    ['an expired URL', { status: 403 }],
+    ['a failure of the storage', { status: 503 }],
   ] as const)
-    it(`downloads again, with a fresh address, after ${name}`, async () => {
+    it(`downloads again with a fresh URL after ${name}`, async () => {
       simulator.world.setReports({ rows: 100 });
       simulator.faults.add({ endpoint: 'reportGet', ...fault, times: 3 });
       await run();
@@ -80,7 +80,7 @@ describe('report/reports', () => {
       assert.equal(simulator.requests.count('getReport'), 3);
     });
 
-  it('gives up after four more tries, and leaves the old file as it was', async () => {
+  it('gives up after four more tries, and keeps the old file', async () => {
     const path = join(folder, 'weekly.csv');
     await writeFile(path, 'the old one');
     simulator.world.setReports({ rows: 5_000, cutAfter: 500_000 });
@@ -95,13 +95,13 @@ describe('report/reports', () => {
     assert.deepEqual(results, []);
   });
 
-  it('does not try again what the storage refuses for good', async () => {
+  it('does not retry a final refusal of the storage', async () => {
     simulator.faults.add({ endpoint: 'reportGet', status: 418 });
     await assert.rejects(run(), { code: 'SERVICE_ERROR' });
     assert.equal(downloads(), 1);
   });
 
-  it('hands a stream over slice by slice, with turns of the event loop in between', async () => {
+  it('delivers a stream slice by slice, with turns of the event loop in between', async () => {
     simulator.world.setReports({ rows: 5_000 });
     let turned = true;
     await run({
@@ -128,7 +128,7 @@ describe('report/reports', () => {
     assert.deepEqual(results, []);
   });
 
-  it('ends a stream when its taker fails, and does not begin it again', async () => {
+  it('ends a stream when its consumer fails, and does not restart it', async () => {
     simulator.world.setReports({ rows: 5_000 });
     const onRows = () => {
       throw new Error('full');
@@ -137,7 +137,7 @@ describe('report/reports', () => {
     assert.equal(downloads(), 1);
   });
 
-  it('marks what it handed over, and no more, when it is closed in the middle', async () => {
+  it('records exactly the delivered rows when it is closed in the middle', async () => {
     simulator.world.setReports({ rows: 5_000 });
     const closing = new AbortController();
     const onRows = (_report: Report, slice: Slice) => {
@@ -161,7 +161,7 @@ describe('report/reports', () => {
     assert.equal(handed.length + rest.length, 5_000);
   });
 
-  describe('whatever a storage sends', () => {
+  describe('with any answer of the storage', () => {
     const broken = 'a,b\n1,2\n3,"never closed\n4,5\n';
     let storage: Server;
     let answer: { type: string; body: string };
@@ -181,7 +181,7 @@ describe('report/reports', () => {
     });
     afterEach(() => new Promise((resolve) => storage.close(resolve)));
 
-    it('is passed on as it is where text or a file is wanted, also what is no table', async () => {
+    it('delivers text or a file unchanged, even if it is not a table', async () => {
       answer = { type: 'application/octet-stream', body: `\uFEFF${broken}` };
       const path = join(folder, 'broken.csv');
       await run({ format: 'csv' });
@@ -192,7 +192,7 @@ describe('report/reports', () => {
       assert.equal(headers[0]?.authorization, undefined, 'without a bearer');
     });
 
-    it('must be a table where rows are wanted', async () => {
+    it('rejects anything but a table if rows are requested', async () => {
       answer = { type: 'text/csv', body: broken };
       await assert.rejects(run(), { code: 'SERVICE_ERROR', message: /CSV_QUOTE_NOT_CLOSED/ });
       await assert.rejects(run({ format: 'stream' }), { code: 'SERVICE_ERROR', message: /CSV_QUOTE_NOT_CLOSED/ });
@@ -203,14 +203,14 @@ describe('report/reports', () => {
       for (const { report, payload } of results) assert.deepEqual([report.columns, payload], [[], []]);
     });
 
-    it('is no report if it is a web page', async () => {
+    it('rejects a web page', async () => {
       answer = { type: 'text/html; charset=utf-8', body: '<h1>a,b' };
       await assert.rejects(run({ format: 'csv' }), { code: 'SERVICE_ERROR', message: /web page/ });
       assert.equal(headers.length, 5);
     });
   });
 
-  it('tells how far it is', async () => {
+  it('reports its progress', async () => {
     simulator.world.setReports({ rows: 3, seconds: 0.2 });
     await run({ clusterIds: [simulator.world.clusters()[0]?.clusterId ?? ''] });
     assert.deepEqual(progress[0], { stage: 'creating', rows: 0 });
@@ -221,7 +221,7 @@ describe('report/reports', () => {
     assert.equal(report.clusterId, simulator.world.clusters()[0]?.clusterId);
   });
 
-  it('ends with TIMEOUT in the middle of a download, and leaves nothing behind', async () => {
+  it('ends with TIMEOUT in the middle of a download, and leaves no file behind', async () => {
     simulator.faults.add({ endpoint: 'reportGet', hang: true });
     await assert.rejects(run({ format: 'file', path: join(folder, 'x.csv'), deadline: within({ seconds: 50 }) }), {
       code: 'TIMEOUT',
@@ -229,7 +229,7 @@ describe('report/reports', () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
-  it('ends when it is closed, and is settled when its files are gone', async () => {
+  it('ends when it is closed, and settles when its files are deleted', async () => {
     const closing = new AbortController();
     simulator.world.setReports({ rows: 300_000 });
     const path = join(folder, 'x.csv');
