@@ -4,11 +4,11 @@ import { readAddress, type Hosts } from '../../../lib/request/address';
 import { PrintingError } from '../../../lib/service/errors';
 
 const HOSTS: Hosts = { apiUrl: 'https://api.example', authUrl: 'https://account.example' };
-/** Hosts that lie below a path, on one origin and on a port. */
+/** Hosts below a path, on one origin with a port. */
 const DEEP: Hosts = { apiUrl: 'https://host.example:8443/printing', authUrl: 'https://host.example:8443/account/v2' };
 const LOCAL: Hosts = { apiUrl: 'http://127.0.0.1:8080', authUrl: 'http://[::1]:8081/a' };
 
-/** What undici makes of host and path. */
+/** The URL that undici makes of host and path. */
 const resolved = (given: string, hosts: Hosts) => {
   const { host, path } = readAddress(given, hosts);
   const base = host === 'api' ? hosts.apiUrl : hosts.authUrl;
@@ -51,7 +51,7 @@ describe('request/address', () => {
     ['http://[::1]:8081/a/users', LOCAL, 'http://[::1]:8081/a/users'],
   ];
   for (const [given, hosts, url] of good)
-    it(`takes ${JSON.stringify(given)} to ${url}`, () => assert.equal(resolved(given, hosts).url.href, url));
+    it(`resolves ${JSON.stringify(given)} to ${url}`, () => assert.equal(resolved(given, hosts).url.href, url));
 
   const bad: Record<string, string[]> = {
     'foreign hosts': [
@@ -131,7 +131,7 @@ describe('request/address', () => {
     ],
     fragments: ['/a#b', '#', 'https://api.example/#x', 'https://api.example#x', '/x?y#z'],
     'percent signs that encode nothing': ['/100%', '/%zz', '/x?y=%', '/%2'],
-    'path parameters that nobody filled': [
+    'path parameters without a value': [
       '/clusters/{cluster_id}',
       '{api_url}/x',
       '{storage}/jobs',
@@ -143,11 +143,11 @@ describe('request/address', () => {
     'what must be encoded': ['/a"b', '/a<b', '/a^b', '/a`b', '/a|b', '/[x]', '/x?a="b"'],
   };
   for (const [kind, addresses] of Object.entries(bad))
-    it(`refuses ${kind}`, () => {
+    it(`rejects ${kind}`, () => {
       for (const given of addresses) refuses(given);
     });
 
-  it('refuses what is on a host of the account but not under its path', () => {
+  it('rejects URLs on a host of the account but outside its path', () => {
     for (const given of [
       '',
       '/',
@@ -162,7 +162,7 @@ describe('request/address', () => {
       refuses(`https://host.example:8443${given}`, DEEP);
   });
 
-  it('refuses every absolute address on the account host where the account has none', () => {
+  it('rejects absolute URLs on the account host if the account has none', () => {
     refuses('https://account.example/x', { ...HOSTS, authUrl: '' });
     assert.deepEqual(readAddress('/x', { ...HOSTS, authUrl: '' }), { host: 'api', path: '/x' });
   });
@@ -238,8 +238,8 @@ describe('request/address', () => {
       .map(([host, parts]) => host + parts.join('')),
   );
 
-  it('what is not refused stays on the host and under the path that it is for, whatever it is', () => {
-    let taken = 0;
+  it('keeps every accepted path on its host and under its prefix', () => {
+    let accepted = 0;
     fc.assert(
       fc.property(anything, fc.constantFrom(HOSTS, DEEP, LOCAL), (given, hosts) => {
         let found;
@@ -249,23 +249,23 @@ describe('request/address', () => {
           assert.ok(error instanceof PrintingError && error.code === 'INVALID_INPUT', String(error));
           return;
         }
-        taken++;
+        accepted++;
         const { base, url, path } = found;
         const prefix = base.pathname.replace(/\/$/, '');
         assert.equal(url.origin, base.origin);
         assert.equal(url.username + url.password + url.hash, '');
-        // Nothing was folded away: the path is the host's own and then, letter for letter, the one that was read.
+        // Nothing is folded: the path is the host's own, then exactly the given one.
         assert.equal(url.pathname, prefix + (path.split('?')[0] ?? ''));
-        // And nothing is, by a reader that decodes first, once or twice.
+        // Nor does decoding it once or twice fold it.
         const again = new URL(base.origin + prefix + decode(decode(path)));
         assert.ok(again.origin === base.origin && again.pathname.startsWith(`${prefix}/`));
       }),
       { numRuns: 5000 },
     );
-    assert.ok(taken > 300, `only ${taken} were taken`);
+    assert.ok(accepted > 300, `only ${accepted} were accepted`);
   });
 
-  it('takes every path of plain segments, as it stands', () => {
+  it('accepts every path of plain segments unchanged', () => {
     const segment = fc
       .string({ unit: fc.constantFrom(...'abcXYZ019-_.~=%'), minLength: 1 })
       .map((text) => text.replaceAll('%', '%41'))

@@ -21,7 +21,7 @@ describe('request/body', () => {
   for (const [payload, body] of puts)
     it(`makes ${body} of ${JSON.stringify(payload)}`, () => assert.equal(readBody(payload), body));
 
-  it('sends any JSON as it is, in one envelope', () => {
+  it('sends any JSON unchanged, in one envelope', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const plain = JSON.parse(JSON.stringify(value)) as unknown;
@@ -33,7 +33,7 @@ describe('request/body', () => {
     );
   });
 
-  it('refuses what JSON can not carry', () => {
+  it('rejects values that JSON can’t represent', () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
     const unusable = [

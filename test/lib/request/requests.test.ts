@@ -25,7 +25,7 @@ describe('request/requests', () => {
     renew: (refused: string) => Promise.resolve((bearer = `${refused}+`)),
     accepted: () => undefined,
   } as unknown as Credentials;
-  /** One answer; what was asked goes to `seen`. */
+  /** Prepares one answer; records its request in `seen`. */
   const answer = (status: number, body: string, { method = 'GET', path = '/x', headers = {}, host = API } = {}) =>
     agent
       .get(host)
@@ -63,7 +63,7 @@ describe('request/requests', () => {
   afterEach(() => agent.close());
 
   for (const method of ['GET', 'DELETE', 'PUT', 'POST'])
-    it(`sends ${method} with the bearer, and a body only where there is one`, async () => {
+    it(`sends ${method} with the bearer, and with a body only if there is one`, async () => {
       answer(200, '{"data":{"a":1},"meta":{}}', {
         method,
         headers: { 'content-type': 'application/json', 'x-own': '1' },
@@ -84,7 +84,7 @@ describe('request/requests', () => {
     assert.deepEqual((await run({ path: '{auth_url}/users?page=2' })).data, []);
   });
 
-  it('gives the whole body where it has no data, text where it is no JSON, and null where it is empty', async () => {
+  it('returns the whole body if it has no data, text if it is not JSON, and null if it is empty', async () => {
     const json = { 'content-type': 'application/json' };
     const csv = { 'content-type': 'text/csv' };
     const expected: [string, Record<string, string>, unknown][] = [
@@ -104,7 +104,7 @@ describe('request/requests', () => {
     }
   });
 
-  it('reads once more what calls itself JSON and is cut off', async () => {
+  it('reads again after truncated JSON', async () => {
     answer(200, '{"data":{"a"', { headers: { 'content-type': 'application/json' } });
     answer(200, '{"data":{"a":1}}', { headers: { 'content-type': 'application/json' } });
     assert.deepEqual((await later(run(), 5000)).data, { a: 1 });
@@ -112,7 +112,7 @@ describe('request/requests', () => {
     await fails(run({ method: 'POST' }), 'SERVICE_ERROR', 200);
   });
 
-  it('gives no headers that sign somebody in', async () => {
+  it('returns no headers with credentials', async () => {
     const headers = { 'Set-Cookie': 'session=secret', Authorization: 'Bearer secret', 'X-Page': '1' };
     answer(200, '{}', { headers });
     assert.deepEqual((await run()).headers, { 'x-page': '1' });
@@ -129,7 +129,7 @@ describe('request/requests', () => {
     assert.equal(seen.length, 5);
   });
 
-  it('renews an expired token once, also for what changes things', async () => {
+  it('renews an expired token once, even for a POST', async () => {
     answer(401, '', { method: 'POST' });
     answer(201, '{"data":{"id":"1"}}', { method: 'POST' });
     assert.equal((await run({ method: 'POST', payload: { a: 1 } })).statusCode, 201);
@@ -157,12 +157,12 @@ describe('request/requests', () => {
     [404, 'NOT_FOUND'],
     [409, 'NOT_ACCEPTED'],
   ] as const)
-    it(`tells ${status} as ${code}, with the service's own word`, async () => {
+    it(`reports ${status} as ${code}, with the service’s own code`, async () => {
       answer(status, '{"errors":[{"code":"theirWord"}]}', { headers: { location: 'https://evil.example/' } });
       await assert.rejects(run(), { code, statusCode: status, serviceCode: 'theirWord' });
     });
 
-  it('sends nothing for a method that is none, an address elsewhere, or a payload that is no JSON', async () => {
+  it('sends nothing for an invalid method, a foreign URL, or a payload that is not JSON', async () => {
     await fails(run({ method: 'PATCH' }), 'INVALID_INPUT');
     await fails(run({ method: 'GET /x HTTP/1.1\r\nx:' }), 'INVALID_INPUT');
     await fails(run({ path: 'https://evil.example/' }), 'INVALID_INPUT');
@@ -170,7 +170,7 @@ describe('request/requests', () => {
     assert.deepEqual(seen, []);
   });
 
-  it('ends with the reason of its signal', async () => {
+  it('rejects with the reason of its signal', async () => {
     agent.get(API).intercept({ path: '/x' }).reply(200, '{}').delay(1000);
     const ending = new AbortController();
     const running = run({ deadline: limit(clock, { signal: ending.signal }) });
