@@ -7,13 +7,13 @@ import { shown } from '../../../lib/words/shown';
 
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u;
 
-describe('words/shown: a text from elsewhere, shown to people and in logs', () => {
-  it('stays as it is where it is one short line', () => {
+describe('words/shown', () => {
+  it('leaves one short line unchanged', () => {
     for (const words of ['', 'bracket-left 0.2 mm.ufp', 'Größe 5 – 日本語 👩‍🔧', 'ليزر'])
       assert.equal(shown(words), words);
   });
 
-  it('has no ends of lines, escape codes, overrides of direction or halves of characters', () => {
+  it('removes line ends, escape codes, direction overrides and unpaired surrogates', () => {
     assert.equal(shown('a\r\nb'), 'a b');
     assert.equal(shown('\u001b[31mred\u009b0m'), ' [31mred 0m');
     assert.equal(shown('gpj\u202e.exe\u2066 x\u2028y\ufeff'), 'gpj .exe  x y ');
@@ -27,15 +27,15 @@ describe('words/shown: a text from elsewhere, shown to people and in logs', () =
     );
   });
 
-  it('is cut, and says so', () => {
+  it('truncates a long text with an ellipsis', () => {
     const line = shown('x'.repeat(1_000_000));
     assert.equal(line.length, 300);
     assert.ok(line.endsWith('…'));
-    // Not through the middle of a character.
+    // Never in the middle of a character.
     assert.doesNotMatch(shown(`${'x'.repeat(298)}😀${'x'.repeat(9)}`), HIDDEN);
   });
 
-  it('is cut and cleaned in every sentence, in the parts of one too, and in the error of a refusal', () => {
+  it('truncates and cleans the values of every sentence, of its parts, and of a refusal’s error', () => {
     const odd = `first\n[error] forged\u001b[2J${'x'.repeat(300_000)}`;
     const inner = phrase`the file ${odd}`;
     for (const words of [
