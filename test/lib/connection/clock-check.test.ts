@@ -3,7 +3,7 @@ import { checkClock } from '../../../lib/connection/clock-check';
 
 const SERVICE = Date.parse('2030-01-01T12:00:00Z');
 
-/** An answer that says it is noon; `off`: by how much this computer's clock is ahead when it was written, ms. */
+/** An answer written at noon; `off` is how far this computer's clock was ahead then, ms. */
 const answer = (off: number, roundTrip = 0, headers: Record<string, string> = {}) => ({
   status: 200,
   headers: { date: new Date(SERVICE).toUTCString(), ...headers },
@@ -22,17 +22,17 @@ describe('connection/clock-check', () => {
     [-3_600_000, false, /60 min behind .*Correct it/],
     [86_400_000, false, /24 h ahead of/],
   ] as const)
-    it(`says of a clock that is ${off / 1000} s ahead whether that is too much`, () => {
+    it(`reports a clock that is ${off / 1000} s ahead, and whether that is too much`, () => {
       const check = checkClock(answer(off));
       assert.equal(check.ok, ok);
       assert.match(String(check.detail), words);
     });
 
-  it('takes half of the round trip away', () => {
+  it('subtracts half of the round trip', () => {
     assert.match(String(checkClock(answer(0, 40_000)).detail), /agrees/);
   });
 
-  it('can not tell from an answer that has no date, a broken one, or that was kept on the way', () => {
+  it('is undecided about an answer with no date, with a broken one, or from a cache', () => {
     assert.equal(checkClock(undefined).ok, null);
     for (const headers of [{ date: 'noon' }, { date: '' }, { age: '90' }])
       assert.equal(checkClock(answer(0, 0, headers)).ok, null);

@@ -17,16 +17,16 @@ describe('connection/compare', () => {
   describe('finds the call in use', () => {
     const there: Paths = { '/print_jobs': { get: call } };
     for (const [what, about, paths] of [
-      ['below where the description was read', {}, there],
+      ['below the description’s own path', {}, there],
       ['below a server', { servers: [{ url: 'https://h/connect/v1/' }] }, there],
       ['below a server without a host', { servers: [{ url: '/connect/v1' }] }, there],
-      ['below a server that is an address behind a proxy', { servers: [{ url: 'http://pod:80/' }] }, there],
+      ['below a server behind a proxy', { servers: [{ url: 'http://pod:80/' }] }, there],
       ['below a basePath', { swagger: '2.0', basePath: '/connect/v1' }, there],
       ['by its whole path', { servers: [{ url: '/' }] }, { '/connect/v1/print_jobs': { get: call } }],
     ] as const)
       it(what, () => assert.equal(said('printJobs', '/connect/v1', paths, { about }), 'same'));
 
-    it('whatever its parameters are called', () => {
+    it('with any names of parameters', () => {
       const paths = { '/clusters/{id}/action_status/{uuid}': { get: call } };
       assert.equal(said('actionStatus', '/connect/v1', paths), 'same');
     });
@@ -36,13 +36,13 @@ describe('connection/compare', () => {
       assert.equal(said('deleteJob', '/slicer/v1', { '/jobs/{id}': { delete: call } }), 'same');
     });
 
-    it('where it is an override', () => {
+    it('of an override', () => {
       const overrides = { printJobs: 'GET /connect/v1/all_jobs' };
       assert.equal(said('printJobs', '/connect/v1', { '/all_jobs': { get: call } }, { overrides }), 'same');
     });
   });
 
-  describe('offers one that is much like it', () => {
+  describe('suggests a similar call', () => {
     for (const [name, base, path, method, wanted] of [
       ['printJobs', '/connect/v1', '/printJobs', 'get', 'GET /connect/v1/printJobs'],
       ['printJobs', '/connect/v1', '/jobs', 'get', 'GET /connect/v1/jobs'],
@@ -71,7 +71,7 @@ describe('connection/compare', () => {
         assert.equal(said(name, base, { [path]: { [method]: call } }), wanted);
       });
 
-    it('and the usual one where an override is not described', () => {
+    it('even if an undescribed override is in use', () => {
       const overrides = { printJobs: 'GET /connect/v1/x' };
       assert.equal(
         said('printJobs', '/connect/v1', { '/print_jobs': { get: call } }, { overrides }),
@@ -80,27 +80,42 @@ describe('connection/compare', () => {
     });
   });
 
-  describe('offers nothing', () => {
+  describe('suggests nothing', () => {
     for (const [why, name, base, paths] of [
-      ['for nothing', 'printJobs', '/connect/v1', {}],
-      ['that does something for what reads', 'printJobs', '/connect/v1', { '/jobs': { post: call, delete: call } }],
-      ['that makes something for what deletes', 'deleteJob', '/slicer/v1', { '/jobs/{job_id}': { put: call } }],
+      ['for an empty description', 'printJobs', '/connect/v1', {}],
+      [
+        'that changes something, for a call that reads',
+        'printJobs',
+        '/connect/v1',
+        { '/jobs': { post: call, delete: call } },
+      ],
+      [
+        'that creates something, for a call that deletes',
+        'deleteJob',
+        '/slicer/v1',
+        { '/jobs/{job_id}': { put: call } },
+      ],
       ['that deletes something else', 'deleteJob', '/slicer/v1', { '/files/{job_id}': { delete: call } }],
-      ['that is the call of another name', 'deleteJob', '/slicer/v1', { '/files/{x}': { delete: call } }],
+      ['that is another call of ours', 'deleteJob', '/slicer/v1', { '/files/{x}': { delete: call } }],
       ['with other parameters', 'deleteJob', '/slicer/v1', { '/job/{file_id}': { delete: call } }],
       ['with more parameters', 'deleteJob', '/slicer/v1', { '/job/{a}/{b}': { delete: call } }],
       [
-        ...(['that does something else', 'maintenance', '/connect/v1'] as const),
+        ...(['with another meaning', 'maintenance', '/connect/v1'] as const),
         { '/clusters/{cluster_id}/maintenance/completed': { get: call } },
       ],
-      ['where two are as good', 'printJobs', '/connect/v1', { '/jobs': { get: call }, '/job': { get: call } }],
-      ['that can not be an override', 'printJobs', '/connect/v1', { '/print jobs': { get: call } }],
+      [
+        'if two calls are equally similar',
+        'printJobs',
+        '/connect/v1',
+        { '/jobs': { get: call }, '/job': { get: call } },
+      ],
+      ['that can’t be an override', 'printJobs', '/connect/v1', { '/print jobs': { get: call } }],
       ['that leaves the host', 'printJobs', '/connect/v1', { '/../print_jobs': { get: call } }],
     ] as const)
       it(why, () => assert.equal(said(name, base, paths as Paths), 'none'));
   });
 
-  it('overlooks what is no description', () => {
+  it('ignores anything that is not a description', () => {
     for (const document of [undefined, null, 'x', [], {}, { paths: [] }, { paths: 'x' }, { data: {} }])
       assert.equal(describedCalls(document, 'api', '/connect/v1'), null);
     const paths = { '/a': null, '/b': 7, '/c': { get: 7, put: call, patch: call }, d: { get: call } };

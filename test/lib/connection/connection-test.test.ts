@@ -33,10 +33,10 @@ describe('connection/connection-test', () => {
     const find = (name: string) => checks.find((check) => check.name === name) ?? assert.fail(name);
     return { checks, find };
   }
-  /** What is not as it should be. */
+  /** The checks that are not ok. */
   const wrong = (checks: Pick<Check, 'name' | 'ok'>[]) => checks.filter(({ ok }) => ok !== true);
 
-  /** As `test`, against a simulator of its own. */
+  /** Runs `test` against a simulator of its own. */
   async function testOf(options: SimulatorOptions, config?: AccountConfig) {
     const own = await startSimulator(options);
     try {
@@ -48,7 +48,7 @@ describe('connection/connection-test', () => {
     }
   }
 
-  it('finds everything right, in the order of the way there, and changes nothing at the service', async () => {
+  it('finds everything right, in the order of the lines, and changes nothing at the service', async () => {
     const since = simulator.requests.count();
     const { checks, find } = await test();
     assert.deepEqual(wrong(checks), []);
@@ -69,7 +69,7 @@ describe('connection/connection-test', () => {
     );
   });
 
-  it('takes a static token, without an account host too', async () => {
+  it('accepts a static token, even without an account host', async () => {
     const apiToken = simulator.users[0]!.apiToken;
     assert.deepEqual(wrong((await test({ signIn: 'token', apiToken })).checks), []);
     const { find } = await test({ signIn: 'token', apiToken, authUrl: '' });
@@ -79,7 +79,7 @@ describe('connection/connection-test', () => {
     assert.match(find('path.currentUser').detail, /no account host/);
   });
 
-  it('says which host is not reached, and what was not checked because of that', async () => {
+  it('names the host that is not reached, and the checks that were skipped', async () => {
     const gone = await startSimulator();
     await gone.close();
     const noApi = await test({ apiUrl: gone.apiUrl });
@@ -100,21 +100,21 @@ describe('connection/connection-test', () => {
     assert.equal(noAccount.find('path.currentUser').ok, false);
   });
 
-  it('tells the wrong API host from a right one', async () => {
+  it('distinguishes a wrong API host from a right one', async () => {
     const { find } = await test({ apiUrl: simulator.authUrl });
     assert.equal(find('apiHost').ok, null);
     assert.match(find('apiHost').detail, /status 404, but not like the service: check that it is the API host/);
     assert.equal(find('clusters').ok, false);
   });
 
-  it('tells by how much the clock is off', async () => {
+  it('reports how far the clock is off', async () => {
     const clock: Clock = { ...systemClock, now: () => Date.now() + 600_000 };
     const { find } = await test({}, { clock });
     assert.equal(find('clock').ok, false);
     assert.match(find('clock').detail, /10 min ahead of/);
   });
 
-  it('says that nobody is signed in, or that a token is refused', async () => {
+  it('reports a missing sign-in and a refused token', async () => {
     const signedOut = await test({ clientId: 'another' });
     assert.match(signedOut.find('token').detail, /Nobody is signed in/);
     const refused = await test({ signIn: 'token', apiToken: 'wrong-token-1234' });
@@ -125,7 +125,7 @@ describe('connection/connection-test', () => {
     }
   });
 
-  it('tells a sign-in to another workspace than the one that is set', async () => {
+  it('reports a sign-in to another workspace than the configured one', async () => {
     const other = simulator.users[0]!.organizations[1]!.organizationId;
     const { find } = await test({ organizationId: other });
     assert.equal(find('workspace').ok, false);
@@ -142,7 +142,7 @@ describe('connection/connection-test', () => {
     assert.equal(none('path.printJobs').ok, true);
   });
 
-  it('takes a list that is refused for a token that is good', async () => {
+  it('considers a token valid if only the list is refused', async () => {
     simulator.faults.add({ endpoint: 'clusters', status: 403, times: 'always' });
     const { find } = await test();
     assert.equal(find('token').ok, true);
@@ -150,7 +150,7 @@ describe('connection/connection-test', () => {
     assert.equal(find('user').ok, true);
   });
 
-  it('says that the service fails, not that the token is bad', async () => {
+  it('reports a failing service, not an invalid token', async () => {
     simulator.faults.add({ endpoint: 'clusters', status: 429, retryAfter: 900, times: 'always' });
     const { find } = await test();
     assert.equal(find('token').ok, null);
@@ -167,7 +167,7 @@ describe('connection/connection-test', () => {
       ['currentUser', 'currentUser', 'GET /user/current'],
     ];
     for (const [name, endpoint, call] of MOVED)
-      it(`${name}: is not where we have it, and is offered where the service has it`, async () => {
+      it(`${name}: reports a wrong path, and suggests the right one`, async () => {
         const own = await startSimulator({ paths: { [endpoint]: call } });
         try {
           const { find } = await test({}, { at: own });
@@ -187,12 +187,12 @@ describe('connection/connection-test', () => {
       ['createReport', 'createReport', 'POST /report/v1/reports', 'POST /report/v1/reports'],
       ['deleteJob', 'deleteJob', 'DELETE /slicer/v1/job/{job_id}', 'DELETE {storage}/job/{job_id}'],
     ] as const)
-      it(`${name}: is offered where the service has it, though it is never tried`, async () => {
+      it(`${name}: suggests the right path without trying it`, async () => {
         const find = await testOf({ paths: { [endpoint]: call } });
         assert.deepEqual(find(`described.${name}`).suggestion, { name, value: used });
       });
 
-    it('does not try what does not read', async () => {
+    it('tries only calls that read', async () => {
       const since = simulator.requests.count();
       const paths = { printJobs: 'POST /connect/v1/print_jobs', currentUser: 'DELETE /connect/v1/me' };
       const { find } = await test({ paths: JSON.stringify(paths) });
@@ -204,7 +204,7 @@ describe('connection/connection-test', () => {
       assert.ok(sent.every(({ method }) => method === 'GET'));
     });
 
-    it('can not tell where everything that is not found is answered alike', async () => {
+    it('is undecided if the service answers all missing things alike', async () => {
       simulator.faults.add({ endpoint: 'actionStatus', status: 404, times: 'always' });
       assert.equal((await test()).find('path.actionStatus').ok, null);
     });
@@ -212,28 +212,28 @@ describe('connection/connection-test', () => {
     for (const [what, fault, ok] of [
       ['fails', { status: 500 }, false],
       ['is refused', { status: 403, code: 'forbidden' }, false],
-      ['is limited', { status: 429 }, null],
-      ['is a page', { html: true, status: 200 }, false],
-      ['is a page that is not there', { html: true, status: 404 }, false],
-      ['breaks off', { reset: true }, false],
-      ['has another method', { status: 405 }, false],
+      ['is rate-limited', { status: 429 }, null],
+      ['answers with a page', { html: true, status: 200 }, false],
+      ['answers with a missing page', { html: true, status: 404 }, false],
+      ['breaks the connection', { reset: true }, false],
+      ['needs another method', { status: 405 }, false],
     ] as const)
-      it(`says so where one ${what}`, async () => {
+      it(`reports a path that ${what}`, async () => {
         simulator.faults.add({ endpoint: 'printJobs', ...fault, times: 'always' });
         assert.equal((await test()).find('path.printJobs').ok, ok);
       });
 
-    it('says that the path of the user is wrong where neither host knows it', async () => {
-      const find = await testOf({ paths: { currentUser: 'GET /nobody' } });
+    it('reports a wrong user path if neither host knows it', async () => {
+      const find = await testOf({ paths: { currentUser: 'GET /no-such-path' } });
       assert.equal(find('path.currentUser').ok, false);
       assert.equal(find('user').ok, null);
-      // The workspace stands in the token.
+      // The token contains the workspace.
       assert.equal(find('workspace').ok, true);
     });
   });
 
   describe('the description', () => {
-    it('may be missing, without harm', async () => {
+    it('may be missing', async () => {
       simulator.faults.add({ endpoint: 'spec', status: 404, times: 'always' });
       const { checks, find } = await test();
       assert.equal(find('description').ok, null);
@@ -244,17 +244,17 @@ describe('connection/connection-test', () => {
     });
 
     for (const [what, fault] of [
-      ['no JSON', { html: true, status: 200 }],
+      ['not JSON', { html: true, status: 200 }],
       ['something else', { transform: () => ({ data: [1] }) }],
       ['too large', { transform: () => ({ paths: { '/a': { get: 'x'.repeat(9 * 2 ** 20) } } }) }],
-      ['half of one', { cut: 'body' }],
+      ['truncated', { cut: 'body' }],
     ] as const)
-      it(`that is ${what} is overlooked`, async () => {
+      it(`is ignored if it is ${what}`, async () => {
         simulator.faults.add({ endpoint: 'spec', ...fault, times: 'always' });
         assert.equal((await test()).find('description').ok, null);
       });
 
-    it('may be there for one base alone', async () => {
+    it('may exist for a single base', async () => {
       simulator.faults.add({ endpoint: 'spec', path: '/connect', status: 500, times: 'always' });
       const { checks, find } = await test();
       assert.equal(find('description').ok, true);
@@ -268,7 +268,7 @@ describe('connection/connection-test', () => {
     ['clusters', 'clusters', 15],
     ['printJobs', 'path.printJobs', 10],
   ] as const)
-    it(`waits for a hanging ${endpoint} for ${seconds} s, and says so`, async () => {
+    it(`waits ${seconds} s for a hanging ${endpoint}, and reports it`, async () => {
       const time = new TurnedTime();
       try {
         simulator.faults.add({ endpoint, hang: true, times: 'always' });
@@ -282,7 +282,7 @@ describe('connection/connection-test', () => {
       }
     });
 
-  it('never repeats what signs somebody in, though the service does', async () => {
+  it('never repeats credentials, even if the service does', async () => {
     const apiToken = simulator.users[0]!.apiToken;
     simulator.faults.add({
       endpoint: 'clusters',

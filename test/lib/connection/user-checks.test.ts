@@ -14,7 +14,7 @@ describe('connection/user-checks', () => {
       return { status: isKnown ? 200 : 404, headers: {}, body, sentAt: 0, arrivedAt: 0 };
     };
 
-  it('finds the user at the API host where the account host does not know the path', async () => {
+  it('finds the user at the API host if the account host does not know the path', async () => {
     const checks = await checkUser({ ...about, ask: knownAt('api /connect/v1/users/current'), paths }, limit());
     const said = checks.map((check) => ({ ...check, detail: String(check.detail) }));
     assert.deepEqual(said, [
@@ -24,7 +24,7 @@ describe('connection/user-checks', () => {
     ]);
   });
 
-  it('asks at an override alone', async () => {
+  it('reads the user only at an override', async () => {
     const overrides = { currentUser: 'GET /me' };
     const ask = knownAt('api /connect/v1/users/current');
     const [, , path] = await checkUser({ ...about, ask, paths: { ...paths, overrides } }, limit());
