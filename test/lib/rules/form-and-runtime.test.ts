@@ -4,7 +4,7 @@ import * as validators from '../../../editor/validators';
 import type { EditorNode } from '../../../editor/red';
 import { settings, type JudgedSetting } from '../../helpers/settings';
 
-/** What the rules need of the editor, no dialog open. */
+/** The parts of the editor that the rules need, with no open dialog. */
 const page = {
   RED: {
     _: (key: string, values: object = {}) => `${key} ${JSON.stringify(values)}`,
@@ -32,14 +32,14 @@ describe('the form and the runtime', () => {
 
     describe(`${setting.name}${where.join('')}`, () => {
       for (const value of setting.good)
-        it(`both take ${JSON.stringify(value)}`, () => {
+        it(`both accept ${JSON.stringify(value)}`, () => {
           assert.deepEqual([inForm(value), setting.taken(value)], [true, true]);
         });
       for (const value of setting.bad)
-        it(`both refuse ${JSON.stringify(value)}`, () => {
+        it(`both reject ${JSON.stringify(value)}`, () => {
           assert.deepEqual([inForm(value), setting.taken(value)], [false, false]);
         });
-      it('agree on every text', () => {
+      it('agree on any text', () => {
         fc.assert(
           fc.property(near([...setting.good, ...setting.bad]), (value) => inForm(value) === setting.taken(value)),
           { numRuns: 1000 },
@@ -48,13 +48,13 @@ describe('the form and the runtime', () => {
     });
   }
 
-  it('the rules of an account say nothing of one that is simulated', () => {
+  it('skip the rules of a simulated account', () => {
     const node = { _: (key: string) => key, id: 'node', service: 'simulator' } as EditorNode;
     for (const rule of [validators.host('apiUrl'), validators.paths(), validators.storagePath(), validators.origin()])
       assert.equal(rule.call(node, 'nonsense', {}), true);
   });
 
-  it('a reason never holds what was written', () => {
+  it('omit the user’s text from their reasons', () => {
     const marked = fc.tuple(fc.string(), fc.string()).map(([before, after]) => `${before}<b>mine</b>${after}`);
     const hostile = fc.oneof(
       marked,
@@ -71,14 +71,14 @@ describe('the form and the runtime', () => {
   });
 });
 
-/** `host("authUrl")`, as an html file writes it. */
+/** Parses a rule as an HTML file writes it: `host("authUrl")`. */
 function ruleOf({ rule }: JudgedSetting): validators.Validator {
   const [, name = '', given = ''] = /^(\w+)\((.*)\)$/.exec(rule) ?? [];
   const make = validators[name as 'host'] as (...given: unknown[]) => validators.Validator;
   return make(...(JSON.parse(`[${given}]`) as unknown[]));
 }
 
-/** Any text, and texts that are one or two letters away from telling ones. */
+/** Any text, and texts one or two letters away from significant ones. */
 function near(values: string[]): fc.Arbitrary<string> {
   const letters = fc.oneof(
     fc.constantFrom(...'/\\.%?#@:{}"=, 0159eElL\n\tK\u00a0\u0000éß'),
@@ -90,7 +90,7 @@ function near(values: string[]): fc.Arbitrary<string> {
   return fc.oneof({ weight: 4, arbitrary: changed }, fc.string({ unit: 'binary' }), fc.json(), fc.webUrl());
 }
 
-/** Puts a letter in, over or out at some position. */
+/** Inserts, replaces or removes a letter at some position. */
 function edit(text: string, at: number, how: number, letter: string): string {
   const position = at % (text.length + 1);
   return text.slice(0, position) + (how === 0 ? '' : letter) + text.slice(position + (how === 1 ? 0 : 1));
