@@ -10,7 +10,7 @@ const body = (code: string, more = {}) => ({
 });
 
 describe('service/api-errors', () => {
-  it('become the codes of the reference, with the service’s own', () => {
+  it('have the codes of the reference, with the service’s own', () => {
     const codes: [number, string, string][] = [
       [401, 'NOT_SIGNED_IN', 'refused'],
       [403, 'FORBIDDEN', 'refused'],
@@ -34,7 +34,7 @@ describe('service/api-errors', () => {
     }
   });
 
-  it('say what at the printer stands in the way', () => {
+  it('name the obstacle at the printer', () => {
     for (const [code, obstacle, words] of [
       ['printerInactive', 'offline', /^The printer is offline: switch it on/],
       ['printerQueueFull', 'queue-full', /^The queue of the printer is full: /],
@@ -74,7 +74,7 @@ describe('service/api-errors', () => {
     );
   });
 
-  it('carry no addresses and no endless texts', () => {
+  it('contain no URLs and no endless texts', () => {
     const says = `see https://store.example/x?signature=secret ${'long '.repeat(100)}`;
     const { message } = refusalError(400, body('a', { detail: says }), phrase`the upload`);
     assert.doesNotMatch(message, /secret|store\.example/);
@@ -85,11 +85,11 @@ describe('service/api-errors', () => {
 
   for (const [what, words] of [
     ['dots between letters', 'a.'.repeat(500_000)],
-    ['schemes without an address', 'a:/'.repeat(330_000)],
-    ['addresses', 'a://'.repeat(250_000)],
-    ['dots at the end', `x${'.'.repeat(1_000_000)}x`],
+    ['schemes without a URL', 'a:/'.repeat(330_000)],
+    ['URLs', 'a://'.repeat(250_000)],
+    ['trailing dots', `x${'.'.repeat(1_000_000)}x`],
   ] as const)
-    it(`are read in no time where the service repeats ${what}`, async () => {
+    it(`are read without delay if the service repeats ${what}`, async () => {
       const ms = await nominalTime(() => {
         refusalError(400, body(words, { detail: words }), phrase`the upload`);
         withoutAddresses(words);
@@ -97,7 +97,7 @@ describe('service/api-errors', () => {
       assert.ok(ms < 50, `${ms} ms`);
     });
 
-  it('tell an expired token from other refusals', () => {
+  it('distinguish an expired token from other refusals', () => {
     assert.equal(isExpiredToken(401, null), true);
     assert.equal(isExpiredToken(403, body('tokenExpired')), true);
     assert.equal(isExpiredToken(403, body('invalidToken')), true);
@@ -106,7 +106,7 @@ describe('service/api-errors', () => {
     assert.equal(isExpiredToken(400, body('tokenExpired')), false);
   });
 
-  it('of our own making are SERVICE_ERROR with their cause', () => {
+  it('are SERVICE_ERROR with their cause for internal errors', () => {
     const cause = new TypeError('x is undefined');
     const error = asPrintingError(cause);
     assert.equal(error.code, 'SERVICE_ERROR');

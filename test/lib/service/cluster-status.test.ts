@@ -10,7 +10,7 @@ const context = {
 const read = (wire: Record<string, unknown>) => readClusterStatus(wire, context);
 
 describe('readClusterStatus', () => {
-  it('reads a whole answer and merges what the list says', () => {
+  it('reads a whole answer and adds the identity from the list', () => {
     const status = read({
       generated_time: '2026-01-01T00:00:00.500Z',
       is_online: true,
@@ -107,7 +107,7 @@ describe('readClusterStatus', () => {
     assert.equal(status.history[0].clusterId, 'C1');
   });
 
-  it('takes a job in preparation as current only where none is under way', () => {
+  it('makes a job in preparation current only if none is under way', () => {
     const jobs = [{ uuid: 'a', status: 'pre_print' }];
     assert.equal(read({ print_jobs: jobs }).current?.clusterJobId, 'a');
     const both = [...jobs, { uuid: 'b', status: 'paused' }];
@@ -115,7 +115,7 @@ describe('readClusterStatus', () => {
     assert.equal(read({ print_jobs: [{ uuid: 'c', status: 'queued' }] }).current, null);
   });
 
-  it('keeps the history at 10', () => {
+  it('limits the history to 10', () => {
     const many = Array.from({ length: 12 }, (_, index) => ({ uuid: `j${index}`, status: 'finished' }));
     assert.equal(read({ recently_completed: many }).history.length, 10);
   });
@@ -138,7 +138,7 @@ describe('readClusterStatus', () => {
     });
   });
 
-  it('finds the record in an array, and none in what is none (trap 29)', () => {
+  it('finds the record in an array, and none in other values (trap 29)', () => {
     assert.deepEqual(statusRecord([{ is_online: true }]), { is_online: true });
     assert.deepEqual(statusRecord([]), {});
     for (const wrong of [null, undefined, 'offline', 5]) assert.equal(statusRecord(wrong), null);

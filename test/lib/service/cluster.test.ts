@@ -36,25 +36,25 @@ describe('readCluster', () => {
     assert.equal(current.clusterId, 'C1');
   });
 
-  it('reads an offline one: no host printer, no current job (trap 15)', () => {
+  it('reads an offline cluster: no host printer, no current job (trap 15)', () => {
     const cluster = readCluster({ ...wire, is_online: false, host_printer: undefined, host_current_print_job: null });
     assert.deepEqual(cluster?.printers, []);
     assert.equal(cluster.current, null);
     assert.equal(cluster.online, false);
   });
 
-  it('takes the model from the host printer, the name from the host', () => {
+  it('falls back to the host printer’s model and to the host’s name', () => {
     const cluster = readCluster({ ...wire, printer_type: null, friendly_name: ' ' });
     assert.equal(cluster?.model, 'Brand Model X');
     assert.equal(cluster.name, 'host-1');
   });
 
-  it('reads the authorization, which is no printer state (trap 18)', () => {
+  it('reads the authorization, which is not a printer state (trap 18)', () => {
     assert.equal(readCluster({ ...wire, status: 'inactive' })?.authorized, false);
     assert.equal(readCluster({ ...wire, status: 'a_new_word' })?.authorized, null);
   });
 
-  it('is null without an id, and invents nothing', () => {
+  it('is null without an id, and leaves missing fields null', () => {
     assert.equal(readCluster({ ...wire, cluster_id: '' }), null);
     assert.deepEqual(readCluster({ cluster_id: 'C1' }), {
       clusterId: 'C1',

@@ -16,7 +16,7 @@ const refuses = (given: Parameters<typeof jobName>, words: RegExp, code: ErrorCo
   );
 
 describe('service/job-name', () => {
-  it('is the file’s own where none is wanted', () => {
+  it('defaults to the file’s own name', () => {
     for (const wanted of [undefined, '', '  ']) assert.equal(jobName(wanted, 'Part 1.GCode', false), 'Part 1.GCode');
   });
 
@@ -27,7 +27,7 @@ describe('service/job-name', () => {
     assert.equal(jobName('part.stl', 'part.gcode', false), 'part.stl.gcode');
   });
 
-  it('keeps the extension that it has', () => {
+  it('keeps an extension that it has', () => {
     for (const { extension } of TOOLPATHS)
       assert.equal(jobName(`a${extension}`, `part${extension}`, false), `a${extension}`);
     assert.equal(jobName('A.UFP', 'part.ufp', true), 'A.UFP');
@@ -48,11 +48,11 @@ describe('service/job-name', () => {
     refuses(['a.ufp', 'part.gcode', true], /sent as \.gcode\.gz/);
   });
 
-  it('of what is no toolpath is not looked at', () => {
+  it('is not checked for a file that is not a toolpath', () => {
     refuses(['a.gcode', 'part.stl', false], /slice it/, 'UNSUPPORTED_FILE_TYPE');
   });
 
-  it('is refused where the service would refuse it', () => {
+  it('is rejected if the service would reject it', () => {
     refuses([' a', 'p.gcode', false], /starts with a space/);
     refuses(['..a', 'p.gcode', false], /two dots/);
     refuses(['a\nb', 'p.gcode', false], /control character/);
@@ -64,7 +64,7 @@ describe('service/job-name', () => {
       assert.equal(jobName(name, 'p.ufp', false), `${name}.ufp`);
   });
 
-  it('has 3 to 255 characters, its extension included', () => {
+  it('has 3 to 255 characters, including its extension', () => {
     const of = (length: number) => 'ä'.repeat(length);
     assert.equal(jobName(of(249), 'p.gcode', false), `${of(249)}.gcode`);
     refuses([of(250), 'p.gcode', false], /has 256 characters and may have 3 to 255/);
@@ -72,7 +72,7 @@ describe('service/job-name', () => {
     assert.equal([...jobName('😀'.repeat(251), 'p.ufp', false)].length, 255);
   });
 
-  it('that comes out always keeps the rules and says what is sent', () => {
+  it('always follows the rules and has the sent file’s extension', () => {
     const words = fc.string({
       unit: fc.oneof(
         fc.constantFrom(...' ./\\:*?"<>|\u0000', 'con', '.gcode', '.ufp', '.gz'),

@@ -19,7 +19,7 @@ describe('service/maintenance', () => {
     });
   });
 
-  it('reads anything, and invents nothing', () => {
+  it('reads any record, and leaves missing fields null', () => {
     const nothing = { isDue: null, dueDate: null, code: null, type: null, interval: null };
     for (const wire of [
       {},

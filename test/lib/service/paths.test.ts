@@ -51,17 +51,17 @@ describe('service/paths', () => {
     for (const [name, call] of Object.entries(expected)) assert.equal(calls[name], call, name);
   });
 
-  it('take the storage path of the account, with or without a slash at its end', () => {
+  it('use the account’s storage path, with or without a trailing slash', () => {
     for (const storagePath of ['/other/v2', '/other/v2/', '/other/v2//'])
       assert.equal(target('storedJob', { job_id: 'J' }, { storagePath, overrides: {} }).path, '/other/v2/jobs/J');
   });
 
-  it('keep the characters of ids, `=` too, and encode what a path can’t hold', () => {
+  it('keep the characters of ids, even `=`, and encode those that are illegal in a path', () => {
     assert.equal(target('storedJob', { job_id: 'aB-_9==' }, settings).path, '/slicer/v1/jobs/aB-_9==');
     assert.equal(target('storedJob', { job_id: 'a b?c#d%' }, settings).path, '/slicer/v1/jobs/a%20b%3Fc%23d%25');
   });
 
-  it('refuse ids that are missing or would lead elsewhere', () => {
+  it('reject ids that are missing or would lead elsewhere', () => {
     assert.throws(() => target('storedJob', {}, settings), is('INVALID_INPUT', /job ID is missing/));
     assert.throws(() => target('storedJob', { job_id: '' }, settings), is('INVALID_INPUT', /job ID is missing/));
     for (const id of ['a/b', 'a\\b', '..', 'a..b', '.'])
@@ -71,7 +71,7 @@ describe('service/paths', () => {
       );
   });
 
-  it('have the same shape whatever the id', () => {
+  it('have the same shape for any id', () => {
     fc.assert(
       fc.property(fc.string(), (id) => {
         let path;
@@ -91,7 +91,7 @@ describe('service/paths', () => {
   });
 
   describe('overrides', () => {
-    it('put another method and path in place', () => {
+    it('replace method and path', () => {
       const overrides = readOverrides(
         '{"deleteJob": "POST {storage}/jobs/{job_id}/remove", "currentUser": "GET /me/v2"}',
       );
@@ -114,7 +114,7 @@ describe('service/paths', () => {
       for (const none of [undefined, null, '', '{}', {}]) assert.deepEqual(readOverrides(none), {});
     });
 
-    it('are refused with what is wrong', () => {
+    it('are rejected with the fault', () => {
       const wrong: [unknown, RegExp][] = [
         ['{', /not JSON/],
         ['[]', /must be a JSON object/],

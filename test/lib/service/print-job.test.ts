@@ -43,14 +43,14 @@ describe('readPrintJob', () => {
     });
   });
 
-  it('invents nothing for an empty one', () => {
+  it('leaves missing fields null', () => {
     const { state, changesRequired, ...rest } = readPrintJob({});
     assert.equal(state, 'unknown');
     assert.deepEqual(changesRequired, []);
     assert.deepEqual([...new Set(Object.values(rest))], [null]);
   });
 
-  it('takes the cluster it was read from, and older names of the id', () => {
+  it('falls back to the cluster it was read from, and to older names of the id', () => {
     assert.equal(readPrintJob({}, 'asked').clusterId, 'asked');
     assert.equal(readPrintJob({ job_instance_uuid: 'a' }).clusterJobId, 'a');
     assert.equal(readPrintJob({ cluster_job_id: 'b' }).clusterJobId, 'b');
@@ -86,7 +86,7 @@ describe('readPrintJob', () => {
     ['printing', 'printing', 'waiting'],
   ];
   for (const [status, state, coarse] of states) {
-    it(`calls status ${status ?? '(none)'}${coarse ? ` in ${coarse}` : ''} ${state}, and keeps the word`, () => {
+    it(`maps status ${status ?? '(none)'}${coarse ? ` in ${coarse}` : ''} to ${state}, and keeps the status`, () => {
       const job = readPrintJob({ status, state: coarse });
       assert.equal(job.state, state);
       assert.equal(job.status, status);
@@ -103,7 +103,7 @@ describe('readPrintJob', () => {
     assert.equal(state(10, 0), 'finishing');
   });
 
-  it('shows a queued job with changes required as attention, and the changes', () => {
+  it('shows a queued job with required changes as attention, with the changes', () => {
     const change = {
       type_of_change: 'material_change',
       index: 0,
@@ -129,7 +129,7 @@ describe('readPrintJob', () => {
     assert.equal(readPrintJob({ status: 'printing', configuration_changes_required: [change] }).state, 'printing');
   });
 
-  it('guards progress (trap 22)', () => {
+  it('keeps progress within its limits (trap 22)', () => {
     const progress = (elapsed: unknown, total: unknown) =>
       readPrintJob({ time_elapsed: elapsed, time_total: total }).progress;
     assert.equal(progress(undefined, 100), null);
@@ -153,7 +153,7 @@ describe('readPrintJob', () => {
     );
   });
 
-  it('counts aborting as under way, aborted not', () => {
+  it('counts an aborting job as under way, but not an aborted one', () => {
     assert(isUnderWay(readPrintJob({ status: 'aborting' })));
     assert(!isUnderWay(readPrintJob({ status: 'aborted' })));
     assert(!isUnderWay(readPrintJob({ status: 'queued' })));

@@ -23,7 +23,7 @@ describe('service/stored-file', () => {
     });
   });
 
-  it('takes the id and the name under either of their names, its own first (wire facts 4.3)', () => {
+  it('reads id and name from either field, its own kind’s first (wire facts 4.3)', () => {
     const both = { job_id: 'j', file_id: 'f', job_name: 'j.gcode', file_name: 'f.stl' };
     assert.deepEqual([storedId('job', both), storedId('file', both)], ['j', 'f']);
     assert.deepEqual([storedId('file', { job_id: 'j' }), storedId('job', { file_id: 'f' })], ['j', 'f']);
@@ -36,7 +36,7 @@ describe('service/stored-file', () => {
     );
   });
 
-  it('reads anything, and invents nothing', () => {
+  it('reads any record, and leaves missing fields null', () => {
     assert.deepEqual(readStoredFile({ kind: 'file', id: 'f' }, {}), {
       fileId: 'f',
       name: null,
