@@ -49,8 +49,8 @@ describe('upload/progress', () => {
     await after(500, 100);
     await after(500, 100);
     await after(500, 300);
-    const told = reports.map(([, { rate, secondsLeft }]) => [rate, secondsLeft]);
-    assert.deepEqual(told, [
+    const shown = reports.map(([, { rate, secondsLeft }]) => [rate, secondsLeft]);
+    assert.deepEqual(shown, [
       [200, 5],
       [200, 4],
       [320, 2],
