@@ -13,7 +13,7 @@ export function checkClock(answer: Asked | undefined): Check {
   const { date, age } = answer.headers;
   const serviceTime = Date.parse((date ?? '').slice(0, TEXT.matched));
   if (Number.isNaN(serviceTime) || (age !== undefined && age !== '0'))
-    return { name, ok: null, detail: phrase`The answer does not tell the time at the service.` };
+    return { name, ok: null, detail: phrase`The answer does not include the time at the service.` };
   // The header has no milliseconds, so it is half a second early on average.
   const off = (answer.sentAt + answer.arrivedAt) / 2 - (serviceTime + 500);
   const seconds = Math.round(Math.abs(off) / 1000);

@@ -87,7 +87,7 @@ export class Dispatcher {
           isUnknown
             ? // If this can't be written, the next search lasts longer.
               ledger.giveUp(key, entry).catch(() => undefined)
-            : this.#warnOnFailure(ledger.release(key, before), phrase`That a print key is free again`),
+            : this.#warnOnFailure(ledger.release(key, before), phrase`The release of a print key`),
         );
         throw thrown;
       }

@@ -193,7 +193,7 @@ export class LateResults {
   #warnUnsaved(saved: Promise<void>): void {
     saved.catch((error: unknown) =>
       this.#deps.warn(
-        phrase`That the end of a print was reported could not be saved yet: ${asPrintingError(error).sentence}`,
+        phrase`The record that the end of a print was reported could not be saved yet: ${asPrintingError(error).sentence}`,
       ),
     );
   }

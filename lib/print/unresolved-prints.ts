@@ -123,4 +123,4 @@ interface UnresolvedPrintsDeps {
 }
 
 const hopeless = (name: string): Sentence =>
-  phrase`It can’t be found out any more whether printer ${name} accepted a print, as the answer was lost: look there before you print it again.`;
+  phrase`Whether printer ${name} accepted a print can no longer be determined, as the answer was lost: check the printer before you print again.`;

@@ -137,7 +137,7 @@ describe('print/unresolved-prints in several runtimes', () => {
     assert.deepEqual([held(), warnings.length], [[0, 0, 0], 1]);
     assert.match(
       warnings[0] ?? '',
-      /whether printer Left printer accepted a print, .*look there before you print it again/,
+      /Whether printer Left printer accepted a print .*check the printer before you print again/,
     );
   });
 
