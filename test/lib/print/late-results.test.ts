@@ -160,7 +160,7 @@ class Runtime {
   }
 }
 
-describe('print/late-results over several runtimes', () => {
+describe('print/late-results in several runtimes', () => {
   let farm: Farm;
   let a: Runtime;
   let b: Runtime;
