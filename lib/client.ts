@@ -303,7 +303,7 @@ export class Client {
   async close(): Promise<void> {
     this.#closing.abort(closed());
     this.#unresolvedPrints.close();
-    const over = new AbortController();
+    const graceTimer = new AbortController();
     const settled = Promise.all([
       this.watcher.close(),
       this.credentials.close(),
