@@ -29,7 +29,7 @@ const printNode = (changes = {}): Definition => ({
 });
 const around = [helperNode('status'), helperNode('result'), helperNode('caught'), catchNode(['caught'])];
 
-/** Everything that Node-RED's log was told so far. */
+/** Entries of Node-RED's log so far. */
 const logged = (): { level: number; msg: unknown }[] =>
   (helper.log() as unknown as { args: [{ level: number; msg: unknown }][] }).args.map(([entry]) => entry);
 
@@ -75,7 +75,7 @@ describe('nodes/account', () => {
     assert.deepEqual(await state(), out);
   });
 
-  it('signs in before the first deploy, by pasting the address', async () => {
+  it('signs in before the first deploy with a pasted address', async () => {
     const { authUrl, apiUrl, client } = simulator;
     await flow.get('accounts/new').expect(404);
     const typed = { authUrl, apiUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
@@ -92,7 +92,7 @@ describe('nodes/account', () => {
     await works('new');
   });
 
-  it('goes over to sign-in needed when the service ends the sign-in, and back by a new one', async () => {
+  it('needs a sign-in after the service revoked the old one, and works after a new sign-in', async () => {
     await flow.deploy([watchNode(), ...around]);
     await works();
     simulator.tokens.revokeGrants();
@@ -111,7 +111,7 @@ describe('nodes/account', () => {
     await works();
   });
 
-  it('keeps its sign-in over a restart of the runtime', async () => {
+  it('keeps its sign-in across a restart of the runtime', async () => {
     await flow.deploy([]);
     await flow.stop({ keep: true });
     flow = await Flow.start(simulator, flow.userDir);
@@ -120,13 +120,13 @@ describe('nodes/account', () => {
     assert.equal(simulator.tokens.exchanges, 1);
   });
 
-  it('finds its sign-in and its printers as they were after a trial of the simulator', async () => {
+  it('keeps its sign-in and its printers while the simulator is deployed temporarily', async () => {
     const nodes = [watchNode({ wires: [['status'], ['events']] }), helperNode('events'), ...around];
-    const heard: string[] = [];
+    const reported: string[] = [];
     const seen = async (account: Definition, simulated: boolean) => {
       await flow.deploy(nodes, { account });
       const [statuses, events] = [flow.listen('status'), flow.listen('events')];
-      // Asked for twice: what a list lacks only counts at the second time.
+      // Polls twice, since a cluster counts as removed only when a second list lacks it.
       for (let asked = 0; asked < 2; asked++) {
         const before = statuses.all.length;
         flow.send('watch', { asked });
@@ -134,17 +134,17 @@ describe('nodes/account', () => {
         assert.ok(statuses.all.length > before);
       }
       assert.equal(statuses.all.at(-1)?.simulated === true, simulated);
-      heard.push(...events.all.map(({ topic }) => String(topic)));
+      reported.push(...events.all.map(({ topic }) => String(topic)));
     };
     await seen(flow.account, false);
     await seen({ ...flow.account, service: 'simulator' }, true);
     await seen(flow.account, false);
     assert.deepEqual(
-      heard.filter((topic) => topic.startsWith('cluster.')),
+      reported.filter((topic) => topic.startsWith('cluster.')),
       [],
     );
     assert.equal((await state()).state, 'signed-in');
-    assert.equal(simulator.tokens.exchanges, 1, 'nobody had to sign in again');
+    assert.equal(simulator.tokens.exchanges, 1, 'no second sign-in');
   });
 
   describe('with a static token', () => {
@@ -154,7 +154,7 @@ describe('nodes/account', () => {
         credentials: { account: { apiToken } },
       });
 
-    it('is unchecked, then signed in', async () => {
+    it('is unchecked at first, then signed in', async () => {
       simulator.faults.add({ endpoint: '*', delay: 50, times: 'always' });
       await byToken(simulator.users[0]?.apiToken);
       assert.equal((await state()).state, 'unchecked');
@@ -164,7 +164,7 @@ describe('nodes/account', () => {
       assert.equal(simulator.requests.count('token'), 0);
     });
 
-    it('needs another one once it was refused, and is well again when the service is', async () => {
+    it('needs another token after a refusal, and recovers together with the service', async () => {
       await byToken('not-a-token');
       const caught = flow.listen('caught');
       const { body } = await flow.get('accounts/account/clusters').expect(400);
@@ -173,11 +173,11 @@ describe('nodes/account', () => {
       assert.equal(now, 'sign-in-needed');
       assert.match(error, /API token/);
       flow.send('watch', { payload: 1 });
-      const { error: told } = await caught.find((msg) => msg.payload === 1);
-      assert.equal((told as { code?: string }).code, 'NOT_SIGNED_IN');
+      const { error: failure } = await caught.find((msg) => msg.payload === 1);
+      assert.equal((failure as { code?: string }).code, 'NOT_SIGNED_IN');
       await byToken(simulator.users[0]?.apiToken);
       await works();
-      // Everywhere: a poll that is taken meanwhile would make it well again.
+      // Fails every endpoint, since a successful poll would restore the state.
       simulator.faults.add({ endpoint: '*', status: 401, times: 'always' });
       await flow.get('accounts/account/clusters').expect(400);
       assert.equal((await state()).state, 'sign-in-needed');
@@ -186,7 +186,7 @@ describe('nodes/account', () => {
       assert.equal((await state()).state, 'signed-in');
     });
 
-    it('without the token is signed out', async () => {
+    it('is signed out without a token', async () => {
       await byToken('');
       assert.equal((await state()).state, 'signed-out');
       const { body } = await flow.get('accounts/account/clusters').expect(400);
@@ -196,21 +196,21 @@ describe('nodes/account', () => {
 
   describe('misconfigured', () => {
     const CASES: [what: string, account: object | null, credentials: object, names: RegExp][] = [
-      ['without an account host', { authUrl: '' }, {}, /account host/],
-      ['with a malformed account host', { authUrl: 'account.example' }, {}, /account host/],
-      ['without an API host', { apiUrl: undefined }, {}, /API host/],
-      ['with plain http to elsewhere', { apiUrl: 'http://api.example' }, {}, /API host/],
-      ['without a client id', {}, { clientId: '' }, /client ID/],
-      ['without a client secret', {}, { clientSecret: undefined }, /client secret/],
-      ['with a malformed storage path', { storagePath: 'x y' }, {}, /storage path/],
-      ['with a malformed origin', { origin: 'here' }, {}, /origin/],
-      ['with malformed paths', { paths: '{' }, {}, /paths/],
-      ['with a token that holds a line break', { signIn: 'token' }, { apiToken: 'a\nb' }, /API token/],
-      ['missing', { id: 'other' }, {}, /Choose an account/],
-      ['disabled', { d: true }, {}, /Choose an account/],
+      ['the account host is missing', { authUrl: '' }, {}, /account host/],
+      ['the account host is malformed', { authUrl: 'account.example' }, {}, /account host/],
+      ['the API host is missing', { apiUrl: undefined }, {}, /API host/],
+      ['the API host is remote and on plain http', { apiUrl: 'http://api.example' }, {}, /API host/],
+      ['the client id is missing', {}, { clientId: '' }, /client ID/],
+      ['the client secret is missing', {}, { clientSecret: undefined }, /client secret/],
+      ['the storage path is malformed', { storagePath: 'x y' }, {}, /storage path/],
+      ['the origin is malformed', { origin: 'here' }, {}, /origin/],
+      ['the paths are malformed', { paths: '{' }, {}, /paths/],
+      ['the token contains a line break', { signIn: 'token' }, { apiToken: 'a\nb' }, /API token/],
+      ['the account is missing', { id: 'other' }, {}, /Choose an account/],
+      ['the account is disabled', { d: true }, {}, /Choose an account/],
     ];
     for (const [what, changes, credentials, names] of CASES)
-      it(`${what}: every message ends as NOT_CONFIGURED`, async () => {
+      it(`ends every message in NOT_CONFIGURED when ${what}`, async () => {
         const account = { ...flow.account, ...changes };
         await flow.deploy([watchNode(), printNode(), ...around], {
           account,
@@ -230,7 +230,7 @@ describe('nodes/account', () => {
         assert.equal(simulator.requests.count(), 0);
       });
 
-    it('tells the editor what is wrong', async () => {
+    it('shows the fault in the editor', async () => {
       await flow.deploy([], { account: { ...flow.account, apiUrl: '' }, signIn: false });
       const { state: now, error } = await state();
       assert.equal(now, 'signed-out');
@@ -241,19 +241,19 @@ describe('nodes/account', () => {
       }
     });
 
-    it('is mended by a deploy', async () => {
+    it('works after a deploy that corrects the setting', async () => {
       await flow.deploy([watchNode(), ...around], { account: { ...flow.account, apiUrl: '' }, signIn: false });
       await flow.deploy([watchNode(), ...around]);
       await works();
     });
   });
 
-  describe('of which the credentials change by a deploy', () => {
+  describe('with credentials changed by a deploy', () => {
     const redeploy = (changes: object) =>
       flow.deploy([], { credentials: { account: { ...flow.credentials.account, ...changes } }, signIn: false });
     beforeEach(() => flow.deploy([]));
 
-    it('keeps the sign-in with another secret; where the service refuses that, a sign-in is needed', async () => {
+    it('keeps the sign-in with another secret, and needs a new one when the service refuses that secret', async () => {
       await redeploy({ clientSecret: 'another' });
       assert.equal((await state()).state, 'signed-in');
       simulator.tokens.expireAccessTokens();
@@ -268,7 +268,7 @@ describe('nodes/account', () => {
       assert.equal(simulator.tokens.refreshes, 1);
     });
 
-    it('gives the tokens to no other client, and has them again for the old one', async () => {
+    it('sends the tokens for no other client, and uses them again for the old one', async () => {
       const before = simulator.requests.count();
       await redeploy({ clientId: 'another' });
       assert.equal((await state()).state, 'signed-out');
@@ -278,7 +278,7 @@ describe('nodes/account', () => {
       await works();
     });
 
-    it('gives the tokens to no other host', async () => {
+    it('sends the tokens to no other host', async () => {
       const other = await startSimulator({ autoApprove: true });
       try {
         await flow.deploy([], {
@@ -294,10 +294,10 @@ describe('nodes/account', () => {
     });
   });
 
-  describe('deployed again in the middle of a refresh', () => {
+  describe('redeployed during a token refresh', () => {
     for (const type of ['full', 'flows', 'nodes'] as const)
       for (const changed of ['account', 'watch'] as const)
-        it(`(${type}, ${changed} changed) renews once and stays signed in`, async () => {
+        it(`refreshes once and stays signed in (${type} deploy, ${changed} changed)`, async () => {
           const deploy = (name: string) =>
             flow.deploy([watchNode({ name: changed === 'watch' ? name : '' }), ...around], {
               account: { ...flow.account, name: changed === 'account' ? name : '' },
@@ -319,7 +319,7 @@ describe('nodes/account', () => {
           assert.equal(simulator.tokens.reuseDetections, 0);
         });
 
-    it('and stopped, leaves the renewed pair on disk', async () => {
+    it('stores the refreshed tokens when Node-RED stops', async () => {
       await flow.deploy([watchNode(), ...around]);
       simulator.tokens.expireAccessTokens();
       const slow = simulator.faults.add({ endpoint: 'token', delay: 200 });
@@ -333,11 +333,11 @@ describe('nodes/account', () => {
     });
   });
 
-  describe('of the simulated service', () => {
+  describe('with the simulated service', () => {
     const simulated: Definition = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
     const deploy = (nodes: Definition[] = []) => flow.deploy(nodes, { account: simulated, credentials: {} });
 
-    it('signs itself in, and says everywhere that nothing is real', async () => {
+    it('signs itself in, and marks everything as simulated', async () => {
       await deploy([watchNode(), ...around]);
       const status = flow.listen('status');
       const now = await state();
@@ -352,13 +352,13 @@ describe('nodes/account', () => {
       assert.match(flow.statuses('watch').at(-1)?.text ?? '', /status\.simulated$/);
     });
 
-    it('asks nothing of any other service', async () => {
+    it('sends no request to a real service', async () => {
       await flow.deploy([], { account: { ...flow.account, service: 'simulator' } });
       await works();
       assert.equal(simulator.requests.count(), 0);
     });
 
-    it('goes on with its world after a redeploy and a restart', async () => {
+    it('keeps the simulated world across a redeploy and a restart', async () => {
       const nodes = [watchNode(), printNode(), ...around];
       await deploy(nodes);
       const [{ clusterId }] = (await flow.get('accounts/account/clusters').expect(200)).body;
@@ -373,7 +373,7 @@ describe('nodes/account', () => {
         const { payload } = await status.find(({ asked, topic }) => asked === true && topic === clusterId);
         return (payload as { jobs: { name: string }[] }).jobs.map(({ name }) => name);
       };
-      // Lists show it after a moment.
+      // The simulator lists a new print with a delay.
       while ((await names()).length === 0);
       await deploy(nodes);
       assert.deepEqual(await names(), ['kept.gcode']);
@@ -383,7 +383,7 @@ describe('nodes/account', () => {
       assert.deepEqual(await names(), ['kept.gcode']);
     });
 
-    it('can be signed out, and a deploy signs it in again', async () => {
+    it('can be signed out, and signs itself in again at the next deploy', async () => {
       await deploy();
       await flow.post('accounts/account/sign-out').expect(200);
       assert.equal((await state()).state, 'signed-out');
@@ -391,12 +391,12 @@ describe('nodes/account', () => {
       await works();
     });
 
-    describe('beside another one', () => {
+    describe('two accounts with the simulated service', () => {
       const second: Definition = { ...simulated, id: 'second' };
       const pageOf = async (id: string) => (await flow.get(`accounts/${id}`).expect(200)).body.simulatorUrl as string;
       const reach = async (page: string) => (await fetch(page)).status;
 
-      it('lives in the same world, which goes on until the last of them is gone', async () => {
+      it('share one world, which stops with the last of them', async () => {
         await flow.deploy([], { account: simulated, more: [second], credentials: {} });
         await works();
         await works('second');
@@ -413,7 +413,7 @@ describe('nodes/account', () => {
         await assert.rejects(reach(page));
       });
 
-      it('is signed in anew where its world began anew', async () => {
+      it('sign in again after their world was deleted', async () => {
         await deploy();
         await flow.stop({ keep: true });
         await rm(join(flow.userDir, 'remote-printing-simulator'), { recursive: true });
@@ -423,7 +423,7 @@ describe('nodes/account', () => {
       });
     });
 
-    it('begins with a week of prints', async () => {
+    it('starts with a week of prints', async () => {
       const query = {
         id: 'query',
         type: 'remote-printing-query',
@@ -455,8 +455,8 @@ describe('nodes/account', () => {
     });
   });
 
-  describe('keeps secrets', () => {
-    it('out of flows, statuses, messages, answers and the log', async () => {
+  describe('secrets', () => {
+    it('never appear in flows, statuses, messages, answers or the log', async () => {
       const secrets = new Set<string>([simulator.client.secret]);
       simulator.faults.add({
         endpoint: 'token',
@@ -486,40 +486,40 @@ describe('nodes/account', () => {
       const messages = inboxes.map(({ all }) =>
         all.map(({ error, ...msg }) => [msg, inspect(error, { depth: Infinity, showHidden: true })]),
       );
-      for (const [where, told] of Object.entries({ flows, statuses, messages, answers, log: logged() })) {
-        const text = inspect(told, { depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity });
+      for (const [where, found] of Object.entries({ flows, statuses, messages, answers, log: logged() })) {
+        const text = inspect(found, { depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity });
         for (const secret of secrets) assert.ok(!text.includes(secret), `A secret stands in the ${where}.`);
       }
       assert.ok(logged().length > 0);
     });
   });
 
-  describe('keeps its state', () => {
+  describe('state on disk', () => {
     const folder = () => join(flow.userDir, 'remote-printing');
     const grantFile = async () => {
       const [name = ''] = await readdir(join(folder(), 'grant'));
       return join(folder(), 'grant', name);
     };
     let secret: string;
-    /** Gives the runtime a credential secret, as its settings file does. */
+    /** Sets the runtime's credential secret like its settings file. */
     const useSecret = () =>
       Object.assign(helper.settings(undefined as never), {
         get: (name: string) => (name === 'credentialSecret' ? secret : undefined),
       });
 
-    it('for its owner alone', async () => {
+    it('is readable by its owner only', async () => {
       await flow.deploy([]);
       const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
       assert.equal(await mode(join(folder(), 'grant')), '700');
       assert.equal(await mode(await grantFile()), '600');
     });
 
-    it('encrypted with the credential secret; with another one it counts as missing, with a warning', async () => {
+    it('is encrypted with the credential secret, and is set aside with a warning under another secret', async () => {
       secret = 'first secret';
       useSecret();
       await flow.deploy([]);
       const content = await readFile(await grantFile(), 'utf8');
-      // A word of a few letters may stand in what is encrypted, too.
+      // Searches for long words only: a short one can occur in the ciphertext by chance.
       for (const token of [...simulator.tokens.refreshTokens, 'accessToken', 'refreshToken'])
         assert.ok(!content.includes(token));
       secret = 'second secret';
@@ -535,7 +535,7 @@ describe('nodes/account', () => {
       ['cut', '{"version":1,"key":["grant"'],
       ['of another kind', '[]'],
     ] as const)
-      it(`set aside where a file is ${what}, and goes on signed out`, async () => {
+      it(`is set aside when a file is ${what}; the account continues signed out`, async () => {
         await flow.deploy([]);
         const file = await grantFile();
         await writeFile(file, content);
@@ -550,7 +550,7 @@ describe('nodes/account', () => {
         await works();
       });
 
-    it('makes its folder anew where somebody removed it', async () => {
+    it('is created again after its folder was deleted', async () => {
       await flow.deploy([]);
       await rm(folder(), { recursive: true, force: true });
       simulator.tokens.expireAccessTokens();

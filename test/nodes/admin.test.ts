@@ -34,14 +34,14 @@ describe('nodes/admin', () => {
   };
   const comeBack = async (authorizeUrl: string) => (await followTo(authorizeUrl, REDIRECT)).search;
   const state = async (id = 'account'): Promise<string> => (await flow.get(`accounts/${id}`).expect(200)).body.state;
-  /** What `work` asked of the token endpoint. */
+  /** Counts the requests to the token endpoint during `work`. */
   const tokenRequests = async (work: () => Promise<unknown>): Promise<number> => {
     const before = simulator.requests.count('token');
     await work();
     return simulator.requests.count('token') - before;
   };
 
-  describe('answers in the language of who asks', () => {
+  describe('language of the answers', () => {
     const ENGLISH = 'There is no such account: deploy it first.';
     for (const [asked, sentence] of [
       ['', ENGLISH],
@@ -52,12 +52,12 @@ describe('nodes/admin', () => {
       ['zh-TW', ENGLISH],
       ['ru,fr;q=0.5', "Ce compte n'existe pas ici : déployez-le d'abord."],
     ] as const)
-      it(`with '${asked}'`, async () => {
+      it(`answers in the best supported language for '${asked}'`, async () => {
         const { body } = await flow.get('accounts/unknown').set('Accept-Language', asked).expect(404);
         assert.deepEqual(body, { error: sentence, code: 'NOT_FOUND' });
       });
 
-    it('on the page that a sign-in ends on', async () => {
+    it("shows the callback page in the browser's language", async () => {
       const { text } = await flow.get('callback?state=unknown').set('Accept-Language', 'nl').expect(400);
       assert.match(text, /<html lang="nl">/);
       assert.match(text, /<h1>Niet aangemeld<\/h1>/);
@@ -66,7 +66,7 @@ describe('nodes/admin', () => {
   });
 
   describe('accounts/:id/sign-in', () => {
-    it('gives the authorize address as the interface wants it, spaces as %20', async () => {
+    it('returns the authorize address of the interface, with spaces as %20', async () => {
       const url = await begin('account', { redirectUri: REDIRECT, scope: 'one two', organizationId: 'org 1' });
       assert.match(url, /scope=one%20two/);
       const { origin, pathname, searchParams } = new URL(url);
@@ -82,20 +82,20 @@ describe('nodes/admin', () => {
       });
     });
 
-    it('gives another state each time, and asks the service for nothing', async () => {
+    it('creates a new state each time, without a request to the service', async () => {
       const before = simulator.requests.count();
       const states = [await begin(), await begin()].map((url) => new URL(url).searchParams.get('state'));
       assert.notEqual(states[0], states[1]);
       assert.equal(simulator.requests.count(), before);
     });
 
-    it('takes the redirect address of the node where none is sent', async () => {
+    it('uses the deployed redirect address by default', async () => {
       await flow.deploy([], { account: { ...flow.account, redirectUri: REDIRECT }, signIn: false });
       const { body } = await flow.post('accounts/account/sign-in').expect(200);
       assert.equal(body.redirectUri, REDIRECT);
     });
 
-    it('prefers what was typed, but a secret that was left alone stays the stored one', async () => {
+    it('prefers typed settings, and uses the stored secret while the form holds its placeholder', async () => {
       const url = await begin('account', { redirectUri: REDIRECT, clientSecret: '__PWRD__', organizationId: 'typed' });
       assert.equal(new URL(url).searchParams.get('organization_id'), 'typed');
       const plain = await begin('account', { redirectUri: REDIRECT, clientSecret: '__PWRD__' });
@@ -104,7 +104,7 @@ describe('nodes/admin', () => {
       assert.equal(await state(), 'signed-in');
     });
 
-    it('uses a secret that was typed, wrong as it may be', async () => {
+    it('uses a typed secret even when it is wrong', async () => {
       const search = await comeBack(await begin('account', { redirectUri: REDIRECT, clientSecret: 'typed-secret' }));
       const page = await flow.get(`callback${search}`).expect(400);
       assert.match(page.text, /Client ID or secret is wrong/);
@@ -112,7 +112,7 @@ describe('nodes/admin', () => {
       assert.equal(await state(), 'signed-out');
     });
 
-    it("reads a deployed setting from Node-RED's environment: the process's, or a flow's", async () => {
+    it('reads a deployed setting from the environment of the process or of the flow', async () => {
       process.env.TEST_AUTH_URL = simulator.authUrl;
       const own = [{ name: 'OWN_AUTH_URL', value: simulator.authUrl, type: 'str' }];
       try {
@@ -122,7 +122,7 @@ describe('nodes/admin', () => {
             more: [{ id: 'own', type: 'tab', label: 'own', env: own }],
             signIn: false,
           });
-          // As the dialog does, which sends every field of the form.
+          // Sends every field of the form, as the dialog does.
           const url = await begin('account', { redirectUri: REDIRECT, authUrl, clientSecret: '__PWRD__' });
           await flow.get(`callback${await comeBack(url)}`).expect(200);
           assert.equal(await state(), 'signed-in');
@@ -133,7 +133,7 @@ describe('nodes/admin', () => {
       }
     });
 
-    describe('by somebody who may write, but see no secrets', () => {
+    describe('for a user without access to secrets', () => {
       const refusal = async (typed: object): Promise<string> => {
         const before = simulator.requests.count();
         const { body, text } = await flow
@@ -144,7 +144,7 @@ describe('nodes/admin', () => {
         return text;
       };
 
-      it('gives the stored secret to the stored host alone', async () => {
+      it('sends the stored secret only to the stored host', async () => {
         for (const authUrl of [
           'https://evil.example',
           `${simulator.authUrl}/evil`,
@@ -166,7 +166,7 @@ describe('nodes/admin', () => {
       });
 
       for (const name of ['scope', 'authUrl', 'clientId', 'clientSecret', 'organizationId', 'redirectUri'])
-        it(`reads nothing of the environment for a typed ${name}`, async () => {
+        it(`expands no environment variable in a typed ${name}`, async () => {
           process.env.TEST_SECRET = 'the-secret-of-the-environment';
           try {
             for (const value of ['${TEST_SECRET}', '$(TEST_SECRET)', 'https://evil.example/${TEST_SECRET}']) {
@@ -180,7 +180,7 @@ describe('nodes/admin', () => {
         });
     });
 
-    it('signs in an account inside a subflow, and all that runs of it', async () => {
+    it('signs in an account inside a subflow, for all instances of the subflow', async () => {
       const { authUrl, apiUrl, client } = simulator;
       await flow.deploy(
         [
@@ -208,7 +208,7 @@ describe('nodes/admin', () => {
 
     for (const [what, typed, names] of [
       ['no redirect address', {}, /redirect URI/],
-      ['a redirect address that is none', { redirectUri: 'callback' }, /redirect URI/],
+      ['an invalid redirect address', { redirectUri: 'callback' }, /redirect URI/],
       ['an account host on plain http', { redirectUri: REDIRECT, authUrl: 'http://account.example' }, /account host/],
       ['no client id', { redirectUri: REDIRECT, clientId: '' }, /client ID/],
       ['no client secret', { redirectUri: REDIRECT, clientSecret: '' }, /client secret/],
@@ -219,13 +219,13 @@ describe('nodes/admin', () => {
         assert.equal(body.code, 'NOT_CONFIGURED');
       });
 
-    it('overlooks what is no text in what was typed', async () => {
+    it("ignores typed settings that aren't strings", async () => {
       await begin('account', { redirectUri: REDIRECT, authUrl: 7, clientId: null, scope: { a: 1 } });
     });
   });
 
   describe('callback', () => {
-    it('ends the sign-in once', async () => {
+    it('completes a sign-in once', async () => {
       const search = await comeBack(await begin());
       const page = await flow
         .get(`callback${search}`)
@@ -237,7 +237,7 @@ describe('nodes/admin', () => {
       assert.equal(await state(), 'signed-in');
     });
 
-    describe('belongs to the browser that began the sign-in', () => {
+    describe('binding to the browser that began the sign-in', () => {
       const PASTE = /begun elsewhere: copy the address of this page, and paste it/;
       const cookiesOf = async (typed: object = {}): Promise<string[]> => {
         const { headers } = await flow
@@ -246,7 +246,7 @@ describe('nodes/admin', () => {
         return headers['set-cookie'] as unknown as string[];
       };
 
-      it('any other one is asked to paste the address, which then ends the sign-in', async () => {
+      it('asks any other browser to paste the address; pasting it completes the sign-in', async () => {
         const search = await comeBack(await begin());
         const own = new Map(flow.cookies);
         const stranger = async (cookie?: string) => {
@@ -273,7 +273,7 @@ describe('nodes/admin', () => {
         assert.equal(await state(), 'signed-in');
       });
 
-      it('a refusal that comes from another one is nothing', async () => {
+      it('ignores a refusal that another browser reports', async () => {
         const url = await begin();
         flow.cookies.clear();
         const one = new URL(url).searchParams.get('state');
@@ -282,13 +282,13 @@ describe('nodes/admin', () => {
         assert.equal(body.error, null);
       });
 
-      it('several sign-ins of one browser stay apart, and the later ones end too', async () => {
+      it('completes several sign-ins of one browser independently', async () => {
         const [first, second] = [await begin(), await begin()];
         await flow.get(`callback${await comeBack(first)}`).expect(200);
         await flow.get(`callback${await comeBack(second)}`).expect(200);
       });
 
-      it('by a cookie for the callback alone, that no script sees, and that comes along from another site', async () => {
+      it("sets a cookie with the callback's path, HttpOnly and SameSite=Lax", async () => {
         const cookies = await cookiesOf();
         assert.equal(cookies.length, 1);
         assert.match(
@@ -297,19 +297,19 @@ describe('nodes/admin', () => {
         );
       });
 
-      it('where a proxy shows the callback under another path, by a cookie for that path too', async () => {
+      it("sets a second cookie for the callback's path behind a proxy", async () => {
         const cookies = await cookiesOf({ redirectUri: 'https://red.example/some/where/remote-printing/callback?x=1' });
         const paths = cookies.map((cookie) => /Path=([^;]*)/.exec(cookie)?.[1]);
         assert.deepEqual(paths, ['/some/where/remote-printing/callback', '/remote-printing/callback']);
       });
 
-      it('no redirect address adds to the cookie', async () => {
+      it('adds no cookie attribute from a redirect address', async () => {
         const cookies = await cookiesOf({ redirectUri: 'https://red.example/a;Domain=example' });
         assert.equal(cookies.length, 1);
         assert.doesNotMatch(cookies[0] ?? '', /Domain/);
       });
 
-      it('over https the cookie goes over https alone', async () => {
+      it('sets a Secure cookie over https', async () => {
         const { headers } = await flow
           .post('accounts/account/sign-in', { redirectUri: REDIRECT })
           .set('Origin', 'https://red.example')
@@ -318,7 +318,7 @@ describe('nodes/admin', () => {
       });
     });
 
-    it('does not mind a HEAD before it', async () => {
+    it('survives a HEAD request before the callback', async () => {
       const search = await comeBack(await begin());
       assert.equal(await tokenRequests(() => flow.head(`callback${search}`).expect(200)), 0);
       assert.equal(await state(), 'signed-out');
@@ -334,7 +334,7 @@ describe('nodes/admin', () => {
       '?state=a&state=b&code=x',
       '?state[]=a&code=x',
     ])
-      it(`refuses ${query || 'nothing'} without asking the service`, async () => {
+      it(`refuses ${query || 'an empty query'} without a request to the service`, async () => {
         await begin();
         const before = simulator.requests.count();
         const page = await flow
@@ -351,11 +351,11 @@ describe('nodes/admin', () => {
       const young = new URL(await begin()).searchParams.get('state');
       await time.pass(2);
       assert.equal(await tokenRequests(() => flow.get(`callback?state=${state}&code=x`).expect(400)), 0);
-      // The other is still good: it gets as far as the service, which does not know the code.
+      // The younger state is still valid, so its unknown code reaches the service.
       assert.equal(await tokenRequests(() => flow.get(`callback?state=${young}&code=x`).expect(400)), 1);
     });
 
-    it('says who refused, and the state is used up', async () => {
+    it('shows the reason of a refusal, and uses up the state', async () => {
       const state = new URL(await begin()).searchParams.get('state');
       const page = await flow.get(`callback?error_code=user_denied&state=${state}`).expect(400);
       assert.match(page.text, /Not signed in/);
@@ -363,7 +363,7 @@ describe('nodes/admin', () => {
       assert.equal(await tokenRequests(() => flow.get(`callback?code=x&state=${state}`).expect(400)), 0);
     });
 
-    it('shows no words of others as they come', async () => {
+    it('escapes foreign text', async () => {
       const state = new URL(await begin()).searchParams.get('state');
       const words = encodeURIComponent('<script>alert(1)</script>');
       const refused = await flow.get(`callback?error=${words}&state=${state}`).expect(400);
@@ -375,7 +375,7 @@ describe('nodes/admin', () => {
       assert.match(failed.text, /&#60;script&#62;&#34;it&#39;s&#34; &#38; more/);
     });
 
-    it('is kept by nobody, framed by nobody, and tells nobody where it was', async () => {
+    it('forbids caching, framing and referrers', async () => {
       for (const answer of [await flow.get('callback?state=x').expect(400), await flow.head('callback').expect(200)]) {
         assert.equal(answer.headers['cache-control'], 'no-store');
         assert.equal(answer.headers['referrer-policy'], 'no-referrer');
@@ -387,12 +387,12 @@ describe('nodes/admin', () => {
     const FAULTS: [what: string, fault: Omit<Fault, 'endpoint'>][] = [
       ['fails', { status: 500 }],
       ['breaks off', { reset: true }],
-      ['answers a page', { html: true }],
-      ['answers half', { cut: 'body' }],
+      ['answers with a web page', { html: true }],
+      ['sends half an answer', { cut: 'body' }],
       ['answers without a token', { remove: ['access_token'] }],
     ];
     for (const [what, fault] of FAULTS)
-      it(`says so where the token endpoint ${what}`, async () => {
+      it(`reports a token endpoint that ${what}`, async () => {
         const search = await comeBack(await begin());
         simulator.faults.add({ endpoint: 'token', ...fault });
         const page = await flow.get(`callback${search}`).expect(400);
@@ -400,7 +400,7 @@ describe('nodes/admin', () => {
         assert.equal(await state(), 'signed-out');
       });
 
-    it('leaves the sign-in that was there where a new one fails', async () => {
+    it('keeps the existing sign-in when a new one fails', async () => {
       await flow.signIn();
       const search = await comeBack(await begin());
       simulator.faults.add({ endpoint: 'token', status: 500 });
@@ -411,7 +411,7 @@ describe('nodes/admin', () => {
   });
 
   describe('accounts/:id/sign-in/complete', () => {
-    it('takes the address that was pasted, with blanks around it', async () => {
+    it('accepts a pasted address with surrounding blanks', async () => {
       const search = await comeBack(await begin());
       const { body } = await flow
         .post('accounts/account/sign-in/complete', { url: ` ${REDIRECT}${search}\n` })
@@ -433,7 +433,7 @@ describe('nodes/admin', () => {
       [{ url: `${REDIRECT}?state=x&code=y` }, /^The pasted address is that of another sign-in/],
       [{ url: `${REDIRECT}?state=x.YWNjb3VudA&code=y` }, /^The pasted address is that of another sign-in/],
     ] as const)
-      it(`refuses ${JSON.stringify(body)}, and says what is wrong with what was pasted`, async () => {
+      it(`refuses ${JSON.stringify(body)}, and names the fault`, async () => {
         await flow.signIn();
         const before = simulator.requests.count();
         const answer = await flow.post('accounts/account/sign-in/complete', body).expect(400);
@@ -442,21 +442,21 @@ describe('nodes/admin', () => {
         assert.equal(simulator.requests.count(), before);
       });
 
-    it('leaves the sign-in good where an address without its code was pasted', async () => {
+    it('keeps the sign-in open when the pasted address lacks a code', async () => {
       const url = await begin();
       const { body } = await flow.post('accounts/account/sign-in/complete', { url }).expect(400);
       assert.match(body.error, /^The pasted address has no code/);
       await flow.post('accounts/account/sign-in/complete', { url: REDIRECT + (await comeBack(url)) }).expect(200);
     });
 
-    it('says who refused where the pasted address says so', async () => {
+    it('reports the refusal that the pasted address contains', async () => {
       const one = new URL(await begin()).searchParams.get('state');
       const url = `${REDIRECT}?error=access_denied&state=${one}`;
       const { body } = await flow.post('accounts/account/sign-in/complete', { url }).expect(400);
       assert.match(body.error, /refused \(access_denied\)/);
     });
 
-    it("refuses another account's state, which stays good for its own", async () => {
+    it('refuses the state of another account, and keeps that state valid', async () => {
       await flow.deploy([], { more: [{ ...flow.account, id: 'other' }], signIn: false });
       const url = REDIRECT + (await comeBack(await begin()));
       for (const [id, status] of [
@@ -469,7 +469,7 @@ describe('nodes/admin', () => {
       await flow.post('accounts/account/sign-in/complete', { url }).expect(200);
     });
 
-    it('ends a sign-in that was begun before the first deploy', async () => {
+    it('completes a sign-in that began before the first deploy', async () => {
       const { authUrl, client } = simulator;
       const typed = { authUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
       const url = REDIRECT + (await comeBack(await begin('new', typed)));
@@ -479,7 +479,7 @@ describe('nodes/admin', () => {
   });
 
   describe('accounts/:id/sign-out', () => {
-    it('forgets the tokens', async () => {
+    it('deletes the tokens', async () => {
       await flow.signIn();
       const { body } = await flow.post('accounts/account/sign-out').expect(200);
       const gone = {
@@ -500,7 +500,7 @@ describe('nodes/admin', () => {
       assert.equal(await state(), 'signed-out');
     });
 
-    it('works before the first deploy too', async () => {
+    it('signs out before the first deploy', async () => {
       const { authUrl, client } = simulator;
       const typed = { authUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
       await flow.get(`callback${await comeBack(await begin('new', typed))}`).expect(200);
@@ -514,7 +514,7 @@ describe('nodes/admin', () => {
   describe('accounts/:id/clusters, workspaces, diagnostics', () => {
     beforeEach(() => flow.signIn());
 
-    it('list the clusters, without anything a picker has no use for', async () => {
+    it('lists the clusters with the fields that a picker needs', async () => {
       const organizationId = simulator.users[0]?.organizations[0]?.organizationId;
       const { body } = await flow.get('accounts/account/clusters').expect(200);
       const expected = simulator.world
@@ -529,7 +529,7 @@ describe('nodes/admin', () => {
       assert.deepEqual(body, expected);
     });
 
-    it('list the jobs of a printer, and of all', async () => {
+    it('lists the jobs of one printer and of all', async () => {
       const { uuid } = simulator.world.printLocally(1, { name: 'part.gcode', seconds: 9000 });
       const { clusterId } = simulator.world.cluster(1);
       for (const path of [`jobs?cluster=${encodeURIComponent(clusterId)}`, 'jobs']) {
@@ -539,7 +539,7 @@ describe('nodes/admin', () => {
       }
     });
 
-    it('list what an account has that is not deployed, to whoever typed its settings', async () => {
+    it('lists the printers of an account before its deploy, from the typed settings', async () => {
       const { apiUrl, authUrl, client } = simulator;
       const typed = { authUrl, apiUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT };
       const lists = ['clusters', 'workspaces', 'jobs'];
@@ -561,13 +561,13 @@ describe('nodes/admin', () => {
       for (const list of lists) await flow.post(`accounts/unknown/typed/${list}`).expect(404);
     });
 
-    it('list the simulated printers of an account that is not deployed', async () => {
+    it('lists the simulated printers of an account before its deploy', async () => {
       const { body } = await flow.post('accounts/new/typed/clusters', { service: 'simulator' }).expect(200);
       assert.ok(body.length > 0);
       await flow.get('accounts/new').expect(404);
     });
 
-    it('list the workspaces of the user', async () => {
+    it('lists the workspaces of the user', async () => {
       const { body } = await flow.get('accounts/account/workspaces').expect(200);
       const ids = simulator.users[0]?.organizations.map(({ organizationId }) => organizationId);
       assert.deepEqual(
@@ -576,7 +576,7 @@ describe('nodes/admin', () => {
       );
     });
 
-    it('ask the API host for the user where the account host does not know', async () => {
+    it("asks the API host for the user when the account host doesn't know the path", async () => {
       simulator.faults.add({ endpoint: 'currentUser', status: 404, times: 'always' });
       const { body } = await flow.get('accounts/account/workspaces').expect(400);
       assert.equal(body.code, 'NOT_FOUND');
@@ -587,20 +587,20 @@ describe('nodes/admin', () => {
       ['null', null],
       ['a text', 'soon'],
     ] as const)
-      it(`say so where the list is ${what}`, async () => {
+      it(`reports SERVICE_ERROR when the list is ${what}`, async () => {
         simulator.faults.add({ endpoint: 'clusters', set: { data }, times: 'always' });
         const { body } = await time.until(flow.get('accounts/account/clusters').expect(400).then());
         assert.equal(body.code, 'SERVICE_ERROR');
       });
 
-    it('say so where the service is down', async () => {
+    it('reports SERVICE_ERROR when the service is down', async () => {
       simulator.faults.add({ endpoint: 'clusters', status: 503, times: 'always' });
       const { body } = await time.until(flow.get('accounts/account/clusters').expect(400).then());
       assert.equal(body.code, 'SERVICE_ERROR');
       assert.match(body.error, /503/);
     });
 
-    it('diagnose without secrets, ids shortened', async () => {
+    it('returns diagnostics with shortened ids and without secrets', async () => {
       const organizationId = simulator.users[0]?.organizations[0]?.organizationId ?? '';
       const { id: clientId, secret: clientSecret } = simulator.client;
       await flow.deploy([], {
@@ -617,14 +617,14 @@ describe('nodes/admin', () => {
       assert.equal(body.settings.apiUrl, simulator.apiUrl);
       assert.deepEqual(body.settings.overriddenPaths, ['getReport']);
       assert.ok(body.counters.requests >= 1);
-      const told = JSON.stringify(body);
+      const text = JSON.stringify(body);
       for (const secret of [clientSecret, organizationId, ...simulator.tokens.refreshTokens])
-        assert.ok(!told.includes(secret), told);
-      assert.doesNotMatch(told, /eyJ/);
+        assert.ok(!text.includes(secret), text);
+      assert.doesNotMatch(text, /eyJ/);
     });
   });
 
-  it('accounts/:id/replicas tells of none where the state lies in a folder, and how often the sign-in was renewed', async () => {
+  it('accounts/:id/replicas lists no replica for state in a folder, and counts the token refreshes', async () => {
     await flow.signIn();
     simulator.tokens.expireAccessTokens();
     await flow.get('accounts/account/clusters').expect(200);
@@ -632,11 +632,11 @@ describe('nodes/admin', () => {
     assert.deepEqual(body, { replicas: null, refreshes: 1 });
   });
 
-  describe('while a sign-in is under way', () => {
+  describe('while a sign-in is pending', () => {
     const REFUSED = /changed or deleted in the meantime/;
     const other = { id: 'keeper', type: 'remote-printing-account', service: 'remote' };
 
-    it('its account is deleted: the popup comes back to nothing, and nothing is stored', async () => {
+    it('rejects the callback and stores nothing after the account was deleted', async () => {
       const search = await comeBack(await begin());
       await flow.deploy([], { account: other, signIn: false });
       let page = '';
@@ -654,7 +654,7 @@ describe('nodes/admin', () => {
       ['host', { authUrl: 'https://another.example' }],
       ['client', { clientId: 'another' }],
     ] as const)
-      it(`another ${what} is deployed: the popup comes back to nothing`, async () => {
+      it(`rejects the callback after another ${what} was deployed`, async () => {
         const search = await comeBack(await begin());
         const { account } = flow.credentials;
         await flow.deploy([], {
@@ -666,7 +666,7 @@ describe('nodes/admin', () => {
         assert.equal(await state(), 'signed-out');
       });
 
-    it('the same is deployed again, or what was typed: the popup comes back signed in', async () => {
+    it('accepts the callback after the same or the typed settings were deployed', async () => {
       const search = await comeBack(await begin());
       await flow.deploy([], { signIn: false });
       await flow.get(`callback${search}`).expect(200);
@@ -681,7 +681,7 @@ describe('nodes/admin', () => {
     });
   });
 
-  describe('the state of an account that is typed otherwise than deployed', () => {
+  describe('state of an account for typed settings that differ from the deployed ones', () => {
     const about = async (query: object, id = 'account') => {
       const { body } = await flow.get(`accounts/${id}?${new URLSearchParams({ ...query })}`).expect(200);
       return body as { state: string; user: string | null; simulated: boolean };
@@ -689,7 +689,7 @@ describe('nodes/admin', () => {
     const asRemote = (authUrl: string) => ({ service: 'remote', signIn: 'oauth', authUrl });
     const simulated = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
 
-    it('is signed out where the simulator is deployed, and the real service has no host yet', async () => {
+    it('is signed out when the simulator is deployed and the typed host is empty', async () => {
       await flow.deploy([], { account: simulated, credentials: {} });
       assert.equal((await about({})).state, 'signed-in');
       assert.equal((await about({ service: 'simulator' })).state, 'signed-in');
@@ -699,7 +699,7 @@ describe('nodes/admin', () => {
       assert.deepEqual([(await about({})).state, (await about({})).user], ['signed-out', null]);
     });
 
-    it('is signed in to the real service as soon as somebody is, also before its deploy', async () => {
+    it('is signed in to the real service after a sign-in that precedes its deploy', async () => {
       await flow.deploy([], { account: simulated, credentials: {} });
       const { authUrl, apiUrl, client } = simulator;
       const typed = { ...asRemote(authUrl), apiUrl, clientId: client.id, clientSecret: client.secret };
@@ -709,7 +709,7 @@ describe('nodes/admin', () => {
       assert.equal((await about(asRemote('https://another.example'))).state, 'signed-out');
     });
 
-    it('is that of the host, and of the way to sign in, that are typed', async () => {
+    it('matches the typed host and the typed kind of sign-in', async () => {
       await flow.signIn();
       const { authUrl } = simulator;
       for (const [query, expected] of [
@@ -725,14 +725,14 @@ describe('nodes/admin', () => {
         assert.equal((await about(query)).state, expected, JSON.stringify(query));
     });
 
-    it('leaves an account unknown that nobody has', async () => {
+    it('answers 404 for an unknown account', async () => {
       await flow.get(`accounts/unknown?${new URLSearchParams(asRemote(''))}`).expect(404);
       await flow.post('accounts/new/typed/clusters', { service: 'simulator' }).expect(200);
       await flow.get('accounts/forms').expect(404);
     });
   });
 
-  describe('the state, when a sign-in came to nothing', () => {
+  describe('state after a failed sign-in', () => {
     const about = async (id = 'account') => {
       const { body } = await flow.get(`accounts/${id}`).expect(200);
       return body as { state: string; error: string | null };
@@ -742,14 +742,14 @@ describe('nodes/admin', () => {
       await flow.get(`callback?error=access_denied&state=${one}`).expect(400);
     };
 
-    it('says why, until the next sign-in begins', async () => {
+    it('shows the reason until the next sign-in begins', async () => {
       await refuse(await begin());
       assert.match((await about()).error ?? '', /^The sign-in was refused \(access_denied\): /);
       await begin();
       assert.equal((await about()).error, null);
     });
 
-    it('is not changed by an earlier sign-in, and says nothing after one that succeeds', async () => {
+    it('ignores a superseded sign-in, and clears the reason after a successful one', async () => {
       const first = await begin();
       const second = await begin();
       await refuse(first);
@@ -761,7 +761,7 @@ describe('nodes/admin', () => {
       assert.deepEqual([state, error], ['signed-in', null]);
     });
 
-    it('is there before the first deploy too, from the beginning of the sign-in on', async () => {
+    it('exists before the first deploy, from the start of the sign-in', async () => {
       const { authUrl, client } = simulator;
       await flow.get('accounts/new').expect(404);
       await begin('new', { authUrl, clientId: client.id, clientSecret: client.secret, redirectUri: REDIRECT });
@@ -774,7 +774,7 @@ describe('nodes/admin', () => {
     });
   });
 
-  it('tells forms what went wrong within a 200, for a browser complains of all else', async () => {
+  it('reports errors to forms within a 200, so that browsers log none', async () => {
     const ask = (id: string) => flow.get(`accounts/${id}`).set('Accept', 'application/vnd.remote-printing.form+json');
     const { body: known } = await ask('account').expect(200);
     assert.equal(known.answer.state, 'signed-out');
@@ -784,7 +784,7 @@ describe('nodes/admin', () => {
   });
 
   describe('a deleted account', () => {
-    it('is not found at any endpoint, and is signed out when it comes again', async () => {
+    it('is not found at any endpoint, and is signed out after it is deployed again', async () => {
       await flow.signIn();
       await flow.deploy([], { account: { id: 'keeper', type: 'remote-printing-account' }, signIn: false });
       for (const path of ['', '/clusters', '/workspaces', '/diagnostics', '/replicas'])
@@ -795,7 +795,7 @@ describe('nodes/admin', () => {
       assert.equal(await state(), 'signed-out');
     });
 
-    it('keeps its sign-in where it is disabled only', async () => {
+    it('keeps its sign-in while it is only disabled', async () => {
       await flow.signIn();
       await flow.deploy([], { account: { ...flow.account, d: true }, signIn: false });
       const { body } = await flow.get('accounts/account').expect(200);
@@ -826,13 +826,13 @@ describe('nodes/admin', () => {
           assert.equal(headers['cache-control'], 'no-store');
         });
 
-    it('is not another node of that id', async () => {
+    it('is not found when another node has its id', async () => {
       await flow.deploy([{ id: 'x', type: 'helper' }], { signIn: false });
       await flow.get('accounts/x').expect(404);
     });
   });
 
-  it('lets nothing be kept by a cache', async () => {
+  it('forbids caching of every answer', async () => {
     await flow.signIn();
     for (const path of ['', '/clusters', '/workspaces', '/diagnostics', '/replicas']) {
       const { headers } = await flow.get(`accounts/account${path}`).expect(200);
@@ -844,7 +844,7 @@ describe('nodes/admin', () => {
     }
   });
 
-  it('answers no other method', async () => {
+  it('answers 404 to other methods', async () => {
     for (const path of ['sign-in', 'sign-in/complete', 'sign-out'])
       await flow.get(`accounts/account/${path}`).expect(404);
     for (const path of ['', '/clusters', '/workspaces', '/diagnostics', '/replicas'])

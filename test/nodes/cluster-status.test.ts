@@ -57,20 +57,20 @@ describe('nodes/cluster-status', () => {
       Inbox,
     ];
   };
-  /** Signed in, with one node that watches the first cluster, after its poll at deploy. */
+  /** Signs in, deploys one node that watches the first cluster, and waits for its poll at deploy. */
   const watchFirst = async (changes = {}, more: Definition[] = []) => {
     await flow.deploy([], {});
     await flow.deploy([node({ cluster: firstId(), ...changes }), ...more, ...ends]);
     listen();
     await settled();
   };
-  /** Until the poll that is under way is over. */
+  /** Waits until the poll in flight has ended. */
   const settled = () => time.settled();
   const struck = async (fault: { hits: number }) => {
     while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
   };
   let turns = 0;
-  /** Sends a message through the node; resolves when it has ended, with the messages that came out of it. */
+  /** Sends a message through the node; resolves once it has ended, with the messages that the node sent for it. */
   const ask = async (msg: NodeMessage = {}, id = 'watch') => {
     const turn = ++turns;
     const isIt = (other: NodeMessage) => other.turn === turn;
@@ -84,8 +84,8 @@ describe('nodes/cluster-status', () => {
   const types = () => events.all.map(({ topic }) => topic);
   const down: Fault = { endpoint: '*', status: 503, times: 'always' };
 
-  describe('gives the status', () => {
-    it('at deploy, one message per cluster, with parts', async () => {
+  describe('status messages', () => {
+    it('sends one message per cluster at deploy, with parts', async () => {
       await flow.deploy([]);
       await flow.deploy([node(), ...ends]);
       listen();
@@ -115,10 +115,10 @@ describe('nodes/cluster-status', () => {
         assert.ok(_msgid);
       }
       assert.equal(statusTexts().at(-1), 'status.clusters');
-      assert.ok(!statusTexts().includes('status.signIn'), 'It asks nobody to sign in who is signed in.');
+      assert.ok(!statusTexts().includes('status.signIn'), 'no request to sign in while signed in');
     });
 
-    it('of one cluster without parts, with the fields of the reference', async () => {
+    it('sends one cluster without parts, with the documented fields', async () => {
       await watchFirst();
       const [msg] = status.all;
       assert.ok(msg);
@@ -133,7 +133,7 @@ describe('nodes/cluster-status', () => {
       assert.equal(statusTexts().at(-1), 'status.idle');
     });
 
-    it('every interval', async () => {
+    it('sends a message at every interval', async () => {
       await watchFirst({ interval: 20 });
       const first = simulator.requests.count('clusterStatus');
       await time.pass(19);
@@ -147,7 +147,7 @@ describe('nodes/cluster-status', () => {
     });
 
     for (const interval of [2, 0, -5, '9'])
-      it(`no more often than every ten seconds, with a warning, where ${JSON.stringify(interval)} is set`, async () => {
+      it(`polls every ten seconds at most, with a warning, when the interval is ${JSON.stringify(interval)}`, async () => {
         await watchFirst({ interval });
         const warned = flow.node('watch').warn as unknown as { args: [string][] };
         assert.deepEqual(warned.args.flat(), ['warning.interval']);
@@ -158,7 +158,7 @@ describe('nodes/cluster-status', () => {
         assert.equal(simulator.requests.count('clusterStatus'), first + 1);
       });
 
-    it('with changes alone where that is wanted', async () => {
+    it('sends only changes when set to do so', async () => {
       await watchFirst({ interval: 10, send: 'changes' });
       await time.pass(60);
       assert.equal(status.all.length, 1);
@@ -170,7 +170,7 @@ describe('nodes/cluster-status', () => {
       assert.equal(out.length, 1);
     });
 
-    it('as copies that a flow may change', async () => {
+    it('sends copies, so that a flow can change them safely', async () => {
       await watchFirst({}, [
         node({ id: 'second', cluster: firstId(), wires: [['changer'], []] }),
         helperNode('changer'),
@@ -191,8 +191,8 @@ describe('nodes/cluster-status', () => {
     });
   });
 
-  describe('answers a message', () => {
-    it('at once, on the message itself, with one done after it', async () => {
+  describe('answers to a message', () => {
+    it('sends the received message at once, and ends it afterwards', async () => {
       await watchFirst();
       const order: string[] = [];
       flow.node('status').on('input', (_msg, _send, done) => {
@@ -221,7 +221,7 @@ describe('nodes/cluster-status', () => {
       assert.deepEqual(order, ['sent', 'done']);
     });
 
-    it('of all clusters on as many messages, the others without what it brought as payload', async () => {
+    it('answers for all clusters with one message each, and copies the payload to none of them', async () => {
       await watchFirst({ cluster: '' });
       const res = { res: 1 };
       const { out } = await ask({ _msgid: 'the-id', payload: Buffer.alloc(10), res, kept: true });
@@ -241,7 +241,7 @@ describe('nodes/cluster-status', () => {
       assert.equal(completed.all.length, 1);
     });
 
-    it('for the cluster that it names, where the setting is blank', async () => {
+    it('reads the cluster from msg.clusterId when the setting is blank', async () => {
       await watchFirst({ cluster: '' });
       const [, second] = clusterIds();
       const { out } = await ask({ clusterId: second });
@@ -252,7 +252,7 @@ describe('nodes/cluster-status', () => {
       assert.equal(out[0]?.parts, undefined);
     });
 
-    it('for the cluster of the setting, whatever it names', async () => {
+    it('uses the cluster of the setting, whatever msg.clusterId holds', async () => {
       await watchFirst();
       const { out } = await ask({ clusterId: clusterIds()[1] });
       assert.deepEqual(
@@ -261,7 +261,7 @@ describe('nodes/cluster-status', () => {
       );
     });
 
-    it('with anew read figures each time', async () => {
+    it('reads fresh figures for every message', async () => {
       await watchFirst({ cluster: '' });
       for (const name of ['one', 'two']) {
         simulator.world.setName(1, name);
@@ -274,7 +274,7 @@ describe('nodes/cluster-status', () => {
       ['unknown', { clusterId: 'nobody' }],
       ['gone from the account', { clusterId: 'gone=' }],
     ] as const)
-      it(`of a cluster that is ${what} with NOT_FOUND`, async () => {
+      it(`ends in NOT_FOUND for a cluster that is ${what}`, async () => {
         await watchFirst({ cluster: '' });
         const { end, out, code } = await ask(msg);
         assert.equal(code, 'NOT_FOUND');
@@ -287,7 +287,7 @@ describe('nodes/cluster-status', () => {
       });
 
     for (const clusterId of ['../admin', 'a/b', '..', 'a\\b'])
-      it(`with the cluster ${clusterId} with INVALID_INPUT, and asks for nothing`, async () => {
+      it(`ends in INVALID_INPUT for the cluster ${clusterId}, without a request`, async () => {
         await watchFirst({ cluster: '' });
         await time.pass(1);
         const { code } = await ask({ clusterId });
@@ -296,12 +296,12 @@ describe('nodes/cluster-status', () => {
       });
 
     for (const clusterId of [{}, ['a'], true])
-      it(`with the cluster ${JSON.stringify(clusterId)} with INVALID_INPUT`, async () => {
+      it(`ends in INVALID_INPUT for the cluster ${JSON.stringify(clusterId)}`, async () => {
         await watchFirst({ cluster: '' });
         assert.equal((await ask({ clusterId })).code, 'INVALID_INPUT');
       });
 
-    it('for all where the property is missing that should name one, with figures of now', async () => {
+    it('answers for all clusters with fresh figures when the named message property is missing', async () => {
       await watchFirst({ cluster: 'target', clusterType: 'msg' });
       for (const name of ['one', 'two']) {
         simulator.world.setName(1, name);
@@ -315,7 +315,7 @@ describe('nodes/cluster-status', () => {
       }
     });
 
-    it('many at once, each once', async () => {
+    it('answers each of many simultaneous messages once', async () => {
       await watchFirst();
       const requests = simulator.requests.count('clusterStatus');
       const answers = await Promise.all(Array.from({ length: 20 }, () => ask()));
@@ -325,7 +325,7 @@ describe('nodes/cluster-status', () => {
     });
   });
 
-  describe('reads its cluster from', () => {
+  describe('source of the cluster', () => {
     const cases: [type: string, value: () => string, msg: object][] = [
       ['str', () => clusterIds()[1] ?? '', {}],
       [
@@ -357,7 +357,7 @@ describe('nodes/cluster-status', () => {
       ],
     ];
     for (const [clusterType, value, msg] of cases)
-      it(`${clusterType} ${value.toString().slice(6, 26)}`, async () => {
+      it(`reads ${clusterType} ${value.toString().slice(6, 26)}`, async () => {
         process.env.TEST_CLUSTER = clusterIds()[1];
         await flow.deploy([node({ id: 'dummy' }), ...ends]);
         for (const context of ['flow', 'global'] as const)
@@ -371,7 +371,7 @@ describe('nodes/cluster-status', () => {
         delete process.env.TEST_CLUSTER;
       });
 
-    it('the message: it polls for messages alone, each its own cluster', async () => {
+    it('polls only on messages when the cluster comes from the message', async () => {
       await watchFirst({ cluster: 'target', clusterType: 'msg', interval: 10 });
       await time.pass(60);
       assert.equal(simulator.requests.count('clusterStatus'), 0);
@@ -387,16 +387,16 @@ describe('nodes/cluster-status', () => {
       assert.equal(statusTexts().at(-1), 'status.idle');
     });
 
-    it('a JSONata that is none: INVALID_INPUT, at deploy and for every message', async () => {
+    it('ends in INVALID_INPUT on an invalid JSONata expression, at deploy and for every message', async () => {
       await watchFirst({ cluster: '$$(', clusterType: 'jsonata' });
       assert.equal(statusTexts().at(-1), 'status.error.INVALID_INPUT');
       assert.equal((await ask()).code, 'INVALID_INPUT');
     });
   });
 
-  describe('is paused and resumed by msg.poll', () => {
+  describe('pause and resume by msg.poll', () => {
     for (const cluster of ['first', ''])
-      it(cluster ? 'for one cluster' : 'for all', async () => {
+      it(cluster ? 'pauses and resumes one cluster' : 'pauses and resumes all clusters', async () => {
         await watchFirst({ cluster: cluster && firstId(), interval: 10 });
         const count = () => simulator.requests.count('clusterStatus');
         const each = cluster ? 1 : 3;
@@ -429,7 +429,7 @@ describe('nodes/cluster-status', () => {
         assert.equal(count(), before + 4 * each);
       });
 
-    it('also by a message that names another cluster', async () => {
+    it('resumes on a message that names another cluster', async () => {
       await watchFirst({ cluster: '', interval: 10 });
       await ask({ poll: false });
       await ask({ poll: true, clusterId: clusterIds()[1] });
@@ -439,7 +439,7 @@ describe('nodes/cluster-status', () => {
       assert.ok(simulator.requests.count('clusterStatus') > before);
     });
 
-    it('is not paused by other values', async () => {
+    it("doesn't pause on values other than false", async () => {
       await watchFirst({ interval: 10 });
       for (const poll of [0, '', null, 'false']) assert.equal((await ask({ poll })).out.length, 1);
       const before = simulator.requests.count('clusterStatus');
@@ -448,15 +448,15 @@ describe('nodes/cluster-status', () => {
     });
   });
 
-  describe('tells events', () => {
+  describe('events', () => {
     const print = (seconds = 1000) => simulator.world.printLocally(1, { name: 'part.gcode', seconds });
-    /** Lets virtual time pass, and polls. */
+    /** Advances virtual time, then polls. */
     const later = async (seconds: number) => {
       simulator.world.advance(seconds);
       return ask();
     };
 
-    it('of a whole print, each once', async () => {
+    it('reports every event of a print once', async () => {
       await watchFirst();
       const { uuid } = print();
       await ask();
@@ -474,8 +474,8 @@ describe('nodes/cluster-status', () => {
       await later(60 + 1);
       await later(400);
       await ask();
-      const told = events.all.map((msg) => [msg.topic, eventOf(msg).value]);
-      const jobEvents = told.filter(([type]) => String(type).startsWith('job.'));
+      const reported = events.all.map((msg) => [msg.topic, eventOf(msg).value]);
+      const jobEvents = reported.filter(([type]) => String(type).startsWith('job.'));
       assert.deepEqual(jobEvents, [
         ['job.queued', null],
         ['job.started', null],
@@ -486,7 +486,7 @@ describe('nodes/cluster-status', () => {
         ['job.progress', 75],
         ['job.finished', null],
       ]);
-      const printer = told.filter(([type]) => type === 'printer.status').map(([, value]) => value);
+      const printer = reported.filter(([type]) => type === 'printer.status').map(([, value]) => value);
       assert.deepEqual(printer, ['pre_print', 'printing', 'idle']);
       assert.equal(new Set(events.all.map((msg) => eventOf(msg).id)).size, events.all.length);
       assert.equal(new Set(events.all.map(({ _msgid }) => _msgid)).size, events.all.length);
@@ -511,7 +511,7 @@ describe('nodes/cluster-status', () => {
       ['failed', () => simulator.world.fail(1), 'job.failed'],
       ['was aborted', () => simulator.world.abort(1), 'job.aborted'],
     ] as const)
-      it(`of one that ${name}`, async () => {
+      it(`reports a print that ${name}`, async () => {
         await watchFirst({ milestones: '' });
         print();
         await later(5 + 90 + 100);
@@ -526,14 +526,14 @@ describe('nodes/cluster-status', () => {
         );
       });
 
-    it('not of what was there at first sight', async () => {
+    it('reports no event for the first poll', async () => {
       print();
       simulator.world.advance(200);
       await watchFirst();
       assert.deepEqual(events.all, []);
     });
 
-    it('on a watch of all clusters, for each of them', async () => {
+    it('reports events of every cluster when it watches all', async () => {
       await watchFirst({ cluster: '' });
       print();
       simulator.world.printLocally(2, { name: 'other.gcode', seconds: 100 });
@@ -542,12 +542,12 @@ describe('nodes/cluster-status', () => {
       assert.deepEqual(queued.sort(), clusterIds().slice(0, 2).sort());
       simulator.world.removeCluster(3);
       await ask();
-      assert.equal(types().includes('cluster.removed'), false, 'one list is no proof');
+      assert.equal(types().includes('cluster.removed'), false, 'a single list proves nothing');
       await ask();
       assert.equal(types().includes('cluster.removed'), true);
     });
 
-    it('to a node without a cluster of its own, for the clusters that its messages name, each once', async () => {
+    it('reports each event once for the clusters that its messages name', async () => {
       await watchFirst({ cluster: 'target', clusterType: 'msg' });
       await ask({ target: firstId() });
       print();
@@ -558,7 +558,7 @@ describe('nodes/cluster-status', () => {
       );
     });
 
-    it('to every node that watches the cluster, with its own milestones', async () => {
+    it('reports events to every node on the cluster, each with its own milestones', async () => {
       const second = node({ id: 'second', cluster: firstId(), milestones: '10', wires: [[], ['others']] });
       await watchFirst({}, [second, helperNode('others')]);
       const others = flow.listen('others');
@@ -575,7 +575,7 @@ describe('nodes/cluster-status', () => {
       );
     });
 
-    it('as copies that a flow may change', async () => {
+    it('sends copies, so that a flow can change them safely', async () => {
       await watchFirst();
       flow.node('events').on('input', ({ payload }, _send, done) => {
         const event = payload as PrintEvent;
@@ -591,7 +591,7 @@ describe('nodes/cluster-status', () => {
       assert.ok(types().includes('job.finished'));
     });
 
-    it('not again after a redeploy, and late what happened meanwhile', async () => {
+    it('repeats no event after a redeploy, and marks missed events as late', async () => {
       await watchFirst();
       print();
       await later(5 + 90 + 300);
@@ -621,8 +621,8 @@ describe('nodes/cluster-status', () => {
     });
   });
 
-  describe('shares its polls', () => {
-    it('with other nodes on the same cluster', async () => {
+  describe('shared polls', () => {
+    it('polls once for several nodes on the same cluster', async () => {
       const second = node({ id: 'second', cluster: firstId(), wires: [['others'], []] });
       const third = node({ id: 'third', cluster: firstId(), interval: 120, wires: [[], []] });
       await flow.deploy([]);
@@ -638,7 +638,7 @@ describe('nodes/cluster-status', () => {
       assert.equal(others.all.length, 4);
     });
 
-    it('with a watch of all clusters', async () => {
+    it('polls once for a cluster that another node watches among all clusters', async () => {
       await flow.deploy([]);
       simulator.requests.clear();
       await flow.deploy([node({ cluster: '' }), node({ id: 'second', cluster: firstId(), wires: [[], []] }), ...ends]);
@@ -652,8 +652,8 @@ describe('nodes/cluster-status', () => {
     });
   });
 
-  describe('in an outage', () => {
-    it('tells Catch once, keeps the last figures as stale, ends every message with the error, and recovers', async () => {
+  describe('during an outage', () => {
+    it('reports the outage once, repeats the last figures as stale, fails every message, and recovers', async () => {
       await watchFirst({ interval: 10 });
       const fault = simulator.faults.add(down);
       await time.pass(120);
@@ -687,7 +687,7 @@ describe('nodes/cluster-status', () => {
       assert.equal(caught.all.length, 4);
     });
 
-    it('of one cluster gives the others as they are', async () => {
+    it('sends current figures of the other clusters when one fails', async () => {
       await watchFirst({ cluster: '', interval: 10 });
       const [, second] = clusterIds();
       const path = encodeURIComponent(second ?? '').replaceAll('%3D', '=');
@@ -704,7 +704,7 @@ describe('nodes/cluster-status', () => {
       );
     });
 
-    it('of the list gives the figures of all that were listed', async () => {
+    it('sends the figures of all known clusters when the list fails', async () => {
       await watchFirst({ cluster: '' });
       simulator.faults.add({ endpoint: 'clusters', reset: true, times: 'always' });
       const { out, code } = await ask();
@@ -719,7 +719,7 @@ describe('nodes/cluster-status', () => {
       );
     });
 
-    it('from the first poll on has nothing to give but the error, and is told again by nobody', async () => {
+    it('reports an outage once and sends no status when the first poll fails', async () => {
       await flow.deploy([]);
       simulator.faults.add(down);
       await flow.deploy([node({ cluster: firstId(), interval: 10 }), ...ends]);
@@ -727,12 +727,12 @@ describe('nodes/cluster-status', () => {
       await time.pass(100);
       assert.deepEqual(status.all, []);
       assert.equal(caught.all.length, 1);
-      // A further poll may be under way.
+      // Another poll may be in flight.
       const settled = statusTexts().filter((shown) => shown !== 'status.polling');
       assert.equal(settled.at(-1), 'status.error.SERVICE_ERROR');
     });
 
-    it('polls ever less often', async () => {
+    it('polls less and less often', async () => {
       await watchFirst({ interval: 10 });
       simulator.faults.add({ endpoint: '*', status: 404, times: 'always' });
       const before = simulator.requests.count('clusterStatus');
@@ -741,8 +741,8 @@ describe('nodes/cluster-status', () => {
     });
   });
 
-  describe('signed out', () => {
-    it('says so, polls nothing, and wakes after the sign-in', async () => {
+  describe('while signed out', () => {
+    it('asks for a sign-in, polls nothing, and starts polling after the sign-in', async () => {
       await flow.deploy([node({ cluster: firstId(), interval: 10 }), ...ends], { signIn: false });
       listen();
       await time.pass(60);
@@ -759,7 +759,7 @@ describe('nodes/cluster-status', () => {
       assert.equal(statusTexts().at(-1), 'status.idle');
     });
 
-    it('meanwhile, stops polling until the next sign-in', async () => {
+    it('stops polling after a sign-out until the next sign-in', async () => {
       await watchFirst({ interval: 10 });
       await flow.post('accounts/account/sign-out').expect(200);
       const before = simulator.requests.count();
@@ -772,9 +772,9 @@ describe('nodes/cluster-status', () => {
     });
   });
 
-  describe('with settings that make no sense', () => {
+  describe('invalid settings', () => {
     for (const milestones of ['0', '25,x', '101', '-5', ','])
-      it(`such as the milestones "${milestones}" is NOT_CONFIGURED`, async () => {
+      it(`reports NOT_CONFIGURED for the milestones "${milestones}"`, async () => {
         await watchFirst({ milestones });
         assert.equal(statusTexts().at(-1), 'status.error.NOT_CONFIGURED');
         const { code, out } = await ask();
@@ -783,13 +783,13 @@ describe('nodes/cluster-status', () => {
         assert.equal(simulator.requests.count('clusterStatus'), 0);
       });
 
-    it('does without milestones', async () => {
+    it('works without milestones', async () => {
       await watchFirst({ milestones: undefined });
       assert.equal((await ask()).code, undefined);
     });
 
     for (const interval of ['', 'soon', null, undefined, NaN])
-      it(`such as the interval ${JSON.stringify(interval)}, polls every minute`, async () => {
+      it(`polls every minute when the interval is ${JSON.stringify(interval)}`, async () => {
         await watchFirst({ interval });
         const first = simulator.requests.count('clusterStatus');
         await time.pass(59);
@@ -799,7 +799,7 @@ describe('nodes/cluster-status', () => {
       });
 
     for (const account of ['', 'gone', 'status'])
-      it(`such as the account "${account}" is NOT_CONFIGURED`, async () => {
+      it(`reports NOT_CONFIGURED for the account "${account}"`, async () => {
         await watchFirst({ account });
         assert.equal(statusTexts().at(-1), 'status.error.NOT_CONFIGURED');
         const { code } = await ask();
@@ -807,7 +807,7 @@ describe('nodes/cluster-status', () => {
       });
   });
 
-  describe('given garbage', () => {
+  describe('malformed answers', () => {
     const data = (value: unknown): Fault => ({ endpoint: 'clusterStatus', set: { data: value }, times: 'always' });
     const harmless: [what: string, fault: Fault][] = [
       ['an empty record', data({})],
@@ -835,7 +835,7 @@ describe('nodes/cluster-status', () => {
       ],
     ];
     for (const [what, fault] of harmless)
-      it(`such as ${what}, invents nothing`, async () => {
+      it(`invents no figures and no events from ${what}`, async () => {
         await watchFirst();
         simulator.faults.add(fault);
         const { out, code } = await ask();
@@ -863,7 +863,7 @@ describe('nodes/cluster-status', () => {
       ['half an answer', { endpoint: 'clusterStatus', cut: 'body', times: 'always' }],
     ];
     for (const [what, fault] of refused)
-      it(`such as ${what}, says SERVICE_ERROR and keeps the last figures`, async () => {
+      it(`reports SERVICE_ERROR for ${what}, and keeps the last figures`, async () => {
         await watchFirst();
         simulator.faults.add(fault);
         const { out, code } = await ask();
@@ -877,7 +877,7 @@ describe('nodes/cluster-status', () => {
       ['nulls', [null, {}, 7], 'SERVICE_ERROR'],
       ['clusters without ids', [{ friendly_name: 'x' }], 'SERVICE_ERROR'],
     ] as const)
-      it(`such as a list of ${what}, gives no message and ends ${expected ? `with ${expected}` : 'well'}`, async () => {
+      it(`sends no message for a cluster list of ${what}, and ends ${expected ? `in ${expected}` : 'without an error'}`, async () => {
         await flow.deploy([]);
         simulator.faults.add({ endpoint: 'clusters', set: { data: value }, times: 'always' });
         await flow.deploy([node(), ...ends]);
@@ -888,7 +888,7 @@ describe('nodes/cluster-status', () => {
       });
   });
 
-  describe('closed', () => {
+  describe('closing', () => {
     const sockets = () => process.getActiveResourcesInfo().filter((name) => name.startsWith('TCPSocket')).length;
 
     for (const [what, fault] of [
@@ -896,7 +896,7 @@ describe('nodes/cluster-status', () => {
       ['is slow', { delay: 300 }],
       ['fails', { status: 503 }],
     ] as const)
-      it(`in the middle of a poll that ${what}, ends its message once and leaves nothing behind`, async () => {
+      it(`ends its message once and leaves nothing open when closed during a poll that ${what}`, async () => {
         await flow.deploy([]);
         await flow.deploy(ends);
         await settled();
@@ -905,7 +905,7 @@ describe('nodes/cluster-status', () => {
         await settled();
         assert.ok(time.waiting > before.timers);
         const hit = simulator.faults.add({ endpoint: 'clusterStatus', times: 'always', ...fault });
-        // By hand, as the Catch nodes of the flow are closed with it.
+        // Calls the input handler directly: the flow's Catch nodes close together with the node.
         const ended: (Error | undefined)[] = [];
         const handle = (flow.node('watch') as unknown as { _inputCallback(...args: unknown[]): void })._inputCallback;
         handle.call(
@@ -927,7 +927,7 @@ describe('nodes/cluster-status', () => {
         assert.deepEqual({ timers: time.waiting, sockets: sockets() }, before);
       });
 
-    it('while the account stays, polls no more', async () => {
+    it('stops polling when the node is removed and the account stays', async () => {
       await watchFirst({ interval: 10 });
       await flow.deploy([...ends], { type: 'flows' });
       await time.pass(1);
@@ -936,7 +936,7 @@ describe('nodes/cluster-status', () => {
       assert.equal(simulator.requests.count(), before);
     });
 
-    it('shows nothing any more, whatever still arrives', async () => {
+    it('shows no status after closing, even when an answer still arrives', async () => {
       await watchFirst();
       const old = flow.node('watch');
       const shown = old.status as unknown as { args: unknown[][]; thisValues: unknown[] };
@@ -950,7 +950,7 @@ describe('nodes/cluster-status', () => {
     });
   });
 
-  it('never asks the service for more than it says', async () => {
+  it('calls no endpoint but sign-in, cluster list and cluster status', async () => {
     await watchFirst({ interval: 10 });
     await time.pass(60);
     const asked = new Set(simulator.requests.list().map(({ endpoint }) => endpoint));

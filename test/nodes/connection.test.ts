@@ -31,7 +31,7 @@ describe('nodes/admin accounts/:id/test', () => {
     const { search } = await followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT);
     await flow.get(`callback${search}`).expect(200);
   };
-  /** A refusal before anything is sent. */
+  /** Error of a test that was refused without a request. */
   const refusal = async (typed: object, id = 'account') => {
     const before = simulator.requests.count();
     const { body } = await flow.post(`accounts/${id}/test`, typed).expect(400);
@@ -39,7 +39,7 @@ describe('nodes/admin accounts/:id/test', () => {
     return (body as { error: string }).error;
   };
 
-  it('tests an account as it is deployed', async () => {
+  it('tests a deployed account', async () => {
     await flow.deploy([]);
     const { body } = await flow.post('accounts/account/test').expect(200).expect('cache-control', 'no-store');
     const { checks } = body as { checks: Check[] };
@@ -50,7 +50,7 @@ describe('nodes/admin accounts/:id/test', () => {
     for (const check of checks) assert.deepEqual(Object.keys(check), ['name', 'ok', 'detail']);
   });
 
-  it('tests what is typed in its place', async () => {
+  it('tests typed settings in place of the deployed ones', async () => {
     await flow.deploy([]);
     const find = await test({ clientSecret: '__PWRD__', paths: '{"printJobs":"GET /connect/v1/elsewhere"}' });
     assert.equal(find('clusters').ok, true);
@@ -61,7 +61,7 @@ describe('nodes/admin accounts/:id/test', () => {
     });
   });
 
-  it('tests an account before its first deploy, and once somebody is signed in', async () => {
+  it('tests an account before its first deploy, also after a sign-in', async () => {
     await flow.deploy([]);
     const out = await test(typedSettings(), 'new');
     assert.equal(out('apiHost').ok, true);
@@ -77,7 +77,7 @@ describe('nodes/admin accounts/:id/test', () => {
     assert.equal((await test({ signIn: 'token', apiUrl, apiToken }, 'new'))('clusters').ok, true);
   });
 
-  it('leaves the sign-in as good as it was, a renewed token included', async () => {
+  it('keeps the sign-in intact, even when the test refreshes the token', async () => {
     await flow.deploy([]);
     simulator.tokens.expireAccessTokens();
     assert.equal((await test())('clusters').ok, true);
@@ -87,7 +87,7 @@ describe('nodes/admin accounts/:id/test', () => {
     assert.equal((await test())('clusters').ok, true);
   });
 
-  it('tests the simulator of an account, once it is deployed', async () => {
+  it('tests the simulator of a deployed account', async () => {
     const account = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
     await flow.deploy([], { account, credentials: {} });
     for (const typed of [{}, { service: 'simulator', authUrl: '', apiUrl: '' }]) {
@@ -103,7 +103,7 @@ describe('nodes/admin accounts/:id/test', () => {
     await flow.post('accounts/other/test').expect(404);
   });
 
-  it('answers 400 for what makes no sense', async () => {
+  it('answers 400 for invalid settings', async () => {
     await flow.deploy([]);
     assert.match(await refusal([]), /object/);
     assert.match(await refusal({ apiUrl: 'http://api.example' }), /API host/);
@@ -113,15 +113,15 @@ describe('nodes/admin accounts/:id/test', () => {
     assert.match(await refusal({ apiUrl: '${SECRET}' }), /[Ee]nvironment/);
   });
 
-  describe('by somebody who may write, but see no secrets', () => {
+  describe('for a user without access to secrets', () => {
     const elsewhere = () => simulator.apiUrl.replace('127.0.0.1', 'localhost');
 
-    it('sends the stored client secret to the stored account host alone', async () => {
+    it('sends the stored client secret only to the stored account host', async () => {
       await flow.deploy([]);
       assert.match(await refusal({ authUrl: 'https://evil.example' }), /secret is only sent to the stored/);
     });
 
-    it('sends a stored token to the stored hosts alone', async () => {
+    it('sends a stored token only to the stored hosts', async () => {
       const { apiUrl, authUrl, users } = simulator;
       const account = { ...flow.account, signIn: 'token' };
       await flow.deploy([], { account, credentials: { account: { apiToken: users[0]!.apiToken } } });
@@ -135,18 +135,18 @@ describe('nodes/admin accounts/:id/test', () => {
       assert.equal((await test({ apiUrl: elsewhere(), apiToken: users[0]!.apiToken }))('clusters').ok, true);
     });
 
-    /** The test reaches nothing with the stored sign-in. */
+    /** Runs a test that must not use the stored sign-in; returns its detail on the token. */
     const withheld = async (id: string, typed: object): Promise<string> => {
       const before = simulator.requests.count();
       const find = await test(typed, id);
       assert.equal(find('token').ok, false);
-      // Whether the hosts are there is asked without it.
+      // Only the hosts' availability is requested, without a token.
       const asked = simulator.requests.list().slice(-(simulator.requests.count() - before));
       assert.ok(asked.every(({ endpoint }) => endpoint === 'uptime'));
       return String(find('token').detail);
     };
 
-    it('sends the sign-in of a deployed account to the deployed hosts alone', async () => {
+    it('sends the sign-in of a deployed account only to the deployed hosts', async () => {
       await flow.deploy([]);
       for (const typed of [{ apiUrl: elsewhere() }, typedSettings({ apiUrl: elsewhere() })])
         assert.match(await withheld('account', typed), /only sent to the deployed hosts/);
@@ -156,7 +156,7 @@ describe('nodes/admin accounts/:id/test', () => {
       assert.equal(body.code, 'NOT_SIGNED_IN');
     });
 
-    it('sends it nowhere else even if it was made while another host was typed', async () => {
+    it('sends it to the deployed hosts only, although another host was typed at sign-in', async () => {
       await flow.deploy([], { signIn: false });
       await signInBeforeDeploy('account', typedSettings({ apiUrl: elsewhere() }));
       for (const typed of [{ apiUrl: elsewhere() }, typedSettings({ apiUrl: elsewhere() })])
@@ -171,20 +171,20 @@ describe('nodes/admin accounts/:id/test', () => {
       assert.match(await withheld('account', typedSettings({ authUrl })), /only sent to the deployed hosts/);
     });
 
-    it('sends a sign-in of an account that is not deployed to the API host alone that it was made for', async () => {
+    it('sends the sign-in of an account before its deploy only to the API host of that sign-in', async () => {
       await flow.deploy([]);
       await signInBeforeDeploy('new', typedSettings());
       assert.match(await withheld('new', typedSettings({ apiUrl: elsewhere() })), /sign in again for another host/);
     });
 
-    it('sends a sign-in without any API host to none', async () => {
+    it('sends a sign-in without an API host nowhere', async () => {
       await flow.deploy([]);
       const { apiUrl: _, ...typed } = typedSettings();
       await signInBeforeDeploy('new', typed);
       assert.match(await withheld('new', typedSettings()), /sign in again for another host/);
     });
 
-    it('tests an account that is deployed without hosts, once somebody is signed in', async () => {
+    it('tests an account that is deployed without hosts, after a sign-in', async () => {
       await flow.deploy([], { account: { ...flow.account, authUrl: '', apiUrl: '' }, credentials: {}, signIn: false });
       await signInBeforeDeploy('account', typedSettings());
       assert.equal((await test(typedSettings()))('clusters').ok, true);

@@ -17,11 +17,11 @@ type Result = PrintResult & { error?: { code: string; message: string } };
 const result = (msg: NodeMessage) => msg.payload as Result;
 const codeOf = (msg: NodeMessage | undefined) => (msg?.error as { code?: string } | undefined)?.code;
 
-/** What became of one message. */
+/** Outcome of one message. */
 interface End {
   results: NodeMessage[];
   error: NodeMessage | undefined;
-  /** Seconds. */
+  /** Seconds from the message to its end. */
   took: number;
 }
 
@@ -55,7 +55,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     await flow.deploy([...nodes, ...names.map(helperNode), catchNode(['caught']), complete]);
     [results, progress, caught, completed] = names.map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox, Inbox];
   }
-  /** Sends a message; gives what came of it once it has ended. */
+  /** Sends a message; resolves once it has ended. */
   function send(changes: NodeMessage = {}, id = 'print'): Promise<End> {
     const turn = ++turns;
     const began = systemClock.monotonic();
@@ -88,12 +88,14 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
   const struck = async (fault: { hits: number }) => {
     while (fault.hits === 0) await new Promise((resolve) => setImmediate(resolve));
   };
-  /** The answer of the next print is lost after, or before, the service has taken it; the cluster can't be looked at then. */
+  /**
+   * Loses the answer to the next print after or before the service accepts it; the cluster's status fails from then on.
+   */
   function loseSight(when: 'before' | 'after'): void {
     simulator.faults.add({ endpoint: 'print', when, reset: true });
     simulator.faults.add({ endpoint: 'clusterStatus', after: 2, times: 'always', status: 503 });
   }
-  /** Puts something in the way of the state folder, as a broken disk would; the returned function takes it away. */
+  /** Blocks the state folder like a broken disk; the returned function restores it. */
   function breakState(): () => Promise<void> {
     const folder = join(flow.userDir, 'remote-printing');
     renameSync(folder, `${folder}-away`);
@@ -111,21 +113,21 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     time.restore();
   });
 
-  it('does not take an outage for an empty queue, and prints once', async () => {
+  it("doesn't mistake an outage for an empty queue, and prints once", async () => {
     await start();
     await deploy(node());
     loseSight('after');
     await failed({ printKey: 'k' }, 'PRINT_OUTCOME_UNKNOWN');
-    // Should the second message go on after its search, the cluster can be read again.
-    const goesOn = progress.find(({ turn, topic }) => turn === 2 && topic === 'preparing');
-    void goesOn.then(() => simulator.faults.clear());
+    // Restores the cluster's status if the second message continues after its search.
+    const continues = progress.find(({ turn, topic }) => turn === 2 && topic === 'preparing');
+    void continues.then(() => simulator.faults.clear());
     await failed({ printKey: 'k' }, 'PRINT_OUTCOME_UNKNOWN');
     simulator.faults.clear();
     const third = await printed({ printKey: 'k' });
     assert.deepEqual([third.duplicate, calls()], [true, 1]);
   });
 
-  it('does not take a search that its timeout cut short for a whole one', async () => {
+  it("doesn't mistake a search that was cut short by its timeout for a complete one", async () => {
     await start({ printVisibleAfter: 100 });
     await deploy(node({ timeout: 20 }));
     simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
@@ -139,7 +141,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.deepEqual([last.duplicate, last.clusterJobId, calls()], [true, queue()[0]?.uuid, 1]);
   });
 
-  it('tells a print that was taken, though its outcome can not be saved', async () => {
+  it("reports an accepted print although its outcome can't be saved", async () => {
     await start();
     await deploy(node());
     let mend: () => Promise<void> = () => Promise.resolve();
@@ -157,7 +159,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, first.clusterJobId, 1]);
   });
 
-  it('tells why a print was refused, though its key can not be freed on disk', async () => {
+  it("reports why a print was refused although its key can't be freed on disk", async () => {
     await start();
     await deploy(node());
     const refusal = { endpoint: 'print', status: 409, code: 'printerNotAcceptingJobs', delay: 200 } as const;
@@ -171,7 +173,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.deepEqual([(await printed({ printKey: 'k' })).duplicate, queue().length], [false, 1]);
   });
 
-  it('finds a print whose answer was lost, though nothing can be written or read on disk', async () => {
+  it('finds a print whose answer was lost although the disk can be neither read nor written', async () => {
     await start();
     await deploy(node());
     simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
@@ -190,7 +192,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.deepEqual([(await printed({ printKey: 'k' })).duplicate, calls()], [true, 1]);
   });
 
-  it('sends nothing while the state can not be read', async () => {
+  it("sends nothing while the state can't be read", async () => {
     await start();
     await deploy(node());
     await printed({ printKey: 'k' });
@@ -200,7 +202,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.deepEqual([(await printed({ printKey: 'k' })).duplicate, calls()], [true, 1]);
   });
 
-  it('does not print when its node is removed while a 429 is waited for, and the key stays free', async () => {
+  it("doesn't print, and keeps the key free, when its node is removed during the wait after a 429", async () => {
     await start();
     await deploy(node());
     const fault = simulator.faults.add({ endpoint: 'print', status: 429, retryAfter: 120 });
@@ -214,7 +216,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.deepEqual([(await printed({ printKey: 'k' })).duplicate, queue().length], [false, 1]);
   });
 
-  it('prints once where the answer to a print comes after a deploy, and the print is listed late', async () => {
+  it('prints once when the answer arrives after a deploy and the print is listed late', async () => {
     await start({ printVisibleAfter: 300 });
     await deploy(node());
     const late = () => new Promise<void>((resolve) => void systemClock.after(20 * SECOND, resolve));
@@ -226,7 +228,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, queue()[0]?.uuid, 1]);
   });
 
-  it('waits for another message with its key no longer than its timeout', async () => {
+  it('waits no longer than its timeout for another message with the same key', async () => {
     await start();
     await deploy(node(), node({ id: 'hasty', timeout: 10 }));
     simulator.faults.add({ endpoint: 'print', status: 429, retryAfter: 110 });
@@ -239,8 +241,8 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.equal(queue().length, 1);
   });
 
-  describe('looks after open outcomes by itself', () => {
-    it('after a restart', async () => {
+  describe('background search for unresolved prints', () => {
+    it('resolves a print after a restart', async () => {
       await start();
       await deploy(node());
       loseSight('after');
@@ -251,13 +253,13 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
       flow = await Flow.start(simulator, flow.userDir);
       await deploy(node());
       await time.pass(120);
-      // By now it has left every list.
+      // By now no list contains the print.
       simulator.world.vanish(1, lost?.uuid);
       const repeat = await printed({ printKey: 'k' });
       assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, lost?.uuid, 1]);
     });
 
-    it('after a lost answer, and stops when it is found', async () => {
+    it('resolves a print after a lost answer, and then stops', async () => {
       await start();
       await deploy(node());
       loseSight('after');
@@ -273,7 +275,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
       assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, lost?.uuid, 1]);
     });
 
-    it('until it is hopeless, and prints then when it is asked to', async () => {
+    it('ends after some hours without a print; the next message with the key prints', async () => {
       await start();
       await deploy(node());
       simulator.faults.add({ endpoint: 'print', when: 'before', reset: true });
@@ -286,7 +288,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     });
   });
 
-  it('takes no print that somebody else makes hours later for one whose answer was lost', async () => {
+  it("doesn't mistake a print that another user starts hours later for its own", async () => {
     await start();
     const watching = { id: 'watch', type: 'remote-printing-cluster-status', account: 'account', interval: 600 };
     await deploy(node(), { ...watching, cluster: clusterId(), clusterType: 'str', wires: [[], []] });
@@ -302,8 +304,8 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     assert.notEqual(late.clusterJobId, others.uuid);
   });
 
-  describe('holds a stream from its message to its end', () => {
-    it('when it fails while another message has its key', async () => {
+  describe('stream of a message', () => {
+    it('survives a stream that fails while another message holds the key', async () => {
       await start();
       await deploy(node());
       simulator.faults.add({ endpoint: 'print', status: 429, retryAfter: 60 });
@@ -325,13 +327,13 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
 
     const ways: [string, NodeMessage, string | undefined][] = [
       ['a repeat of a spent key', { printKey: 'k' }, undefined],
-      ['a cluster that is unknown', { clusterId: 'no-such' }, 'NOT_FOUND'],
-      ['input that makes no sense', { clusterId: 5 }, 'INVALID_INPUT'],
-      ['a name that is refused', { jobName: 'a/b.gcode' }, 'INVALID_INPUT'],
-      ['a size that is missing', { fileSize: undefined }, 'INVALID_INPUT'],
+      ['an unknown cluster', { clusterId: 'no-such' }, 'NOT_FOUND'],
+      ['invalid input', { clusterId: 5 }, 'INVALID_INPUT'],
+      ['a refused name', { jobName: 'a/b.gcode' }, 'INVALID_INPUT'],
+      ['a missing size', { fileSize: undefined }, 'INVALID_INPUT'],
     ];
     for (const [name, changes, code] of ways)
-      it(`and lets go of it after ${name}`, async () => {
+      it(`destroys the stream after ${name}`, async () => {
         await start();
         await deploy(node());
         await printed({ printKey: 'k' });
@@ -342,13 +344,13 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
       });
   });
 
-  describe('gives each of several clusters exactly one result', () => {
+  describe('one result per cluster', () => {
     const indexes = ({ results: sent }: End) =>
       sent
         .map(({ parts }) => parts as { index: number; count: number })
         .map(({ index, count }) => `${index} of ${count}`);
 
-    it('when the upload fails', async () => {
+    it('sends one result per cluster when the upload fails', async () => {
       await start();
       await deploy(node({ source: 'file' }));
       const ids = clusters().map((cluster) => cluster.clusterId);
@@ -359,7 +361,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
       assert.deepEqual(end.results.map((msg) => msg.clusterId).sort(), [...ids].sort());
     });
 
-    it('when no cluster is known', async () => {
+    it('sends one result per cluster when all clusters are unknown', async () => {
       await start();
       await deploy(node());
       const end = await run({ clusterId: ['one', 'two'] });
@@ -367,22 +369,22 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
       assert.equal(simulator.requests.count('registerUpload'), 0);
     });
 
-    it('when one is a repeat and for the others the upload fails', async () => {
+    it('sends one result per cluster when one is a repeat and the upload for the others fails', async () => {
       await start();
       await deploy(node({ reuseUpload: false }));
       await printed({ printKey: 'k' });
       simulator.faults.add({ endpoint: 'storagePut', status: 403, times: 'always' });
       const end = await run({ printKey: 'k', clusterId: clusters().map((cluster) => cluster.clusterId) });
       assert.equal(codeOf(end.error), 'UPLOAD_FAILED');
-      const told = end.results.map((msg) => [result(msg).printed, result(msg).error?.code]);
-      assert.deepEqual(told.sort(), [
+      const outcomes = end.results.map((msg) => [result(msg).printed, result(msg).error?.code]);
+      assert.deepEqual(outcomes.sort(), [
         [false, 'UPLOAD_FAILED'],
         [false, 'UPLOAD_FAILED'],
         [true, undefined],
       ]);
     });
 
-    it('when an outcome is not known on one of them', async () => {
+    it('sends one result per cluster when the outcome on one is unknown', async () => {
       await start();
       await deploy(node());
       loseSight('before');
@@ -399,7 +401,7 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
       );
     });
 
-    it('when a setting makes no sense', async () => {
+    it('sends one result per cluster when a setting is invalid', async () => {
       await start();
       await deploy(node());
       const end = await run({ clusterId: ['one', 'two'], printKey: ['no text'] });
@@ -407,12 +409,12 @@ describe('nodes/upload-and-print: exactly once, whatever fails', () => {
     });
   });
 
-  it('answers a repeat of a print that has ended, though the service has forgotten it', async () => {
+  it('answers a repeat of a print that has ended, although the service no longer lists it', async () => {
     await start();
     await deploy(node({ waitFor: 'finished' }));
     const first = await printed({ printKey: 'k' });
     assert.equal(first.status, 'finished');
-    // The service has forgotten it, and so has everything here but the key.
+    // The service no longer lists the print, and the state folder keeps only its key.
     simulator.world.vanish(1, first.clusterJobId ?? '');
     await time.until(flow.stop({ keep: true }));
     const folder = join(flow.userDir, 'remote-printing');

@@ -13,7 +13,7 @@ import { TurnedTime } from '../helpers/turned-time';
 const SHARE = '/a-share-that-hangs';
 const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 
-describe('nodes: files on a share that hangs', () => {
+describe('nodes: files on a hanging share', () => {
   let time: TurnedTime;
   let simulator: Simulator;
   let flow: Flow;
@@ -80,7 +80,7 @@ describe('nodes: files on a share that hangs', () => {
     ['report', ['stat', 'realpath', 'access', 'open', 'write', 'fsync', 'close', 'rename']],
   ] as const)
     for (const step of steps)
-      it(`end the message of ${id} in TIMEOUT where ${step} does not return`, async () => {
+      it(`end a message of ${id} in TIMEOUT when ${step} hangs`, async () => {
         hang({ names: [step] });
         const began = time.now();
         flow.send(id, { filename: part('a') });
@@ -88,12 +88,12 @@ describe('nodes: files on a share that hangs', () => {
         assert.equal(time.now() - began, 30_000);
         comeBack();
         await time.settled();
-        assert.deepEqual(disks.open(mount), [], 'the handle is closed when the call comes back');
+        assert.deepEqual(disks.open(mount), [], 'the handle is closed once the call returns');
         await time.pass(60);
         assert.deepEqual([caught.all.length, results.all.length], [1, 0]);
       });
 
-  it('end no message late where only a close does not return', async () => {
+  it('delay no message when only a close hangs', async () => {
     hang({ names: ['close'] });
     flow.send('print', { filename: part('a') });
     await time.until(results.at(0));
@@ -103,7 +103,7 @@ describe('nodes: files on a share that hangs', () => {
     assert.deepEqual(disks.open(mount), []);
   });
 
-  it('keep no other file waiting, however many of them hang, and are read again when they are back', async () => {
+  it('delay no other file, and are readable again after the share recovers', async () => {
     hang();
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) flow.send('print', { filename: part(name) });
     const other = join(await mkdtemp(join(tmpdir(), 'other-')), 'healthy.gcode');
@@ -117,7 +117,7 @@ describe('nodes: files on a share that hangs', () => {
     const began = time.now();
     flow.send('print', { filename: part('a') });
     assert.equal(codeOf(await time.until(caught.at(6))), 'FILE_NOT_READABLE');
-    assert.ok(time.now() - began < 30_000, 'what hangs already is not tried again');
+    assert.ok(time.now() - began < 30_000, 'a hanging share is not tried again');
     comeBack();
     await time.settled();
     flow.send('print', { filename: part('b') });

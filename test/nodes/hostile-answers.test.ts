@@ -10,7 +10,7 @@ const nested = (depth: number): unknown => {
   return value;
 };
 
-describe('nodes: answers of the service beyond every limit', function () {
+describe('nodes: answers that exceed the limits', function () {
   let time: TurnedTime;
   let simulator: Simulator;
   let flow: Flow;
@@ -50,16 +50,16 @@ describe('nodes: answers of the service beyond every limit', function () {
 
   const job = (n: number) => ({ uuid: `job-${n}`, status: 'queued', created_at: '2026-01-01T00:00:00Z' });
   for (const [what, transform] of [
-    ['nested 3,000 deep in a field that nothing knows', (body: object) => ({ ...body, odd: nested(3_000) })],
+    ['with an unknown field nested 3,000 deep', (body: object) => ({ ...body, odd: nested(3_000) })],
     [
       'of 20,000 jobs',
       () => ({ data: { is_online: true, printers: [], print_jobs: Array.from({ length: 20_000 }, (_, n) => job(n)) } }),
     ],
     ['of a million empty objects', () => ({ data: Array.from({ length: 1_000_000 }, () => ({})) })],
   ] as const)
-    it(`makes of a status ${what} an outage, for every node that shares the poll`, async () => {
+    it(`reports a status ${what} as an outage to every node that shares the poll`, async () => {
       await time.pass(20);
-      assert.ok(stale(first).includes(false) && stale(second).includes(false), 'the status was never there');
+      assert.ok(stale(first).includes(false) && stale(second).includes(false), 'a status before the fault');
       simulator.faults.add({ endpoint: 'clusterStatus', transform: transform as never, times: 'always' });
       const before = [first.all.length, second.all.length] as const;
       await time.pass(120);

@@ -60,7 +60,7 @@ describe('nodes/job-control', () => {
   const clusterId = () => simulator.world.cluster(1).clusterId;
   const statusOf = (uuid: string) => simulator.world.printJob(uuid).status;
   const queued = () => simulator.world.cluster(1).queue.map(({ uuid }) => uuid);
-  /** A print that has come so far. */
+  /** Starts a print and advances it by so many seconds. */
   function job(seconds = 0, length = 3600): NodeMessage {
     const { uuid } = simulator.world.printLocally(1, { name: 'part.gcode', seconds: length });
     simulator.world.advance(seconds);
@@ -79,8 +79,8 @@ describe('nodes/job-control', () => {
     await simulator.close();
   });
 
-  describe('the actions', () => {
-    it('pause, resume and abort a print, and the message is passed on with its other properties', async () => {
+  describe('actions', () => {
+    it('pause, resume and abort a print, and pass on the other properties of the message', async () => {
       await deploy({ action: 'msg.action' });
       const msg = printing();
       const req = { socket: {} };
@@ -102,7 +102,7 @@ describe('nodes/job-control', () => {
       assert.equal(statusOf(id(msg)), 'aborting');
     });
 
-    it('without a job is about the one that is printing on the printer now', async () => {
+    it('apply to the current print when no job is given', async () => {
       await deploy({ action: 'pause', job: '', jobType: 'str' });
       const [now, next] = [printing(), job()];
       const { clusterJobId, payload } = await carriedOut({ clusterId: clusterId() });
@@ -110,28 +110,28 @@ describe('nodes/job-control', () => {
       assert.deepEqual([statusOf(id(now)), statusOf(id(next))], ['pausing', 'queued']);
     });
 
-    it('without a job is not accepted where nothing is printing, and sends nothing', async () => {
+    it('end in NOT_ACCEPTED without a request when no job is given and nothing is printing', async () => {
       await deploy({ action: 'abort' });
       const { error } = await failed({ clusterId: clusterId() }, 'NOT_ACCEPTED');
       assert.match((error as Error).message, /Nothing is printing on this printer/);
       assert.equal(sentActions(), 0);
     });
 
-    it('without a job needs one where the setting names one that is empty', async () => {
+    it('end in INVALID_INPUT when the configured message property has no job', async () => {
       await deploy({ action: 'abort', job: 'mine', jobType: 'msg' });
       printing();
       await failed({ clusterId: clusterId() }, 'INVALID_INPUT');
       assert.equal(sentActions(), 0);
     });
 
-    it('is chosen in the node, whatever the message says', async () => {
+    it("come from the node's setting, whatever the message says", async () => {
       await deploy({ action: 'abort' });
       const msg = printing();
       const { payload } = await carriedOut({ ...msg, action: 'pause' });
       assert.equal((payload as { action: string }).action, 'abort');
     });
 
-    it('remove takes a job from the queue, move puts it elsewhere', async () => {
+    it('remove a job from the queue, and move it within the queue', async () => {
       await deploy({ action: 'msg.action' });
       const [first, second, third] = [printing(), job(), job()];
       await carriedOut({ ...third, action: 'move', position: 0 });
@@ -140,7 +140,7 @@ describe('nodes/job-control', () => {
       assert.deepEqual(queued(), [id(first), id(second)]);
     });
 
-    it('duplicate makes copies', async () => {
+    it('duplicate a job', async () => {
       await deploy({ action: 'duplicate' });
       const msg = printing();
       await carriedOut({ ...msg, quantity: 2 });
@@ -149,7 +149,7 @@ describe('nodes/job-control', () => {
       assert.equal(queued().length, 4);
     });
 
-    it('force has a waiting job start in spite of differences', async () => {
+    it('force a waiting job to start in spite of differences', async () => {
       await deploy({ action: 'force' });
       printing();
       const msg = job();
@@ -157,7 +157,7 @@ describe('nodes/job-control', () => {
       assert.equal(simulator.world.printJob(id(msg)).force, true);
     });
 
-    it('that the pack does not know goes out as it is, with an object in the payload as its data', async () => {
+    it('pass through when unknown, with an object payload as their data', async () => {
       await deploy({ action: 'msg.action' });
       const msg = job();
       Object.assign(simulator.world.printJob(id(msg)), { status: 'wait_approval' });
@@ -167,19 +167,19 @@ describe('nodes/job-control', () => {
     });
   });
 
-  it('reads cluster and job from its settings, which win', async () => {
+  it('prefers the settings for cluster and job over the message', async () => {
     const msg = printing();
     await deploy({ cluster: msg.clusterId, job: 'which.job', jobType: 'msg' });
     await carriedOut({ clusterId: 'other', clusterJobId: 'other', which: { job: msg.clusterJobId } });
     assert.equal(statusOf(id(msg)), 'pausing');
   });
 
-  it('reads msg.clusterJobId where the job is blank', async () => {
+  it('reads msg.clusterJobId when the job is blank', async () => {
     await deploy({ job: '', jobType: 'str' });
     await carriedOut(printing());
   });
 
-  it('shows how it goes', async () => {
+  it("shows the progress as the node's status", async () => {
     await deploy();
     await carriedOut(printing());
     const shown = flow.statuses('control').map(({ text }) => String(text));
@@ -190,7 +190,7 @@ describe('nodes/job-control', () => {
     );
   });
 
-  it('does several at once', async () => {
+  it('processes simultaneous messages', async () => {
     await deploy({ action: 'duplicate' });
     const msg = printing();
     simulator.tokens.expireAccessTokens();
@@ -200,8 +200,8 @@ describe('nodes/job-control', () => {
     assert.equal(simulator.tokens.refreshes, 1);
   });
 
-  describe('what can go wrong', () => {
-    it('names bad input, and sends nothing', async () => {
+  describe('failures', () => {
+    it('names invalid input, and sends nothing', async () => {
       await deploy({ action: 'msg.action' });
       const msg = { ...printing(), action: 'duplicate' };
       await failed({ ...msg, clusterId: undefined }, 'INVALID_INPUT');
@@ -218,7 +218,7 @@ describe('nodes/job-control', () => {
       assert.equal(sentActions(), 0);
     });
 
-    it('refuses what the state of the job does not allow, in words', async () => {
+    it("explains why the job's state doesn't allow the action", async () => {
       await deploy({ action: 'msg.action' });
       const running = printing();
       const error = await failed({ ...running, action: 'resume' }, 'NOT_ACCEPTED');
@@ -233,13 +233,13 @@ describe('nodes/job-control', () => {
       assert.equal(sentActions(), 1);
     });
 
-    it('passes a state on that it does not know', async () => {
+    it("sends the action when the job's state is unknown", async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'printJob', set: { 'data.status': 'brand_new' } });
       await carriedOut(printing());
     });
 
-    it('tells an offline printer, an unknown job and an unknown cluster', async () => {
+    it('reports an offline printer, an unknown job and an unknown cluster', async () => {
       await deploy();
       const msg = printing();
       await failed({ ...msg, clusterJobId: '12345678-1234-1234-1234-123456789012' }, 'NOT_FOUND');
@@ -255,7 +255,7 @@ describe('nodes/job-control', () => {
       [404, 'NOT_FOUND', 'recordNotFound'],
       [400, 'SERVICE_ERROR', 'invalidValue'],
     ] as const)
-      it(`tells a refusal (${status}) as ${code}, with what is known`, async () => {
+      it(`reports a refusal (${status}) as ${code}, with the ids`, async () => {
         await deploy();
         const msg = printing();
         simulator.faults.add({ endpoint: 'jobAction', status, code: serviceCode });
@@ -266,7 +266,7 @@ describe('nodes/job-control', () => {
         );
       });
 
-    it('sends an action once, and says so when its answer is lost', async () => {
+    it('sends an action once, and says to check the job when the answer is lost', async () => {
       await deploy({ action: 'duplicate' });
       const msg = printing();
       simulator.faults.add({ endpoint: 'jobAction', reset: true, when: 'after' });
@@ -281,7 +281,7 @@ describe('nodes/job-control', () => {
       assert.equal(queued().length, 3);
     });
 
-    it('tells a printer that fails, or never answers', async () => {
+    it('reports a printer that fails or never answers', async () => {
       await deploy({ timeout: 1 });
       const msg = printing();
       for (const outcome of ['failed', 'unknown'] as const) {
@@ -294,13 +294,13 @@ describe('nodes/job-control', () => {
       assert.match((error as Error).message, /No answer from the printer within 1 s: /);
     });
 
-    it('does not wait for a 429 that passes its timeout', async () => {
+    it('ends in RATE_LIMITED at once when a 429 asks for a longer wait than its timeout', async () => {
       await deploy({ timeout: 5 });
       simulator.faults.add({ endpoint: 'jobAction', status: 429, retryAfter: 30 });
       assert.equal((await failed(printing(), 'RATE_LIMITED')).statusCode, 429);
     });
 
-    it('needs an account, and a sign-in', async () => {
+    it('requires an account and a sign-in', async () => {
       await deploy({ account: 'none' });
       await failed(printing(), 'NOT_CONFIGURED');
       await deploy();
@@ -309,7 +309,7 @@ describe('nodes/job-control', () => {
     });
   });
 
-  it('is redeployed in the middle of the work without leaving anything behind', async () => {
+  it('leaves nothing behind after a redeploy during the action', async () => {
     simulator.world.setActions(1, { outcome: 'stuck' });
     await deploy();
     const msg = printing();

@@ -18,11 +18,11 @@ const result = (msg: NodeMessage | undefined) => msg?.payload as Result;
 const codeOf = (msg: NodeMessage | undefined) => (msg?.error as { code?: string } | undefined)?.code;
 const NAMES = ['results', 'progress', 'caught'];
 
-describe('nodes/upload-and-print: a wait for the end survives', () => {
+describe('nodes/upload-and-print: waiting for the end of a print', () => {
   let time: TurnedTime;
   let simulator: Simulator;
   let flow: Flow;
-  /** What arrived since the last deploy. */
+  /** Messages since the last deploy. */
   let results: Inbox;
   let progress: Inbox;
   let caught: Inbox;
@@ -58,7 +58,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     clusterId: clusterIds()[0],
     ...changes,
   });
-  /** Sends a message, and lets time go on until so many prints are waited for. */
+  /** Sends a message, then advances time until the node waits for so many prints. */
   async function waiting(changes: NodeMessage = {}, prints = 1): Promise<void> {
     const seen = new Set<unknown>();
     const isLast = (msg: NodeMessage) => {
@@ -70,7 +70,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     await time.until(wait);
     await time.settled();
   }
-  /** Has Node-RED start anew, on the same state or on a copy. */
+  /** Restarts Node-RED on the same state or on a copy. */
   async function restart(userDir = flow.userDir): Promise<void> {
     await time.until(flow.stop({ keep: true }));
     flow = await Flow.start(simulator, userDir);
@@ -80,7 +80,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     const folder = join(flow.userDir, 'remote-printing', kind);
     return (await readdir(folder).catch(() => [])).map((name) => join(folder, name));
   };
-  /** What the state folder holds of messages, once everything is written. */
+  /** Messages in the state folder, once every write has ended. */
   const keptMessages = async () => {
     await time.settled();
     const paths = await files('kept-message');
@@ -92,7 +92,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     await time.settled();
     assert.deepEqual([...(await files('kept-waits')), ...(await files('kept-message'))], []);
   }
-  /** The one late result, and nothing else for an hour. */
+  /** Returns the late result; checks that nothing else arrives for an hour. */
   async function lateResult(): Promise<NodeMessage> {
     const message = await time.until(results.at(0));
     await time.pass(HOUR);
@@ -110,9 +110,9 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
 
   for (const [what, before] of [
     ['after a restart', () => restart()],
-    ['as its message left it', () => Promise.resolve()],
+    ['without a restart', () => Promise.resolve()],
   ] as const)
-    it(`and shows ${what} since when its figures are old, and that the sign-in is missing`, async () => {
+    it(`shows ${what} how old its figures are, and that a sign-in is needed`, async () => {
       await start();
       await waiting({ payload: GCODE.replace('600', '60000') });
       await before();
@@ -140,7 +140,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     [
       'a crash',
       async () => {
-        // What is on disk now, and nothing that the close writes.
+        // Copies the current disk, without the writes of an orderly close.
         const copy = await mkdtemp(join(tmpdir(), 'node-red-'));
         folders.push(flow.userDir);
         await cp(flow.userDir, copy, { recursive: true });
@@ -149,7 +149,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     ],
   ];
   for (const [name, interrupt] of interruptions)
-    it(name, async () => {
+    it(`survives ${name}`, async () => {
       await start();
       await waiting({ order: { number: 7, tags: ['a', null] }, topic: 'mine' });
       const clusterJobId = simulator.world.cluster(1).queue[0]?.uuid;
@@ -165,10 +165,10 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
       );
     });
 
-  it('ends the message that waited once, without a result, and says nothing of it', async () => {
+  it('ends the interrupted message once, without a result and without an error', async () => {
     await start();
     await waiting({ turn: 5 });
-    // What Node-RED makes of `done`; while it deploys, no Complete node sends.
+    // Records the calls of `done`: during a deploy, no Complete node sends.
     const closing = flow.node('print') as unknown as { _complete: (msg: NodeMessage, error: unknown) => void };
     const ended: [unknown, unknown][] = [];
     closing._complete = ({ turn }, error) => ended.push([turn, error]);
@@ -186,7 +186,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     );
   });
 
-  it('and gives a print that ended while nobody was there its result', async () => {
+  it('sends the result of a print that ended while Node-RED was stopped', async () => {
     await start();
     await waiting({ order: 7 });
     await time.until(flow.stop({ keep: true }));
@@ -197,7 +197,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.deepEqual([late.late, late.order, result(late).job?.state], [true, 7, 'finished']);
   });
 
-  it('and takes a print that left every list meanwhile for one whose end nobody knows', async () => {
+  it('reports an unknown end when the print has left every list meanwhile', async () => {
     await start();
     await waiting({ order: 7 });
     await time.until(flow.stop({ keep: true }));
@@ -209,7 +209,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     await nothingLeft();
   });
 
-  it('and tells a failure to Catch, with what was kept', async () => {
+  it('reports a failure to Catch nodes, with the stored properties', async () => {
     await start();
     await waiting({ order: 7 });
     await deploy(node());
@@ -226,7 +226,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.deepEqual([results.all.length, caught.all.length], [0, 0]);
   });
 
-  it('with several clusters, each with its parts', async () => {
+  it('survives a deploy with several clusters, each with its parts', async () => {
     await start();
     const ids = clusterIds();
     await waiting({ clusterId: ids, order: 7 }, ids.length);
@@ -247,7 +247,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     await nothingLeft();
   });
 
-  it('with several clusters of which one has ended before', async () => {
+  it('survives a deploy with several clusters after one of them has ended', async () => {
     await start();
     const ids = clusterIds().slice(0, 2);
     await waiting({ clusterId: ids }, 2);
@@ -261,7 +261,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.equal((late.parts as { id: string }).id, (first.parts as { id: string }).id);
   });
 
-  it('that begins only after a deploy, since the answer to the print was under way', async () => {
+  it('survives a deploy that happens before the print is answered', async () => {
     await start();
     const fault = simulator.faults.add({ endpoint: 'print', delay: 200 });
     flow.send('print', payload({ order: 7 }));
@@ -271,7 +271,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.deepEqual([late.late, late.order, result(late).status], [true, 7, 'finished']);
   });
 
-  it('and leaves nothing behind of a wait that nobody interrupted', async () => {
+  it('removes the stored state of an uninterrupted wait', async () => {
     await start();
     await waiting();
     assert.equal((await keptMessages()).length, 1);
@@ -283,12 +283,12 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.equal(results.all.length, 0);
   });
 
-  it('that begins while the clock stands 200 days behind, and a restart with the right time', async () => {
+  it('survives a clock that was 200 days slow until a restart', async () => {
     await start();
     await waiting({ order: 7 });
     await time.settled();
     await time.until(flow.stop({ keep: true }));
-    // The same as a clock that is set right between the two.
+    // Equivalent to a clock that is corrected during the restart.
     const behind = (value: unknown): unknown =>
       JSON.parse(JSON.stringify(value), (name, entry: unknown) =>
         ['at', 'until', 'since'].includes(name) && typeof entry === 'number' ? entry - 200 * 24 * HOUR * 1000 : entry,
@@ -302,13 +302,13 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     const now = time.now();
     for (const path of kept) {
       const { until } = JSON.parse(await readFile(path, 'utf8')) as { until: number };
-      assert.ok(until > now, 'its time in the store begins again');
+      assert.ok(until > now, 'its retention starts anew');
     }
     const late = await lateResult();
     assert.deepEqual([late.late, late.order, result(late).status], [true, 7, 'finished']);
   });
 
-  it('but not the node itself: what it waited for goes with it', async () => {
+  it('ends with its node, and removes the stored state', async () => {
     await start();
     await waiting();
     assert.equal((await keptMessages()).length, 1);
@@ -319,7 +319,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.deepEqual([results.all.length, caught.all.length], [0, 0]);
   });
 
-  it('while the node is disabled', async () => {
+  it('survives a disabled node', async () => {
     await start();
     await waiting({ order: 7 });
     await deploy(node({ d: true }));
@@ -329,7 +329,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.equal((await lateResult()).order, 7);
   });
 
-  it('with what is plain JSON in the message, and nothing else', async () => {
+  it('stores only plain JSON of the message', async () => {
     await start();
     const req = { headers: { authorization: 'Bearer secret' } };
     await waiting({
@@ -352,7 +352,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.equal(late.raw, null);
   });
 
-  it('with up to 64 kB of the message: what is too much is left out whole', async () => {
+  it('stores up to 64 kB of the message, and leaves out larger properties whole', async () => {
     await start();
     await waiting({ topic: 't', small: 'x'.repeat(30_000), big: 'x'.repeat(40_000), huge: 'x'.repeat(1e6), id: 5 });
     const [kept] = await keptMessages();
@@ -363,8 +363,8 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
     assert.ok(!('big' in late) && !('huge' in late));
   });
 
-  describe('a state folder that fails', () => {
-    /** Puts something in its way, as a broken disk would; the returned function takes it away. */
+  describe('with a broken state folder', () => {
+    /** Blocks the state folder like a broken disk; the returned function restores it. */
     function breakState(): () => Promise<void> {
       const folder = join(flow.userDir, 'remote-printing');
       renameSync(folder, `${folder}-away`);
@@ -375,7 +375,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
       };
     }
 
-    it('when the wait begins: it goes on in memory', async () => {
+    it('continues in memory when the folder breaks before the wait starts', async () => {
       await start();
       let mend: () => Promise<void> = () => Promise.resolve();
       simulator.faults.add({
@@ -393,9 +393,9 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
       assert.deepEqual([results.all.length, caught.all.length], [1, 0]);
     });
 
-    it('when the wait begins, as long as Node-RED runs: a deploy takes it up from memory', async () => {
+    it('resumes from memory after a deploy when the wait was never stored', async () => {
       await start();
-      // Nothing can be written there, and nothing is there.
+      // Makes writing fail; reading finds nothing.
       const message = join(flow.userDir, 'remote-printing', 'kept-message');
       writeFileSync(message, '');
       await waiting({ order: 7 });
@@ -405,7 +405,7 @@ describe('nodes/upload-and-print: a wait for the end survives', () => {
       await rm(message);
     });
 
-    it('when the wait is to be taken up: it is tried again', async () => {
+    it("tries again when the stored waits can't be read", async () => {
       await start();
       await waiting({ order: 7 });
       await time.until(flow.stop({ keep: true }));

@@ -42,7 +42,7 @@ describe('nodes/library-file', () => {
       Inbox,
     ];
   }
-  /** Sends a message and gives what came of it; `done` was called then, once. */
+  /** Sends a message and returns its results or its error; checks that the node called `done` once. */
   async function run(msg: NodeMessage): Promise<{ results: NodeMessage[]; error: NodeMessage | undefined }> {
     const before = [results.all.length, caught.all.length, completed.all.length] as const;
     flow.send('library', msg);
@@ -73,7 +73,7 @@ describe('nodes/library-file', () => {
     return error;
   }
   const payload = (changes: NodeMessage = {}): NodeMessage => ({ payload: MESH, filename: 'cube.stl', ...changes });
-  /** Uploads by the node, and leaves another operation deployed. */
+  /** Uploads with the node, then deploys another operation. */
   async function uploaded(operation: string, changes = {}, msg: NodeMessage = payload()): Promise<NodeMessage> {
     await deploy({ ...changes, operation: 'upload', file: '' });
     const { fileId, jobId } = await done(msg);
@@ -93,7 +93,7 @@ describe('nodes/library-file', () => {
   });
 
   describe('upload', () => {
-    it('stores a project file, and passes the message on with its other properties', async () => {
+    it('stores a project file, and passes on the other properties of the message', async () => {
       await deploy();
       const req = { socket: {} };
       const message = await done(payload({ req, topic: 'mine', other: { deep: 1 } }));
@@ -121,7 +121,7 @@ describe('nodes/library-file', () => {
       assert.equal(simulator.world.libraryFiles().length, 0);
     });
 
-    it('takes a file from disk, by msg.filename or by the setting', async () => {
+    it('reads a file from disk, by msg.filename or by the setting', async () => {
       const path = join(folder, 'disk.pdf');
       await writeFile(path, 'a document');
       await deploy({ source: 'file' });
@@ -131,7 +131,7 @@ describe('nodes/library-file', () => {
       assert.equal(stored(message).contentType, 'application/pdf');
     });
 
-    it('takes a stream, and a name from msg.jobName', async () => {
+    it('reads a stream, and the name from msg.jobName', async () => {
       await deploy();
       const message = await done({
         payload: Readable.from([Buffer.from(MESH)]),
@@ -141,7 +141,7 @@ describe('nodes/library-file', () => {
       assert.equal(stored(message).name, 'b.stl');
     });
 
-    it('says which kind takes a file', async () => {
+    it('names the kind that accepts a refused file', async () => {
       await deploy();
       await failed(payload({ filename: 'part.gcode' }), 'UNSUPPORTED_FILE_TYPE', /choose the kind "print job"/);
       await failed(payload({ filename: 'part.exe' }), 'UNSUPPORTED_FILE_TYPE');
@@ -149,7 +149,7 @@ describe('nodes/library-file', () => {
       await failed(payload(), 'UNSUPPORTED_FILE_TYPE', /choose the kind "project file"/);
     });
 
-    it('refuses what can not be uploaded, before anything is sent', async () => {
+    it('refuses invalid input before the first request', async () => {
       await deploy();
       await failed({ payload: MESH }, 'INVALID_INPUT');
       await failed(payload({ payload: { an: 'object' } }), 'INVALID_INPUT');
@@ -160,12 +160,12 @@ describe('nodes/library-file', () => {
       assert.equal(simulator.requests.count('registerFile'), 0);
     });
 
-    it('tells a stream of another size as FILE_CHANGED', async () => {
+    it('reports a stream of another size as FILE_CHANGED', async () => {
       await deploy();
       await failed(payload({ payload: Readable.from([Buffer.from(MESH)]), fileSize: 1000 }), 'FILE_CHANGED');
     });
 
-    it('ends the stream of a message with a property that can’t be read', async () => {
+    it('destroys the stream of a message with an unreadable property', async () => {
       await deploy();
       const stream = Readable.from([Buffer.from(MESH)]);
       const get = () => {
@@ -178,7 +178,7 @@ describe('nodes/library-file', () => {
       assert.ok(stream.destroyed);
     });
 
-    it('lets go of a stream that it could not begin with', async () => {
+    it('destroys the stream of a message with invalid input', async () => {
       await deploy();
       for (const [changes, code] of [
         [{ fileSize: undefined }, 'INVALID_INPUT'],
@@ -190,14 +190,14 @@ describe('nodes/library-file', () => {
       }
     });
 
-    it('tells a storage that refuses as UPLOAD_FAILED, with the id to look for', async () => {
+    it("reports a refusal by the storage as UPLOAD_FAILED, with the file's id", async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'storagePut', times: 'always', status: 403 });
       const error = await failed(payload(), 'UPLOAD_FAILED');
       assert.ok(simulator.world.libraryFiles().some(({ fileId }) => fileId === error.fileId));
     });
 
-    it('ends in TIMEOUT where the upload is never confirmed, with the id to look for', async () => {
+    it("ends in TIMEOUT, with the file's id, when the upload is never confirmed", async () => {
       await deploy({ timeout: 1 });
       simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.status': 'uploading' } });
       const error = await failed(payload(), 'TIMEOUT');
@@ -210,7 +210,7 @@ describe('nodes/library-file', () => {
       ['file', 'cube.stl', MESH],
       ['job', 'part.gcode', GCODE],
     ] as const)
-      it(`tells of a stored ${kind}`, async () => {
+      it(`returns the record of a stored ${kind}`, async () => {
         const ids = await uploaded('info', { kind }, { payload: content, filename: name });
         const message = await done({ ...ids, payload: 'old', other: 1 });
         const { uploadedAt: _, contentType: __, ...rest } = stored(message);
@@ -219,14 +219,14 @@ describe('nodes/library-file', () => {
         assert.equal(message.other, 1);
       });
 
-    it('takes the id from the setting, and for a job from msg.fileId where there is no msg.jobId', async () => {
+    it('reads the id from the setting; for a job also from msg.fileId', async () => {
       const { jobId } = await uploaded('info', { kind: 'job' }, { payload: GCODE, filename: 'part.gcode' });
       assert.equal(stored(await done({ fileId: jobId })).jobId, jobId);
       await deploy({ operation: 'info', kind: 'job', fileId: String(jobId), fileIdType: 'str' });
       assert.equal((await done({ jobId: 'ignored' })).jobId, jobId);
     });
 
-    it('needs an id, of a file that is there', async () => {
+    it('requires the id of an existing file', async () => {
       await deploy({ operation: 'info' });
       await failed({}, 'INVALID_INPUT', /msg\.fileId/);
       await failed({ fileId: { no: 'text' } }, 'INVALID_INPUT');
@@ -239,7 +239,7 @@ describe('nodes/library-file', () => {
   });
 
   describe('download', () => {
-    it('gives the content, and leaves msg.filename alone', async () => {
+    it('returns the content, and leaves msg.filename alone', async () => {
       const ids = await uploaded('download');
       const trap = join(folder, 'trap.stl');
       const message = await done({ ...ids, filename: trap });
@@ -260,31 +260,31 @@ describe('nodes/library-file', () => {
       assert.deepEqual(await readdir(folder), ['saved.gcode']);
     });
 
-    it('saves to msg.filename where the setting says so', async () => {
+    it('saves to msg.filename when the setting says so', async () => {
       const ids = await uploaded('download', { file: 'filename', fileType: 'msg' }, payload());
       const path = join(folder, 'wanted.stl');
       assert.equal((await done({ ...ids, filename: path })).payload, path);
       assert.equal(await readFile(path, 'utf8'), MESH);
     });
 
-    it('tells where it can not be saved, and leaves nothing there', async () => {
+    it("reports a target that can't be written, and leaves no file there", async () => {
       const ids = await uploaded('download', { file: 'to', fileType: 'msg' });
       await failed({ ...ids, to: folder }, 'FILE_NOT_WRITABLE');
       await failed({ ...ids, to: join(folder, 'no-such-folder', 'a.stl') }, 'FILE_NOT_WRITABLE');
       assert.deepEqual(await readdir(folder), []);
     });
 
-    it('goes on with a fresh address when it breaks off', async () => {
+    it('downloads again from a fresh address when the download breaks off', async () => {
       const ids = await uploaded('download');
       simulator.faults.add({ endpoint: 'storageGet', cut: 'connection' });
       assert.deepEqual((await done(ids)).payload, Buffer.from(MESH));
       assert.equal(simulator.requests.count('getFile'), 3, 'upload, first and second try');
     });
 
-    it('comes through a token that expires in the middle', async () => {
+    it('survives a token that expires during the download', async () => {
       const ids = await uploaded('download');
       const refreshes = simulator.tokens.refreshes;
-      // The file is first read with a good token; the download breaks off, and by the second read the token is old.
+      // The first read of the record expires the token; the download breaks off, and the second read needs a refresh.
       const expire = (body: unknown) => {
         simulator.tokens.expireAccessTokens();
         return body;
@@ -295,14 +295,14 @@ describe('nodes/library-file', () => {
       assert.deepEqual([simulator.tokens.refreshes - refreshes, simulator.tokens.reuseDetections], [1, 0]);
     });
 
-    it('refuses what a message can not hold', async () => {
+    it('refuses a file that is too large for a message', async () => {
       const ids = await uploaded('download');
       simulator.faults.add({ endpoint: 'getFile', set: { 'data.file_size': 256 * 1024 * 1024 + 1 } });
       await failed(ids, 'TOO_LARGE');
       assert.equal(simulator.requests.count('storageGet'), 0);
     });
 
-    it('tells a content of another length as FILE_CHANGED, and an unfinished upload as NOT_FOUND', async () => {
+    it('reports content of another length as FILE_CHANGED and an unfinished upload as NOT_FOUND', async () => {
       const ids = await uploaded('download', { timeout: 2 });
       simulator.faults.add({ endpoint: 'getFile', times: 'always', set: { 'data.file_size': 5 } });
       await failed(ids, 'FILE_CHANGED');
@@ -317,7 +317,7 @@ describe('nodes/library-file', () => {
       ['file', 'cube.stl', MESH],
       ['job', 'part.gcode', GCODE],
     ] as const)
-      it(`deletes a stored ${kind}, once`, async () => {
+      it(`deletes a stored ${kind} once`, async () => {
         const ids = await uploaded('delete', { kind }, { payload: content, filename: name });
         const message = await done({ ...ids, other: 1 });
         assert.deepEqual([message.payload, message.other], [{ deleted: true }, 1]);
@@ -326,14 +326,14 @@ describe('nodes/library-file', () => {
         await failed(ids, 'NOT_FOUND', /already been deleted/);
       });
 
-    it('says that the service may not support it', async () => {
+    it('explains that the service may not support deletion', async () => {
       const ids = await uploaded('delete');
       simulator.faults.add({ endpoint: 'deleteFile', status: 405 });
       const error = await failed(ids, 'SERVICE_ERROR', /set another path for deleteFile in the account/);
       assert.equal(error.statusCode, 405);
     });
 
-    it('takes the path of the account', async () => {
+    it("uses the account's path for deletion", async () => {
       const paths = JSON.stringify({ deleteFile: 'DELETE {storage}/jobs/{file_id}' });
       await deploy({ kind: 'job' });
       const { jobId } = await done({ payload: GCODE, filename: 'part.gcode' });
@@ -343,7 +343,7 @@ describe('nodes/library-file', () => {
     });
   });
 
-  describe('whatever the operation', () => {
+  describe('every operation', () => {
     const faults: [string, object, number?][] = [
       ['FORBIDDEN', { status: 403 }, 403],
       ['NOT_ACCEPTED', { status: 409 }, 409],
@@ -351,7 +351,7 @@ describe('nodes/library-file', () => {
       ['SERVICE_ERROR', { status: 418 }, 418],
     ];
     for (const [code, fault, statusCode] of faults)
-      it(`tells ${code}`, async () => {
+      it(`reports ${code}`, async () => {
         for (const [operation, endpoint] of [
           ['upload', 'registerFile'],
           ['info', 'getFile'],
@@ -366,20 +366,20 @@ describe('nodes/library-file', () => {
         }
       });
 
-    it('tells no connection as NETWORK', async () => {
+    it('reports a missing connection as NETWORK', async () => {
       await deploy({ operation: 'delete' });
       simulator.faults.add({ endpoint: 'deleteFile', reset: true });
       await failed({ fileId: 'some-id' }, 'NETWORK');
     });
 
-    it('gives up in time', async () => {
+    it('ends in TIMEOUT when the service hangs', async () => {
       await deploy({ operation: 'info', timeout: 1 });
       simulator.faults.add({ endpoint: 'getFile', hang: true });
       const error = await failed({ fileId: 'some-id' }, 'TIMEOUT');
       assert.equal(error.fileId, 'some-id');
     });
 
-    it('needs an account, a sign-in and an operation', async () => {
+    it('requires an account, a sign-in and an operation', async () => {
       await deploy({ account: 'none' });
       await failed(payload(), 'NOT_CONFIGURED');
       await deploy({ operation: 'toString' });
@@ -390,7 +390,7 @@ describe('nodes/library-file', () => {
       await failed(payload(), 'NOT_SIGNED_IN');
     });
 
-    it('marks what comes from the simulator', async () => {
+    it('marks simulated results', async () => {
       const account = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
       await deploy({}, { account });
       const message = await done(payload());
@@ -399,7 +399,7 @@ describe('nodes/library-file', () => {
     });
   });
 
-  it('uploads, downloads and deletes in its example', async () => {
+  it('uploads, downloads and deletes in its example flow', async () => {
     const path = join(__dirname, '../../examples/14-library-files.json');
     const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
     const account = example.find(({ type }) => type === 'remote-printing-account')!;
@@ -416,12 +416,12 @@ describe('nodes/library-file', () => {
     assert.deepEqual((await gone.at(0)).payload, { deleted: true });
   });
 
-  describe('a redeploy in the middle', () => {
+  describe('a redeploy', () => {
     for (const [operation, endpoint] of [
       ['upload', 'storagePut'],
       ['download', 'storageGet'],
     ] as const)
-      it(`of ${operation} leaves nothing behind`, async () => {
+      it(`leaves nothing behind of an interrupted ${operation}`, async () => {
         const path = join(folder, 'saved.stl');
         const ids = await uploaded(operation, operation === 'download' ? { file: path, fileType: 'str' } : {});
         const hanging = simulator.faults.add({ endpoint, hang: true });

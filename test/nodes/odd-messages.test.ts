@@ -10,7 +10,7 @@ interface Hooks {
   add(id: string, hook: (event: { node: { id: string }; error?: { code?: string } }) => void): void;
   remove(id: string): void;
 }
-/** Hooks of the runtime that the helper runs. */
+/** Hooks of the runtime inside the test helper. */
 const { hooks } = createRequire(RUNTIME)('@node-red/util') as { hooks: Hooks };
 
 const GCODE = ';FLAVOR:Marlin\n;TIME:600\nG28\nG1 X1 Y1 E1\n';
@@ -25,17 +25,17 @@ interface Case {
   type: string;
   settings?: object;
   message?: () => NodeMessage;
-  /** Requests that the work of the node makes. */
+  /** Endpoint that the node calls for its work. */
   endpoint: string;
-  /** The node reads within the payload. */
+  /** Whether the node reads properties within the payload. */
   readsPayload?: boolean;
-  /** Properties with which the message fails. */
+  /** Properties that make the message fail. */
   unknown: () => NodeMessage;
-  /** NOT_FOUND, unless it is another. */
+  /** Expected code of that failure; NOT_FOUND by default. */
   failure?: string;
 }
 
-describe('nodes: messages that are frozen, or whose properties can not be set or read', () => {
+describe('nodes: messages that are frozen, read-only or unreadable', () => {
   let simulator: Simulator;
   let flow: Flow;
   let results: Inbox;
@@ -90,14 +90,14 @@ describe('nodes: messages that are frozen, or whose properties can not be set or
     [results, caught] = [flow.listen('results'), flow.listen('caught')];
     ends = [];
   }
-  /** Sends a message, and gives its result or what Catch nodes get, once Node-RED has both. */
+  /** Sends a message; resolves with its result or its error once Node-RED has ended it. */
   async function run(msg: NodeMessage, fails: boolean): Promise<NodeMessage> {
     ends = [];
     const inbox = fails ? caught : results;
     const others = fails ? results : caught;
     const before = [inbox.all.length, others.all.length] as const;
     flow.send('node', msg);
-    const told = await Promise.race([
+    const received = await Promise.race([
       inbox.at(before[0]),
       others.at(before[1]).then((other) => assert.fail(JSON.stringify(other.error ?? other.payload))),
     ]);
@@ -105,7 +105,7 @@ describe('nodes: messages that are frozen, or whose properties can not be set or
     await new Promise((resolve) => setImmediate(resolve));
     assert.equal(ends.length, 1, 'done exactly once');
     assert.deepEqual([inbox.all.length, others.all.length], [before[0] + 1, before[1]]);
-    return told;
+    return received;
   }
   const codeOf = (msg: NodeMessage) => (msg.error as { code?: string }).code;
 
@@ -128,7 +128,7 @@ describe('nodes: messages that are frozen, or whose properties can not be set or
     const made = (): NodeMessage => ({ _msgid: 'odd', clusterId: clusterId(), ...message() });
     const asked = () => simulator.requests.count(endpoint);
 
-    it(`${type} does its work for a message that is frozen, read-only, or hides what it does not read`, async () => {
+    it(`${type} processes messages that are frozen, read-only, or unreadable where it reads nothing`, async () => {
       await deploy(one);
       const names = ['payload', 'raw', 'topic', 'clusterJobId', 'statusCode', 'parts', 'error'];
       const odd: NodeMessage[] = [];
@@ -146,7 +146,7 @@ describe('nodes: messages that are frozen, or whose properties can not be set or
       assert.ok(asked() > before);
     });
 
-    it(`${type} ends in INVALID_INPUT before any work where a property can not be read`, async () => {
+    it(`${type} ends in INVALID_INPUT before any work when a property can't be read`, async () => {
       await deploy(one);
       const before = asked();
       const odd = [Object.defineProperty(made(), 'other', { get: throws, enumerable: true })];
@@ -160,7 +160,7 @@ describe('nodes: messages that are frozen, or whose properties can not be set or
       }
     });
 
-    it(`${type} ends once with its failure for a message that is frozen`, async () => {
+    it(`${type} ends a frozen message in its failure once`, async () => {
       await deploy(one);
       const error = await run(Object.freeze({ ...made(), ...one.unknown() }), true);
       const { failure = 'NOT_FOUND' } = one;

@@ -41,7 +41,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
   const singles = () =>
     clusterIds().map((cluster, n) => node({ id: `watch-${n}`, cluster, wires: [[n === 0 ? 'status' : ''], []] }));
   const notices = () => caught.all.map((msg) => errorOf(msg).message);
-  /** What the log says of outages at a level. */
+  /** Log entries of this level about outages and sign-ins. */
   const logged = (level: number) =>
     (helper.log() as unknown as { args: [{ level: number; msg: unknown }][] }).args
       .map(([entry]) => entry)
@@ -67,12 +67,12 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     time.restore();
   });
 
-  describe('at Catch and in the log', () => {
+  describe('reports an outage once', () => {
     for (const [what, nodes] of [
-      ['a node that watches all printers', () => [node()]],
-      ['nodes that watch a printer each', singles],
+      ['one node that watches all printers', () => [node()]],
+      ['several nodes that watch one printer each', singles],
     ] as const)
-      it(`with the number and the names of the printers, of ${what}`, async () => {
+      it(`names and counts the printers, for ${what}`, async () => {
         await deploy(nodes());
         await time.pass(20);
         const fault = simulator.faults.add(down);
@@ -90,7 +90,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
         assert.deepEqual([logged(WARN).length, logged(INFO).length], [1, 1]);
       });
 
-    it('with the name of a printer that fails alone, before another outage has its own', async () => {
+    it('names a single failing printer, and reports a later, larger outage separately', async () => {
       await deploy([node()]);
       await time.pass(20);
       const alone = { endpoint: 'clusterStatus', path: pathOf(clusterIds()[1]), status: 500, times: 'always' } as const;
@@ -105,7 +105,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       assert.match(notices()[1] ?? '', /^2 printers/);
     });
 
-    it('at the Catch node of every flow', async () => {
+    it('notifies the Catch node of every flow', async () => {
       const other = { z: 'other' };
       const nodes = [
         ...singles().slice(0, 2),
@@ -123,7 +123,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       assert.equal(logged(WARN).length, 1);
     });
 
-    it('not after the message of the same flow that met the outage first', async () => {
+    it('sends no report after a message of the same flow has already failed', async () => {
       await deploy([node({ interval: 600 })]);
       await time.pass(600);
       simulator.faults.add(down);
@@ -135,7 +135,7 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       assert.equal(logged(WARN).length, 1);
     });
 
-    it('not again after deploys and restarts, which go on with it', async () => {
+    it('repeats no report after deploys and restarts', async () => {
       await deploy([node()]);
       await time.pass(20);
       const fault = simulator.faults.add(down);
@@ -160,11 +160,11 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       assert.equal(caught.all.length, 1);
     });
 
-    it('though a deploy came before it', async () => {
+    it('reports the outage although the node is redeployed continually', async () => {
       await deploy([node({ interval: 60 })]);
       await time.pass(120);
       simulator.faults.add(down);
-      // The helper nodes stay.
+      // The helper nodes survive the deploys.
       const { all } = caught;
       for (let waited = 0; waited < 90; waited += 5) {
         await time.pass(5);
@@ -176,12 +176,12 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     });
   });
 
-  describe('of the end of a sign-in', () => {
+  describe('reports a lost sign-in once', () => {
     const lost = () => {
       simulator.tokens.revokeGrants();
       simulator.tokens.expireAccessTokens();
     };
-    const isTold = () => {
+    const reportedOnce = () => {
       assert.deepEqual(
         caught.all.map((msg) => errorOf(msg).code).filter((code) => code === 'NOT_SIGNED_IN'),
         ['NOT_SIGNED_IN'],
@@ -192,17 +192,17 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       assert.equal(logged(WARN).filter((text) => text.includes('sign in again')).length, 1);
     };
 
-    it('that a poll finds', async () => {
+    it('reports a sign-in that a poll finds revoked', async () => {
       await deploy([node()]);
       await time.pass(20);
       lost();
       await time.pass(10 * 60);
-      isTold();
+      reportedOnce();
       assert.equal(caught.all.length, 1);
       assert.equal(flow.statuses('watch').at(-1)?.text, 'status.signInSince');
     });
 
-    it('that was lost during an outage', async () => {
+    it('reports a sign-in that was revoked during an outage', async () => {
       await deploy([node()]);
       await time.pass(20);
       const fault = simulator.faults.add(down);
@@ -211,11 +211,11 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       await time.pass(60);
       fault.remove();
       await time.pass(20 * 60);
-      isTold();
+      reportedOnce();
       assert.equal(caught.all.length, 2, 'the outage, and the end of the sign-in');
     });
 
-    it('that somebody ended in the editor', async () => {
+    it('reports a sign-out in the editor', async () => {
       await deploy([node()]);
       await time.pass(20);
       await flow.post('accounts/account/sign-out').expect(200);
@@ -226,12 +226,12 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       );
     });
 
-    it('not again after deploys and restarts, and anew for another end', async () => {
+    it('repeats no report after deploys and restarts, and reports the next loss', async () => {
       await deploy([node()]);
       await time.pass(20);
       lost();
       await time.pass(60);
-      isTold();
+      reportedOnce();
       await deploy([node({ name: 'other' })], { signIn: false });
       await time.pass(60);
       assert.deepEqual(notices(), []);
@@ -245,10 +245,10 @@ describe('nodes/cluster-status: an outage has one notice', () => {
       assert.equal(statusOf(status.all.at(-1)).stale, false);
       lost();
       await time.pass(60);
-      isTold();
+      reportedOnce();
     });
 
-    it('after which messages go on at the interval with the last figures, as stale', async () => {
+    it('continues to send the last figures as stale at the interval', async () => {
       for (const watch of [node(), node({ cluster: clusterIds()[0], name: 'one' })]) {
         await deploy([watch]);
         await time.pass(20);
@@ -269,10 +269,10 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     });
   });
 
-  describe('while messages go on', () => {
+  describe('keeps the interval during an outage', () => {
     for (const cluster of ['', 'first'])
       for (const how of [{ hang: true }, { reset: true }, { status: 503 }] as const)
-        it(`at the interval, none fresh with figures older than that, where calls ${Object.keys(how)[0]} (${cluster || 'all'})`, async () => {
+        it(`marks older figures as stale when calls end in ${Object.keys(how)[0]} (${cluster || 'all'})`, async () => {
           await deploy([node({ cluster: cluster && clusterIds()[0] })]);
           const at: { sent: number; received: number; stale: boolean }[] = [];
           flow.node('status').on('input', (msg: NodeMessage, _send, done) => {

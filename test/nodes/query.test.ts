@@ -26,7 +26,7 @@ describe('nodes/query', () => {
     const node = { id: 'query', type: 'remote-printing-query', account: 'account', wires: [['results']], ...changes };
     const inboxes = ['results', 'caught', 'completed', 'stored'].map(helperNode);
     const complete = { id: 'complete', type: 'complete', scope: ['query'], uncaught: false, wires: [['completed']] };
-    // Brings things to ask about.
+    // Creates the jobs and files to query.
     const print = {
       id: 'print',
       type: 'remote-printing-upload-and-print',
@@ -55,7 +55,7 @@ describe('nodes/query', () => {
     assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
     return { results: results.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
   }
-  /** The one answer, with the rest of the message as it was. */
+  /** Returns the answer; checks that the rest of the message is unchanged. */
   async function ask<T>(msg: NodeMessage = {}): Promise<{ payload: T; raw: unknown; message: NodeMessage }> {
     const req = { socket: {} };
     const {
@@ -81,7 +81,7 @@ describe('nodes/query', () => {
   }
   const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
   const clusterId = (number = 0) => clusters()[number]?.clusterId ?? '';
-  /** Prints on a cluster, and gives the ids. */
+  /** Prints on a cluster; returns the ids. */
   async function printed(number = 0, name = 'cube.gcode'): Promise<{ jobId: string; clusterJobId: string }> {
     const at = stored.all.length;
     flow.send('print', { payload: GCODE, filename: name, clusterId: clusterId(number) });
@@ -100,7 +100,7 @@ describe('nodes/query', () => {
   });
 
   describe('answers', () => {
-    it('clusters', async () => {
+    it('answers clusters', async () => {
       await deploy();
       const { jobId } = await printed();
       const { payload, raw } = await ask<Cluster[]>();
@@ -133,7 +133,7 @@ describe('nodes/query', () => {
       assert.match(String(flow.statuses('query').at(-1)?.text), /found/);
     });
 
-    it('cluster-status', async () => {
+    it('answers cluster-status', async () => {
       await deploy({ query: 'cluster-status' });
       const { clusterJobId } = await printed();
       const { payload, raw, message } = await ask<ClusterStatus>({ clusterId: clusterId() });
@@ -147,17 +147,17 @@ describe('nodes/query', () => {
       assert.ok(Array.isArray((raw as { print_jobs: unknown }).print_jobs));
     });
 
-    it('cluster-status without the list that names it', async () => {
+    it('answers cluster-status without a name when the cluster list is forbidden', async () => {
       await deploy({ query: 'cluster-status', cluster: clusterId(), clusterType: 'str' });
       simulator.faults.add({ endpoint: 'clusters', status: 403, times: 'always' });
       const { payload } = await ask<ClusterStatus>();
       assert.deepEqual([payload.name, payload.printers.length], [null, 1]);
     });
 
-    it('print-jobs, of all clusters and pages', async () => {
+    it('answers print-jobs of all clusters and pages', async () => {
       await deploy({ query: 'print-jobs' });
       const jobs = [await printed(0), await printed(1), await printed(1, 'second.gcode')];
-      // Pages of one: the client goes on by what an answer says.
+      // Serves pages with one job each; the client follows the page numbers of the answer.
       simulator.faults.add({
         endpoint: 'printJobs',
         transform: (body) => {
@@ -169,7 +169,7 @@ describe('nodes/query', () => {
         endpoint: 'printJobs',
         transform: (body) => ({ ...(body as object), data: (body as { data: unknown[] }).data.slice(0, 1) }),
       });
-      assert.equal((await ask<PrintJob[]>()).payload.length, 1, 'the same on two pages counts once');
+      assert.equal((await ask<PrintJob[]>()).payload.length, 1, 'a job on two pages counts once');
       simulator.faults.clear();
       const { payload, raw } = await ask<PrintJob[]>();
       assert.deepEqual(payload.map((job) => job.clusterJobId).sort(), jobs.map((job) => job.clusterJobId).sort());
@@ -181,7 +181,7 @@ describe('nodes/query', () => {
       assert.equal((await ask<PrintJob[]>({ clusterId: [clusterId(0), clusterId(1)] })).payload.length, 3);
     });
 
-    it('print-jobs by a filter', async () => {
+    it('answers print-jobs that match a filter', async () => {
       await deploy({ query: 'print-jobs', item: 'filter', itemType: 'msg' });
       const [first, second, third] = [await printed(0), await printed(1), await printed(1, 'second.gcode')];
       const found = async (filter: unknown, msg = {}) =>
@@ -199,7 +199,7 @@ describe('nodes/query', () => {
       await failed({ filter: 'in_progress' }, 'INVALID_INPUT');
     });
 
-    it('print-job', async () => {
+    it('answers print-job', async () => {
       await deploy({ query: 'print-job' });
       const { jobId, clusterJobId } = await printed();
       const { payload, raw, message } = await ask<PrintJob>({ clusterId: clusterId(), clusterJobId, jobId: 'old' });
@@ -208,7 +208,7 @@ describe('nodes/query', () => {
       assert.equal((raw as { uuid: string }).uuid, clusterJobId);
     });
 
-    it('stored-job', async () => {
+    it('answers stored-job', async () => {
       await deploy({ query: 'stored-job' });
       const { jobId } = await printed();
       const { payload, message } = await ask<Record<string, unknown>>({ jobId });
@@ -224,7 +224,7 @@ describe('nodes/query', () => {
       assert.equal(message.jobId, jobId);
     });
 
-    it('library-file', async () => {
+    it('answers library-file', async () => {
       await deploy({ query: 'library-file', item: 'wanted', itemType: 'msg' });
       flow.send('store', { payload: 'solid\n', filename: 'cube.stl' });
       const { fileId } = (await stored.at(0)) as { fileId?: string };
@@ -232,7 +232,7 @@ describe('nodes/query', () => {
       assert.deepEqual([payload.fileId, payload.name, message.fileId], [fileId, 'cube.stl', fileId]);
     });
 
-    it('maintenance', async () => {
+    it('answers maintenance', async () => {
       await deploy({ query: 'maintenance' });
       const { payload, raw, message } = await ask<MaintenanceTask[]>({ clusterId: clusterId() });
       assert.ok(payload.length > 0);
@@ -247,7 +247,7 @@ describe('nodes/query', () => {
       assert.equal(message.clusterId, clusterId());
     });
 
-    it('current-user', async () => {
+    it('answers current-user', async () => {
       await deploy({ query: 'current-user' });
       const { payload, raw } = await ask<CurrentUser>();
       const [user] = simulator.users;
@@ -261,7 +261,7 @@ describe('nodes/query', () => {
   });
 
   describe('failures', () => {
-    it('name what is missing', async () => {
+    it('name the missing input', async () => {
       for (const [query, words] of [
         ['cluster-status', /msg\.clusterId/],
         ['maintenance', /msg\.clusterId/],
@@ -277,7 +277,7 @@ describe('nodes/query', () => {
       await failed({ clusterId: ['a'], clusterJobId: 'b' }, 'INVALID_INPUT');
     });
 
-    it('carry the ids and what the service answered', async () => {
+    it("contain the ids and the service's status and code", async () => {
       for (const [query, ids] of [
         ['cluster-status', { clusterId: NOWHERE }],
         ['maintenance', { clusterId: NOWHERE }],
@@ -298,7 +298,7 @@ describe('nodes/query', () => {
       ['RATE_LIMITED', { status: 429, retryAfter: 61 }],
       ['SERVICE_ERROR', { status: 418 }],
     ] as const)
-      it(`${code} of every query`, async () => {
+      it(`are ${code} for every query`, async () => {
         for (const [query, endpoint] of [
           ['clusters', 'clusters'],
           ['cluster-status', 'clusterStatus'],
@@ -315,7 +315,7 @@ describe('nodes/query', () => {
         }
       });
 
-    it('SERVICE_ERROR for an answer of another kind', async () => {
+    it('are SERVICE_ERROR for malformed answers', async () => {
       for (const [query, endpoint] of [
         ['clusters', 'clusters'],
         ['cluster-status', 'clusterStatus'],
@@ -333,14 +333,14 @@ describe('nodes/query', () => {
       }
     });
 
-    it('NETWORK, after trying again', async () => {
+    it('are NETWORK only after a retry', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'clusters', reset: true });
       assert.equal((await ask<Cluster[]>()).payload.length, 3);
       assert.equal(simulator.requests.count('clusters'), 2);
     });
 
-    it('NOT_CONFIGURED and NOT_SIGNED_IN', async () => {
+    it('are NOT_CONFIGURED or NOT_SIGNED_IN without an account, a query or a sign-in', async () => {
       await deploy({ account: 'none' });
       await failed({}, 'NOT_CONFIGURED');
       await deploy({ query: 'what-is-new' });
@@ -352,12 +352,12 @@ describe('nodes/query', () => {
     });
   });
 
-  it('marks what comes from the simulator', async () => {
+  it('marks simulated results', async () => {
     await deploy({}, { account: { id: 'account', type: 'remote-printing-account', service: 'simulator' } });
     assert.equal((await ask<Cluster[]>()).message.simulated, true);
   });
 
-  it('answers in its example', async () => {
+  it('answers in its example flow', async () => {
     const path = join(__dirname, '../../examples/15-printing-queries.json');
     const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
     const account = example.find(({ type }) => type === 'remote-printing-account')!;
@@ -379,7 +379,7 @@ describe('nodes/query', () => {
     assert.equal(((await user.at(0)).payload as CurrentUser).organizations.length > 0, true);
   });
 
-  it('is redeployed in the middle of a query without leaving anything behind', async () => {
+  it('leaves nothing behind after a redeploy during a query', async () => {
     await deploy();
     const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
     flow.send('query', {});

@@ -8,7 +8,7 @@ import { startSimulator, type Simulator } from '../../simulator';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
 import { OtherStorage } from '../helpers/other-storage';
 
-/** The printers of the rows, in their order. */
+/** Printers of the rows, in order of appearance. */
 const printersOf = (msg: NodeMessage) => [...new Set((msg.payload as Row[]).map((row) => row.printer_uuid))];
 const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 const rowsOf = (msg: NodeMessage) => msg.payload as Row[];
@@ -41,7 +41,7 @@ describe('nodes/report-generator', () => {
       Inbox,
     ];
   }
-  /** Sends a message and gives what came of it; `done` was called then, once. */
+  /** Sends a message and returns its results or its error; checks that the node called `done` once. */
   async function run(msg: NodeMessage = {}): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
     const before = [reports.all.length, caught.all.length, completed.all.length] as const;
     flow.send('report', msg);
@@ -86,7 +86,7 @@ describe('nodes/report-generator', () => {
   });
 
   describe('rows', () => {
-    it('gives an array of objects, and passes the message on with its other properties', async () => {
+    it('sends an array of objects, and passes on the other properties of the message', async () => {
       await deploy();
       simulator.world.setReports({ rows: 3 });
       const req = { socket: {} };
@@ -106,7 +106,7 @@ describe('nodes/report-generator', () => {
       assert.match(statusOf()?.text as string, /doneRows/);
     });
 
-    it('reads a table whose lines end by CR alone', async () => {
+    it('reads a table whose lines end in CR alone', async () => {
       await deploy();
       const storage = await OtherStorage.start((_request, response) => {
         response.setHeader('content-type', 'text/csv');
@@ -123,7 +123,7 @@ describe('nodes/report-generator', () => {
       await storage.stop();
     });
 
-    it('reports on all clusters of the last 7 days, where nothing else is said', async () => {
+    it('reports on all clusters and the last 7 days by default', async () => {
       await deploy();
       const before = Date.now();
       const message = await one();
@@ -135,7 +135,7 @@ describe('nodes/report-generator', () => {
       assert.deepEqual(printersOf(await one()), [0, 1, 2].map(printerUuid));
     });
 
-    it('reads a blank setting from the message', async () => {
+    it('reads blank settings from the message', async () => {
       await deploy();
       simulator.world.setReports({ rows: 9 });
       const message = await one({ clusterId: [clusterId(1)], from: '2026-01-01', to: new Date('2026-02-01T00:00Z') });
@@ -149,7 +149,7 @@ describe('nodes/report-generator', () => {
       );
     });
 
-    it('lets a setting that is not blank win', async () => {
+    it('prefers a setting over the message', async () => {
       await deploy({
         clusters: `${clusterId(0)}, ${clusterId(2)}`,
         reportType: 'print_jobs',
@@ -163,14 +163,14 @@ describe('nodes/report-generator', () => {
       assert.deepEqual(printersOf(message), [printerUuid(0), printerUuid(2)]);
       assert.equal(message.from, '2026-01-01T00:00:00.000Z');
       assert.equal(message.to, new Date(new Date().setHours(0, 0, 0, 0)).toISOString());
-      assert.equal(message.clusterId, clusterId(1), 'what came in stays');
+      assert.equal(message.clusterId, clusterId(1), 'the incoming value stays');
     });
 
     for (const made of [
       { separator: ';', bom: true, crlf: true },
       { separator: '\t', hardNames: true },
     ] as const)
-      it(`reads tables as ${JSON.stringify(made)}`, async () => {
+      it(`reads tables with ${JSON.stringify(made)}`, async () => {
         await deploy();
         simulator.world.setReports({ rows: 5, repeatedColumns: true, ...made });
         const { columns, payload } = await one();
@@ -180,14 +180,14 @@ describe('nodes/report-generator', () => {
         assert.equal(names[0], 'hardNames' in made ? `"bracket.gcode"\t part 1\n of "2"` : 'bracket.gcode');
       });
 
-    it('comes through a token that expires in the middle', async () => {
+    it('survives a token that expires during the work', async () => {
       await deploy();
       simulator.world.setReports({ seconds: 0.2, rows: 2 });
       const expire = (body: unknown) => {
         simulator.tokens.expireAccessTokens();
         return body;
       };
-      // Once after the order, and once more between two reads of the report.
+      // Expires the token after the order, and again between two reads of the report.
       simulator.faults.add({ endpoint: 'createReport', transform: expire });
       simulator.faults.add({ endpoint: 'getReport', transform: expire });
       assert.equal(rowsOf(await one()).length, 2);
@@ -195,7 +195,7 @@ describe('nodes/report-generator', () => {
       assert.equal(simulator.tokens.reuseDetections, 0);
     });
 
-    it('waits for a report that takes its time', async () => {
+    it('waits for a slow report', async () => {
       await deploy();
       await one();
       const before = flow.statuses('report').length;
@@ -212,7 +212,7 @@ describe('nodes/report-generator', () => {
   });
 
   describe('csv and file', () => {
-    it('gives the text as it stands', async () => {
+    it('sends the text unchanged', async () => {
       await deploy({ format: 'csv' });
       simulator.world.setReports({ rows: 2, bom: true, separator: ';' });
       const message = await one();
@@ -222,7 +222,7 @@ describe('nodes/report-generator', () => {
       assert.equal(message.rowCount, 2);
     });
 
-    it('writes a file, whole or not at all', async () => {
+    it('writes a file atomically', async () => {
       const path = join(folder, 'weekly.csv');
       await writeFile(path, 'the old one');
       await deploy({ format: 'file', file: 'target', fileType: 'msg' });
@@ -234,7 +234,7 @@ describe('nodes/report-generator', () => {
       assert.deepEqual(await readdir(folder), ['weekly.csv']);
     });
 
-    it('never takes msg.filename for its target by itself', async () => {
+    it('never writes to msg.filename by default', async () => {
       await deploy({ format: 'file' });
       const error = await failed('INVALID_INPUT', { filename: join(folder, 'x.csv') });
       assert.match((error.error as Error).message, /Choose a file/);
@@ -242,7 +242,7 @@ describe('nodes/report-generator', () => {
       assert.equal(ordered(), 0);
     });
 
-    it('says why a file can not be written, before anything is ordered', async () => {
+    it('reports an unwritable file before it orders the report', async () => {
       await mkdir(join(folder, 'taken'));
       await writeFile(join(folder, 'file'), '');
       await deploy({ format: 'file', file: 'target', fileType: 'msg' });
@@ -258,7 +258,7 @@ describe('nodes/report-generator', () => {
   });
 
   describe('stream', () => {
-    it('sends each row as a message of its own, the last one with the count', async () => {
+    it('sends each row as its own message, the last one with the count', async () => {
       await deploy({ format: 'stream' });
       simulator.world.setReports({ rows: 1234 });
       const res = { app: {} };
@@ -278,19 +278,19 @@ describe('nodes/report-generator', () => {
       assert.equal(sent.at(-1)?.rowCount, 1234);
       for (const name of ['deep', 'flat', 'list', 'columns', 'raw']) {
         assert.deepEqual(second[name], first[name]);
-        assert.notEqual(second[name], first[name], `${name} is a copy of its own`);
+        assert.notEqual(second[name], first[name], `${name} is a separate copy`);
       }
       assert.notEqual((second.deep as { list: object[] }).list[0], (first.deep as { list: object[] }).list[0]);
     });
 
-    it('sends one message with an empty array where there are no rows', async () => {
+    it('sends one message with an empty array when there are no rows', async () => {
       await deploy({ format: 'stream' });
       const message = await one({ parts: { id: 'x', index: 0 } });
       assert.deepEqual([message.payload, message.rowCount], [[], 0]);
       assert.equal((message.columns as string[]).length, 10);
     });
 
-    it('is an error when it breaks off in the middle; begun again it would give rows twice', async () => {
+    it('fails without a retry when the stream breaks off, so that no row is sent twice', async () => {
       await deploy({ format: 'stream' });
       simulator.world.setReports({ rows: 4_000, cutAfter: 400_000 });
       const { sent, error } = await run();
@@ -301,7 +301,7 @@ describe('nodes/report-generator', () => {
       assert.equal(typeof error?.reportId, 'string');
     });
 
-    it('ends with the node', async () => {
+    it('stops when the node closes', async () => {
       await deploy({ format: 'stream' });
       simulator.world.setReports({ rows: 200_000 });
       flow.send('report', {});
@@ -317,7 +317,7 @@ describe('nodes/report-generator', () => {
 
   describe('only new rows', () => {
     for (const format of ['rows', 'stream']) {
-      it(`leaves out of ${format} what was given before, also after a redeploy`, async () => {
+      it(`leaves known rows out of ${format}, also after a redeploy`, async () => {
         await deploy({ format, onlyNew: true });
         simulator.world.setReports({ rows: 3 });
         const rows = (sent: NodeMessage[]) => sent.flatMap(({ payload }) => payload) as Row[];
@@ -337,7 +337,7 @@ describe('nodes/report-generator', () => {
       });
     }
 
-    it('remembers the rows that a broken stream has given', async () => {
+    it('remembers the rows that an interrupted stream has sent', async () => {
       await deploy({ format: 'stream', onlyNew: true });
       simulator.world.setReports({ rows: 4_000, cutAfter: 400_000 });
       const first = (await run()).sent.length;
@@ -348,14 +348,14 @@ describe('nodes/report-generator', () => {
       assert.equal(partsOf(rest[0] ?? {})?.index, 0);
     });
 
-    it('is for rows alone', async () => {
+    it('requires rows or a stream', async () => {
       await deploy({ format: 'csv', onlyNew: true });
       await failed('INVALID_INPUT');
     });
   });
 
-  describe('what goes wrong', () => {
-    it('INVALID_INPUT names what is wrong', async () => {
+  describe('failures', () => {
+    it('names invalid input', async () => {
       await deploy();
       for (const [msg, pattern] of [
         [{ clusterId: 7 }, /printers must be/],
@@ -369,7 +369,7 @@ describe('nodes/report-generator', () => {
       assert.equal(ordered(), 0);
     });
 
-    it('NOT_FOUND for a cluster that is not of the account, or where it has none', async () => {
+    it('ends in NOT_FOUND for an unknown cluster or an account without clusters', async () => {
       await deploy();
       const error = await failed('NOT_FOUND', { clusterId: 'A'.repeat(44) });
       assert.deepEqual([error.clusterId, error.statusCode], ['A'.repeat(44), 404]);
@@ -377,7 +377,7 @@ describe('nodes/report-generator', () => {
       assert.match(((await failed('NOT_FOUND')).error as Error).message, /has no printers/);
     });
 
-    it('REPORT_FAILED when it ends otherwise than in success', async () => {
+    it('ends in REPORT_FAILED when the report ends without success', async () => {
       await deploy();
       simulator.world.setReports({ outcome: 'failed' });
       const error = await failed('REPORT_FAILED', { clusterId: clusterId() });
@@ -386,20 +386,20 @@ describe('nodes/report-generator', () => {
       assert.match(statusOf()?.text as string, /error\.REPORT_FAILED/);
     });
 
-    it('TIMEOUT when it takes too long', async () => {
+    it('ends in TIMEOUT when the report takes too long', async () => {
       await deploy({ timeout: 0.7 });
       simulator.world.setReports({ outcome: 'stuck' });
       await failed('TIMEOUT');
     });
 
-    it('NOT_CONFIGURED without an account, or with a format that is none', async () => {
+    it('ends in NOT_CONFIGURED without an account or with an unknown format', async () => {
       await deploy({ account: '' });
       await failed('NOT_CONFIGURED');
       await deploy({ format: 'xml' });
       await failed('NOT_CONFIGURED');
     });
 
-    it('NOT_SIGNED_IN', async () => {
+    it('ends in NOT_SIGNED_IN without a sign-in', async () => {
       await deploy({}, { signIn: false });
       await failed('NOT_SIGNED_IN');
     });
@@ -410,19 +410,19 @@ describe('nodes/report-generator', () => {
       [429, 'RATE_LIMITED'],
       [418, 'SERVICE_ERROR'],
     ] as const)
-      it(`${code} for an order that is answered with ${status}`, async () => {
+      it(`ends in ${code} when the order is answered with ${status}`, async () => {
         await deploy();
         simulator.faults.add({ endpoint: 'createReport', status, retryAfter: 1000 });
         assert.equal((await failed(code)).statusCode, status);
       });
 
-    it('TOO_LARGE for rows that would fill the memory', async () => {
+    it('ends in TOO_LARGE when the rows exceed the memory limit', async () => {
       await deploy({ timeout: 600 });
       simulator.world.setReports({ rows: 400_000 });
       assert.match(((await failed('TOO_LARGE')).error as Error).message, /64 MiB/);
     });
 
-    it('SERVICE_ERROR for an order without an id, and for a download that is no report', async () => {
+    it('ends in SERVICE_ERROR for an order without an id and for an invalid download address', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'createReport', remove: ['data.report_id'] });
       await failed('SERVICE_ERROR');
@@ -435,20 +435,20 @@ describe('nodes/report-generator', () => {
       await failed('SERVICE_ERROR');
     });
 
-    it('NETWORK when the service is gone', async () => {
+    it('ends in NETWORK when the service is unreachable', async () => {
       await deploy({ timeout: 2 });
       simulator.faults.add({ endpoint: 'createReport', reset: true, times: 'always' });
       await failed('NETWORK');
     });
 
-    it('asks again when the answer to an order is lost', async () => {
+    it('orders the report again when the answer is lost', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'createReport', reset: true, when: 'after' });
       await one();
       assert.equal(ordered(), 2);
     });
 
-    it('ends with the node, once', async () => {
+    it('ends its message at most once when the node closes', async () => {
       await deploy();
       simulator.world.setReports({ outcome: 'stuck' });
       flow.send('report', {});

@@ -34,7 +34,7 @@ describe('nodes/request', () => {
       Inbox,
     ];
   }
-  /** Sends a message and gives what came of it; `done` was called then, once. */
+  /** Sends a message and returns its results or its error; checks that the node called `done` once. */
   async function run(msg: NodeMessage): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
     const [sent, failures, ends] = [answers.all.length, caught.all.length, completed.all.length];
     flow.send('request', msg);
@@ -73,8 +73,8 @@ describe('nodes/request', () => {
     await simulator.close();
   });
 
-  describe('what comes back', () => {
-    it('is the data, with status, headers and raw, on the message that came', async () => {
+  describe('the answer', () => {
+    it('consists of data, status, headers and raw, on the received message', async () => {
       await deploy({ path: CLUSTERS });
       const req = { socket: {} };
       const message = await answered({ _msgid: 'mine', req, topic: 'mine', payload: 'old' });
@@ -91,7 +91,7 @@ describe('nodes/request', () => {
       assert.ok(!('simulated' in message));
     });
 
-    it('is a text where the answer is no JSON', async () => {
+    it("is text when it isn't JSON", async () => {
       await deploy({ path: CLUSTERS });
       simulator.faults.add({ endpoint: 'clusters', status: 200, html: true });
       const { payload, raw, headers } = await answered({});
@@ -100,14 +100,14 @@ describe('nodes/request', () => {
       assert.match((headers as Record<string, string>)['content-type'] ?? '', /html/);
     });
 
-    it('tells what it does under the node', async () => {
+    it("follows the progress in the node's status", async () => {
       await deploy({ path: CLUSTERS });
       await answered({});
       const texts = flow.statuses('request').map(({ text }) => text);
       assert.deepEqual(texts.slice(-2), ['status.requesting', 'status.done']);
     });
 
-    it('says that it is simulated where it is', async () => {
+    it('is marked as simulated', async () => {
       const account = { id: 'account', type: 'remote-printing-account', service: 'simulator' };
       await deploy({ path: CLUSTERS }, { account, credentials: {} });
       const message = await answered({});
@@ -116,8 +116,8 @@ describe('nodes/request', () => {
     });
   });
 
-  describe('what is sent', () => {
-    it('goes to the API host, with a query and a first slash that was missing', async () => {
+  describe('the request', () => {
+    it('goes to the API host, with its query and an added leading slash', async () => {
       await deploy({ path: 'connect/v1/clusters?page=2&limit=2' });
       assert.equal(((await answered({})).payload as unknown[]).length, 1);
     });
@@ -134,14 +134,14 @@ describe('nodes/request', () => {
         assert.equal((await answered({ path })).statusCode, 200);
     });
 
-    it('is read from the message, from flow context, or from an expression', async () => {
+    it('comes from the message, flow context or an expression', async () => {
       await deploy({ path: '"/connect/v1/clusters/" & id & "/status"', pathType: 'jsonata' });
       assert.ok((await answered({ id: clusterId() })).payload);
       await deploy({ path: 'where.to', pathType: 'msg', method: 'msg.method' });
       assert.equal((await answered({ where: { to: CLUSTERS }, method: 'get' })).statusCode, 200);
     });
 
-    it('is the payload inside the data envelope, or as it is where it brings that itself', async () => {
+    it('wraps the payload in the data envelope unless it is already wrapped', async () => {
       const data = { job_name: 'cube.gcode', file_size: 10, content_type: 'text/plain' };
       await deploy({ method: 'PUT', path: '/slicer/v1/jobs/upload' });
       for (const payload of [data, { data }]) {
@@ -151,7 +151,7 @@ describe('nodes/request', () => {
       assert.equal(simulator.world.storedJobs().length, 2);
     });
 
-    it('is no body for GET and DELETE, whatever the payload holds', async () => {
+    it('has no body for GET and DELETE, whatever the payload is', async () => {
       await deploy({ method: 'DELETE', path: `${CLUSTERS}/none` });
       const error = await failed({ payload: Buffer.from('x') }, 'SERVICE_ERROR');
       assert.equal(error.statusCode, 405);
@@ -159,8 +159,8 @@ describe('nodes/request', () => {
     });
   });
 
-  describe('refusals and failures', () => {
-    it('sends nothing elsewhere, and nothing that could be read as elsewhere', async () => {
+  describe('failures', () => {
+    it('refuses every other host, and every ambiguous address', async () => {
       await deploy();
       const before = simulator.requests.count();
       const { host } = new URL(simulator.apiUrl);
@@ -173,7 +173,7 @@ describe('nodes/request', () => {
       assert.equal(simulator.requests.count(), before);
     });
 
-    it('names what is missing or of the wrong kind', async () => {
+    it('names missing and malformed input', async () => {
       await deploy({ method: 'msg.method' });
       const before = simulator.requests.count();
       await failed({ method: 'GET' }, 'INVALID_INPUT');
@@ -184,7 +184,7 @@ describe('nodes/request', () => {
       assert.equal(simulator.requests.count(), before);
     });
 
-    it('gives the service the last word, with its status and its code', async () => {
+    it('reports the status and code of the service', async () => {
       await deploy({ path: CLUSTERS });
       for (const [status, serviceCode, code] of [
         [400, 'requiredField', 'SERVICE_ERROR'],
@@ -200,7 +200,7 @@ describe('nodes/request', () => {
       assert.equal((await failed({}, 'RATE_LIMITED')).statusCode, 429);
     });
 
-    it('repeats a read, and sends once what changes something', async () => {
+    it('retries reads, and sends writes once', async () => {
       await deploy({ method: 'msg.method' });
       simulator.faults.add({ endpoint: 'clusters', status: 503 });
       assert.equal((await answered({ method: 'GET', path: CLUSTERS })).statusCode, 200);
@@ -213,7 +213,7 @@ describe('nodes/request', () => {
       assert.equal(simulator.requests.count('print'), 2);
     });
 
-    it('renews an expired token once, for all messages on the way', async () => {
+    it('refreshes an expired token once for all messages', async () => {
       await deploy({ path: CLUSTERS });
       simulator.tokens.expireAccessTokens();
       for (let n = 0; n < 20; n++) flow.send('request', {});
@@ -221,7 +221,7 @@ describe('nodes/request', () => {
       assert.deepEqual([answers.all.length, caught.all.length, simulator.tokens.refreshes], [20, 0, 1]);
     });
 
-    it('needs an account, and a sign-in', async () => {
+    it('requires an account and a sign-in', async () => {
       await deploy({ account: 'none', path: CLUSTERS });
       await failed({}, 'NOT_CONFIGURED');
       await flow.post('accounts/account/sign-out');
@@ -230,7 +230,7 @@ describe('nodes/request', () => {
       assert.equal(simulator.requests.count('clusters'), 0);
     });
 
-    it('needs an account host for what goes there', async () => {
+    it('requires an account host for requests to it', async () => {
       const account = { ...flow.account, authUrl: '', signIn: 'token' };
       const apiToken = simulator.users[0]?.apiToken;
       await deploy({}, { account, credentials: { account: { apiToken } } });
@@ -240,7 +240,7 @@ describe('nodes/request', () => {
     });
   });
 
-  it('answers in its example', async () => {
+  it('answers in its example flow', async () => {
     const path = join(__dirname, '../../examples/16-any-request.json');
     const example = JSON.parse(await readFile(path, 'utf8')) as Definition[];
     const account = example.find(({ type }) => type === 'remote-printing-account')!;
@@ -259,7 +259,7 @@ describe('nodes/request', () => {
     assert.ok(((await printer.at(0)).payload as { host_printer: object }).host_printer);
   });
 
-  it('is redeployed in the middle of a request without leaving anything behind', async () => {
+  it('leaves nothing behind after a redeploy during a request', async () => {
     await deploy({ path: CLUSTERS });
     const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
     flow.send('request', {});
@@ -270,6 +270,6 @@ describe('nodes/request', () => {
     assert.deepEqual(flow.statuses('request').at(-1)?.text, 'status.idle');
     assert.equal((await answered({})).statusCode, 200);
     assert.deepEqual([old.all.length, answers.all.length], [0, 1]);
-    assert.equal(simulator.requests.count('clusters'), 2, 'the request that was broken off is not repeated');
+    assert.equal(simulator.requests.count('clusters'), 2, 'the interrupted request is not repeated');
   });
 });

@@ -13,12 +13,12 @@ const GCODE = ';FLAVOR:Marlin\n;TIME:600\nG28\nG1 X1 Y1 E1\n';
 const HOUR = 3600;
 const YEAR = 365 * 24 * HOUR;
 
-describe('nodes: what was saved outlives faults', function () {
+describe('nodes: stored state survives faults', function () {
   const sandbox = createSandbox();
   let time: TurnedTime;
-  /** Of the machine's clock, ms. */
+  /** Error of the machine's clock, ms. */
   let offset: number;
-  /** What the service's clocks show. */
+  /** Correct time, which the service uses. */
   const truth = () => time.now() - offset;
   let simulator: Simulator;
   let flow: Flow;
@@ -46,7 +46,7 @@ describe('nodes: what was saved outlives faults', function () {
   const clusterId = () => simulator.world.cluster(1).clusterId;
   const calls = () => simulator.requests.count('print');
 
-  /** Node-RED starts, on this user directory, with the clock wrong by so many seconds. */
+  /** Starts Node-RED on this user directory, with a clock that is wrong by so many seconds. */
   async function start({ userDir, wrong = 0 }: { userDir?: string; wrong?: number } = {}): Promise<void> {
     const now = truth();
     time.restore();
@@ -60,7 +60,7 @@ describe('nodes: what was saved outlives faults', function () {
     [results, events, caught] = names.map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox];
     await time.settled();
   }
-  /** The same machine after a restart: only what is on its disk is left. */
+  /** Restarts Node-RED with nothing but the contents of its disk. */
   async function restart(wrong = 0): Promise<void> {
     const disk = await mkdtemp(join(tmpdir(), 'restarted-'));
     await time.until(flow.stop({ keep: true }));
@@ -90,7 +90,7 @@ describe('nodes: what was saved outlives faults', function () {
     time.restore();
   });
 
-  /** Until it is told otherwise, files of this kind of state can't be opened: the process has too many open already. */
+  /** Fails every read of this kind of state with EMFILE until mended. */
   function openTooMany(kind: string): { failed: number; mend(): void } {
     const folder = join(flow.userDir, 'remote-printing', kind);
     const { readFile } = promises;
@@ -104,7 +104,7 @@ describe('nodes: what was saved outlives faults', function () {
     return fault;
   }
 
-  describe('a moment of too many open files', () => {
+  describe('too many open files for a moment', () => {
     let first: PrintResult;
     beforeEach(async () => {
       await start();
@@ -114,7 +114,7 @@ describe('nodes: what was saved outlives faults', function () {
       await restart();
     });
 
-    it('signs nobody out', async () => {
+    it('keep the account signed in', async () => {
       const signIns = simulator.requests.count('authorize');
       const fault = openTooMany('grant');
       await deploy({ signIn: false });
@@ -126,7 +126,7 @@ describe('nodes: what was saved outlives faults', function () {
       assert.deepEqual([state, simulator.requests.count('authorize')], ['signed-in', signIns]);
     });
 
-    it('makes no print key forgotten', async () => {
+    it("don't make a print key available again", async () => {
       const fault = openTooMany('print-key');
       await deploy();
       await assert.rejects(printed(), { code: 'FILE_NOT_READABLE' });
@@ -136,8 +136,8 @@ describe('nodes: what was saved outlives faults', function () {
       assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, first.clusterJobId, 1]);
     });
 
-    it('keeps back no end of a print', async () => {
-      // It ended while nobody watched.
+    it("don't prevent the report of a print's end", async () => {
+      // The print ends while Node-RED is down.
       simulator.world.advance(2 * HOUR);
       const fault = openTooMany('checkpoint');
       await deploy();
@@ -152,16 +152,16 @@ describe('nodes: what was saved outlives faults', function () {
     });
   });
 
-  describe('a clock that is wrong makes no print key forgotten', () => {
+  describe('wrong clock', () => {
     const SINCE_1970 = HOUR - Date.now() / 1000;
-    /** More than it takes until outdated state is removed. */
+    /** Outlasts the removal of outdated state. */
     const LONG = 2 * HOUR;
     async function printsNothing(original: PrintResult): Promise<void> {
       const repeat = await printed();
       assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, original.clusterJobId, 1]);
     }
 
-    it('where it shows 1970 until it is set', async () => {
+    it('keeps print keys when it shows 1970 until it is corrected', async () => {
       await start({ wrong: SINCE_1970 });
       await deploy();
       const original = await printed();
@@ -173,10 +173,10 @@ describe('nodes: what was saved outlives faults', function () {
     });
 
     for (const [what, before, after] of [
-      ['showed 1970, and is right after a restart', SINCE_1970, 0],
+      ['shows 1970 and is correct after a restart', SINCE_1970, 0],
       ['is ten years ahead after a restart', 0, 10 * YEAR],
     ] as const)
-      it(`where it ${what}`, async () => {
+      it(`keeps print keys when it ${what}`, async () => {
         await start({ wrong: before });
         await deploy();
         const original = await printed();

@@ -49,7 +49,7 @@ describe('nodes/upload-and-print', () => {
       flow.listen(id),
     ) as [Inbox, Inbox, Inbox, Inbox];
   }
-  /** Sends a message and gives what came of it; `done` was called then, once. */
+  /** Sends a message and returns its results or its error; checks that the node called `done` once. */
   async function run(msg: NodeMessage): Promise<{ results: NodeMessage[]; error: NodeMessage | undefined }> {
     const before = [results.all.length, caught.all.length, completed.all.length] as const;
     flow.send('print', msg);
@@ -101,10 +101,10 @@ describe('nodes/upload-and-print', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  describe('what is printed', () => {
+  describe('printing', () => {
     beforeEach(() => deploy());
 
-    it('prints a string, and passes the message on with its other properties', async () => {
+    it('prints a string, and passes on the other properties of the message', async () => {
       const req = { socket: {} };
       const message = await printed(payload({ req, other: { deep: 1 }, topic: 'mine' }));
       const got = result(message);
@@ -150,16 +150,16 @@ describe('nodes/upload-and-print', () => {
         assert.equal(simulator.world.storedJob(got.jobId ?? '').sha256, sha256(bytes));
       });
 
-    it('takes the name from msg.jobName, with the extension of the file', async () => {
+    it('names the job by msg.jobName plus the extension of the file', async () => {
       const got = result(await printed(payload({ jobName: 'Halter links' })));
       assert.equal(got.jobName, 'Halter links.gcode');
     });
 
-    it('waits for the end, telling how the print goes', async () => {
+    it('waits for the end of the print, and sends progress meanwhile', async () => {
       await deploy({ waitFor: 'finished' }, { account: { ...flow.account } });
       const work = printed(payload());
       await progress.find(({ topic }) => topic === 'dispatched');
-      // The printer is read again with the next poll; a message to a status node would make one as well.
+      // The next poll reads the printer again; a message to a status node would trigger a poll, too.
       simulator.world.advance(3600);
       const got = result(await work);
       assert.deepEqual([got.status, got.job?.state], ['finished', 'finished']);
@@ -168,7 +168,7 @@ describe('nodes/upload-and-print', () => {
 
     it('shows that a job waits behind others, and how many prints it waits for', async () => {
       await deploy({ waitFor: 'finished' });
-      // Longer than the polls of a busy machine take.
+      // Outlasts the polls of a busy machine.
       for (const cluster of [1, 2]) simulator.world.printLocally(cluster, { name: 'other.gcode', seconds: 1e7 });
       const shown = () => String(flow.statuses('print').at(-1)?.text);
       flow.send('print', payload());
@@ -179,7 +179,7 @@ describe('nodes/upload-and-print', () => {
       assert.match(shown(), /several/);
     });
 
-    it('says of a repeated key that nothing was sent again', async () => {
+    it('shows that a repeated key sent nothing', async () => {
       await deploy();
       await printed(payload({ printKey: 'k' }));
       await printed(payload({ printKey: 'k' }));
@@ -188,13 +188,13 @@ describe('nodes/upload-and-print', () => {
   });
 
   describe('progress on output 2', () => {
-    it('tells every stage in order, with percent and ids, and no payload of the file', async () => {
+    it('sends every stage in order, with percent and ids but without the file', async () => {
       await deploy();
       await printed(payload({ other: 1 }));
-      const told = progress.all.map(({ payload: told }) => told as Progress);
-      const stages = [...new Set(told.map(({ stage }) => stage))];
+      const sent = progress.all.map((msg) => msg.payload as Progress);
+      const stages = [...new Set(sent.map(({ stage }) => stage))];
       assert.deepEqual(stages, ['preparing', 'registering', 'uploading', 'confirming', 'dispatching', 'dispatched']);
-      const last = told.filter(({ stage }) => stage === 'uploading').at(-1);
+      const last = sent.filter(({ stage }) => stage === 'uploading').at(-1);
       const size = Buffer.byteLength(GCODE);
       assert.deepEqual([last?.percent, last?.bytesSent, last?.bytesTotal], [100, size, size]);
       for (const message of progress.all) {
@@ -230,13 +230,13 @@ describe('nodes/upload-and-print', () => {
       assert.equal(simulator.world.storedJob(result(message).jobId ?? '').sha256, sha256(GCODE));
     });
 
-    it('reads msg.filename by default, and a setting wins over the message', async () => {
+    it('reads msg.filename by default; a setting takes precedence over the message', async () => {
       await deploy({ source: 'file', file: 'filename', fileType: 'msg', cluster: clusterId(), clusterType: 'str' });
       const path = await file('by-message.gcode', GCODE);
       assert.equal(result(await printed({ filename: path, clusterId: 'ignored' })).jobName, 'by-message.gcode');
     });
 
-    it('uploads only, without a cluster', async () => {
+    it('uploads without printing, and needs no cluster', async () => {
       await deploy({ print: false });
       const message = await printed(payload({ clusterId: undefined }));
       const got = result(message);
@@ -245,7 +245,7 @@ describe('nodes/upload-and-print', () => {
       assert.equal(count('print'), 0);
     });
 
-    it('compresses on demand', async () => {
+    it('compresses the upload when set to do so', async () => {
       await deploy({ compress: true });
       const got = result(await printed(payload()));
       assert.deepEqual([got.jobName, got.contentType], ['cube.gcode.gz', 'application/gzip']);
@@ -253,12 +253,12 @@ describe('nodes/upload-and-print', () => {
       assert.equal(simulator.world.storedJob(got.jobId ?? '').printSeconds, 600);
     });
 
-    it('stores in the queue only when it is not to start now', async () => {
+    it('queues the job when it must not start immediately', async () => {
       await deploy({ startNow: false });
       assert.equal(result(await printed(payload())).printed, true);
     });
 
-    it('sends the same content once, also after a redeploy, until the service has lost it', async () => {
+    it('uploads the same content once, also after a redeploy, until the service has lost it', async () => {
       await deploy();
       const first = result(await printed(payload()));
       const second = result(await printed(payload({ filename: 'other-name.gcode' })));
@@ -272,7 +272,7 @@ describe('nodes/upload-and-print', () => {
       assert.notEqual(anew.jobId, first.jobId);
     });
 
-    it('sends it again when reuse is off', async () => {
+    it('uploads the content again when reuse is off', async () => {
       await deploy({ reuseUpload: false });
       await printed(payload());
       assert.equal(result(await printed(payload())).reusedUpload, false);
@@ -283,7 +283,7 @@ describe('nodes/upload-and-print', () => {
       ['by setting', { dryRun: true }, {}],
       ['by message', {}, { dryRun: true }],
     ] as const)
-      it(`checks everything and sends nothing in a dry run ${name}`, async () => {
+      it(`checks everything and sends nothing in a dry run, set ${name}`, async () => {
         await deploy(settings);
         const got = result(await printed(payload(message)));
         assert.deepEqual(
@@ -301,7 +301,7 @@ describe('nodes/upload-and-print', () => {
   describe('several clusters', () => {
     beforeEach(() => deploy());
 
-    it('makes one upload and one print for each, with parts', async () => {
+    it('uploads once and prints once per cluster, with parts', async () => {
       const ids = clusters().map(({ clusterId }) => clusterId);
       const { results: sent, error } = await run(payload({ clusterId: ids, other: 'kept' }));
       assert.equal(error, undefined);
@@ -312,7 +312,7 @@ describe('nodes/upload-and-print', () => {
       assert.deepEqual([count('storagePut'), count('print')], [1, 3]);
     });
 
-    it('tells which failed, prints on the others, and ends in the first error', async () => {
+    it('prints on the other clusters when one fails, and ends in the first error', async () => {
       const [one = '', two = ''] = clusters().map(({ clusterId }) => clusterId);
       const { results: sent, error } = await run(payload({ clusterId: [one, 'no-such', two] }));
       assert.equal(codeOf(error as NodeMessage), 'NOT_FOUND');
@@ -327,13 +327,13 @@ describe('nodes/upload-and-print', () => {
       assert.equal(count('print'), 2);
     });
 
-    it('prints once on a cluster that is named twice', async () => {
+    it('prints once on a cluster that is listed twice', async () => {
       const { results: sent } = await run(payload({ clusterId: [clusterId(), clusterId()], printKey: 'k' }));
       assert.equal(sent.length, 1);
       assert.equal(count('print'), 1);
     });
 
-    it('refuses an empty list, and one that holds something else', async () => {
+    it('refuses an empty list and a list with other values', async () => {
       await failed(payload({ clusterId: [] }), 'INVALID_INPUT');
       await failed(payload({ clusterId: [clusterId(), 5] }), 'INVALID_INPUT');
       await failed(payload({ clusterId: { id: 1 } }), 'INVALID_INPUT');
@@ -342,7 +342,7 @@ describe('nodes/upload-and-print', () => {
   });
 
   describe('print keys', () => {
-    it('prints once, also at the same time, after a redeploy and a restart', async () => {
+    it('prints once per key: for simultaneous messages, after a redeploy and after a restart', async () => {
       await deploy();
       const [a, b] = await Promise.all(
         [0, 1].map(() =>
@@ -373,7 +373,7 @@ describe('nodes/upload-and-print', () => {
       assert.equal(result(await printed(payload({ printKey: 'order 8' }))).duplicate, false);
     });
 
-    it('is not spent by what failed for certain', async () => {
+    it('keeps the key free after a definite failure', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'print', status: 409, code: 'printerNotAcceptingJobs' });
       await failed(payload({ printKey: 'k' }), 'NOT_ACCEPTED');
@@ -382,7 +382,7 @@ describe('nodes/upload-and-print', () => {
       assert.deepEqual([got.printed, got.duplicate], [true, false]);
     });
 
-    it('keeps apart what is printed on different clusters', async () => {
+    it('treats the same key on another cluster as another print', async () => {
       await deploy();
       const ids = clusters().map(({ clusterId }) => clusterId);
       await printed(payload({ printKey: 'k' }));
@@ -397,8 +397,8 @@ describe('nodes/upload-and-print', () => {
     });
   });
 
-  describe('what can go wrong', () => {
-    it('names every kind of bad input, sends nothing, and lives on', async () => {
+  describe('failures', () => {
+    it('refuses every kind of bad input, sends nothing, and continues to work', async () => {
       await deploy();
       const { error } = await failed(payload({ clusterId: undefined }), 'INVALID_INPUT');
       assert.match((error as Error).message, /Choose a printer/);
@@ -431,7 +431,7 @@ describe('nodes/upload-and-print', () => {
       assert.match((error.error as Error).message, /slic/);
     });
 
-    it('names files that can not be read', async () => {
+    it("refuses files that can't be read", async () => {
       await deploy({ source: 'file' });
       const at = (filename: string) => ({ filename, clusterId: clusterId() });
       await failed(at(join(folder, 'missing.gcode')), 'FILE_NOT_READABLE');
@@ -445,13 +445,13 @@ describe('nodes/upload-and-print', () => {
       await failed({ clusterId: clusterId() }, 'INVALID_INPUT');
     });
 
-    it('names the whole path of a file that is not there', async () => {
+    it('names the full path of a missing file', async () => {
       await deploy({ source: 'file' });
       const { error } = await failed({ filename: 'nowhere/part.gcode', clusterId: clusterId() }, 'FILE_NOT_READABLE');
       assert.ok((error as Error).message.includes(resolve('nowhere/part.gcode')), (error as Error).message);
     });
 
-    it('finds out that the printer is offline before anything is uploaded', async () => {
+    it('refuses an offline printer before the upload', async () => {
       await deploy();
       simulator.world.setOnline(1, false);
       const { error } = await failed(payload(), 'NOT_ACCEPTED');
@@ -467,7 +467,7 @@ describe('nodes/upload-and-print', () => {
       [400, 'SERVICE_ERROR', 'requiredField'],
       [418, 'SERVICE_ERROR', 'teapot'],
     ] as const)
-      it(`tells a refused print (${status}) as ${code}, with what is known`, async () => {
+      it(`reports a refused print (${status}) as ${code}, with the ids`, async () => {
         await deploy();
         simulator.faults.add({ endpoint: 'print', status, code: serviceCode });
         const error = await failed(payload(), code);
@@ -476,7 +476,7 @@ describe('nodes/upload-and-print', () => {
         assert.match(String(flow.statuses('print').at(-1)?.text), new RegExp(code));
       });
 
-    it('is told of a print that the service calls failed, and keeps the key', async () => {
+    it('reports a print that the service calls failed, and keeps the key free', async () => {
       await deploy();
       simulator.world.setDispatch(1, 'failed');
       await failed(payload({ printKey: 'k' }), 'PRINT_FAILED');
@@ -484,7 +484,7 @@ describe('nodes/upload-and-print', () => {
       assert.equal(result(await printed(payload({ printKey: 'k' }))).duplicate, false);
     });
 
-    it('tells a storage that refuses as UPLOAD_FAILED, without its address', async () => {
+    it('reports a refusal by the storage as UPLOAD_FAILED, without its address', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'storagePut', times: 'always', status: 403 });
       const error = await failed(payload(), 'UPLOAD_FAILED');
@@ -492,7 +492,7 @@ describe('nodes/upload-and-print', () => {
       assert.equal(count('print'), 0);
     });
 
-    it('sends again what broke off on the way, to a fresh address', async () => {
+    it('uploads again to a fresh address when the upload breaks off', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 3000 });
       const got = result(await printed(payload()));
@@ -500,7 +500,7 @@ describe('nodes/upload-and-print', () => {
       assert.ok(count('registerUpload') === 2);
     });
 
-    it('goes on where it broke, where the storage can resume', async () => {
+    it('resumes an interrupted upload when the storage supports it', async () => {
       await deploy();
       simulator.world.setUploadMode('session');
       const path = await file('long.gcode', GCODE.repeat(200));
@@ -527,7 +527,7 @@ describe('nodes/upload-and-print', () => {
     for (const [name, stream] of [
       ['never ends', () => new Readable({ read: () => undefined })],
       [
-        'gives all but never ends',
+        'delivers everything but never ends',
         () => {
           const endless = new Readable({ read: () => undefined });
           endless.push(GCODE);
@@ -535,14 +535,14 @@ describe('nodes/upload-and-print', () => {
         },
       ],
     ] as const)
-      it(`ends in its timeout with a stream that ${name}`, async () => {
+      it(`ends in TIMEOUT with a stream that ${name}`, async () => {
         await deploy({ timeout: 1 });
         const endless = stream();
         await failed(payload({ payload: endless, fileSize: GCODE.length }), 'TIMEOUT');
         assert.ok(endless.destroyed);
       });
 
-    it('says so when somebody else has read the stream, or it fails late', async () => {
+    it('reports a stream that was already read or that fails late', async () => {
       await deploy();
       const read = Readable.from([GCODE], { objectMode: false });
       for await (const _ of read) continue;
@@ -560,13 +560,13 @@ describe('nodes/upload-and-print', () => {
       assert.equal(count('print'), 0);
     });
 
-    it('does not wait for an answer of the storage that trickles', async () => {
+    it('continues when the storage trickles its answer', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'storagePut', trickle: 100 });
       assert.equal(result(await printed(payload())).printed, true);
     });
 
-    it('sends no byte to an address of plain http on another machine', async () => {
+    it('sends nothing to a plain http address on another machine', async () => {
       await deploy({ timeout: 1 });
       const set = { 'data.upload_url': 'http://192.0.2.1/upload?signature=s' };
       simulator.faults.add({ endpoint: 'registerUpload', times: 'always', set });
@@ -575,7 +575,7 @@ describe('nodes/upload-and-print', () => {
       assert.ok(!message.includes('192.0.2.1'));
     });
 
-    it('gives up in time', async () => {
+    it('ends in TIMEOUT when the storage hangs', async () => {
       await deploy({ timeout: 1 });
       simulator.faults.add({ endpoint: 'storagePut', hang: true, times: 'always' });
       await failed(payload(), 'TIMEOUT');
@@ -584,14 +584,14 @@ describe('nodes/upload-and-print', () => {
       assert.equal(result(await printed(payload())).printed, true);
     });
 
-    it('does not wait for a 429 that passes its timeout', async () => {
+    it('ends in RATE_LIMITED at once when a 429 asks for a longer wait than its timeout', async () => {
       await deploy({ timeout: 5 });
       simulator.faults.add({ endpoint: 'registerUpload', status: 429, retryAfter: 30 });
       const error = await failed(payload(), 'RATE_LIMITED');
       assert.equal(error.statusCode, 429);
     });
 
-    it('tells a dispatch whose answer and print can not be seen as PRINT_OUTCOME_UNKNOWN, in time', async () => {
+    it('reports PRINT_OUTCOME_UNKNOWN within its timeout when the answer is lost and the print is not found', async () => {
       await deploy({ timeout: 3 });
       simulator.faults.add({ endpoint: 'print', when: 'before', reset: true });
       const error = await failed(payload({ printKey: 'k' }), 'PRINT_OUTCOME_UNKNOWN');
@@ -611,7 +611,7 @@ describe('nodes/upload-and-print', () => {
       ['an empty list', []],
       ['nothing', { data: null }],
     ] as const)
-      it(`finds a print that was answered by 200 with ${name}, and calls no other one printed`, async () => {
+      it(`finds a print that was answered by 200 with ${name}, and reports no other one as printed`, async () => {
         await deploy();
         simulator.faults.add({ endpoint: 'print', transform: () => answer });
         const got = result(await printed(payload()));
@@ -624,7 +624,7 @@ describe('nodes/upload-and-print', () => {
         assert.equal(count('print'), 2);
       });
 
-    it('needs an account, and a sign-in', async () => {
+    it('requires an account and a sign-in', async () => {
       await deploy({ account: 'none' });
       await failed(payload(), 'NOT_CONFIGURED');
       await deploy(
@@ -638,7 +638,7 @@ describe('nodes/upload-and-print', () => {
       assert.match(String(flow.statuses('print').at(-1)?.text), /NOT_SIGNED_IN|signIn/);
     });
 
-    it('tells no connection as NETWORK, after trying again', async () => {
+    it('reports a missing connection as NETWORK, after a retry', async () => {
       await deploy({ timeout: 2 });
       simulator.faults.add({ endpoint: 'registerUpload', reset: true, times: 'always' });
       await failed(payload(), 'NETWORK');
@@ -646,7 +646,7 @@ describe('nodes/upload-and-print', () => {
     });
   });
 
-  it('serves 100 messages at once on an expired token, with one refresh', async () => {
+  it('processes 100 messages at once on an expired token with a single refresh', async () => {
     await deploy({ print: false, reuseUpload: false });
     simulator.tokens.expireAccessTokens();
     for (let n = 0; n < 100; n++) flow.send('print', payload({ filename: `part-${n}.gcode`, payload: `G28 ; ${n}\n` }));
@@ -657,7 +657,7 @@ describe('nodes/upload-and-print', () => {
     assert.equal(simulator.tokens.reuseDetections, 0);
   });
 
-  it('is redeployed in the middle of an upload without leaving anything behind', async () => {
+  it('leaves nothing behind after a redeploy during an upload', async () => {
     await deploy();
     const hanging = simulator.faults.add({ endpoint: 'storagePut', hang: true });
     flow.send('print', payload());

@@ -18,7 +18,7 @@ const THOUSAND_DAYS = 1_000 * 24 * 3600;
 const statusOf = (msg: NodeMessage | undefined) => msg?.payload as ClusterStatus | undefined;
 const eventOf = (msg: NodeMessage) => msg.payload as PrintEvent;
 
-describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', function () {
+describe('nodes/cluster-status: polling through faults', function () {
   let time: TurnedTime;
   let simulator: Simulator;
   let flow: Flow;
@@ -44,13 +44,13 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
     flow = await Flow.start(simulator);
     await flow.deploy([]);
   }
-  /** Deploys these watches; gives them time for their first poll. */
+  /** Deploys these nodes and waits for their first poll. */
   async function watch(nodes: Definition[] = [node()], options: Parameters<Flow['deploy']>[1] = {}): Promise<void> {
     await flow.deploy([...nodes, ...around], options);
     [status, events] = [flow.listen('status'), flow.listen('events')];
     await time.settled();
   }
-  /** Nobody watches any more; the account stays. */
+  /** Removes every status node; the account stays. */
   const unwatch = () => flow.deploy(around, { type: 'nodes' });
   async function signInAnew(): Promise<void> {
     const { body } = await flow.post('accounts/account/sign-in', { redirectUri: REDIRECT });
@@ -65,7 +65,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
   const print = (name = 'part.gcode', seconds = 100) => simulator.world.printLocally(1, { name, seconds });
   const typesOf = (uuid: string) =>
     events.all.filter(({ clusterJobId }) => clusterJobId === uuid).map(({ topic }) => topic);
-  /** Whether a poll brought fresh figures after `before` messages. */
+  /** Whether a poll delivered fresh figures after the first `before` messages. */
   const freshSince = (before: number) => status.all.slice(before).some((msg) => statusOf(msg)?.stale === false);
 
   afterEach(async () => {
@@ -75,7 +75,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
   });
 
   describe('loses no event', () => {
-    it('of a poll that ends when a deploy has closed the last node that watched', async () => {
+    it('reports the events of a poll that ends after the last status node was closed', async () => {
       await start();
       await watch();
       const { uuid } = print();
@@ -97,7 +97,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
       );
     });
 
-    it('that a message brings for a printer that one odd list lacks, to a node that watches all', async () => {
+    it('reports the events of a cluster that one list lacks, when a message polls that cluster', async () => {
       await start();
       const named = firstId();
       await watch([node({ cluster: '' })]);
@@ -117,7 +117,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
       assert.deepEqual(typesOf(uuid), ['job.queued', 'job.started'], 'each once');
     });
 
-    it('behind eleven jobs that vanished and whose records can not be read', async () => {
+    it('reports the end of a job while eleven vanished jobs have unreadable records', async () => {
       await start();
       await watch([node({ interval: 60 })]);
       const uuids = Array.from({ length: 11 }, (_, n) => print(`lost-${n}.gcode`).uuid);
@@ -135,7 +135,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
     });
   });
 
-  it('gives no two events one id when nothing could be written, and Node-RED was killed', async () => {
+  it('never gives two events the same id, even when Node-RED is killed before it can write', async () => {
     await start();
     await watch();
     print('long.gcode', 100_000);
@@ -151,7 +151,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
         await time.pass(MINUTE);
       }
     };
-    // What is on disk from here on is what a disk leaves that can't be written.
+    // From here on, the copied disk misses every write.
     await twice();
     await time.until(flow.stop());
     flow = await Flow.start(simulator, disk);
@@ -170,7 +170,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
     await rm(disk, { recursive: true, force: true });
   });
 
-  it('goes on after answers that trickle for ever', async () => {
+  it('continues after answers that trickle forever', async () => {
     await start();
     await watch();
     simulator.faults.add({ endpoint: 'clusterStatus', trickle: 20, times: 2 });
@@ -181,7 +181,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
   });
 
   for (const retryAfter of [0, 'Wed, 01 Jan 2020 00:00:00 GMT'])
-    it(`sends few requests where a 429 says "Retry-After: ${retryAfter}"`, async () => {
+    it(`limits its requests when a 429 says "Retry-After: ${retryAfter}"`, async () => {
       await start();
       await watch();
       simulator.faults.add({ endpoint: 'clusterStatus', status: 429, retryAfter, times: 'always' });
@@ -195,7 +195,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
     });
 
   for (const endpoint of ['clusterStatus', 'token'] as const)
-    it(`is back within a quarter of an hour though a 429 of ${endpoint} asks for a thousand days`, async () => {
+    it(`recovers within 15 minutes although a 429 of ${endpoint} asks for a thousand days`, async () => {
       await start({ accessTokenLifetime: 300 });
       await watch();
       const fault = simulator.faults.add({ endpoint, status: 429, retryAfter: THOUSAND_DAYS });
@@ -206,7 +206,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
       assert.ok(freshSince(before));
     });
 
-  it('asks for few tokens where the service refuses each of them, with a hundred printers', async () => {
+  it('limits its token refreshes when the service refuses every token for a hundred printers', async () => {
     await start({ printers: 100 });
     await watch([node({ cluster: '', interval: 60 })]);
     await time.pass(MINUTE);
@@ -224,7 +224,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
     assert.ok(time.now() - began <= 15 * MINUTE * 1_000);
   });
 
-  it('goes on after one refusal of an API token', async () => {
+  it('continues after a single refusal of an API token', async () => {
     await start();
     await watch([node()], {
       account: { ...flow.account, signIn: 'token' },
@@ -239,7 +239,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
     assert.ok(freshSince(before));
   });
 
-  it('goes on at once after a new sign-in, however long the service had refused it', async () => {
+  it('continues immediately after a new sign-in, however long the service refused the old one', async () => {
     await start();
     await watch();
     simulator.faults.add({ endpoint: '*', path: '/connect/', status: 401, times: 'always' });
@@ -251,7 +251,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
     assert.ok(freshSince(before));
   });
 
-  it('follows a printer that was connected anew, and then came back to its old id', async () => {
+  it('follows a printer to its new cluster id and back to the old one', async () => {
     await start();
     const old = firstId();
     await watch();
@@ -266,7 +266,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
     assert.ok(status.all.slice(before).every((msg) => statusOf(msg)?.clusterId === old && !statusOf(msg)?.stale));
   });
 
-  it('lets a node send no more often because another one is asked every ten seconds', async () => {
+  it("sends at a node's own interval although another node polls the cluster every ten seconds", async () => {
     await start();
     const other = node({ id: 'other', interval: 60, wires: [['others'], []] });
     await watch([node({ interval: 3600 }), other, helperNode('others')]);
@@ -280,7 +280,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
   });
 
   describe('with three hundred printers', () => {
-    /** Most polls in any one second. */
+    /** Highest number of polls within one second. */
     const crowd = () => {
       const times = simulator.requests.list('clusterStatus').map(({ at }) => at);
       return Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length));
@@ -294,7 +294,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
         .map(({ clusterId }, n) => node({ id: `one-${n}`, cluster: clusterId, interval: 60, wires: [[], []] })),
     ];
 
-    it('starts no herd at a deploy', async () => {
+    it('spreads the first polls after a deploy', async () => {
       await start({ printers: 300 });
       for (const type of ['full', 'nodes'] as const) {
         simulator.requests.clear();
@@ -305,7 +305,7 @@ describe('nodes/cluster-status: polls go on and lose nothing, whatever fails', f
       }
     });
 
-    it('makes Node warn of nothing when all are asked for at once', async () => {
+    it('causes no warning of Node.js when a message polls all printers at once', async () => {
       const warnings: string[] = [];
       const warned = ({ name, message }: Error) => warnings.push(`${name}: ${message}`);
       process.on('warning', warned);

@@ -82,7 +82,7 @@ describe('nodes/webcam-snapshot', () => {
   describe('a picture', () => {
     beforeEach(() => deploy());
 
-    it('keeps the event that asked for it, which a caption is made of', async () => {
+    it('keeps the event that triggered it, for a caption', async () => {
       const event = {
         id: 'e',
         type: 'job.finished',
@@ -97,7 +97,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(none, undefined);
     });
 
-    it('is taken of the host printer, and the message passed on with its other properties', async () => {
+    it('shows the host printer, and passes on the other properties of the message', async () => {
       const req = { socket: {} };
       const before = Date.now();
       const msg = await taken(here({ payload: { an: 'event' }, topic: 'job.finished', req, _msgid: 'm' }));
@@ -116,25 +116,25 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(msg.req, req);
     });
 
-    it('asks for the one cluster alone; the list is read once', async () => {
+    it('needs one status request; the cluster list is read once', async () => {
       for (let n = 0; n < 3; n++) await taken(here());
       assert.equal(simulator.requests.count('clusters'), 1);
       assert.equal(simulator.requests.count('clusterStatus'), 3);
     });
 
-    it('is fetched without a bearer, at once', async () => {
+    it('is downloaded without a bearer token, immediately', async () => {
       await taken(here());
       const fetched = simulator.requests.list().find(({ endpoint }) => endpoint === 'imageGet');
-      // The simulator refuses an address that comes with a bearer.
+      // The simulator refuses an address when the request has a bearer token.
       assert.equal(fetched?.status, 200);
     });
 
-    it('is taken of the nil printer of the second brand', async () => {
+    it('shows the nil printer of the second brand', async () => {
       const msg = await taken({ clusterId: cluster(3).clusterId });
       assert.equal(msg.printerId, '00000000-0000-0000-0000-000000000000');
     });
 
-    it('is taken of the printer that the message names', async () => {
+    it('shows the printer that the message names', async () => {
       const clusterId = simulator.world.addCluster({ printers: 2 });
       const second = simulator.world.cluster(clusterId).printers[1];
       const msg = await taken({ clusterId, printerId: second?.uuid });
@@ -142,7 +142,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.ok(!String(msg.filename).startsWith('printer-'), String(msg.filename));
     });
 
-    it('shows what it waits for, and then the time', async () => {
+    it("shows the progress, then the time, as the node's status", async () => {
       await taken(here());
       const shown = flow.statuses('camera').map(({ text }) => String(text));
       const stages = ['idle', 'asking', 'waiting', 'loading', 'taken'].map((stage) =>
@@ -155,7 +155,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.deepEqual([flow.statuses('camera').at(-1)?.fill, flow.statuses('camera').at(-1)?.shape], ['green', 'dot']);
     });
 
-    it('is shared by all who want it at the same time, each with its own bytes', async () => {
+    it('is shared by simultaneous messages, each with its own bytes', async () => {
       for (let n = 0; n < 20; n++) flow.send('camera', here({ n }));
       await completed.at(19);
       assert.equal(asked(), 1);
@@ -172,7 +172,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(asked(), 2);
     });
 
-    it('of one printer is not that of another', async () => {
+    it('is never shared between printers', async () => {
       flow.send('camera', here());
       flow.send('camera', { clusterId: cluster(2).clusterId });
       await completed.at(1);
@@ -180,7 +180,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(new Set(pictures.all.map(({ printerId }) => printerId)).size, 2);
     });
 
-    it('comes through an expired token at each step', async () => {
+    it('survives an expired token at each step', async () => {
       for (const expired of [401, 403] as const)
         for (const endpoint of ['clusterStatus', 'printerAction', 'actionStatus'] as const) {
           simulator.faults.add({ endpoint, status: expired, code: 'tokenExpired' });
@@ -195,7 +195,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(simulator.tokens.reuseDetections, 0);
     });
 
-    it('comes through what breaks on the way', async () => {
+    it('survives broken connections and server errors', async () => {
       simulator.faults.add({ endpoint: 'printerAction', reset: true, when: 'after' });
       await taken(here());
       assert.equal(asked(), 2);
@@ -205,31 +205,31 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(asked(), 3);
     });
 
-    it('has the type that its bytes have, and its extension, whatever type the storage tells', async () => {
+    it('has the type and extension of its bytes, whatever type the storage states', async () => {
       for (const contentType of ['image/jpeg; q=1', 'image/svg+xml', 'application/octet-stream']) {
         simulator.world.setPicture(1, { contentType, chunked: true });
-        const told = await taken(here());
-        assert.deepEqual([told.contentType, String(told.filename).slice(-4)], ['image/png', '.png']);
+        const msg = await taken(here());
+        assert.deepEqual([msg.contentType, String(msg.filename).slice(-4)], ['image/png', '.png']);
       }
     });
   });
 
   describe('settings', () => {
-    it('win over the message', async () => {
+    it('take precedence over the message', async () => {
       const { clusterId, printers } = cluster(2);
       await deploy({ cluster: clusterId, printer: 'a.printer', printerType: 'msg' });
       const msg = await taken({ clusterId: 'other', printerId: 'other', a: { printer: printers[0]?.uuid } });
       assert.deepEqual([msg.clusterId, msg.printerId], [clusterId, printers[0]?.uuid]);
     });
 
-    it('as saved by the editor: numbers as text', async () => {
+    it("are read from the editor's strings", async () => {
       await deploy({ timeout: '10', maxBytes: '10' });
       await failed(here(), 'TOO_LARGE');
     });
   });
 
-  describe('what can go wrong', () => {
-    it('names bad input, and asks no printer', async () => {
+  describe('failures', () => {
+    it('names invalid input, and sends no action', async () => {
       await deploy();
       await failed({}, 'INVALID_INPUT');
       await failed(here({ clusterId: ['a'] }), 'INVALID_INPUT');
@@ -239,14 +239,14 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(asked(), 0);
     });
 
-    it('tells an unknown cluster or printer, with the ids', async () => {
+    it('reports an unknown cluster or printer, with the ids', async () => {
       await deploy();
       const error = await failed(here({ clusterId: 'no-such-cluster' }), 'NOT_FOUND');
       assert.deepEqual([error.statusCode, error.serviceCode], [404, 'recordNotFound']);
       await failed(here({ printerId: '12345678-1234-1234-1234-123456789012' }), 'NOT_FOUND');
     });
 
-    it('finds out first that the printer is offline', async () => {
+    it('refuses an offline printer before the action', async () => {
       await deploy();
       simulator.world.setOnline(1, false);
       const error = await failed(here(), 'NOT_ACCEPTED');
@@ -254,7 +254,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(asked(), 0);
     });
 
-    it('passes on that the printer does not accept it', async () => {
+    it('reports a refusal by the printer, with the ids', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'printerAction', status: 409, code: 'printerInactive' });
       const error = await failed(here(), 'NOT_ACCEPTED');
@@ -266,7 +266,7 @@ describe('nodes/webcam-snapshot', () => {
       await failed(here(), 'FORBIDDEN');
     });
 
-    it('tells a printer that fails', async () => {
+    it('reports a printer that fails', async () => {
       await deploy();
       for (const outcome of ['failed', 'unknown'] as const) {
         simulator.world.setActions(1, { outcome });
@@ -275,7 +275,7 @@ describe('nodes/webcam-snapshot', () => {
       }
     });
 
-    it('gives up in time on a printer that never answers, or goes away', async () => {
+    it('ends in TIMEOUT when the printer never answers or goes offline', async () => {
       await deploy({ timeout: 1 });
       simulator.world.setActions(1, { outcome: 'stuck' });
       const error = await failed(here(), 'TIMEOUT');
@@ -287,14 +287,14 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(codeOf(await caught.at(1)), 'TIMEOUT');
     });
 
-    it('counts a word that nobody knows as failed in the end', async () => {
+    it('reports an unknown final state as ACTION_FAILED', async () => {
       await deploy({ timeout: 1 });
       simulator.faults.add({ endpoint: 'actionStatus', times: 'always', set: { 'data.status': 'thinking' } });
       const error = await failed(here(), 'ACTION_FAILED');
       assert.match((error.error as Error).message, /thinking/);
     });
 
-    it('refuses a picture that is too large, announced or not', async () => {
+    it('refuses a picture that is too large, with or without a Content-Length', async () => {
       await deploy({ maxBytes: 50_000 });
       simulator.world.setPicture(1, { bytes: 1_000_000 });
       await failed(here(), 'TOO_LARGE');
@@ -303,12 +303,12 @@ describe('nodes/webcam-snapshot', () => {
     });
 
     for (const [name, change] of [
-      ['a relative one', '/image.png'],
-      ['another scheme', 'file:///etc/passwd'],
-      ['plain http to elsewhere', 'http://pictures.example/image.png'],
-      ['none', null],
+      ['relative', '/image.png'],
+      ['of another scheme', 'file:///etc/passwd'],
+      ['remote and on plain http', 'http://pictures.example/image.png'],
+      ['missing', null],
     ] as const)
-      it(`does not follow an address that is ${name}`, async () => {
+      it(`refuses an image address that is ${name}`, async () => {
         await deploy();
         simulator.faults.add({
           endpoint: 'actionStatus',
@@ -323,7 +323,7 @@ describe('nodes/webcam-snapshot', () => {
         assert.equal(simulator.requests.count('imageGet'), 0);
       });
 
-    it('tells a page in place of a picture, and an address that has expired', async () => {
+    it('reports a web page in place of a picture, and an expired address', async () => {
       await deploy();
       simulator.world.setPicture(1, { contentType: 'text/html' });
       await failed(here(), 'SERVICE_ERROR');
@@ -336,7 +336,7 @@ describe('nodes/webcam-snapshot', () => {
       assert.equal(asked(), 3);
     });
 
-    it('takes no page for a picture that is only labelled as one', async () => {
+    it('refuses a web page that is labelled as a picture', async () => {
       await deploy();
       const pages = ['<!doctype html><p>Sign in', '\n<?xml version="1.0"?><Error/>', '{"errors":[]}'];
       const storage = await OtherStorage.start((_request, response) => {
@@ -350,7 +350,7 @@ describe('nodes/webcam-snapshot', () => {
       await storage.stop();
     });
 
-    it('does not wait for a 429 that passes its timeout', async () => {
+    it('ends in RATE_LIMITED at once when a 429 asks for a longer wait than its timeout', async () => {
       await deploy({ timeout: 5 });
       for (const endpoint of ['clusterStatus', 'printerAction', 'actionStatus'] as const) {
         simulator.faults.add({ endpoint, status: 429, retryAfter: 30 });
@@ -358,14 +358,14 @@ describe('nodes/webcam-snapshot', () => {
       }
     });
 
-    it('tells no connection as NETWORK, after trying again', async () => {
+    it('reports a missing connection as NETWORK, after a retry', async () => {
       await deploy({ timeout: 3 });
       simulator.faults.add({ endpoint: 'printerAction', reset: true, times: 'always' });
       await failed(here(), 'NETWORK');
       assert.equal(asked(), 2);
     });
 
-    it('needs an account, and a sign-in', async () => {
+    it('requires an account and a sign-in', async () => {
       await deploy({ account: 'none' });
       await failed(here(), 'NOT_CONFIGURED');
       await deploy();
@@ -374,7 +374,7 @@ describe('nodes/webcam-snapshot', () => {
     });
   });
 
-  it('is redeployed in the middle of the work without leaving anything behind', async () => {
+  it('leaves nothing behind after a redeploy during the action', async () => {
     simulator.world.setActions(1, { outcome: 'stuck' });
     await deploy();
     flow.send('camera', here());
@@ -389,7 +389,7 @@ describe('nodes/webcam-snapshot', () => {
     assert.equal(pictures.all.length, 1);
   });
 
-  it('is closed in the middle of a download', async () => {
+  it('closes at once during a download', async () => {
     await deploy();
     const hanging = simulator.faults.add({ endpoint: 'imageGet', hang: true });
     flow.send('camera', here());

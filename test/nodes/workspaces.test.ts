@@ -34,7 +34,7 @@ describe('nodes/workspaces', () => {
       ({ clusterId }) => clusterId,
     );
 
-  it('are listed for the user who is signed in, the own one by its name', async () => {
+  it('are listed for the signed-in user; the current one has its name', async () => {
     await flow.deploy([]);
     const { body } = await flow.get('accounts/account/workspaces').expect(200);
     assert.deepEqual(body, [
@@ -44,7 +44,7 @@ describe('nodes/workspaces', () => {
     assert.equal((await state('account')).organizationId, workspaceId(0));
   });
 
-  it('are listed by their names where the service gives objects', async () => {
+  it('are listed with names when the service returns objects', async () => {
     await flow.deploy([]);
     simulator.faults.add({
       endpoint: 'currentUser',
@@ -64,18 +64,18 @@ describe('nodes/workspaces', () => {
     assert.deepEqual(body, named);
   });
 
-  it('are changed by a new sign-in that names the other one', async () => {
+  it('change with a sign-in that names another one', async () => {
     await flow.deploy([]);
     assert.deepEqual(await listed('account'), clusterIds(0));
     await signIn('account', { organizationId: workspaceId(1) });
     assert.equal((await state('account')).organizationId, workspaceId(1));
     assert.deepEqual(await listed('account'), clusterIds(1));
-    // The workspace lives in the sign-in: a redeploy of the same account stays there.
+    // A redeploy keeps the workspace, which belongs to the sign-in.
     await flow.deploy([], { signIn: false });
     assert.deepEqual(await listed('account'), clusterIds(1));
   });
 
-  it('stay the old one where the service does not let the user into the other', async () => {
+  it('stay the same when the service denies access to the other one', async () => {
     await flow.deploy([]);
     const { body } = await flow.post('accounts/account/sign-in', { redirectUri: REDIRECT, organizationId: 'none' });
     await assert.rejects(followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT), /403/);
@@ -83,7 +83,7 @@ describe('nodes/workspaces', () => {
     assert.deepEqual(await listed('account'), clusterIds(0));
   });
 
-  it('outlast a refreshed token that names none: no print is repeated, and no event is lost', async () => {
+  it('survive a refreshed token without workspace: no repeated print, no lost event', async () => {
     const clusterId = clusterIds(0)[0] ?? '';
     await flow.deploy([
       {
@@ -125,7 +125,7 @@ describe('nodes/workspaces', () => {
     assert.deepEqual([user, organizationId], [simulator.users[0]?.username, workspaceId(0)]);
   });
 
-  describe('two side by side', () => {
+  describe('two accounts in two workspaces', () => {
     const accounts = () => ({
       account: account('account', { organizationId: workspaceId(0) }),
       more: [account('school', { organizationId: workspaceId(1) })],
@@ -144,7 +144,7 @@ describe('nodes/workspaces', () => {
       ...['account', 'school'].map((id) => helperNode(`seen-by-${id}`)),
     ];
     const deploy = () => flow.deploy(flowNodes(), accounts());
-    /** What a message of one round tells of. */
+    /** Clusters of the messages of one poll. */
     const seen = async (id: string, count: number) => {
       const inbox = flow.listen(`seen-by-${id}`);
       flow.send(`clusters-of-${id}`, {});
@@ -158,7 +158,7 @@ describe('nodes/workspaces', () => {
       await signIn('school');
     });
 
-    it('are two accounts, each with its own user, clusters and messages', async () => {
+    it('have their own user, clusters and messages', async () => {
       assert.equal((await state('account')).organizationId, workspaceId(0));
       assert.equal((await state('school')).organizationId, workspaceId(1));
       assert.deepEqual(await listed('account'), clusterIds(0));
@@ -167,7 +167,7 @@ describe('nodes/workspaces', () => {
       assert.deepEqual(await seen('school', 1), clusterIds(1));
     });
 
-    it('do not see each other: a cluster of the other one is unknown', async () => {
+    it("can't reach each other's clusters", async () => {
       const foreign = clusterIds(1)[0];
       const request = { id: 'request', type: 'remote-printing-request', method: 'GET', account: 'account' };
       const catching = { id: 'catch', type: 'catch', scope: ['request'], wires: [['caught']] };
@@ -177,17 +177,17 @@ describe('nodes/workspaces', () => {
       flow.send('request', {});
       const { code, message } = (await caught.at(0)).error as { code: string; message: string };
       assert.equal(code, 'NOT_FOUND');
-      assert.match(message, /^The .*\.$/, 'a sentence, no name of a class');
+      assert.match(message, /^The .*\.$/, 'a sentence without the name of a class');
     });
 
-    it('renew their tokens apart', async () => {
+    it('refresh their tokens separately', async () => {
       simulator.tokens.expireAccessTokens();
       await Promise.all([listed('account'), listed('school'), listed('account'), listed('school')]);
       assert.equal(simulator.tokens.refreshes, 2);
       assert.equal(simulator.tokens.reuseDetections, 0);
     });
 
-    it('are signed out one by one, and for good', async () => {
+    it('are signed out separately and permanently', async () => {
       await flow.post('accounts/school/sign-out').expect(200);
       assert.equal((await state('school')).state, 'signed-out');
       const { body } = await flow.get('accounts/school/clusters').expect(400);
@@ -200,7 +200,7 @@ describe('nodes/workspaces', () => {
       assert.deepEqual(await listed('school'), clusterIds(1));
     });
 
-    it('have diagnostics of their own, with ids shortened and secrets left out', async () => {
+    it('have their own diagnostics, with shortened ids and without secrets', async () => {
       await listed('school');
       const { body } = await flow.get('accounts/school/diagnostics').expect(200);
       assert.equal(body.state, 'signed-in');
@@ -213,13 +213,13 @@ describe('nodes/workspaces', () => {
     });
   });
 
-  describe('paths of one’s own', () => {
+  describe('overridden paths', () => {
     const paths = {
       currentUser: 'GET {auth_url}/check-token',
       printJobs: 'GET /connect/v1/clusters',
     };
 
-    it('are what the service is asked by', async () => {
+    it('replace the paths of requests', async () => {
       const query = { id: 'query', type: 'remote-printing-query', account: 'account', query: 'print-jobs' };
       await flow.deploy([{ ...query, wires: [['found']] }, helperNode('found')], {
         account: account('account', { paths: JSON.stringify(paths) }),
@@ -235,13 +235,13 @@ describe('nodes/workspaces', () => {
       );
     });
 
-    it('are named in the diagnostics', async () => {
+    it('appear in the diagnostics', async () => {
       await flow.deploy([], { account: account('account', { paths: JSON.stringify(paths) }) });
       const { body } = await flow.get('accounts/account/diagnostics').expect(200);
       assert.deepEqual(body.settings.overriddenPaths, ['currentUser', 'printJobs']);
     });
 
-    it('with a mistake keep the account from starting, and say which', async () => {
+    it('prevent the account from starting when one is invalid, and name that one', async () => {
       const wrong: [string, RegExp][] = [
         ['{', /not JSON/],
         ['[]', /JSON object/],

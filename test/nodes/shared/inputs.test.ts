@@ -2,25 +2,25 @@ import assert from 'node:assert/strict';
 import { amount, isBlank, kindOf, needsMessage } from '../../../nodes/shared/inputs';
 
 describe('nodes/shared/inputs', () => {
-  it('knows what is blank', () => {
+  it('recognizes blank values', () => {
     for (const value of [undefined, null, '', '  ', '\n']) assert.equal(isBlank(value), true);
     for (const value of [0, false, 'x', {}, []]) assert.equal(isBlank(value), false);
   });
 
-  it('knows what can be read with a message in hand only', () => {
+  it('recognizes inputs that need a message', () => {
     assert.equal(needsMessage({ value: 'target', type: 'msg' }), true);
     assert.equal(needsMessage({ value: '', type: 'msg' }), false);
     assert.equal(needsMessage({ value: 'id', type: 'str' }), false);
     assert.equal(needsMessage({ value: 'id', type: undefined }), false);
   });
 
-  it('reads an amount as number or text, and else takes the default', () => {
+  it('reads an amount from a number or text, and uses the default otherwise', () => {
     for (const value of [20, '20', ' 20 ', '2e1']) assert.equal(amount(value, 60), 20);
     for (const value of [undefined, null, '', ' ', 'soon', NaN, Infinity, 0, -5, {}, [20], true])
       assert.equal(amount(value, 60), 60);
   });
 
-  it('names kinds for people', () => {
+  it('names types in plain words', () => {
     assert.deepEqual(
       [null, [], Buffer.alloc(1), {}, 7, true].map((value) => String(kindOf(value))),
       ['null', 'an array', 'a Buffer', 'an object', 'a number', 'a boolean'],

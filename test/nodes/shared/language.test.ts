@@ -9,18 +9,18 @@ const speaking = (language: string) =>
   ({ _: (key: string) => (key === `${SHARED}:language` ? language : key) }) as unknown as NodeAPI;
 
 describe('nodes/shared/language', () => {
-  it('says a sentence in each of our languages, and in English in any other', () => {
+  it('translates a sentence into every supported language, and uses English for others', () => {
     assert.equal(inLanguage('de', ENDED), 'Der Druck wurde abgebrochen.');
     assert.equal(inLanguage('ja', ENDED), '印刷は中止されました。');
     for (const other of ['en-US', 'ru', '../de', '']) assert.equal(inLanguage(other, ENDED), 'The print was aborted.');
   });
 
-  it('says it in the language that Node-RED has chosen for the account', () => {
+  it("uses the language of Node-RED's settings", () => {
     assert.equal(told(speaking('nl'), ENDED), 'De print is afgebroken.');
     assert.equal(told(speaking('x'), ENDED), 'The print was aborted.');
   });
 
-  it('changes nothing of an error but its message', () => {
+  it('translates the message of an error, and keeps everything else', () => {
     const ids = { clusterId: 'c', jobId: 'j' };
     const details = { statusCode: 409, serviceCode: 'busy', outcome: 'refused', obstacle: 'offline', ids } as const;
     const error = new PrintingError('PRINT_FAILED', ENDED, { ...details, cause: new Error('below') });

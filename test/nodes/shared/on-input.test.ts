@@ -27,11 +27,11 @@ describe('nodes/shared/on-input', () => {
     return { ends, msg, warnings };
   };
 
-  it('ends once, without an error, when the work is done', async () => {
+  it('ends once, without an error, after the work', async () => {
     assert.deepEqual((await run(() => Promise.resolve())).ends, [[]]);
   });
 
-  it('ends once with the error, on a message with what is known', async () => {
+  it('ends once with the error, and adds the ids to the message', async () => {
     const ids = { clusterId: 'c', jobId: 'j', printerId: undefined };
     const error = new PrintingError('NOT_FOUND', phrase`No.`, { statusCode: 404, serviceCode: 'recordNotFound', ids });
     const { ends, msg } = await run(() => Promise.reject(error));
@@ -40,8 +40,8 @@ describe('nodes/shared/on-input', () => {
   });
 
   for (const thrown of [new TypeError('odd'), 'odd', undefined, null])
-    it(`makes an error with a code of ${String(thrown)}`, async () => {
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- whatever may be thrown
+    it(`turns ${String(thrown)} into an error with a code`, async () => {
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- any value may be thrown
       const { ends, msg } = await run(() => Promise.reject(thrown));
       assert.equal(ends.length, 1);
       assert.equal((ends[0]?.[0] as PrintingError).code, 'SERVICE_ERROR');
@@ -70,7 +70,7 @@ describe('nodes/shared/on-input', () => {
     ],
   ];
   for (const [name, made] of odd)
-    it(`gives the work a message whose properties can be set where the received one ${name}`, async () => {
+    it(`passes a writable copy to the work when the received message ${name}`, async () => {
       for (const fails of [false, true]) {
         const node = new EventEmitter();
         const ends: unknown[] = [];
@@ -94,7 +94,7 @@ describe('nodes/shared/on-input', () => {
       }
     });
 
-  it('ends once in INVALID_INPUT, and does nothing, where a property of the message can not be read', async () => {
+  it('ends once in INVALID_INPUT, without any work, when a property of the message is unreadable', async () => {
     const node = Object.assign(new EventEmitter(), { warn: () => undefined });
     const ends: unknown[] = [];
     let worked = false;
@@ -108,7 +108,7 @@ describe('nodes/shared/on-input', () => {
     assert.deepEqual([ends, worked], [['INVALID_INPUT'], false]);
   });
 
-  it('lets nothing that goes wrong at the end reach the runtime', async () => {
+  it('catches every error at the end of the work', async () => {
     const fail = () => {
       throw new Error('at the end');
     };

@@ -17,7 +17,7 @@ describe('nodes/shared/status', () => {
     line = new StatusLine(RED as unknown as NodeAPI, node as unknown as Node);
   });
 
-  it('shows a status once, until it changes', () => {
+  it('shows a status once until it changes', () => {
     line.show(IDLE);
     line.show(IDLE);
     line.show({ fill: 'blue', shape: 'dot', key: 'printing', values: { percent: '10' } });
@@ -29,7 +29,7 @@ describe('nodes/shared/status', () => {
     );
   });
 
-  it('has words of its own, or those that all nodes share', () => {
+  it("prefers the node's own words over the shared ones", () => {
     const shared = (key: string) => `@remote-printing/node-red-remote-printing/remote-printing-account:status.${key}`;
     const texts = new Map([
       [shared('idle'), 'idle'],
@@ -47,40 +47,40 @@ describe('nodes/shared/status', () => {
     );
   });
 
-  it('marks what is simulated', () => {
+  it('marks simulated states', () => {
     line.simulated = true;
     line.show(IDLE);
     assert.deepEqual(shown, [{ fill: 'grey', shape: 'ring', text: 'status.idle status.simulated' }]);
   });
 
-  it('shows nothing any more once it was cleared', () => {
+  it('shows nothing after it was cleared', () => {
     line.show(IDLE);
     line.clear();
     line.show(failureText(new PrintingError('NETWORK', phrase`No.`)));
     assert.deepEqual(shown.slice(1), [{}]);
   });
 
-  it('clears nothing where nothing was shown', () => {
+  it('clears nothing when nothing was shown', () => {
     line.clear();
     assert.deepEqual(shown, []);
   });
 
-  it('asks to sign in only where calls have no chance', () => {
+  it("asks for a sign-in only when calls can't succeed", () => {
     for (const state of ['signed-in', 'unchecked'] as const) assert.equal(signInText(state), null);
     for (const state of ['signed-out', 'sign-in-needed'] as const) assert.equal(signInText(state)?.key, 'signIn');
   });
 
-  it('tells seconds in the units that matter', () => {
-    const told = [null, NaN, -3, 0, 89.4, 90, 89 * 60, 90 * 60, 3 * 3600 + 59 * 60].map(left);
-    assert.deepEqual(told, ['?', '?', '0 s', '0 s', '89 s', '2 min', '89 min', '1 h 30 min', '3 h 59 min']);
+  it('formats seconds in the significant units', () => {
+    const texts = [null, NaN, -3, 0, 89.4, 90, 89 * 60, 90 * 60, 3 * 3600 + 59 * 60].map(left);
+    assert.deepEqual(texts, ['?', '?', '0 s', '0 s', '89 s', '2 min', '89 min', '1 h 30 min', '3 h 59 min']);
   });
 
-  it('tells bytes per second', () => {
-    const told = [null, 0, 870_400, 999_499, 999_500, 9_940_000, 12_300_000].map(rate);
-    assert.deepEqual(told, ['?', '0 kB/s', '870 kB/s', '999 kB/s', '1.0 MB/s', '9.9 MB/s', '12 MB/s']);
+  it('formats bytes per second', () => {
+    const texts = [null, 0, 870_400, 999_499, 999_500, 9_940_000, 12_300_000].map(rate);
+    assert.deepEqual(texts, ['?', '0 kB/s', '870 kB/s', '999 kB/s', '1.0 MB/s', '9.9 MB/s', '12 MB/s']);
   });
 
-  it('tells no percent before it is reached', () => {
+  it('rounds a percentage down', () => {
     assert.deepEqual([null, 0, 49.9, 100].map(percent), ['?', '0', '49', '100']);
   });
 });
