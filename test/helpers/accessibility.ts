@@ -7,12 +7,12 @@ interface Found {
   passes: { id: string; nodes: { any: { data?: { contrastRatio?: number } | null }[] }[] }[];
 }
 
-/** What fades in has another contrast until it is there, ms. */
+/** Longest wait for a fade-in, which changes the contrast until it ends, ms. */
 const SETTLES = 10_000;
 
 /**
- * Fails with what axe-core finds in these parts of a page that is serious for people who see it badly or use no mouse.
- * What is folded up or hidden is not looked at: open it first.
+ * Fails on every violation in these parts of a page that axe-core rates serious or critical. axe-core skips folded and
+ * hidden parts: open them first.
  */
 export async function assertAccessible(parts: Locator, what: string): Promise<void> {
   await parts.first().waitFor();
@@ -28,7 +28,8 @@ async function seriousIn(parts: Locator): Promise<string[]> {
       axe: { run(context: object): Promise<Found> };
       document: Record<'documentElement' | 'body', { style: { overflow: string } }>;
     };
-    // Node-RED's body has no height and hides what hangs out of it: browsers ignore that, but axe would take all for hidden.
+    // Node-RED's body has no height and hides its overflow. Browsers ignore that, but axe-core would treat everything
+    // as hidden.
     const outer = [document.documentElement.style, document.body.style];
     for (const style of outer) style.overflow = 'visible';
     const found = await axe.run({ include });
@@ -40,6 +41,6 @@ async function seriousIn(parts: Locator): Promise<string[]> {
     nodes.map(({ html, failureSummary }) => `${help}: ${html}\n  ${failureSummary ?? ''}`),
   );
   const contrasts = passes.filter(({ id }) => id === 'color-contrast').flatMap(({ nodes }) => nodes);
-  const isRead = contrasts.some(({ any }) => any.some(({ data }) => data?.contrastRatio));
-  return isRead ? words : [...words, 'axe held no text against its background'];
+  const isMeasured = contrasts.some(({ any }) => any.some(({ data }) => data?.contrastRatio));
+  return isMeasured ? words : [...words, 'axe measured no contrast'];
 }

@@ -1,4 +1,4 @@
-/** Plays the user's browser: follows redirects by hand until one leads to `until`, and gives that address. */
+/** Plays the user's browser: follows redirects until one leads to `until`, and returns that address. */
 export async function followTo(url: string, until: string, headers: Record<string, string> = {}): Promise<URL> {
   let at = url;
   const jar = new Map<string, string>();

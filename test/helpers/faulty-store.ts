@@ -3,14 +3,14 @@ import type { Change, Key, PutOptions, StateStore } from '../../lib/state/store'
 import { MemoryStore } from './memory-store';
 import { phrase } from '../../lib/words/sentence';
 
-/** What a store step meets. */
+/** Fault of one step of the store. */
 export type StoreFault = 'unreadable' | 'unwritable' | 'crash-before' | 'crash-after' | undefined;
 
-/** A MemoryStore whose every read and write can fail, or be the last before a crash. */
+/** A MemoryStore in which any read or write can fail or end the process. */
 export class FaultyStore implements StateStore {
   readonly #inner: MemoryStore;
   readonly #fault: (step: 'read' | 'write', key: Key) => StoreFault;
-  /** What was on disk when the process ended. */
+  /** Contents of the disk at the crash. */
   #left: MemoryStore | undefined;
 
   constructor(
@@ -22,7 +22,7 @@ export class FaultyStore implements StateStore {
     this.#fault = fault;
   }
 
-  /** What a crash left behind; undefined where there was none. */
+  /** Store that a crash left behind; undefined without a crash. */
   get left(): MemoryStore | undefined {
     return this.#left;
   }
@@ -41,7 +41,7 @@ export class FaultyStore implements StateStore {
   }
 
   async update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined> {
-    // A put needs no reading; a lock neither, but a lost disk ends that too.
+    // A put needs no read and a lock needs no disk, but both fail on a lost disk.
     let after = false;
     const result = await this.#inner.update<T>(
       key,
@@ -64,7 +64,7 @@ export class FaultyStore implements StateStore {
     throw new PrintingError('FILE_NOT_WRITABLE', phrase`The process has ended.`);
   }
 
-  /** True: the process ends right after this step. */
+  /** Applies the fault of a step; returns true if the process ends right after the step. */
   #step(step: 'read' | 'write', key: Key): boolean {
     if (this.#left) throw new PrintingError('FILE_NOT_READABLE', phrase`The process has ended.`);
     const fault = this.#fault(step, key);

@@ -20,12 +20,12 @@ const NODE_SETS = [
   'library-file',
   'query',
 ].map((name) => load(`../../nodes/remote-printing-${name}`) as (RED: unknown) => void);
-/** Where the browser would come back to; in these tests the address is read, and the callback called by hand. */
+/** Redirect address of the sign-in; the tests read the code from it and call the callback themselves. */
 const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 
 export type Definition = { id: string; type: string } & Record<string, unknown>;
 
-/** What the helper keeps of the Node-RED that it runs. */
+/** Private parts of the helper's Node-RED. */
 const runtime = helper as unknown as {
   _events: { once(event: string, listener: (value: unknown) => void): void };
   _redNodes: { setFlows(flows: Definition[], credentials: object, type: string): Promise<unknown> };
@@ -38,12 +38,12 @@ export class Flow {
     readonly userDir: string,
   ) {}
 
-  /** Starts without any flow; `deploy` brings one. */
+  /** Starts Node-RED without flows. */
   static async start(simulator: Simulator, userDir?: string): Promise<Flow> {
     const folder = userDir ?? (await mkdtemp(join(tmpdir(), 'node-red-')));
     helper.init(RUNTIME, { userDir: folder, logging: { console: { level: 'off' } } } as never);
     await (helper.startServer() as unknown as Promise<void>);
-    // The helper brings the core nodes along that its first flow holds.
+    // The helper loads only the core nodes that its first flow contains.
     const core = ['catch', 'status', 'complete'].map((type) => ({
       id: `first-${type}`,
       type,
@@ -66,7 +66,7 @@ export class Flow {
     return { account: { clientId, clientSecret } };
   }
 
-  /** Deploys nodes, wired as they are, together with the account; signs it in where nobody is. */
+  /** Deploys the nodes together with the account; signs the account in unless it already is. */
   async deploy(
     nodes: Definition[],
     options: {
@@ -83,7 +83,7 @@ export class Flow {
     const account = options.account ?? this.account;
     const credentials = options.credentials ?? this.credentials;
     const flows = [tab, account, ...(options.more ?? []), ...placed];
-    // Not by `helper.setFlows`, which gives a deploy 300 ms.
+    // Avoids `helper.setFlows`, which waits 300 ms per deploy.
     const started = new Promise((resolve) => runtime._events.once('flows:started', resolve));
     await runtime._redNodes.setFlows(flows, credentials, options.type ?? 'full');
     await started;
@@ -98,7 +98,7 @@ export class Flow {
     await this.get(`callback${back.search}`).expect(200);
   }
 
-  /** The browser that all requests come from: it keeps its cookies, whatever their path is. */
+  /** Cookies of the simulated browser, which sends them with every request regardless of their path. */
   readonly cookies = new Map<string, string>();
   get #headers() {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -122,12 +122,12 @@ export class Flow {
 
   node = (id: string): Node => helper.getNode(id);
 
-  /** Sends a message into a node, and gives what came of it once `done` was called. */
+  /** Sends a message into a node. */
   send(id: string, msg: NodeMessage): void {
     this.node(id).receive(msg);
   }
 
-  /** Collects what arrives at a helper node. */
+  /** Collects the messages that arrive at a helper node. */
   listen(id: string): Inbox {
     return new Inbox(this.node(id));
   }
@@ -141,12 +141,12 @@ export class Flow {
   async stop({ keep = false } = {}): Promise<void> {
     await helper.unload();
     await (helper.stopServer() as unknown as Promise<void>);
-    // What was handed over is written to the end, also after the close.
+    // Pending writes continue after the close, so the removal is retried.
     if (!keep) await rm(this.userDir, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
   }
 }
 
-/** Messages that arrived at a node, in order. */
+/** Messages that have arrived at a node, in order. */
 export class Inbox {
   readonly all: NodeMessage[] = [];
   #waiting: { count: number; resolve: () => void }[] = [];
@@ -159,7 +159,7 @@ export class Inbox {
     });
   }
 
-  /** The message at `index`, as soon as it is there. */
+  /** Resolves with the message at `index` once it has arrived. */
   async at(index: number): Promise<NodeMessage> {
     await new Promise<void>((resolve) => {
       if (this.all.length > index) resolve();
@@ -168,7 +168,7 @@ export class Inbox {
     return this.all[index] as NodeMessage;
   }
 
-  /** The first message, there or to come, that `fits`. */
+  /** Resolves with the first message, received or future, that `fits`. */
   async find(fits: (msg: NodeMessage) => boolean): Promise<NodeMessage> {
     for (let index = 0; ; index++) {
       const message = await this.at(index);

@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/time/clock';
 import { Deadline } from '../../lib/time/deadline';
 import { ManualClock } from './manual-clock';
 
-/** A deadline for a test: no limit where none is given. */
+/** Deadline for a test; unlimited by default. */
 export const limit = (
   clock: Clock = new ManualClock(),
   { seconds = Infinity, signal }: { seconds?: number; signal?: AbortSignal } = {},

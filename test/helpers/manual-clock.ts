@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/time/clock';
 
-/** A clock turned by hand: `advance` runs what falls due, in order, and lets promises settle in between. */
+/** A clock under the test's control: `advance` runs due timers in order and lets promises settle in between. */
 export class ManualClock implements Clock {
   #now: number;
   #elapsed = 0;
@@ -21,17 +21,17 @@ export class ManualClock implements Clock {
     };
   };
 
-  /** Somebody sets the clock on the wall; no time passes. */
+  /** Sets the wall clock; no time passes. */
   set(now: number): void {
     this.#now = now;
   }
 
-  /** How many timers wait; 0 when everything was cleaned up. */
+  /** Number of pending timers; 0 after a complete clean-up. */
   get waiting(): number {
     return this.#timers.length;
   }
 
-  /** When the next timer falls due, ms from now; undefined when none waits. */
+  /** Delay until the next timer, ms; undefined without a timer. */
   get next(): number | undefined {
     return this.#timers.length ? Math.min(...this.#timers.map(({ at }) => at)) - this.#elapsed : undefined;
   }
@@ -50,7 +50,7 @@ export class ManualClock implements Clock {
     this.#turn(end);
   }
 
-  /** The process stands still for `ms`: every timer that falls due meanwhile is late. */
+  /** Stops the process for `ms`: every timer that falls due meanwhile runs late. */
   async stall(ms: number): Promise<void> {
     this.#turn(this.#elapsed + ms);
     await this.advance(0);
@@ -63,7 +63,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Lets everything that is ready to run, run. */
+/** Runs everything that is ready to run. */
 export async function settle(turns = 20): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -6,14 +6,14 @@ export interface OAuthServer {
   authUrl: string;
   clientId: string;
   clientSecret: string;
-  /** Refreshes that were granted. */
+  /** Number of granted refreshes. */
   readonly refreshes: number;
   close(): Promise<void>;
 }
 
 /**
- * A standards-conforming OAuth server (the npm package oidc-provider) with one client, one user who agrees to all, and
- * refresh tokens that change at each use; using a spent one revokes the grant.
+ * A standards-conforming OAuth server (the npm package oidc-provider) with one client and one user who consents to
+ * everything. Refresh tokens rotate with each use; reuse revokes the grant.
  */
 export async function startOAuthServer(redirectUri: string, scopes: string[]): Promise<OAuthServer> {
   const { default: Provider } = await import('oidc-provider');

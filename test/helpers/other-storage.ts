@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A storage that is none of the simulator's, and does with each request what the test says. */
+/** A storage outside the simulator that answers each request as the test specifies. */
 export class OtherStorage {
   readonly #server: Server;
   url = '';

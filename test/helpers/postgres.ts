@@ -1,11 +1,11 @@
 import { Client } from 'pg';
 import { startPostgres, type RunningPostgres } from '../../scripts/postgres.mjs';
 
-/** A PostgreSQL for one file of tests. */
+/** A PostgreSQL server for one test file. */
 export interface TestPostgres extends RunningPostgres {
-  /** The address of an empty database. */
+  /** Creates an empty database; returns its address. */
   fresh(): Promise<string>;
-  /** Asks one statement of a database. */
+  /** Runs one statement on a database. */
   ask<Row extends object>(address: string, statement: string, values?: unknown[]): Promise<Row[]>;
 }
 

@@ -3,26 +3,26 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** One connection through the proxy. */
 export interface Passage {
-  /** What the client sends is kept here from now on, what it has just sent too. */
+  /** Holds back all further data from the client, including data just received. */
   keep(): void;
-  /** Nothing of the server arrives on this connection any more, after so many answers. */
+  /** Drops everything from the server after so many answers. */
   deafen(answers: number): void;
-  /** Sends on what was kept. */
+  /** Forwards the data that was held back. */
   sendOn(): void;
-  /** The client's side breaks; what was kept can still be sent on. */
+  /** Breaks the client's side; data that was held back can still be forwarded. */
   breakClient(): void;
-  /** Resolves with the next words of the server. */
+  /** Resolves with the server's next data. */
   answered(): Promise<void>;
 }
 
-/** A way to a server of this machine, on which the network's faults happen on purpose. */
+/** A proxy to a local server that injects network faults. */
 export interface Proxy {
   port: number;
-  /** Sees everything that is on its way to the server. */
+  /** Observes all data on its way to the server. */
   watch(seen: ((words: string, passage: Passage) => void) | undefined): void;
-  /** From now on nothing passes on the connections that stand, and they don't end; on new ones where `all`. */
+  /** Drops all data of the existing connections without closing them; with `all`, of new connections, too. */
   silence(all?: boolean): void;
-  /** From now on new connections pass again. */
+  /** Lets new connections pass again. */
   speak(): void;
   close(): Promise<void>;
 }

@@ -19,14 +19,14 @@ export interface Runtime {
 const nodeRed4 = join(root, 'node_modules', 'node-red');
 const nodeRed5 = join(matrix, 'node-red');
 
-/** Node-RED 4.1 has no dark colours of its own: those of the theme that its settings file points to, where dark ones are wanted. */
+/** Dark theme for Node-RED 4.1, which has none of its own; applies while the browser prefers dark colours. */
 export function darkTheme(): string {
   const folder = join(matrix, '@node-red-contrib-themes', 'dark');
   const css = ['theme.min.css', 'theme-customizations.min.css'].map((file) => readFileSync(join(folder, file), 'utf8'));
   return `@media (prefers-color-scheme: dark) { ${css.join('')} }`;
 }
 
-/** Every pair of Node-RED and Node.js that the pack supports, from the oldest to the newest. */
+/** Every supported pair of Node-RED and Node.js, oldest first. */
 export const runtimes: Runtime[] = [
   { name: 'Node-RED 4.1 on Node 20.18.1', node: nodeBinary('node20-floor'), nodeRed: nodeRed4 },
   { name: 'Node-RED 4.1 on Node 20', node: nodeBinary('node20'), nodeRed: nodeRed4 },
@@ -35,7 +35,9 @@ export const runtimes: Runtime[] = [
 ];
 
 export interface RealNodeRedOptions extends Omit<NodeRedOptions, 'userDir'> {
-  /** Left alone at the end, for another start on the same state; without it, a fresh folder that `stop` and `kill` remove. */
+  /**
+   * Survives the end, for another start on the same state. By default, a fresh folder that `stop` and `kill` remove.
+   */
   userDir?: string;
 }
 
@@ -43,9 +45,9 @@ export interface RealNodeRedOptions extends Omit<NodeRedOptions, 'userDir'> {
 export interface RealNodeRed extends RunningNodeRed {
   /** `fetch` under the editor's address, asking for JSON; `path` without leading slash. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** Deploys all flows at once; credentials stand in the nodes, as the editor sends them. */
+  /** Deploys all flows at once; nodes contain their credentials, as the editor sends them. */
   deploy(flows: readonly object[]): Promise<void>;
-  /** The log's lines of level warn and worse. */
+  /** Log lines of level warn and above. */
   complaints(): string[];
 }
 
@@ -55,7 +57,7 @@ export function freshUserDir(): Promise<string> {
 }
 
 const complaint = /\[(warn|error|fatal)\]|Uncaught|Unhandled|Warning:/;
-/** Expected of any Node-RED with projects off, plain credentials, or a temporary folder in memory. */
+/** Expected of any Node-RED without projects, with plain credentials, or with a temporary folder in memory. */
 const expected = /Projects disabled|Encrypted credentials not found|lies inside the container or in memory/;
 
 export async function startRealNodeRed(options: RealNodeRedOptions = {}): Promise<RealNodeRed> {

@@ -4,5 +4,5 @@ import { root } from './sources';
 
 const beside = resolve(root, '../shared/samples');
 
-/** A folder of real G-code files: of REMOTE_PRINTING_SAMPLES, or one that lies beside the checkout; '' where there is none. */
+/** Folder of real G-code files: REMOTE_PRINTING_SAMPLES, or a folder beside the checkout; '' if there is none. */
 export const samples = process.env.REMOTE_PRINTING_SAMPLES ?? (existsSync(beside) ? beside : '');

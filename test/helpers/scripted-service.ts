@@ -1,10 +1,10 @@
 import type { Answer, CallOptions, ApiClient } from '../../lib/account/api-client';
 import type { EndpointName } from '../../lib/service/paths';
 
-/** What a call gives: its `data`, or an error to throw, or what a function of the call makes. */
+/** Outcome of a call: its `data`, an error to throw, or a function that computes either. */
 type Step = unknown;
 
-/** A Service that answers from a script, per endpoint in turn; the last step of each goes on for ever. */
+/** An ApiClient that answers from a script per endpoint; the last step repeats forever. */
 export class ScriptedService implements ApiClient {
   readonly calls: ({ endpoint: EndpointName } & CallOptions)[] = [];
 

@@ -4,14 +4,14 @@ import { PrintingError } from '../../lib/service/errors';
 import { parseMilestones } from '../../lib/events/milestones';
 import { amount } from '../../nodes/shared/inputs';
 
-/** A setting that the form judges while it is typed, and the runtime when it is used. */
+/** A setting that the form validates during input and the runtime validates at use. */
 export interface JudgedSetting {
   name: string;
-  /** The form's rule, as an html file asks for it: below `RemotePrinting.validators`. */
+  /** The form's rule as an HTML file requests it, below `RemotePrinting.validators`. */
   rule: string;
-  /** What else the node has. */
+  /** Other properties of the node. */
   node: Record<string, string>;
-  /** Whether the runtime takes it as it stands. */
+  /** Whether the runtime accepts the value unchanged. */
   taken: (value: string) => boolean;
   good: string[];
   bad: string[];
@@ -43,7 +43,7 @@ const inAccount = (name: string, node: Record<string, string> = ACCOUNT) => ({
 });
 const override = (call: unknown, name = 'currentUser') => JSON.stringify({ [name]: call });
 
-/** A range may still be empty: that hangs on the other end, and on what time it is. */
+/** Accepts an empty range, too: that depends on the other end and on the current time. */
 function isRange(value: string): boolean {
   if (value.trim() === '') return true;
   try {
@@ -142,7 +142,7 @@ export const settings: JudgedSetting[] = [
     name: 'redirectUri',
     node: ACCOUNT,
     rule: 'redirectUri()',
-    // Blank, it is the editor's own address.
+    // A blank value means the editor's own address.
     taken: (value) => value.trim() === '' || isTaken(() => readRedirect(value)),
     good: ['', ' ', 'http://192.168.0.2:1880/remote-printing/callback', ' https://h/cb?a=1&b=@ '],
     bad: [
@@ -175,7 +175,7 @@ export const settings: JudgedSetting[] = [
     name: 'interval',
     node: {},
     rule: 'number("interval", 10)',
-    // What is shorter than ten seconds counts as ten, so it is not taken as it stands.
+    // The runtime raises a shorter interval to ten seconds, so it does not accept it unchanged.
     taken: (value) => value.trim() === '' || Math.max(10, amount(value, NaN)) === Number(value),
     good: ['', '10', '1e1', '86400'],
     bad: ['9', '9.99', '0', '-60', 'often', 'Infinity'],

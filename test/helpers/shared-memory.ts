@@ -13,12 +13,12 @@ interface Entry {
   key: string;
   content: string | null;
   token: string;
-  /** Of the content of a member. */
+  /** Hash of a member's content. */
   mark?: string | undefined;
   holder: string | null;
   turn?: number;
   endsAt: number;
-  /** Another one after each change. */
+  /** Changes with every update. */
   beat: number;
   lasts: number;
 }
@@ -39,17 +39,17 @@ const markOf = (content: string): string => createHash('sha256').update(content)
 
 const beatOf = ({ token, beat }: Entry): string => `${token} ${beat}`;
 
-/** The way of one runtime to what all share. */
+/** One runtime's connection to the shared state. */
 export interface Line {
   query(text: string, values: unknown[], options?: QueryOptions): Promise<Rows>;
   listen(heard: (words: string | null) => void): () => void;
   close(): Promise<void>;
 }
 
-/** What several runtimes share. Each of them can be killed, paused and cut off by itself. */
+/** State that several runtimes share. The test can kill, pause and disconnect each of them separately. */
 export abstract class Shared {
   readonly clock: Clock;
-  /** Those that were not killed. */
+  /** Runtimes that were not killed. */
   readonly runtimes = new Set<SharedRuntime>();
   isAway = false;
 
@@ -59,20 +59,20 @@ export abstract class Shared {
 
   abstract line(): Line;
 
-  /** Another runtime, as if it had just been started. */
+  /** Starts another runtime. */
   runtime(): SharedRuntime {
     const runtime = new SharedRuntime(this);
     this.runtimes.add(runtime);
     return runtime;
   }
 
-  /** It goes away for all. */
+  /** Makes the shared state unreachable for every runtime. */
   halt(): void {
     this.isAway = true;
     for (const runtime of this.runtimes) runtime.broken();
   }
 
-  /** It is back, with all that was written. */
+  /** Makes the shared state reachable again, with everything that was written. */
   start(): void {
     this.isAway = false;
     for (const runtime of this.runtimes) runtime.reached();
@@ -80,8 +80,8 @@ export abstract class Shared {
 }
 
 /**
- * In memory and on an injected clock: it knows the statements of the store on PostgreSQL, each of which is done at once, and
- * all else is the store's own.
+ * Shared state in memory, on an injected clock. It executes the statements of the PostgreSQL store at once; the rest is
+ * the store's own code.
  */
 export class SharedMemory extends Shared {
   readonly #entries = new Map<string, Entry>();
@@ -119,7 +119,7 @@ export class SharedMemory extends Shared {
     return {
       query: async (text, values) => this.#run(text, values),
       listen: (heard) => {
-        // Each time another one, whoever listens.
+        // Creates a new function, so that the same callback can listen twice.
         const listener = (words: string | null) => heard(words);
         this.#listeners.add(listener);
         queueMicrotask(() => listener(null));
@@ -129,7 +129,7 @@ export class SharedMemory extends Shared {
     };
   }
 
-  /** What is stored for keys of a kind, by key. */
+  /** Stored values of a kind, by key. */
   values(kind: string): Map<string, unknown> {
     const found = [...this.#entries.values()].filter((entry) => entry.kind === kind && entry.content !== null);
     return new Map(found.map(({ key, content }) => [key, (JSON.parse(content ?? '') as { value: unknown }).value]));
@@ -351,16 +351,16 @@ export class SharedMemory extends Shared {
   }
 }
 
-/** One runtime of several. */
+/** One of several runtimes. */
 export class SharedRuntime {
-  /** Its time: stands still while it is paused, as far as anything would be done. */
+  /** Its clock, which runs no timer while the runtime is paused. */
   readonly clock: Clock;
   readonly store: StateStore & Required<Pick<StateStore, 'join' | 'onChange'>>;
-  /** How many statements it has made. */
+  /** Number of statements so far. */
   statements = 0;
-  /** Those that it waits for. */
+  /** Number of pending statements. */
   underWay = 0;
-  /** Between the runtime's store and what they share. */
+  /** Connection between the runtime's store and the shared state. */
   readonly line: Line;
   readonly #shared: Shared;
   readonly #rows: PostgresStore;
@@ -395,12 +395,12 @@ export class SharedRuntime {
     this.store = this.#insistent as SharedRuntime['store'];
   }
 
-  /** Timers that it has set. */
+  /** Number of pending timers. */
   get waiting(): number {
     return this.#timers.size;
   }
 
-  /** kill -9: nothing of it is done any more, nothing that it waits for comes. */
+  /** Kills the runtime like kill -9: it does nothing more, and none of its pending calls returns. */
   kill(): void {
     this.#isDead = true;
     this.#shared.runtimes.delete(this);
@@ -408,7 +408,7 @@ export class SharedRuntime {
     for (const cancel of this.#timers) cancel();
   }
 
-  /** Its store is away. `after asking`: what it asks is still done, it only does not hear so. */
+  /** Disconnects its store. With `after asking`, statements still take effect, but their answers are lost. */
   cutOff(when: 'at once' | 'after asking' = 'at once'): void {
     this.#cut = when;
     this.broken();
@@ -419,12 +419,12 @@ export class SharedRuntime {
     this.reached();
   }
 
-  /** What others tell is lost, and nobody notices. */
+  /** Drops the notifications of other runtimes silently. */
   deafen(): void {
     this.#isDeaf = true;
   }
 
-  /** It stands still; what its timers and its store have for it waits. What the test calls by itself is not stopped. */
+  /** Pauses the runtime: its timers and answers wait. Direct calls by the test continue. */
   pause(): void {
     this.#late ??= [];
   }
@@ -435,18 +435,18 @@ export class SharedRuntime {
     for (const action of late) action();
   }
 
-  /** Writes what still waits to be written, as at the end of a runtime. */
+  /** Writes everything pending, as at the end of a runtime. */
   async close(): Promise<void> {
     await this.#insistent.close();
     await this.#rows.close();
   }
 
-  /** For what they share: the connections break. */
+  /** Called by the shared state when the connections break. */
   broken(): void {
     this.#steadySince = undefined;
   }
 
-  /** There are others, and what was told meanwhile was missed. */
+  /** Called by the shared state when connections are back; notifications in between were missed. */
   reached(): void {
     this.#isDeaf = false;
     if (this.#isReached) this.#whenAwake(() => this.#listeners.forEach((heard) => heard(null)));

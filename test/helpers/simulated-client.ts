@@ -6,7 +6,10 @@ import type { StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 import type { Simulator } from '../../simulator';
 
-/** A client of the simulator, signed in as its first user in their first workspace, without the steps of a browser. */
+/**
+ * Returns a client of the simulator that is signed in as its first user in the first workspace, without the browser's
+ * steps.
+ */
 export async function signedInClient(
   simulator: Simulator,
   deps: { store: StateStore; clock: Clock; accountId?: string; config?: AccountConfig; http?: Http },

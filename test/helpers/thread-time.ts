@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Processor time that the calling thread has used so far, ms. The time of the whole process would count the garbage
- * collector's threads and the compiler's, and vary with what else the machine does.
+ * Returns the processor time of the calling thread so far, ms. The time of the whole process would include the garbage
+ * collector's and the compiler's threads, and vary with the machine's load.
  */
 export function threadTime(): number {
   // Brings the thread's account up to date, which the kernel does by itself only every few milliseconds.

@@ -6,40 +6,40 @@ import { systemClock } from '../../lib/time/clock';
 import { ManualClock } from './manual-clock';
 
 /**
- * ms of this process's own work for which time waits for a request without a sign of life; some are made to hang. Client
- * and service share the process, so a machine that leaves it no time takes none of this either.
+ * How long time waits for a request without a sign of life, in ms of this process's own processor time: some requests
+ * are made to hang. Client and service share the process, so a starved process uses up none of it.
  */
 const PATIENCE = 1_000;
-/** Real ms for work in threads, which never hangs; but a busy machine can be slow with it. */
+/** Longest wait for work in threads, real ms. Such work never hangs, but a busy machine can delay it. */
 const THREAD_PATIENCE = 60_000;
-/** Turns of the event loop in which what has arrived is worked off. */
+/** Turns of the event loop that process the data received so far. */
 const TURNS = 30;
 const BEGINS = 'undici:request:create';
 const ENDS = ['undici:request:trailers', 'undici:request:error'];
-const GOES_ON = ['undici:request:bodyChunkSent', 'undici:request:bodyChunkReceived'];
-/** Bytes at once that are a sign of life; less may be an answer that trickles. */
+const CHUNKS = ['undici:request:bodyChunkSent', 'undici:request:bodyChunkReceived'];
+/** Bytes in one chunk that count as a sign of life; a smaller chunk may belong to a trickling answer. */
 const ALIVE = 4_096;
-/** Files, and modules that are loaded when they are needed. */
+/** Work on files, and modules that load on demand. */
 const THREADS = /^(FS|Close)Req|^MessagePort$/;
 
 /**
- * Puts a clock that is turned by hand in place of the system's, for nodes that are handed that one, while sockets and
- * files stay real: time goes on only when no request is under way and no file is being written. `restore` it at the end.
+ * Replaces the system's clock by a manual one, while sockets and files stay real: time advances only while no request
+ * is in flight and no file is being written. Call `restore` at the end.
  */
 export class TurnedTime {
   readonly #clock: ManualClock;
   readonly #sandbox = createSandbox();
-  /** Requests under way, each with the work of this process (ms) at its last sign of life. */
+  /** Requests in flight, each with this process's work (ms) at its last sign of life. */
   readonly #requests = new Map<unknown, number>();
   #packing = 0;
   readonly #begin = (message: unknown) => this.#requests.set((message as About).request, ownWork());
   readonly #end = (message: unknown) => this.#requests.delete((message as About).request);
-  readonly #goOn = (message: unknown) => {
+  readonly #chunk = (message: unknown) => {
     const { request, chunk } = message as About & { chunk: { length: number } };
     if (chunk.length >= ALIVE && this.#requests.has(request)) this.#requests.set(request, ownWork());
   };
 
-  /** `start`: what the clock on the wall shows, ms since 1970. */
+  /** `start`: initial wall-clock time, ms since 1970. */
   constructor(start = Date.now()) {
     this.#clock = new ManualClock(start);
     for (const name of ['now', 'monotonic', 'after'] as const)
@@ -57,35 +57,35 @@ export class TurnedTime {
     });
     subscribe(BEGINS, this.#begin);
     for (const name of ENDS) subscribe(name, this.#end);
-    for (const name of GOES_ON) subscribe(name, this.#goOn);
+    for (const name of CHUNKS) subscribe(name, this.#chunk);
   }
 
   now = () => this.#clock.now();
 
-  /** Sets what the clock on the wall shows; no time passes. */
+  /** Sets the wall clock; no time passes. */
   set(now: number): void {
     this.#clock.set(now);
   }
 
-  /** How many timers wait. */
+  /** Number of pending timers. */
   get waiting(): number {
     return this.#clock.waiting;
   }
 
-  /** Turns on until `wanted` is there. */
+  /** Advances time until `wanted` settles. */
   async until<T>(wanted: Promise<T>): Promise<T> {
-    let over = false;
-    const end = () => (over = true);
+    let settled = false;
+    const end = () => (settled = true);
     wanted.then(end, end);
-    while (!over) {
-      await this.#breathe(() => over);
+    while (!settled) {
+      await this.#breathe(() => settled);
       const { next } = this.#clock;
-      if (!over && next !== undefined) await this.#clock.advance(next);
+      if (!settled && next !== undefined) await this.#clock.advance(next);
     }
     return wanted;
   }
 
-  /** Lets `seconds` pass, with everything that falls due in them. */
+  /** Advances time by `seconds`, and runs everything that falls due. */
   async pass(seconds: number): Promise<void> {
     const end = this.#clock.monotonic() + seconds * 1000;
     const left = () => end - this.#clock.monotonic();
@@ -97,7 +97,7 @@ export class TurnedTime {
     await this.#clock.advance(left());
   }
 
-  /** Until no request is under way and no file is being written. */
+  /** Resolves once no request is in flight and no file is being written. */
   settled(): Promise<void> {
     return this.#breathe();
   }
@@ -105,20 +105,20 @@ export class TurnedTime {
   restore(): void {
     unsubscribe(BEGINS, this.#begin);
     for (const name of ENDS) unsubscribe(name, this.#end);
-    for (const name of GOES_ON) unsubscribe(name, this.#goOn);
+    for (const name of CHUNKS) unsubscribe(name, this.#chunk);
     this.#sandbox.restore();
   }
 
-  async #breathe(over = () => false): Promise<void> {
+  async #breathe(isEnough = () => false): Promise<void> {
     const began = performance.now();
-    for (let turn = 0; !over() && turn < TURNS; turn++) {
+    for (let turn = 0; !isEnough() && turn < TURNS; turn++) {
       await new Promise((resolve) => setImmediate(resolve));
       const patient = performance.now() - began < THREAD_PATIENCE;
       if (this.#requestAlive() || (patient && this.#threadsWork())) turn = 0;
     }
   }
 
-  /** Node does some of its work in threads of its own. */
+  /** Whether threads of Node.js are busy. */
   #threadsWork(): boolean {
     if (process.getActiveResourcesInfo().some((name) => THREADS.test(name))) return true;
     return this.#packing > 0;
@@ -135,7 +135,7 @@ interface About {
   request: unknown;
 }
 
-/** ms for which this process has had a processor so far. */
+/** Processor time of this process so far, ms. */
 function ownWork(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
