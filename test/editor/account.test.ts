@@ -37,7 +37,7 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
-    /** What a promise of the page comes to, asked for anew until it is something. */
+    /** Evaluates a promise of the page repeatedly until its value is truthy. */
     const untilTrue = <T>(promise: string) =>
       editor.page.evaluate<T>(`(async () => {
         for (;;) {
@@ -55,7 +55,7 @@ for (const runtime of editors) {
       for (const [name, value] of Object.entries(fields)) await editor.page.fill(`#node-config-input-${name}`, value);
     }
 
-    /** Clicks through the service's pages until it sends the browser back. */
+    /** Clicks through the service's pages until the redirect to the callback; returns that address. */
     async function signIn(): Promise<string> {
       const opened = editor.context.waitForEvent('page');
       await editor.page.locator('#remote-printing-sign-in').press('Enter');
@@ -76,7 +76,7 @@ for (const runtime of editors) {
       return address;
     }
 
-    /** The dialog of the account that is deployed, somebody signed in. */
+    /** Opens the dialog of the deployed account, signed in. */
     async function openSignedIn(): Promise<void> {
       await editor.open('watch');
       await editor.openAccount();
@@ -96,7 +96,7 @@ for (const runtime of editors) {
       await editor.done();
     }
 
-    it('every field has a name, also in the parts that are folded up', async () => {
+    it('has a name for every field, including folded parts', async () => {
       await addAccount();
       for (const summary of await editor.page.locator('summary').all()) await summary.click();
       assert.deepEqual(await unnamed(editor.form), []);
@@ -111,7 +111,7 @@ for (const runtime of editors) {
       await editor.assertAccessible('account of the simulator');
     });
 
-    it('says why it can not sign in, and closes the window that it opened', async () => {
+    it("explains why it can't sign in, and closes the window that it opened", async () => {
       await addAccount();
       const opened = editor.context.waitForEvent('page');
       await editor.page.click('#remote-printing-sign-in');
@@ -122,7 +122,7 @@ for (const runtime of editors) {
       await state('signed out');
     });
 
-    it('signs in before the first deploy, and is deployed without its secrets', async () => {
+    it('signs in before the first deploy, and deploys without secrets', async () => {
       const { page } = editor;
       const account = await addAccount();
       await fillIn();
@@ -143,7 +143,7 @@ for (const runtime of editors) {
       await state('signed in as');
     });
 
-    it('shows in place how a sign-in ended that was refused or failed, and that its window was closed', async () => {
+    it('shows in place that a sign-in was refused or failed, or that its window was closed', async () => {
       const { page } = editor;
       await addAccount();
       await fillIn();
@@ -182,7 +182,7 @@ for (const runtime of editors) {
       assert.equal(await wrong.textContent(), '');
     });
 
-    it('lists the workspaces of whoever is signed in, and writes the chosen one', async () => {
+    it('lists the workspaces of the signed-in user, and fills in the chosen one', async () => {
       const { page } = editor;
       await openSignedIn();
       const choices = await editor.offers('node-config-input-organizationId');
@@ -197,11 +197,11 @@ for (const runtime of editors) {
       await page.locator('#remote-printing-workspace-note', { hasText: 'not in this list' }).waitFor();
     });
 
-    it('copies what a bug report needs, without secrets', async () => {
+    it('copies diagnostics without secrets, and the redirect address', async () => {
       await editor.context.grantPermissions(['clipboard-read', 'clipboard-write']);
       await openSignedIn();
       const copied = async (button: string) => {
-        // A page that is not in front may not use the clipboard, and the sign-in opened another one.
+        // Only a page in front may use the clipboard, and the sign-in opened another one.
         await editor.page.bringToFront();
         await untilTrue(`navigator.clipboard.writeText('').then(() => true, () => false)`);
         await editor.page.click(button);
@@ -216,7 +216,7 @@ for (const runtime of editors) {
       );
     });
 
-    /** Presses the button and gives the line of that name, once it is there. */
+    /** Runs the connection test; returns the named line of its result. */
     async function testConnection(name: string) {
       await editor.page.getByRole('button', { name: 'Test connection' }).press('Enter');
       await editor.page.locator('#remote-printing-test:enabled').waitFor();
@@ -232,7 +232,7 @@ for (const runtime of editors) {
     const noted = (words: string | RegExp) =>
       editor.page.locator('#remote-printing-test-note', { hasText: words }).waitFor();
 
-    it('tests the connection before the first deploy, and says what is missing', async () => {
+    it('tests the connection before the first deploy, and names missing settings', async () => {
       const { page } = editor;
       await addAccount();
       await page.click('#remote-printing-test');
@@ -255,7 +255,7 @@ for (const runtime of editors) {
       await holder.filter({ hasText: /Valid until .*\d:\d\d.*, renewed automatically\./ }).waitFor();
     });
 
-    it('shows what is wrong in a test first, and folds the rest', async () => {
+    it('lists the faults of a test first, and folds the rest', async () => {
       const { page } = editor;
       await addAccount();
       await fillIn();
@@ -277,10 +277,10 @@ for (const runtime of editors) {
       simulator.faults.clear();
       assert.equal(await shown.locator('b').first().textContent(), 'Printers');
       const marks = await shown.getByRole('img').allTextContents();
-      assert.deepEqual([...marks].sort().reverse(), marks, 'faults first, then what a button puts right');
+      assert.deepEqual([...marks].sort().reverse(), marks, 'faults first, then corrections by a button');
     });
 
-    it('asks for what is missing as a dialog does that is open', async () => {
+    it('names missing settings in terms of the open dialog', async () => {
       const { page } = editor;
       await addAccount();
       for (const [name, value] of [
@@ -296,7 +296,7 @@ for (const runtime of editors) {
       }
     });
 
-    it('names the workspace after a switch, and says why another one has no name', async () => {
+    it("shows the workspace's name after a switch, and explains why another one has no name", async () => {
       const { page } = editor;
       await openSignedIn();
       const [home, away] = simulator.users[0]!.organizations;
@@ -317,7 +317,7 @@ for (const runtime of editors) {
       await editor.page.fill('#node-config-input-organizationId', '');
     });
 
-    it('is signed out when another service, host or way to sign in is chosen, and signed in when it is back', async () => {
+    it('shows signed out while another service, host or kind of sign-in is selected', async () => {
       const { page } = editor;
       await openSignedIn();
       const { authUrl } = simulator;
@@ -333,7 +333,7 @@ for (const runtime of editors) {
       await state('signed in as');
     });
 
-    it('is signed out when an account of the simulator is switched to the real service', async () => {
+    it('shows signed out when a simulator account is switched to the real service', async () => {
       const { page } = editor;
       await editor.openAlone('simulated');
       await state('simulated');
@@ -351,7 +351,7 @@ for (const runtime of editors) {
       await editor.cancelAccount(0);
     });
 
-    it('puts a path that the service has elsewhere beside the others, and finds it there', async () => {
+    it('adds a suggested path to the overrides, and uses it', async () => {
       const { page } = editor;
       await openSignedIn();
       const hostile = '<img src=x onerror="document.title=1">&amp;';
@@ -380,7 +380,7 @@ for (const runtime of editors) {
       assert.equal(await use.count(), 0);
     });
 
-    it('shows the paths in a table, with the default of each and how sure it is, and says what is wrong', async () => {
+    it('shows the paths in a table with default and certainty, and marks an invalid one', async () => {
       const { page } = editor;
       const account = await addAccount();
       await fillIn();
@@ -415,7 +415,7 @@ for (const runtime of editors) {
       assert.equal(await saved(), '{}');
     });
 
-    it('lists the printers by their names, which are never read as HTML', async () => {
+    it('lists the printers by name, never as HTML', async () => {
       await openSignedIn();
       await saveBoth();
       await editor.open('watch');
@@ -430,7 +430,7 @@ for (const runtime of editors) {
       await editor.done();
     });
 
-    it('signs out, with the stored secret left where it is', async () => {
+    it('signs out, and keeps the stored secret', async () => {
       await openSignedIn();
       await editor.page.click('#remote-printing-sign-out');
       await state('signed out');
@@ -439,7 +439,7 @@ for (const runtime of editors) {
       await saveBoth();
     });
 
-    it('takes the pasted address where the browser can not come back', async () => {
+    it("accepts a pasted address when the browser can't return", async () => {
       const { page } = editor;
       await addAccount();
       await fillIn();
@@ -462,7 +462,7 @@ for (const runtime of editors) {
       await state('signed in as');
     });
 
-    it('asks for the state while a sign-in is under way, and no more once the dialog is closed', async () => {
+    it('polls the state during a sign-in, and stops when the dialog closes', async () => {
       const { page } = editor;
       await page.clock.install();
       await addAccount();

@@ -13,7 +13,7 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
-    it('webcam snapshot saves what was filled in', async () => {
+    it('save the settings of webcam snapshot', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-webcam-snapshot');
       assert.deepEqual(await unnamed(editor.form), []);
@@ -43,7 +43,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('job control saves what was filled in, and offers every action', async () => {
+    it('save the settings of job control, and offer every action', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-job-control');
       assert.deepEqual(await unnamed(editor.form), []);
@@ -75,7 +75,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('print jobs, print files and the printers of a group are chosen by name', async () => {
+    it('offer print jobs, print files and the printers of a group by name', async () => {
       const { page } = editor;
       const choose = async (field: string) => {
         const choice = (await editor.offers(`node-input-${field}-shown`)).nth(1);
@@ -104,7 +104,7 @@ for (const runtime of editors) {
       assert.match(await choose('fileId'), /^[\w-]+/);
     });
 
-    it('complains of nothing when the list of printers arrives after the dialog has closed', async () => {
+    it('ignore a list of printers that arrives after the dialog was closed', async () => {
       const { page } = editor;
       let release = () => {};
       const held = new Promise<void>((resolve) => (release = resolve));
@@ -117,12 +117,12 @@ for (const runtime of editors) {
       const answered = page.waitForResponse(/\/clusters(\?|$)/);
       release();
       await answered;
-      // What the answer does to the page has been done two frames later.
+      // The answer takes effect within two frames.
       await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
       await page.unroute(/\/clusters(\?|$)/);
     });
 
-    it('new nodes have the defaults that the pack promises', async () => {
+    it('start with the documented defaults', async () => {
       const camera = await editor.add('remote-printing-webcam-snapshot');
       await editor.page.selectOption('#node-input-account', account);
       await editor.done();

@@ -6,14 +6,14 @@ import type { Page } from 'playwright-core';
 
 import { editorScript, editorSourceMap } from '../../scripts/build.mjs';
 
-/** Where to put what ran in the browser, in the form in which Node.js puts it (NODE_V8_COVERAGE), so that c8 reads both. */
+/** Folder for the browser's coverage, in the format of NODE_V8_COVERAGE, so that c8 reads both. */
 const folder = process.env.EDITOR_COVERAGE;
 
 export async function startCoverage(page: Page): Promise<void> {
   if (folder) await page.coverage.startJSCoverage({ resetOnNavigation: false });
 }
 
-/** Which lines of editor/ the page has run so far. Once for each page, while it is open. */
+/** Saves which lines of editor/ the page has run. Call once per page, while it is open. */
 export async function saveCoverage(page: Page): Promise<void> {
   if (!folder || page.isClosed()) return;
   const url = pathToFileURL(editorScript).href;

@@ -14,7 +14,10 @@ import {
 } from '../helpers/real-node-red';
 
 const wanted = process.env.NODE_RED_EDITOR;
-/** The newest runtime of each Node-RED line, or the one of NODE_RED_EDITOR; the Node.js below shows in no form. */
+/**
+ * The newest runtime of each Node-RED line, or those that NODE_RED_EDITOR names; the forms don't depend on the version
+ * of Node.js.
+ */
 export const editors = runtimes.filter(
   ({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
 );
@@ -22,23 +25,23 @@ export const editors = runtimes.filter(
 /** bcrypt of `correct horse`. */
 const password = '$2b$08$wX0xAJlPav/YhoUReR4Bx.bMBMe0NyIQhzBrLvYbuX3QUH3MIzcrC';
 
-/** The harder place for a form to live in: the editor below a path, behind a password. */
+/** The hardest environment for a form: the editor below a path and behind a password. */
 export const lockedBelowPath = {
   httpAdminRoot: '/admin',
   adminAuth: { type: 'credentials', users: [{ username: 'owner', password, permissions: '*' }] },
 };
 
-/** The id of an account of the simulator, and the flows of a runtime that has it. */
+/** Id of a simulator account, and the flows of a runtime that contains it. */
 export const account = 'account';
 export const withAccount = [
   { id: 'tab', type: 'tab', label: 'test' },
   { id: account, type: 'remote-printing-account', service: 'simulator' },
 ];
 
-/** For one step of a person: far longer than it takes, also where cores and disk are busy with something else. */
+/** Timeout of one user action, ms; generous, since cores and disk may be busy. */
 const PATIENCE = 120_000;
 
-/** Nothing slides or fades: each frame of it is drawn without a graphics card, on the cores that run the tests. */
+/** Disables animations: without a graphics card, each frame costs time of the cores that run the tests. */
 const STILL = `addEventListener('DOMContentLoaded', () => {
   const style = document.createElement('style');
   style.textContent = '*, *::before, *::after { transition: none !important; animation: none !important }';
@@ -46,17 +49,17 @@ const STILL = `addEventListener('DOMContentLoaded', () => {
   if (window.jQuery) jQuery.fx.off = true;
 })`;
 
-/** Of each runtime the one that many files share: a start takes longer than most tests. */
+/** The editor that many test files share, per runtime: a start takes longer than most tests. */
 const shared = new Map<Runtime, Promise<Editor>>();
 after(async () => {
   for (const editor of shared.values()) await (await editor).close();
 });
 
-/** Node-RED's editor in a browser, used as a person would. */
+/** Node-RED's editor in a browser, driven by user actions. */
 export class Editor {
-  /** Errors that the page threw or wrote to its console, and addresses of other computers that were asked for. */
+  /** Page errors, console errors and requests to other hosts in the current test. */
   readonly #problems: string[] = [];
-  /** The same, of all tests so far. */
+  /** Problems of all earlier tests. */
   readonly #allProblems: string[] = [];
   #page: Page | undefined;
   #nodeRed: RealNodeRed;
@@ -84,13 +87,14 @@ export class Editor {
       locale,
       viewport: { width: 1300, height: 950 },
       colorScheme,
-      // The choice in the menu of Node-RED 5, where the browser keeps it: light or dark as the browser wants it.
+      // Selects Node-RED 5's automatic theme, which follows the browser's preference; the choice lives in local
+      // storage.
       storageState: { cookies: [], origins: [{ origin, localStorage: [{ name: 'view-dark-theme', value: 'auto' }] }] },
     });
     context.setDefaultTimeout(PATIENCE);
     await context.addInitScript(STILL);
     const editor = new Editor(running, context, started, name.includes('4.1') ? darkTheme() : '');
-    context.on('request', (request) => editor.#note(request.url()));
+    context.on('request', (request) => editor.#checkHost(request.url()));
     await editor.#load();
     return editor;
   }
@@ -99,7 +103,7 @@ export class Editor {
     return this.#nodeRed;
   }
 
-  /** Node-RED ends and starts again, on what it has on disk and under the same address. */
+  /** Restarts Node-RED on the same state and address. */
   async restart(): Promise<void> {
     const { url, userDir } = this.#nodeRed;
     await saveCoverage(this.page);
@@ -110,7 +114,7 @@ export class Editor {
     await this.#load();
   }
 
-  /** One with `withAccount` deployed, and nothing else. It closes by itself after the last test. */
+  /** Returns the shared editor with `withAccount` as its only flows. It closes after the last test. */
   static async withAccount(runtime: Runtime): Promise<Editor> {
     const running = shared.get(runtime);
     if (!running) {
@@ -129,45 +133,45 @@ export class Editor {
     return this.#page;
   }
 
-  /** Imports flows as a person does who pastes what somebody else wrote. */
+  /** Imports flows through the import dialog. */
   async import(flows: readonly object[]): Promise<void> {
     const { page } = this;
     await page.evaluate(`RED.actions.invoke('core:show-import-dialog')`);
     const text = page.locator('#red-ui-clipboard-dialog-import-text');
     await text.fill(JSON.stringify(flows));
-    // The dialog looks at what is there when a key goes up.
+    // The dialog validates the text on key-up.
     await text.press('End');
     await page.click('#red-ui-clipboard-dialog-ok:not([disabled])');
     await text.waitFor({ state: 'hidden' });
   }
 
-  /** Opens the editor on what is deployed. */
+  /** Opens the editor on the deployed flows. */
   async #load(): Promise<void> {
     const page = await this.context.newPage();
     this.#page = page;
     page.on('pageerror', (error) => this.#problems.push(String(error)));
     page.on('console', (message) => {
-      // The editor's own questions, before somebody has logged in for example.
+      // Ignores failed requests of the editor itself, for example before the login.
       const { url } = message.location();
       const isEditors = message.text().startsWith('Failed to load resource') && !url.includes('remote-printing');
       if (message.type() === 'error' && !isEditors) this.#problems.push(`${message.text()} ${url}`);
     });
     await startCoverage(page);
-    // The editor's scripts are large, and the runtime may be busy with its start.
+    // The editor's scripts are large, and the runtime may still be starting.
     await page.goto(this.nodeRed.url, { timeout: 3 * PATIENCE });
     const login = page.locator('#node-dialog-login-username');
     const palette = this.paletteNode(this.options.withPack === false ? 'inject' : 'remote-printing-upload-and-print');
     await login.or(palette).first().waitFor();
     if (await login.isVisible()) await this.#logIn();
     await palette.waitFor();
-    // The flows come after the palette.
+    // The flows load after the palette.
     await page.waitForFunction(`RED.workspaces.count() > 0 && !$('#red-ui-loading-progress').is(':visible')`);
     if (this.style) await page.addStyleTag({ content: this.style });
-    // They come and go above what is clicked.
+    // Notifications would cover click targets.
     await page.evaluate('RED.notifications.hide = true');
   }
 
-  #note(url: string): void {
+  #checkHost(url: string): void {
     const { hostname, protocol } = new URL(url);
     if (/^(https?|wss?):$/.test(protocol) && hostname !== '127.0.0.1' && hostname !== 'localhost')
       this.#problems.push(`asked for ${url}`);
@@ -179,7 +183,7 @@ export class Editor {
     await this.page.click('#node-dialog-login-submit');
   }
 
-  /** To be called after each test: what it left open, because it failed for example, is not left to the next one. */
+  /** Call after each test: closes open dialogs, and reloads after a failure, so that no test affects the next. */
   async settle(test: Mocha.Test | undefined): Promise<void> {
     this.#allProblems.push(...this.#problems.splice(0).map((problem) => `${test?.title}: ${problem}`));
     if (test?.state === 'failed') return this.reload();
@@ -190,7 +194,7 @@ export class Editor {
     await this.#loadFlows();
   }
 
-  /** What is deployed, without a page load, which costs both cores seconds. */
+  /** Loads the deployed flows without a page load, which would occupy both cores for seconds. */
   async #loadFlows(): Promise<void> {
     await this.page.evaluate(`$.ajax({ url: 'flows', headers: { Accept: 'application/json' } }).then((deployed) => {
       RED.nodes.clear();
@@ -203,14 +207,14 @@ export class Editor {
     })`);
   }
 
-  /** The editor anew, as it is after a deploy; what was not deployed is gone. */
+  /** Reloads the page; undeployed changes are lost. */
   async reload(): Promise<void> {
     await saveCoverage(this.page);
     await this.page.close();
     await this.#load();
   }
 
-  /** Fails if the page complained of anything in any of the tests. */
+  /** Closes the editor; fails on any page problem in any of the tests. */
   async close(): Promise<void> {
     if (this.#page) await saveCoverage(this.#page);
     await this.context.browser()?.close();
@@ -222,12 +226,12 @@ export class Editor {
     return this.page.locator(`.red-ui-palette-node[data-palette-type="${type}"]`);
   }
 
-  /** The fields that a dialog shows, Node-RED's own aside. */
+  /** Visible form rows of a dialog, without Node-RED's own elements. */
   get form(): Locator {
     return this.page.locator('.red-ui-tray form .form-row:visible');
   }
 
-  /** Drags a node from the palette to the workspace and opens it; its id. */
+  /** Drags a node from the palette to the workspace and opens it; returns its id. */
   async add(type: string): Promise<string> {
     const before = await this.#nodeIds();
     const spot = { x: 300, y: 100 + 80 * before.length };
@@ -242,7 +246,7 @@ export class Editor {
     return this.page.evaluate('RED.nodes.filterNodes({}).map((node) => node.id)');
   }
 
-  /** Holds what a dialog shows of ours to what axe-core looks for, in light and in dark colours. */
+  /** Checks the visible form with axe-core, in light and dark colours. */
   async assertAccessible(what: string): Promise<void> {
     for (const colorScheme of ['light', 'dark'] as const) {
       await this.page.emulateMedia({ colorScheme });
@@ -253,7 +257,9 @@ export class Editor {
     await this.colored('light');
   }
 
-  /** Waits until the letters of the open dialog are as light or dark as is wanted: the editor may be told of it a frame later. */
+  /**
+   * Waits until the dialog's text is dark on light, or light on dark: the browser may apply the scheme a frame later.
+   */
   async colored(colorScheme: 'light' | 'dark'): Promise<void> {
     await this.page.waitForFunction(`(() => {
       const [red, green, blue] = $('.red-ui-tray form label').css('color').match(/\\d+/g).map(Number);
@@ -261,14 +267,14 @@ export class Editor {
     })()`);
   }
 
-  /** By call, not by double click: what a click hits is not what these tests are about. */
+  /** Opens a node's dialog by call: double clicks aren't under test. */
   async open(id: string): Promise<void> {
     await this.#closed(0);
     await this.page.evaluate(`RED.editor.edit(RED.nodes.node('${id}'))`);
     await this.#opened(1);
   }
 
-  /** Opens the dialog of a new account, from the dialog of a flow node; its id. */
+  /** Opens the dialog of a new account from a flow node's dialog; returns the account's id. */
   async addAccount(): Promise<string> {
     await this.page.click('#node-input-btn-account-add');
     return this.#accountOpened();
@@ -279,7 +285,7 @@ export class Editor {
     return this.#accountOpened();
   }
 
-  /** As from the sidebar of configuration nodes. */
+  /** Opens the account's dialog alone, like the sidebar of configuration nodes. */
   async openAlone(account: string): Promise<void> {
     await this.page.evaluate(`RED.editor.editConfig('', 'remote-printing-account', '${account}')`);
     await this.#opened(1);
@@ -295,7 +301,7 @@ export class Editor {
     await this.#closed(1);
   }
 
-  /** `left`: how many dialogs are still open then. */
+  /** `left`: number of dialogs that remain open. */
   async cancelAccount(left = 1): Promise<void> {
     await this.page.click('#node-config-dialog-cancel');
     await this.#closed(left);
@@ -311,7 +317,7 @@ export class Editor {
     await this.#closed(0);
   }
 
-  /** A dialog slides in, is laid out anew, and then is raised: before that, what is typed and clicked may go astray. */
+  /** Waits until a dialog has slid in and was raised: earlier input may be lost. */
   async #opened(count: number): Promise<void> {
     await this.#dialogs(count);
     await this.page.waitForFunction(`$('#red-ui-editor-stack').css('z-index') === '13'`);
@@ -323,7 +329,7 @@ export class Editor {
     if (left === 0) await this.page.waitForFunction(`$('${shades.join()}').filter(':visible').length === 0`);
   }
 
-  /** Waits until so many dialogs are open; only the last of them is on the page, and has come to rest there. */
+  /** Waits until so many dialogs are open; only the last one is on the page, at rest. */
   async #dialogs(count: number): Promise<void> {
     await this.page.waitForFunction(`(() => {
       const edited = RED.editor.getEditStack();
@@ -352,7 +358,7 @@ export class Editor {
     await this.page.waitForFunction(`$('#red-ui-header-button-deploy').hasClass('disabled')`);
   }
 
-  /** A node as the runtime has it after a deploy, without its place and its wires. */
+  /** Returns a deployed node without its position and wires. */
   async saved(id: string): Promise<Record<string, unknown>> {
     const flows = await this.page.evaluate<Record<string, unknown>[]>(
       `$.ajax({ url: 'flows', headers: { Accept: 'application/json' } }).then((answer) => answer.flows ?? answer)`,
@@ -363,7 +369,7 @@ export class Editor {
     return Object.fromEntries(Object.entries(node).filter(([name]) => !place.includes(name)));
   }
 
-  /** Clicks a field that offers what it can hold, and gives the list that opens, once there is something in it. */
+  /** Clicks a field with suggestions; returns the list once it has entries. */
   async offers(field: string): Promise<Locator> {
     await this.page.click(`#${field}`);
     const choices = this.page.locator(`#${field}-choices`).getByRole('option');
@@ -371,14 +377,14 @@ export class Editor {
     return choices;
   }
 
-  /** Chooses the type of a TypedInput and types the value. */
+  /** Selects the type of a TypedInput, then fills in the value. */
   async fillTyped(name: string, type: string, value: string): Promise<void> {
     await this.page.evaluate(`$('#node-input-${name}').typedInput('type', '${type}')`);
     await this.page.fill(`#node-input-${name}-shown`, value);
   }
 }
 
-/** What stands in a form without a name that a screen reader could say. */
+/** Returns the form elements without an accessible name. */
 export async function unnamed(form: Locator): Promise<string[]> {
   const lines = (await Promise.all((await form.all()).map((row) => row.ariaSnapshot()))).join('\n').split('\n');
   return lines.filter((line) => /^\s*- (textbox|combobox|checkbox|spinbutton|button)(?! ")/.test(line));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { settings } from '../helpers/settings';
 import { account, Editor, editors, unnamed } from './editor';
 
-/** What the import menu brings. */
+/** Reads an example flow. */
 const example = (name: string) =>
   JSON.parse(readFileSync(join(__dirname, `../../examples/${name}.json`), 'utf8')) as { id: string; type: string }[];
 
@@ -20,7 +20,7 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
-    it('the palette shows the nodes by their names, in the order of use, under one category, with their icons', async () => {
+    it('show the nodes in the palette by name, in the order of use, in one category, with their icons', async () => {
       const category = editor.page.locator('.red-ui-palette-category', { hasText: 'remote printing' });
       const labels = await category.locator('.red-ui-palette-label').allTextContents();
       const words = labels.map((label) => label.replace(/\s+/g, ' '));
@@ -42,7 +42,7 @@ for (const runtime of editors) {
       for (const icon of icons) assert.match(icon, /^<svg/);
     });
 
-    it('the palette finds the nodes by what people call the matter', async () => {
+    it('are found in the palette by common search words', async () => {
       const { page } = editor;
       const search = page.locator('#red-ui-palette-search input[type=text]').last();
       const all = 8;
@@ -61,7 +61,7 @@ for (const runtime of editors) {
       assert.equal((await label.textContent())?.replace(/\s+/g, ' ').trim(), 'job control');
     });
 
-    it('cluster status saves what was filled in', async () => {
+    it('save the settings of cluster status', async () => {
       const id = await editor.add('remote-printing-cluster-status');
       assert.deepEqual(await unnamed(editor.form), []);
       await editor.assertAccessible('cluster status');
@@ -86,7 +86,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('upload and print saves what was filled in, and shows only what the choices need', async () => {
+    it('save the settings of upload and print, and show only the fields in use', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-upload-and-print');
       assert.deepEqual(await unnamed(editor.form), []);
@@ -128,7 +128,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('printing request saves what was filled in', async () => {
+    it('save the settings of printing request', async () => {
       const id = await editor.add('remote-printing-request');
       assert.deepEqual(await unnamed(editor.form), []);
       await editor.assertAccessible('printing request');
@@ -148,7 +148,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('a new node has the defaults that the pack promises', async () => {
+    it('start with the documented defaults', async () => {
       const id = await editor.add('remote-printing-upload-and-print');
       await editor.page.selectOption('#node-input-account', account);
       await editor.done();
@@ -171,7 +171,7 @@ for (const runtime of editors) {
       );
     });
 
-    it('a new node has the only account, and one that is not deployed yet lists its printers too', async () => {
+    it('preselect the only account, and list printers of an undeployed account', async () => {
       const { page } = editor;
       await editor.add('remote-printing-cluster-status');
       assert.equal(await page.inputValue('#node-input-account'), account);
@@ -187,7 +187,7 @@ for (const runtime of editors) {
       assert.equal(await note.textContent(), '');
     });
 
-    it('a printer is found by its name, shown by its name, and saved by its ID', async () => {
+    it('find a printer by name, show its name, and save its ID', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-cluster-status');
       const field = page.locator('#node-input-cluster-shown');
@@ -238,7 +238,7 @@ for (const runtime of editors) {
       assert.deepEqual([cluster === value, clusterType], [false, 'str']);
     });
 
-    it('a form is filled in by the keyboard alone, and its lists say what they are and where one is', async () => {
+    it('are operable by keyboard, with accessible lists', async () => {
       const { page } = editor;
       await editor.add('remote-printing-upload-and-print');
       const focused = () => page.evaluate<string>('document.activeElement.id');
@@ -279,7 +279,7 @@ for (const runtime of editors) {
       assert.match((await described.textContent()) ?? '', new RegExp(`${name}`));
     });
 
-    it('nodes are called by their printer, once its name is known, and ports by what they are for', async () => {
+    it('label nodes by their printer, and ports by their purpose', async () => {
       const id = await editor.add('remote-printing-upload-and-print');
       const labelled = (words: string) =>
         editor.page.locator(`[id="${id}"] .red-ui-flow-node-label`, { hasText: words }).waitFor();
@@ -308,7 +308,7 @@ for (const runtime of editors) {
       }
     });
 
-    it('an example that is imported second finds the account of the first, which leads to the simulator', async () => {
+    it('share one account between imported examples, which links to the simulator', async () => {
       const { page } = editor;
       const [first, second] = ['12-print-a-file', '15-printing-queries'].map(example);
       const accounts = `(() => {
@@ -318,7 +318,7 @@ for (const runtime of editors) {
       })()`;
       const others = await page.evaluate<string[]>(accounts);
       await editor.import(first!);
-      // The editor asks what to do with the account that is there already.
+      // The editor asks about the existing account.
       await page.evaluate('RED.notifications.hide = false');
       await editor.import(second!);
       await page.getByRole('button', { name: 'Import copy' }).click();
@@ -341,7 +341,7 @@ for (const runtime of editors) {
       await simulator.close();
     });
 
-    it('judges settings in the browser as the runtime does', async () => {
+    it('validate settings in the browser as the runtime does', async () => {
       const wrong: string[] = [];
       for (const { name, rule, node, good, bad, taken } of settings) {
         const values = [...good, ...bad];

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 
 import { Editor, editors } from './editor';
 
-/** Runs as soon as it is part of a page, whatever letters a parser picks out of it. */
+/** Runs as soon as it becomes part of a page. */
 const SCRIPT = '<img src=x onerror="window.ran = true">';
 
-/** What somebody may have put into a flow that others import. */
+/** Settings of a hostile flow. */
 const hostile = {
   paths: [JSON.stringify({ [SCRIPT]: 'GET /x' }), JSON.stringify({ currentUser: SCRIPT }), `{"a": ${SCRIPT}}`, SCRIPT],
   storagePath: [SCRIPT],
@@ -32,7 +32,7 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
-    it('runs none of it when somebody looks why the accounts are marked', async () => {
+    it("runs no script when the user views an account's validation errors", async () => {
       const { page } = editor;
       await editor.import(accounts);
       await page.evaluate(`RED.sidebar.show('config')`);
@@ -52,7 +52,7 @@ for (const runtime of editors) {
       assert.equal(await page.evaluate('window.ran'), undefined);
     });
 
-    it('shows paths that are no table as text, and a wrong one in its row', async () => {
+    it('shows malformed paths as text, and an invalid path in its row', async () => {
       const { page } = editor;
       await editor.import(accounts);
       const raw = page.locator('#node-config-input-paths');

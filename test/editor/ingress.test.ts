@@ -19,7 +19,7 @@ for (const runtime of editors) {
         ],
         credentials: { account: { clientId: client.id, clientSecret: client.secret } },
       });
-      // The ingress lets in requests that begin at Home Assistant itself; this is as its strict cookie does it.
+      // The ingress admits only requests that start at Home Assistant; this imitates its strict cookie.
       await editor.context.route('**/remote-printing/callback*', (route) => route.fulfill({ status: 401 }));
     });
     after(() => editor.close().finally(() => simulator.close()));
@@ -27,7 +27,7 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
-    it('offers to paste the address at once, which signs in', async () => {
+    it('offers to paste the address, and signs in with it', async () => {
       const { page } = editor;
       await editor.openAlone('account');
       await page.locator('#remote-printing-paste-why', { hasText: 'through Home Assistant' }).waitFor();
@@ -43,7 +43,7 @@ for (const runtime of editors) {
       await editor.cancelAccount(0);
     });
 
-    it('offers an API token at once', async () => {
+    it('offers an API token', async () => {
       const { page } = editor;
       await editor.openAlone('account');
       await page.click('#remote-printing-use-token button');

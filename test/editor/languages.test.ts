@@ -11,7 +11,7 @@ const NODES = [
 const ACCOUNT = 'remote-printing-account';
 const NAMESPACE = '@remote-printing/node-red-remote-printing/';
 
-/** A catalogue as it stands in the sources. */
+/** Reads a catalogue of texts from the sources. */
 const catalogue = (language: string, name: string) =>
   JSON.parse(readFileSync(join(__dirname, '../../nodes/locales', language, `${name}.json`), 'utf8')) as Texts;
 interface Texts {
@@ -22,7 +22,7 @@ const textOf = (texts: Texts, key: string) =>
     .split('.')
     .reduce<Texts | string | undefined>((at, part) => (typeof at === 'object' ? at[part] : undefined), texts);
 
-/** A node that gets messages without a printer, and what a flow hears of it: asked for by HTTP. */
+/** Flow with a node that receives messages without a printer; an HTTP request returns its status and error. */
 const at = { z: 'tab', x: 100, y: 100 };
 const asking = [
   { id: 'in', type: 'http in', url: '/ask', method: 'get', wires: [['job']], ...at },
@@ -51,8 +51,8 @@ const flows = [
   ...NODES.map((type, index) => ({ id: type, type, account, wires: [[], []], z: 'tab', x: 200, y: 60 * index })),
 ];
 
-/** What a form shows otherwise than its catalogue says, and what of it does not fit into its place. */
-const LOOK = `(() => {
+/** Collects the form's translated texts, and all elements whose content exceeds their box. */
+const INSPECT = `(() => {
   const form = $('.red-ui-tray form');
   const texts = form.find('[data-i18n]').toArray().flatMap((element) =>
     element.dataset.i18n.split(';').map((said) => {
@@ -66,7 +66,7 @@ const LOOK = `(() => {
     range.selectNodeContents(element);
     const text = range.getBoundingClientRect();
     const place = element.getBoundingClientRect();
-    // A space at the end of a line hangs out of it.
+    // A trailing space may extend beyond the box.
     return text.right > place.right + 5 || text.left < place.left - 5;
   };
   const narrow = (select) => {
@@ -84,7 +84,7 @@ const LOOK = `(() => {
   const words = [form[0].innerText, ...form.find('[placeholder]').toArray().map((field) => field.placeholder)];
   return { texts, cut: cut.map((element) => element.textContent.trim()), words };
 })()`;
-interface Look {
+interface Inspection {
   texts: { key: string; text: string }[];
   cut: string[];
   words: string[];
@@ -93,8 +93,9 @@ interface Look {
 const LANGUAGES = ['en-US', 'de', 'es-ES', 'fr', 'ja', 'nl', 'zh-CN'];
 
 /**
- * What does not fit into an open form, in each of the languages: the form gets the texts of their catalogues, which costs
- * no page load for each. A placeholder that a script sets is found in the catalogue of the editor's language.
+ * Collects what doesn't fit into an open form in any language. The form receives the texts of each catalogue in turn,
+ * which saves a page load per language. A placeholder set by a script is identified by its text in the editor's
+ * language.
  */
 const CLIPPED = `(catalogues, own) => {
   const form = $('.red-ui-tray form');
@@ -126,7 +127,7 @@ const CLIPPED = `(catalogues, own) => {
   const widthOf = (element, text) => {
     const { font, fontSize } = getComputedStyle(element);
     pen.font = font;
-    // Their letters are square; a machine without a font for them draws narrower boxes.
+    // East Asian letters are square; a fallback font would draw narrower boxes.
     const square = text.match(/[\\u2e80-\\uffef]/g) ?? [];
     return square.length * parseFloat(fontSize) + pen.measureText(text.replace(/[\\u2e80-\\uffef]/g, '')).width;
   };
@@ -137,28 +138,28 @@ const CLIPPED = `(catalogues, own) => {
   const clipped = [];
   for (const [language, texts] of Object.entries(catalogues)) {
     for (const set of setters) set(texts);
-    const note = (element, text, over) =>
+    const report = (element, text, over) =>
       over > 1 && clipped.push(language + ': ' + text + ' (' + Math.ceil(over) + ' px)');
     for (const field of form.find('input[placeholder]').filter(':visible').toArray())
-      note(field, field.placeholder, widthOf(field, field.placeholder) - inside(field));
+      report(field, field.placeholder, widthOf(field, field.placeholder) - inside(field));
     for (const element of form.find('label, button, summary, td, th, .remote-printing-note, .remote-printing-call').filter(':visible').toArray())
-      note(element, element.textContent.trim(), element.scrollWidth - element.clientWidth);
-    // An account has a name of its user's.
+      report(element, element.textContent.trim(), element.scrollWidth - element.clientWidth);
+    // The user names the accounts.
     for (const select of form.find('select:not(#node-input-account)').filter(':visible').toArray())
-      // The arrow needs its place.
-      for (const option of select.options) note(select, option.text, widthOf(select, option.text) - inside(select) + 16);
-    // A word that does not fit beside its icon would go below it.
+      // Reserves space for the arrow.
+      for (const option of select.options) report(select, option.text, widthOf(select, option.text) - inside(select) + 16);
+    // A first word that is too long for the space beside the icon would wrap below it.
     for (const label of form.find('label:has(i.fa)').filter(':visible').toArray()) {
       const [icon, words] = [label.querySelector('i'), label.querySelector('span')];
       const [first] = words?.getClientRects() ?? [];
       if (first && first.top > icon.getBoundingClientRect().bottom - 2)
-        note(label, words.textContent, 2 + first.width);
+        report(label, words.textContent, 2 + first.width);
     }
   }
   return clipped;
 }`;
 
-/** The two with the longest words, as browsers name them: one for each editor. */
+/** The two languages with the longest words, as browser locales; one per editor. */
 const LOCALES = ['de-DE', 'fr-FR'];
 
 for (const runtime of editors) {
@@ -178,15 +179,15 @@ for (const runtime of editors) {
     });
     after(() => editor.close());
 
-    it('speaks German to flows, in statuses and errors, with the same code', async () => {
+    it('sends German statuses and errors to flows, with the same code', async () => {
       const response = await editor.nodeRed.fetch('ask');
-      const told = (await response.json()) as { message: string; code: string; status: string };
-      assert.equal(told.code, 'INVALID_INPUT');
-      assert.match(told.message, /^Einen Drucker im Node wählen oder msg\.clusterId setzen\.$/);
-      assert.equal(told.status, 'ungültige Eingabe (simuliert)');
+      const failure = (await response.json()) as { message: string; code: string; status: string };
+      assert.equal(failure.code, 'INVALID_INPUT');
+      assert.match(failure.message, /^Einen Drucker im Node wählen oder msg\.clusterId setzen\.$/);
+      assert.equal(failure.status, 'ungültige Eingabe (simuliert)');
     });
 
-    it('has its nodes in the palette in the language of the editor, and finds them', async () => {
+    it("shows and finds its nodes in the palette in the editor's language", async () => {
       const query = own('remote-printing-query');
       const label = editor.paletteNode('remote-printing-query');
       assert.equal((await label.textContent())?.replace(/\s+/g, ' ').trim(), query.paletteLabel);
@@ -200,14 +201,14 @@ for (const runtime of editors) {
       await search.press('End');
     });
 
-    it('has its help in English, with the fields named as the form names them', async () => {
+    it("shows English help, with field names in the editor's language", async () => {
       const help = await editor.page.evaluate<string>(`RED.nodes.getNodeHelp('remote-printing-query')`);
       assert.match(help, /<h3>Properties<\/h3>/);
       const { account } = own(ACCOUNT).label as Texts;
       assert.ok(help.includes(`<dt>${String(account)}</dt>`), help);
     });
 
-    it('answers the editor in its language', async () => {
+    it("answers the editor in the editor's language", async () => {
       const sentences = own('sentences');
       const missing = String(sentences['The account has no {0}: fill it in.']);
       await editor.openAlone('real');
@@ -217,7 +218,7 @@ for (const runtime of editors) {
       await editor.cancelAccount(0);
     });
 
-    it('has forms in which nothing is cut off in any language', async () => {
+    it('cuts off no text of any form in any language', async () => {
       const catalogues = Object.fromEntries(
         LANGUAGES.map((each) => [
           each,
@@ -234,7 +235,7 @@ for (const runtime of editors) {
       };
       for (const type of NODES) {
         await editor.open(type);
-        // Every row, also those that another setting hides.
+        // Shows every row, including hidden ones.
         await editor.page.evaluate(`$('.red-ui-tray form .form-row').show()`);
         await look(type);
         await editor.cancel();
@@ -248,12 +249,12 @@ for (const runtime of editors) {
       assert.deepEqual(clipped, []);
     });
 
-    it('has every form in the language of the editor, and nothing of it is cut off', async () => {
+    it('translates every text of every form, and cuts none off', async () => {
       const heads = [...NODES, ACCOUNT].flatMap((name) => Object.keys(own(name)));
       const keyPath = new RegExp(`${NAMESPACE}|(^|\\s)(${heads.join('|')})\\.[a-z]`);
       const cut: string[] = [];
       const check = async (type: string) => {
-        const look = await editor.page.evaluate<Look>(LOOK);
+        const look = await editor.page.evaluate<Inspection>(INSPECT);
         const ours = look.texts.filter(({ key }) => key.startsWith(NAMESPACE));
         assert.ok(ours.length > 3, type);
         for (const { key, text } of ours) {

@@ -17,13 +17,13 @@ for (const runtime of editors) {
       editor.page
         .locator(`${select} option`)
         .evaluateAll((options) => options.map((option) => (option as unknown as { value: string }).value));
-    /** Which of the fields and hints the form shows. */
+    /** Returns which of the fields and hints are visible. */
     const shown = async (...selectors: string[]) => {
       const visible = await Promise.all(selectors.map((selector) => editor.page.isVisible(selector)));
       return selectors.filter((_, index) => visible[index]);
     };
 
-    it('library file shows what its operation needs, and saves what was filled in', async () => {
+    it("show the fields of library file's operation, and save the settings", async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-library-file');
       await page.selectOption('#node-input-account', account);
@@ -71,7 +71,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('printing query shows what its query needs, and saves what was filled in', async () => {
+    it("show the fields of printing query's query, and save the settings", async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-query');
       await page.selectOption('#node-input-account', account);
@@ -115,7 +115,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('new nodes have the defaults that the pack promises', async () => {
+    it('start with the documented defaults', async () => {
       const file = await editor.add('remote-printing-library-file');
       await editor.page.selectOption('#node-input-account', account);
       await editor.done();

@@ -10,10 +10,10 @@ import { Editor, editors } from './editor';
 
 type Scheme = 'light' | 'dark';
 
-/** One for each Node-RED: the other tests of the editor hold every dialog to both on each of them. */
+/** The colour scheme of each Node-RED's newcomer. Further tests check the dialogs in both schemes on both. */
 const schemeOn = ({ name }: Runtime): Scheme => (name.includes('4.1') ? 'light' : 'dark');
 
-/** Somebody with an empty Node-RED, whose clicks and keystrokes are counted; what is pasted is one keystroke. */
+/** A user with an empty Node-RED, whose clicks and keystrokes are counted; pasting counts as one keystroke. */
 class Newcomer {
   clicks = 0;
   keystrokes = 0;
@@ -72,7 +72,7 @@ class Newcomer {
     this.clicks += 2;
   }
 
-  /** Waits for what stands under a node. */
+  /** Waits for a node's status. */
   status(label: string, words: RegExp): Promise<void> {
     return this.node(label).locator('.red-ui-flow-node-status-label', { hasText: words }).waitFor();
   }
@@ -100,7 +100,7 @@ class Newcomer {
 
   showFlow = (label: string): Promise<void> => this.click(this.page.locator('.red-ui-tab', { hasText: label }));
 
-  /** Time passes for the printers inside Node-RED. */
+  /** Advances the time of the simulated printers inside Node-RED. */
   async pass(seconds: number): Promise<void> {
     const account = await this.page.evaluate<string>(
       `RED.nodes.filterNodes({ type: 'remote-printing-cluster-status' })[0].account`,
@@ -113,7 +113,7 @@ class Newcomer {
     assert.equal(passed.status, 200);
   }
 
-  /** How wide the picture on a page of this Node-RED is. */
+  /** Returns the width of the picture on a page of this Node-RED. */
   async pictureAt(path: string): Promise<number> {
     const page = await this.editor.context.newPage();
     await page.goto(this.editor.nodeRed.url + path);
@@ -127,7 +127,7 @@ class Newcomer {
     return width;
   }
 
-  /** Starts the simulator of the pack that was installed, and fills in an account of it. */
+  /** Starts the installed pack's simulator, and fills in an account for it. */
   async fillInAccount(pack: string): Promise<void> {
     const cli = join(this.userDir, 'node_modules', pack, 'dist/simulator/cli.js');
     this.#service = await startSimulatorProcess(['--history'], cli);
@@ -136,7 +136,7 @@ class Newcomer {
       await this.paste(`#node-config-input-${name}`, value);
   }
 
-  /** Signs in on the service's pages, into the second workspace, and answers whether Node-RED may have access. */
+  /** Signs in on the service's pages with the second workspace, and refuses or approves the access. */
   async signIn(answer: 'Refuse' | 'Approve'): Promise<void> {
     const opened = this.editor.context.waitForEvent('page');
     await this.click('#remote-printing-sign-in');
@@ -176,7 +176,7 @@ for (const runtime of editors) {
       await tarball.remove();
     });
 
-    it('uploads the pack to an empty palette', () => newcomer.install(tarball));
+    it('installs the pack into an empty palette', () => newcomer.install(tarball));
 
     it('imports the first example, deploys, presses its button, and sees a picture', async () => {
       await newcomer.importExample(tarball.manifest.name, '01-print-ended-picture-to-a-chat');
@@ -190,7 +190,7 @@ for (const runtime of editors) {
       assert.equal(await newcomer.pictureAt('print-chat'), 640);
     });
 
-    it('signs a second account in, after a refusal, and finds that everything works', async () => {
+    it('signs in a second account after a refusal, and tests it without a problem', async () => {
       await newcomer.edit('all printers');
       await newcomer.click('#node-input-btn-account-add');
       await newcomer.fillInAccount(tarball.manifest.name);
@@ -208,7 +208,7 @@ for (const runtime of editors) {
       await newcomer.status('all printers', /1 of 1 online/);
     });
 
-    it('is still signed in when Node-RED has started again', async () => {
+    it('is still signed in after a restart of Node-RED', async () => {
       await newcomer.editor.restart();
       await newcomer.showFlow('Print ended');
       await newcomer.status('all printers', /1 of 1 online/);

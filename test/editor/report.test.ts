@@ -13,7 +13,7 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
-    it('has the defaults that the pack promises, and saves what was filled in', async () => {
+    it('has the documented defaults, and saves the settings', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-report-generator');
       assert.deepEqual(await unnamed(editor.form), []);
@@ -66,7 +66,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('shows the file for a file alone, and offers only new rows for rows alone', async () => {
+    it('shows the target for files only, and the new-rows option for rows only', async () => {
       const { page } = editor;
       await editor.add('remote-printing-report-generator');
       for (const [format, file, onlyNew] of [
@@ -82,7 +82,7 @@ for (const runtime of editors) {
       await editor.done();
     });
 
-    it('offers range words, and marks what is none', async () => {
+    it('suggests range words, and marks an invalid range', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-report-generator');
       await page.selectOption('#node-input-account', account);

@@ -26,7 +26,7 @@ const ACCOUNT = {
   clientSecret: 'secret',
 };
 
-function isTaken(read: () => unknown): boolean {
+function isAccepted(read: () => unknown): boolean {
   try {
     read();
     return true;
@@ -39,7 +39,7 @@ function isTaken(read: () => unknown): boolean {
 const inAccount = (name: string, node: Record<string, string> = ACCOUNT) => ({
   name,
   node,
-  taken: (value: string) => isTaken(() => readSettings({ ...node, [name]: value })),
+  taken: (value: string) => isAccepted(() => readSettings({ ...node, [name]: value })),
 });
 const override = (call: unknown, name = 'currentUser') => JSON.stringify({ [name]: call });
 
@@ -143,7 +143,7 @@ export const settings: JudgedSetting[] = [
     node: ACCOUNT,
     rule: 'redirectUri()',
     // A blank value means the editor's own address.
-    taken: (value) => value.trim() === '' || isTaken(() => readRedirect(value)),
+    taken: (value) => value.trim() === '' || isAccepted(() => readRedirect(value)),
     good: ['', ' ', 'http://192.168.0.2:1880/remote-printing/callback', ' https://h/cb?a=1&b=@ '],
     bad: [
       '/remote-printing/callback',
@@ -159,7 +159,7 @@ export const settings: JudgedSetting[] = [
     name: 'milestones',
     node: {},
     rule: 'milestones()',
-    taken: (value) => isTaken(() => parseMilestones(value)),
+    taken: (value) => isAccepted(() => parseMilestones(value)),
     good: ['', ' ', '25,50, 75', '0.5,100', '007'],
     bad: ['.5', '5.', '1e1', '+5', '-5', '0x10', 'Infinity', '25,,50', '25,', ',', '0', '101', 'half', '25%', '25;50'],
   },
