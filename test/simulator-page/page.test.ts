@@ -46,7 +46,7 @@ describe('simulator: the page of the control host', function () {
     return uuid;
   };
 
-  it('says how fast the times run that it shows', async () => {
+  it('shows the time factor', async () => {
     await open();
     await page.getByText("The printers' times are real.").waitFor();
     const fast = await startSimulator({ timeFactor: 60 });
@@ -60,7 +60,7 @@ describe('simulator: the page of the control host', function () {
     }
   });
 
-  it('shows printers, their pictures and what they print', async () => {
+  it('shows printers, their pictures and their prints', async () => {
     startPrint();
     const card = await open();
     await card.getByRole('listitem').filter({ hasText: 'vase.gcode' }).waitFor();
@@ -82,7 +82,7 @@ describe('simulator: the page of the control host', function () {
     assert.notEqual(await later.getAttribute('src'), before);
   });
 
-  it('does to print jobs what a person would', async () => {
+  it('controls print jobs', async () => {
     const uuid = startPrint();
     const card = await open();
     await card.getByRole('button', { name: 'Pause: vase.gcode' }).click();
@@ -137,7 +137,7 @@ describe('simulator: the page of the control host', function () {
     assert.equal(simulator.world.clusters().length, 4);
   });
 
-  it('adds faults, expires tokens, switches uploads, and makes reports', async () => {
+  it('adds faults, expires tokens, switches uploads, and configures reports', async () => {
     await open();
     await page.getByLabel('The storage host is').selectOption('plain');
     await said('uploads');
@@ -170,7 +170,7 @@ describe('simulator: the page of the control host', function () {
     assert.deepEqual(made, { outcome: 'success', separator: '\t', rows: 7, bom: true });
   });
 
-  it('says so when something is refused', async () => {
+  it('reports refusals', async () => {
     startPrint();
     const card = await open();
     const button = card.getByRole('button', { name: 'Pause: vase.gcode' });
@@ -179,17 +179,17 @@ describe('simulator: the page of the control host', function () {
     simulator.world.pause(1);
     await button.click();
     await said('No print job is in a state for this');
-    // The browser's own line about an answer that is no 200.
+    // The browser itself logs every answer other than 200.
     assert.match(problems.join(), /^Failed to load resource[^,]*409[^,]*$/);
     problems = [];
   });
 
-  it('can be used by keyboard and screen reader, in the dark as in the light', async () => {
+  it('supports keyboard and screen reader, in light and dark colours', async () => {
     startPrint();
     const card = await open();
     const pause = card.getByRole('button', { name: 'Pause: vase.gcode' });
     await pause.focus();
-    // The focus outlives the refreshing of what is around it.
+    // The focus survives a refresh of the page.
     await page.waitForResponse((response) => response.url().endsWith('/overview'));
     await page.waitForResponse((response) => response.url().endsWith('/overview'));
     const focused = await pause.evaluate((button: unknown) => {

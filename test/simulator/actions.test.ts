@@ -9,12 +9,12 @@ describe('simulator: actions', () => {
   afterEach(() => bench.simulator.close());
 
   const ten = ';TIME:600\n';
-  /** Seconds after which a print is at work. */
+  /** Seconds until a print has started. */
   const STARTED = 95;
 
   const jobAction = (uuid: string, name: string, data?: unknown) =>
     bench.action(`print_jobs/${uuid}/action/${name}`, data);
-  /** Dispatches it, lets it take its second, and gives how it ended. */
+  /** Dispatches an action and waits for its end; returns its status. */
   const done = async (uuid: string, name: string, data?: unknown): Promise<string> => {
     const reply = await jobAction(uuid, name, data);
     assert.equal(reply.status, 201, `${name}: ${reply.text}`);
@@ -25,7 +25,7 @@ describe('simulator: actions', () => {
   const printerPath = (number = 1): string =>
     `printers/${bench.simulator.world.cluster(number).printers[0]!.uuid}/action`;
 
-  it('are pending, then sent, then done, and only then have their effect', async () => {
+  it('are pending, then sent, then successful, and take effect only at the end', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(STARTED + 10);
     const { data } = (await jobAction(uuid, 'pause')).json;
@@ -49,7 +49,7 @@ describe('simulator: actions', () => {
     assert.deepEqual(await statuses(), ['wait_cleanup']);
   });
 
-  it('had their effect at their time, however late somebody looks', async () => {
+  it('take effect at their own time, however late they are read', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(STARTED + 10);
     await jobAction(uuid, 'pause');
@@ -57,7 +57,7 @@ describe('simulator: actions', () => {
     assert.equal((await bench.status()).print_jobs[0].time_elapsed, 11);
   });
 
-  it('find the printer as it is when they arrive', async () => {
+  it("act on the printer's state at their arrival", async () => {
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(10);
     bench.simulator.world.setActions(1, { seconds: STARTED });
@@ -67,7 +67,7 @@ describe('simulator: actions', () => {
     assert.deepEqual([job.status, job.time_elapsed], ['aborted', 10]);
   });
 
-  it('take real time, however fast the printers are', async () => {
+  it('need real time, regardless of the time factor', async () => {
     const fast = await Bench.start({ timeFactor: 60, actionDelay: 2000 });
     try {
       const uuid = fast.simulator.world.cluster(1).printers[0]!.uuid;
@@ -111,7 +111,7 @@ describe('simulator: actions', () => {
     assert.equal(new Set(jobs.map((job: Wire) => job.uuid)).size, 5);
   });
 
-  it('force a job in spite of changes that may be overridden', async () => {
+  it('force a job in spite of overridable changes', async () => {
     const { world } = bench.simulator;
     const jobId = await bench.upload(ten);
     world.setRequiredChanges(1);
@@ -125,7 +125,7 @@ describe('simulator: actions', () => {
     assert.equal((await jobAction(await bench.print(jobId), 'force')).status, 409);
   });
 
-  it('approve and reject', async () => {
+  it('approve and reject jobs', async () => {
     bench.simulator.world.setDispatch(1, 'wait_approval');
     const jobId = await bench.upload(ten);
     const [yes, no] = [await bench.print(jobId), await bench.print(jobId)];
@@ -137,7 +137,7 @@ describe('simulator: actions', () => {
     assert.deepEqual([history[0].uuid, history[0].status_message.body], [no, 'Too long.']);
   });
 
-  it('are refused in states that they are not for', async () => {
+  it("are refused when the job's state doesn't allow them", async () => {
     const jobId = await bench.upload(ten);
     const [running, waiting] = [await bench.print(jobId), await bench.print(jobId)];
     bench.pass(STARTED);
@@ -156,7 +156,7 @@ describe('simulator: actions', () => {
     }
   });
 
-  it('fail where the state has changed before they arrive', async () => {
+  it('fail when the state changes before they arrive', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(STARTED);
     const { action_id: id } = (await jobAction(uuid, 'pause')).json.data;
@@ -185,7 +185,7 @@ describe('simulator: actions', () => {
     }
   });
 
-  it('rename one printer of a group, not the group', async () => {
+  it('rename one printer of a group without the group', async () => {
     const clusterId = bench.simulator.world.addCluster({ name: 'Pair', printers: 2 });
     const { uuid } = bench.simulator.world.cluster(clusterId).printers[1]!;
     const path = `/connect/v1/clusters/${clusterId}/printers/${uuid}/action/rename`;
@@ -198,7 +198,7 @@ describe('simulator: actions', () => {
     );
   });
 
-  it('refuse names, fields and ids that there are not', async () => {
+  it('refuse unknown names, fields and ids', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     for (const [path, data, status] of [
       [`print_jobs/${uuid}/action/explode`, undefined, 400],
@@ -221,7 +221,7 @@ describe('simulator: actions', () => {
     assert.equal((await bench.api('GET', `/connect/v1/clusters/${bench.clusterId()}/action_status/x`)).status, 404);
   });
 
-  it('are refused by printers that are offline or can not do it', async () => {
+  it('are refused by printers that are offline or lack the capability', async () => {
     const { world } = bench.simulator;
     const uuid = await bench.print(await bench.upload(ten));
     world.setCapabilities(1, ['status']);
@@ -235,7 +235,7 @@ describe('simulator: actions', () => {
     }
   });
 
-  it('never end where the printer goes away or does not answer', async () => {
+  it('never end when the printer goes offline or never answers', async () => {
     const { world } = bench.simulator;
     const path = `${printerPath()}/rename`;
     const first = (await bench.action(path, { name: 'One' })).json.data.action_id;
@@ -249,7 +249,7 @@ describe('simulator: actions', () => {
     assert.equal((await bench.actionStatus(second)).status, 'sent');
   });
 
-  it('end as the switch of the cluster says', async () => {
+  it("end as the cluster's switch specifies", async () => {
     const { world } = bench.simulator;
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(STARTED);
@@ -272,7 +272,7 @@ describe('simulator: actions', () => {
     assert.deepEqual(await statuses(), ['pausing']);
   });
 
-  it('survive a restart of the connection: another cluster id, the same actions', async () => {
+  it('keep their ids when the cluster reconnects under another id', async () => {
     const { action_id: id } = (await bench.action(`${printerPath()}/identify`)).json.data;
     bench.simulator.world.rebind(1);
     bench.pass(1);

@@ -21,14 +21,14 @@ async function result(...args: string[]): Promise<{ code: number; out: string; e
 }
 
 describe('simulator: command line', function () {
-  it('helps', async () => {
+  it('prints its options with --help', async () => {
     const { code, out, err } = await result('--help');
     assert.equal(code, 0);
     assert.match(out, /--time-factor N/);
     assert.equal(err, '');
   });
 
-  it('ends with 2 and one sentence for arguments that make no sense', async () => {
+  it('exits with 2 and one sentence on invalid arguments', async () => {
     const bad = [
       ['--port', '70000'],
       ['--nothing'],

@@ -16,7 +16,7 @@ describe('simulator: control host', () => {
   const world = (action: string, body: Record<string, unknown> = {}): Promise<Reply> =>
     control('POST', `/world/${action}`, { cluster: 1, ...body });
 
-  it('tells the addresses and the state', async () => {
+  it('returns the addresses and the state', async () => {
     const { json } = await control('GET', '/');
     assert.equal(json.apiUrl, bench.simulator.apiUrl);
     assert.ok(json.world_actions.includes('offline'));
@@ -39,7 +39,7 @@ describe('simulator: control host', () => {
     assert.match(wrong.json.errors[0].title, /status must be/);
   });
 
-  it('moves the printers through the world actions', async () => {
+  it('drives the printers through the world actions', async () => {
     await bench.print(await bench.upload(';TIME:600\n'));
     await world('advance', { seconds: 195 });
     await world('pause');
@@ -87,7 +87,7 @@ describe('simulator: control host', () => {
     assert.equal(bench.clusterId(), cluster);
   });
 
-  it('prepares what prints to come will need', async () => {
+  it('sets the conditions of future prints', async () => {
     const jobId = await bench.upload('G28');
     await world('required-changes');
     await bench.print(jobId);
@@ -116,7 +116,7 @@ describe('simulator: control host', () => {
     assert.equal((await bench.api('GET', `/slicer/v1/jobs/${jobId}`)).status, 404);
   });
 
-  it('says how actions, pictures and reports end', async () => {
+  it('sets the outcome of actions, pictures and reports', async () => {
     await world('actions', { outcome: 'failed', seconds: 3 });
     await world('picture', { bytes: 1_000_000, contentType: 'image/jpeg', chunked: true });
     await world('reports', { outcome: 'unknown', separator: '\t', rows: 5, bom: true, crlf: true });
@@ -149,7 +149,7 @@ describe('simulator: control host', () => {
     assert.equal((await bench.api('GET', `/slicer/v1/files/${file}`)).status, 404);
   });
 
-  it('gives a browser the page, and a program the addresses', async () => {
+  it('serves the page to browsers and the addresses to programs', async () => {
     const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
     const page = await call(bench.simulator.controlUrl, { headers: { accept } });
     assert.match(String(page.headers['content-type']), /^text\/html/);
@@ -163,14 +163,14 @@ describe('simulator: control host', () => {
       assert.equal((await call(bench.simulator.controlUrl + path, { headers: { host: 'example.org' } })).status, 403);
   });
 
-  it('is never struck by a fault, and its own requests are not noted', async () => {
+  it('is exempt from faults and from the request log', async () => {
     await control('POST', '/faults', { endpoint: '*', status: 500, times: 'always' });
     assert.equal((await bench.api('GET', '/connect/v1/clusters')).status, 500);
     assert.equal((await control('DELETE', '/faults')).status, 200);
     assert.equal(bench.simulator.requests.count(), 1);
   });
 
-  it('shows and forgets the requests', async () => {
+  it('lists and clears the requests', async () => {
     await bench.api('GET', '/connect/v1/clusters?limit=1');
     const [first] = (await control('GET', '/requests')).json.requests;
     assert.deepEqual([first.endpoint, first.path, first.status], ['clusters', '/connect/v1/clusters', 200]);
@@ -188,7 +188,7 @@ describe('simulator: control host', () => {
     assert.deepEqual(bench.simulator.tokens.refreshTokens, []);
   });
 
-  it('refuses what it does not know, and says why', async () => {
+  it('refuses unknown input, and explains why', async () => {
     assert.equal((await world('explode')).status, 404);
     assert.equal((await world('toString')).status, 404);
     assert.equal((await world('offline', { cluster: 99 })).status, 404);
@@ -206,7 +206,7 @@ describe('simulator: control host', () => {
     }
   });
 
-  it('listens to no other site', async () => {
+  it('refuses requests of other sites', async () => {
     const { port } = new URL(bench.simulator.controlUrl);
     for (const headers of [{ origin: 'https://example.org' }, { host: `example.org:${port}` }])
       assert.equal((await call(`${bench.simulator.controlUrl}/state`, { headers })).status, 403);

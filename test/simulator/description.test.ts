@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { startSimulator } from '../../simulator/index';
 import { Bench, call } from './support';
 
-describe('simulator: its description of itself', () => {
+describe('simulator: OpenAPI description', () => {
   let bench: Bench;
   before(async () => {
     bench = await Bench.start({ paths: { printJobs: 'GET /connect/v1/jobs' } });
@@ -11,7 +11,7 @@ describe('simulator: its description of itself', () => {
 
   const described = async (base: string, version = '') => bench.api('GET', `${base}/spec?version=${version}`);
 
-  it('names the calls below each base, with their methods and parameters', async () => {
+  it('lists the calls below each base, with methods and parameters', async () => {
     const { status, json } = await described('/connect/v1');
     assert.equal(status, 200);
     assert.match(json.openapi, /^3\./);
@@ -24,13 +24,13 @@ describe('simulator: its description of itself', () => {
     assert.deepEqual(Object.keys((await described('/slicer/v1')).json.paths['/jobs/{job_id}']), ['get', 'delete']);
   });
 
-  it('describes the account host, without the pages', async () => {
+  it('describes the account host without its pages', async () => {
     const { authUrl } = bench.simulator;
     const { json } = await call(`${authUrl}/spec`, { headers: { authorization: `Bearer ${bench.token}` } });
     assert.deepEqual(Object.keys(json.paths), ['/token', '/users/current', '/check-token']);
   });
 
-  it('comes as version 2 too, and as no other', async () => {
+  it('is available as versions 2 and 3 only', async () => {
     const { json } = await described('/connect/v1', '2.0');
     assert.equal(json.swagger, '2.0');
     assert.equal(json.basePath, '/connect/v1');
@@ -39,12 +39,12 @@ describe('simulator: its description of itself', () => {
     assert.equal(other.json.errors[0].code, 'openApiVersionNotSupported');
   });
 
-  it('needs a token, and GET', async () => {
+  it('requires a token and GET', async () => {
     assert.equal((await call(`${bench.simulator.apiUrl}/connect/v1/spec`)).status, 401);
     assert.equal((await bench.api('POST', '/connect/v1/spec', {})).status, 405);
   });
 
-  it('follows calls that were put elsewhere, as the calls do', async () => {
+  it('follows relocated calls', async () => {
     const { paths } = (await described('/connect/v1')).json;
     assert.ok(paths['/jobs'].get);
     assert.equal(paths['/print_jobs'], undefined);
@@ -60,7 +60,7 @@ describe('simulator: its description of itself', () => {
     ['printJobs', 'GET /x/{id}'],
     ['getReport', 'GET /report/v1/reports'],
   ] as const)
-    it(`does not put ${name} at ${place}`, async () => {
+    it(`refuses to relocate ${name} to ${place}`, async () => {
       await assert.rejects(startSimulator({ paths: { [name]: place } }), TypeError);
     });
 });

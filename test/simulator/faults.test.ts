@@ -15,7 +15,7 @@ describe('simulator: faults', () => {
   const statusPath = (): string => `/connect/v1/clusters/${bench.clusterId()}/status`;
   const printPath = (jobId: string): string => `/connect/v1/clusters/${bench.clusterId()}/print/${jobId}`;
 
-  it('hits the wanted endpoint so many times, after so many requests', async () => {
+  it('affect an endpoint so many times, after so many requests', async () => {
     const fault = bench.simulator.faults.add({ endpoint: 'clusterStatus', status: 503, after: 1, times: 2 });
     const seen: number[] = [];
     for (let count = 0; count < 4; count++) seen.push((await bench.api('GET', statusPath())).status);
@@ -24,7 +24,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.api('GET', '/connect/v1/clusters')).status, 200);
   });
 
-  it('hits one cluster alone, always, until it is removed', async () => {
+  it('affect a single cluster permanently until removed', async () => {
     const fault = bench.simulator.faults.add({ endpoint: '*', path: bench.clusterId(1), times: 'always', status: 500 });
     for (let count = 0; count < 3; count++) assert.equal((await bench.api('GET', statusPath())).status, 500);
     assert.equal((await bench.api('GET', `/connect/v1/clusters/${bench.clusterId(2)}/status`)).status, 200);
@@ -32,7 +32,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.api('GET', statusPath())).status, 200);
   });
 
-  it('answers errors in the shape of each origin', async () => {
+  it('answer errors in the format of each origin', async () => {
     const { faults, authUrl } = bench.simulator;
     faults.add({ endpoint: 'clusters', status: 429, retryAfter: 7 });
     const limited = await bench.api('GET', '/connect/v1/clusters');
@@ -56,7 +56,7 @@ describe('simulator: faults', () => {
     assert.match(page.text, /^<!doctype html>/);
   });
 
-  it('breaks the connection before the work is done', async () => {
+  it('break the connection before the work is done', async () => {
     const jobId = await bench.upload('G28');
     bench.simulator.faults.add({ endpoint: 'print', reset: true });
     await assert.rejects(bench.api('POST', printPath(jobId)), broken);
@@ -64,7 +64,7 @@ describe('simulator: faults', () => {
     assert.equal(bench.simulator.requests.list('print')[0]!.status, 0);
   });
 
-  it('loses the answer after the work was done', async () => {
+  it('lose the answer after the work was done', async () => {
     const { faults } = bench.simulator;
     const jobId = await bench.upload('G28');
     faults.add({ endpoint: 'print', reset: true, when: 'after' });
@@ -79,7 +79,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.api('GET', `/slicer/v1/jobs/${record.job_id}`)).json.data.status, 'uploaded');
   });
 
-  it('loses a refresh answer: the old token is spent, reuse ends the sign-in', async () => {
+  it('lose the answer to a refresh, so that the spent token ends the sign-in', async () => {
     const { simulator } = bench;
     const [token] = simulator.tokens.refreshTokens;
     const values = { client_id: 'simulator', client_secret: 'simulator-secret', redirect_uri: REDIRECT, scope: SCOPE };
@@ -91,7 +91,7 @@ describe('simulator: faults', () => {
     assert.equal(simulator.tokens.reuseDetections, 1);
   });
 
-  it('breaks an upload off at a byte: nothing is stored, and the address is still good', async () => {
+  it('interrupt an upload at a byte, without storing it or using up its address', async () => {
     const body = Buffer.alloc(3_000_000, 'G1 X1\n');
     const record = await bench.register(body);
     bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 1_000_000 });
@@ -100,7 +100,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.put(record, body)).status, 200);
   });
 
-  it('cuts an answer in the middle', async () => {
+  it('truncate an answer', async () => {
     bench.simulator.faults.add({ endpoint: 'clusters', cut: 'body' });
     const reply = await bench.api('GET', '/connect/v1/clusters');
     assert.equal(reply.status, 200);
@@ -109,7 +109,7 @@ describe('simulator: faults', () => {
     await assert.rejects(bench.api('GET', '/connect/v1/clusters'), broken);
   });
 
-  /** A GET that is read as far as it comes. */
+  /** Sends a GET and resolves with the response before its body has ended. */
   const open = async (url: string, headers: OutgoingHttpHeaders = {}): Promise<IncomingMessage> => {
     const [response] = await once(httpRequest(url, { headers, agent: false }).end(), 'response');
     return response;
@@ -126,7 +126,7 @@ describe('simulator: faults', () => {
     return Buffer.concat(chunks);
   };
 
-  it('breaks an answer off at any byte', async () => {
+  it('truncate an answer at any byte', async () => {
     const whole = (await bench.api('GET', '/connect/v1/clusters')).bytes;
     for (const at of [0, 1, 1000, whole.length - 1]) {
       bench.simulator.faults.add({ endpoint: 'clusters', cut: 'connection', cutAtByte: at });
@@ -141,7 +141,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.api('GET', '/connect/v1/clusters')).text, whole.toString().slice(0, 10));
   });
 
-  it('breaks a download off at any byte, and ends it early', async () => {
+  it('interrupt or truncate a download at any byte', async () => {
     const body = Buffer.alloc(300_000, 'G1 X1\n');
     const id = await bench.upload(body);
     const { download_url: url } = (await bench.api('GET', `/slicer/v1/jobs/${id}`)).json.data;
@@ -156,18 +156,18 @@ describe('simulator: faults', () => {
     assert.equal((await call(url)).bytes.length, body.length);
   });
 
-  it('falls silent in the middle of an answer: the rest never comes', async () => {
+  it('stop in the middle of an answer', async () => {
     bench.simulator.faults.add({ endpoint: 'clusters', cut: 'hang', cutAtByte: 7 });
     const response = await list();
     assert.equal((await bytesOf(response, 7)).length, 7);
-    // Others are served meanwhile.
+    // Other requests continue to work.
     assert.equal((await bench.api('GET', '/connect/v1/clusters')).status, 200);
     assert.equal(response.readableLength, 0);
     assert.equal(response.complete, false);
     response.destroy();
   });
 
-  it('trickles an answer, a byte at a time and then blanks, on every host', async () => {
+  it('trickle an answer bytewise, followed by endless blanks, on every host', async () => {
     const { simulator } = bench;
     const whole = (await bench.api('GET', '/connect/v1/clusters')).text;
     simulator.faults.add({ endpoint: '*', trickle: 1, times: 3 });
@@ -181,7 +181,7 @@ describe('simulator: faults', () => {
       [200, 200, 403],
     );
     for (const answer of answers) assert.equal(answer.headers['content-length'], undefined);
-    // A client that is busy meanwhile finds many of them at once.
+    // A busy client may receive many bytes at once.
     const trickled = (await bytesOf(answers[0]!, 20)).toString();
     assert.equal(trickled, whole.padEnd(trickled.length).slice(0, trickled.length));
     const xml = (await bytesOf(answers[2]!, 200)).toString();
@@ -192,7 +192,7 @@ describe('simulator: faults', () => {
     }
   });
 
-  it('breaks any request off at a byte, or falls silent there: the work is not done', async () => {
+  it('interrupt or stall a request at any byte, without doing its work', async () => {
     const { faults, requests, authUrl } = bench.simulator;
     const jobId = await bench.upload('G28');
     const print = (): Promise<Reply> => bench.api('POST', printPath(jobId), { data: { start_now: true } });
@@ -209,14 +209,14 @@ describe('simulator: faults', () => {
     const silent = assert.rejects(print(), broken);
     while (requests.count('print') < 4) await new Promise(setImmediate);
     assert.deepEqual((await bench.status()).print_jobs, []);
-    // A shorter body passes.
+    // A shorter body isn't affected.
     faults.add({ endpoint: 'print', resetAtByte: 1000 });
     assert.equal((await print()).status, 200);
     await bench.simulator.close();
     await silent;
   });
 
-  it('does the work and never answers', async () => {
+  it('do the work without an answer', async () => {
     const { faults, requests } = bench.simulator;
     const jobId = await bench.upload('G28');
     faults.add({ endpoint: 'print', hang: true, when: 'after' });
@@ -227,7 +227,7 @@ describe('simulator: faults', () => {
     await silent;
   });
 
-  it('changes answers: nulls, missing fields, anything', async () => {
+  it('set, remove and transform fields of answers', async () => {
     const { faults } = bench.simulator;
     faults.add({
       endpoint: 'clusters',
@@ -256,7 +256,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.status()).print_jobs.length, 1);
   });
 
-  it('gives print answers with the status failed', async () => {
+  it('answer a print with the status failed', async () => {
     bench.simulator.world.setDispatch(1, 'failed');
     const jobId = await bench.upload('G28');
     assert.equal((await bench.api('POST', printPath(jobId))).json.data.status, 'failed');
@@ -265,7 +265,7 @@ describe('simulator: faults', () => {
     assert.equal(history[0].status, 'failed');
   });
 
-  it('answers late, or never', async () => {
+  it('delay an answer, or never send it', async () => {
     const { faults, simulator } = { faults: bench.simulator.faults, simulator: bench.simulator };
     const begin = performance.now();
     faults.add({ endpoint: 'clusters', delay: 40 });
@@ -280,7 +280,7 @@ describe('simulator: faults', () => {
     await Promise.all([hanging, late]);
   });
 
-  it('refuses faults that make no sense', () => {
+  it('are refused when invalid', () => {
     const bad: unknown[] = [
       { endpoint: 'nothing', status: 500 },
       { status: 500 },

@@ -7,7 +7,7 @@ import { StoredBytes } from '../../simulator/storage/stored-bytes';
 import { Readable } from 'node:stream';
 import { samples } from '../helpers/samples';
 
-describe('simulator: how long a print takes', () => {
+describe('simulator: printing time of a file', () => {
   const cases: [slicer: string, text: string, seconds: number][] = [
     ['Griffin header', ';START_OF_HEADER\n;PRINT.TIME:480\n', 480],
     ['Cura', ';FLAVOR:Marlin\n;TIME:1234\n;Filament used: 1m\n', 1234],
@@ -30,9 +30,9 @@ describe('simulator: how long a print takes', () => {
     ['a clock', '; print time: 01:02:03\n', 3723],
   ];
   for (const [slicer, text, seconds] of cases)
-    it(`of ${slicer}`, () => assert.equal(printSeconds(`G28\n${text}G1 X1\n`), seconds));
+    it(`reads the comment of ${slicer}`, () => assert.equal(printSeconds(`G28\n${text}G1 X1\n`), seconds));
 
-  it('is unknown without such a comment, and guessed by size', () => {
+  it('guesses by size without a comment', () => {
     for (const text of [
       '',
       'G28\n',
@@ -48,13 +48,13 @@ describe('simulator: how long a print takes', () => {
     assert.equal(guessSeconds(1024 ** 3, true), 172_800);
   });
 
-  describe('from bytes that stream by', () => {
+  describe('from a stream', () => {
     const bytes = new StoredBytes('', false);
     const read = (source: Readable, size: number, contentType = 'text/plain') =>
       bytes.store('key', source, { contentType, size });
     const filler = Buffer.alloc(3_000_000, 'G1 X1 Y1\n');
 
-    it('finds it in the head and in the tail of a long file', async () => {
+    it('reads comments at the head and at the tail of a long file', async () => {
       const head = Buffer.concat([Buffer.from(';TIME:77\n'), filler]);
       const tail = Buffer.concat([
         filler,
@@ -79,7 +79,7 @@ describe('simulator: how long a print takes', () => {
         }
     });
 
-    it('takes a gzip that is none as a file that does not say', async () => {
+    it('guesses for an invalid gzip', async () => {
       const arrived = await read(Readable.from([Buffer.alloc(100_000, 'x')]), 100_000, 'application/gzip');
       assert.equal(arrived.parsed, false);
       assert.equal(arrived.printSeconds, 400);
@@ -93,7 +93,7 @@ describe('simulator: how long a print takes', () => {
     for (const [file, seconds] of known) {
       const path = join(samples, file);
       if (samples === '' || !existsSync(path)) continue;
-      it(`of the sample ${file}`, async () => {
+      it(`reads the sample ${file}`, async () => {
         assert.equal((await read(createReadStream(path), 0)).printSeconds, seconds);
         const packed = gzipSync(readFileSync(path));
         assert.equal((await read(Readable.from([packed]), packed.length, 'application/gzip')).printSeconds, seconds);

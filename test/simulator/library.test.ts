@@ -27,7 +27,7 @@ describe('simulator: library files', () => {
     return (await bench.api('GET', `/slicer/v1/files/${record.file_id}`)).json.data;
   };
 
-  it('are announced, sent, seen as uploaded and fetched', async () => {
+  it('are registered, uploaded, confirmed and downloaded', async () => {
     const announced = await register();
     assert.equal(announced.status, 200);
     const { data } = announced.json;
@@ -48,7 +48,7 @@ describe('simulator: library files', () => {
     assert.equal((await call(json.data.download_url)).status, 403);
   });
 
-  it('may lie in a project of the workspace, and have an origin', async () => {
+  it('can belong to a project of the workspace, and have an origin', async () => {
     const [project] = (await bench.api('GET', '/slicer/v1/projects')).json.data;
     const file = await upload({ library_project_id: project.library_project_id, origin: 'https://example.org' });
     assert.deepEqual(
@@ -59,7 +59,7 @@ describe('simulator: library files', () => {
     assert.deepEqual([other.status, other.json.errors[0].meta.record_name], [404, 'LibraryProject']);
   });
 
-  it('can be named as what a job was sliced from', async () => {
+  it('can be the source of a job', async () => {
     const { file_id: id } = await upload();
     const job = await bench.register(Buffer.from('G28'), { source_file_id: id });
     assert.equal(job.source_file_id, id);
@@ -80,12 +80,12 @@ describe('simulator: library files', () => {
     ['an empty project', { library_project_id: '' }, 'library_project_id'],
     ['the name of a job', { job_name: 'cube.gcode' }, 'job_name'],
   ] as const)
-    it(`refuses ${what}`, async () => {
+    it(`refuse ${what}`, async () => {
       const reply = await register(values);
       assert.deepEqual([reply.status, reply.json.errors[0].meta.field_name], [400, field]);
     });
 
-  it('and stored jobs are gone once removed, with their bytes', async () => {
+  it('are deleted with their bytes, like stored jobs', async () => {
     const { file_id: fileId } = await upload();
     const jobId = await bench.upload('G28');
     const { world } = bench.simulator;
@@ -108,7 +108,7 @@ describe('simulator: library files', () => {
     assert.equal((await bench.api('GET', `/slicer/v1/files/${id}`)).status, 200);
   });
 
-  it('can be cut off on their way back', async () => {
+  it('can be truncated during download', async () => {
     const { download_url: url } = await upload();
     const { faults } = bench.simulator;
     faults.add({ endpoint: 'storageGet', cut: 'connection' });

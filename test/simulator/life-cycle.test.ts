@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Bench, type Wire } from './support';
 
-describe('simulator: the life of a print', () => {
+describe('simulator: life cycle of a print', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.start();
@@ -10,7 +10,7 @@ describe('simulator: the life of a print', () => {
 
   const ten = ';TIME:600\nG28\n';
 
-  it('goes through all phases as virtual time passes, and ends in history', async () => {
+  it('passes through all phases in virtual time, and ends in the history', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     const seen: string[] = [];
     const read = async (): Promise<Wire> => {
@@ -47,7 +47,7 @@ describe('simulator: the life of a print', () => {
     assert.equal(hot.job.created_at, '2030-01-01T00:00:00.000Z');
   });
 
-  it('is worked out in one leap as in many steps', async () => {
+  it('has the same result in one leap as in many steps', async () => {
     const other = await Bench.start();
     try {
       for (const one of [bench, other]) {
@@ -66,7 +66,7 @@ describe('simulator: the life of a print', () => {
     }
   });
 
-  it('runs at the time factor, while times on the wire stay real', async () => {
+  it('runs at the time factor, while timestamps stay real', async () => {
     const fast = await Bench.start({ timeFactor: 60 });
     try {
       await fast.print(await fast.upload(ten));
@@ -81,7 +81,7 @@ describe('simulator: the life of a print', () => {
     }
   });
 
-  it('prints waiting jobs one after the other', async () => {
+  it('starts waiting jobs one after the other', async () => {
     const jobId = await bench.upload(ten);
     await bench.print(jobId);
     const second = await bench.print(jobId);
@@ -98,7 +98,7 @@ describe('simulator: the life of a print', () => {
     assert.equal(job.status, 'pre_print');
   });
 
-  it('keeps at most ten jobs in recently_completed, the newest first', async () => {
+  it('ends in a history of at most ten jobs, newest first', async () => {
     const jobId = await bench.upload(';TIME:60\n');
     const uuids: string[] = [];
     for (let count = 0; count < 11; count++) {
@@ -112,7 +112,7 @@ describe('simulator: the life of a print', () => {
     );
   });
 
-  it('shows a new print in lists after a while, and answers for it at once', async () => {
+  it('appears in lists with a delay, but is readable by id at once', async () => {
     const slow = await Bench.start({ printVisibleAfter: 10 });
     try {
       const uuid = await slow.print(await slow.upload(ten));
@@ -127,7 +127,7 @@ describe('simulator: the life of a print', () => {
     }
   });
 
-  it('stands still while paused', async () => {
+  it('makes no progress while paused', async () => {
     const { world } = bench.simulator;
     await bench.print(await bench.upload(ten));
     bench.pass(195);
@@ -145,7 +145,7 @@ describe('simulator: the life of a print', () => {
     assert.equal(job.time_elapsed, 110);
   });
 
-  it('ends an aborted job as aborted, with less elapsed than total', async () => {
+  it('ends as aborted with less elapsed than total time', async () => {
     await bench.print(await bench.upload(ten));
     bench.pass(195);
     bench.simulator.world.abort(1);
@@ -157,7 +157,7 @@ describe('simulator: the life of a print', () => {
     assert.equal((await bench.status()).recently_completed[0].status, 'aborted');
   });
 
-  it('waits for a person where cleaning is manual', async () => {
+  it('waits for manual cleaning', async () => {
     const { world } = bench.simulator;
     world.setCleaning(1, 'manual');
     await bench.print(await bench.upload(ten));
@@ -167,7 +167,7 @@ describe('simulator: the life of a print', () => {
     assert.equal((await bench.status()).recently_completed[0].status, 'finished');
   });
 
-  it('fails a job on demand, with a fault on the printer', async () => {
+  it('fails on demand, with a fault on the printer', async () => {
     await bench.print(await bench.upload(ten));
     bench.pass(195);
     bench.simulator.world.fail(1, undefined, 'NOZZLE_BLOCKED');
@@ -179,7 +179,7 @@ describe('simulator: the life of a print', () => {
     assert.deepEqual((await bench.status()).printers[0].faults, []);
   });
 
-  it('of an offline cluster shows what was reported last, and goes on unseen', async () => {
+  it('continues unseen on an offline cluster, which shows its last report', async () => {
     const { world } = bench.simulator;
     await bench.print(await bench.upload(ten));
     bench.pass(195);
@@ -196,7 +196,7 @@ describe('simulator: the life of a print', () => {
     assert.equal((await bench.status()).print_jobs[0].time_elapsed, 300);
   });
 
-  it('holds a job that requires changes until someone makes them', async () => {
+  it('waits until required changes are made', async () => {
     const { world } = bench.simulator;
     world.setRequiredChanges(1);
     await bench.print(await bench.upload(ten));
@@ -209,7 +209,7 @@ describe('simulator: the life of a print', () => {
     assert.equal((await bench.status()).print_jobs[0].status, 'pre_print');
   });
 
-  it('asks for approval where the workspace demands it', async () => {
+  it('waits for approval when the workspace requires it', async () => {
     const { world } = bench.simulator;
     world.setDispatch(1, 'wait_approval');
     const jobId = await bench.upload(ten);
@@ -227,7 +227,7 @@ describe('simulator: the life of a print', () => {
     assert.equal(history[0].status_message.body, 'Not this one.');
   });
 
-  it('keeps a job with start_now false in the queue', async () => {
+  it('waits in the queue when start_now is false', async () => {
     const jobId = await bench.upload(ten);
     const path = `/connect/v1/clusters/${bench.clusterId()}/print/${jobId}`;
     await bench.api('POST', path, { data: { start_now: false } });
@@ -238,7 +238,7 @@ describe('simulator: the life of a print', () => {
     assert.equal((await bench.status()).print_jobs[0].status, 'pre_print');
   });
 
-  it('gives a re-connected cluster another id and the same host_guid', async () => {
+  it("survives a reconnection, which changes the cluster's id but not its host_guid", async () => {
     const before = bench.clusterId();
     const after = bench.simulator.world.rebind(1);
     assert.notEqual(after, before);
@@ -246,7 +246,7 @@ describe('simulator: the life of a print', () => {
     assert.equal((await bench.api('GET', `/connect/v1/clusters/${after}`)).json.data.cluster_id, after);
   });
 
-  it('shares one queue among the printers of a group', async () => {
+  it('shares one queue with the other prints of a printer group', async () => {
     const { world } = bench.simulator;
     const clusterId = world.addCluster({ printers: 2 });
     const number = world.clusters().findIndex((cluster) => cluster.clusterId === clusterId) + 1;

@@ -14,7 +14,7 @@ describe('simulator: maintenance', () => {
       .filter((task: Wire) => task.is_due)
       .map((task: Wire) => task.task_rule.code);
 
-  it('comes due, is done, and comes due again', async () => {
+  it('becomes due, is completed, and becomes due again', async () => {
     const [task] = (await bench.api('GET', `${path()}/pending`)).json.data;
     assert.deepEqual(task, {
       is_due: false,
@@ -41,7 +41,7 @@ describe('simulator: maintenance', () => {
     assert.deepEqual(await due(), [task.task_rule.code]);
   });
 
-  it('can be made due at once', async () => {
+  it('becomes due on demand', async () => {
     const code = 'simulated_maker_one_clean_fans';
     bench.simulator.world.setMaintenanceDue(1, [code]);
     assert.deepEqual(await due(), [code]);
@@ -49,7 +49,7 @@ describe('simulator: maintenance', () => {
     assert.deepEqual(await due(), []);
   });
 
-  it('refuses tasks that the printer does not have', async () => {
+  it("refuses tasks that the printer doesn't have", async () => {
     for (const data of [undefined, {}, { task_codes: [] }, { task_codes: 'x' }, { task_codes: ['x'] }, { tasks: [] }])
       assert.equal((await bench.api('PUT', path(), data && { data })).status, 400, JSON.stringify(data));
     assert.equal((await bench.api('GET', '/connect/v1/clusters/x/maintenance/pending')).status, 404);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { inflateSync } from 'node:zlib';
 import { Bench, call } from './support';
 
-/** Width, height and the pixels of an 8 bit RGB PNG without filters. */
+/** Decodes width, height and pixels of an 8-bit RGB PNG without filters. */
 function decode(file: Buffer): { width: number; height: number; pixel: (x: number, y: number) => number[] } {
   assert.equal(file.toString('latin1', 1, 4), 'PNG');
   let data = Buffer.alloc(0);
@@ -38,7 +38,7 @@ describe('simulator: pictures', () => {
   });
   afterEach(() => bench.simulator.close());
 
-  /** Takes one and gives its address. */
+  /** Takes a snapshot; returns its address. */
   const snapshot = async (): Promise<string> => {
     const { uuid } = bench.simulator.world.cluster(1).printers[0]!;
     const reply = await bench.action(`printers/${uuid}/action/get_webcam_snapshot`, {});
@@ -49,7 +49,7 @@ describe('simulator: pictures', () => {
     return details.value.image_url;
   };
 
-  it('show the part as it grows', async () => {
+  it('show the growing part', async () => {
     await bench.print(await bench.upload(';TIME:6000\n'));
     bench.pass(95 + 600);
     const early = await call(await snapshot());
@@ -59,7 +59,7 @@ describe('simulator: pictures', () => {
     assert.equal(Number(early.headers['content-length']), early.bytes.length);
     const [a, b] = [decode(early.bytes), decode(late.bytes)];
     assert.deepEqual([a.width, a.height], [640, 480]);
-    // The part stands on the plate in the middle; half way up it is there only in the later picture.
+    // The part stands in the middle of the plate; the upper pixel shows it only in the later picture.
     assert.deepEqual(a.pixel(320, 350), b.pixel(320, 350));
     assert.notDeepEqual(a.pixel(320, 250), b.pixel(320, 250));
     // The progress bar is green up to the percentage.
@@ -68,7 +68,7 @@ describe('simulator: pictures', () => {
     assert.deepEqual([green(a), green(b)], [62, 554]);
   });
 
-  it('show the part on the plate until the next print starts, although the printer is idle', async () => {
+  it('show the finished part until the next print starts', async () => {
     const pixel = async () => decode((await call(await snapshot())).bytes).pixel(320, 250);
     const empty = await pixel();
     const stored = await bench.upload(';TIME:600\n');
@@ -84,7 +84,7 @@ describe('simulator: pictures', () => {
     assert.notDeepEqual(await pixel(), part);
   });
 
-  it('show an empty plate once a person has cleared it', async () => {
+  it('show an empty plate after manual cleaning', async () => {
     const { world } = bench.simulator;
     const pixel = async () => decode((await call(await snapshot())).bytes).pixel(320, 250);
     const empty = await pixel();
@@ -96,7 +96,7 @@ describe('simulator: pictures', () => {
     assert.deepEqual(await pixel(), empty);
   });
 
-  it('show the moment they were taken at', async () => {
+  it('show the moment of the snapshot', async () => {
     await bench.print(await bench.upload(';TIME:6000\n'));
     bench.pass(1000);
     const url = await snapshot();
@@ -105,7 +105,7 @@ describe('simulator: pictures', () => {
     assert.deepEqual((await call(url)).bytes, bytes);
   });
 
-  it('tell by the address alone who may see them, for a while', async () => {
+  it('need only their signed address, which expires', async () => {
     const url = await snapshot();
     assert.equal(new URL(url).origin, bench.simulator.storageUrl);
     assert.equal((await call(url, { headers: { authorization: `Bearer ${bench.token}` } })).status, 400);
@@ -116,7 +116,7 @@ describe('simulator: pictures', () => {
     assert.deepEqual([late.status, late.headers['content-type']], [403, 'application/xml']);
   });
 
-  it('can be huge, of another type, or of a size that is not said', async () => {
+  it('can be huge, of another type, or without a Content-Length', async () => {
     const { world, faults } = bench.simulator;
     const url = await snapshot();
     world.setPicture(1, { bytes: 3_000_000 });
@@ -136,7 +136,7 @@ describe('simulator: pictures', () => {
     assert.equal((await call(url)).status, 200);
   });
 
-  it('are none where the action failed', async () => {
+  it("don't exist when the action failed", async () => {
     bench.simulator.world.setActions(1, { outcome: 'failed' });
     const { uuid } = bench.simulator.world.cluster(1).printers[0]!;
     const { json } = await bench.action(`printers/${uuid}/action/get_webcam_snapshot`);

@@ -19,26 +19,26 @@ describe('simulator: reports', () => {
     return bench.api('PUT', '/report/v1/reports', { data: { ...data, ...values } });
   };
   const read = async (id: string): Promise<Wire> => (await bench.api('GET', `/report/v1/reports/${id}`)).json.data;
-  /** Orders one and waits; its address. */
+  /** Orders a report and waits for it; returns its address. */
   const address = async (values?: Record<string, unknown>): Promise<string> => {
     const { report_id: id } = (await order(values)).json.data;
     bench.pass(1);
     return (await read(id)).download_url;
   };
-  /** Cells of a plain CSV. */
+  /** Parses a plain CSV. */
   const table = (text: string, separator = ','): Record<string, string>[] => {
     const [header, ...lines] = text.trimEnd().split('\n');
     const names = header!.split(separator);
     return lines.map((line) => Object.fromEntries(line.split(separator).map((cell, at) => [names[at]!, cell])));
   };
-  /** Prints to the end. */
+  /** Prints a file to its end. */
   const finish = async (name = 'part.gcode', number = 1): Promise<string> => {
     const uuid = await bench.print(await bench.upload(';TIME:60\n', { job_name: name }), number);
     bench.pass(600);
     return uuid;
   };
 
-  it('are pending, processing, then a success with a CSV', async () => {
+  it('are pending, then processing, then successful with a CSV', async () => {
     const uuid = await finish();
     const { data } = (await order()).json;
     assert.deepEqual(data, { report_id: data.report_id, status: 'pending' });
@@ -69,7 +69,7 @@ describe('simulator: reports', () => {
     assert.equal((await call((await read(data.report_id)).download_url)).status, 200);
   });
 
-  it('may be done when they are ordered', async () => {
+  it('can succeed immediately', async () => {
     const quick = await Bench.start({ reportDelay: 0 });
     try {
       const { json } = await quick.api('PUT', '/report/v1/reports', {
@@ -87,7 +87,7 @@ describe('simulator: reports', () => {
     }
   });
 
-  it('hold all printings that ended, on these clusters, whatever way they ended', async () => {
+  it('contain all ended prints of these clusters, whatever their outcome', async () => {
     const { world } = bench.simulator;
     for (let count = 0; count < 12; count++) await finish(`part ${count}.gcode`);
     await finish('other printer.gcode', 2);
@@ -117,7 +117,7 @@ describe('simulator: reports', () => {
     assert.equal(table((await call(await address({ cluster_ids: [bench.clusterId(2)] }))).text).length, 1);
     const range = { start_date: '2030-01-01T00:10:00Z', end_date: '2030-01-01T00:30:00.000Z' };
     assert.equal(table((await call(await address(range))).text).length, 2);
-    // A part of a printing is enough, at either end of the range.
+    // A partial overlap with either end of the range suffices.
     const within = { start_date: '2030-01-01T00:02:00Z', end_date: '2030-01-01T00:03:00Z' };
     assert.equal(table((await call(await address(within))).text).length, 1);
     const after = bench.simulator.world.rebind(1);
@@ -126,21 +126,21 @@ describe('simulator: reports', () => {
 
   for (const [what, values, status] of [
     ['no clusters', { cluster_ids: [] }, 400],
-    ['one cluster that is no list', { cluster_ids: 'x' }, 400],
+    ['a cluster id instead of a list', { cluster_ids: 'x' }, 400],
     ['an unknown cluster', { cluster_ids: ['x'] }, 404],
     ['another type', { report_type: 'materials' }, 400],
     ['a date without a time', { start_date: '2030-01-01' }, 400],
     ['a time without a zone', { start_date: '2030-01-01T00:00:00' }, 400],
-    ['a date that is none', { start_date: '2030-13-01T00:00:00Z' }, 400],
+    ['an invalid date', { start_date: '2030-13-01T00:00:00Z' }, 400],
     ['an end before the start', { end_date: '2029-01-01T00:00:00Z' }, 400],
     ['no end', { end_date: undefined }, 400],
-    ['a field too many', { format: 'csv' }, 400],
+    ['an unknown field', { format: 'csv' }, 400],
   ] as const)
     it(`refuse ${what}`, async () => {
       assert.equal((await order(values)).status, status);
     });
 
-  it('are not to be had of other workspaces', async () => {
+  it('are invisible to other workspaces', async () => {
     const { report_id: id } = (await order()).json.data;
     const { apiUrl, users } = bench.simulator;
     const headers = { authorization: `Bearer ${users[1]!.apiToken}` };
@@ -149,7 +149,7 @@ describe('simulator: reports', () => {
     assert.equal((await order({ cluster_ids: [foreign] })).status, 404);
   });
 
-  it('end as the switch says', async () => {
+  it('end as the switch specifies', async () => {
     const { world } = bench.simulator;
     const after = async (seconds: number): Promise<Wire> => {
       const { report_id: id } = (await order()).json.data;
@@ -169,7 +169,7 @@ describe('simulator: reports', () => {
     assert.equal((await after(1)).status, 'success');
   });
 
-  it('come in all the ways that CSV comes in', async () => {
+  it('come in every CSV dialect', async () => {
     const { world } = bench.simulator;
     await finish();
     const text = async (made: Parameters<typeof world.setReports>[0]): Promise<string> => {
@@ -207,7 +207,7 @@ describe('simulator: reports', () => {
     assert.equal(received, 100_000);
   });
 
-  it('of a hundred thousand lines need little memory', async function () {
+  it('need little memory for a hundred thousand lines', async function () {
     bench.simulator.world.setReports({ rows: 100_000 });
     const url = await address();
     const before = process.memoryUsage().rss;

@@ -27,7 +27,7 @@ describe('simulator: restart', () => {
       }),
     );
 
-  it('goes on from the data folder: prints, files, tokens', async () => {
+  it('keeps prints, files and tokens in the data folder', async () => {
     const bench = await Bench.start({ dataDir });
     const jobId = await bench.upload(';TIME:600\n');
     const uuid = await bench.print(jobId);
@@ -54,7 +54,7 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('goes on with actions, pictures and reports', async () => {
+  it('keeps actions, pictures and reports', async () => {
     const bench = await Bench.start({ dataDir });
     const { uuid } = bench.simulator.world.cluster(1).printers[0]!;
     await bench.print(await bench.upload(';TIME:60\n'));
@@ -82,7 +82,7 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('keeps virtual time when the pace changes', async () => {
+  it('keeps virtual time when the time factor changes', async () => {
     const bench = await Bench.start({ dataDir, timeFactor: 60 });
     await bench.print(await bench.upload(';TIME:6000\n'));
     bench.pass(10);
@@ -97,7 +97,7 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('has on disk what it answered, even if it is killed right after', async () => {
+  it('stores a refreshed token before it answers', async () => {
     const bench = await Bench.start({ dataDir });
     try {
       const [token] = bench.simulator.tokens.refreshTokens;
@@ -111,7 +111,7 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('has on disk how an action ended, once it has told so', async () => {
+  it('stores the end of an action before it reports it', async () => {
     const bench = await Bench.start({ dataDir });
     try {
       const uuid = await bench.print(await bench.upload(';TIME:600\n'));
@@ -125,7 +125,7 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('sets a damaged world aside and begins a new one', async () => {
+  it('sets a damaged world aside and starts a new one', async () => {
     for (const damage of ['{"version":2,"clus', 'null', '{"version":1}', '']) {
       await writeFile(join(dataDir, 'world.json'), damage);
       const simulator = await startSimulator({ dataDir });
@@ -139,7 +139,7 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('leaves no part of an upload that broke off', async () => {
+  it('deletes the partial file of an interrupted upload', async () => {
     const bench = await Bench.start({ dataDir });
     try {
       const body = Buffer.alloc(2_000_000, 'x');
@@ -152,14 +152,14 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('clears away what a killed run left of an upload', async () => {
+  it('deletes the partial uploads of a killed run', async () => {
     await mkdir(join(dataDir, 'files'));
     await writeFile(join(dataDir, 'files', 'x.0.part'), 'G28');
     await (await startSimulator({ dataDir })).close();
     assert.deepEqual(await readdir(join(dataDir, 'files')), []);
   });
 
-  it('removes the bytes of a removed file', async () => {
+  it('deletes the bytes of a removed file', async () => {
     const bench = await Bench.start({ dataDir });
     try {
       const jobId = await bench.upload('G28');
@@ -173,7 +173,7 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('gives the same world for the same seed, another for another', async () => {
+  it('creates the same world from the same seed, and another from another seed', async () => {
     const seen = async (options: SimulatorOptions): Promise<unknown> => {
       const bench = await Bench.start(options);
       try {
@@ -188,7 +188,7 @@ describe('simulator: restart', () => {
     assert.notDeepEqual(await seen({ seed: 5 }), await seen({ seed: 6 }));
   });
 
-  it('counts and hashes without keeping a byte where told so', async () => {
+  it('hashes uploads without storing them when set to do so', async () => {
     const bench = await Bench.start({ dataDir, storage: 'discard' });
     try {
       const jobId = await bench.upload('G28');
@@ -202,7 +202,7 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('uses the ports it is told to, and says so where one is taken', async () => {
+  it('uses the given port, and rejects a port in use', async () => {
     const free = await startSimulator();
     const port = Number(new URL(free.controlUrl).port);
     await assert.rejects(startSimulator({ port }), { code: 'EADDRINUSE' });

@@ -63,7 +63,7 @@ describe('simulator: sign-in', () => {
       return { flow, reply: await submit('sign-in', { flow, username: name, password: `${name}-password` }) };
     };
 
-    it('goes from sign-in over workspace and consent back to the client', async () => {
+    it('leads from sign-in via workspace and consent back to the client', async () => {
       const { flow, reply } = await signInAs('maker');
       assert.match(reply.text, /Choose a workspace/);
       const school = paged.users[0]!.organizations[1]!;
@@ -79,7 +79,7 @@ describe('simulator: sign-in', () => {
       assert.equal(json.data.organization_id, school.organizationId);
     });
 
-    it('asks for no workspace where one was named or there is but one', async () => {
+    it('skips the workspace page when a workspace was named or there is only one', async () => {
       const organizationId = paged.users[0]!.organizations[0]!.organizationId;
       assert.match((await signInAs('maker', { organization_id: organizationId })).reply.text, /Give access\?/);
       assert.match((await signInAs('teacher')).reply.text, /Give access\?/);
@@ -87,7 +87,7 @@ describe('simulator: sign-in', () => {
       assert.equal(foreign.reply.status, 403);
     });
 
-    it('sends a refusal back as error_code', async () => {
+    it('reports a refusal as error_code', async () => {
       const { flow } = await signInAs('teacher');
       const address = new URL((await submit('consent', { flow, decision: 'refuse' })).headers.location!);
       assert.equal(address.searchParams.get('error_code'), 'user_denied');
@@ -96,7 +96,7 @@ describe('simulator: sign-in', () => {
       assert.equal((await submit('consent', { flow, decision: 'approve' })).status, 400);
     });
 
-    it('gives no code for a wrong password or for consent before sign-in', async () => {
+    it('issues no code for a wrong password or for consent before sign-in', async () => {
       const flow = flowOf(await call(authorizeUrl(paged)));
       const wrong = await submit('sign-in', { flow, username: 'maker', password: 'x' });
       assert.match(wrong.text, /is wrong/);
@@ -106,7 +106,7 @@ describe('simulator: sign-in', () => {
     });
   });
 
-  it('starts only with a whole query', async () => {
+  it('requires a complete query', async () => {
     const bad: Record<string, string>[] = [
       { client_id: 'other' },
       { redirect_uri: 'ftp://example.org' },
@@ -124,7 +124,7 @@ describe('simulator: sign-in', () => {
     }
   });
 
-  it('takes listed redirect URIs alone, where there is a list', async () => {
+  it('accepts only listed redirect URIs when there is a list', async () => {
     const strict = await startSimulator({
       autoApprove: true,
       client: { id: 'simulator', secret: 's', redirectUris: [REDIRECT] },
@@ -137,7 +137,7 @@ describe('simulator: sign-in', () => {
     }
   });
 
-  it('answers the token response of the interface, with a JWT that says who', async () => {
+  it('answers with the token response of the interface and a JWT of the user', async () => {
     const { status, json, headers } = await exchange(simulator, await code());
     assert.equal(status, 200);
     assert.equal(headers['cache-control'], 'no-store');
@@ -170,7 +170,7 @@ describe('simulator: sign-in', () => {
     );
   });
 
-  it('ends the sign-in when a code comes twice', async () => {
+  it('ends the sign-in when a code is reused', async () => {
     const once = await code();
     const tokens = (await exchange(simulator, once)).json;
     assert.equal((await exchange(simulator, once)).json.error, 'invalid_grant');
@@ -179,13 +179,13 @@ describe('simulator: sign-in', () => {
     assert.equal(simulator.tokens.reuseDetections, 1);
   });
 
-  it('takes a code for a minute', async () => {
+  it('accepts a code for one minute', async () => {
     const late = await code();
     clock += 60_000;
     assert.equal((await exchange(simulator, late)).json.error, 'invalid_grant');
   });
 
-  it('checks a PKCE challenge where one was given', async () => {
+  it('checks a PKCE challenge if there is one', async () => {
     const verifier = 'v'.repeat(64);
     const digest = (name: string): string => createHash(name).update(verifier).digest('base64');
     const challenges: [method: string, challenge: string][] = [
@@ -201,7 +201,7 @@ describe('simulator: sign-in', () => {
     }
   });
 
-  it('rotates the refresh token, and ends the sign-in when an old one comes again', async () => {
+  it('rotates the refresh token, and ends the sign-in when an old one is reused', async () => {
     const first = (await exchange(simulator, await code())).json;
     const second = (await refresh(simulator, first.refresh_token)).json;
     assert.notEqual(second.refresh_token, first.refresh_token);
@@ -215,13 +215,13 @@ describe('simulator: sign-in', () => {
     assert.deepEqual(simulator.tokens.refreshTokens, []);
   });
 
-  it('of two refreshes at once lets one through', async () => {
+  it('grants only one of two simultaneous refreshes', async () => {
     const { refresh_token: token } = (await exchange(simulator, await code())).json;
     const replies = await Promise.all([refresh(simulator, token), refresh(simulator, token)]);
     assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 400]);
   });
 
-  it('asks for the same redirect_uri and no wider scope at the refresh', async () => {
+  it('requires the same redirect_uri and no wider scope for a refresh', async () => {
     const { refresh_token: token } = (await exchange(simulator, await code())).json;
     const body = { grant_type: 'refresh_token', refresh_token: token };
     assert.equal(
@@ -232,7 +232,7 @@ describe('simulator: sign-in', () => {
     assert.equal((await refresh(simulator, token)).status, 200);
   });
 
-  it('answers an expired access token with 401, or with 403 where told so', async () => {
+  it('answers an expired access token with 401, or with 403 when set to do so', async () => {
     const { access_token: token } = (await exchange(simulator, await code())).json;
     clock += 599_000;
     assert.equal((await currentUser(simulator, token)).status, 200);
@@ -247,7 +247,7 @@ describe('simulator: sign-in', () => {
     assert.equal(other.json.errors[0].code, 'tokenExpired');
   });
 
-  it('expires all access tokens at a word, and ends all sign-ins at another', async () => {
+  it('expires all access tokens, and revokes all sign-ins, on demand', async () => {
     const first = (await exchange(simulator, await code())).json;
     simulator.tokens.expireAccessTokens();
     assert.equal((await currentUser(simulator, first.access_token)).json.errors[0].code, 'tokenExpired');

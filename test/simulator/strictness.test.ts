@@ -66,7 +66,7 @@ describe('simulator: as strict as the interface', () => {
         assert.equal(reply.json.errors[0].meta.field_name, field);
       });
 
-    it('takes the names and origins that are allowed', async () => {
+    it('accepts valid names and origins', async () => {
       for (const name of ['a.g', 'Ünï çødé.gcode.gz', 'console.gcode', 'a..b.ufp', `${'a'.repeat(249)}.gcode`])
         assert.equal((await bench.register(Buffer.from('x'), { job_name: name })).status, 'uploading', name);
       const record = await bench.register(Buffer.from('x'), { origin: 'https://example.org:8443' });
@@ -195,7 +195,7 @@ describe('simulator: as strict as the interface', () => {
         if (status === 405) assert.ok(reply.headers.allow);
       });
 
-    it('takes a static API token as it is', async () => {
+    it('accepts a static API token', async () => {
       const token = bench.simulator.users[0]!.apiToken;
       assert.match(token, /^[\w-]+\|\w+$/);
       const reply = await call(`${bench.simulator.apiUrl}/connect/v1/clusters`, {
@@ -204,7 +204,7 @@ describe('simulator: as strict as the interface', () => {
       assert.equal(reply.json.data.length, 3);
     });
 
-    it('shows only what belongs to the workspace of the token', async () => {
+    it("shows only the contents of the token's workspace", async () => {
       const teacher = bench.simulator.users[1]!;
       const headers = { authorization: `Bearer ${teacher.apiToken}` };
       const { json } = await call(`${bench.simulator.apiUrl}/connect/v1/clusters`, { headers });
@@ -217,7 +217,7 @@ describe('simulator: as strict as the interface', () => {
       assert.equal((await call(`${bench.simulator.apiUrl}/slicer/v1/jobs/${jobId}`, { headers })).status, 404);
     });
 
-    it('pages its lists by absolute links', async () => {
+    it('paginates lists by absolute links', async () => {
       const first = (await bench.api('GET', '/connect/v1/clusters?limit=2')).json;
       assert.equal(first.data.length, 2);
       assert.deepEqual(first.meta, { page: { total_count: 3, total_pages: 2 }, limit_reached: false });
@@ -247,7 +247,7 @@ describe('simulator: as strict as the interface', () => {
       world.setEnabled(2, true);
     });
 
-    it('answers ids, status and time, and a new printing for each call', async () => {
+    it('answers ids, status and time, and creates a new print for each call', async () => {
       const [one, two] = [await bench.api('POST', path()), await bench.api('POST', path(), { data: {} })];
       assert.deepEqual(Object.keys(one.json.data), ['job_id', 'job_instance_uuid', 'status', 'generated_time']);
       assert.equal(one.json.data.status, 'queued');
@@ -266,23 +266,23 @@ describe('simulator: as strict as the interface', () => {
       assertErrors((await bench.api('POST', path(2))).json, 409, 'printerInactive');
     });
 
-    it('refuses printers that take no jobs', async () => {
+    it('refuses printers without the queue capability', async () => {
       bench.simulator.world.setEnabled(2, false);
       assertErrors((await bench.api('POST', path(2))).json, 409, 'printerNotAcceptingJobs');
     });
 
-    it('refuses a file that is not uploaded yet', async () => {
+    it('refuses a file before its upload', async () => {
       const { job_id: unsent } = await bench.register(Buffer.from('abc'));
       const reply = await bench.api('POST', `/connect/v1/clusters/${bench.clusterId()}/print/${unsent}`);
       assertErrors(reply.json, 409, 'jobNotUploaded');
     });
 
-    it('refuses fields it does not know, and a start_now that is no boolean', async () => {
+    it("refuses unknown fields and a start_now that isn't a boolean", async () => {
       assertErrors((await bench.api('POST', path(), { data: { summary: 'x' } })).json, 400, 'unexpectedField');
       assertErrors((await bench.api('POST', path(), { data: { start_now: 'yes' } })).json, 400, 'invalidValue');
     });
 
-    it('refuses a busy printer without a queue, and a queue that is full', async () => {
+    it('refuses a busy printer without a queue, and a full queue', async () => {
       const { world } = bench.simulator;
       world.setCapabilities(2, ['status']);
       assert.equal((await bench.api('POST', path(2))).status, 200);
@@ -303,7 +303,7 @@ describe('simulator: as strict as the interface', () => {
       ['a token', { authorization: 'Bearer x' }, 400, 'InvalidArgument'],
     ];
     for (const [what, headers, status, code] of refusals)
-      it(`refuses ${what}, and takes the right request afterwards`, async () => {
+      it(`refuses ${what}, and accepts the correct request afterwards`, async () => {
         const record = await bench.register(body, { origin: 'https://example.org' });
         const sent = headers['content-length'] === undefined ? body : body.subarray(0, -1);
         const reply = await bench.put(record, sent, { origin: 'https://example.org', ...headers });
@@ -313,7 +313,7 @@ describe('simulator: as strict as the interface', () => {
         assert.equal((await bench.put(record, body, { origin: 'https://example.org' })).status, 200);
       });
 
-    it('refuses an Origin that was not announced, and a missing one that was', async () => {
+    it('refuses an unannounced Origin, and a missing announced one', async () => {
       const without = await bench.register(body);
       assert.equal((await bench.put(without, body, { origin: 'https://example.org' })).status, 403);
       const given = await bench.register(body, { origin: 'https://example.org' });
@@ -330,13 +330,13 @@ describe('simulator: as strict as the interface', () => {
       assert.equal(reply.status, 411);
     });
 
-    it('takes each address once', async () => {
+    it('accepts each address once', async () => {
       const record = await bench.register(body);
       assert.equal((await bench.put(record, body)).status, 200);
       assert.match((await bench.put(record, body)).text, /AccessDenied/);
     });
 
-    it('refuses addresses that are not its own or too old', async () => {
+    it('refuses forged and expired addresses', async () => {
       const record = await bench.register(body);
       const forged = { ...record, upload_url: record.upload_url.replace('expires=', 'expires=1') };
       assert.equal((await bench.put(forged, body)).status, 403);
@@ -344,7 +344,7 @@ describe('simulator: as strict as the interface', () => {
       assert.match((await bench.put(record, body)).text, /expired/);
     });
 
-    it('gives the file back by its download_url, without a token', async () => {
+    it('returns the file at its download_url, without a token', async () => {
       const id = await bench.upload(body);
       const { json } = await bench.api('GET', `/slicer/v1/jobs/${id}`);
       assert.equal(json.data.status, 'uploaded');
@@ -358,7 +358,7 @@ describe('simulator: as strict as the interface', () => {
       );
     });
 
-    it('says uploaded only after the confirmation, if that takes its time', async () => {
+    it('reports uploaded only after a slow confirmation', async () => {
       const slow = await Bench.start({ uploadConfirmDelay: 3000 });
       try {
         const id = await slow.upload(body);
@@ -416,7 +416,7 @@ describe('simulator: as strict as the interface', () => {
         assert.equal(reply.json.error, error);
       });
 
-    it('takes a form alone, and each field once', async () => {
+    it('accepts only a form with unique fields', async () => {
       const reply = await call(url(), { method: 'POST', headers: JSON_HEADERS, body: JSON.stringify(fields(grant())) });
       assert.equal(reply.json.error, 'invalid_request');
       const { body, ...request } = form(fields(grant()));

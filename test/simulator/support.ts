@@ -5,7 +5,7 @@ import { startSimulator, type Simulator, type SimulatorOptions } from '../../sim
 export const REDIRECT = 'http://localhost:1880/callback';
 export const SCOPE = 'connect.cluster.read connect.cluster.write slicer.printjob.read slicer.printjob.write';
 
-/** A value of the wire, of any shape. */
+/** JSON value of any shape. */
 export type Wire = ReturnType<typeof JSON.parse>;
 
 export interface Reply {
@@ -13,7 +13,7 @@ export interface Reply {
   headers: IncomingHttpHeaders;
   bytes: Buffer;
   text: string;
-  /** Parsed where the body is JSON. */
+  /** Parsed body; only for JSON. */
   json: Wire;
 }
 
@@ -23,7 +23,7 @@ export interface Request {
   body?: string | Buffer;
 }
 
-/** One bare request: nothing is added that the test did not ask for, redirects are not followed. */
+/** Sends one bare request: adds no headers of its own and follows no redirects. */
 export async function call(url: string, { method = 'GET', headers = {}, body }: Request = {}): Promise<Reply> {
   const outgoing = httpRequest(url, { method, headers, agent: false });
   outgoing.end(body);
@@ -56,7 +56,7 @@ export const form = (values: Record<string, string>): Request => ({
   body: new URLSearchParams(values).toString(),
 });
 
-/** A client of the simulated service with a token, and a clock that the test moves. */
+/** An authorized client of the simulator, with a clock under the test's control. */
 export class Bench {
   private constructor(
     readonly simulator: Simulator,
@@ -103,7 +103,7 @@ export class Bench {
     });
   }
 
-  /** Registers and sends a file; the id of the stored job. */
+  /** Registers and uploads a file; returns the id of the stored job. */
   async upload(body: Buffer | string, values: Record<string, unknown> = {}): Promise<string> {
     const bytes = Buffer.from(body);
     const record = await this.register(bytes, values);
@@ -111,7 +111,7 @@ export class Bench {
     return record.job_id;
   }
 
-  /** Dispatches an action and gives the answer. */
+  /** Dispatches an action; returns the answer. */
   action(path: string, data?: unknown, number = 1): Promise<Reply> {
     return this.api('POST', `/connect/v1/clusters/${this.clusterId(number)}/${path}`, data && { data });
   }

@@ -10,7 +10,7 @@ import { Bench, call, type Reply, type Wire } from './support';
 const KIB = 1024;
 const BLOCK = 256 * KIB;
 
-describe('simulator: kinds of upload addresses', () => {
+describe('simulator: upload addresses', () => {
   const body = Buffer.concat([Buffer.from(';TIME:77\n'), Buffer.alloc(1_500_000, 'G1 X1 Y2\n')]);
   const total = body.length;
   let bench: Bench;
@@ -40,7 +40,7 @@ describe('simulator: kinds of upload addresses', () => {
   const range = ({ status, headers }: Reply): [number, string | undefined] => [status, headers.range];
 
   describe('one-time', () => {
-    it('refuses the question how far it came, and ranges; the whole file is taken afterwards', async () => {
+    it('refuses progress queries and ranges, and accepts the whole file afterwards', async () => {
       const record = await bench.register(body);
       for (const headers of [{}, { 'content-type': 'text/plain' }])
         assert.equal((await ask(record, headers)).status, 400);
@@ -55,7 +55,7 @@ describe('simulator: kinds of upload addresses', () => {
   describe('session', () => {
     beforeEach(() => bench.simulator.world.setUploadMode('session'));
 
-    it('takes the whole file in one PUT, and then says that it is there', async () => {
+    it('accepts the whole file in one PUT, and reports it complete afterwards', async () => {
       const record = await bench.register(body);
       assert.deepEqual(range(await ask(record)), [308, undefined]);
       assert.equal((await bench.put(record, body)).status, 200);
@@ -65,7 +65,7 @@ describe('simulator: kinds of upload addresses', () => {
       await isWhole(record);
     });
 
-    it('keeps whole blocks of what came before a break, and takes the rest', async () => {
+    it('keeps whole blocks of an interrupted upload, and accepts the rest', async () => {
       const record = await bench.register(body);
       bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 1_000_000 });
       await assert.rejects(bench.put(record, body));
@@ -76,7 +76,7 @@ describe('simulator: kinds of upload addresses', () => {
       await isWhole(record);
     });
 
-    it('keeps nothing of a break in the first block', async () => {
+    it('keeps nothing of an upload that is interrupted in the first block', async () => {
       const record = await bench.register(body);
       bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: BLOCK - 1 });
       await assert.rejects(bench.put(record, body));
@@ -85,7 +85,7 @@ describe('simulator: kinds of upload addresses', () => {
       await isWhole(record);
     });
 
-    it('takes parts one after the other, and says after each how far it came', async () => {
+    it('accepts parts in sequence, and reports the progress after each', async () => {
       const record = await bench.register(body);
       for (let first = 0; first < total; first += 2 * BLOCK) {
         const end = Math.min(total, first + 2 * BLOCK);
@@ -97,11 +97,11 @@ describe('simulator: kinds of upload addresses', () => {
       await isWhole(record);
     });
 
-    it('keeps whole blocks alone of a part, and passes over bytes that are there already', async () => {
+    it('keeps only whole blocks of a part, and ignores bytes that it already has', async () => {
       const record = await bench.register(body);
       assert.deepEqual(range(await part(record, 0, BLOCK + 5)), [308, `bytes=0-${BLOCK - 1}`]);
       assert.deepEqual(range(await part(record, 100, 2 * BLOCK)), [308, `bytes=0-${2 * BLOCK - 1}`]);
-      // Another content at the same place changes nothing.
+      // Different content at the same position changes nothing.
       const other = Buffer.alloc(BLOCK, 'x');
       const headers = { 'content-type': 'text/plain', 'content-range': `bytes 0-${BLOCK - 1}/${total}` };
       assert.deepEqual(range(await put(record, other, headers)), [308, `bytes=0-${2 * BLOCK - 1}`]);
@@ -109,7 +109,7 @@ describe('simulator: kinds of upload addresses', () => {
       await isWhole(record);
     });
 
-    it('breaks, falls silent and loses answers in the middle of the rest', async () => {
+    it('supports interruptions, stalls and lost answers in the rest of an upload', async () => {
       const { faults, requests } = bench.simulator;
       const record = await bench.register(body);
       faults.add({ endpoint: 'storagePut', resetAtByte: BLOCK + 1 });
@@ -131,7 +131,7 @@ describe('simulator: kinds of upload addresses', () => {
       await isWhole(record);
     });
 
-    it('loses the answer to the question, and trickles it', async () => {
+    it('supports lost and trickled answers to a progress query', async () => {
       const { faults } = bench.simulator;
       const record = await bench.register(body);
       faults.add({ endpoint: 'storagePut', reset: true });
@@ -149,7 +149,7 @@ describe('simulator: kinds of upload addresses', () => {
       assert.deepEqual(range(await ask(record)), [308, undefined]);
     });
 
-    it('ends a connection that its client has given up, when the client comes again', async () => {
+    it('ends an abandoned connection when its client returns', async () => {
       const record = await bench.register(body);
       const stalled = httpRequest(record.upload_url, {
         method: 'PUT',
@@ -158,14 +158,14 @@ describe('simulator: kinds of upload addresses', () => {
       });
       let ended = false;
       stalled.on('error', () => undefined).on('close', () => (ended = true));
-      // Sent, and nothing more follows: half open.
+      // Sends one block and stalls: a half-open connection.
       await new Promise((resolve) => stalled.write(body.subarray(0, BLOCK), resolve));
       while (!ended) assert.equal((await ask(record)).status, 308);
       assert.equal((await part(record, 0, total)).status, 200);
       await isWhole(record);
     });
 
-    it('says uploaded once all bytes came, even if the answer was lost', async () => {
+    it('reports uploaded once all bytes arrived, even if the answer was lost', async () => {
       const record = await bench.register(body);
       bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: total });
       await assert.rejects(bench.put(record, body));
@@ -173,7 +173,7 @@ describe('simulator: kinds of upload addresses', () => {
       await isWhole(record);
     });
 
-    it('learns the printing time of a packed file in parts', async () => {
+    it('reads the printing time of a gzip that arrives in parts', async () => {
       const packed = gzipSync(body);
       const record = await bench.register(packed, { job_name: 'part.gcode.gz', content_type: 'application/gzip' });
       bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 100 });
@@ -203,7 +203,7 @@ describe('simulator: kinds of upload addresses', () => {
         (record) => part(record, 0, BLOCK, { 'content-range': `bytes 0-${BLOCK}/${total}` }),
       ],
       [
-        'a question with a body',
+        'a progress query with a body',
         'SignatureDoesNotMatch',
         (record) => part(record, 0, 5, { 'content-range': `bytes */${total}` }),
       ],
@@ -212,11 +212,11 @@ describe('simulator: kinds of upload addresses', () => {
         'SignatureDoesNotMatch',
         (record) => part(record, 0, BLOCK, { 'content-type': 'application/octet-stream' }),
       ],
-      ['a whole file that is not whole', 'SignatureDoesNotMatch', (record) => bench.put(record, body.subarray(1))],
+      ['an incomplete whole file', 'SignatureDoesNotMatch', (record) => bench.put(record, body.subarray(1))],
       ['a token', 'InvalidArgument', (record) => ask(record, { authorization: 'Bearer x' })],
     ];
     for (const [what, code, send] of refusals)
-      it(`refuses ${what}, and keeps nothing of it`, async () => {
+      it(`refuses ${what}, and stores nothing of it`, async () => {
         const record = await bench.register(body);
         const reply = await send(record);
         assert.ok([400, 403].includes(reply.status), String(reply.status));
@@ -224,7 +224,7 @@ describe('simulator: kinds of upload addresses', () => {
         assert.deepEqual(range(await ask(record)), [308, undefined]);
       });
 
-    it('is tied to its Origin, the question too', async () => {
+    it('requires its Origin, also for progress queries', async () => {
       const record = await bench.register(body, { origin: 'https://example.org' });
       assert.equal((await ask(record)).status, 403);
       assert.equal((await part(record, 0, BLOCK)).status, 403);
@@ -233,7 +233,7 @@ describe('simulator: kinds of upload addresses', () => {
       assert.equal((await part(record, 0, total, headers)).status, 200);
     });
 
-    it('lives for days, and is gone with its job', async () => {
+    it('stays valid for days, and ends with its job', async () => {
       const record = await bench.register(body);
       bench.pass(6 * 24 * 3600);
       assert.equal((await part(record, 0, BLOCK)).status, 308);
@@ -244,7 +244,7 @@ describe('simulator: kinds of upload addresses', () => {
       assert.equal((await ask(late)).status, 403);
     });
 
-    it('goes on after a restart of the simulator', async () => {
+    it('continues after a restart of the simulator', async () => {
       const dataDir = await mkdtemp(join(tmpdir(), 'simulator-uploads-'));
       try {
         let lasting = await Bench.start({ dataDir, uploadMode: 'session' });
@@ -273,14 +273,14 @@ describe('simulator: kinds of upload addresses', () => {
   describe('plain', () => {
     beforeEach(() => bench.simulator.world.setUploadMode('plain'));
 
-    it('takes the whole file', async () => {
+    it('accepts the whole file', async () => {
       const record = await bench.register(body);
       assert.equal((await bench.put(record, body)).status, 200);
       await isWhole(record);
     });
 
     for (const headers of [{}, { 'content-type': 'text/plain' }])
-      it(`stores the question as an empty object, and never calls that uploaded: ${JSON.stringify(headers)}`, async () => {
+      it(`stores a progress query as an empty object, and never reports it uploaded: ${JSON.stringify(headers)}`, async () => {
         const record = await bench.register(body);
         assert.deepEqual(range(await ask(record, headers)), [200, undefined]);
         assert.equal((await read(record)).status, 'uploading');
@@ -291,13 +291,13 @@ describe('simulator: kinds of upload addresses', () => {
         assert.equal((await bench.api('POST', path)).status, 409);
       });
 
-    it('stores a part as if it were all, and never calls that uploaded', async () => {
+    it('stores a part as the whole file, and never reports it uploaded', async () => {
       const record = await bench.register(body);
       assert.equal((await part(record, BLOCK, total)).status, 200);
       assert.equal((await read(record)).status, 'uploading');
     });
 
-    it('stores nothing of what broke off, and takes it again', async () => {
+    it('stores nothing of an interrupted upload, and accepts it again', async () => {
       const record = await bench.register(body);
       bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: BLOCK });
       await assert.rejects(bench.put(record, body));
@@ -312,7 +312,7 @@ describe('simulator: kinds of upload addresses', () => {
     });
   });
 
-  it('is a matter of the moment when the file was registered', async () => {
+  it('have the mode that was set at their registration', async () => {
     const once = await bench.register(body);
     const setMode = (value: string): Promise<Reply> =>
       call(`${bench.simulator.controlUrl}/world/upload-mode`, {

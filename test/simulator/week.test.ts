@@ -9,7 +9,7 @@ const HOUR = 3600_000;
 const NOW = Date.UTC(2030, 5, 15, 12);
 const now = () => NOW;
 
-describe('simulator: the week before', () => {
+describe('simulator: history of the past week', () => {
   let simulator: Simulator | undefined;
   let dataDir: string;
   beforeEach(async () => (dataDir = await mkdtemp(join(tmpdir(), 'simulator-'))));
@@ -20,7 +20,7 @@ describe('simulator: the week before', () => {
 
   const logs = ({ world }: Simulator) => world.clusters().map(({ log }) => log);
 
-  it('holds prints of every kind on every printer, one after the other, none in the future', async () => {
+  it('contains prints of every outcome on every printer, without overlap, all in the past', async () => {
     simulator = await startSimulator({ now, history: true });
     for (const log of logs(simulator)) {
       const kinds = new Set(log.map(({ status }) => status));
@@ -39,7 +39,7 @@ describe('simulator: the week before', () => {
     assert.ok(materials.size >= 4, [...materials].join());
   });
 
-  it('is the same for the same seed and moment', async () => {
+  it('is reproducible for the same seed and time', async () => {
     const [one, other, third] = await Promise.all(
       [5, 5, 6].map(async (seed) => {
         const started = await startSimulator({ now, seed, history: true });
@@ -51,7 +51,7 @@ describe('simulator: the week before', () => {
     assert.notDeepEqual(one, third);
   });
 
-  it('has come to an end: nothing of it prints or waits, and its files can be had', async () => {
+  it('is complete: no print is active, and the files are downloadable', async () => {
     const bench = await Bench.start({ history: true });
     simulator = bench.simulator;
     bench.pass(86_400);
@@ -63,7 +63,7 @@ describe('simulator: the week before', () => {
     assert.equal((await call(stored.download_url)).bytes.length, job!.fileSize);
   });
 
-  it('is behind a new world alone', async () => {
+  it('is created in a new world only', async () => {
     await (await startSimulator({ now, dataDir })).close();
     simulator = await startSimulator({ now, dataDir, history: true });
     assert.deepEqual(logs(simulator).flat(), []);
