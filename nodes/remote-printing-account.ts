@@ -9,7 +9,7 @@ module.exports = (RED: NodeAPI): void => {
   RED.nodes.registerType<AccountNode & Node<Credentials>, Definition, object, Credentials>(
     'remote-printing-account',
     function (definition) {
-      // Loaded with the first node of the type: what no flow uses costs nothing.
+      // Loads the implementation with the first node of the type, so that unused types cost nothing.
       const { Account } = require('./types/account') as typeof import('./types/account');
       Account.call(this, RED, definition);
     },

@@ -4,22 +4,22 @@ import type { Client } from '../../lib/client';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
 
-/** The account config node, as flow nodes see it. */
+/** The account config node, as flow nodes use it. */
 export interface AccountNode extends Node {
-  /** The id that the editor knows it by: in a subflow's copy, that of the template. */
+  /** The account's id in the editor; for an instance in a subflow, the template's id. */
   accountId: string;
-  /** The page of the simulated world that it lives in; null for a real account, and while the world starts. */
+  /** Address of the simulator's page; null for a real account and until the simulator has started. */
   simulatorUrl(): string | null;
-  /** Settings and credentials, with what Node-RED filled in from the environment. */
+  /** Settings and credentials, with environment variables expanded by Node-RED. */
   config(): AccountConfig;
-  /** The account's client; throws NOT_CONFIGURED where its settings are missing or malformed. */
+  /** The account's client; throws NOT_CONFIGURED if settings are missing or malformed. */
   client(): Promise<Client>;
 }
 
 export const isAccount = (node: unknown): node is AccountNode =>
   typeof node === 'object' && node !== null && 'client' in node && typeof node.client === 'function';
 
-/** The client of the account that a flow node names. Throws NOT_CONFIGURED where there is no such account. */
+/** Returns the client of a flow node's account. Throws NOT_CONFIGURED if there is no such account. */
 export async function clientOf(RED: NodeAPI, accountId: string | undefined): Promise<Client> {
   const account: unknown = accountId ? RED.nodes.getNode(accountId) : null;
   if (!isAccount(account)) {
@@ -28,7 +28,7 @@ export async function clientOf(RED: NodeAPI, accountId: string | undefined): Pro
   return account.client();
 }
 
-/** Whether an account is part of the flows: a disabled one is removed, but still there. */
+/** Whether a node is part of the flows. Node-RED reports a disabled node as removed, although it still exists. */
 export function isInFlows(RED: NodeAPI, accountId: string): boolean {
   let found = false;
   RED.nodes.eachNode((node) => {

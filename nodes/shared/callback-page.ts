@@ -1,7 +1,7 @@
 import { phrase, type Sentence } from '../../lib/words/sentence';
 import { inLanguage } from './language';
 
-/** The small page that a sign-in ends on. Static but for one sentence, which is escaped; no script. */
+/** The page at the end of a sign-in. It is static except for one escaped sentence, and has no script. */
 export const callbackPage = {
   headers: {
     'Content-Type': 'text/html; charset=utf-8',

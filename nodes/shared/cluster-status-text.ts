@@ -3,7 +3,9 @@ import type { Round, Standby, WatchState } from '../../lib/watch/watch-types';
 import { printingText } from './printing-text';
 import { failureText, staleText, type StatusText } from './status';
 
-/** What a cluster status node shows after a poll: stale beats all, then the one cluster, or how many are online. */
+/**
+ * Text of a cluster status node after a poll: stale figures first, else the state of the cluster or the number online.
+ */
 export function clusterStatusText(state: WatchState | undefined, round: Round | null, all: boolean): StatusText {
   if (state?.paused) return { fill: 'grey', shape: 'ring', key: 'paused-polling' };
   if (state?.standby) return standbyText(state.standby);
@@ -19,14 +21,14 @@ export function clusterStatusText(state: WatchState | undefined, round: Round | 
   return clustersText(state?.clusters ?? { online, total: clusters.length });
 }
 
-/** Of the name of another runtime, letters. */
+/** Longest shown name of another runtime, characters. */
 const LONGEST_NAME = 15;
 
 function standbyText(standby: Standby): StatusText {
   if (standby.why === 'store') return { fill: 'yellow', shape: 'ring', key: 'waiting-for-database' };
   const { by } = standby;
   if (!by) return { fill: 'grey', shape: 'dot', key: 'polled-elsewhere' };
-  // What tells replicas apart stands at the end.
+  // Keeps the end of the name, where replicas differ.
   const name = by.length > LONGEST_NAME ? `…${by.slice(1 - LONGEST_NAME)}` : by;
   return { fill: 'grey', shape: 'dot', key: 'polled-by', values: { name } };
 }

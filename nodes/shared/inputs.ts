@@ -3,7 +3,7 @@ import { readAmount } from '../../lib/rules/amounts';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 
-/** A TypedInput as it stands in a node's settings. */
+/** A TypedInput in a node's settings. */
 export interface Setting {
   value: unknown;
   type: string | undefined;
@@ -12,12 +12,12 @@ export interface Setting {
 export const isBlank = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 
-/** Whether a setting can only be read with a message in hand. */
+/** Whether the value of a setting depends on the message. */
 export const needsMessage = ({ value, type }: Setting): boolean => !isBlank(value) && type === 'msg';
 
 /**
- * What a setting says for a message: a setting that isn't blank wins, a blank one reads the message property of its
- * name (reference 2.2). Undefined where both are missing.
+ * Evaluates a setting for a message: a nonblank setting takes precedence, a blank one reads the message property of its
+ * name (reference 2.2). Returns undefined if both are blank.
  */
 export async function read(
   RED: NodeAPI,
@@ -30,7 +30,7 @@ export async function read(
   return isBlank(found) ? undefined : found;
 }
 
-/** The same, where only a text (or a number, as text) makes sense. */
+/** Evaluates a setting that must be a string, or a number, which becomes one. */
 export async function readText(
   RED: NodeAPI,
   node: Node,
@@ -44,7 +44,7 @@ export async function readText(
   throw new PrintingError('INVALID_INPUT', phrase`The ${property} must be a string, but it is ${kindOf(found)}.`);
 }
 
-/** A message property that is a boolean; undefined where it is missing. Throws INVALID_INPUT for anything else. */
+/** Reads a boolean message property; undefined if missing. Throws INVALID_INPUT for any other value. */
 export function readFlag(msg: NodeMessage, property: string): boolean | undefined {
   const value = msg[property] ?? undefined;
   if (value === undefined || typeof value === 'boolean') return value;
@@ -70,7 +70,7 @@ function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, ms
   });
 }
 
-/** A setting in seconds or such, as the editor may have saved it: a number or its text; the default where it's neither. */
+/** Reads a numeric setting as saved by the editor: a number or its text; the default for anything else. */
 export const amount = (value: unknown, otherwise: number): number => readAmount(value) ?? otherwise;
 
 export function kindOf(value: unknown): string | Sentence {

@@ -5,17 +5,17 @@ import type { NodeAPI } from 'node-red';
 import { revised, type PrintingError } from '../../lib/service/errors';
 import type { Catalogue, Sentence } from '../../lib/words/sentence';
 
-/** What the nodes share; it also says in which language Node-RED shows it. */
+/** Catalogue that all nodes share; it also names the language of the runtime. */
 export const SHARED = '@remote-printing/node-red-remote-printing/remote-printing-account';
 const LOCALES = join(__dirname, '..', 'locales');
-/** Which sentences are written in. */
+/** Language of the untranslated sentences. */
 const ENGLISH = 'en-US';
-/** English first: what is spoken to who understands any language. */
+/** English first, as the answer to clients that accept any language. */
 const LANGUAGES = [ENGLISH, ...readdirSync(LOCALES).filter((language) => language !== ENGLISH)];
 
 const catalogues = new Map<string, Catalogue>([[ENGLISH, {}]]);
 
-/** In one of our languages; in English for any other. */
+/** Translates a sentence into a supported language; English for any other. */
 export function inLanguage(language: string, sentence: Sentence): string {
   if (!LANGUAGES.includes(language)) return String(sentence);
   const known = catalogues.get(language);
@@ -25,14 +25,15 @@ export function inLanguage(language: string, sentence: Sentence): string {
   return sentence.in(catalogue);
 }
 
-/** In the language of the runtime, which its statuses are in. */
-export const told = (RED: NodeAPI, sentence: Sentence): string => inLanguage(RED._(`${SHARED}:language`), sentence);
+/** Translates a sentence into the runtime's language, which its statuses use. */
+export const translated = (RED: NodeAPI, sentence: Sentence): string =>
+  inLanguage(RED._(`${SHARED}:language`), sentence);
 
-/** An error as flows see it: only its message is another. */
-export function toldError(RED: NodeAPI, error: PrintingError): PrintingError {
-  const message = told(RED, error.sentence);
+/** Translates the message of an error for flows; the rest stays the same. */
+export function translatedError(RED: NodeAPI, error: PrintingError): PrintingError {
+  const message = translated(RED, error.sentence);
   return message === error.message ? error : Object.assign(revised(error, {}), { message });
 }
 
-/** Of our languages the one that a browser, or the editor in it, likes best. */
+/** The supported language that a browser, or the editor in it, prefers. */
 export const languageOf = (request: Request): string => request.acceptsLanguages(LANGUAGES) || ENGLISH;

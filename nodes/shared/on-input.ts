@@ -1,16 +1,16 @@
 import type { Node, NodeAPI, NodeMessage, NodeMessageInFlow } from 'node-red';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { guard } from '../../lib/time/guard';
-import { toldError } from './language';
+import { translatedError } from './language';
 import { copyOf, plainMessage, readable } from './plain-message';
 
 export type Send = (msg: NodeMessage | (NodeMessage | NodeMessage[] | null)[]) => void;
 
 /**
- * Answers each message with exactly one `done`, after what it sends; a failure goes to Catch nodes by `done(error)`, on a
- * message that carries the ids known so far (reference 4). Nothing that `work` throws reaches the runtime, and nothing that
- * a send throws reaches `work`: what was done stays done. `work` gets a message whose properties can be set; one with a
- * property that can't be read goes to `onRefused` instead.
+ * Runs `work` for each message, and calls `done` exactly once, after the sends. A failure goes to Catch nodes through
+ * `done(error)`, on a message with the ids known so far (reference 4). No error of `work` reaches the runtime, and no
+ * error of a send reaches `work`, since completed work stays done. `work` gets a message with writable properties; a
+ * message with an unreadable property goes to `onRefused` instead.
  */
 export function onInput(
   RED: NodeAPI,
@@ -30,16 +30,16 @@ export function onInput(
       const error = asPrintingError(thrown);
       guard(onError, warn)(error);
       if (!message && onRefused) guard(onRefused, () => undefined)(msg);
-      // Node-RED gives Catch nodes a copy of the received message; what can't be set there is missing on it.
+      // Node-RED gives Catch nodes a copy of the received message, which lacks properties that can't be set on it.
       for (const [name, value] of Object.entries(markFailed({}, error)))
         for (const to of new Set([message, msg])) guard(() => to && Reflect.set(to, name, value), warn)();
       const kept = readable(message ?? msg);
-      const told = toldError(RED, error);
+      const failure = translatedError(RED, error);
       try {
-        done(told);
+        done(failure);
       } catch {
         // Node-RED can't copy the received message.
-        node.error(told, markFailed(copyOf(RED, kept), error));
+        node.error(failure, markFailed(copyOf(RED, kept), error));
       }
     };
     start()
@@ -48,7 +48,7 @@ export function onInput(
   });
 }
 
-/** Puts what a failed message carries on it: ids, and what the service answered. */
+/** Adds the ids, the status and the service's code of an error to its message. */
 export function markFailed(msg: NodeMessage, error: PrintingError): NodeMessage {
   for (const [name, id] of Object.entries(error.ids)) if (id !== undefined) msg[name] = id;
   if (error.statusCode !== undefined) msg.statusCode = error.statusCode;

@@ -3,8 +3,8 @@ import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
 
 /**
- * The message itself, where its properties can be set; else a copy of it, whose properties can. A frozen message and one with
- * getters must not fail halfway through work that can't be taken back. Throws INVALID_INPUT for a property that can't be read.
+ * Returns the message itself if its properties are writable, else a copy with writable properties. A frozen message or
+ * one with getters must not fail halfway through irreversible work. Throws INVALID_INPUT for an unreadable property.
  */
 export function plainMessage<Message extends NodeMessage>(msg: Message): Message {
   if (isPlain(msg)) return msg;
@@ -13,9 +13,9 @@ export function plainMessage<Message extends NodeMessage>(msg: Message): Message
   return copy as Message;
 }
 
-/** A deep copy as Node-RED makes them, without the properties that can't be copied. */
+/** Makes a deep copy like Node-RED, without the properties that can't be copied. */
 export function copyOf<Message extends NodeMessage>(RED: NodeAPI, msg: Message): Message {
-  // Node-RED takes `req` and `res` off the message while it copies, and a copy that fails would lose them.
+  // Node-RED removes `req` and `res` from the message while copying, and a failed copy would lose them.
   const known = readable(msg);
   try {
     return RED.util.cloneMessage({ ...known });
@@ -25,14 +25,14 @@ export function copyOf<Message extends NodeMessage>(RED: NodeAPI, msg: Message):
       try {
         Object.assign(copy, RED.util.cloneMessage({ [name]: value }));
       } catch {
-        // A getter within it throws.
+        // A nested getter throws.
       }
     }
     return copy as Message;
   }
 }
 
-/** A shallow copy without the properties that can't be read. */
+/** Makes a shallow copy without the unreadable properties. */
 export function readable<Message extends NodeMessage>(msg: Message): Message {
   const copy: NodeMessage = {};
   for (const name of Object.keys(msg)) {
@@ -47,7 +47,7 @@ export function readable<Message extends NodeMessage>(msg: Message): Message {
 
 function isPlain(msg: NodeMessage): boolean {
   const prototype = Object.getPrototypeOf(msg) as object | null;
-  // Function nodes and tests have realms of their own.
+  // Function nodes and tests have their own realms, so the prototype's identity proves nothing.
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return false;
   if (!Object.isExtensible(msg)) return false;
   return Object.values(Object.getOwnPropertyDescriptors(msg)).every(
@@ -59,7 +59,7 @@ function valueOf(msg: NodeMessage, name: string): unknown {
   return readingOf(name, () => msg[name]);
 }
 
-/** What `read` makes of a message property. Throws INVALID_INPUT where a getter throws. */
+/** Calls `read` on a message property. Throws INVALID_INPUT if a getter throws. */
 export function readingOf<T>(name: string, read: () => T): T {
   try {
     return read();

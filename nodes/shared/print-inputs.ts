@@ -6,7 +6,7 @@ import type { Source } from '../../lib/upload/source';
 import { isBlank, kindOf, readText, type Setting } from './inputs';
 import { phrase } from '../../lib/words/sentence';
 
-/** The clusters to print on: one id, or an array of ids (reference 3.4). Throws INVALID_INPUT. */
+/** Reads the clusters to print on: one id, or an array of ids (reference 3.4). Throws INVALID_INPUT. */
 export function readClusterIds(value: unknown): { clusterIds: string[]; many: boolean } {
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   for (const id of ids) {
@@ -20,7 +20,7 @@ export function readClusterIds(value: unknown): { clusterIds: string[]; many: bo
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
 }
 
-/** What is to be printed: a file's path, or a Buffer, a string or a Readable in the payload (reference 3.4). */
+/** Reads the source of a print: a file's path, or a Buffer, string or Readable in the payload (reference 3.4). */
 export async function readSource(
   RED: NodeAPI,
   node: Node,

@@ -1,7 +1,7 @@
 import type { PrintJob } from '../../lib/service/print-job';
 import { left, percent, type StatusText } from './status';
 
-/** How a print under way looks under a node; `ahead`: jobs before it in the queue. */
+/** Status text of an active print; `ahead`: number of jobs before it in the queue. */
 export function printingText(job: PrintJob, ahead: number | null = null): StatusText {
   const values = { percent: percent(job.progress), left: left(job.timeRemaining) };
   if (job.state === 'paused') return { fill: 'yellow', shape: 'dot', key: 'paused', values };

@@ -3,8 +3,8 @@ import { isBlank, kindOf } from './inputs';
 import { phrase } from '../../lib/words/sentence';
 
 /**
- * The clusters of a report: an array of ids, or a text with one or more of them between commas; null, all clusters, where
- * nothing is named (reference 2.2). Throws INVALID_INPUT.
+ * Reads the clusters of a report: an array of ids, or a string of ids separated by commas. Returns null, for all
+ * clusters, if none is named (reference 2.2). Throws INVALID_INPUT.
  */
 export function readReportClusters(value: unknown): string[] | null {
   if (value === undefined) return null;

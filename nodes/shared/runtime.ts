@@ -14,41 +14,41 @@ import type { Log } from '../../lib/watch/views/watcher-log';
 import type { AccountNode } from './account-link';
 import type { SimulatedWorld } from './simulated-world';
 import type { Sentence } from '../../lib/words/sentence';
-import { told } from './language';
+import { translated } from './language';
 import { savedState } from './saved-state';
 
-/** What all accounts of one Node-RED share. It outlives deploys, so that its locks hold across them. */
+/** Objects that all accounts of one Node-RED share. They outlive deploys, so that locks hold across them. */
 export interface Runtime {
   clock: Clock;
-  /** By which other Node-REDs on the same database know this one. */
+  /** Name of this Node-RED for others on the same database. */
   name: string;
   /** Node-RED's user directory. */
   userDir: string;
   store: StateStore;
-  /** Of simulated accounts: the world that they live in is this Node-RED's own. */
+  /** Store of the simulated accounts, whose world belongs to this Node-RED alone. */
   ownStore: StateStore;
-  /** Files that are being written, so that a crash leaves none of them for good. */
+  /** Files that are being written; removes those of a crashed process. */
   leftovers: Leftovers;
   upkeep: Sweeper;
-  /** Warns, once, of a state folder that can't be written, or that is not kept although a real account needs it. */
+  /** Warns once of a state folder that can't be written, or that isn't durable although a real account needs it. */
   checkState: (isReal: boolean) => void;
-  /** What the watching of each account remembers from one deploy to the next. */
+  /** State of the polls per account, from one deploy to the next. */
   watching: Map<string, WatchMemory>;
-  /** The renewals of sign-ins that are under way, whichever instance of an account began them. */
+  /** Token refreshes in flight, shared by all instances of an account. */
   renewals: Renewals;
-  /** How long a node's close may last, ms. */
+  /** Longest duration of a node's close, ms. */
   closeTimeout: number;
-  /** For sign-ins, which may come before any account is deployed. */
+  /** HTTP client for sign-ins, which can precede the deploy of an account. */
   http: Http;
   endpoint: TokenEndpoint;
   authorization: Authorization;
-  /** The account nodes that run. */
+  /** Running account nodes. */
   accounts: Set<AccountNode>;
-  /** The world of the simulated ones, from the first of them on. */
+  /** World of the simulated accounts, created with the first of them. */
   simulated?: SimulatedWorld;
 }
 
-/** By user directory: every node set is handed an API object of its own, the directory is what they have in common. */
+/** Runtimes by user directory: each node set gets its own API object, but all share the directory. */
 const runtimes = new Map<string, Runtime>();
 
 export function runtimeOf(RED: NodeAPI): Runtime {
@@ -61,20 +61,20 @@ export function runtimeOf(RED: NodeAPI): Runtime {
   return runtime;
 }
 
-/** Its host, with the port where that is not the usual one: several may run on one host. */
+/** Name from the host, plus the port unless it is the default: several runtimes may share a host. */
 function nameOf(RED: NodeAPI): string {
   const { uiPort } = RED.settings as { uiPort?: unknown };
   return Number(uiPort ?? 1880) === 1880 ? hostname() : `${hostname()}:${String(uiPort)}`;
 }
 
-/** The folder is that of reference 6. */
+/** Creates the runtime; reference 6 defines its folder. */
 function make(RED: NodeAPI, userDir: string): Runtime {
   const folder = join(userDir, 'remote-printing');
   const clock = systemClock;
-  const warn = (sentence: Sentence) => RED.log.warn(`[remote-printing] ${told(RED, sentence)}`);
+  const warn = (sentence: Sentence) => RED.log.warn(`[remote-printing] ${translated(RED, sentence)}`);
   const log: Log = {
     warn,
-    info: (sentence) => RED.log.info(`[remote-printing] ${told(RED, sentence)}`),
+    info: (sentence) => RED.log.info(`[remote-printing] ${translated(RED, sentence)}`),
   };
   const state = savedState(RED, { folder, clock, log });
   const { store, signIns, own: ownStore } = state;
@@ -91,7 +91,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
       warn(trouble);
     });
   };
-  // Unfinished files of a crash are removed at once: their notes name the processes that wrote them, not a time.
+  // Removes unfinished files of a crash immediately: their notes name the writing processes, not a time.
   void leftovers.sweep();
   const http = new Http();
   const endpoint = new TokenEndpoint(http, clock);
@@ -108,7 +108,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     checkState,
     watching: new Map(),
     renewals,
-    // Node-RED's own default.
+    // Falls back to Node-RED's default.
     closeTimeout: Number(nodeCloseTimeout) || 15_000,
     http,
     endpoint,

@@ -10,31 +10,40 @@ import type { Clock } from '../../lib/time/clock';
 import type { Sentence } from '../../lib/words/sentence';
 import type { Log } from '../../lib/watch/views/watcher-log';
 
-/** Where everything that outlives a restart lies. */
+/** Storage of everything that outlives a restart. */
 export interface SavedState {
   store: StateStore;
-  /** Where sign-ins under way lie: with the rest where others share that, else in this process alone. */
+  /** Store of pending sign-ins: shared if the state is shared, else in memory. */
   signIns: StateStore;
-  /** Of the simulated world: that is this Node-RED's own, whoever shares the rest. */
+  /** Store of the simulated world, which belongs to this Node-RED alone. */
   own: StateStore;
-  /** Why the state can't be saved, or, if `lasting` is wanted, would be lost later; null: no reason is known. Never rejects. */
+  /**
+   * Returns why the state can't be saved, or, if `lasting`, why it would be lost later; null without a known reason.
+   * Never rejects.
+   */
   trouble(lasting: boolean): Promise<Sentence | null>;
-  /** Removes what is outdated. */
+  /** Removes outdated state. */
   sweep(): Promise<void>;
-  /** Writes what still waits to be written, and lets go. It can be used again. */
+  /** Writes pending changes and closes the connections. The store can be used again afterwards. */
   close(): Promise<void>;
 }
 
-/** Values that are encrypted. */
+/** Kinds of values that are encrypted. */
 const SEALED = ['grant', 'sign-in', 'kept-message'];
-/** Of these, those that older versions saved in the clear: a wait must not be lost by an update. */
+/** Encrypted kinds that older versions saved in plain text: an update must not lose a wait. */
 const LENIENT = ['kept-message'];
-/** Kinds whose values count as missing where another credential secret has sealed them. */
+/** Kinds whose values count as missing when another credential secret encrypted them. */
 const PASSING = ['sign-in'];
-/** Between tries to write what could not be written: less than others leave to whoever lost the database, ms (ADR 12). */
+/**
+ * Longest wait between retries of a write, ms: shorter than the grace period that others allow after a lost connection
+ * (ADR 12).
+ */
 const LONGEST_WAIT = 5_000;
 
-/** In the usual folder, or in the folder or database that settings.js or the environment name (reference 6). */
+/**
+ * Opens the state in the default folder, or in the folder or database that settings.js or the environment names
+ * (reference 6).
+ */
 export function savedState(
   RED: NodeAPI,
   { folder: usual, clock, log }: { folder: string; clock: Clock; log: Log },
@@ -63,7 +72,7 @@ export function savedState(
       close: () => own.close(),
     };
   const { address } = place;
-  // What no setting asks for is not loaded.
+  // Loads the database client only if the settings require it.
   const { Database } = require('../../lib/state/database') as typeof import('../../lib/state/database');
   const { PostgresStore } =
     require('../../lib/state/postgres-store') as typeof import('../../lib/state/postgres-store');
@@ -73,7 +82,7 @@ export function savedState(
     store,
     signIns: store,
     own,
-    // Only simulated accounts use the folder then.
+    // With a database, only simulated accounts use the folder.
     trouble: (lasting) => (lasting ? Promise.resolve(null) : trouble(false)),
     sweep: async () => {
       await Promise.all([rows.sweep(), files.sweep()]);
@@ -85,13 +94,13 @@ export function savedState(
   };
 }
 
-/** The setting `stateStore`; settings.js comes before the environment. */
+/** Returns the setting `stateStore`; settings.js takes precedence over the environment. */
 function settingOf(RED: NodeAPI): unknown {
   const { remotePrinting } = RED.settings as { remotePrinting?: { stateStore?: unknown } };
   return remotePrinting?.stateStore ?? process.env.REMOTE_PRINTING_STATE_STORE;
 }
 
-/** Node-RED's own credential secrets: the user's, and the one that it made itself before the user chose one. */
+/** Returns Node-RED's credential secrets: the user's, and the one generated before the user set one. */
 function secretsOf(RED: NodeAPI): string[] {
   const settings = RED.settings as unknown as { get(name: string): unknown };
   return ['credentialSecret', '_credentialSecret'].flatMap((name) => {

@@ -12,15 +12,15 @@ import { phrase } from '../../lib/words/sentence';
 /** One account's use of the simulated world. */
 export interface SimulatedService {
   settings: AccountSettings;
-  /** Where its printers can be watched and disturbed, on this very machine. */
+  /** Local address of the page to watch and disturb the printers on. */
   page: string;
   close(): Promise<void>;
 }
 
-/** Never visited: the redirect to it is read, not followed. */
+/** Redirect address that is read but never visited. */
 const REDIRECT = 'http://127.0.0.1/callback';
 
-/** Enters the world and signs the account in, over the same OAuth steps as a person would. */
+/** Enters the world and signs the account in through the same OAuth steps as a user. */
 export async function openSimulated(runtime: Runtime, accountId: string): Promise<SimulatedService> {
   const world = (runtime.simulated ??= new SimulatedWorld(join(runtime.userDir, 'remote-printing-simulator')));
   try {
@@ -45,7 +45,7 @@ async function signIn(
 ): Promise<void> {
   if ('apiToken' in settings.signIn) return;
   const grant = grantFor(await store.get<Grants>(grantKey(accountId)), settings.signIn);
-  // A world that began anew knows nothing of earlier sign-ins.
+  // A recreated world doesn't know earlier sign-ins.
   if (grant?.refreshToken && simulator.tokens.refreshTokens.includes(grant.refreshToken)) return;
   const authorization = new Authorization({ store, signIns: new MemoryStore(), clock, endpoint });
   const beginning = { accountId, settings: settings.signIn, redirectUri: REDIRECT, organizationId: '' };

@@ -1,11 +1,11 @@
 import { startSimulator, type Simulator } from '../../simulator';
 
-/** An hour's print lasts a minute: long enough to watch, short enough to wait for. */
+/** An hour of printing takes a minute: slow enough to watch, fast enough to wait for. */
 const TIME_FACTOR = 60;
-/** Another world than that of the command: what is stored of the one says nothing of the other. */
+/** Differs from the seed of the command line, so that state stored for one world doesn't match the other. */
 const SEED = 2;
 
-/** The one world of all simulated accounts of a runtime: it runs from the first of them to the last. */
+/** The shared world of a runtime's simulated accounts; runs from the first account to the last. */
 export class SimulatedWorld {
   readonly #dataDir: string;
   #accounts = 0;
@@ -19,7 +19,7 @@ export class SimulatedWorld {
   enter(): Promise<Simulator> {
     this.#accounts += 1;
     const options = { dataDir: this.#dataDir, seed: SEED, history: true, timeFactor: TIME_FACTOR, autoApprove: true };
-    // Its folder belongs to one at a time.
+    // Waits for the previous simulator, since only one may use the folder.
     return (this.#running ??= this.#ended.then(() => startSimulator(options)));
   }
 
@@ -28,7 +28,7 @@ export class SimulatedWorld {
     if (this.#accounts > 0) return Promise.resolve();
     const running = this.#running;
     this.#running = undefined;
-    // One that did not start told its accounts why.
+    // A failed start was already reported to its accounts.
     const ended = running?.then((simulator) => simulator.close()).catch(() => undefined);
     return (this.#ended = ended ?? this.#ended);
   }

@@ -4,7 +4,7 @@ import type { SignInState } from '../../lib/sign-in/sign-in-state';
 import { shown } from '../../lib/words/shown';
 import { SHARED } from './language';
 
-/** What a node shows: colour, shape, and a key of a text, below `status`, with its values. */
+/** A node's status: colour, shape, and the key and values of a text below `status`. */
 export interface StatusText {
   fill: NodeStatusFill;
   shape: NodeStatusShape;
@@ -12,7 +12,7 @@ export interface StatusText {
   values?: Record<string, string>;
 }
 
-/** Shows statuses under a node; the same one twice in a row is shown once, as Status nodes react to each. */
+/** Shows a node's statuses; skips repetitions, since Status nodes react to each one. */
 export class StatusLine {
   readonly #RED: NodeAPI;
   readonly #node: Node;
@@ -38,14 +38,14 @@ export class StatusLine {
     this.#node.status({ fill, shape, text });
   }
 
-  /** In the node's own words, else in those that all nodes share. */
+  /** Prefers the node's own text over the shared one. */
   #text(key: string, given: StatusText['values'] = {}): string {
     const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, shown(value)]));
     const shared = this.#RED._(`${SHARED}:status.${key}`, values);
     return this.#RED._(`status.${key}`, { ...values, defaultValue: shared });
   }
 
-  /** For good: the node closes, and what a later answer would show is its successor's affair. */
+  /** Clears the status permanently: a later answer must not overwrite the status of the node's successor. */
   clear(): void {
     this.#cleared = true;
     if (this.#shown !== '') this.#node.status({});
@@ -54,7 +54,7 @@ export class StatusLine {
 
 export const IDLE: StatusText = { fill: 'grey', shape: 'ring', key: 'idle' };
 
-/** Red ring with the failure in a few words. */
+/** Red ring with a short description of the failure. */
 export function failureText({ code, obstacle }: PrintingError): StatusText {
   const failed = { fill: 'red', shape: 'ring' } as const;
   if (obstacle === 'offline') return { ...failed, key: 'printerOffline' };
@@ -62,7 +62,7 @@ export function failureText({ code, obstacle }: PrintingError): StatusText {
   return { ...failed, key: `error.${code}` };
 }
 
-/** The text while an account can't be used, with the time of the figures at hand (ms); null while it can be used. */
+/** Text while an account can't be used, with the time of the last figures (ms); null for a usable account. */
 export function signInText(state: SignInState, lastFigures?: number | null): StatusText | null {
   if (state === 'signed-in' || state === 'unchecked') return null;
   const missing = { fill: 'red', shape: 'ring' } as const;
@@ -71,7 +71,7 @@ export function signInText(state: SignInState, lastFigures?: number | null): Sta
     : { ...missing, key: 'signIn' };
 }
 
-/** The text for figures that are old; `since`: when they were read, ms. */
+/** Text for stale figures; `since`: time of their read, ms. */
 export const staleText = (since: number): StatusText => ({
   fill: 'red',
   shape: 'ring',
@@ -79,7 +79,7 @@ export const staleText = (since: number): StatusText => ({
   values: { since: clockTime(since) },
 });
 
-/** Seconds in the largest two units that matter: `40 s`, `12 min`, `1 h 5 min`. */
+/** Formats seconds in the two largest significant units: `40 s`, `12 min`, `1 h 5 min`. */
 export function left(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return '?';
   if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`;
@@ -88,13 +88,13 @@ export function left(seconds: number | null): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Bytes per second: `870 kB/s`, `12 MB/s`. */
+/** Formats bytes per second: `870 kB/s`, `12 MB/s`. */
 export function rate(bytes: number | null): string {
   if (bytes === null || !Number.isFinite(bytes)) return '?';
   return bytes < 999_500 ? `${Math.round(bytes / 1000)} kB/s` : `${(bytes / 1e6).toFixed(bytes < 9.95e6 ? 1 : 0)} MB/s`;
 }
 
-/** The runtime's local time of day, hours and minutes. */
+/** Formats the runtime's local time of day in hours and minutes. */
 export const clockTime = (ms: number): string =>
   new Date(ms).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 

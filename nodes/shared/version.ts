@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The pack's own version, from the nearest package.json above (the sources and dist/ lie at different depths). */
+/** The pack's version, from the nearest package.json above (the sources and dist/ have different depths). */
 export const version: string = find(__dirname);
 
 function find(folder: string): string {

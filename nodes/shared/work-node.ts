@@ -11,10 +11,10 @@ import { onInput, type Send } from './on-input';
 import { runtimeOf } from './runtime';
 import { failureText, IDLE, signInText, StatusLine, type StatusText } from './status';
 
-/** What one piece of work is done with. */
+/** Tools for processing one message. */
 export interface WorkContext {
   client: Client;
-  /** Of the message: begins when it arrives, ends with the node's timeout or its close. */
+  /** Deadline of the message: starts at its arrival, ends with the node's timeout or close. */
   deadline: Deadline;
   /** Aborts when the node closes. */
   signal: AbortSignal;
@@ -23,32 +23,35 @@ export interface WorkContext {
 
 export interface WorkOptions {
   account: string | undefined;
-  /** Of a message, in seconds. */
+  /** Timeout of a message, seconds. */
   timeout: number;
-  /** What a message waits for, where that is worth a word when it does not come: `No answer from the printer`. */
+  /** Start of the timeout's error message, such as `No answer from the printer`. */
   awaited?: Sentence;
-  /** The node reads `msg.payload`: a stream there is looked after from the message's arrival, and ended with it. */
-  takesPayload?: boolean;
-  /** The time of the figures that the node shows while it waits for something, ms; null while it doesn't. */
+  /**
+   * Whether the node reads `msg.payload`: a stream there is watched from the message's arrival, and destroyed at its
+   * end.
+   */
+  readsPayload?: boolean;
+  /** Time of the figures shown while the node waits, ms; null while it doesn't wait. */
   lastFigures?: () => number | null;
-  /** The account is there, before any message. */
+  /** Called once the account is available, before any message. */
   onReady?: (context: Omit<WorkContext, 'deadline'>) => void;
 }
 
 /**
- * The life of a node that does one piece of work per message: it shows how its account stands, then its work, and what
- * came of it; closing ends all that is under way.
+ * Implements a node that does one piece of work per message. It shows the state of its account, then the progress and
+ * the result of its work. Closing the node ends all its work.
  */
 export function workNode(
   RED: NodeAPI,
   node: Node,
-  { account: accountId, timeout, awaited, takesPayload = false, lastFigures, onReady }: WorkOptions,
+  { account: accountId, timeout, awaited, readsPayload = false, lastFigures, onReady }: WorkOptions,
   work: (msg: NodeMessage, send: Send, context: WorkContext) => Promise<void>,
 ): void {
   const status = new StatusLine(RED, node);
   const closing = new AbortController();
   const { signal } = closing;
-  // Every message under way listens to it.
+  // Each message in progress adds a listener.
   setMaxListeners(0, signal);
   const limit = { ms: timeout * 1000, parent: signal, ...(awaited !== undefined && { what: awaited }) };
   let running = 0;
@@ -74,7 +77,7 @@ export function workNode(
     .catch((error: unknown) => show(failureText(asPrintingError(error))));
 
   const holdPayload = ({ payload }: NodeMessage) =>
-    takesPayload && payload instanceof Readable ? holdStream(payload, signal) : undefined;
+    readsPayload && payload instanceof Readable ? holdStream(payload, signal) : undefined;
 
   onInput(
     RED,

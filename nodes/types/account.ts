@@ -7,7 +7,7 @@ import { underDeadline } from '../../lib/time/deadline';
 import { WatchMemory } from '../../lib/watch/checkpoints/watch-memory';
 import { isInFlows, type AccountNode } from '../shared/account-link';
 import type { Sentence } from '../../lib/words/sentence';
-import { told } from '../shared/language';
+import { translated } from '../shared/language';
 import { runtimeOf } from '../shared/runtime';
 import type { SimulatedService } from '../shared/simulated-service';
 
@@ -21,12 +21,12 @@ export type Definition = NodeDef & AccountConfig & { service?: string };
 
 export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, definition: Definition): void {
   RED.nodes.createNode(this, definition);
-  // In a subflow's copy the account is the template's: that is the id that the editor signs in.
+  // In a subflow instance, the editor signs in the template's id.
   const accountId = (this as { _alias?: string })._alias ?? this.id;
   const runtime = runtimeOf(RED);
   const log = {
-    warn: (sentence: Sentence) => this.warn(told(RED, sentence)),
-    info: (sentence: Sentence) => this.log(told(RED, sentence)),
+    warn: (sentence: Sentence) => this.warn(translated(RED, sentence)),
+    info: (sentence: Sentence) => this.log(translated(RED, sentence)),
   };
   const memory = runtime.watching.get(accountId) ?? new WatchMemory();
   runtime.watching.set(accountId, memory);
@@ -60,11 +60,11 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
     if (removed && !isInFlows(RED, accountId)) await forget(client).catch(() => undefined);
     await leave().catch(() => undefined);
   };
-  /** Nobody can use the grant of a deleted account, unless another Node-RED has the account too. */
+  /** Deletes the grant of a deleted account, unless another Node-RED has the account, too. */
   const forget = async (client: Client | null): Promise<void> => {
     const { authorization, ownStore } = runtime;
     await ownStore.delete(grantKey(accountId), { insist: true });
-    // Only an account that took part in the shared work knows who else does.
+    // Other Node-REDs with the account are known only to a client that joined them.
     const isShared = store.join !== undefined && (!client || client.simulated || (await client.isElsewhere()));
     if (!isShared) await authorization.delete(accountId);
   };
@@ -72,7 +72,7 @@ export function Account(this: AccountNode & Node<Credentials>, RED: NodeAPI, def
   this.on('close', (removed: boolean, done: () => void) => {
     runtime.accounts.delete(this);
     const closing = close(removed);
-    // Hanging work goes on without holding up Node-RED.
+    // Hanging work continues without delaying Node-RED.
     underDeadline(clock, { ms: longestClose }, (deadline) => deadline.wait(closing)).then(
       () => done(),
       () => done(),

@@ -8,7 +8,7 @@ import type { Round, Watch } from '../../lib/watch/watch-types';
 import { clientOf } from '../shared/account-link';
 import { clusterStatusText } from '../shared/cluster-status-text';
 import { amount, isBlank, needsMessage, readText } from '../shared/inputs';
-import { told, toldError } from '../shared/language';
+import { translated, translatedError } from '../shared/language';
 import { markFailed, onInput, type Send } from '../shared/on-input';
 import { copyOf } from '../shared/plain-message';
 import { failureText, signInText, StatusLine } from '../shared/status';
@@ -22,7 +22,7 @@ interface Definition extends NodeDef {
   milestones?: string;
 }
 
-/** A poll for messages, and how many of them wait for it. */
+/** A temporary watch for messages, and the number of messages that wait for it. */
 interface Visit {
   watch: Watch;
   messages: number;
@@ -41,13 +41,16 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
   let closed = false;
   const isClosed = () => closed;
   let watch: Watch | undefined;
-  /** The cluster that `watch` watches; null: all. */
+  /** Cluster of `watch`; null for all. */
   let watched: string | null = null;
   let stopListening: (() => void) | undefined;
-  /** Polls for messages that name another cluster than the node's, by that cluster; null: all. */
+  /** Temporary watches for messages that name another cluster, by that cluster; null for all. */
   const visits = new Map<string | null, Visit>();
 
-  /** What output 1 carries: one entry per cluster; for all clusters with parts, so that a Join node can collect them. */
+  /**
+   * Returns the messages for output 1: one per cluster; for all clusters with parts, so that a Join node can collect
+   * them.
+   */
   const fieldsOf = (client: Client, { results, group }: Round): NodeMessage[] =>
     results.flatMap(({ status: payload, raw, clusterId }, at) => {
       if (!payload) return [];
@@ -68,22 +71,22 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
   };
   const trouble = (error: PrintingError) => {
     if (isClosed()) return;
-    // Without a message, Catch nodes would not get it.
+    // Catch nodes only receive errors with a message.
     const message: NodeMessage = {};
     markFailed(message, error);
-    this.error(toldError(RED, error), message);
+    this.error(translatedError(RED, error), message);
   };
 
   const start = async (): Promise<void> => {
     const client = await clientOf(RED, definition.account);
-    // Nobody is told to sign in before it is known that nobody is; a store that can't be read was told by the account.
+    // Waits for the stored sign-in before it asks for a new one; the account reports a store that can't be read.
     await client.credentials.ready().catch(() => undefined);
     if (isClosed()) return;
     status.simulated = client.simulated;
     const milestones = parseMilestones(definition.milestones ?? '');
     const options = {
       key: this.id,
-      // Catch nodes are there for the nodes of one flow.
+      // A Catch node serves the nodes of one flow.
       audience: this.z,
       interval,
       milestones,
@@ -96,7 +99,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
       onEvents: (events: PrintEvent[]) => sendEvents(client, events),
       onTrouble: trouble,
       onStandby: () => {
-        // What is shown by who polls comes with the next poll.
+        // The owner's status arrives with the next poll.
         if (!isClosed()) show(client, null);
       },
     };
@@ -122,7 +125,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
   ready.catch((thrown: unknown) => {
     const error = asPrintingError(thrown);
     status.show(failureText(error));
-    this.warn(told(RED, error.sentence));
+    this.warn(translated(RED, error.sentence));
   });
 
   const work = async (msg: NodeMessage, send: Send): Promise<void> => {
@@ -135,7 +138,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
       return;
     }
     const own = watch && named === watched ? watch : undefined;
-    // The received message itself goes on as the first; the others are copies without its payload.
+    // The first message sent is the received one; the others are copies without its payload.
     const copied = { ...msg, payload: undefined };
     let first = true;
     const answer = (round: Round) => {
@@ -147,14 +150,14 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
       });
       if (outgoing.length) send([outgoing, null]);
     };
-    // Before the watch is resumed, which takes the poll under way for its first.
+    // Asks before the watch resumes, since the resumed watch would count the poll in flight as its first.
     const asked = own ? own.ask(answer) : visit(client, named, answer);
     if (msg.poll === true) watch?.resume();
     const error = await asked;
     if (error) throw error;
   };
 
-  /** A poll for a message that names its own cluster, and its events. */
+  /** Polls the cluster that a message names, and sends its events. */
   const visit = async (client: Client, clusterId: string | null, answer: (round: Round) => void) => {
     const underWay = visits.get(clusterId) ?? { watch: watchOnce(client, clusterId), messages: 0 };
     visits.set(clusterId, underWay);
@@ -182,7 +185,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
     });
 
   onInput(RED, this, work, (error) => {
-    // A poll that failed shows already, with the time since when.
+    // A failed poll already shows its status, with the time of the last success.
     if (!watch?.state.trouble) status.show(failureText(error));
   });
 

@@ -17,9 +17,9 @@ interface Definition extends NodeDef {
   timeout?: number | string;
 }
 
-/** Seconds. */
+/** Default timeout, seconds. */
 const DEFAULT_TIMEOUT = 60;
-/** Letters of an action's name in a status. */
+/** Longest action name in a status, characters. */
 const LONGEST_SHOWN = 12;
 
 export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition): void {
@@ -28,7 +28,7 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
   const job = { value: definition.job, type: definition.jobType };
   const { action: chosen = 'pause' } = definition;
   const byMessage = chosen === 'msg.action';
-  // A setting that somebody made and that gives nothing is a mistake, not the wish to act on whatever is printing.
+  // An explicit setting without a value is a mistake, not a request to act on the current print.
   const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
@@ -60,7 +60,7 @@ export function JobControlNode(this: Node, RED: NodeAPI, definition: Definition)
   });
 }
 
-/** The fields of the payload. Throws INVALID_INPUT where JSON can't carry them. */
+/** Reads the fields of the payload. Throws INVALID_INPUT if JSON can't represent them. */
 function readData(payload: unknown): Json {
   const data = record(payload) ?? {};
   readingOf('payload', () => JSON.stringify(data));

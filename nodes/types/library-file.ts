@@ -20,9 +20,9 @@ interface Definition extends NodeDef {
   timeout?: number | string;
 }
 
-/** Seconds. */
+/** Default timeout, seconds. */
 const DEFAULT_TIMEOUT = 600;
-/** A setting that leaves it to the message. */
+/** A blank setting, which reads the message. */
 const BLANK = { value: '', type: 'str' };
 
 export function LibraryFileNode(this: Node, RED: NodeAPI, definition: Definition): void {
@@ -32,9 +32,9 @@ export function LibraryFileNode(this: Node, RED: NodeAPI, definition: Definition
   const fileId = { value: definition.fileId, type: definition.fileIdType };
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
 
-  /** What is asked for, deleted or downloaded. */
+  /** Reads the file to query, delete or download. */
   const readRef = async (msg: NodeMessage): Promise<StoredRef> => {
-    // The id of a stored job travels as msg.jobId.
+    // A blank setting reads the id of a stored job from msg.jobId.
     const ofJob = kind === 'job' && isBlank(fileId.value) && !isBlank(msg.jobId);
     const id = await readText(RED, this, ofJob ? BLANK : fileId, msg, ofJob ? 'jobId' : 'fileId');
     if (id !== undefined) return { kind, id };
@@ -59,7 +59,7 @@ export function LibraryFileNode(this: Node, RED: NodeAPI, definition: Definition
 
   const download = async (msg: NodeMessage, { client, deadline, show }: WorkContext): Promise<NodeMessage> => {
     const ref = await readRef(msg);
-    // msg.filename is where things come from; nothing is written there unless the setting says so.
+    // msg.filename names a source; the node writes there only if the setting says so.
     const path = isBlank(file.value) ? null : ((await readText(RED, this, file, msg, 'filename')) ?? null);
     const onProgress = (bytes: number, total: number | null) => show(downloadText(bytes, total));
     const { content, raw } = await client.library.download(ref, { path, deadline, onProgress });
@@ -75,8 +75,8 @@ export function LibraryFileNode(this: Node, RED: NodeAPI, definition: Definition
 
   const operations: Partial<Record<string, typeof info>> = { upload, info, download, delete: remove };
   const { operation = 'upload' } = definition;
-  const takesPayload = operation === 'upload' && definition.source === 'payload';
-  workNode(RED, this, { account: definition.account, timeout, takesPayload }, async (msg, send, context) => {
+  const readsPayload = operation === 'upload' && definition.source === 'payload';
+  workNode(RED, this, { account: definition.account, timeout, readsPayload }, async (msg, send, context) => {
     const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
     if (!work) throw new PrintingError('NOT_CONFIGURED', phrase`The operation is unknown: choose one in the node.`);
     const result = await work(msg, context);

@@ -16,10 +16,10 @@ interface Definition extends NodeDef {
   itemType?: string;
 }
 
-/** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
+/** Timeout, seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
 const TIMEOUT = 60;
 
-/** A missing item, by the label that it has in the form. */
+/** Errors for a missing item, with the form's labels. */
 const NO_ITEM = {
   clusterJobId: phrase`Choose a print job in the node or set msg.clusterJobId.`,
   jobId: phrase`Choose a stored job in the node or set msg.jobId.`,
@@ -40,7 +40,7 @@ export function QueryNode(this: Node, RED: NodeAPI, definition: Definition): voi
     const id = await readText(RED, this, item, msg, property);
     return id ?? missing(NO_ITEM[property]);
   };
-  /** The filter's own clusters come before those that are named beside it. */
+  /** Reads the filter; its own clusters take precedence over the node's. */
   const readFilter = async (msg: NodeMessage): Promise<PrintJobFilter> => {
     const filter = readPrintJobFilter(isBlank(item.value) ? undefined : await read(RED, this, item, msg, 'item'));
     const named = await read(RED, this, cluster, msg, 'clusterId');

@@ -31,7 +31,7 @@ const DEFAULT_TYPE = 'print_jobs';
 const FORMATS: readonly string[] = ['rows', 'csv', 'file', 'stream'] satisfies Format[];
 export function ReportGeneratorNode(this: Node, RED: NodeAPI, definition: Definition): void {
   RED.nodes.createNode(this, definition);
-  // A range word is read like any text.
+  // Range words are plain strings.
   const range = (value: unknown, type: string | undefined) => ({ value, type: type === 'relative' ? 'str' : type });
   const settings = {
     clusters: { value: definition.clusters, type: definition.clustersType },
@@ -44,7 +44,7 @@ export function ReportGeneratorNode(this: Node, RED: NodeAPI, definition: Defini
 
   workNode(RED, this, { account: definition.account, timeout }, async (msg, send, { client, deadline, show }) => {
     const format = readFormat(definition.format);
-    // Where the setting is blank, msg.filename is not meant: it may name another file (reference 2.2).
+    // A blank setting must not read msg.filename, which may name another file (reference 2.2).
     if (format === 'file' && isBlank(settings.file.value))
       throw new PrintingError('INVALID_INPUT', phrase`Choose a file for the report in the node.`);
     const path = format === 'file' ? await readText(RED, this, settings.file, msg, 'file') : '';
@@ -83,10 +83,13 @@ export function ReportGeneratorNode(this: Node, RED: NodeAPI, definition: Defini
   });
 }
 
-/** A message of a stream. */
+/** A message with one row of a stream. */
 type RowMessage = NodeMessage & { parts: { id: string; type: 'array'; index: number; count?: number } };
 
-/** A maker of messages for rows. Copying their `parts` too, in place of building each anew, keeps them out of V8's old space. */
+/**
+ * Returns a function that makes messages for rows. Copying `parts` instead of building them keeps them out of V8's old
+ * space.
+ */
 function rowMessages(RED: NodeAPI, base: NodeMessage): () => RowMessage {
   const parts = { id: RED.util.generateId(), type: 'array', index: 0 } as const;
   return copierOf<RowMessage>(RED, { ...base, payload: undefined, parts });
@@ -99,7 +102,7 @@ function readFormat(value: unknown): Format {
   return format as Format;
 }
 
-/** What a message says of the report. */
+/** Message properties that describe the report. */
 function about({ reportId, clusterId, columns, from, to, rowCount, raw }: Report): NodeMessage {
   return {
     reportId,

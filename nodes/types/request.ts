@@ -12,7 +12,7 @@ interface Definition extends NodeDef {
   pathType?: string;
 }
 
-/** Seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
+/** Timeout, seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
 const TIMEOUT = 60;
 
 export function RequestNode(this: Node, RED: NodeAPI, definition: Definition): void {
@@ -40,7 +40,7 @@ export function RequestNode(this: Node, RED: NodeAPI, definition: Definition): v
       show({ fill: 'blue', shape: 'dot', key: 'requesting' });
       const { statusCode, headers, data } = await client.requests.run(request);
       show({ fill: 'green', shape: 'dot', key: 'done' });
-      // A copy, so that what flows do to the payload leaves the raw answer alone.
+      // Copies the data, so that flows can't change the raw answer through the payload.
       const answer = { payload: data, raw: structuredClone(data), statusCode, headers };
       send(Object.assign(msg, answer, client.simulated && { simulated: true }));
     },

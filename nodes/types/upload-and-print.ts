@@ -9,7 +9,7 @@ import { isInFlows } from '../shared/account-link';
 import { whenFlowsStarted } from '../shared/flows-started';
 import { amount, read, readFlag, readText } from '../shared/inputs';
 import { readClusterIds, readSource } from '../shared/print-inputs';
-import { told, toldError } from '../shared/language';
+import { translated, translatedError } from '../shared/language';
 import { markFailed } from '../shared/on-input';
 import { copyOf } from '../shared/plain-message';
 import { printingText } from '../shared/printing-text';
@@ -49,11 +49,11 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
   };
 
   const { clock } = runtimeOf(RED);
-  /** Prints whose end is awaited, by their ids: when each was seen last, ms. */
+  /** Time of the last figures, ms, of each awaited print, by its id. */
   const awaited = new Map<string, number>();
   const lastFigures = () => (awaited.size > 0 ? Math.min(...awaited.values()) : null);
   const timeout = amount(definition.timeout, DEFAULT_TIMEOUT);
-  const takesPayload = definition.source === 'payload';
+  const readsPayload = definition.source === 'payload';
 
   const showStale = (client: Client, signal: AbortSignal, show: WorkContext['show'], clusterJobId: string) => {
     const since = awaited.get(clusterJobId);
@@ -62,8 +62,8 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
   };
 
   let lateResults: LateResults | undefined;
-  let notStarted: (() => void) | undefined;
-  const started = new Promise<void>((resolve) => (notStarted = whenFlowsStarted(RED, resolve)));
+  let cancelStart: (() => void) | undefined;
+  const started = new Promise<void>((resolve) => (cancelStart = whenFlowsStarted(RED, resolve)));
   const onReady = ({ client, signal, show }: Omit<WorkContext, 'deadline'>) => {
     const onProgress = (progress: Progress) => {
       if (signal.aborted) return;
@@ -77,11 +77,11 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       show(error ? failureText(error) : resultText(result));
       const { message: kept, parts } = (note ?? { message: {}, parts: null }) as Note;
       const message = { ...kept, ...known(result), ...(client.simulated ? { simulated: true } : {}), late: true };
-      const outgoing = { ...message, ...toldOf(RED, result), ...(parts ? { parts: { ...parts, index } } : {}) };
+      const outgoing = { ...message, ...resultOf(RED, result), ...(parts ? { parts: { ...parts, index } } : {}) };
       if (parts || !error) this.send([copyOf(RED, outgoing), null]);
       if (!error) return;
       markFailed(message, error);
-      this.error(toldError(RED, error), message);
+      this.error(translatedError(RED, error), message);
     };
     const onLost = ({ clusterJobId }: PrintResult) => {
       if (clusterJobId) awaited.delete(clusterJobId);
@@ -91,7 +91,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     void started.then(() => ends.resume());
   };
 
-  const options = { account: definition.account, timeout, takesPayload, lastFigures, onReady };
+  const options = { account: definition.account, timeout, readsPayload, lastFigures, onReady };
   workNode(RED, this, options, async (msg, send, context) => {
     const { client, deadline, signal, show } = context;
     const print = definition.print !== false;
@@ -121,7 +121,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
       if (error && !many) return;
       show(error ? failureText(error) : resultText(result));
       const message = many ? copyOf(RED, passedOn) : msg;
-      Object.assign(message, known(result), marks, toldOf(RED, result), many ? { parts: { ...parts, index } } : {});
+      Object.assign(message, known(result), marks, resultOf(RED, result), many ? { parts: { ...parts, index } } : {});
       send([message, null]);
     };
     const readRequest = async () => {
@@ -139,7 +139,7 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
     };
 
     const request = await readRequest().catch((thrown: unknown) => {
-      // Whoever collects the results of several clusters waits for one from each.
+      // Sends one result per cluster, since a flow that collects the results waits for all of them.
       const error = asPrintingError(thrown);
       clusterIds.forEach((clusterId, index) => onResult(printResult({ clusterId, error }), index));
       throw error;
@@ -160,28 +160,28 @@ export function UploadAndPrintNode(this: Node, RED: NodeAPI, definition: Definit
   });
 
   this.on('close', (removed: boolean, done: () => void) => {
-    notStarted?.();
-    // A node that is disabled is removed as well, and comes back.
+    cancelStart?.();
+    // A disabled node counts as removed, too, but may return.
     const gone = removed && !isInFlows(RED, this.id);
-    // What can't be forgotten now ages out.
+    // State that can't be deleted now expires later.
     (gone ? (lateResults?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
   });
 }
 
-/** What is kept of a message that waits for a print's end. */
+/** The stored part of a message that waits for the end of a print. */
 interface Note {
   message: Record<string, unknown>;
-  /** Of several clusters. */
+  /** Parts of the results for several clusters. */
   parts: { id: string; type: 'array'; count: number } | null;
 }
 
-/** A result, as properties of a message. */
-function toldOf(RED: NodeAPI, { error, raw, ...payload }: PrintResult): NodeMessage {
+/** Message properties of a result. */
+function resultOf(RED: NodeAPI, { error, raw, ...payload }: PrintResult): NodeMessage {
   if (!error) return { raw, payload };
-  return { raw, payload: { ...payload, error: { code: error.code, message: told(RED, error.sentence) } } };
+  return { raw, payload: { ...payload, error: { code: error.code, message: translated(RED, error.sentence) } } };
 }
 
-/** The ids that are known, as properties of a message. */
+/** Message properties for the known ids. */
 function known(ids: { jobId: string | null; clusterJobId: string | null; clusterId: string | null }): NodeMessage {
   const { jobId, clusterJobId, clusterId } = ids;
   return { ...(jobId && { jobId }), ...(clusterJobId && { clusterJobId }), ...(clusterId && { clusterId }) };

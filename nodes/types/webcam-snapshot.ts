@@ -18,9 +18,9 @@ interface Definition extends NodeDef {
   maxBytes?: number | string;
 }
 
-/** Seconds. */
+/** Default timeout, seconds. */
 const DEFAULT_TIMEOUT = 60;
-/** Bytes. */
+/** Default limit of a picture, bytes. */
 const DEFAULT_LIMIT = 20 * 1024 * 1024;
 
 export function WebcamSnapshotNode(this: Node, RED: NodeAPI, definition: Definition): void {

@@ -11,7 +11,7 @@ import { stateOf } from './state';
 import { typedAccount, withTypedChoices } from './typed-account';
 import { phrase } from '../../../lib/words/sentence';
 
-/** The endpoints that tell of an account (reference 5). */
+/** The endpoints for the state and the contents of an account (reference 5). */
 export function accountEndpoints(RED: NodeAPI) {
   const client = async (request: Request): Promise<Client> => {
     const [node] = knownAccount(RED, idOf(request)).running;
@@ -20,7 +20,7 @@ export function accountEndpoints(RED: NodeAPI) {
     throw new PrintingError('NOT_CONFIGURED', sentence);
   };
 
-  /** A GET is about what runs, a POST about the settings in its body. */
+  /** Uses the running account for a GET, and the settings in the body for a POST. */
   const choices = async <T>(request: Request, choose: (choices: Choices) => Promise<T>): Promise<T> => {
     if (request.method === 'POST') return withTypedChoices(RED, typedAccount(RED, idOf(request), request.body), choose);
     return choose((await client(request)).choices);

@@ -5,24 +5,24 @@ import { isAccount, type AccountNode } from '../account-link';
 import { runtimeOf } from '../runtime';
 import { phrase } from '../../../lib/words/sentence';
 
-/** Answered with 404. */
+/** An account that neither the flows nor a sign-in know; answered with 404. */
 export class UnknownAccount extends PrintingError {
   constructor() {
     super('NOT_FOUND', phrase`There is no such account: deploy it first.`);
   }
 }
 
-/** An account of the flows, as the editor names it. */
+/** An account in the flows. */
 export interface DeployedAccount {
-  /** As it stands in the flows; a stored credential is not part of it. */
+  /** Settings as written in the flows, without stored credentials. */
   written: AccountConfig;
-  /** As the runtime reads it: with credentials, and with what Node-RED filled in from the environment. */
+  /** Settings as the runtime reads them, with credentials and expanded environment variables. */
   config: AccountConfig;
-  /** What runs of it: several where it is part of a subflow, none where it is disabled. */
+  /** Running instances: several for an account in a subflow, none for a disabled one. */
   running: AccountNode[];
 }
 
-/** The account of this id in the flows; undefined where there is none, whatever is stored of one. */
+/** Returns the account with this id in the flows; undefined if there is none, even if state is stored for it. */
 export function deployedAccount(RED: NodeAPI, id: string): DeployedAccount | undefined {
   let written: AccountConfig | undefined;
   RED.nodes.eachNode((node) => {
@@ -35,7 +35,7 @@ export function deployedAccount(RED: NodeAPI, id: string): DeployedAccount | und
   return { written, config, running };
 }
 
-/** The same, where nothing else will do. */
+/** Returns the account with this id in the flows; throws UnknownAccount if there is none. */
 export function knownAccount(RED: NodeAPI, id: string): DeployedAccount {
   const account = deployedAccount(RED, id);
   if (!account) throw new UnknownAccount();

@@ -9,7 +9,7 @@ import { handle, idOf } from './handle';
 import { typedAccount, typedSettings, whyWithheld, type TypedAccount } from './typed-account';
 import { phrase } from '../../../lib/words/sentence';
 
-/** The endpoint that says what of an account works, also before it is deployed (reference 5). */
+/** The endpoint that tests the connection of an account, deployed or not (reference 5). */
 export const connectionEndpoint = (RED: NodeAPI) =>
   handle(async (request) => {
     const account = typedAccount(RED, idOf(request), request.body);
@@ -26,7 +26,7 @@ async function testSimulator(deployed: DeployedAccount | undefined): Promise<Che
   );
 }
 
-/** With credentials of its own, beside those of what runs: the store's locks see to it that both may renew. */
+/** Tests with separate credentials; the store's locks coordinate their refreshes with those of the running account. */
 async function testTyped(runtime: Runtime, account: TypedAccount): Promise<Check[]> {
   const { http, clock, store } = runtime;
   const settings = typedSettings(account);

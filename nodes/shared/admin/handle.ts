@@ -6,12 +6,14 @@ import { UnknownAccount } from './accounts';
 
 export const idOf = (request: Request): string => String(request.params.id);
 
-/** What the pack's own forms ask for: a browser writes each answer that is no 200 into its console, awaited or not. */
+/**
+ * Media type that the pack's forms request: browsers log every answer other than 200 to the console, even if handled.
+ */
 const FORMS = 'application/vnd.remote-printing.form+json';
 
 /**
- * Answers what `work` gives as JSON, its sentences in the language of who asks; 404 for an unknown account, 400 for
- * anything else that goes wrong. Forms are told either within a 200, as `{ answer }` or `{ failure }`.
+ * Answers with the result of `work` as JSON, with sentences in the client's language. Answers 404 for an unknown
+ * account and 400 for any other error. Forms get both within a 200, as `{ answer }` or `{ failure }`.
  */
 export const handle =
   (work: (request: Request, response: Response) => Promise<unknown>) => (request: Request, response: Response) => {
@@ -32,6 +34,6 @@ export const handle =
         send(isForm ? { failure: { status, error, code } } : { error, code });
       },
     );
-    // Nothing is left to say once an answer can't be written.
+    // Ends the connection if the answer can't be written.
     answering.catch(() => response.destroy());
   };

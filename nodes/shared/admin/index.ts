@@ -1,12 +1,11 @@
 import type { RequestHandler } from 'express';
 import type { NodeAPI } from 'node-red';
 
-/** Below the editor's admin root (reference 5). */
+/** Path below the editor's admin root (reference 5). */
 const ROOT = '/remote-printing';
 
 /**
- * The endpoints of reference 5, under the editor's admin root. Registered once, whatever accounts there are; what answers
- * is loaded with the first request.
+ * Registers the endpoints of reference 5 once, regardless of accounts. The first request loads their implementation.
  */
 export function addAdminEndpoints(RED: NodeAPI): void {
   const canRead = RED.auth.needsPermission('remote-printing.read');
@@ -27,7 +26,7 @@ export function addAdminEndpoints(RED: NodeAPI): void {
   for (const list of ['clusters', 'workspaces', 'jobs'] as const) {
     const answer = on(() => about()[list]);
     RED.httpAdmin.get(`${ROOT}/accounts/:id/${list}`, canRead, answer);
-    // With settings that are typed but not deployed.
+    // Uses typed settings that aren't deployed.
     RED.httpAdmin.post(`${ROOT}/accounts/:id/typed/${list}`, canWrite, answer);
   }
   for (const report of ['diagnostics', 'replicas'] as const)
@@ -42,7 +41,7 @@ export function addAdminEndpoints(RED: NodeAPI): void {
     canWrite,
     on(() => signIn().begin),
   );
-  // The browser comes back from the service without the editor's token: the one-time state is what lets it in.
+  // The browser returns from the service without the editor's token: the one-time state authorizes the request.
   RED.httpAdmin.get(
     `${ROOT}/callback`,
     on(() => signIn().callback),

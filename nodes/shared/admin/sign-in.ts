@@ -11,10 +11,10 @@ import { browserHashOf, newBrowserValue, setBrowserCookie } from './browser-cook
 import { handle, idOf } from './handle';
 import { stateOf } from './state';
 import { hostOf, signInConfig } from './typed-settings';
-import { deployedWords, wantedBy } from './wanted';
+import { deployedIdentity, wantedBy } from './wanted';
 import { phrase, type Sentence } from '../../../lib/words/sentence';
 
-/** The endpoints that begin, end and forget sign-ins (reference 5). */
+/** The endpoints that begin, complete and delete sign-ins (reference 5). */
 export function signInEndpoints(RED: NodeAPI) {
   const runtime = () => runtimeOf(RED);
   const publish = (id: string, state: string) => RED.comms.publish(`remote-printing/accounts/${id}`, { state }, false);
@@ -25,7 +25,7 @@ export function signInEndpoints(RED: NodeAPI) {
   ) => {
     const isWanted = wantedBy(RED);
     const accountId = await runtime().authorization.complete(query, { ...from, isWanted });
-    // What runs takes the new sign-in over at once; one with unfinished settings will after its deploy.
+    // Running accounts use the new sign-in at once; an account with incomplete settings uses it after its deploy.
     for (const node of deployedAccount(RED, accountId)?.running ?? []) {
       const client = await node.client().catch(() => undefined);
       await client?.credentials.reload();
@@ -40,7 +40,7 @@ export function signInEndpoints(RED: NodeAPI) {
       const deployed = deployedAccount(RED, id);
       if (!deployed && Object.keys(typed).length === 0) throw new UnknownAccount();
       const config = signInConfig(typed, deployed);
-      // The deployed host counts: the tokens of a deployed account go to no other.
+      // The deployed host takes precedence: the tokens of a deployed account go to no other host.
       const apiUrl = hostOf(deployed?.config.apiUrl) || hostOf(config.apiUrl);
       const settings = { ...readSignIn(config), apiUrl };
       const redirectUri = readRedirect(config.redirectUri);
@@ -52,7 +52,7 @@ export function signInEndpoints(RED: NodeAPI) {
         redirectUri,
         organizationId,
         browser: browser.hash,
-        deployed: deployedWords(RED, id),
+        deployed: deployedIdentity(RED, id),
       });
       setBrowserCookie(request, response, { authorizeUrl, redirectUri, value: browser.value });
       return { authorizeUrl, redirectUri };
@@ -60,7 +60,7 @@ export function signInEndpoints(RED: NodeAPI) {
 
     callback: (request: Request, response: Response): void => {
       response.set(callbackPage.headers);
-      // Some browsers look with HEAD first (wire facts 3); that must not use the state up.
+      // Some browsers send a HEAD request first (wire facts 3), which must not use up the state.
       if (request.method === 'HEAD') {
         response.status(200).end();
         return;
@@ -75,7 +75,7 @@ export function signInEndpoints(RED: NodeAPI) {
 
     complete: handle(async (request) => {
       const id = idOf(request);
-      // One that is not deployed is known by its sign-in, under way or made.
+      // An account that isn't deployed exists only by its sign-in, pending or complete.
       await stateOf(RED, id);
       await finish(pastedQuery(text(record(request.body)?.url)?.trim() ?? ''), { accountId: id });
       return stateOf(RED, id);
@@ -96,7 +96,7 @@ export function signInEndpoints(RED: NodeAPI) {
   };
 }
 
-/** The query of an address that a sign-in has ended on. Throws INVALID_INPUT for any other text. */
+/** Returns the query of the address that a sign-in ended on. Throws INVALID_INPUT for any other text. */
 function pastedQuery(pasted: string): URLSearchParams {
   const refuse = (why: Sentence) => new PrintingError('INVALID_INPUT', why);
   if (pasted === '') throw refuse(phrase`Paste the address of the page that the sign-in ended on.`);

@@ -22,7 +22,7 @@ const SIGNED_OUT: AccountState = {
   error: null,
 };
 
-/** The fields of a dialog that select the sign-in; each is missing where nothing is typed. */
+/** The dialog's fields that select a sign-in; missing if not typed. */
 export interface TypedService {
   service?: string;
   signIn?: string;
@@ -30,25 +30,25 @@ export interface TypedService {
 }
 
 /**
- * The state that the dialog shows: of the deployed account, or of a sign-in that was begun before the deploy, at the
- * account host that is typed.
+ * Returns the state for the dialog: of the deployed account, or of a sign-in before the deploy at the typed account
+ * host.
  */
 export async function stateOf(RED: NodeAPI, id: string, typed: TypedService = {}): Promise<AccountState> {
   const deployed = deployedAccount(RED, id);
-  // Where it can't be read now, nothing is known.
+  // An unreadable store counts as one without sign-ins.
   const signIns = await runtimeOf(RED)
     .authorization.known(id, wantedBy(RED))
     .catch(() => ({ underWay: false, failure: null }));
   const isKnown = signIns.underWay || signIns.failure !== null || deployed !== undefined;
   const isRunning = deployed && isAsDeployed(deployed, typed);
-  // Only a sign-in at a real service is stored.
+  // Only sign-ins at a real service are stored.
   const authUrl = typed.service === 'simulator' || typed.signIn === 'token' ? '' : typed.authUrl;
   const state = await (isRunning ? runningState(deployed) : storedState(RED, { id, isKnown, authUrl }));
-  // Fresher than what the tokens know.
+  // The sign-in's own failure is newer than the state of the tokens.
   return signIns.failure === null ? state : { ...state, error: signIns.failure };
 }
 
-/** Whether what is typed is the service, and the way to sign in to it, that runs. */
+/** Whether the typed service and kind of sign-in are the deployed ones. */
 function isAsDeployed({ written, config }: DeployedAccount, { service, signIn, authUrl }: TypedService): boolean {
   const deployed = { service: 'remote', signIn: 'oauth', ...written } as Required<TypedService>;
   if (service !== undefined && service !== deployed.service) return false;
@@ -69,7 +69,10 @@ async function runningState({ running: [node] }: DeployedAccount): Promise<Accou
   }
 }
 
-/** @param of `isKnown`: the account is deployed, or a sign-in to it has begun. `authUrl`: as typed; missing: any */
+/**
+ * @param of `isKnown`: whether the account is deployed or a sign-in for it has begun. `authUrl`: the typed host;
+ * undefined matches any
+ */
 async function storedState(
   RED: NodeAPI,
   { id, isKnown, authUrl }: { id: string; isKnown: boolean; authUrl: string | undefined },

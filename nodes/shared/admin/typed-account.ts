@@ -11,7 +11,7 @@ import { deployedAccount, UnknownAccount, type DeployedAccount } from './account
 import { connectionConfig, hostOf } from './typed-settings';
 import { phrase, type Sentence } from '../../../lib/words/sentence';
 
-/** An account as a form has it: what was typed, over what is deployed of it. */
+/** An account with the typed settings of a form on top of the deployed ones. */
 export interface TypedAccount {
   id: string;
   typed: Record<string, unknown>;
@@ -19,7 +19,7 @@ export interface TypedAccount {
   simulated: boolean;
 }
 
-/** Throws INVALID_INPUT for a body that is no object, and UnknownAccount where nothing is known of the account. */
+/** Reads a form's body. Throws INVALID_INPUT unless it is an object, and UnknownAccount for an unknown account. */
 export function typedAccount(RED: NodeAPI, id: string, body: unknown): TypedAccount {
   const typed = record(body ?? {});
   if (!typed) throw new PrintingError('INVALID_INPUT', phrase`The body must be an object of settings.`);
@@ -29,13 +29,14 @@ export function typedAccount(RED: NodeAPI, id: string, body: unknown): TypedAcco
   return { id, typed, deployed, simulated: (typed.service ?? stored) === 'simulator' };
 }
 
-/** The settings of an account of the real service. Throws NOT_CONFIGURED. */
+/** Returns the settings of an account at the real service. Throws NOT_CONFIGURED. */
 export const typedSettings = ({ typed, deployed }: TypedAccount): AccountSettings =>
   readSettings(connectionConfig(typed, deployed));
 
 /**
- * Why the stored sign-in may not be used; null where it may. The tokens of a deployed account go to the deployed hosts
- * alone: a user who may begin sign-ins is not trusted to name others. Before the deploy, they go where they were granted for.
+ * Returns the reason to withhold the stored sign-in; null if it may be used. The tokens of a deployed account go only
+ * to the deployed hosts, since a user with access to sign-ins isn't trusted to name others. Before the deploy, they go
+ * only to the hosts that they were granted for.
  */
 export async function whyWithheld(
   { store }: Runtime,
@@ -54,7 +55,9 @@ export async function whyWithheld(
   return phrase`The stored sign-in is only sent to the deployed hosts: deploy the account to use other ones.`;
 }
 
-/** Has a form choose from what such an account has, with credentials of its own beside those of what runs. */
+/**
+ * Lets a form choose from the contents of a typed account, with credentials separate from those of the running account.
+ */
 export async function withTypedChoices<T>(
   RED: NodeAPI,
   account: TypedAccount,
@@ -68,14 +71,14 @@ export async function withTypedChoices<T>(
   return withSettings(runtime, account.id, settings, choose);
 }
 
-/** Every simulated account sees the same world. */
+/** All simulated accounts share one world. */
 async function withSimulated<T>(runtime: Runtime, choose: (choices: Choices) => Promise<T>): Promise<T> {
   const { openSimulated } = require('../simulated-service') as typeof import('../simulated-service');
   const world = await openSimulated(runtime, FORMS);
   return withSettings(runtime, FORMS, world.settings, choose).finally(() => world.close());
 }
 
-/** As whom the forms of simulated accounts that do not run are signed in. */
+/** Account id that signs in the forms of simulated accounts that aren't running. */
 const FORMS = 'forms';
 
 async function withSettings<T>(

@@ -5,16 +5,16 @@ import { PrintingError } from '../../../lib/service/errors';
 import type { DeployedAccount } from './accounts';
 import { phrase } from '../../../lib/words/sentence';
 
-/** What the editor leaves in place of a stored credential. */
+/** Placeholder for a stored credential in the editor. */
 const UNTOUCHED = '__PWRD__';
 
-/** A host without a slash at its end. */
+/** Returns a host without trailing slashes. */
 export const hostOf = (value: unknown): string => withoutSlashes(trimmed(value));
 
 /**
- * The settings to sign in with: what was typed in the dialog wins, a secret that was left untouched stays the stored one.
- * Whoever types is not trusted with what they can't see: the stored secret goes to the stored host alone, and the
- * environment is read for stored settings alone, by Node-RED itself. Throws NOT_CONFIGURED.
+ * Returns the settings for a sign-in: typed settings take precedence, and untouched secrets keep their stored values. A
+ * user who types settings isn't trusted with values that the editor hides. So the stored secret goes only to the stored
+ * host, and Node-RED expands environment variables in stored settings only. Throws NOT_CONFIGURED.
  */
 export function signInConfig(typed: Record<string, unknown>, deployed: DeployedAccount | undefined): AccountConfig {
   const changed = changedSettings(typed, deployed);
@@ -28,7 +28,7 @@ export function signInConfig(typed: Record<string, unknown>, deployed: DeployedA
   return config;
 }
 
-/** The settings to test a connection with, under the same rules; a stored API token goes to the stored hosts alone. */
+/** Returns the settings for a connection test by the same rules; a stored API token goes only to the stored hosts. */
 export function connectionConfig(typed: Record<string, unknown>, deployed: DeployedAccount | undefined): AccountConfig {
   const changed = changedSettings(typed, deployed);
   const config: AccountConfig = { ...deployed?.config, ...changed };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { NodeAPI } from 'node-red';
 import { PrintingError } from '../../../lib/service/errors';
 import { phrase } from '../../../lib/words/sentence';
-import { inLanguage, SHARED, told, toldError } from '../../../nodes/shared/language';
+import { inLanguage, SHARED, translated, translatedError } from '../../../nodes/shared/language';
 
 const ENDED = phrase`The print was aborted.`;
 const speaking = (language: string) =>
@@ -16,19 +16,19 @@ describe('nodes/shared/language', () => {
   });
 
   it("uses the language of Node-RED's settings", () => {
-    assert.equal(told(speaking('nl'), ENDED), 'De print is afgebroken.');
-    assert.equal(told(speaking('x'), ENDED), 'The print was aborted.');
+    assert.equal(translated(speaking('nl'), ENDED), 'De print is afgebroken.');
+    assert.equal(translated(speaking('x'), ENDED), 'The print was aborted.');
   });
 
   it('translates the message of an error, and keeps everything else', () => {
     const ids = { clusterId: 'c', jobId: 'j' };
     const details = { statusCode: 409, serviceCode: 'busy', outcome: 'refused', obstacle: 'offline', ids } as const;
     const error = new PrintingError('PRINT_FAILED', ENDED, { ...details, cause: new Error('below') });
-    const german = toldError(speaking('de'), error);
+    const german = translatedError(speaking('de'), error);
     assert.equal(german.message, 'Der Druck wurde abgebrochen.');
     assert.equal(error.message, 'The print was aborted.');
     assert.deepEqual({ ...german, message: '' }, { ...error, message: '' });
     assert.deepEqual([german.stack, german.cause], [error.stack, error.cause]);
-    assert.equal(toldError(speaking('en-US'), error), error);
+    assert.equal(translatedError(speaking('en-US'), error), error);
   });
 });
