@@ -15,10 +15,10 @@ interface Workspace {
   name: string | null;
 }
 
-/** Names of workspaces as far as any list has had them: the service names only the one that is signed in to. */
+/** Names of workspaces from all lists so far: the service names only the workspace of the sign-in. */
 const workspaceNames = new Map<string, string>();
 
-/** Of an account that the runtime does not know: nobody has begun to sign in. */
+/** State of an account that the runtime doesn't know, before any sign-in. */
 const NEW: AccountState = {
   state: 'signed-out',
   user: null,
@@ -30,7 +30,7 @@ const NEW: AccountState = {
 
 type AccountNode = EditorNode & { _def: { defaults: object; credentials: object } };
 
-/** Where the service sends the browser after the sign-in: below the editor, as this browser sees it. */
+/** Address that the service redirects to after the sign-in: below the editor's address in this browser. */
 function callbackAddress(): string {
   const editor = new URL(RED.settings.apiRootUrl || '.', location.href);
   return new URL('remote-printing/callback', editor).href;
@@ -42,7 +42,7 @@ const field = (name: string) => $(`#node-config-input-${name}`);
 const fieldText = (name: string) => typedText(`#node-config-input-${name}`) ?? '';
 const part = (name: string) => $(`#remote-printing-${name}`);
 
-/** Brings the dialog of `node` to life; the returned function ends all that it started. */
+/** Initializes the dialog of `node`; the returned function ends everything that it started. */
 export function accountDialog(node: AccountNode): () => void {
   let closed = false;
   let asking: Promise<void> | undefined;
@@ -61,7 +61,7 @@ export function accountDialog(node: AccountNode): () => void {
     part('checks').empty();
     part('test-note').text('');
     showState();
-    // Which of them is needed hangs on what was just chosen.
+    // The choice changes which of these fields is required.
     for (const name of ['authUrl', 'apiUrl']) field(name).trigger('change');
     void askState();
   }
@@ -75,7 +75,7 @@ export function accountDialog(node: AccountNode): () => void {
     if (why) part('paste').prop('open', true);
   }
 
-  /** The properties and credentials as typed so far; a stored secret that was not touched stays with the runtime. */
+  /** The typed properties and credentials; untouched stored secrets stay in the runtime. */
   function settings(): Record<string, string> {
     const names = [...Object.keys(node._def.defaults), ...Object.keys(node._def.credentials)];
     const typed = names.map((name) => [name, typedText(`#node-config-input-${name}`)] as const);
@@ -95,7 +95,7 @@ export function accountDialog(node: AccountNode): () => void {
     part('sign-out').prop('disabled', !state || state.state === 'signed-out');
   }
 
-  /** In which workspace, and until when. */
+  /** Describes the workspace and the expiry of the sign-in. */
   function holderText(): string {
     if (state?.state !== 'signed-in') return '';
     const { organizationId, expiresAt } = state;
@@ -108,7 +108,7 @@ export function accountDialog(node: AccountNode): () => void {
     return sentences.filter(Boolean).join(' ');
   }
 
-  /** Only the list can have the name: before it is there, nothing is said. */
+  /** Describes an unnamed workspace; empty until the list, which may contain the name, has loaded. */
   const unnamed = (id: string | null) => id && listed.has(id) && text('state.workspaceId', { id });
   const listed = new Set<string>();
 
@@ -126,7 +126,7 @@ export function accountDialog(node: AccountNode): () => void {
     });
   }
 
-  /** What runs is asked, unless it is the simulator, which knows nothing of the service that is typed. */
+  /** Asks the running account, unless it is simulated: it wouldn't know the typed service. */
   async function listWorkspaces(): Promise<Workspace[]> {
     const typed = () => request<Workspace[]>('POST', node.id, '/typed/workspaces', settings());
     if (node.service === 'simulator') return typed();
@@ -145,7 +145,7 @@ export function accountDialog(node: AccountNode): () => void {
     choose: (id) => field('organizationId').val(id).trigger('change'),
   });
 
-  /** Asks once at a time. */
+  /** Single-flight: joins the request in flight. */
   const askState = (): Promise<void> =>
     (asking ??= askOnce().finally(() => {
       asking = undefined;
@@ -163,7 +163,7 @@ export function accountDialog(node: AccountNode): () => void {
       if (!isUnknown(failure)) say(reason(failure));
     }
     if (isClosed()) return;
-    // Another service was typed meanwhile.
+    // The settings changed during the request.
     if (typed().toString() !== query) return askOnce();
     showState();
     signIn.follow(before, state);
@@ -207,7 +207,7 @@ export function accountDialog(node: AccountNode): () => void {
   RED.comms.subscribe(topic, onNews);
 
   for (const name of ['service', 'signIn']) field(name).on('change', showParts);
-  // By the hand of a user only: `showParts` makes the field judge itself.
+  // Reacts to user input only, since `showParts` triggers the event for validation.
   field('authUrl').on('change', (event) => void (event.originalEvent && askState()));
   field('redirectUri').on('input change', showRedirect);
   field('organizationId').on('input change', workspaces.show);
@@ -243,11 +243,11 @@ function stateText(state: AccountState | undefined, byToken: boolean): string {
   return state.user ? text('state.signed-in-as', { user: state.user }) : text('state.signed-in');
 }
 
-/** The text that says why the browser can't come back from the sign-in; null where it can. */
+/** Key of the text that explains why the browser can't return from the sign-in; null if it can. */
 function whyPasted(redirectUri: string): string | null {
   const target = webAddress(redirectUri);
   if (!target) return null;
   if (target.hostname !== location.hostname) return 'account.otherHost';
-  // Home Assistant shows an add-on only to a page of its own: a redirect from another site meets a refusal.
+  // Home Assistant shows an add-on only within its own page, and refuses a redirect from another site.
   return target.pathname.startsWith('/api/hassio_ingress/') ? 'account.ingress' : null;
 }

@@ -1,10 +1,10 @@
 import { readAmount } from '../lib/rules/amounts';
 
-/** Shows an amount in the unit that people think in, which is `per` of the unit that is saved. */
+/** Shows an amount in a familiar unit, of which the saved unit has `per`. */
 export function amountInput(name: string, per: number): void {
   const saved = $(`#node-input-${name}`);
   const amount = readAmount(saved.val());
-  // What is no number is shown as it is, with the reason why it can't stay.
+  // Shows an invalid value unchanged, so that its validation error makes sense.
   if (amount === null && saved.val() !== '') return;
   const id = `node-input-${name}-shown`;
   const shown = $('<input>', { type: 'number', min: '0', step: 'any', id }).css('width', saved.css('width'));
@@ -15,7 +15,7 @@ export function amountInput(name: string, per: number): void {
     const typed = String(shown.val());
     saved.val(typed === '' ? '' : String(Math.round(Number(typed) * per))).trigger('change');
   });
-  // Whoever judges the saved one marks it alone.
+  // The editor marks only the saved field as invalid; copies the mark to the shown one.
   const judged = new MutationObserver(() => shown.toggleClass('input-error', saved.hasClass('input-error')));
   for (const field of saved.get()) judged.observe(field, { attributeFilter: ['class'] });
 }

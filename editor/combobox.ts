@@ -1,26 +1,26 @@
 import { text } from './texts';
 
-/** Something that can be chosen, by its name. */
+/** A named suggestion. */
 export interface Choice {
-  /** What is saved. */
+  /** Saved value. */
   value: string;
   name: string;
   details: string[];
   online?: boolean | null | undefined;
-  /** The one that is in use now. */
+  /** Whether it is currently in use. */
   current?: boolean;
 }
 
 interface ComboboxOptions {
-  /** The field that people type in. */
+  /** Text field. */
   input: JQuery;
-  /** Where to say why there is no list. */
+  /** Element for the reason why the list is missing. */
   note: JQuery;
-  /** What an empty field means. */
+  /** Meaning of an empty field. */
   blank: string;
-  /** Undefined where there is nothing to choose from; rejects with an Error that says what to do first. */
+  /** Undefined if there is nothing to choose from; rejects with an Error that names the next step. */
   load: () => Promise<Choice[]> | undefined;
-  /** The field's text; undefined while it holds no text but the name of a property, for example. */
+  /** Text of the field; undefined while the field contains something else, such as a property's name. */
   value: () => string | undefined;
   choose: (value: string) => void;
 }
@@ -31,8 +31,8 @@ export interface Combobox {
 }
 
 /**
- * A field of free text that offers what can be chosen, filtered by what is typed, and that shows a chosen one by its
- * name while nobody types in it. Names come from users: they are only ever set as text.
+ * Turns a text field into a combobox: it suggests choices that match the input, and shows the chosen one by name
+ * without focus. Names are user input, so they are only ever set as text.
  */
 export function combobox({ input, note, blank, load, value, choose }: ComboboxOptions): Combobox {
   const id = input.attr('id') ?? '';
@@ -41,14 +41,14 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
   let offered: Choice[] = [];
   let active = -1;
   let loaded = false;
-  /** Somebody waits to see the list, which may still have to come. */
+  /** Whether to open the list once it has loaded. */
   let wanted = false;
 
   const chosen = $('<div>', { class: 'remote-printing-chosen', id: `${id}-chosen` }).insertAfter(input);
-  // In the row: what is around the field may cut off what hangs out of it.
+  // The list belongs to the row, since elements around the field may clip it.
   const row = input.closest('.form-row').css('position', 'relative');
   const list = $('<ul>', { class: 'remote-printing-choices', id: `${id}-choices`, role: 'listbox' }).appendTo(row);
-  // By reference: the editor puts the texts into a form after it has come to life.
+  // Labels by reference: the editor fills in the texts after the form's initialization.
   $(`label[for="${id}"]`).attr('id', `${id}-label`);
   list.attr('aria-labelledby', `${id}-label`);
   input.parent().addClass('remote-printing-combobox');
@@ -65,7 +65,7 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
   const typed = () => String(input.val());
   const known = () => choices.find((choice) => choice.value !== '' && choice.value === value());
 
-  /** The chosen one's name, where there is one. */
+  /** Shows the name of the chosen value, if known. */
   function show(): void {
     const isText = value() !== undefined;
     const choice = known();
@@ -115,7 +115,7 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
     return $('<li>', { id: `${id}-choice-${index}`, role: 'option', 'aria-selected': String(isChosen) })
       .append(line(choice))
       .on('mousedown', (event) => event.preventDefault())
-      .on('click', () => take(choice));
+      .on('click', () => select(choice));
   }
 
   function close(): void {
@@ -132,13 +132,13 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
     options.eq(index).addClass('remote-printing-active').get(0)?.scrollIntoView({ block: 'nearest' });
   }
 
-  function take(choice: Choice): void {
+  function select(choice: Choice): void {
     choose(choice.value);
     close();
     show();
   }
 
-  /** A name that somebody typed stands for what has it, where only one does. */
+  /** Selects a choice by its typed name if the name is unique. */
   function leave(): void {
     const name = typed().trim().toLowerCase();
     const named = choices.filter((choice) => choice.name.toLowerCase() === name);
@@ -154,13 +154,13 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
       ArrowUp: () => isOpen() && activate(Math.max(active - 1, 0)),
       Enter: () => {
         const choice = offered[active];
-        if (choice) take(choice);
+        if (choice) select(choice);
         else close();
       },
       Escape: close,
     };
     const act = keys[event.key];
-    // The dialog's own keys are the dialog's again as soon as the list is closed.
+    // While the list is closed, the keys belong to the dialog.
     if (!act || event.ctrlKey || event.metaKey || value() === undefined) return;
     if (!isOpen() && event.key !== 'ArrowDown') return;
     event.preventDefault();
@@ -181,7 +181,7 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
     } catch (error) {
       said = error instanceof Error ? error.message : String(error);
     }
-    // The dialog may have closed meanwhile, and its inputs are none any more.
+    // The dialog may have closed meanwhile, along with its inputs.
     if (mine !== turn || !input[0]?.isConnected) return;
     choices = found;
     loaded = found.length > 0;

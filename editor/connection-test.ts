@@ -3,7 +3,7 @@ import type { EditorNode } from './red';
 import { reason, request } from './requests';
 import { text } from './texts';
 
-/** A line of the test (reference 5). */
+/** One line of the test (reference 5). */
 interface Check {
   name: string;
   ok: boolean | null;
@@ -11,7 +11,7 @@ interface Check {
   suggestion?: { name: string; value: string };
 }
 
-/** What a line begins with: a mark, and the word for it that a screen reader says. */
+/** Mark at the start of a line, with its text for screen readers. */
 const MARKS = {
   true: { mark: '✓', word: 'check.good', style: '' },
   false: { mark: '✗', word: 'check.bad', style: 'remote-printing-bad' },
@@ -19,9 +19,9 @@ const MARKS = {
 } as const;
 const NAMES = ['apiHost', 'accountHost', 'clock', 'token', 'user', 'workspace', 'clusters', 'description'];
 
-/** The button that tests what the account's dialog shows, deployed or not, and the lines that it gives. */
+/** Connects the button that tests the settings in the dialog, deployed or not, and shows the result. */
 export function connectionTest(node: EditorNode, settings: () => Record<string, string>, paths: PathsTable): void {
-  // Of this dialog: by the time of the answer there may be another one.
+  // Elements of this dialog: another one may be open when the answer arrives.
   const button = $('#remote-printing-test');
   const note = $('#remote-printing-test-note');
   const lines = $('#remote-printing-checks');
@@ -42,7 +42,7 @@ export function connectionTest(node: EditorNode, settings: () => Record<string, 
     }
   }
 
-  /** What is wrong comes first, and what can be put right by a button; the rest is folded, a line for each kind. */
+  /** Shows faults and suggestions first; folds the rest into one line per kind. */
   function show(checks: Check[]): void {
     const isUrgent = ({ ok, suggestion }: Check) => ok === false || suggestion !== undefined;
     const urgent = checks.filter(isUrgent).sort((one, other) => Number(one.ok !== false) - Number(other.ok !== false));
@@ -77,9 +77,9 @@ export function connectionTest(node: EditorNode, settings: () => Record<string, 
       text: text('check.use', { call: suggestion.value }),
     });
     use.on('click', () => {
-      const isTaken = paths.set(suggestion.name, suggestion.value);
-      use.prop('disabled', isTaken);
-      note.text(text(isTaken ? 'check.used' : 'check.mendPaths'));
+      const isSet = paths.set(suggestion.name, suggestion.value);
+      use.prop('disabled', isSet);
+      note.text(text(isSet ? 'check.used' : 'check.mendPaths'));
     });
     return shown.append(' ', use);
   }

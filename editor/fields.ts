@@ -2,15 +2,15 @@ import type { EditorNode, Red } from './red';
 
 declare const RED: Red;
 
-/** The text in a field of the open dialog; undefined where there is no such field. */
+/** Text of a field in the open dialog; undefined if there is no such field. */
 export function typedText(selector: string): string | undefined {
   const value = $(selector).val();
   return value === undefined ? undefined : String(value);
 }
 
 /**
- * What the node's own dialog shows while it is open, else what the node has: a rule that hangs on another property
- * follows the typing, and the dialog of another node has no say in it.
+ * Returns a property from the node's own open dialog, else from the node: a rule that depends on another property
+ * follows the input, but never the dialog of another node.
  */
 export function setting(node: EditorNode, name: string): unknown {
   const isOpen = RED.editor.getEditStack().at(-1)?.id === node.id;

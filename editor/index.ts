@@ -7,7 +7,7 @@ import { addKeywords } from './palette-search';
 import { printerName } from './printer-names';
 import * as validators from './validators';
 
-/** What the forms of this pack share. Every node's html loads this file; loading it again changes nothing. */
+/** Functions that the pack's forms share. The HTML of every node loads this file; repeated loading has no effect. */
 const shared = {
   validators,
   valueInput,

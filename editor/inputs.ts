@@ -8,7 +8,7 @@ import { text } from './texts';
 type TypeName = 'str' | 'msg' | 'flow' | 'global' | 'env' | 'jsonata' | 'json';
 const VALUE_TYPES: TypeName[] = ['str', 'msg', 'flow', 'global', 'env', 'jsonata'];
 
-/** Makes a TypedInput of `#<id>`; the label names the input that the user sees. */
+/** Turns `#<id>` into a TypedInput, and points its label at the visible input. */
 export function typedInput(id: string, options: InputOptions): JQuery {
   const field = $(`#${id}`);
   field.typedInput(options);
@@ -18,7 +18,7 @@ export function typedInput(id: string, options: InputOptions): JQuery {
   return field;
 }
 
-/** The pair `name` + `nameType` of a flow node; `types` of its own stand before those that all have. */
+/** TypedInput for the pair `name` + `nameType` of a flow node; its own `types` precede the common ones. */
 export function valueInput(name: string, types: (TypeName | InputType)[] = []): JQuery {
   const typeField = `#node-input-${name}Type`;
   const own = types.map((type) => (typeof type === 'string' ? type : type.value));
@@ -26,7 +26,7 @@ export function valueInput(name: string, types: (TypeName | InputType)[] = []): 
   return typedInput(`node-input-${name}`, { types: [...types, ...others], typeField });
 }
 
-/** The same for an end of a range: a range word, offered while typing, or what else a value can be. */
+/** TypedInput for an end of a range; suggests range words. */
 export function rangeInput(name: string): JQuery {
   const autoComplete = (typed: string) => {
     const fitting = OFFERED_RANGES.filter((words) => words.includes(typed.toLowerCase()));
@@ -37,7 +37,7 @@ export function rangeInput(name: string): JQuery {
 
 type Load = (account: string | undefined) => Promise<Choice[]> | undefined;
 
-/** A value input that also offers what the account of the form has, by name. */
+/** TypedInput that also suggests items of the selected account by name. */
 function listInput(name: string, { blank, load, follow, types = [] }: ListInput): void {
   const field = valueInput(name, [{ value: 'str', label: text('picker.byName'), icon: 'fa fa-list' }, ...types]);
   const note = $('<div role="status" class="remote-printing-note">').appendTo(field.closest('.form-row'));
@@ -56,25 +56,25 @@ function listInput(name: string, { blank, load, follow, types = [] }: ListInput)
 }
 
 interface ListInput {
-  /** What an empty field means. */
+  /** Meaning of an empty field. */
   blank: string;
   load: Load;
-  /** Fields that the list hangs on, beside the account. */
+  /** Fields besides the account that the list depends on. */
   follow: JQuery;
   types?: TypeName[];
 }
 
-/** The text of a TypedInput; undefined while it holds something else. */
+/** Text of a TypedInput; undefined while another type is selected. */
 function textIn(name: string): string | undefined {
   const field = $(`#node-input-${name}`);
   return field.typedInput('type') === 'str' ? field.typedInput('value') : undefined;
 }
 
-/** The printer of a flow node, from the clusters of the account that is chosen in the form. */
+/** Input for the printer of a flow node, from the clusters of the selected account. */
 export const printerInput = (blank = text('picker.clusterOfMessage'), name = 'cluster'): void =>
   listInput(name, { blank, load: lists.clusters, follow: $() });
 
-/** One of the printers of the cluster that is chosen in the form. */
+/** Input for one of the printers of the selected cluster. */
 export const memberInput = (blank: string): void =>
   listInput('printer', {
     blank,
@@ -82,7 +82,7 @@ export const memberInput = (blank: string): void =>
     follow: $('#node-input-cluster'),
   });
 
-/** A printing on the cluster that is chosen in the form. */
+/** Input for a print job on the selected cluster. */
 export const printJobInput = (blank: string): void =>
   listInput('job', {
     blank,
@@ -90,7 +90,7 @@ export const printJobInput = (blank: string): void =>
     follow: $('#node-input-cluster'),
   });
 
-/** The item of a query: a printing, an uploaded print file, or what can't be listed. */
+/** Input for the item of a query: a print job, an uploaded print file, or an item without a list. */
 export const itemInput = (): void =>
   listInput('item', {
     blank: '',
@@ -108,7 +108,7 @@ export const itemInput = (): void =>
     types: ['json'],
   });
 
-/** The ID of a file in the library: the service has a list of print files alone. */
+/** Input for the ID of a library file; the service lists print files only. */
 export const fileInput = (blank: string): void =>
   listInput('fileId', {
     blank,

@@ -20,7 +20,7 @@ interface ListedJob {
   createdAt: string | null;
 }
 
-/** What an account has, as choices; each rejects with an Error that says what to do first. */
+/** Lists of an account's items; each rejects with an Error that names the next step. */
 export const lists = {
   clusters: async (account: string | undefined): Promise<Choice[]> => {
     const listed = await accountList<ListedCluster>(account, '/clusters');
@@ -41,13 +41,13 @@ export const lists = {
     );
   },
 
-  /** Printings of files, by `clusterJobId`. */
+  /** Print jobs, by `clusterJobId`. */
   async printJobs(account: string | undefined, cluster: string): Promise<Choice[]> {
     const jobs = await jobsOf(account, cluster);
     return jobs.flatMap(({ clusterJobId, ...job }) => (clusterJobId ? [jobChoice(clusterJobId, job)] : []));
   },
 
-  /** Uploaded print files, by `jobId`; each once, however often it was printed. */
+  /** Uploaded print files, by `jobId`, without duplicates. */
   async storedJobs(account: string | undefined): Promise<Choice[]> {
     const jobs = await jobsOf(account, '');
     const files = new Map<string, Choice>();

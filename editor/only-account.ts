@@ -2,7 +2,7 @@ import type { EditorNode, Red } from './red';
 
 declare const RED: Red;
 
-/** Gives a node that comes from the palette the account, where there is but one that it could have. */
+/** Preselects the account of a new node if there is only one. */
 export function useOnlyAccount(node: EditorNode): void {
   const accounts: EditorNode[] = [];
   RED.nodes.eachConfig((config) => {

@@ -1,4 +1,4 @@
-/** Has the palette's filter, which knows types and labels alone, find a type by what people call the matter. */
+/** Adds search words to the palette's filter, which otherwise knows only types and labels. */
 export function addKeywords(type: string, words: string): void {
   const entry = $(`.red-ui-palette-node[data-palette-type="${type}"]`);
   entry.attr('data-palette-label', `${entry.attr('data-palette-label') ?? ''} ${words}`);

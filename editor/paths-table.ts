@@ -3,19 +3,19 @@ import { text } from './texts';
 import { pathReason } from './validators';
 
 export interface PathsTable {
-  /** Puts a call into its row, for everybody to see; false where there are no rows, since what is set can't be read. */
+  /** Fills in the row of a call; false if there are no rows, since the saved value is malformed. */
   set: (name: string, call: string) => boolean;
 }
 
 /**
- * Edits the account's `paths` in a table with a row for each call. What is no table, in an imported flow for example,
- * is shown as the text that it is, until it is one. Whatever stands there is only ever set as the value of a field.
+ * Edits the account's `paths` in a table with one row per call. A malformed value, for example from an imported flow,
+ * stays visible as text until it is valid. Values are only ever set as the value of a field.
  */
 export function pathsTable(saved: unknown): PathsTable {
   const field = $('#node-config-input-paths');
   const table = $('#remote-printing-paths');
   const rows = new Map(OVERRIDABLE.map((name) => [name as string, row(name)]));
-  // The runtime takes an object too; a field would make "[object Object]" of it.
+  // The runtime accepts an object, too; the field would show "[object Object]".
   if (typeof saved === 'object' && saved !== null) field.val(JSON.stringify(saved));
 
   function row(name: Overridable): JQuery {
@@ -23,21 +23,21 @@ export function pathsTable(saved: unknown): PathsTable {
     const id = `remote-printing-path-${name}`;
     const described = { 'aria-describedby': `${id}-default` };
     const input = $('<input>', { type: 'text', id, title: call, spellcheck: 'false', ...described });
-    // No placeholder: most calls are longer than the field.
+    // Not a placeholder: most calls are longer than the field.
     const shown = $('<span>', { id: `${id}-default`, class: 'remote-printing-call', text: call });
     const label = $('<label>', { for: id, text: `${text(`path.name.${name}`)} ` }).append($('<code>', { text: name }));
     const cell = $('<th>', { scope: 'row' }).append(label, shown, input);
     const known = $('<td>', { text: text(`path.known.${sure}`) });
     table.children('tbody').append($('<tr>').append(cell, known));
     return input.on('input change', () => {
-      judge(name, input);
+      validate(name, input);
       save();
     });
   }
 
   const typed = (input: JQuery) => String(input.val()).trim();
 
-  function judge(name: string, input: JQuery): void {
+  function validate(name: string, input: JQuery): void {
     const read = typed(input) === '' ? undefined : readPathOverrides({ [name]: typed(input) });
     const reason = read && 'fault' in read ? pathReason(read.fault) : undefined;
     input.toggleClass('input-error', reason !== undefined).attr('aria-invalid', String(reason !== undefined));
@@ -53,10 +53,10 @@ export function pathsTable(saved: unknown): PathsTable {
     const calls = callsIn(String(field.val()));
     field.toggle(calls === null);
     table.add('#remote-printing-paths-tip').toggle(calls !== null);
-    for (const [name, input] of rows) judge(name, input.val(calls?.[name] ?? ''));
+    for (const [name, input] of rows) validate(name, input.val(calls?.[name] ?? ''));
   }
 
-  // Not at each key: a text that is whole for a moment may be meant to go on.
+  // Not on every key: a text that is valid for a moment may be incomplete.
   field.on('blur', show);
   show();
 
@@ -71,7 +71,7 @@ export function pathsTable(saved: unknown): PathsTable {
   };
 }
 
-/** What each row says, be it right or wrong; null for what has no place in a table. */
+/** Returns the calls by name, valid or not; null if the value doesn't fit into the table. */
 function callsIn(paths: string): Record<string, string> | null {
   const read = readPathOverrides(paths);
   if ('fault' in read && ['json', 'object', 'name'].includes(read.fault.kind)) return null;

@@ -8,14 +8,14 @@ export interface NamedCluster {
   name: string | null;
 }
 
-/** What lists of printers have shown so far, by account and ID. */
+/** Names from the lists so far, by account and ID. */
 const names = new Map<string, string>();
-/** What was asked for since the last deploy; nobody is asked twice for a printer that is gone. */
+/** Printers requested since the last deploy; prevents repeated requests for an unknown printer. */
 const asked = new Set<string>();
 const asking = new Set<string>();
 const keyOf = (account: string, id: string) => JSON.stringify([account, id]);
 
-/** The name of the printer that a node is set to, for its label; undefined until it is known, or where none is chosen. */
+/** Name of a node's printer, for its label; undefined until known, or without a printer. */
 export function printerName(node: EditorNode, property = 'cluster'): string | undefined {
   const { account, [property]: id, [`${property}Type`]: type } = node;
   if (type !== 'str' || typeof account !== 'string' || typeof id !== 'string' || !account || !id) return undefined;
@@ -28,14 +28,14 @@ export function printerName(node: EditorNode, property = 'cluster'): string | un
   return name;
 }
 
-/** Once for all labels of an account that are drawn meanwhile. */
+/** Requests the names once for all of an account's labels. */
 async function ask(account: string): Promise<void> {
   if (asking.has(account) || !RED.nodes.node(account)) return;
   asking.add(account);
   try {
     rememberPrinters(account, await request<NamedCluster[]>('GET', account, '/clusters'));
   } catch {
-    // Not signed in, for example: the labels say less then.
+    // The labels omit the name, for example while signed out.
   } finally {
     asking.delete(account);
   }

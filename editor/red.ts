@@ -1,12 +1,12 @@
 import type { RED as Client, WidgetTypedInputOptions, WidgetTypedInputTypeDefinition } from '@node-red/editor-client';
 
-/** A node as the editor hands it to validators and dialogs; every property is what somebody wrote into a flow. */
+/** A node in validators and dialogs; any property may have any value from an imported flow. */
 export type EditorNode = Record<string, unknown> & {
   id: string;
   _(key: string, options?: { defaultValue: string }): string;
 };
 
-/** What is offered below a TypedInput while somebody types. */
+/** A TypedInput type with suggestions during input. */
 export type InputType = WidgetTypedInputTypeDefinition & {
   icon?: string;
   autoComplete?: (typed: string) => { value: string; label: string }[];
@@ -16,7 +16,7 @@ export type InputOptions = Omit<WidgetTypedInputOptions, 'types'> & {
   types: (WidgetTypedInputOptions['types'][number] | InputType)[];
 };
 
-/** Node-RED's global of the editor page, with what its published types lack. */
+/** Node-RED's global of the editor page, with members that its published types lack. */
 export interface Red extends Pick<Client, '_' | 'comms' | 'events' | 'nodes' | 'view' | 'workspaces'> {
   settings: { apiRootUrl?: string };
   editor: Client['editor'] & { getEditStack(): { id: string }[] };

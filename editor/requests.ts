@@ -3,16 +3,16 @@ import { text } from './texts';
 
 declare const RED: Red;
 
-/** What Node-RED shows in place of a stored password. */
+/** Placeholder that Node-RED shows for a stored password. */
 export const UNTOUCHED = '__PWRD__';
 
-/** What the runtime answers to forms. */
+/** Answer of the runtime to a form. */
 interface Outcome<T> {
   answer: T;
   failure?: { status: number; error: string; code: string };
 }
 
-/** A request that the runtime could not carry out. */
+/** A request that the runtime could not fulfil. */
 class Failure extends Error {
   constructor(
     readonly status: number,
@@ -23,27 +23,27 @@ class Failure extends Error {
   }
 }
 
-/** Who is signed in to an account (reference 5). */
+/** State of an account's sign-in (reference 5). */
 export interface AccountState {
   state: string;
   user: string | null;
   organizationId: string | null;
   expiresAt: string | null;
-  /** The page of the simulated world that the account runs in. */
+  /** Address of the simulator's page for a simulated account. */
   simulatorUrl: string | null;
   error: string | null;
 }
 
 /**
- * Asks the runtime (reference 5) under a relative address, so that the admin root and the editor's own sign-in hold.
- * Throws an Error that says in one sentence why not.
+ * Sends a request to the runtime (reference 5), with a relative address, so that the admin root and the editor's login
+ * apply. Throws an Error with one sentence as the reason.
  */
 export async function request<T>(method: 'GET' | 'POST', account: string, path: string, body?: object): Promise<T> {
   const { answer, failure } = await send<T>({
     method,
     url: `remote-printing/accounts/${encodeURIComponent(account)}${path}`,
     cache: false,
-    // What went wrong comes within a 200 then, and nothing about it in the browser's console.
+    // Requests errors within a 200, which the browser doesn't log to its console.
     headers: { Accept: 'application/vnd.remote-printing.form+json', 'Accept-Language': text('language') },
     dataType: 'json',
     ...(body && { contentType: 'application/json', data: JSON.stringify(body) }),
@@ -61,22 +61,22 @@ async function send<T>(settings: JQuery.AjaxSettings): Promise<Outcome<T>> {
   }
 }
 
-/** For an answer that did not come from our side of the runtime. */
+/** Describes an error response that doesn't come from the pack. */
 function unanswered(status: number): string {
   if (status === 401 || status === 403) return text('failure.permission');
   return status ? text('failure.status', { status }) : text('failure.unreachable');
 }
 
-/** Whether the runtime has no such account. */
+/** Whether the runtime doesn't know the account. */
 export const isUnknown = (thrown: unknown): boolean => thrown instanceof Failure && thrown.status === 404;
 
-/** One sentence for anything that was thrown. */
+/** One sentence for any thrown value. */
 export const reason = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-/** A list of an account that a form names, deployed or not; rejects with an Error that says what to do first. */
+/** Requests a list of the form's account, deployed or not; rejects with an Error that names the next step. */
 export async function accountList<T>(account: string | undefined, path: string): Promise<T[]> {
   if (!account || account === '_ADD_') throw new Error(text('picker.chooseAccount'));
-  // Asked for anew after each answer: one that is just being saved is there a moment later.
+  // Looked up again after each answer, since an account may be saved meanwhile.
   const inEditor = () => RED.nodes.node(account) as AccountNode | null;
   try {
     if (!inEditor()?.changed) return await request<T[]>('GET', account, path);
@@ -89,18 +89,18 @@ export async function accountList<T>(account: string | undefined, path: string):
   });
 }
 
-/** Not signed in is said as such, whatever words the runtime used. */
+/** Replaces a missing sign-in by the form's own text. */
 const whyNoList = (thrown: unknown): unknown =>
   thrown instanceof Failure && thrown.code === 'NOT_SIGNED_IN' ? new Error(text('picker.signInFirst')) : thrown;
 
-/** An account in the editor; credentials are there once its dialog was open. */
+/** An account in the editor; it has credentials once its dialog has been open. */
 type AccountNode = EditorNode & {
   changed?: boolean;
   credentials?: Record<string, unknown>;
   _def: { defaults: object; credentials: object };
 };
 
-/** The settings of an account that was saved but not deployed, as far as the editor has them. */
+/** Settings of an undeployed account, as far as the editor has them. */
 function settingsOf(node: AccountNode): Record<string, unknown> {
   const pairs = [
     ...Object.keys(node._def.defaults).map((name) => [name, node[name]] as const),

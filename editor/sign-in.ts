@@ -5,24 +5,24 @@ import { text } from './texts';
 const ASK_EVERY = 1500;
 
 interface SignInElements {
-  /** Asks the runtime for the page to sign in on. */
+  /** Requests the address of the sign-in page. */
   begin: () => Promise<{ authorizeUrl: string }>;
-  /** Asks for the account's state, and has it handed to `follow`. */
+  /** Requests the account's state, which is then passed to `follow`. */
   ask: () => Promise<void>;
   say: (sentence: string) => void;
-  /** Leads to the page where no window opened. */
+  /** Link to the sign-in page, in case no window opens. */
   link: JQuery;
   row: JQuery;
 }
 
-/** The sign-in that is begun in the account's dialog, from the click to its end, however it ends. */
+/** A sign-in from the account's dialog, from the click to its success or failure. */
 export class SignIn {
   readonly #parts: SignInElements;
   #timer: number | undefined;
   #page: Window | null = null;
-  /** What to say when somebody is signed in; undefined while nothing is awaited. */
+  /** Message for the success; undefined while no sign-in is pending. */
   #after: string | undefined;
-  /** What was wrong with the account before. */
+  /** Error of the account before the sign-in. */
   #errorBefore: string | null | undefined;
 
   constructor(parts: SignInElements) {
@@ -33,7 +33,7 @@ export class SignIn {
   async begin(after: string): Promise<void> {
     const { begin, say, link, row } = this.#parts;
     this.#page?.close();
-    // Opened within the click, for later the browser would block it.
+    // Opens the window during the click; browsers would block it later.
     const page = window.open('about:blank', '_blank', 'width=640,height=800');
     if (page) page.opener = null;
     this.end();
@@ -58,15 +58,15 @@ export class SignIn {
     this.#timer = window.setTimeout(() => void asked(), time);
   }
 
-  /** Takes note of what the account's state was and is. */
+  /** Compares two states of the account to detect the end of the sign-in. */
   follow(before: AccountState | undefined, now: AccountState | undefined): void {
     if (this.#after === undefined || !now) return;
-    // A sign-in while signed in shows by its new tokens alone.
+    // While signed in, only new tokens show that another sign-in has succeeded.
     const isNew = before?.state !== 'signed-in' || before.expiresAt !== now.expiresAt;
     if (now.state === 'signed-in' && isNew) return this.#ended(this.#after);
     if (this.#errorBefore === undefined || now.error === null) this.#errorBefore = now.error;
     if (now.error !== null && now.error !== this.#errorBefore) return this.#ended('');
-    // Nobody can tell a window that was closed from one that its page has cut off from here: both may still succeed.
+    // A closed window looks like one that its page has isolated from here: both sign-ins may still succeed.
     if (!this.#page?.closed) return;
     this.#page = null;
     this.#parts.say(text('account.windowClosed'));
@@ -77,7 +77,7 @@ export class SignIn {
     this.#parts.say(sentence);
   }
 
-  /** Waits no longer. */
+  /** Ends the wait for the sign-in. */
   end(): void {
     clearTimeout(this.#timer);
     this.#after = undefined;

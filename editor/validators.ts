@@ -13,26 +13,26 @@ import { text } from './texts';
 declare const RED: Red;
 
 /**
- * A rule of the editor: true, or why not. Node-RED shows the reason as HTML, and the value may come from a flow that
- * somebody imported: so a reason is made of our own words alone, never of the value's or of a parser's.
+ * A validation rule of the editor: returns true or the reason. Node-RED shows the reason as HTML, and the value may
+ * come from an imported flow. So a reason contains only the pack's own words, never the value's or a parser's.
  */
 export type Validator = (this: EditorNode, value: unknown, options: object) => true | string;
 
-/** Node-RED takes a reason from rules that name two parameters only. */
+/** Creates a rule. It has two parameters, since Node-RED ignores the reasons of others. */
 const rule = (name: string, fault: (node: EditorNode, value: unknown) => string | null): Validator =>
   function (value, _options) {
     const reason = fault(this, value);
     if (reason === null) return true;
-    // The label of this form, else the one that all forms share.
+    // Label of this form, else the shared one.
     const label = this._(`label.${name}`, { defaultValue: text(`label.${name}`) });
     return `${label}: ${reason}`;
   };
 
-/** The rules of the account: none holds for the simulator, which has settings of its own. */
+/** Creates a rule of the account. None applies to the simulator, which has its own settings. */
 const accountRule = (name: string, fault: (node: EditorNode, value: unknown) => string | null): Validator =>
   rule(name, (node, value) => (setting(node, 'service') === 'simulator' ? null : fault(node, value)));
 
-/** A property as text: what a form saved is text already, what somebody wrote into a flow may be anything. */
+/** Property as text: a form saves text, but a flow may contain any value. */
 function asText(value: unknown): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
@@ -40,14 +40,14 @@ function asText(value: unknown): string {
 
 const isBlank = (value: unknown): boolean => asText(value).trim() === '';
 
-/** A TypedInput whose type stands in the property `<name>Type`. */
+/** A TypedInput whose type is in the property `<name>Type`. */
 export const typed = (name: string): Validator =>
   rule(name, (node, value) => {
     const verdict = RED.validators.typedInput(`${name}Type`).call(node, asText(value), {});
     return verdict === true ? null : text('invalid.typed');
   });
 
-/** A number over 0, and from `least` up where that is given; blank is the default. */
+/** A positive number, and at least `least` if given; blank means the default. */
 export const number = (name: string, least?: number): Validator =>
   rule(name, (_node, value) => {
     const amount = readAmount(value);
@@ -55,7 +55,7 @@ export const number = (name: string, least?: number): Validator =>
     return least === undefined ? text('invalid.amount') : text('invalid.number', { least });
   });
 
-/** An end of a report's range (reference 3.5). */
+/** One end of a report's range (reference 3.5). */
 export const range = (name: string): Validator => {
   const byType = typed(name);
   return function (value, options) {
@@ -69,13 +69,13 @@ export const range = (name: string): Validator => {
   }
 };
 
-/** `${NAME}`, which Node-RED fills in when it starts the flow. */
+/** `${NAME}`, which Node-RED expands when it starts the flow. */
 const isPlaceholder = (value: unknown): boolean => /^\$\{[^{}]+\}$/.test(asText(value));
 
 export const milestones = (): Validator =>
   rule('milestones', (_node, value) => (readMilestones(asText(value)) === null ? text('invalid.milestones') : null));
 
-/** A host of the service; a static token needs no account host. */
+/** A host of the service; a static token requires no account host. */
 export const host = (name: string): Validator =>
   accountRule(name, (node, value) => {
     switch (hostFault(value)) {
@@ -114,7 +114,7 @@ export function pathReason(fault: PathFault): string {
     case 'name':
       return text('invalid.pathName');
     default:
-      // One of our own names, not what was written.
+      // The name is one of the known names, never user input.
       return text('invalid.path', { name: fault.name });
   }
 }
