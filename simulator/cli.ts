@@ -3,29 +3,29 @@ import { parseArgs } from 'node:util';
 import { startSimulator, type SimulatorOptions } from './index';
 import { isUploadMode } from './world/state';
 
-const HELP = `Simulates the remote printing service on four ports of this machine. Open the control host in a browser to watch
-the printers and to change them.
+const HELP = `Simulates the remote printing service on four local ports. Open the control host in a browser to watch and change the
+printers.
 
 Usage: remote-printing-simulator [options]
 
-  --port N                   port of the control host; account, API and storage take the next three (default: any free ones)
+  --port N                   port of the control host; account, API and storage use the next three (default: any free ones)
   --host ADDRESS             a loopback address (default 127.0.0.1)
-  --seed N                   the same seed gives the same ids, names and temperatures (default 1)
+  --seed N                   determines ids, names and temperatures (default 1)
   --time-factor N            virtual seconds of the printers per real second (default 1)
   --printers N               printers in the first workspace (default 3)
-  --history                  a new world has a week of prints behind it
-  --auto-approve             sign in as the first user at once, without the pages
+  --history                  create a new world with the prints of a week
+  --auto-approve             sign in as the first user immediately, without the pages
   --access-token-lifetime S  seconds (default 600)
-  --upload-mode MODE         how files are uploaded: one-time (default), session (goes on where it broke) or plain
-  --upload-confirm-delay MS  from the last byte until a stored file says uploaded (default 0)
-  --action-delay MS          how long a printer or print job action takes (default 1000)
-  --report-delay MS          how long a report takes (default 1000)
+  --upload-mode MODE         kind of upload addresses: one-time (default), session (resumable) or plain
+  --upload-confirm-delay MS  delay from the last byte until a file counts as uploaded (default 0)
+  --action-delay MS          duration of a printer or print job action (default 1000)
+  --report-delay MS          duration of a report (default 1000)
   --print-visible-after S    virtual seconds until lists show a new print (default 2)
-  --data-dir FOLDER          where the world is kept, so that the next start goes on (default: a temporary folder)
+  --data-dir FOLDER          where to keep the world for the next start (default: a temporary folder)
   --client-id ID             default simulator
   --client-secret SECRET     default simulator-secret
-  --redirect-uri URI         may be repeated; default: any
-  --path NAME=CALL           puts a call elsewhere, such as printJobs='GET /connect/v1/jobs'; may be repeated
+  --redirect-uri URI         registered redirect URI; may be repeated (default: any)
+  --path NAME=CALL           moves a call, such as printJobs='GET /connect/v1/jobs'; may be repeated
   --help
 `;
 
@@ -51,17 +51,21 @@ const OPTIONS = {
   help: { type: 'boolean' },
 } as const;
 
-/** `undefined`: help was asked for. Throws for arguments that make no sense. */
+/** Reads the options; `undefined` for --help. Throws on invalid arguments. */
 function readArguments(args: string[]): SimulatorOptions | undefined {
   const { values } = parseArgs({ args, options: OPTIONS, strict: true });
   if (values.help) return undefined;
   const options: SimulatorOptions = {};
-  const number = (name: keyof typeof values, take: (value: number) => void, fits: (value: number) => boolean): void => {
+  const number = (
+    name: keyof typeof values,
+    apply: (value: number) => void,
+    fits: (value: number) => boolean,
+  ): void => {
     const text = values[name];
     if (text === undefined) return;
     const value = text === '' ? NaN : Number(text);
     if (!fits(value)) throw new Error(`--${name} can't be ${String(text)}.`);
-    take(value);
+    apply(value);
   };
   const whole = (value: number): boolean => Number.isInteger(value) && value >= 0;
   number(
@@ -150,14 +154,14 @@ async function main(): Promise<void> {
       .join(''),
   );
   const stop = (): void => {
-    // A second signal ends the process the hard way.
+    // A second signal ends the process immediately.
     process.off('SIGINT', stop).off('SIGTERM', stop);
     simulator.close().catch((error: unknown) => end(1, error));
   };
   process.on('SIGINT', stop).on('SIGTERM', stop);
 }
 
-/** One sentence, and the exit code. */
+/** Prints one sentence and sets the exit code. */
 function end(code: number, error: unknown): undefined {
   process.exitCode = code;
   const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');

@@ -53,7 +53,7 @@ export interface SimulatedUser {
   password: string;
   name: string;
   organizations: Organization[];
-  /** A static API token (wire facts 3.1), bound to the first of the organizations. */
+  /** A static API token (wire facts 3.1) for the first of the organizations. */
   apiToken: string;
 }
 
@@ -68,13 +68,13 @@ export interface Simulator {
   tokens: Tokens;
   faults: Faults;
   requests: RequestLog;
-  /** What was found wrong at the start, a damaged world for example. */
+  /** Problems found at the start, such as a damaged world. */
   warnings: readonly string[];
-  /** Ends all connections and listeners; a temporary folder is removed. */
+  /** Closes all connections and listeners, and removes a temporary folder. */
   close(): Promise<void>;
 }
 
-/** Starts the simulated service on four ports of this machine. */
+/** Starts the simulated service on four local ports. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const host = options.host ?? '127.0.0.1';
   if (!isLoopback(host)) throw new TypeError('The simulator listens on loopback addresses only.');
@@ -108,7 +108,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       actionDelay: options.actionDelay ?? 1000,
       reportDelay: options.reportDelay ?? 1000,
       changed,
-      // A file that can't be removed is in nobody's way.
+      // Ignores failures: a leftover file does no harm.
       dropBytes: (key) => void Promise.allSettled([bytes.remove(key), sessions.remove(key)]),
     });
     if (options.uploadMode !== undefined) world.setUploadMode(options.uploadMode);
@@ -130,7 +130,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     };
     const paths = options.paths ?? {};
     const signedIn = ({ request }: Call): void => void tokens.caller(request.headers.authorization);
-    /** Routes where the options have them, and a description of them below each base. */
+    /** Moves routes as the options specify, and adds a description below each base. */
     const described = (routes: Route[], bases: string[]): Route[] => {
       const placed = moved(routes, paths);
       return [...placed, ...bases.map((base) => specRoute(base, placed, signedIn))];

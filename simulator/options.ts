@@ -3,40 +3,40 @@ import type { MovedPaths } from './http/moved';
 import type { UploadMode } from './world/state';
 
 export interface SimulatorOptions {
-  /** The control page's port; the account, API and storage hosts take the next three. Default 0: any free ports. */
+  /** Port of the control host; account, API and storage use the next three. Default 0: any free ports. */
   port?: number;
   /** A loopback address. Default 127.0.0.1. */
   host?: string;
-  /** The same seed gives the same ids, names and temperatures. Default 1; a stored world keeps its own. */
+  /** Determines ids, names and temperatures. Default 1; a stored world keeps its own. */
   seed?: number;
   /** Virtual seconds of the printers per real second. Default 1. */
   timeFactor?: number;
-  /** Clusters in the first workspace of a new world. Default 3. */
+  /** Number of clusters in the first workspace of a new world. Default 3. */
   printers?: number;
-  /** A new world has a week of prints behind it. */
+  /** Whether a new world has a history of one week. */
   history?: boolean;
-  /** /authorize redirects at once, as the first user, without the pages. */
+  /** Whether /authorize redirects immediately, as the first user, without the pages. */
   autoApprove?: boolean;
-  /** Real seconds. Default 600. */
+  /** Lifetime of access tokens, real seconds. Default 600. */
   accessTokenLifetime?: number;
-  /** How files are uploaded from now on; see the README. Default `one-time`; a stored world keeps its own. */
+  /** Kind of future upload addresses; see the README. Default `one-time`; a stored world keeps its own. */
   uploadMode?: UploadMode;
-  /** Real ms from the last byte until the record says `uploaded`. Default 0. */
+  /** Delay from the last byte until the record says `uploaded`, real ms. Default 0. */
   uploadConfirmDelay?: number;
-  /** Real ms that a printer or print job action takes. Default 1000. */
+  /** Duration of a printer or print job action, real ms. Default 1000. */
   actionDelay?: number;
-  /** Real ms that a report takes. Default 1000. */
+  /** Duration of a report, real ms. Default 1000. */
   reportDelay?: number;
-  /** Virtual seconds until lists show a new print. Default 2. */
+  /** Delay until lists show a new print, virtual seconds. Default 2. */
   printVisibleAfter?: number;
-  /** Where files and world.json live, so that a restart goes on. Default: a temporary folder. */
+  /** Folder of files and world.json, for a restart with the same world. Default: a temporary folder. */
   dataDir?: string;
   client?: Client;
-  /** Where calls are instead of where the interface or the public facts have them: endpoint to `METHOD /path`. */
+  /** Other paths of calls than those of the interface or the public facts: endpoint to `METHOD /path`. */
   paths?: MovedPaths;
-  /** ms since 1970. */
+  /** Current time, ms since 1970. */
   now?: () => number;
-  /** `discard` counts and hashes uploaded bytes but keeps none. Default `disk`. */
+  /** `discard` counts and hashes uploaded bytes without storing them. Default `disk`. */
   storage?: 'disk' | 'discard';
 }
 

@@ -6,7 +6,7 @@ import type { Action } from '../world/state';
 
 const PATH = '/connect/v1/clusters/{cluster_id}';
 
-/** Printer actions, print job actions and how they end: calls 12 and 13 (wire facts 9 and 13.1). */
+/** Printer actions, print job actions and their status: calls 12 and 13 (wire facts 9 and 13.1). */
 export function actionRoutes(parts: ApiParts): Route[] {
   const { world, urls } = parts;
   const signedIn = signedInRoutes(parts.tokens);

@@ -7,12 +7,12 @@ import { signedInRoutes, type ApiParts } from './signed-in';
 import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
 import { checkFileUpload, checkJobUpload, FILE_FIELDS, JOB_FIELDS } from './upload-rules';
 
-/** A session lives for days (wire facts 4.2). */
+/** Lifetime of a session, ms (wire facts 4.2). */
 const SESSION_LIFETIME = 7 * 24 * 3600_000;
 
 type Wire = Record<string, unknown>;
 
-/** The record of a stored job, with a fresh signed address. */
+/** Returns a function that makes the record of a stored job, with a new signed address. */
 export function storedJobWriter(parts: ApiParts): (job: StoredJob) => Wire {
   return (job) => ({ ...storedJobRecord(job, about(parts, job)), ...address(parts, job) });
 }

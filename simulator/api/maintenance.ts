@@ -7,7 +7,7 @@ import { signedInRoutes, type ApiParts } from './signed-in';
 
 const PATH = '/connect/v1/clusters/{cluster_id}/maintenance';
 
-/** Wire facts 13.2. */
+/** Maintenance tasks (wire facts 13.2). */
 export function maintenanceRoutes(parts: ApiParts): Route[] {
   const { world } = parts;
   const signedIn = signedInRoutes(parts.tokens);

@@ -10,7 +10,7 @@ import type { PrintJob } from '../world/state';
 
 const PATH = '/connect/v1/clusters/{cluster_id}';
 
-/** Prints: calls 10 and 11, and the list of all (wire facts 7, 8 and 13.2). */
+/** Prints: calls 10 and 11, and the list of all print jobs (wire facts 7, 8 and 13.2). */
 export function printJobRoutes(parts: ApiParts): Route[] {
   const { world } = parts;
   const signedIn = signedInRoutes(parts.tokens);
@@ -52,7 +52,9 @@ export function printJobRoutes(parts: ApiParts): Route[] {
   ];
 }
 
-/** Wire facts 13.2; the filter called `status` takes states (15.26). Deleted ones come only where they are asked for. */
+/**
+ * Filter of the list (wire facts 13.2); its `status` accepts states (15.26). Deleted jobs are only listed on request.
+ */
 function printJobFilter(
   query: URLSearchParams,
   userId: string,

@@ -8,7 +8,7 @@ import type { Route } from '../http/server';
 import type { ApiParts } from './signed-in';
 import { uptimeRoute } from '../http/uptime';
 
-/** The API host. Every call but uptime needs a bearer token. */
+/** Routes of the API host. Every call except uptime requires a bearer token. */
 export function apiRoutes(parts: ApiParts): Route[] {
   return [
     ...['/slicer/v1', '/connect/v1', '/report/v1'].map((path) => uptimeRoute(path, parts.now)),

@@ -14,12 +14,12 @@ export interface ApiParts {
   now: () => number;
 }
 
-/** What a route of the API host does; `undefined` for an answer without body. */
+/** Implements a route of the API host; returns `undefined` for an answer without body. */
 export type Handler = (call: Call, caller: Caller) => unknown;
 
 export type SignedIn = (endpoint: string, method: string, path: string, handle: Handler, status?: number) => Route;
 
-/** Makes routes that need a bearer token. */
+/** Returns a function that creates routes with a required bearer token. */
 export function signedInRoutes(tokens: Tokens): SignedIn {
   return (endpoint, method, path, handle, status = 200) => ({
     endpoint,

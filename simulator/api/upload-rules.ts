@@ -12,7 +12,7 @@ const MODEL = 'UploadRequest';
 const MOST_BYTES = 1024 ** 3;
 const RESERVED = /^(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\.|$)/i;
 
-/** Interface, Supported file types. */
+/** Content types of toolpaths (interface, Supported file types). */
 const TOOLPATH_TYPES = ['text/plain', 'application/gzip', 'application/x-ufp'];
 const OFFICE = 'application/vnd.openxmlformats-officedocument';
 const PROJECT_TYPES = [
@@ -30,13 +30,13 @@ const PROJECT_TYPES = [
   'text/plain',
 ];
 
-/** The rules for the `data` of call 3 (interface, Upload record; wire facts 4.1). */
+/** Checks the `data` of call 3 (interface, Upload record; wire facts 4.1). */
 export function checkJobUpload(data: Data): Announced & Pick<StoredJob, 'jobName' | 'sourceFileId'> {
   const jobName = fileName(data, 'job_name');
   return { jobName, ...common(data, TOOLPATH_TYPES), sourceFileId: cloudId(data, 'source_file_id') };
 }
 
-/** The rules for the `data` of call 5 (wire facts 4.3). */
+/** Checks the `data` of call 5 (wire facts 4.3). */
 export function checkFileUpload(data: Data): Announced & Pick<LibraryFile, 'fileName'> {
   return { fileName: fileName(data, 'file_name'), ...common(data, PROJECT_TYPES) };
 }
@@ -74,7 +74,7 @@ function brokenNameRule(name: string): string | undefined {
   return undefined;
 }
 
-/** Absent rather than empty (wire facts 4.1). */
+/** Reads an optional id, which is absent rather than empty (wire facts 4.1). */
 function cloudId(data: Data, field: string): string | null {
   const id = data[field];
   if (id === undefined) return null;

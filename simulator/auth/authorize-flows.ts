@@ -2,7 +2,7 @@ import { Refusal } from '../http/refusals';
 import type { Challenge, User } from '../world/state';
 import type { Client } from './tokens';
 
-/** One user on the way from /authorize back to the client. */
+/** One user's authorization, from /authorize to the redirect back to the client. */
 export interface Flow {
   id: string;
   redirectUri: string;
@@ -17,7 +17,7 @@ export interface Flow {
 const LIFETIME = 10 * 60_000;
 const MOST_FLOWS = 1000;
 
-/** Authorizations under way; they need not outlive a restart. */
+/** Pending authorizations; they don't survive a restart. */
 export class AuthorizeFlows {
   private readonly flows = new Map<string, Flow>();
 

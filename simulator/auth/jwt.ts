@@ -5,13 +5,13 @@ const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 
 const signature = (text: string, key: string): string => createHmac('sha256', key).update(text).digest('base64url');
 
-/** An HS256 token with these claims. */
+/** Creates an HS256 token with these claims. */
 export function signJwt(claims: Record<string, unknown>, key: string): string {
   const text = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`;
   return `${text}.${signature(text, key)}`;
 }
 
-/** The claims of a token that was signed with the key. */
+/** Returns the claims of a token if the key signed it. */
 export function verifyJwt(token: string, key: string): Record<string, unknown> | undefined {
   const [head, body, signed, ...rest] = token.split('.');
   if (head === undefined || body === undefined || signed === undefined || rest.length > 0) return undefined;

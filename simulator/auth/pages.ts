@@ -5,7 +5,7 @@ const STYLE =
   'body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:3rem auto;padding:0 1rem}' +
   'input,select,button{font:inherit;padding:.3rem .6rem}label{display:block;margin:.5rem 0}';
 
-/** A page of the sign-in: a title and a form that goes on with the authorization of this id. */
+/** A page of the sign-in: a title, and a form that continues the authorization with this id. */
 function formPage(title: string, action: string, flow: string, fields: string): string {
   return (
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(title)}</title>` +
@@ -16,7 +16,7 @@ function formPage(title: string, action: string, flow: string, fields: string): 
   );
 }
 
-/** One form per user, filled in, so that one click signs in. */
+/** Sign-in page with the first user filled in, so that one click signs in. */
 export function signInPage(flow: string, users: User[], problem = ''): string {
   const [first] = users;
   const list = users
@@ -48,7 +48,7 @@ export function workspacePage(flow: string, organizations: Organization[]): stri
     'Choose a workspace',
     'workspace',
     flow,
-    `<label>Workspace <select name="organization_id">${options}</select></label><button type="submit">Go on</button>`,
+    `<label>Workspace <select name="organization_id">${options}</select></label><button type="submit">Continue</button>`,
   );
 }
 

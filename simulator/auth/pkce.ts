@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Challenge } from '../world/state';
 
-/** Whether the verifier fits. S512 keeps its padding; its alphabet differs between clients (wire facts 3). */
+/** Whether the verifier matches. S512 keeps its padding; its alphabet differs between clients (wire facts 3). */
 export function fitsChallenge({ value, method }: Challenge, verifier: string): boolean {
   const plain = createHash(method === 'S256' ? 'sha256' : 'sha512')
     .update(verifier)

@@ -15,11 +15,11 @@ export interface AuthParts {
   client: Client;
   autoApprove: boolean;
   now: () => number;
-  /** How the workspaces of the current user are given (wire facts 11). */
+  /** Format of the current user's workspaces (wire facts 11). */
   memberships: () => 'ids' | 'objects';
 }
 
-/** The account host: sign-in pages, token endpoint and current user (calls 1, 2 and 16). */
+/** Routes of the account host: sign-in pages, token endpoint and current user (calls 1, 2 and 16). */
 export function authRoutes(parts: AuthParts): Route[] {
   const { tokens, users, organizations, client } = parts;
   const flows = new AuthorizeFlows(client, parts.now);
@@ -35,8 +35,8 @@ export function authRoutes(parts: AuthParts): Route[] {
     },
   });
 
-  /** What is still to be asked, else the redirect. */
-  const goOn = (flow: Flow): Answer => {
+  /** Returns the next page of the sign-in; the consent page is the last. */
+  const nextPage = (flow: Flow): Answer => {
     const { user } = flow;
     if (!user) return htmlPage(signInPage(flow.id, users));
     const own = organizations.filter(({ organizationId }) => user.organizationIds.includes(organizationId));
@@ -46,7 +46,7 @@ export function authRoutes(parts: AuthParts): Route[] {
         ? own[0]
         : undefined;
     if (flow.organizationId && !workspace)
-      throw new Refusal(403, 'forbidden', 'This user does not belong to the wanted workspace.');
+      throw new Refusal(403, 'forbidden', 'This user does not belong to the requested workspace.');
     if (!workspace) return htmlPage(workspacePage(flow.id, own));
     flow.organizationId = workspace.organizationId;
     const about = { client: client.id, user: user.name, workspace: workspace.organizationName, scope: flow.scope };
@@ -75,11 +75,11 @@ export function authRoutes(parts: AuthParts): Route[] {
       errors: 'html',
       handle({ query }) {
         const flow = flows.begin(query, secret());
-        if (!parts.autoApprove) return goOn(flow);
+        if (!parts.autoApprove) return nextPage(flow);
         const user = users.find(
           ({ organizationIds }) => !flow.organizationId || organizationIds.includes(flow.organizationId),
         );
-        if (!user) throw new Refusal(403, 'forbidden', 'No user belongs to the wanted workspace.');
+        if (!user) throw new Refusal(403, 'forbidden', 'No user belongs to the requested workspace.');
         return approve(flow, user.userId, flow.organizationId ?? user.organizationIds[0]!);
       },
     },
@@ -87,18 +87,18 @@ export function authRoutes(parts: AuthParts): Route[] {
       const user = users.find((other) => other.username === username && other.password === password);
       if (!user) return htmlPage(signInPage(flow.id, users, 'The user name or the password is wrong.'));
       flow.user = user;
-      return goOn(flow);
+      return nextPage(flow);
     }),
     step('workspace', (flow, { organization_id: organizationId }) => {
       if (organizationId) flow.organizationId = organizationId;
-      return goOn(flow);
+      return nextPage(flow);
     }),
     step('consent', (flow, { decision }) => {
       const { user, organizationId } = flow;
-      if (!user || !organizationId) return goOn(flow);
+      if (!user || !organizationId) return nextPage(flow);
       if (decision === 'approve') return approve(flow, user.userId, organizationId);
       flows.end(flow);
-      // Not the usual `error=access_denied` (wire facts 3).
+      // The service answers `error_code` instead of the usual `error=access_denied` (wire facts 3).
       return redirect(flow, { error_code: 'user_denied' });
     }),
     {

@@ -7,11 +7,11 @@ import type { AccessState, Challenge, Grant, Organization, User } from '../world
 export interface Client {
   id: string;
   secret: string;
-  /** Default: any. */
+  /** Registered redirect URIs; any by default. */
   redirectUris?: string[];
 }
 
-/** What a user consents to. */
+/** A user's consent. */
 export interface GrantRequest {
   userId: string;
   organizationId: string;
@@ -20,7 +20,7 @@ export interface GrantRequest {
   challenge?: Challenge | null;
 }
 
-/** The body of a good answer of the token endpoint (interface, Token response). */
+/** Body of a successful answer of the token endpoint (interface, Token response). */
 export interface TokenResponse {
   token_type: 'bearer';
   access_token: string;
@@ -29,11 +29,11 @@ export interface TokenResponse {
   scope: string;
 }
 
-/** Who calls: what a good bearer token says. */
+/** The caller that a valid bearer token identifies. */
 export interface Caller {
   userId: string;
   organizationId: string;
-  /** Content of the JWT; of a static token, as much of it as makes sense. */
+  /** Claims of the JWT; for a static token, the applicable ones. */
   claims: Record<string, unknown>;
 }
 
@@ -41,7 +41,9 @@ const CODE_LIFETIME = 60_000;
 const SPENT_KEPT = 1000;
 const GRANTS_KEPT = 200;
 
-/** Codes, grants, access and refresh tokens: grants are one-use chains, reuse ends the whole sign-in (wire facts 3). */
+/**
+ * Codes, grants, access and refresh tokens. Each refresh token works once; reuse ends the whole sign-in (wire facts 3).
+ */
 export class Tokens {
   constructor(
     private readonly state: AccessState,
@@ -52,34 +54,36 @@ export class Tokens {
     private readonly changed: () => void,
   ) {}
 
-  /** Answers of the token endpoint to `grant_type=authorization_code`. */
+  /** Number of exchanged codes. */
   get exchanges(): number {
     return this.state.exchanges;
   }
 
-  /** Refreshes that gave new tokens. */
+  /** Number of successful refreshes. */
   get refreshes(): number {
     return this.state.refreshes;
   }
 
-  /** How often a spent refresh token or code came again. */
+  /** Number of reused refresh tokens and codes. */
   get reuseDetections(): number {
     return this.state.reuseDetections;
   }
 
-  /** The refresh tokens that would be taken now, the oldest sign-in first. */
+  /** Valid refresh tokens, oldest sign-in first. */
   get refreshTokens(): string[] {
     return this.state.grants.flatMap(({ revoked, refreshToken }) =>
       revoked || refreshToken === null ? [] : refreshToken,
     );
   }
 
-  /** ms since 1970 of the last answer with tokens, or null. */
+  /** Time of the last answer with tokens, ms since 1970; null without one. */
   get lastAnswerAt(): number | null {
     return this.state.lastAnswerAt;
   }
 
-  /** The status of an expired access token: 401 as the interface says, or 403 `tokenExpired` as seen (wire facts 15.1). */
+  /**
+   * Status for an expired access token: 401 as in the interface, or 403 `tokenExpired` as observed (wire facts 15.1).
+   */
   get expiredStatus(): 401 | 403 {
     return this.state.expiredStatus;
   }
@@ -89,25 +93,25 @@ export class Tokens {
     this.changed();
   }
 
-  /** All access tokens given out so far count as expired. */
+  /** Expires all access tokens issued so far. */
   expireAccessTokens(): void {
     this.state.expiredBelow = this.state.nextToken;
     this.changed();
   }
 
-  /** Ends all sign-ins: no token of theirs is taken any more. Static API tokens stay. */
+  /** Revokes all sign-ins with their tokens. Static API tokens remain valid. */
   revokeGrants(): void {
     for (const grant of this.state.grants) grant.revoked = true;
     this.changed();
   }
 
-  /** Signs in without the pages and gives tokens at once. */
+  /** Signs a user in without the pages; returns the tokens. */
   signIn(request: GrantRequest): TokenResponse {
     const code = this.grant(request);
     return this.answer(this.useCode(this.grantOfCode(code)));
   }
 
-  /** A user has consented: the code for the redirect. */
+  /** Records a user's consent; returns the code for the redirect. */
   grant(request: GrantRequest): string {
     const grant: Grant = {
       grantId: secret(),
@@ -131,7 +135,7 @@ export class Tokens {
     return grant.code;
   }
 
-  /** POST /token: takes the form, gives the tokens or throws what the endpoint answers. */
+  /** POST /token: returns the tokens for a form, or throws the endpoint's refusal. */
   request(form: Record<string, string>): TokenResponse {
     const field = (name: string): string => {
       const value = form[name];
@@ -141,7 +145,7 @@ export class Tokens {
     const clientId = field('client_id');
     const clientSecret = field('client_secret');
     if (clientId !== this.client.id || !same(clientSecret, this.client.secret))
-      throw new Refusal(401, 'invalid_client', 'The client is not known or its secret is wrong.');
+      throw new Refusal(401, 'invalid_client', 'The client is unknown, or its secret is wrong.');
     const redirectUri = field('redirect_uri');
     const scope = field('scope');
     const type = field('grant_type');
@@ -165,7 +169,7 @@ export class Tokens {
     return this.answer(this.useCode(grant));
   }
 
-  /** The caller behind an Authorization header; throws what the API answers otherwise. */
+  /** Returns the caller behind an Authorization header; throws the API's refusal for an invalid one. */
   caller(authorization: string | undefined): Caller {
     if (authorization === undefined) throw new Refusal(401, 'noBearerToken', 'The Authorization header is missing.');
     const token = /^Bearer (\S+)$/.exec(authorization)?.[1];
@@ -194,10 +198,10 @@ export class Tokens {
 
   private grantOfCode(code: string): Grant {
     const grant = this.state.grants.find((other) => same(other.code, code));
-    if (!grant || grant.revoked) throw invalidGrant('The code is not known.');
+    if (!grant || grant.revoked) throw invalidGrant('The code is unknown.');
     if (grant.codeUsed) {
       this.reused(grant);
-      throw invalidGrant('The code was used before: the sign-in is ended.');
+      throw invalidGrant('The code was used before: the sign-in has ended.');
     }
     if (grant.codeExpiresAt <= this.now()) throw invalidGrant('The code has expired.');
     return grant;
@@ -209,10 +213,10 @@ export class Tokens {
       if (grant.refreshToken !== null && same(grant.refreshToken, token)) return grant;
       if (grant.spentRefreshTokens.includes(token)) {
         this.reused(grant);
-        throw invalidGrant('The refresh token was used before: the sign-in is ended.');
+        throw invalidGrant('The refresh token was used before: the sign-in has ended.');
       }
     }
-    throw invalidGrant('The refresh token is not known.');
+    throw invalidGrant('The refresh token is unknown.');
   }
 
   private reused(grant: Grant): void {
@@ -269,7 +273,7 @@ const words = (text: string): string[] => text.split(' ').filter((word) => word 
 
 const invalidGrant = (text: string): Refusal => new Refusal(400, 'invalid_grant', text);
 
-/** PKCE, where the authorization carried a challenge. */
+/** Checks the PKCE verifier if the authorization had a challenge. */
 function checkVerifier({ challenge }: Grant, verifier: string | undefined): void {
   if (!challenge) return;
   if (!verifier) throw new Refusal(400, 'invalid_request', 'code_verifier is missing.');

@@ -18,7 +18,7 @@ import type { World } from '../world/world';
 const FOLDER = join(__dirname, 'page');
 const SHOWN = 5;
 
-/** The page may load from here alone, and nobody may frame it. */
+/** Content security policy: the page loads only its own files, and no other page may frame it. */
 const POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 export async function pageFile(name: string, type: string): Promise<Answer> {
@@ -29,7 +29,7 @@ export async function pageFile(name: string, type: string): Promise<Answer> {
   };
 }
 
-/** What the page loads besides itself. */
+/** Routes of the page's files and pictures. */
 export function pageRoutes(world: World): Route[] {
   const route = (path: string, handle: Route['handle']): Route => ({
     endpoint: 'control',
@@ -49,7 +49,7 @@ export function pageRoutes(world: World): Route[] {
   ];
 }
 
-/** All that the page shows, at one moment. */
+/** State of the world that the page shows. */
 export function overview(parts: {
   world: World;
   tokens: Tokens;

@@ -16,7 +16,10 @@ export interface ControlParts {
   addresses: () => Record<string, unknown>;
 }
 
-/** The control host, which the real service lacks: a page and an API to read the world, change it, add faults. */
+/**
+ * Routes of the control host, which the real service lacks: a page, and an API to read and change the world and to add
+ * faults.
+ */
 export function controlRoutes(parts: ControlParts): Route[] {
   const { world, tokens, faults, log } = parts;
   const actions = worldActions(world);
@@ -39,7 +42,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
   const home = route('GET', '/', () => ({ ...parts.addresses(), world_actions: Object.keys(actions) }));
 
   const routes: Route[] = [
-    // A browser gets the page, a program the addresses.
+    // Serves the page to browsers and the addresses to programs.
     {
       ...home,
       handle: (call) =>
@@ -93,7 +96,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
   }));
 }
 
-/** A web page elsewhere must not reach the control host through its visitor's browser. */
+/** Refuses requests that a foreign web page sends through its visitor's browser. */
 function refuseOtherSites({ request }: Call): void {
   const { host = '', origin } = request.headers;
   if (

@@ -8,12 +8,15 @@ import type { World } from '../world/world';
 type Body = Record<string, unknown>;
 type Action = (body: Body) => unknown;
 
-/** `POST /world/<name>`: the methods of `World`, with their arguments by name. `cluster` is an id or a number from 1. */
+/**
+ * Implements `POST /world/<name>` by the methods of `World`, with named arguments. `cluster` is an id or a number from
+ * 1.
+ */
 export function worldActions(world: World): Record<string, Action> {
   const job =
-    (take: (ref: ClusterRef, uuid: string | undefined) => void): Action =>
+    (apply: (ref: ClusterRef, uuid: string | undefined) => void): Action =>
     (body) =>
-      take(cluster(body), optionalText(body, 'job'));
+      apply(cluster(body), optionalText(body, 'job'));
   return {
     advance: (body) => world.advance(number(body, 'seconds')),
     pause: job((ref, uuid) => world.pause(ref, uuid)),
@@ -99,7 +102,7 @@ const REPORT_SWITCH: Record<keyof ReportSwitch, Reader> = {
   cutAfter: whole,
 };
 
-/** The fields of a switch, all of them optional; others are refused. */
+/** Reads the fields of a switch, all of which are optional; throws for unknown fields. */
 function switches<T>(body: Body, readers: Record<string, Reader>): T {
   const names = Object.keys(body).filter((name) => name !== 'cluster');
   const unknown = names.find((name) => !Object.hasOwn(readers, name));

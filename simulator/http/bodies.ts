@@ -20,7 +20,7 @@ function mediaType({ request }: Body): string {
   return (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
-/** The JSON value of a body, `undefined` for an empty one. */
+/** Reads a JSON body; `undefined` for an empty one. */
 export async function readJson(call: Body): Promise<unknown> {
   const text = await readText(call);
   if (text === '') return undefined;
@@ -33,7 +33,7 @@ export async function readJson(call: Body): Promise<unknown> {
   }
 }
 
-/** The object in the `data` envelope; `undefined` for an empty body. */
+/** Reads the object in the `data` envelope; `undefined` for an empty body. */
 export async function readData(
   call: Body,
   model: string,
@@ -49,7 +49,7 @@ export async function readData(
   return data;
 }
 
-/** A url-encoded form; a field that comes twice is refused (`oauth` and `html` endpoints). */
+/** Reads a URL-encoded form; throws for a repeated field (`oauth` and `html` endpoints). */
 export async function readForm(call: Body): Promise<Record<string, string>> {
   if (mediaType(call) !== 'application/x-www-form-urlencoded')
     throw new Refusal(400, 'invalid_request', 'The body must be application/x-www-form-urlencoded.');

@@ -1,4 +1,4 @@
-/** The endpoints that a fault can name; `*` is any of them. */
+/** Endpoints that a fault can name; `*` means any of them. */
 export const ENDPOINTS = [
   'authorize',
   'token',
@@ -35,61 +35,61 @@ export const ENDPOINTS = [
 ] as const;
 export type Endpoint = (typeof ENDPOINTS)[number];
 
-/** One thing that goes wrong on the wire. Without any of the effects below, the answer is as always. */
+/** One fault on the wire. Without any of the effects below, the answer is unchanged. */
 export interface Fault {
   endpoint: Endpoint | '*';
-  /** Only requests whose path contains this string, an id for example. */
+  /** Affects only requests whose path contains this string, for example an id. */
   path?: string;
-  /** So many matching requests pass unharmed first. Default 0. */
+  /** Number of matching requests that pass first. Default 0. */
   after?: number;
-  /** How many requests it hits. Default 1. */
+  /** Number of affected requests. Default 1. */
   times?: number | 'always';
 
-  /** ms to wait before anything else happens; with `when: 'after'`, when the work is done and before it is answered. */
+  /** Delay before anything else happens, ms; with `when: 'after'`, between the work and the answer. */
   delay?: number;
-  /** From code only: waits likewise until this resolves, so that a test can hold an answer back. */
+  /** From code only: delays until this resolves, so that a test can hold back an answer. */
   until?: () => Promise<unknown>;
-  /** Never answers; the connection stays open. */
+  /** Never answers, and keeps the connection open. */
   hang?: boolean;
   /**
-   * `delay`, `hang`, `reset` and `status` happen `before` the work is done (default), or `after` it: only its answer is
-   * late or lost.
+   * Whether `delay`, `hang`, `reset` and `status` happen `before` the work (default) or `after` it, so that only the
+   * answer is late or lost.
    */
   when?: 'before' | 'after';
-  /** Breaks the connection off. */
+  /** Resets the connection. */
   reset?: boolean;
-  /** Breaks the connection off when so many bytes of the request's body have arrived; a shorter one passes. */
+  /** Resets the connection after so many bytes of the request's body; a shorter body passes. */
   resetAtByte?: number;
-  /** Reads no further then, and never answers; the connection stays open. */
+  /** Stops reading after so many bytes, never answers, and keeps the connection open. */
   hangAtByte?: number;
-  /** Answers this status, from 400 on with errors in the endpoint's own shape, else with empty data. */
+  /** Status of the answer: with errors in the endpoint's format from 400 on, else with empty data. */
   status?: number;
-  /** With `status`: another error code. */
+  /** With `status`: error code. */
   code?: string;
   detail?: string;
-  /** With `status`: the Retry-After header, seconds or a date. */
+  /** With `status`: Retry-After header, seconds or a date. */
   retryAfter?: number | string;
-  /** With `status` (default 502): the page of a proxy instead of JSON. */
+  /** With `status` (default 502): answers with a proxy's web page instead of JSON. */
   html?: boolean;
   /**
-   * The answer, a download too, ends early. `body`: yet it looks complete; `connection`: it is broken off; `hang`: the
-   * rest never comes, the connection stays open.
+   * Truncates the answer or download. `body`: the answer still looks complete; `connection`: the connection breaks;
+   * `hang`: the rest never arrives on an open connection.
    */
   cut?: 'body' | 'connection' | 'hang';
-  /** With `cut`: so many bytes of the body are sent. Default half of them. */
+  /** With `cut`: number of bytes sent. Default: half of the body. */
   cutAtByte?: number;
-  /** The answer's body comes a byte every so many ms, then blanks: for ever. */
+  /** Sends the body one byte per so many ms, then blanks without end. */
   trickle?: number;
-  /** Sets values in the answer: path (`data.0.name`, `*` for all entries) to value. */
+  /** Sets values in the answer by path (`data.0.name`, `*` for all entries). */
   set?: Record<string, unknown>;
-  /** Leaves paths out of the answer. */
+  /** Removes paths from the answer. */
   remove?: string[];
-  /** From code only: any change of the answer's body. */
+  /** From code only: transforms the answer's body. */
   transform?: (body: unknown) => unknown;
 }
 
 export interface AddedFault {
-  /** Requests hit so far. */
+  /** Number of affected requests so far. */
   readonly hits: number;
   remove(): void;
 }
@@ -121,7 +121,7 @@ const EFFECTS = [
   'transform',
 ];
 
-/** The active faults, first come first served; a request is hit by one at most. */
+/** The active faults; the first matching one affects a request. */
 export class Faults {
   private active: Active[] = [];
 
@@ -156,7 +156,7 @@ export class Faults {
     }));
   }
 
-  /** The fault that hits this request, now spent by one. */
+  /** Returns the fault for this request and counts it. */
   take(endpoint: string, path: string): Fault | undefined {
     for (const entry of this.active) {
       const { fault } = entry;
@@ -174,7 +174,7 @@ export class Faults {
   }
 }
 
-/** A fault may come from JSON: throws a TypeError that says what is wrong with it. */
+/** Validates a fault, which may come from JSON; throws a TypeError with the reason. */
 function checkFault(fault: Fault): void {
   const given: Record<string, unknown> = { ...fault };
   const wholeFrom = (least: number) => (value: unknown) => Number.isInteger(value) && Number(value) >= least;
@@ -203,7 +203,7 @@ function checkFault(fault: Fault): void {
   if (effects.length === 0) throw new TypeError(`Fault: it needs one of ${EFFECTS.join(', ')}.`);
 }
 
-/** The body with the fault's changes, on a copy. */
+/** Returns a copy of the body with the fault's changes. */
 export function changeBody(body: unknown, fault: Fault): unknown {
   let changed: unknown = structuredClone(body);
   for (const [path, value] of Object.entries(fault.set ?? {})) edit(changed, path.split('.'), () => value);

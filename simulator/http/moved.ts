@@ -1,11 +1,11 @@
 import type { Route } from './server';
 
-/** Other methods and paths for endpoints by their names, such as `{ printJobs: 'GET /connect/v1/jobs' }`. */
+/** Other methods and paths of endpoints, by name, such as `{ printJobs: 'GET /connect/v1/jobs' }`. */
 export type MovedPaths = Partial<Record<string, string>>;
 
 const CALL = /^(GET|PUT|POST|DELETE) (\/[^\s?#]*)$/;
 
-/** The same routes, those that are named moved. Throws a TypeError for a name or a place that can't be. */
+/** Returns the routes with the named ones moved. Throws a TypeError for an invalid path. */
 export function moved(routes: Route[], paths: MovedPaths): Route[] {
   return routes.map((route) => {
     const call = paths[route.endpoint];
@@ -21,7 +21,7 @@ export function moved(routes: Route[], paths: MovedPaths): Route[] {
 
 const parameters = (path: string): string => (path.match(/\{\w+\}/g) ?? []).sort().join();
 
-/** Throws a TypeError for a name that stands for none of `endpoints`, or for several. */
+/** Throws a TypeError for a name that doesn't match exactly one of `endpoints`. */
 export function checkMoved(paths: MovedPaths, endpoints: string[]): void {
   for (const name of Object.keys(paths))
     if (endpoints.filter((endpoint) => endpoint === name).length !== 1)

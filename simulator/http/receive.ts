@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Fault } from './faults';
 
-/** Thrown to break the connection off without an answer. */
+/** Thrown to reset the connection without an answer. */
 export class ResetConnection extends Error {}
 
-/** Thrown to leave the connection open and never answer. */
+/** Thrown to keep the connection open without an answer. */
 export class HangConnection extends Error {}
 
-/** The body of a request, as far as a fault lets it arrive. */
+/** Returns the body of a request, limited by a fault. */
 export function receive(request: IncomingMessage, fault: Fault | undefined): AsyncIterable<Buffer> {
   const { resetAtByte, hangAtByte } = fault ?? {};
   if (resetAtByte !== undefined) return upTo(resetAtByte, request, ResetConnection);
@@ -17,7 +17,7 @@ export function receive(request: IncomingMessage, fault: Fault | undefined): Asy
 
 async function* upTo(end: number, request: IncomingMessage, What: new () => Error): AsyncGenerator<Buffer> {
   let left = end;
-  // The connection is to stay, so that it can be broken off, or kept, in the wanted way.
+  // Keeps the connection open, so that the fault can reset it or leave it open.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     yield chunk.subarray(0, left);
     left -= chunk.length;

@@ -7,7 +7,7 @@ export interface RefusalDetails {
   headers?: Record<string, string>;
 }
 
-/** What the service says no to. How it looks on the wire depends on the endpoint: see `ErrorStyle`. */
+/** An error of the service. The endpoint's `ErrorStyle` determines its format. */
 export class Refusal extends Error {
   readonly detail: string | undefined;
   readonly meta: Record<string, unknown> | undefined;
@@ -29,7 +29,7 @@ export class Refusal extends Error {
 /** `json`: API and account (wire facts 1.1); `oauth`: token endpoint (3); `xml`: storage (4.2); `html`: pages. */
 export type ErrorStyle = 'json' | 'oauth' | 'xml' | 'html';
 
-/** The body and its content type. */
+/** Returns the body of a refusal and its content type. */
 export function refusalBody(refusal: Refusal, style: ErrorStyle): { type: string; body: string } {
   const text = refusal.detail ?? refusal.title;
   switch (style) {
@@ -77,7 +77,7 @@ export const invalidValue = (model: string, field: string, rule: string, given: 
     meta: { error_type: 'ModelValidationError', model_name: model, field_name: field, given_value: given },
   });
 
-/** A plain refusal with a status alone, for faults: the usual code and title where the status has them. */
+/** Creates a refusal for a fault by its status, with the default code and title. */
 export function refusalOf(status: number, code?: string, detail?: string): Refusal {
   const [usualCode, title] = USUAL[status] ?? (status >= 500 ? USUAL[500]! : USUAL[400]!);
   return new Refusal(status, code ?? usualCode, title, detail === undefined ? {} : { detail });
@@ -91,7 +91,7 @@ const USUAL: Record<number, [code: string, title: string]> = {
   409: ['conflict', 'This is not possible now.'],
   429: ['tooManyRequests', 'Too many requests.'],
   500: ['unexpectedError', 'An unexpected error occurred.'],
-  502: ['badGateway', 'The service behind gave no proper answer.'],
+  502: ['badGateway', 'The upstream service sent an invalid answer.'],
   503: ['serviceUnavailable', 'The service is not available.'],
-  504: ['gatewayTimeout', 'The service behind did not answer in time.'],
+  504: ['gatewayTimeout', 'The upstream service did not answer in time.'],
 };

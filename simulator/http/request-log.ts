@@ -1,21 +1,21 @@
-/** One request that a listener got. Queries are left out: they carry codes and signatures. */
+/** One request to a host. Omits the query, which contains codes and signatures. */
 export interface LoggedRequest {
   origin: string;
-  /** Name of the endpoint as in the fault API; `unknown` for a path that is none. */
+  /** Name of the endpoint as in the fault API; `unknown` for an unknown path. */
   endpoint: string;
   method: string;
   path: string;
-  /** 0: no answer was given (connection broken off or never answered). */
+  /** Status of the answer; 0 without an answer (reset or never answered). */
   status: number;
-  /** The client, as it calls itself (`User-Agent`); null: it does not. */
+  /** The client's `User-Agent`; null without one. */
   agent: string | null;
-  /** ms since 1970 */
+  /** Time, ms since 1970. */
   at: number;
 }
 
 const KEPT = 10_000;
 
-/** The requests so far: all are counted, the last ones are kept. */
+/** The requests so far: counts all, and keeps the last ones. */
 export class RequestLog {
   private kept: LoggedRequest[] = [];
   private counts = new Map<string, number>();
@@ -26,13 +26,13 @@ export class RequestLog {
     this.counts.set(request.endpoint, this.count(request.endpoint) + 1);
   }
 
-  /** Requests to this endpoint; without a name, to all. */
+  /** Number of requests to this endpoint, or to all. */
   count(endpoint?: string): number {
     if (endpoint !== undefined) return this.counts.get(endpoint) ?? 0;
     return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** In the order of their answers, the oldest first. */
+  /** Requests in the order of their answers, oldest first. */
   list(endpoint?: string): LoggedRequest[] {
     return this.kept.filter((request) => endpoint === undefined || request.endpoint === endpoint);
   }

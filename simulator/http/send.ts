@@ -5,7 +5,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { changeBody, type Fault } from './faults';
 import { JSON_TYPE } from './refusals';
 
-/** One of `json`, `text` and `stream`, or none for an answer without body. */
+/** An answer with one of `json`, `text` and `stream`, or without body. */
 export interface Answer {
   status: number;
   headers?: Record<string, string>;
@@ -14,7 +14,7 @@ export interface Answer {
   stream?: Readable;
 }
 
-/** Sends the answer, as far and as fast as a fault lets it leave. */
+/** Sends the answer, subject to a fault. */
 export async function send(
   response: ServerResponse,
   answer: Answer,
@@ -25,7 +25,7 @@ export async function send(
   const body = answer.stream ?? bodyOf(answer, fault, headers);
   const head = (): ServerResponse => response.writeHead(answer.status, headers);
   if (fault?.cut) return cutOff(response, body, { cut: fault.cut, at: fault.cutAtByte, headers, head });
-  // Without a body there is nothing to trickle.
+  // An answer without body can't trickle.
   if (fault?.trickle !== undefined && answer.status !== 204) {
     delete headers['content-length'];
     head();
@@ -48,7 +48,7 @@ function bodyOf(answer: Answer, fault: Fault | undefined, headers: Record<string
 
 interface Cut {
   cut: NonNullable<Fault['cut']>;
-  /** Default: half of an answer whose size is known, else half a KiB. */
+  /** Default: half of an answer of known size, else half a KiB. */
   at: number | undefined;
   headers: Record<string, string>;
   head: () => void;
@@ -62,7 +62,7 @@ async function cutOff(
   const { 'content-length': length } = headers;
   const size = Number(length ?? Infinity);
   let left = Math.min(size, at ?? Math.floor(Number(length ?? 1024) / 2));
-  // The end is to look like one.
+  // Makes the truncated answer look complete.
   if (cut === 'body' && length !== undefined) headers['content-length'] = String(left);
   head();
   response.flushHeaders();
@@ -75,12 +75,12 @@ async function cutOff(
   else if (!Buffer.isBuffer(body)) body.destroy();
   if (cut === 'body') response.end();
   if (cut !== 'connection') return;
-  // What was sent is to arrive before the connection breaks.
+  // Lets the sent bytes arrive before the connection breaks.
   await nextTurn();
   response.socket?.destroy();
 }
 
-/** One byte at a time, and blanks when it has no more, until the client has enough. */
+/** Sends one byte at a time, then blanks, until the client disconnects. */
 async function trickle(
   response: ServerResponse,
   body: Readable | Buffer,

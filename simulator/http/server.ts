@@ -9,23 +9,23 @@ import { send, type Answer } from './send';
 
 export type { Answer } from './send';
 
-/** A request as a route sees it. */
+/** A request as passed to a route. */
 export interface Call {
   request: IncomingMessage;
   query: URLSearchParams;
-  /** What stands in the path parameters of the path, percent signs decoded. */
+  /** Values of the path parameters, decoded. */
   params: Record<string, string>;
-  /** The body, as far as a fault lets it arrive. */
+  /** The body, limited by a fault. */
   body: AsyncIterable<Buffer>;
 }
 
 export interface Route {
-  /** Its name in the fault API and the request log. */
+  /** Name in the fault API and the request log. */
   endpoint: string;
   method: string;
-  /** `/connect/v1/clusters/{cluster_id}` */
+  /** Pattern such as `/connect/v1/clusters/{cluster_id}`. */
   path: string;
-  /** Default: the one of the origin. */
+  /** Error format; the origin's by default. */
   errors?: ErrorStyle;
   handle(call: Call): Answer | Promise<Answer>;
 }
@@ -36,10 +36,10 @@ export interface OriginOptions {
   port: number;
   errors: ErrorStyle;
   routes: Route[];
-  /** Without them, nothing goes wrong here and nothing is noted: the control host. */
+  /** Faults and request log; the control host has neither. */
   wire?: { faults: Faults; log: RequestLog };
   now: () => number;
-  /** Awaited before each answer: what it says must be on disk. */
+  /** Awaited before each answer, so that the state is on disk first. */
   saved: () => Promise<void>;
 }
 
@@ -48,16 +48,16 @@ export interface Origin {
   close(): Promise<void>;
 }
 
-/** One listener, that is one host of the service. */
+/** Starts one listener, which represents one host of the service. */
 export async function startOrigin(options: OriginOptions): Promise<Origin> {
   const closing = new AbortController();
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
-    // A connection that breaks is the client's affair: the answer is lost, nothing more.
+    // A broken connection only loses its answer.
     response.on('error', () => undefined);
-    serve(options, closing.signal, request, response).catch(() => response.destroy());
+    answerRequest(options, closing.signal, request, response).catch(() => response.destroy());
   });
-  // Big uploads may take long; and a client that keeps connections open must not race against ours closing them.
+  // Large uploads take long, and a short keep-alive timeout would race with clients that reuse connections.
   server.requestTimeout = 0;
   server.keepAliveTimeout = 60_000;
   server.on('connection', (socket) => {
@@ -65,7 +65,7 @@ export async function startOrigin(options: OriginOptions): Promise<Origin> {
     socket.on('close', () => sockets.delete(socket));
   });
   await listen(server, options.port, options.host);
-  // A connection that can't be taken (too many open files, say) must not end the process.
+  // A connection that can't be accepted (for example, with too many open files) must not end the process.
   server.on('error', () => undefined);
   const { port } = server.address() as AddressInfo;
   const host = options.host.includes(':') ? `[${options.host}]` : options.host;
@@ -90,7 +90,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
   });
 }
 
-async function serve(
+async function answerRequest(
   options: OriginOptions,
   closing: AbortSignal,
   request: IncomingMessage,
@@ -145,14 +145,14 @@ async function serve(
     answer = instead ?? answer;
   }
   log(answer.status);
-  // Whatever of the body was not asked for is read and dropped, so that the client gets to see the answer.
+  // Drains the unread body, so that the client receives the answer.
   request.resume();
   await send(response, answer, fault, closing);
 }
 
 function parseUrl(target: string | undefined): URL | undefined {
   if (!target?.startsWith('/')) return undefined;
-  // A string in front, not a base: `//host/` must stay a path.
+  // Prepends the origin instead of using it as a base: `//host/` must remain a path.
   return URL.canParse(`http://origin${target}`) ? new URL(`http://origin${target}`) : undefined;
 }
 
@@ -199,7 +199,7 @@ function noSuchRoute(allowed: string[]): Refusal {
   });
 }
 
-/** A fault of the simulator itself must show in a test, not hide behind a plain 500. */
+/** Describes an error of the simulator itself, so that tests don't mistake it for a plain 500. */
 function unexpected(error: unknown): Refusal {
   return refusalOf(500, undefined, `Simulator: ${error instanceof Error ? error.message : String(error)}`);
 }

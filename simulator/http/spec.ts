@@ -1,9 +1,9 @@
 import { Refusal } from './refusals';
 import type { Call, Route } from './server';
 
-/** The call that describes the others below a base, as an OpenAPI document of version 3 or 2 (wire facts 1). */
+/** Creates the call that describes all others below a base, as an OpenAPI document of version 3 or 2 (wire facts 1). */
 export function specRoute(base: string, routes: Route[], signedIn: (call: Call) => void): Route {
-  // Pages are for people.
+  // Omits the pages.
   const described = routes.filter(
     ({ path, errors }) => path.startsWith(`${base}/`) && path !== '/' && errors !== 'html',
   );

@@ -1,6 +1,6 @@
 import type { Route } from './server';
 
-/** The uptime call on a base root: needs no token (wire facts 1). */
+/** Creates the uptime call of a base path, which needs no token (wire facts 1). */
 export function uptimeRoute(path: string, now: () => number): Route {
   const started = now();
   return {

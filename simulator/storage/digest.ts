@@ -5,10 +5,10 @@ import { guessSeconds, printSeconds } from '../world/gcode-time';
 import type { Arrived } from '../world/library';
 
 const END_BYTES = 64 * 1024;
-/** Bigger packed files are not unpacked: their time is guessed. */
+/** Largest gzip to unpack, bytes; the printing time of larger ones is guessed. */
 const UNPACKED_UP_TO = 64 * 1024 * 1024;
 
-/** What is learnt of a file while its bytes pass, without keeping them. */
+/** Computes size, hash and printing time of a file while its bytes pass. */
 export class Digest {
   private readonly hash = createHash('sha256');
   private readonly ends = new FileEnds();
@@ -37,13 +37,13 @@ export class Digest {
     };
   }
 
-  /** To be called whether or not it came to its end. */
+  /** Releases resources; call it after success and failure. */
   drop(): void {
     this.packed?.drop();
   }
 }
 
-/** Remembers the first and the last 64 KiB of what passes: there the slicers write. */
+/** The first and last 64 KiB of a stream, where slicers write their comments. */
 class FileEnds {
   private head: Buffer[] = [];
   private headSize = 0;
@@ -66,7 +66,7 @@ class FileEnds {
   }
 }
 
-/** Unpacks while the bytes pass. A file that is no gzip has no ends: that is the file's affair, not an error. */
+/** Unpacks a stream into its ends. An invalid gzip has no ends, which is no error. */
 interface Unpacking {
   write(chunk: Buffer): Promise<void>;
   end(): Promise<void>;

@@ -7,10 +7,10 @@ import type { ReportLine } from '../world/report-lines';
 
 const BATCH = 64 * 1024;
 
-/** A column: its name, and its cell on a line. */
+/** Name of a column, and a function that returns its cell. */
 type Column = [name: string, cell: (line: ReportLine) => string | number | null];
 
-/** The CSV of a report, written while it is read. The switches say how (wire facts 10: separator and encoding are unknown). */
+/** Streams the CSV of a report. The switches set its format (wire facts 10: separator and encoding are unknown). */
 export function csv(lines: Iterable<ReportLine>, made: ReportSwitch): Readable {
   return Readable.from(chunks(lines, made), { objectMode: false });
 }
@@ -21,7 +21,7 @@ async function* chunks(lines: Iterable<ReportLine>, made: ReportSwitch): AsyncGe
     const bytes = Buffer.from(text);
     if (bytes.length > left) {
       yield bytes.subarray(0, left);
-      // The bytes are to arrive before the connection breaks.
+      // Lets the bytes arrive before the connection breaks.
       await nextTurn();
       throw new ResetConnection();
     }
@@ -39,14 +39,17 @@ async function* batches(lines: Iterable<ReportLine>, made: ReportSwitch): AsyncG
     text += row(columns.map(([, cell]) => cell(line)));
     if (text.length < BATCH) continue;
     yield text;
-    // A long report must not keep others waiting.
+    // Yields, so that a long report doesn't delay other requests.
     await nextTurn();
     text = '';
   }
   yield text;
 }
 
-/** The documented names; those of the extruders follow the documented pattern (wire facts 10). There is no status and no duration. */
+/**
+ * The documented columns; those of the extruders follow the documented pattern (wire facts 10). Status and duration are
+ * missing.
+ */
 function columnsOf(made: ReportSwitch): Column[] {
   const material = (index: number): string =>
     made.repeatedColumns ? 'extruder_material' : `extruder_${index + 1}_material`;
@@ -67,7 +70,7 @@ function columnsOf(made: ReportSwitch): Column[] {
 const printerOf = ({ cluster, print }: ReportLine): Printer | undefined =>
   cluster.printers.find(({ uuid }) => uuid === print.printerUuid);
 
-/** All that can go wrong with a cell. */
+/** Adds every special character to a name. */
 const hardened = (name: string, { separator = ',' }: ReportSwitch): string => `"${name}"${separator} part 1\n of "2"`;
 
 function quoted(cell: string | number | null, { separator = ',' }: ReportSwitch): string {

@@ -8,7 +8,7 @@ import type { Answer, Call, Route } from '../http/server';
 import type { SignedUrls } from './signed-urls';
 import { UPLOADS, type UploadParts } from './uploads';
 
-/** The object store: signed addresses only, errors in XML (wire facts 4.2). */
+/** Routes of the object store: signed addresses only, errors in XML (wire facts 4.2). */
 export function storageRoutes(parts: UploadParts & { urls: SignedUrls }): Route[] {
   const { world, urls, bytes } = parts;
 
@@ -76,7 +76,7 @@ function exists<T>(found: T | undefined): T {
   return found;
 }
 
-/** A signed address and a token at once are two ways of proving oneself (wire facts 15.33). */
+/** Refuses a token beside a signed address: the store accepts one kind of authorization only (wire facts 15.33). */
 function refuseAuthorization(headers: IncomingHttpHeaders): void {
   if (headers.authorization !== undefined)
     throw new Refusal(400, 'InvalidArgument', 'Only one way of authorization is allowed.');

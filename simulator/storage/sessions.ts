@@ -3,10 +3,10 @@ import { mkdir, open, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 
-/** What is kept of a file that is not whole is a multiple of this (wire facts 4.2). */
+/** Size of the blocks that an incomplete file is kept in, bytes (wire facts 4.2). */
 const BLOCK = 256 * 1024;
 
-/** What came so far of files whose upload goes on where it broke; it outlives the simulator. */
+/** Partial files of resumable uploads; they survive a restart. */
 export class Sessions {
   private readonly running = new Map<string, { request: IncomingMessage; ended: Promise<unknown> }>();
 
@@ -16,7 +16,7 @@ export class Sessions {
     return join(this.folder, `${key}.session`);
   }
 
-  /** A client that comes again has given up the connection before: that one ends first. */
+  /** Runs one request per file at a time: ends the previous one, which its client has abandoned. */
   async alone<T>(key: string, request: IncomingMessage, work: () => Promise<T>): Promise<T> {
     const before = this.running.get(key);
     before?.request.destroy();
@@ -30,7 +30,7 @@ export class Sessions {
     }
   }
 
-  /** So many of its first bytes are there. */
+  /** Returns the number of bytes kept. */
   async kept(key: string, total: number): Promise<number> {
     const size = await stat(this.path(key)).then(
       (file) => file.size,
@@ -39,7 +39,7 @@ export class Sessions {
     return wholeBlocks(size, total);
   }
 
-  /** Adds the bytes from `first` on, which is not after what is kept; those that are there already are passed over. */
+  /** Adds bytes from `first` on, which must not leave a gap; skips those that are already kept. */
   async add(
     key: string,
     bytes: AsyncIterable<Buffer>,

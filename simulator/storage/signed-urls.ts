@@ -6,20 +6,20 @@ const LIFETIME = 15 * 60_000;
 
 type Purpose = 'upload' | 'download' | 'image' | 'report';
 
-/** Addresses at the storage host that open without a token, for a quarter of an hour by default (wire facts 4.2). */
+/** Signed addresses of the storage host, which need no token; valid for 15 minutes by default (wire facts 4.2). */
 export class SignedUrls {
   constructor(
     private readonly key: string,
     private readonly now: () => number,
   ) {}
 
-  /** Path and query. */
+  /** Returns a signed path with query. */
   sign(purpose: Purpose, key: string, lifetime = LIFETIME): string {
     const expires = this.now() + lifetime;
     return `/${purpose}/${key}?expires=${expires}&signature=${this.signature(purpose, key, String(expires))}`;
   }
 
-  /** Throws AccessDenied for an address that was not given out or has expired. */
+  /** Throws for a forged or expired address. */
   check(purpose: Purpose, key: string, query: URLSearchParams): void {
     const expires = query.get('expires') ?? '';
     if (!same(query.get('signature') ?? '', this.signature(purpose, key, expires)))

@@ -11,7 +11,7 @@ interface About {
   size: number;
 }
 
-/** The bytes of uploaded files, in a folder or (for benchmarks) nowhere. No file is ever held in memory. */
+/** Bytes of uploaded files, in a folder or (for benchmarks) discarded. Never holds a whole file in memory. */
 export class StoredBytes {
   private parts = 0;
 
@@ -20,7 +20,7 @@ export class StoredBytes {
     private readonly keep: boolean,
   ) {}
 
-  /** Takes all the bytes, then has the file there at once; nothing is left of one that broke off. */
+  /** Stores a file atomically; leaves nothing of an interrupted one. */
   async store(key: string, source: AsyncIterable<Buffer>, about: About): Promise<Arrived> {
     const digest = new Digest(about);
     async function* digested(): AsyncGenerator<Buffer> {
@@ -38,7 +38,7 @@ export class StoredBytes {
     }
   }
 
-  /** Takes a file that is whole already, away from where it lies. */
+  /** Moves a complete file into the store. */
   async adopt(key: string, path: string, about: About): Promise<Arrived> {
     const digest = new Digest(about);
     try {
@@ -52,7 +52,7 @@ export class StoredBytes {
     }
   }
 
-  /** `undefined` where no bytes are kept. */
+  /** Opens a file; `undefined` if files are discarded. */
   read(key: string): Readable | undefined {
     return this.keep ? createReadStream(join(this.folder, key)) : undefined;
   }
@@ -61,7 +61,7 @@ export class StoredBytes {
     if (this.keep) await rm(join(this.folder, key), { force: true });
   }
 
-  /** What an earlier run left of uploads that it did not see to their end. */
+  /** Removes partial uploads of an earlier run. */
   async removeParts(): Promise<void> {
     const names = await readdir(this.folder).catch(() => []);
     for (const name of names) if (name.endsWith('.part')) await rm(join(this.folder, name), { force: true });
@@ -76,7 +76,7 @@ export class StoredBytes {
       await pipeline(source, file);
       await rename(part, join(this.folder, key));
     } catch (error) {
-      // An open that is still under way would bring the file back.
+      // Waits, since a pending open would create the file again.
       await closed;
       await rm(part, { force: true });
       throw error;

@@ -13,11 +13,11 @@ export interface UploadParts {
   sessions: Sessions;
 }
 
-type Take = (call: Call, file: StoredFile, parts: UploadParts) => Promise<Answer>;
+type Receive = (call: Call, file: StoredFile, parts: UploadParts) => Promise<Answer>;
 
-/** What a PUT to an upload address does, by what kind of address it is (interface, Upload to the storage location). */
-export const UPLOADS: Record<UploadMode, Take> = {
-  /** The whole file at once, with exactly the headers that were announced. */
+/** Handles a PUT by the kind of its upload address (interface, Upload to the storage location). */
+export const UPLOADS: Record<UploadMode, Receive> = {
+  /** Accepts the whole file in one request, with exactly the announced headers. */
   async 'one-time'(call, file, parts) {
     const { headers } = call.request;
     if (headers['content-range'] !== undefined)
@@ -28,8 +28,8 @@ export const UPLOADS: Record<UploadMode, Take> = {
   },
 
   /**
-   * Takes whatever comes as the object, once, and knows no ranges: the question how far a file came is stored as an empty
-   * object and answered 200. The record says `uploaded` for the whole file alone.
+   * Stores the first body, whatever it is, and ignores ranges: it stores a progress query as an empty object and
+   * answers 200. Only the whole file gets the status `uploaded`.
    */
   async plain(call, file, parts) {
     const { headers } = call.request;
@@ -38,13 +38,13 @@ export const UPLOADS: Record<UploadMode, Take> = {
     return store(call, file, parts);
   },
 
-  /** Keeps what came before a break, says how much that is, and takes the rest (wire facts 4.2). */
+  /** Keeps the received part of an interrupted upload, reports its size, and accepts the rest (wire facts 4.2). */
   async session(call, file, { world, bytes, sessions }) {
     const { request, body } = call;
     const { key, fileSize: total, contentType, origin } = file;
     const range = contentRange(request.headers['content-range']);
     if (range && range.total !== total)
-      throw new Refusal(400, 'InvalidArgument', 'The Content-Range header is not about the announced size.');
+      throw new Refusal(400, 'InvalidArgument', 'The Content-Range header contradicts the announced size.');
     return sessions.alone(key, request, async () => {
       if (range && 'question' in range) {
         check(request.headers, { length: 0, origin });
@@ -67,13 +67,13 @@ export const UPLOADS: Record<UploadMode, Take> = {
 
 async function store({ body }: Call, file: StoredFile, { world, bytes }: UploadParts): Promise<Answer> {
   const arrived = await bytes.store(file.key, body, { contentType: file.contentType, size: file.fileSize });
-  // Of two uploads at the same time, the first to be complete has used the address.
+  // Of two simultaneous uploads, the first complete one wins.
   checkUnused(file);
   world.stored(file, arrived);
   return { status: 200 };
 }
 
-/** Throws unless the headers are those expected; `origin` null: there must be none. */
+/** Throws unless the headers match; an `origin` of null means that there must be none. */
 function check(
   headers: IncomingHttpHeaders,
   expected: { contentType?: string; length?: number; origin: string | null },

@@ -9,7 +9,7 @@ import { extruderRecord, printJobRecord, queuedSeconds } from './print-job-recor
 
 type Wire = Record<string, unknown>;
 
-/** Wire facts 5. */
+/** Record of a cluster (wire facts 5). */
 export function clusterRecord(cluster: Cluster, moment: Moment): Wire {
   const { at } = moment;
   const [host] = cluster.printers;
@@ -39,7 +39,7 @@ export function clusterRecord(cluster: Cluster, moment: Moment): Wire {
   };
 }
 
-/** Wire facts 6: of an offline cluster, no printers and the jobs that it last reported (15.15). */
+/** Status of a cluster (wire facts 6); an offline one has no printers, and the jobs of its last report (15.15). */
 export function statusRecord(cluster: Cluster, moment: Moment): Wire {
   const { at, now, queue, history } = cluster.lastReport ?? { ...moment, ...cluster };
   const record = (job: PrintJob): Wire =>
@@ -60,7 +60,7 @@ export function statusRecord(cluster: Cluster, moment: Moment): Wire {
   };
 }
 
-/** Wire facts 6.1. */
+/** Record of a printer (wire facts 6.1). */
 function printerRecord(cluster: Cluster, printer: Printer, moment: Moment): Wire {
   const model = modelOf(cluster);
   const job = activeJob(cluster, printer);

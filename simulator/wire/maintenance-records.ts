@@ -4,7 +4,7 @@ import type { Cluster, User } from '../world/state';
 
 type Wire = Record<string, unknown>;
 
-/** Wire facts 13.2: every task, with when it is due; `now` in real ms. */
+/** Records of all tasks with their due dates (wire facts 13.2); `now` in real ms. */
 export function pendingMaintenance(cluster: Cluster, now: number): Wire[] {
   return maintenanceTasks(cluster, now).map(({ code, interval, dueAt, isDue }) => ({
     is_due: isDue,
@@ -13,7 +13,7 @@ export function pendingMaintenance(cluster: Cluster, now: number): Wire[] {
   }));
 }
 
-/** Wire facts 13.2: what was done, the newest first. */
+/** Records of completed tasks, newest first (wire facts 13.2). */
 export function completedMaintenance(cluster: Cluster, users: User[]): Wire[] {
   return cluster.maintenance.done.map(({ codes, userId, at }) => ({
     completed_at: iso(at),

@@ -1,8 +1,8 @@
 import { invalidValue } from '../http/refusals';
 
 /**
- * One page of a list, with `meta` and `links` (wire facts 1). Without `limit`, all entries are on one page. Only of those
- * on the page a record is made.
+ * Returns one page of a list with `meta` and `links` (wire facts 1). Without `limit`, it contains all entries. Makes
+ * records only for the entries of the page.
  */
 export function page<T>(entries: T[], query: URLSearchParams, url: string, record: (entry: T) => unknown): unknown {
   const number = positive(query, 'page', 1);

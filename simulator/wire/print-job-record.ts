@@ -14,7 +14,7 @@ export function extruderRecord(extruder: Extruder, index: number): Wire {
   };
 }
 
-/** Wire facts 8. */
+/** Record of a print job (wire facts 8). */
 export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Moment): Wire {
   const model = modelOf(cluster);
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
@@ -53,7 +53,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
   };
 }
 
-/** The coarse state (wire facts 12.3). */
+/** State of a job, which is coarser than its status (wire facts 12.3). */
 export function stateOf(job: PrintJob): string {
   if (job.deletedAt !== null) return 'deleted';
   if (job.status === 'wait_approval') return 'wait_approval';
@@ -62,14 +62,14 @@ export function stateOf(job: PrintJob): string {
   return isActive(job) ? 'in_progress' : 'history';
 }
 
-/** Seconds of its own until it is printed. */
+/** Seconds that the job itself still needs. */
 export function queuedSeconds(job: PrintJob, at: number): number {
   if (['history', 'deleted'].includes(stateOf(job))) return 0;
   const heating = job.status === 'printing' || job.printed > 0 ? 0 : PHASE_SECONDS.pre_print;
   return job.timeTotal - elapsed(job, at) + heating;
 }
 
-/** Of a waiting job, with the wait for the jobs before it. */
+/** Seconds until the end of a job, including the jobs before it. */
 function remaining(cluster: Cluster, job: PrintJob, at: number): number {
   if (!isReady(job)) return queuedSeconds(job, at);
   const before = cluster.queue

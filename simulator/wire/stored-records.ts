@@ -3,7 +3,7 @@ import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
 
 type Wire = Record<string, unknown>;
 
-/** What stored jobs and library files have in common, without the signed addresses. */
+/** Common fields of stored jobs and library files, without the signed addresses. */
 function storedRecord(
   file: StoredFile,
   { uploaded, username }: { uploaded: boolean; username?: string | undefined },
@@ -20,7 +20,7 @@ function storedRecord(
   };
 }
 
-/** Wire facts 4.1: the record of calls 3 and 4. */
+/** Record of calls 3 and 4 (wire facts 4.1). */
 export function storedJobRecord(job: StoredJob, about: { uploaded: boolean; username?: string | undefined }): Wire {
   return {
     job_id: job.jobId,
@@ -32,7 +32,7 @@ export function storedJobRecord(job: StoredJob, about: { uploaded: boolean; user
   };
 }
 
-/** Wire facts 4.3: the record of calls 5 and 6. */
+/** Record of calls 5 and 6 (wire facts 4.3). */
 export function libraryFileRecord(
   file: LibraryFile,
   about: { uploaded: boolean; username?: string | undefined },

@@ -4,10 +4,13 @@ import type { Ids } from './ids';
 import type { Cluster, EndedPrint, PrintJob } from './state';
 import { advance } from './virtual-printer';
 
-/** More ended prints than this are not remembered, so that world.json stays small. */
+/** Number of ended prints to keep; limits the size of world.json. */
 const LOG_KEPT = 10_000;
 
-/** Brings a cluster to now: its prints, the actions that end meanwhile, and the log; whether anything must be kept. */
+/**
+ * Updates a cluster to the current time: its prints, its actions and its log; returns whether there is anything to
+ * save.
+ */
 export function catchUp(cluster: Cluster, { clock, ids }: { clock: SimulatorClock; ids: Ids }): boolean {
   const at = clock.virtual();
   let kept = false;
@@ -24,9 +27,9 @@ export function catchUp(cluster: Cluster, { clock, ids }: { clock: SimulatorCloc
   return log(cluster, clock) || kept;
 }
 
-/** Whether it grew. */
+/** Adds ended prints to the log; returns whether there were any. */
 function log(cluster: Cluster, clock: SimulatorClock): boolean {
-  // Both are in the order of the ends, so what history still holds is at the end of the log.
+  // Both are in order of the ends, so the jobs still in the history are at the end of the log.
   const known = new Set(cluster.log.slice(-cluster.history.length).map(({ uuid }) => uuid));
   const fresh = cluster.history.filter((job) => !known.has(job.uuid) && job.deletedAt === null);
   if (fresh.length === 0) return false;

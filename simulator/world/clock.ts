@@ -1,12 +1,12 @@
-/** Where the virtual time of the printers stood at some moment of real time; kept in world.json. */
+/** Virtual time of the printers at a moment of real time; stored in world.json. */
 export interface ClockState {
-  /** ms since 1970 */
+  /** Real time, ms since 1970. */
   real: number;
-  /** virtual ms */
+  /** Virtual time, ms. */
   virtual: number;
 }
 
-/** Real time for the wire and the tokens, virtual time (`timeFactor` times as fast) for the printers. */
+/** Real time for the wire and the tokens, and virtual time (`timeFactor` times as fast) for the printers. */
 export class SimulatorClock {
   constructor(
     private readonly state: ClockState,
@@ -17,33 +17,33 @@ export class SimulatorClock {
     this.anchor();
   }
 
-  /** Notes where virtual time stands, so that from here on it can run at another pace: before each save. */
+  /** Records the current virtual time before each save, so that another time factor applies only from then on. */
   anchor(): void {
     const virtual = this.virtual();
     this.state.real = this.now();
     this.state.virtual = virtual;
   }
 
-  /** Virtual ms. Never runs backwards, whatever the real clock does. */
+  /** Virtual time, ms. It never runs backwards, even if the real clock does. */
   virtual(): number {
     return this.state.virtual + Math.max(0, this.now() - this.state.real) * this.timeFactor;
   }
 
-  /** Virtual ms that pass in so many real ones. */
+  /** Virtual duration of a real one, ms. */
   scaled(ms: number): number {
     return ms * this.timeFactor;
   }
 
-  /** Real ms since 1970 of a virtual moment of the past, as if the pace had always been what it is now. */
+  /** Real time of a past virtual one, ms since 1970, assuming the current time factor throughout. */
   real(virtual: number): number {
     return Math.round(this.now() - (this.virtual() - virtual) / this.timeFactor);
   }
 
-  /** Skips virtual seconds. */
+  /** Advances virtual time by so many seconds. */
   skip(seconds: number): void {
     this.state.virtual += seconds * 1000;
   }
 }
 
-/** ISO 8601 UTC with milliseconds, as everywhere on the wire. */
+/** Formats a time as ISO 8601 UTC with milliseconds. */
 export const iso = (ms: number): string => new Date(ms).toISOString();

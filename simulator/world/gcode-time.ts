@@ -1,13 +1,10 @@
-/**
- * How long a print takes, from the comments that slicers write. Each rule stands for one family of slicers; the first
- * that fits wins.
- */
+/** Rules for the printing time in slicers' comments. Each rule covers one family of slicers; the first match wins. */
 const RULES: readonly { pattern: RegExp; unit: 's' | 'min' | 'words' | 'clock' }[] = [
   // Cura, Griffin header
   { pattern: /^;PRINT\.TIME:\s*(\d+(?:\.\d+)?)/m, unit: 's' },
   // Cura, Marlin and RepRap flavours
   { pattern: /^;TIME:\s*(\d+(?:\.\d+)?)/m, unit: 's' },
-  // Bambu Studio, OrcaSlicer: the total, with warming up, before the mere model time
+  // Bambu Studio, OrcaSlicer: the total including warm-up precedes the model time
   { pattern: /^;.*\btotal estimated time:\s*([\dhmsd .]+)/m, unit: 'words' },
   { pattern: /^;.*\bmodel printing time:\s*([\dhmsd .]+)/m, unit: 'words' },
   // PrusaSlicer, SuperSlicer, OrcaSlicer; Slic3r PE without the mode
@@ -24,13 +21,16 @@ const RULES: readonly { pattern: RegExp; unit: 's' | 'min' | 'words' | 'clock' }
   { pattern: /^; --- print time: (\d+(?:\.\d+)?)s/m, unit: 's' },
   // Luban
   { pattern: /^;estimated_time\(s\):\s*(\d+(?:\.\d+)?)/m, unit: 's' },
-  // Slic3r forks that write a clock
+  // Slic3r forks that write hh:mm:ss
   { pattern: /^;[ \t]*(?:estimated )?print(?:ing)? time[ \t]*[:=][ \t]*(\d+:\d\d:\d\d)/im, unit: 'clock' },
 ];
 
 const SECONDS = { d: 86_400, h: 3600, m: 60, s: 1 } as const;
 
-/** Whole seconds, at least 1; `undefined` where no comment says it. `text` may be head and tail of the file alone. */
+/**
+ * Returns the printing time in whole seconds, at least 1; `undefined` without a comment. `text` may consist of the
+ * file's head and tail.
+ */
 export function printSeconds(text: string): number | undefined {
   for (const { pattern, unit } of RULES) {
     const value = pattern.exec(text)?.[1];
@@ -58,7 +58,7 @@ function toSeconds(value: string, unit: 's' | 'min' | 'words' | 'clock'): number
   }
 }
 
-/** A sensible guess for files that do not say: one minute to two days. */
+/** Guesses the printing time of a file without a comment: one minute to two days. */
 export function guessSeconds(bytes: number, packed: boolean): number {
   return Math.round(Math.min(172_800, Math.max(60, (packed ? 4 * bytes : bytes) / 1000)));
 }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 
-/** Ids and noise that are the same for the same seed and the same order of calls (wire facts 1). */
+/** Ids and noise, reproducible by seed and order of calls (wire facts 1). */
 export class Ids {
   constructor(
     private readonly seed: number,
     private readonly counter: { nextId: number },
   ) {}
 
-  /** A cloud id: 44 characters of the URL-safe base64 alphabet, the last one to three of them `=`. */
+  /** Creates a cloud id: 44 characters of the URL-safe base64 alphabet, with one to three `=` at the end. */
   cloudId(): string {
     const padding = 1 + (this.counter.nextId % 3);
     return (
@@ -17,18 +17,18 @@ export class Ids {
     );
   }
 
-  /** A lower-case UUID. */
+  /** Creates a lower-case UUID. */
   uuid(): string {
     const hex = this.digest().toString('hex');
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   }
 
-  /** `length` upper-case hex digits: the host id of the second printer brand. */
+  /** Creates `length` upper-case hex digits, as in the host id of the second printer brand. */
   upperHex(length: number): string {
     return this.digest().toString('hex').slice(0, length).toUpperCase();
   }
 
-  /** A number from -1 to 1 that depends on the seed and the key alone. */
+  /** Returns a number from -1 to 1 that depends only on the seed and the key. */
   noise(key: string): number {
     return sha256(`${this.seed}:noise:${key}`).readUInt32BE(0) / 0x7fffffff - 1;
   }

@@ -7,22 +7,22 @@ type Announced = Pick<
   'organizationId' | 'userId' | 'fileSize' | 'contentType' | 'origin' | 'libraryProjectId'
 >;
 
-/** What was learnt of a file while its bytes passed. */
+/** Properties of a file, determined while its bytes passed. */
 export interface Arrived {
   size: number;
   sha256: string;
   printSeconds: number;
-  /** Whether `printSeconds` stood in the file. */
+  /** Whether `printSeconds` comes from the file. */
   parsed: boolean;
 }
 
-/** Stored jobs (toolpaths) and library files (all the rest). */
+/** Stored jobs (toolpaths) and library files (everything else). */
 export class Library extends WorldBase {
   storedJobs(organizationId?: string): StoredJob[] {
     return within(this.state.storedJobs, organizationId);
   }
 
-  /** Throws recordNotFound. */
+  /** Returns a stored job; throws recordNotFound. */
   storedJob(jobId: string, organizationId?: string): StoredJob {
     return found(
       this.storedJobs(organizationId).find((job) => job.jobId === jobId),
@@ -34,7 +34,7 @@ export class Library extends WorldBase {
     return within(this.state.libraryFiles, organizationId);
   }
 
-  /** Throws recordNotFound. */
+  /** Returns a library file; throws recordNotFound. */
   libraryFile(fileId: string, organizationId?: string): LibraryFile {
     return found(
       this.libraryFiles(organizationId).find((file) => file.fileId === fileId),
@@ -46,7 +46,7 @@ export class Library extends WorldBase {
     return within(this.state.projects, organizationId);
   }
 
-  /** Throws recordNotFound for a project that is not in this workspace. */
+  /** Throws recordNotFound unless the project belongs to this workspace. */
   checkProject(id: string, organizationId: string): void {
     found(
       this.libraryProjects(organizationId).find(({ libraryProjectId }) => libraryProjectId === id),
@@ -78,12 +78,12 @@ export class Library extends WorldBase {
     return { key: this.ids.uuid(), createdAt, uploadMode, usedAt: null, uploadedAt: null, sha256: null };
   }
 
-  /** What lies, or will lie, under a key of the object store. */
+  /** Returns the file with this key in the object store, uploaded or not. */
   fileOfKey(key: string): StoredFile | undefined {
     return [...this.state.storedJobs, ...this.state.libraryFiles].find((file) => file.key === key);
   }
 
-  /** How the files to come are uploaded. */
+  /** Kind of future upload addresses. */
   get uploadMode(): UploadMode {
     return this.state.uploadMode;
   }
@@ -93,7 +93,7 @@ export class Library extends WorldBase {
     this.options.changed();
   }
 
-  /** Something lies at its upload address. If that is not the whole file, the record says `uploading` for ever. */
+  /** Records an object at an upload address. Unless it is the whole file, the record says `uploading` forever. */
   stored(file: StoredFile, { size, sha256, printSeconds, parsed }: Arrived): void {
     file.usedAt = this.clock.now();
     if (size === file.fileSize) {
@@ -103,7 +103,7 @@ export class Library extends WorldBase {
     this.options.changed();
   }
 
-  /** Also what a person does in the library of the service. Throws recordNotFound. */
+  /** Removes a stored job, like a user in the service's library. Throws recordNotFound. */
   removeStoredJob(jobId: string): void {
     const job = this.storedJob(jobId);
     this.state.storedJobs = this.state.storedJobs.filter((other) => other !== job);
@@ -111,7 +111,7 @@ export class Library extends WorldBase {
     this.options.changed();
   }
 
-  /** Throws recordNotFound. */
+  /** Removes a library file; throws recordNotFound. */
   removeLibraryFile(fileId: string): void {
     const file = this.libraryFile(fileId);
     this.state.libraryFiles = this.state.libraryFiles.filter((other) => other !== file);

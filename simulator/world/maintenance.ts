@@ -4,7 +4,7 @@ import type { Cluster } from './state';
 
 const HOUR = 3600;
 
-/** What has to be done how often, in seconds. The codes begin with the model (wire facts 13.2). */
+/** Tasks and their intervals in seconds. The codes start with the model (wire facts 13.2). */
 const TASKS = [
   { code: 'clean_build_plate', interval: 7 * 24 * HOUR },
   { code: 'clean_print_cores', interval: 30 * 24 * HOUR },
@@ -15,14 +15,14 @@ const TASKS = [
 const tasksOf = (cluster: Cluster): typeof TASKS =>
   TASKS.map(({ code, interval }) => ({ code: `${modelOf(cluster).id}_${code}`, interval }));
 
-/** Throws invalidValue for a task that this printer does not have. */
+/** Throws invalidValue for a task that this printer doesn't have. */
 export function checkTaskCodes(cluster: Cluster, codes: string[]): void {
   const known = tasksOf(cluster).map(({ code }) => code);
   const unknown = codes.find((code) => !known.includes(code));
   if (unknown !== undefined) throw invalidValue('Maintenance', 'task_codes', `must be of ${known.join(', ')}`, unknown);
 }
 
-/** Every task, with when it is due; times in real ms, the interval in seconds. */
+/** Returns all tasks with their due dates; times in real ms, intervals in seconds. */
 export function maintenanceTasks(
   cluster: Cluster,
   now: number,

@@ -1,17 +1,17 @@
 import type { Cluster, Extruder } from './state';
 import { NIL_UUID, type Ids } from './ids';
 
-/** A printer model of the simulated world: invented ones, no vendor's. */
+/** An invented printer model. */
 export interface Model {
-  /** As in the `machine_variant` of printers and jobs. */
+  /** Name in the `machine_variant` of printers and jobs. */
   display: string;
-  /** As in the cluster's `printer_type`. */
+  /** Name in the cluster's `printer_type`. */
   id: string;
   firmware: string;
   nozzles: string[];
   hot: number;
   plate: number;
-  /** The second brand: a host id of 20 hex digits and no own id for the printer (wire facts 1, 6.1). */
+  /** Whether it is of the second brand: a host id of 20 hex digits, and a nil id of the printer (wire facts 1, 6.1). */
   secondBrand: boolean;
 }
 
@@ -27,7 +27,7 @@ function model(display: string, id: string, firmware: string, nozzles: string[],
 
 export const modelOf = (cluster: Cluster): Model => MODELS.find(({ id }) => id === cluster.model) ?? MODELS[0]!;
 
-/** Wire facts 12.6. */
+/** All capabilities (wire facts 12.6). */
 export const CAPABILITIES: readonly string[] = [
   'connect_with_cluster_id',
   'connect_with_pin_code',
@@ -54,7 +54,7 @@ export const CAPABILITIES: readonly string[] = [
 const NAMES = ['Workbench', 'Window', 'Back room', 'Shelf', 'Lab', 'Cellar', 'Attic', 'Studio'];
 const COLORS = ['Silver', 'Black', 'Red', 'White', 'Green'];
 
-/** A cluster as it comes from the factory: idle, cold, online. `number` counts from 1 and decides model and name. */
+/** Creates an idle, cold, online cluster. `number` counts from 1 and determines model and name. */
 export function newCluster(
   ids: Ids,
   owner: { organizationId: string; userId: string },
@@ -108,7 +108,7 @@ function placeName(number: number): string {
 function newExtruders(ids: Ids, type: Model, number: number): Extruder[] {
   return type.nozzles.map((printCore, index) => ({
     printCore,
-    // The second bay of every second printer is empty: clients meet both.
+    // The second bay of every second printer is empty, so that clients meet both cases.
     material:
       index === 1 && number % 2 === 0
         ? null

@@ -1,6 +1,6 @@
 import type { Ids } from './ids';
 
-/** A moment of the world: virtual ms `at`, which is `now` in real ms. */
+/** A moment of the world: virtual ms `at`, which is real ms `now`. */
 export interface Moment {
   at: number;
   now: number;

@@ -3,7 +3,7 @@ import { newCluster } from './models';
 import { secret } from './secrets';
 import type { Organization, State, User } from './state';
 
-/** A state for the first start: `printers` clusters in the first workspace, one in the second. */
+/** Creates the initial state: `printers` clusters in the first workspace, one in the second. */
 export function newState(seed: number, printers: number, now: number): State {
   const state: State = {
     version: 3,
@@ -48,7 +48,7 @@ export function newState(seed: number, printers: number, now: number): State {
   return state;
 }
 
-/** The people and workspaces: one user with two workspaces, one with a single one. */
+/** Creates users and workspaces: one user with two workspaces, one with a single one. */
 function newAccounts(ids: Ids): Pick<State, 'organizations' | 'users'> {
   const organizations: Organization[] = ['Workshop', 'School'].map((organizationName) => ({
     organizationId: ids.cloudId(),

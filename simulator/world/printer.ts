@@ -2,15 +2,15 @@ import type { Moment } from './moment';
 import type { Printer, PrintJob } from './state';
 import { warmth } from './virtual-printer';
 
-/** Wire facts 12.1. */
+/** Status of a printer (wire facts 12.1). */
 export function printerStatus(printer: Printer, job: PrintJob | undefined): string {
   if (printer.trouble !== null) return printer.trouble;
   if (!job) return 'idle';
-  // Also while paused, aborting, cooling and waiting to be cleaned (wire facts 15.19).
+  // The status is also `printing` while paused, aborting, cooling and waiting for cleaning (wire facts 15.19).
   return job.status === 'sent_to_printer' || job.status === 'pre_print' ? 'pre_print' : 'printing';
 }
 
-/** °C, with a little noise that changes every ten virtual seconds. */
+/** Temperature in °C, with a little noise that changes every ten virtual seconds. */
 export function temperature(
   printer: Printer,
   part: string,

@@ -3,7 +3,7 @@ import type { ActionSwitch, Cluster, Dispatch, PictureSwitch, PrinterFault, Requ
 import type { ClusterRef } from './world-base';
 import { Library } from './library';
 
-/** What happens to printers, and how they behave from now on. */
+/** Events on printers, and switches for their behaviour. */
 export class Printers extends Library {
   setOnline(ref: ClusterRef, online: boolean): void {
     const cluster = this.cluster(ref);
@@ -15,19 +15,22 @@ export class Printers extends Library {
     this.options.changed();
   }
 
-  /** Whether the cluster takes part in the account (`status` active or inactive, wire facts 5). */
+  /** Sets whether the cluster is active in the account (`status` active or inactive, wire facts 5). */
   setAuthorized(ref: ClusterRef, authorized: boolean): void {
     this.update(ref, { authorized });
   }
 
-  /** Whether its printers take new jobs. */
+  /** Sets whether its printers accept new jobs. */
   setEnabled(ref: ClusterRef, enabled: boolean): void {
     const cluster = this.cluster(ref);
     for (const printer of cluster.printers) Object.assign(printer, { enabled, freeSince: this.clock.virtual() });
     this.options.changed();
   }
 
-  /** Another printer status than the job's (`error`, `unreachable`, `maintenance`, …); null: none. Running jobs go on. */
+  /**
+   * Sets a printer status that overrides the job's (`error`, `unreachable`, `maintenance`, …); null for none. Active
+   * jobs continue.
+   */
   setTrouble(ref: ClusterRef, trouble: string | null): void {
     const cluster = this.cluster(ref);
     for (const printer of cluster.printers) Object.assign(printer, { trouble, freeSince: this.clock.virtual() });
@@ -69,22 +72,22 @@ export class Printers extends Library {
     this.update(ref, { capabilities });
   }
 
-  /** What becomes of prints from now on: queued, awaiting approval, or failed at once. */
+  /** Sets the outcome of future prints: queued, awaiting approval, or failed at once. */
   setDispatch(ref: ClusterRef, dispatch: Dispatch): void {
     this.update(ref, { dispatch });
   }
 
-  /** What a person must change before prints sent from now on can start; an empty list: nothing. */
+  /** Sets the changes that future prints require before they start; an empty list for none. */
   setRequiredChanges(ref: ClusterRef, requiredChanges: RequiredChange[] = [MATERIAL_CHANGE]): void {
     this.update(ref, { requiredChanges });
   }
 
-  /** What becomes of actions dispatched from now on (wire facts 9, 13.1); without a switch: all as usual. */
+  /** Sets the outcome of future actions (wire facts 9, 13.1); an empty switch restores the default. */
   setActions(ref: ClusterRef, actionSwitch: ActionSwitch = {}): void {
     this.update(ref, { actionSwitch });
   }
 
-  /** How camera pictures look on the wire from now on; without a switch: as usual. */
+  /** Sets the format of future camera pictures; an empty switch restores the default. */
   setPicture(ref: ClusterRef, pictureSwitch: PictureSwitch = {}): void {
     this.update(ref, { pictureSwitch });
   }
@@ -93,7 +96,7 @@ export class Printers extends Library {
     this.update(ref, { friendlyName });
   }
 
-  /** A new printer in the account; its id. Without a workspace: the first one. */
+  /** Adds a printer to the account, by default in the first workspace; returns its id. */
   addCluster(options: { name?: string; model?: string; printers?: number; organizationId?: string } = {}): string {
     const owner = {
       organizationId: options.organizationId ?? this.state.organizations[0]!.organizationId,
@@ -115,7 +118,7 @@ export class Printers extends Library {
     this.options.changed();
   }
 
-  /** Disconnected from the account and connected again: another cluster_id, the same host_guid. Gives the new id. */
+  /** Reconnects a cluster under another cluster_id and the same host_guid; returns the new id. */
   rebind(ref: ClusterRef, clusterId = this.ids.cloudId()): string {
     this.update(ref, { clusterId });
     this.setClusters(this.state.clusters);

@@ -4,12 +4,12 @@ import { cleanedStatus, end, enter, isActive } from './virtual-printer';
 import type { ClusterRef } from './world-base';
 import { Printers } from './printers';
 
-/** More jobs than this can't wait on one cluster. */
+/** Longest queue of waiting jobs on a cluster. */
 export const QUEUE_LENGTH = 10;
 
-/** What happens to print jobs, besides the actions of the service. */
+/** Events on print jobs, besides the service's actions. */
 export class Prints extends Printers {
-  /** Call 10: sends a stored job to a cluster. */
+  /** Sends a stored job to a cluster (call 10). */
   print(cluster: Cluster, stored: StoredJob, userId: string, startNow: boolean): PrintJob {
     if (!this.isUploaded(stored))
       throw new Refusal(409, 'jobNotUploaded', 'The file of this job was not uploaded yet.');
@@ -18,9 +18,9 @@ export class Prints extends Printers {
     const waiting = cluster.queue.filter((job) => !isActive(job)).length;
     const queues = cluster.capabilities.includes('queue') || cluster.capabilities.length === 0;
     if (!queues && cluster.queue.length > 0)
-      throw new Refusal(409, 'printerNotAcceptingJobs', 'The printer takes one job at a time and is busy.');
+      throw new Refusal(409, 'printerNotAcceptingJobs', 'The printer accepts one job at a time and is busy.');
     if (!cluster.printers.some(({ enabled }) => enabled))
-      throw new Refusal(409, 'printerNotAcceptingJobs', 'The printer takes no jobs now.');
+      throw new Refusal(409, 'printerNotAcceptingJobs', 'The printer accepts no jobs now.');
     if (waiting >= QUEUE_LENGTH) throw new Refusal(409, 'printerQueueFull', 'The queue of the printer is full.');
     const owner = this.state.users.find((user) => user.userId === userId);
     return this.enqueue(cluster, {
@@ -34,7 +34,7 @@ export class Prints extends Printers {
     });
   }
 
-  /** Someone starts a print at the printer itself. */
+  /** Starts a print at the printer itself. */
   printLocally(ref: ClusterRef, about: { name: string; seconds: number; from?: 'usb' | 'network' }): PrintJob {
     return this.enqueue(this.cluster(ref), {
       jobId: null,
@@ -73,7 +73,7 @@ export class Prints extends Printers {
     return job;
   }
 
-  // What people do to print jobs. Without `uuid`: to the job that the cluster's printers are busy with.
+  // Manual actions on print jobs. Without `uuid`, they apply to the first job in a suitable state.
 
   pause(ref: ClusterRef, uuid?: string): void {
     this.change(ref, uuid, ['printing'], (job, at) => enter(job, 'pausing', at));
@@ -88,7 +88,7 @@ export class Prints extends Printers {
     this.change(ref, uuid, running, (job, at) => enter(job, 'aborting', at));
   }
 
-  /** The print fails; with a code, the printer shows that fault too. */
+  /** Fails the print; with a code, the printer also shows that fault. */
   fail(ref: ClusterRef, uuid?: string, code?: string): void {
     const running = [
       'sent_to_printer',
@@ -106,7 +106,7 @@ export class Prints extends Printers {
     });
   }
 
-  /** Someone clears the build plate. */
+  /** Clears the build plate. */
   clean(ref: ClusterRef, uuid?: string): void {
     this.change(ref, uuid, ['wait_cleanup'], (job, at, cluster) => {
       end(cluster, job, cleanedStatus(job), at);
@@ -125,7 +125,7 @@ export class Prints extends Printers {
     });
   }
 
-  /** A person makes the changes that a waiting job requires, or forces it, or lets a held one go. */
+  /** Makes the changes that a waiting job requires, and releases a held one. */
   release(ref: ClusterRef, uuid?: string): void {
     this.change(ref, uuid, ['queued'], (job, at) => {
       job.changes = [];
@@ -134,7 +134,7 @@ export class Prints extends Printers {
     });
   }
 
-  /** The job is gone without a trace: no list, no history, no record. */
+  /** Removes the job from all lists, the history and the log. */
   vanish(ref: ClusterRef, uuid?: string): void {
     const cluster = this.cluster(ref);
     const job = uuid === undefined ? this.busyJob(cluster) : this.printJob(uuid, ref);
@@ -149,13 +149,13 @@ export class Prints extends Printers {
     ref: ClusterRef,
     uuid: string | undefined,
     from: string[],
-    take: (job: PrintJob, at: number, cluster: Cluster) => void,
+    apply: (job: PrintJob, at: number, cluster: Cluster) => void,
   ): void {
     const cluster = this.cluster(ref);
     const candidates = uuid === undefined ? cluster.queue : [this.printJob(uuid, ref)];
     const job = candidates.find(({ status }) => from.includes(status));
     if (!job) throw new Refusal(409, 'conflict', `No print job is in a state for this: ${from.join(', ')}.`);
-    take(job, this.clock.virtual(), cluster);
+    apply(job, this.clock.virtual(), cluster);
     this.options.changed();
   }
 

@@ -6,7 +6,10 @@ export interface ReportLine {
   print: EndedPrint;
 }
 
-/** Printings that the range of the report touches, in the order of their ends (wire facts 10); or as many invented lines as were asked for. */
+/**
+ * Returns the print jobs that overlap the report's range, in order of their ends (wire facts 10); or the requested
+ * number of invented lines.
+ */
 export function reportLines(report: Report, clusters: Cluster[]): Iterable<ReportLine> {
   const wanted = clusters.filter(({ clusterId }) => report.clusterIds.includes(clusterId));
   const { rows } = report.made;
@@ -21,7 +24,7 @@ export function reportLines(report: Report, clusters: Cluster[]): Iterable<Repor
 const NAMES = ['bracket.gcode', 'gear 24T.ufp', 'lamp shade.gcode.gz', 'hinge.gcode', 'vase.gcode'];
 const STATUSES = ['finished', 'finished', 'finished', 'aborted', 'failed'] as const;
 
-/** Spread evenly over the range, the same for the same report; one at a time, so that a million needs no memory. */
+/** Generates lines, spread evenly over the range and reproducible; one at a time, to save memory. */
 function* inventedLines(report: Report, clusters: Cluster[], count: number): Generator<ReportLine> {
   const step = (report.to - report.from) / count;
   for (let index = 0; index < count; index++) {

@@ -10,7 +10,7 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?
 
 export type ReportRequest = Pick<Report, 'organizationId' | 'clusterIds' | 'from' | 'to'>;
 
-/** The rules for the `data` of the create call (wire facts 10). */
+/** Checks the `data` of the create call (wire facts 10). */
 export function checkReport(data: Record<string, unknown>): Omit<ReportRequest, 'organizationId'> {
   for (const field of REPORT_FIELDS)
     if (data[field] === undefined || data[field] === null) throw requiredField(MODEL, field);
@@ -31,7 +31,7 @@ function dateTime(data: Record<string, unknown>, field: string): number {
   return time;
 }
 
-/** Times in real ms. */
+/** Creates a report; times in real ms. */
 export function newReport(
   request: ReportRequest,
   made: ReportSwitch,
@@ -50,11 +50,11 @@ export function newReport(
   };
 }
 
-/** Wire facts 10: pending, processing, then how it ended. */
+/** Status of a report: pending, processing, then its outcome (wire facts 10). */
 export function reportStatus(report: Report, now: number): string {
   if (report.endsAt !== null && now >= report.endsAt) return report.outcome;
   return now < report.processingAt ? 'pending' : 'processing';
 }
 
-/** `print-jobs-2030-01-01.csv` */
+/** File name such as `print-jobs-2030-01-01.csv`. */
 export const reportFileName = (report: Report): string => `print-jobs-${iso(report.from).slice(0, 10)}.csv`;

@@ -4,11 +4,11 @@ import { modelOf } from './models';
 import type { Cluster, Printer, PrintJob, Scene } from './state';
 import { activeJob, elapsed, leftJob } from './virtual-printer';
 
-/** Seconds of printing that one layer takes. */
+/** Printing time of one layer, seconds. */
 const LAYER_SECONDS = 30;
 const MOST_LAYERS = 500;
 
-/** What the camera of a printer sees at this virtual time (`at`), which is `now` in real ms. */
+/** Returns the camera's view of a printer at virtual time `at`, which is `now` in real ms. */
 export function sceneOf(cluster: Cluster, printer: Printer, moment: Moment): Scene {
   const job = activeJob(cluster, printer);
   const shown = job ?? leftJob(cluster, printer);
@@ -41,5 +41,5 @@ function progress(job: PrintJob, at: number): NonNullable<Scene['job']> {
   };
 }
 
-/** To and fro once in eight seconds, between 0 and 1. */
+/** Oscillates between 0 and 1 with a period of eight seconds. */
 const swing = (seconds: number): number => Math.abs(((seconds / 4) % 2) - 1);

@@ -1,9 +1,9 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** A random URL-safe string, 43 characters. */
+/** Creates a random URL-safe string of 43 characters. */
 export const secret = (): string => randomBytes(32).toString('base64url');
 
-/** Equal texts, in a time that does not tell where they differ. */
+/** Compares texts in constant time. */
 export function same(a: string, b: string): boolean {
   const [x, y] = [Buffer.from(a), Buffer.from(b)];
   return x.length === y.length && timingSafeEqual(x, y);

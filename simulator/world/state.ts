@@ -1,6 +1,9 @@
 import type { ClockState } from './clock';
 
-/** All that the simulated service knows, as it stands in world.json. Virtual times are ms of `SimulatorClock.virtual()`. */
+/**
+ * The complete state of the simulated service, as stored in world.json. Virtual times are ms of
+ * `SimulatorClock.virtual()`.
+ */
 export interface State {
   version: 3;
   seed: number;
@@ -12,12 +15,12 @@ export interface State {
   projects: LibraryProject[];
   storedJobs: StoredJob[];
   libraryFiles: LibraryFile[];
-  /** Of the files to come. */
+  /** Kind of future upload addresses. */
   uploadMode: UploadMode;
   reports: Report[];
-  /** How the reports to come are made. */
+  /** Switches for future reports. */
   reportSwitch: ReportSwitch;
-  /** Of what `organization_memberships` of the current user consists (wire facts 11). */
+  /** Format of `organization_memberships` of the current user (wire facts 11). */
   memberships: 'ids' | 'objects';
   access: AccessState;
 }
@@ -33,7 +36,7 @@ export interface User {
   password: string;
   name: string;
   organizationIds: string[];
-  /** Static API tokens (wire facts 3.1), each bound to one workspace. */
+  /** Static API tokens (wire facts 3.1), each for one workspace. */
   apiTokens: { token: string; organizationId: string }[];
 }
 
@@ -49,7 +52,7 @@ export interface AccessState {
   exchanges: number;
   refreshes: number;
   reuseDetections: number;
-  /** Real ms since 1970 of the last answer that carried tokens. */
+  /** Time of the last answer with tokens, real ms since 1970. */
   lastAnswerAt: number | null;
 }
 
@@ -76,12 +79,12 @@ export interface Grant {
   revoked: boolean;
 }
 
-/** What kind of address a file is sent to; wire facts 4.2 leave it open. */
+/** Kinds of upload addresses; wire facts 4.2 leave the kind open. */
 export const UPLOAD_MODES = ['one-time', 'session', 'plain'] as const;
 export type UploadMode = (typeof UPLOAD_MODES)[number];
 export const isUploadMode = (text: string): text is UploadMode => (UPLOAD_MODES as readonly string[]).includes(text);
 
-/** What an uploaded (or announced) file is, whatever is in it. Its bytes lie in `files/<key>`. */
+/** An announced or uploaded file. Its bytes are in `files/<key>`. */
 export interface StoredFile {
   key: string;
   organizationId: string;
@@ -92,9 +95,9 @@ export interface StoredFile {
   libraryProjectId: string | null;
   createdAt: number;
   uploadMode: UploadMode;
-  /** Real ms since 1970 when its upload address was used up: something was stored, the whole file or not. */
+  /** Time when something was stored at the upload address, complete or not, real ms since 1970. */
   usedAt: number | null;
-  /** Real ms since 1970 from when on the record says `uploaded`. */
+  /** Time from which the record says `uploaded`, real ms since 1970. */
   uploadedAt: number | null;
   sha256: string | null;
 }
@@ -104,9 +107,9 @@ export interface StoredJob extends StoredFile {
   jobId: string;
   jobName: string;
   sourceFileId: string | null;
-  /** Seconds that a print of it takes: from the slicer's header, else guessed by size. */
+  /** Printing time in seconds: from the slicer's comment, else guessed by size. */
   printSeconds: number;
-  /** Whether `printSeconds` stood in the file. */
+  /** Whether `printSeconds` comes from the file. */
   parsed: boolean;
 }
 
@@ -122,7 +125,7 @@ export interface LibraryProject {
   displayName: string;
 }
 
-/** What happens to prints sent to a cluster. */
+/** Outcome of prints sent to a cluster. */
 export type Dispatch = 'queued' | 'wait_approval' | 'failed';
 
 export interface Cluster {
@@ -141,20 +144,20 @@ export interface Cluster {
   dispatch: Dispatch;
   actionSwitch: ActionSwitch;
   pictureSwitch: PictureSwitch;
-  /** Given to every print that is sent from now on. */
+  /** Changes that future prints require. */
   requiredChanges: RequiredChange[];
   firmware: { version: string; latest: string | null; updateStatus: string };
   printers: Printer[];
-  /** Waiting and running, in the order of the queue. */
+  /** Waiting and active jobs, in order of the queue. */
   queue: PrintJob[];
-  /** Ended, the newest first. */
+  /** Ended jobs, newest first. */
   history: PrintJob[];
-  /** All printings that ever ended, the oldest first. */
+  /** All ended prints, oldest first. */
   log: EndedPrint[];
-  /** Actions of the last time, the oldest first. */
+  /** Recent actions, oldest first. */
   actions: Action[];
   maintenance: Maintenance;
-  /** While the cluster is offline: the jobs as it last reported them, at virtual `at`, which was `now`. */
+  /** Jobs of the last report before the cluster went offline at virtual `at`, which was real `now`. */
   lastReport: { at: number; now: number; queue: PrintJob[]; history: PrintJob[] } | null;
 }
 
@@ -162,14 +165,14 @@ export interface Printer {
   uuid: string;
   name: string;
   enabled: boolean;
-  /** A state that is not the job's: `error`, `unreachable`, `maintenance`. */
+  /** Status that overrides the job's: `error`, `unreachable`, `maintenance`. */
   trouble: string | null;
   faults: PrinterFault[];
   extruders: Extruder[];
-  /** 0 at room temperature, 1 at printing temperature; on its way from `level` to `target` since then. */
+  /** Temperature from 0 (room) to 1 (printing), moving from `level` to `target` since a virtual time. */
   warmth: { level: number; target: 0 | 1; since: number };
   freeSince: number;
-  /** The ended print whose part still lies on the build plate, by its uuid. Older worlds lack it. */
+  /** The uuid of the ended print whose part is still on the build plate. Older worlds lack it. */
   left?: string | null;
 }
 
@@ -184,7 +187,7 @@ export interface PrinterFault {
 
 export interface Extruder {
   printCore: string | null;
-  /** null: the bay is empty. */
+  /** Loaded material; null for an empty bay. */
   material: { guid: string; brand: string; color: string; material: string } | null;
 }
 
@@ -210,38 +213,38 @@ export type ActiveStatus =
   | 'wait_cleanup';
 export type EndStatus = 'finished' | 'aborted' | 'failed';
 
-/** One printing of a stored job: a print job instance. */
+/** One print of a stored job: a print job instance. */
 export interface PrintJob {
   uuid: string;
-  /** null: not from the cloud. */
+  /** Stored job; null for a local print. */
   jobId: string | null;
   name: string;
   status: 'queued' | 'wait_approval' | ActiveStatus | EndStatus;
-  /** Virtual ms when the status began. */
+  /** Start of the status, virtual ms. */
   since: number;
-  /** Virtual ms when the first layer began. */
+  /** Start of the first layer, virtual ms. */
   startedAt: number | null;
   /** Seconds printed before `since`. */
   printed: number;
   timeTotal: number;
   /** Real ms since 1970. */
   createdAt: number;
-  /** Virtual ms from when on lists show it. */
+  /** Time from which lists show it, virtual ms. */
   visibleAt: number;
   owner: { userId: string; name: string } | null;
   printerUuid: string | null;
   sentFrom: 'cloud' | 'usb' | 'network' | 'reprint';
-  /** In the cloud queue only (`start_now: false`). */
+  /** Whether it is held in the cloud queue (`start_now: false`). */
   held: boolean;
   force: boolean;
   changes: RequiredChange[];
-  /** What the approver wrote. */
+  /** Message of the approver. */
   message: string | null;
-  /** Real ms since 1970 when it was taken from the queue. */
+  /** Time of its removal from the queue, real ms since 1970. */
   deletedAt: number | null;
 }
 
-/** A line of a report. Times are real ms since 1970, durations seconds. */
+/** An ended print for reports. Times are real ms since 1970, durations seconds. */
 export interface EndedPrint {
   uuid: string;
   jobId: string | null;
@@ -250,7 +253,7 @@ export interface EndedPrint {
   printerUuid: string | null;
   user: string | null;
   sentFrom: PrintJob['sentFrom'];
-  /** Of each extruder; null: an empty bay. */
+  /** Material per extruder; null for an empty bay. */
   materials: (string | null)[];
   createdAt: number;
   startedAt: number | null;
@@ -265,64 +268,64 @@ export type ActionOutcome = 'success' | 'failed' | 'unknown';
 export interface Action {
   actionId: string;
   kind: 'printer' | 'print_job';
-  /** The printer's or the printing's uuid. */
+  /** The uuid of the printer or print job. */
   target: string;
   name: string;
   data: Record<string, unknown>;
-  /** From when on it is no longer `pending`. */
+  /** Time from which it is `sent` instead of `pending`. */
   sentAt: number;
-  /** When it has its effect and ends; null: never. */
+  /** Time of its effect and end; null for never. */
   endsAt: number | null;
   outcome: ActionOutcome;
   ended: boolean;
-  /** What the camera saw. */
+  /** View of the camera. */
   scene: Scene | null;
 }
 
-/** All that a picture of a printer shows, so that it can be drawn at any later time. */
+/** Contents of a picture, so that it can be drawn later. */
 export interface Scene {
   printer: string;
-  /** The printer's status; `offline` where its cluster is. */
+  /** Status of the printer; `offline` if its cluster is offline. */
   status: string;
-  /** Real ms since 1970. */
+  /** Time of the picture, real ms since 1970. */
   takenAt: number;
-  /** °C */
+  /** Temperature in °C. */
   nozzle: number;
   plate: number;
-  /** Where the head is on its way, 0 to 1. */
+  /** Position of the head, 0 to 1. */
   head: number;
   material: string | null;
   color: string | null;
   job: { name: string; status: string; percent: number; layer: number; layers: number; left: number } | null;
 }
 
-/** What becomes of the actions dispatched to a cluster from now on. */
+/** Switches for future actions on a cluster. */
 export interface ActionSwitch {
-  /** `stuck`: `sent` for ever. Default: success, where the action makes sense. */
+  /** `stuck` keeps the status `sent` forever. Default: success if the action is possible. */
   outcome?: ActionOutcome | 'stuck';
-  /** Real seconds until it ends, instead of the simulator's `actionDelay`. */
+  /** Duration in real seconds, instead of the simulator's `actionDelay`. */
   seconds?: number;
 }
 
-/** How the camera pictures of a cluster are handed out from now on. */
+/** Switches for future camera pictures of a cluster. */
 export interface PictureSwitch {
-  /** The picture is filled up to this size. */
+  /** Pads the picture to this size. */
   bytes?: number;
-  /** Another type than image/png; of text/html, a page instead of a picture. */
+  /** Content type other than image/png; text/html sends a web page instead of a picture. */
   contentType?: string;
-  /** Without Content-Length. */
+  /** Omits the Content-Length. */
   chunked?: boolean;
 }
 
 export interface Maintenance {
-  /** Real ms since 1970, from when on the intervals count. */
+  /** Start of the intervals, real ms since 1970. */
   since: number;
   done: { codes: string[]; userId: string; at: number }[];
-  /** Tasks that are due before their time. */
+  /** Tasks that are due early. */
   due: string[];
 }
 
-/** A report, ordered (wire facts 10). Times are real ms since 1970. */
+/** An ordered report (wire facts 10). Times are real ms since 1970. */
 export interface Report {
   reportId: string;
   key: string;
@@ -331,29 +334,29 @@ export interface Report {
   from: number;
   to: number;
   processingAt: number;
-  /** null: never. */
+  /** End of the work; null for never. */
   endsAt: number | null;
   outcome: ActionOutcome;
   made: ReportSwitch;
 }
 
-/** How reports are made. */
+/** Switches for reports. */
 export interface ReportSwitch {
-  /** `stuck`: `processing` for ever. Default success. */
+  /** `stuck` keeps the status `processing` forever. Default: success. */
   outcome?: ActionOutcome | 'stuck';
-  /** Real seconds until it ends, instead of the simulator's `reportDelay`. */
+  /** Duration in real seconds, instead of the simulator's `reportDelay`. */
   seconds?: number;
-  /** Default a comma. */
+  /** Separator; a comma by default. */
   separator?: ',' | ';' | '\t';
   bom?: boolean;
-  /** Lines end in CR LF. */
+  /** Ends lines in CR LF. */
   crlf?: boolean;
-  /** Job names with quotes, separators and line breaks in them. */
+  /** Adds quotes, separators and line breaks to job names. */
   hardNames?: boolean;
-  /** The columns of the second extruder are called as those of the first. */
+  /** Repeats the first extruder's column names for the second. */
   repeatedColumns?: boolean;
-  /** So many invented lines instead of the real ones. */
+  /** Number of invented lines that replace the real ones. */
   rows?: number;
-  /** The connection breaks after so many bytes of the download. */
+  /** Breaks the connection after so many bytes of the download. */
   cutAfter?: number;
 }

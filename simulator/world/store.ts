@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { State } from './state';
 
-/** Where the world lives: a folder of the user's that outlives the simulator, or a temporary one that does not. */
+/** Storage of the world: a user's folder, which outlives the simulator, or a temporary one. */
 export class Store {
   private dirty = false;
   private writing: Promise<void> | undefined;
@@ -20,7 +20,7 @@ export class Store {
     return new Store(dataDir, true, []);
   }
 
-  /** The world as it was left; a damaged one is set aside with a warning. */
+  /** Loads the stored world; sets a damaged one aside with a warning. */
   async load(): Promise<State | undefined> {
     if (!this.lasting) return undefined;
     const file = join(this.folder, 'world.json');
@@ -33,24 +33,24 @@ export class Store {
       const state = JSON.parse(text) as Partial<State> | null;
       if (state?.version === 3 && Array.isArray(state.clusters) && state.access) return state as State;
     } catch {
-      // Not JSON: damaged, as below.
+      // Not JSON: handled as damaged below.
     }
     const aside = `${file}.damaged`;
     await rename(file, aside);
-    this.warnings.push(`The stored world was damaged: it is set aside as ${aside}, and a new one begins.`);
+    this.warnings.push(`The stored world was damaged: it was set aside as ${aside}, and a new one was started.`);
     return undefined;
   }
 
-  /** To be called after every change; writes of changes made together are one. */
+  /** Schedules a write; call it after every change. Simultaneous changes share one write. */
   changed(state: State): void {
     if (!this.lasting) return;
     this.dirty = true;
     this.writing ??= this.writeAll(state);
-    // Whoever awaits `saved` gets the failure; it must not end the process besides.
+    // Callers of `saved` get the failure; without this handler it would also end the process.
     this.writing.catch(() => undefined);
   }
 
-  /** Resolves when all the changes so far are on disk. */
+  /** Resolves once all changes so far are on disk. */
   async saved(): Promise<void> {
     await this.writing;
   }
@@ -62,7 +62,7 @@ export class Store {
 
   private async writeAll(state: State): Promise<void> {
     const file = join(this.folder, 'world.json');
-    // Changes of the same turn go into the same file.
+    // Collects the changes of this turn.
     await Promise.resolve();
     try {
       while (this.dirty) {
@@ -71,7 +71,7 @@ export class Store {
         await rename(`${file}.new`, file);
       }
     } finally {
-      // In the same turn as the last read of `dirty`: no change can slip between.
+      // Runs in the same turn as the last check of `dirty`, so no change is missed.
       this.writing = undefined;
     }
   }

@@ -1,8 +1,8 @@
 import type { ActiveStatus, Cluster, EndStatus, Printer, PrintJob } from './state';
 
 /**
- * The life of print jobs on a cluster, as a function of virtual time: nothing ticks, `advance` works out what happened
- * since it was last asked. Durations are virtual seconds.
+ * Simulates print jobs as a function of virtual time: there are no timers; `advance` computes all changes since its
+ * last call. Durations are virtual seconds.
  */
 export const PHASE_SECONDS = {
   sent_to_printer: 5,
@@ -11,7 +11,7 @@ export const PHASE_SECONDS = {
   resuming: 3,
   aborting: 10,
   post_print: 60,
-  /** Until the printer counts as cleared, where cleaning is automatic. */
+  /** Time until automatic cleaning is complete. */
   wait_cleanup: 300,
 } as const;
 
@@ -31,24 +31,24 @@ const HISTORY_KEPT = 100;
 
 export const isActive = (job: PrintJob): boolean => ACTIVE.includes(job.status);
 
-/** The ended print whose part still lies on the plate. */
+/** Ended print whose part is still on the plate. */
 export const leftJob = (cluster: Cluster, printer: Printer): PrintJob | undefined =>
   cluster.history.find(({ uuid, printed }) => uuid === printer.left && printed > 0);
 
-/** Seconds of printing so far, never more than the total. */
+/** Printing time so far in seconds, at most the total. */
 export function elapsed(job: PrintJob, at: number): number {
   const running = job.status === 'printing' ? Math.max(0, at - job.since) / 1000 : 0;
   return Math.min(job.timeTotal, job.printed + running);
 }
 
-/** Whether it could start if a printer were free. */
+/** Whether the job would start on a free printer. */
 export const isReady = (job: PrintJob): boolean =>
   job.status === 'queued' && !job.held && (job.force || job.changes.length === 0);
 
 export const activeJob = (cluster: Cluster, printer: Printer): PrintJob | undefined =>
   cluster.queue.find((job) => isActive(job) && job.printerUuid === printer.uuid);
 
-/** Brings the cluster to this virtual time. */
+/** Advances the cluster to this virtual time. */
 export function advance(cluster: Cluster, at: number): void {
   for (;;) {
     const next = upcoming(cluster).reduce<Step | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
@@ -57,13 +57,13 @@ export function advance(cluster: Cluster, at: number): void {
   }
 }
 
-/** Puts a running or waiting job into history. */
+/** Moves a job to the history. */
 export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: number): void {
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   if (printer && isActive(job)) {
     heat(printer, 0, at);
     printer.freeSince = at;
-    // It lies there until the next print starts, so that a picture taken after the end shows it.
+    // The part remains until the next print starts, so that later pictures show it.
     printer.left = job.uuid;
   }
   enter(job, status, at);
@@ -71,7 +71,7 @@ export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: numb
   cluster.history = [job, ...cluster.history].slice(0, HISTORY_KEPT);
 }
 
-/** Goes on to another status, with what was printed so far kept. */
+/** Changes the status, and keeps the printing time so far. */
 export function enter(job: PrintJob, status: PrintJob['status'], at: number): void {
   job.printed = elapsed(job, at);
   if (status === 'printing') job.startedAt ??= at;
@@ -79,16 +79,16 @@ export function enter(job: PrintJob, status: PrintJob['status'], at: number): vo
   job.since = at;
 }
 
-/** Heats up or lets cool from wherever the temperature is. */
+/** Starts heating or cooling from the current temperature. */
 export function heat(printer: Printer, target: 0 | 1, at: number): void {
   printer.warmth = { level: warmth(printer, at), target, since: at };
 }
 
-/** 0 at room temperature to 1 at printing temperature. */
+/** Temperature from 0 (room) to 1 (printing). */
 export function warmth(printer: Printer, at: number): number {
   const { level, target, since } = printer.warmth;
   const seconds = Math.max(0, at - since) / 1000;
-  // Heaters get there within the heating phase; cooling takes a few times as long.
+  // Heating fits into its phase; cooling takes several times as long.
   const pace = target === 1 ? PHASE_SECONDS.pre_print / 4 : PHASE_SECONDS.pre_print * 2;
   return target + (level - target) * Math.exp(-seconds / pace);
 }
@@ -160,5 +160,5 @@ function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
   }
 }
 
-/** A job that was not printed to its end was aborted (wire facts 12.2, wait_cleanup). */
+/** Final status after cleaning: a partial print was aborted (wire facts 12.2, wait_cleanup). */
 export const cleanedStatus = (job: PrintJob): EndStatus => (job.printed < job.timeTotal ? 'aborted' : 'finished');

@@ -6,7 +6,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const WEEK = 7 * 24 * HOUR;
 
-/** What gets printed: a name, and the minutes that it takes. */
+/** Printed parts: name and minutes. */
 const PARTS: readonly (readonly [name: string, minutes: number])[] = [
   ['bracket.gcode', 48],
   ['gear 24T.gcode', 110],
@@ -18,25 +18,25 @@ const PARTS: readonly (readonly [name: string, minutes: number])[] = [
   ['planter.gcode', 580],
   ['drill guide.gcode', 95],
 ];
-/** What was loaded earlier in the week, before what is loaded now. */
+/** Materials loaded earlier in the week. */
 const EARLIER_SPOOLS = ['Generic PETG Black', 'Generic ABS White'];
 
-/** A file that must lie in the storage for the world to be whole. */
+/** A file for the storage that belongs to the generated history. */
 export interface StockedFile {
   key: string;
   text: string;
 }
 
 /**
- * A week in the life of the printers, before `now`: prints that finished, failed and were aborted, and the files that they
- * came from. For a new world only: reports, lists and pickers show something before anybody printed.
+ * Generates a history of one week before `now`: finished, failed and aborted prints, and their files. For new worlds
+ * only, so that reports, lists and pickers have contents from the start.
  */
 export function liveThroughAWeek(state: State, ids: Ids, now: number): StockedFile[] {
   const stocked = state.organizations.map(({ organizationId }) => stock(state, ids, { organizationId, now }));
   for (const [index, cluster] of state.clusters.entries()) {
     const stored = state.storedJobs.filter(({ organizationId }) => organizationId === cluster.organizationId);
     const people = state.users.filter(({ organizationIds }) => organizationIds.includes(cluster.organizationId));
-    // From the newest back to the oldest.
+    // Newest first.
     const prints = week(cluster, index, { ids, now, stored, people });
     cluster.history = prints.map(({ job }) => job);
     cluster.log = prints.map(({ ended }) => ended).reverse();
@@ -69,11 +69,11 @@ interface About {
   people: User[];
 }
 
-/** One print after the other, with nobody at the printer between some of them. */
+/** Generates prints in sequence, with idle times between some of them. */
 function week(cluster: Cluster, index: number, about: About): { job: PrintJob; ended: EndedPrint }[] {
   const { ids, now, stored, people } = about;
   const prints: { job: PrintJob; ended: EndedPrint }[] = [];
-  /** 0 to 1, the same for the same seed, printer and print. */
+  /** Reproducible number from 0 to 1 by seed, printer and print. */
   const chance = (what: string): number => (1 + ids.noise(`${cluster.hostName} ${prints.length} ${what}`)) / 2;
   let end = now - HOUR - Math.round(chance('first') * 2 * HOUR);
   while (end > now - WEEK) {
@@ -111,7 +111,7 @@ function week(cluster: Cluster, index: number, about: About): { job: PrintJob; e
         endedAt: end,
         timeElapsed: elapsed,
       },
-      // Virtual times of before the world began: nothing is reckoned from them any more.
+      // Virtual times before the start of the world, which no calculation uses.
       job: {
         ...common,
         since: end - now,
@@ -131,7 +131,7 @@ function week(cluster: Cluster, index: number, about: About): { job: PrintJob; e
   return prints;
 }
 
-/** Most go well. */
+/** Outcome of a print; most are successful. */
 function statusOf(number: number): EndStatus {
   if (number % 9 === 4) return 'failed';
   return number % 7 === 2 ? 'aborted' : 'finished';

@@ -5,25 +5,25 @@ import { recordNotFound } from '../http/refusals';
 import type { Cluster, PrintJob, State } from './state';
 import { catchUp } from './catch-up';
 
-/** A cluster by its id, or by its number in the list, from 1. */
+/** A cluster by its id or its number in the list, from 1. */
 export type ClusterRef = string | number;
 
 export interface WorldOptions {
   clock: SimulatorClock;
-  /** Virtual ms until lists show a new print (wire facts 7). */
+  /** Delay until lists show a new print, virtual ms (wire facts 7). */
   printVisibleAfter: number;
-  /** Real ms until the record of a stored file says `uploaded`. */
+  /** Delay until the record of a stored file says `uploaded`, real ms. */
   uploadConfirmDelay: number;
-  /** Real ms. */
+  /** Duration of an action, real ms. */
   actionDelay: number;
-  /** Real ms. */
+  /** Duration of a report, real ms. */
   reportDelay: number;
   changed: () => void;
-  /** The bytes of a removed file can go. */
+  /** Deletes the bytes of a removed file. */
   dropBytes: (key: string) => void;
 }
 
-/** What the parts of the world stand on: state, time, and the clusters as of now. */
+/** Common base of the world's layers: state, time and current clusters. */
 export class WorldBase {
   protected readonly clock: SimulatorClock;
   protected readonly ids: Ids;
@@ -43,8 +43,7 @@ export class WorldBase {
     this.byId = new Map(clusters.map((cluster) => [cluster.clusterId, cluster]));
   }
 
-  /** Now, for the records. */
-  /** How many times as fast as real time the printers' time runs. */
+  /** Speed of the printers' time relative to real time. */
   get timeFactor(): number {
     return this.clock.timeFactor;
   }
@@ -53,25 +52,25 @@ export class WorldBase {
     return { at: this.clock.virtual(), now: this.clock.now(), ids: this.ids };
   }
 
-  /** The clusters of all workspaces (or one), as of now. Live objects: to read, not to change. */
+  /** Returns the current clusters of all workspaces or one. They are live objects: don't modify them. */
   clusters(organizationId?: string): Cluster[] {
     return this.listed(organizationId).map((cluster) => this.upToDate(cluster));
   }
 
-  /** The same, but as of when each was last asked for: a list of thousands must be cheap to page through. */
+  /** Returns clusters without updating them: paging through thousands must be cheap. */
   listed(organizationId?: string): Cluster[] {
     return this.state.clusters.filter(
       (cluster) => organizationId === undefined || cluster.organizationId === organizationId,
     );
   }
 
-  /** Brings a cluster to now. */
+  /** Updates a cluster to the current time. */
   upToDate(cluster: Cluster): Cluster {
     if (catchUp(cluster, { clock: this.clock, ids: this.ids })) this.options.changed();
     return cluster;
   }
 
-  /** One cluster as of now; throws recordNotFound. */
+  /** Returns one current cluster; throws recordNotFound. */
   cluster(ref: ClusterRef, organizationId?: string): Cluster {
     const found = typeof ref === 'number' ? this.listed(organizationId)[ref - 1] : this.byId.get(ref);
     if (!found || (organizationId !== undefined && found.organizationId !== organizationId))
@@ -79,7 +78,7 @@ export class WorldBase {
     return this.upToDate(found);
   }
 
-  /** A printing that is waiting, running or in history; throws recordNotFound. */
+  /** Returns a waiting, active or ended print job; throws recordNotFound. */
   printJob(uuid: string, ref?: ClusterRef): PrintJob {
     const clusters = ref === undefined ? this.clusters() : [this.cluster(ref)];
     const found = clusters.flatMap(({ queue, history }) => [...queue, ...history]).find((job) => job.uuid === uuid);
@@ -87,7 +86,7 @@ export class WorldBase {
     return found;
   }
 
-  /** Skips virtual seconds. */
+  /** Advances virtual time by so many seconds. */
   advance(seconds: number): void {
     this.clock.skip(seconds);
     this.options.changed();

@@ -7,11 +7,11 @@ import type { ClusterRef } from './world-base';
 import { Prints } from './prints';
 
 /**
- * The virtual printers and stored files, and all that can happen to them. Each layer below has one job: files
- * (`library.ts`), printers, prints; here is the asynchronous work that clients order.
+ * The virtual printers and stored files, and all their events. Each layer has one job: files (`library.ts`), printers,
+ * prints; this one adds actions, reports and maintenance.
  */
 export class World extends Prints {
-  /** Printer and print job actions. Throws a refusal where the service would not even pass it on. */
+  /** Dispatches a printer or print job action. Throws the service's refusal. */
   dispatch(cluster: Cluster, request: ActionRequest): Action {
     const usual = this.clock.scaled(this.options.actionDelay);
     const { seconds } = cluster.actionSwitch;
@@ -24,14 +24,14 @@ export class World extends Prints {
     return action;
   }
 
-  /** As of now; throws recordNotFound. */
+  /** Returns an action; throws recordNotFound. */
   action(cluster: Cluster, actionId: string): Action {
     const action = cluster.actions.find((other) => other.actionId === actionId);
     if (!action) throw recordNotFound('Action');
     return action;
   }
 
-  /** The action that took a picture, and where. */
+  /** Returns the action that took a picture, and its cluster. */
   picture(actionId: string): { cluster: Cluster; action: Action } | undefined {
     for (const cluster of this.listed()) {
       const action = cluster.actions.find((other) => other.actionId === actionId);
@@ -54,7 +54,7 @@ export class World extends Prints {
     return report;
   }
 
-  /** Throws recordNotFound. */
+  /** Returns a report; throws recordNotFound. */
   report(reportId: string, organizationId: string): Report {
     const report = this.state.reports.find(
       (other) => other.reportId === reportId && other.organizationId === organizationId,
@@ -67,13 +67,13 @@ export class World extends Prints {
     return this.state.reports.find((report) => report.key === key);
   }
 
-  /** How reports ordered from now on are made; without a switch: as usual. */
+  /** Sets the format of future reports; an empty switch restores the default. */
   setReports(reportSwitch: ReportSwitch = {}): void {
     this.state.reportSwitch = reportSwitch;
     this.options.changed();
   }
 
-  /** Someone did these tasks. Throws invalidValue for one that this printer does not have. */
+  /** Completes tasks. Throws invalidValue for one that this printer doesn't have. */
   maintain(cluster: Cluster, codes: string[], userId: string): void {
     checkTaskCodes(cluster, codes);
     const { maintenance } = cluster;
@@ -82,7 +82,7 @@ export class World extends Prints {
     this.options.changed();
   }
 
-  /** These tasks are due now, before their time. */
+  /** Makes these tasks due immediately. */
   setMaintenanceDue(ref: ClusterRef, codes: string[]): void {
     const cluster = this.cluster(ref);
     checkTaskCodes(cluster, codes);
@@ -94,7 +94,7 @@ export class World extends Prints {
     return this.state.memberships;
   }
 
-  /** Whether `organization_memberships` of the current user holds ids (default) or objects (wire facts 11). */
+  /** Sets whether `organization_memberships` of the current user contains ids (default) or objects (wire facts 11). */
   setMemberships(memberships: State['memberships']): void {
     this.state.memberships = memberships;
     this.options.changed();

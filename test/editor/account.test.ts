@@ -62,9 +62,9 @@ for (const runtime of editors) {
       const page = await opened;
       await page.getByRole('button', { name: 'Sign in' }).click();
       const approve = page.getByRole('button', { name: 'Approve' });
-      const goOn = page.getByRole('button', { name: 'Go on' });
-      await approve.or(goOn).waitFor();
-      if (await goOn.isVisible()) await goOn.click();
+      const proceed = page.getByRole('button', { name: 'Continue' });
+      await approve.or(proceed).waitFor();
+      if (await proceed.isVisible()) await proceed.click();
       const isCallback = (request: Request) => request.url().includes('/callback?');
       const answered = Promise.race([
         page.waitForEvent('requestfinished', isCallback),
@@ -154,15 +154,15 @@ for (const runtime of editors) {
         const service = await opened;
         await service.getByRole('button', { name: 'Sign in' }).click();
         await service
-          .getByRole('button', { name: 'Go on' })
+          .getByRole('button', { name: 'Continue' })
           .or(service.getByRole('button', { name: 'Refuse' }))
           .waitFor();
         return service;
       };
       for (const turn of [1, 2]) {
         const service = await atService();
-        const goOn = service.getByRole('button', { name: 'Go on' });
-        if (await goOn.isVisible()) await goOn.click();
+        const proceed = service.getByRole('button', { name: 'Continue' });
+        if (await proceed.isVisible()) await proceed.click();
         assert.equal(await wrong.textContent(), '');
         await service.getByRole('button', { name: 'Refuse' }).click();
         await wrong.filter({ hasText: 'The sign-in was refused' }).waitFor();
@@ -265,7 +265,7 @@ for (const runtime of editors) {
       assert.deepEqual(await shown.locator('b').allTextContents(), ['Sign-in']);
       assert.deepEqual(
         (await folded().allTextContents()).map((words) => words.replace(/\d+/, 'N')),
-        ['✓ Works: N. Show the lines.', '– Not checked, or not clear: N. Show the lines.'],
+        ['✓ Works: N. Show the lines.', '– Not checked or inconclusive: N. Show the lines.'],
       );
       await folded().first().click();
       await shown.filter({ hasText: 'Clock' }).waitFor();

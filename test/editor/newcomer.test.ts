@@ -144,7 +144,7 @@ class Newcomer {
     await this.click(service.getByRole('button', { name: 'Sign in' }));
     await service.getByLabel('Workspace').selectOption({ label: 'School' });
     this.clicks += 2;
-    await this.click(service.getByRole('button', { name: 'Go on' }));
+    await this.click(service.getByRole('button', { name: 'Continue' }));
     await this.click(service.getByRole('button', { name: answer }));
     await service.getByRole('heading', { name: answer === 'Approve' ? 'Signed in' : 'Not signed in' }).waitFor();
     await service.close();

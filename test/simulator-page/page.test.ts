@@ -142,7 +142,7 @@ describe('simulator: the page of the control host', function () {
     await page.getByLabel('The storage host is').selectOption('plain');
     await said('uploads');
     assert.equal(simulator.world.uploadMode, 'plain');
-    await page.getByLabel('Call').selectOption('print');
+    await page.getByLabel(/^\s*Call/).selectOption('print');
     await page.getByLabel('Effect').selectOption('breaks after the work is done');
     await page.getByLabel(/^\s*Times/).selectOption('always');
     await page.getByRole('button', { name: 'Add', exact: true }).click();

@@ -6,7 +6,7 @@ const PERIOD = 2000;
 
 const RUNNING = ['sent_to_printer', 'pre_print', 'printing', 'pausing', 'paused', 'resuming'];
 
-/** What can be done to a print job: label, world action, and when. */
+/** Buttons of a print job: label, world action and condition. */
 const JOB_BUTTONS = [
   ['Pause', 'pause', (job) => job.status === 'printing'],
   ['Resume', 'resume', (job) => job.status === 'paused'],
@@ -23,13 +23,13 @@ const JOB_BUTTONS = [
   ['Vanish', 'vanish', () => true],
 ];
 
-/** What can go wrong on the wire: label and fault. */
+/** Faults on the wire: label and fault. */
 const EFFECTS = [
   ['401', { status: 401 }],
   ['403', { status: 403 }],
   ['404', { status: 404 }],
   ['409', { status: 409 }],
-  ['429, try again in 5 s', { status: 429, retryAfter: 5 }],
+  ['429, retry after 5 s', { status: 429, retryAfter: 5 }],
   ['500', { status: 500 }],
   ['503', { status: 503 }],
   ["a proxy's page", { html: true }],
@@ -37,12 +37,12 @@ const EFFECTS = [
   ['breaks after the work is done', { reset: true, when: 'after' }],
   ['half an answer', { cut: 'body' }],
   ['breaks in the middle of the answer', { cut: 'connection' }],
-  ['a byte a second, for ever', { trickle: 1000 }],
+  ['a byte per second, endlessly', { trickle: 1000 }],
   ['5 s late', { delay: 5000 }],
   ['never answers', { hang: true }],
 ];
 
-/** World actions that a control of a printer's card stands for, by its `data-set`. */
+/** World actions of the controls on a printer's card, by their `data-set`. */
 const SETTINGS = {
   online: (on) => [on ? 'online' : 'offline', {}],
   enabled: (on) => ['enabled', { value: on }],
@@ -57,10 +57,10 @@ const SETTINGS = {
 const byId = (id) => document.getElementById(id);
 const words = (text) => text.replaceAll('_', ' ');
 
-function say(text, problem = false) {
+function showMessage(text, problem = false) {
   const message = byId('message');
   message.classList.toggle('problem', problem);
-  // The same message again is not announced.
+  // Avoids announcing the same message again.
   if (message.textContent !== text) message.textContent = text;
 }
 
@@ -74,23 +74,23 @@ async function send(method, path, body) {
   return json;
 }
 
-/** Does something, says how it went, and shows the world as it is then. */
-async function carryOut(what, method, path, body) {
+/** Sends a change, shows its success or failure, and refreshes the page. */
+async function change(what, method, path, body) {
   try {
     await send(method, path, body);
-    say(`Done: ${what}.`);
+    showMessage(`Done: ${what}.`);
   } catch (error) {
-    say(`${what}: ${error.message}`, true);
+    showMessage(`${what}: ${error.message}`, true);
   }
   await show();
 }
 
-const act = (what, name, body) => carryOut(what, 'POST', `/world/${name}`, body);
+const act = (what, name, body) => change(what, 'POST', `/world/${name}`, body);
 
-// Showing
+// Display
 
-/** Makes the children of `list` be those of `entries`, keeping the elements that are there (and the focus in them). */
-function keep(list, entries, key, make, update) {
+/** Updates the children of `list` to match `entries`; keeps existing elements along with their focus. */
+function reconcile(list, entries, key, make, update) {
   const old = new Map([...list.children].map((element) => [element.dataset.key, element]));
   entries.forEach((entry, index) => {
     const name = key(entry, index);
@@ -111,7 +111,7 @@ function setText(element, text) {
 }
 
 const lines = (list, texts) =>
-  keep(
+  reconcile(
     list,
     texts,
     (text, index) => `${index} ${text}`,
@@ -136,7 +136,7 @@ function showJob(element, job, cluster) {
   progress.setAttribute('aria-label', `Progress of ${job.name}`);
   setText(element.querySelector('.times'), `${duration(job.time_elapsed)} of ${duration(job.time_total)}`);
   const buttons = JOB_BUTTONS.filter(([, , possible]) => possible(job));
-  keep(
+  reconcile(
     element.querySelector('.buttons'),
     buttons,
     ([label]) => label,
@@ -165,7 +165,7 @@ function showPicture(figure, printer, cluster) {
 function makePicture() {
   const figure = document.createElement('figure');
   const image = document.createElement('img');
-  // Of many printers, only those in sight are loaded.
+  // Loads only the pictures in view.
   image.loading = 'lazy';
   figure.append(image);
   return figure;
@@ -188,14 +188,14 @@ function showCluster(card, cluster) {
   const faults = cluster.printers.flatMap((printer) => printer.faults);
   const about = [cluster.model, ...cluster.printers.map(({ status }) => words(status)), ...faults];
   setText(card.querySelector('.about'), about.join(' · '));
-  keep(
+  reconcile(
     card.querySelector('.pictures'),
     cluster.printers,
     ({ picture }) => picture,
     makePicture,
     (figure, printer) => showPicture(figure, printer, cluster),
   );
-  keep(
+  reconcile(
     card.querySelector('.jobs'),
     cluster.jobs,
     (job) => job.uuid,
@@ -209,7 +209,7 @@ function showCluster(card, cluster) {
     cluster.history.map((job) => `${job.name}: ${words(job.status)}`),
   );
   for (const control of card.querySelectorAll('[data-set]')) {
-    // Somebody may be choosing.
+    // Skips a control in use.
     if (control === document.activeElement && control.type !== 'checkbox') continue;
     const value = cluster[control.dataset.set];
     if (control.type === 'checkbox') control.checked = value;
@@ -217,7 +217,7 @@ function showCluster(card, cluster) {
   }
 }
 
-/** How fast the printers' time runs, where their times are shown. */
+/** Describes the speed of the printers' time. */
 function pace(factor) {
   if (factor === 1) return "The printers' times are real.";
   const seconds = Math.round((3600 / factor) * 10) / 10;
@@ -228,7 +228,7 @@ function pace(factor) {
 
 function showAll(world) {
   setText(byId('pace'), pace(world.time_factor));
-  keep(byId('clusters'), world.clusters, ({ cluster_id: id }) => id, makeCluster, showCluster);
+  reconcile(byId('clusters'), world.clusters, ({ cluster_id: id }) => id, makeCluster, showCluster);
   setText(byId('exchanges'), String(world.tokens.exchanges));
   setText(byId('refreshes'), String(world.tokens.refreshes));
   setText(byId('reuses'), String(world.tokens.reuse_detections));
@@ -253,7 +253,7 @@ function showAll(world) {
     }
 }
 
-/** Shows the value, unless somebody may be choosing. */
+/** Shows the value unless the control is in use. */
 function choose(select, value) {
   if (select !== document.activeElement) select.value = value;
 }
@@ -267,33 +267,33 @@ function option(value) {
 async function show() {
   try {
     showAll(await send('GET', '/overview'));
-    if (byId('message').classList.contains('lost')) say('');
+    if (byId('message').classList.contains('lost')) showMessage('');
     byId('message').classList.remove('lost');
   } catch (error) {
-    say(`The simulator does not answer: ${error.message}`, true);
+    showMessage(`The simulator does not answer: ${error.message}`, true);
     byId('message').classList.add('lost');
   }
 }
 
-async function goOn() {
+async function refresh() {
   if (!document.hidden) await show();
-  setTimeout(goOn, PERIOD);
+  setTimeout(refresh, PERIOD);
 }
 
-// Acting
+// Actions
 
 document.addEventListener('click', ({ target }) => {
   const button = target.closest('button');
   if (!button) return;
   const { act: name, post, body = '{}' } = button.dataset;
   const what = button.textContent.trim();
-  if (post) carryOut(what, 'POST', post);
+  if (post) change(what, 'POST', post);
   const cluster = button.closest('[data-cluster]')?.dataset.cluster;
   if (name) act(what, name, { ...(cluster ? { cluster } : {}), ...JSON.parse(body) });
 });
 
 byId('expired-status').addEventListener('change', ({ target }) =>
-  carryOut('expired tokens', 'POST', '/tokens/expired-status', { status: Number(target.value) }),
+  change('expired tokens', 'POST', '/tokens/expired-status', { status: Number(target.value) }),
 );
 
 byId('upload-mode').addEventListener('change', ({ target }) => act('uploads', 'upload-mode', { value: target.value }));
@@ -303,13 +303,13 @@ byId('fault-form').addEventListener('submit', (event) => {
   event.preventDefault();
   const [label, effect] = EFFECTS[byId('fault-effect').selectedIndex];
   const times = byId('fault-times').value;
-  carryOut(`fault added, ${label}`, 'POST', '/faults', {
+  change(`fault added, ${label}`, 'POST', '/faults', {
     endpoint: byId('fault-endpoint').value,
     times: times === 'always' ? times : Number(times),
     ...effect,
   });
 });
-byId('fault-clear').addEventListener('click', () => carryOut('faults removed', 'DELETE', '/faults'));
+byId('fault-clear').addEventListener('click', () => change('faults removed', 'DELETE', '/faults'));
 
 byId('report-form').addEventListener('submit', (event) => {
   event.preventDefault();
@@ -323,4 +323,4 @@ byId('report-form').addEventListener('submit', (event) => {
   });
 });
 
-goOn();
+refresh();

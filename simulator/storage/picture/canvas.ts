@@ -1,9 +1,9 @@
 import { GLYPH_HEIGHT, GLYPH_WIDTH, glyph } from './font';
 
-/** Red, green, blue, each 0 to 255. */
+/** Red, green and blue, each 0 to 255. */
 export type Color = readonly [number, number, number];
 
-/** Pixels to draw on; whatever lies outside is left out. */
+/** Pixels to draw on; clips anything outside. */
 export class Canvas {
   readonly pixels: Uint8Array;
 
@@ -38,12 +38,12 @@ export class Canvas {
     this.gradient(left, top, width, height, color, color);
   }
 
-  /** From one color at the top to another at the bottom. */
+  /** Fills a rectangle from one color at the top to another at the bottom. */
   gradient(left: number, top: number, width: number, height: number, from: Color, to: Color): void {
     for (let y = 0; y < height; y++) this.row(left, left + width, top + y, mix(from, to, y / Math.max(1, height - 1)));
   }
 
-  /** A shape with level top and bottom edges, each given by its left and right end. */
+  /** Fills a shape with horizontal top and bottom edges, each given by its left and right end. */
   trapezoid(top: number, upper: [number, number], bottom: number, lower: [number, number], color: Color): void {
     for (let y = top; y <= bottom; y++) {
       const share = (y - top) / Math.max(1, bottom - top);
@@ -52,7 +52,7 @@ export class Canvas {
     }
   }
 
-  /** Text of capitals; gives the x after it. */
+  /** Writes text in capitals; returns the x after it. */
   text(text: string, left: number, top: number, color: Color, scale = 2): number {
     let x = left;
     for (const letter of text) {
@@ -65,7 +65,7 @@ export class Canvas {
     return x;
   }
 
-  /** Text that ends at `right`. */
+  /** Writes text that ends at `right`. */
   textUpTo(text: string, right: number, top: number, color: Color, scale = 2): void {
     this.text(text, right - textWidth(text, scale), top, color, scale);
   }
@@ -74,7 +74,7 @@ export class Canvas {
 export const textWidth = (text: string, scale = 2): number => [...text].length * (GLYPH_WIDTH + 1) * scale;
 export const textHeight = (scale = 2): number => GLYPH_HEIGHT * scale;
 
-/** `share` 0: the first color, 1: the second. */
+/** Mixes two colors: `share` 0 is the first, 1 the second. */
 export function mix(from: Color, to: Color, share: number): Color {
   const part = (index: 0 | 1 | 2): number => Math.round(from[index] + (to[index] - from[index]) * share);
   return [part(0), part(1), part(2)];

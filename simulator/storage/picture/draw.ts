@@ -24,12 +24,12 @@ const MATERIALS: Record<string, Color> = {
   Green: [60, 160, 84],
 };
 
-/** The inside of the printer: where the part stands, how high it can become, and where the head travels. */
+/** Inside of the printer: y of the plate, greatest height of a part, and x of the center. */
 const FLOOR = 356;
 const TALLEST = 200;
 const MIDDLE = WIDTH / 2;
 
-/** The printer as its camera sees it, with what it prints and how far it is. */
+/** Draws the camera's view of a printer with its part. */
 export function draw(scene: Scene): Canvas {
   const canvas = new Canvas(WIDTH, HEIGHT);
   drawPrinter(canvas, scene);
@@ -48,7 +48,7 @@ function drawPrinter(canvas: Canvas, scene: Scene): void {
   canvas.rect(84, 44, 472, 3, mix(FRAME, WHITE, 0.4));
   const lit = scene.status === 'offline' ? 0 : 0.35;
   canvas.gradient(104, 62, 432, 316, mix(DARK, WHITE, lit), mix(DARK, WHITE, lit / 3));
-  // The hotter the plate, the redder.
+  // A hotter plate is redder.
   const hot = mix(PLATE, RED, Math.min(0.5, Math.max(0, (scene.plate - 30) / 100)));
   canvas.trapezoid(340, [172, 468], 370, [136, 504], hot);
   canvas.rect(136, 371, 368, 6, mix(hot, DARK, 0.5));
@@ -59,7 +59,7 @@ function drawOffline(canvas: Canvas): void {
   canvas.text(text, MIDDLE - textWidth(text, 6) / 2, 200, GREY, 6);
 }
 
-/** What is printed so far, with the outline of the rest; gives the y of its top. */
+/** Draws the printed part, with the outline of the rest; returns the y of its top. */
 function drawPart(canvas: Canvas, scene: Scene, job: NonNullable<Scene['job']>): number {
   const color = materialColor(scene.color);
   const width = silhouette(job.name);
@@ -82,7 +82,7 @@ function drawPart(canvas: Canvas, scene: Scene, job: NonNullable<Scene['job']>):
   return top;
 }
 
-/** The layer on top, seen a little from above. */
+/** Draws the top layer, viewed slightly from above. */
 function drawTop(canvas: Canvas, top: number, half: number, color: Color): void {
   for (let y = -6; y <= 6; y++) {
     const reach = half * Math.sqrt(1 - (y / 6.5) ** 2);
@@ -135,7 +135,7 @@ function fitted(text: string, width: number): string {
   return letters.length <= most ? text : `${letters.slice(0, most - 2).join('')}..`;
 }
 
-/** `1:02:03` */
+/** Formats a duration as `1:02:03`. */
 function duration(seconds: number): string {
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   return [hours, minutes, seconds % 60].map((part, index) => String(part).padStart(index === 0 ? 1 : 2, '0')).join(':');
@@ -143,7 +143,7 @@ function duration(seconds: number): string {
 
 const materialColor = (name: string | null): Color => MATERIALS[name ?? ''] ?? [150, 120, 190];
 
-/** Half the width of the part by its height (0 to 1): another shape for another name. */
+/** Returns half the width of the part by its height (0 to 1); the shape depends on the name. */
 function silhouette(name: string): (height: number) => number {
   const [a, b, c] = createHash('sha256').update(name).digest();
   const phase = (2 * Math.PI * a!) / 255;

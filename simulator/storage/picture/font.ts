@@ -1,7 +1,7 @@
 export const GLYPH_WIDTH = 5;
 export const GLYPH_HEIGHT = 7;
 
-/** Seven lines of five pixels each, a line as one digit of base 32. */
+/** Glyphs of seven lines with five pixels each; each line is one base-32 digit. */
 const GLYPHS: Record<string, string> = {
   A: 'ehhvhhh',
   B: 'uhhuhhu',
@@ -59,7 +59,10 @@ const GLYPHS: Record<string, string> = {
 
 const UNKNOWN = 'vhhhhhv';
 
-/** Seven numbers of five bits each, the left pixel the highest bit. Small letters are shown as capitals. */
+/**
+ * Returns the seven lines of a glyph as numbers, the left pixel being the highest of five bits. Lower case becomes
+ * upper case.
+ */
 export function glyph(letter: string): number[] {
   const plain = letter.normalize('NFD').charAt(0).toUpperCase();
   const lines = Object.hasOwn(GLYPHS, plain) ? GLYPHS[plain]! : UNKNOWN;

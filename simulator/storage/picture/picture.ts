@@ -4,7 +4,7 @@ import type { PictureSwitch, Scene } from '../../world/state';
 import { draw } from './draw';
 import { png } from './png';
 
-/** The drawn picture as an answer, with whatever the switch does to it. */
+/** Answers with the drawn picture, modified by the switch. */
 export async function pictureAnswer(scene: Scene, made: PictureSwitch = {}): Promise<Answer> {
   const { contentType = 'image/png', bytes = 0, chunked } = made;
   if (contentType.startsWith('text/html'))
@@ -18,7 +18,7 @@ export async function pictureAnswer(scene: Scene, made: PictureSwitch = {}): Pro
   };
 }
 
-/** The file, then zeros: readers of PNG stop at its end. */
+/** Pads the file with zeros, which PNG readers ignore. */
 function* filled(file: Buffer, size: number): Generator<Buffer> {
   yield file;
   const zeros = Buffer.alloc(64 * 1024);

@@ -6,10 +6,10 @@ import type { ActionRule } from './rule';
 
 const ACTIONS_KEPT = 100;
 
-/** What a client wants: `target` is the uuid of a printer or of a printing. */
+/** A client's request: `target` is the uuid of a printer or a print job. */
 export type ActionRequest = Pick<Action, 'kind' | 'target' | 'name' | 'data'>;
 
-/** The rule of an action; throws invalidValue for one that there is not. */
+/** Returns the rule of an action; throws invalidValue for an unknown one. */
 export function actionRule(kind: Action['kind'], name: string): ActionRule {
   const rules: Record<string, ActionRule> = kind === 'printer' ? PRINTER_ACTIONS : JOB_ACTIONS;
   const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
@@ -17,7 +17,7 @@ export function actionRule(kind: Action['kind'], name: string): ActionRule {
   return rule;
 }
 
-/** Takes an action on its way to the printer, or refuses it. Times in virtual ms. */
+/** Accepts or refuses an action. Times in virtual ms. */
 export function dispatchAction(
   cluster: Cluster,
   request: ActionRequest,
@@ -33,12 +33,12 @@ export function dispatchAction(
   if (!cluster.online || !cluster.authorized)
     throw new Refusal(409, 'printerInactive', 'The printer is offline or inactive.');
   if (lacks(cluster, capability))
-    throw new Refusal(409, 'actionNotSupported', 'The printer does not know this action.');
+    throw new Refusal(409, 'actionNotSupported', 'The printer does not support this action.');
   const reason = job && refuseJobAction(job, name);
   if (reason !== undefined) throw new Refusal(409, 'actionNotPossible', reason);
 
   const { outcome = 'success' } = cluster.actionSwitch;
-  // Without this, a printer carries out the action but never reports it (wire facts 12.6).
+  // Without this capability, a printer executes actions without reporting their end (wire facts 12.6).
   const silent = outcome === 'stuck' || lacks(cluster, `${kind}_action_response`);
   const action: Action = {
     actionId: about.actionId,
@@ -56,11 +56,11 @@ export function dispatchAction(
   return action;
 }
 
-/** A printer that names no capabilities at all is taken to have them (wire facts 12.6). */
+/** A printer without any listed capability is assumed to have all (wire facts 12.6). */
 const lacks = (cluster: Cluster, capability: string): boolean =>
   cluster.capabilities.length > 0 && !cluster.capabilities.includes(capability);
 
-/** Wire facts 9: pending, sent, then how it ended. */
+/** Status of an action: pending, sent, then its outcome (wire facts 9). */
 export function actionStatus(action: Action, at: number): string {
   if (action.ended) return action.outcome;
   return at <= action.sentAt ? 'pending' : 'sent';

@@ -4,9 +4,9 @@ import { end, enter, isActive } from '../virtual-printer';
 import { field, isWhole, type ActionRule } from './rule';
 
 interface JobAction extends ActionRule {
-  /** The states in which it is valid. */
+  /** States that permit the action. */
   from: PrintJob['status'][];
-  /** What else must hold; a sentence, where it does not. */
+  /** Checks further conditions; returns a sentence if one fails. */
   refuse?: (job: PrintJob) => string | undefined;
   take: (job: PrintJob, about: { cluster: Cluster; at: number; now: number; ids: Ids }, data: Data) => void;
 }
@@ -26,7 +26,7 @@ const message = field(
   true,
 );
 
-/** What clients can do to a printing, and when (wire facts 13.1). */
+/** Actions on print jobs, with their conditions (wire facts 13.1). */
 export const JOB_ACTIONS: Record<string, JobAction> = {
   pause: {
     ...rule(['printing']),
@@ -113,7 +113,7 @@ function rule(from: PrintJob['status'][], fields: string[] = []): Pick<JobAction
   return { from, fields, capability: 'print_job_action' };
 }
 
-/** Why the action is not possible in the state that the job is in; `undefined` where it is. */
+/** Returns why the job's state doesn't permit the action; `undefined` if it does. */
 export function refuseJobAction(job: PrintJob, name: string): string | undefined {
   const { from, refuse } = JOB_ACTIONS[name]!;
   if (!from.includes(job.status)) return `The print job is ${job.status}, not ${from.join(' or ')}.`;

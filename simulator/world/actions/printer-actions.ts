@@ -7,9 +7,9 @@ interface PrinterAction extends ActionRule {
 
 const onOff = (name: string) => field(name, 'must be true or false', (value) => typeof value === 'boolean');
 
-/** What clients can tell a printer to do (wire facts 9). */
+/** Actions on printers (wire facts 9). */
 export const PRINTER_ACTIONS: Record<string, PrinterAction> = {
-  // The picture itself is taken where the action ends.
+  // The picture is taken at the end of the action.
   get_webcam_snapshot: { fields: [], capability: 'webcam_snapshot' },
   rename: {
     fields: ['name'],

@@ -1,15 +1,15 @@
 import { invalidValue } from '../../http/refusals';
 
-/** What holds for one action before it is passed on to the printer. */
+/** Conditions of an action before it is sent to the printer. */
 export interface ActionRule {
-  /** Fields of `data`. */
+  /** Permitted fields of `data`. */
   fields: string[];
   capability: string;
-  /** Throws invalidValue. */
+  /** Checks the data; throws invalidValue. */
   check?: (data: Record<string, unknown>) => void;
 }
 
-/** Checks one field of `data`, where it is given or must be. */
+/** Returns a check of one field of `data`. */
 export const field =
   (name: string, rule: string, fits: (value: unknown) => boolean, optional = false) =>
   (data: Record<string, unknown>): void => {

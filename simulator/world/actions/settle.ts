@@ -5,11 +5,11 @@ import type { Action, Cluster } from '../state';
 import { JOB_ACTIONS, refuseJobAction } from './job-actions';
 import { PRINTER_ACTIONS } from './printer-actions';
 
-/** Ends the actions that are due at this virtual time: only now do they have their effect. */
+/** Ends the actions that are due at this virtual time, which applies their effect. */
 export function settle(cluster: Cluster, at: number, { clock, ids }: { clock: SimulatorClock; ids: Ids }): void {
   for (const action of cluster.actions) {
     if (action.ended || action.endsAt === null || action.endsAt > at) continue;
-    // The printer has gone away meanwhile: nobody will ever hear of it (wire facts 15.40).
+    // An offline printer never reports the end (wire facts 15.40).
     if (!cluster.online) {
       action.endsAt = null;
       continue;
@@ -37,7 +37,7 @@ function printerAction(action: Action, about: About): boolean {
   return true;
 }
 
-/** The job may be in another state by now than when the action was dispatched. */
+/** Checks the job's state again, since it may have changed after the dispatch. */
 function jobAction(action: Action, about: About): boolean {
   const job = about.cluster.queue.find(({ uuid }) => uuid === action.target);
   if (!job || refuseJobAction(job, action.name) !== undefined) return false;
