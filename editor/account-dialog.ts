@@ -57,7 +57,7 @@ export function accountDialog(node: AccountNode): () => void {
     $('.remote-printing-simulator').toggle(simulated());
     $('.remote-printing-oauth').toggle(!byToken());
     $('.remote-printing-token').toggle(byToken());
-    say('');
+    showMessage('');
     part('checks').empty();
     part('test-note').text('');
     showState();
@@ -83,7 +83,7 @@ export function accountDialog(node: AccountNode): () => void {
     return { ...Object.fromEntries(known), redirectUri: redirectUri() };
   }
 
-  const say = (sentence: string) => part('said').text(sentence);
+  const showMessage = (sentence: string) => part('said').text(sentence);
 
   function showState(): void {
     part('state').text(simulated() ? text('state.simulated') : stateText(state, byToken()));
@@ -160,7 +160,7 @@ export function accountDialog(node: AccountNode): () => void {
       state = await request<AccountState>('GET', node.id, `?${query}`);
     } catch (failure) {
       state = isUnknown(failure) ? NEW : undefined;
-      if (!isUnknown(failure)) say(reason(failure));
+      if (!isUnknown(failure)) showMessage(reason(failure));
     }
     if (isClosed()) return;
     // The settings changed during the request.
@@ -175,20 +175,20 @@ export function accountDialog(node: AccountNode): () => void {
   const signIn = new SignIn({
     begin: () => request('POST', node.id, '/sign-in', settings()),
     ask: askState,
-    say,
+    showMessage,
     link: part('authorize'),
     row: part('authorize-row'),
   });
 
   async function act(path: string, body: object, done: string): Promise<void> {
-    let said = done;
+    let message = done;
     try {
       await request('POST', node.id, path, body);
     } catch (failure) {
-      said = reason(failure);
+      message = reason(failure);
     }
     await askState();
-    if (said) say(said);
+    if (message) showMessage(message);
   }
 
   async function copyDiagnostics(): Promise<void> {
@@ -196,7 +196,7 @@ export function accountDialog(node: AccountNode): () => void {
       const diagnostics = await request<object>('GET', node.id, '/diagnostics');
       if (!closed) copy(JSON.stringify(diagnostics, null, 2), part('diagnostics'));
     } catch (failure) {
-      say(reason(failure));
+      showMessage(reason(failure));
     }
   }
 

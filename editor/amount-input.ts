@@ -1,6 +1,6 @@
 import { readAmount } from '../lib/rules/amounts';
 
-/** Shows an amount in a familiar unit, of which the saved unit has `per`. */
+/** Shows an amount in a familiar unit, which equals `per` saved units. */
 export function amountInput(name: string, per: number): void {
   const saved = $(`#node-input-${name}`);
   const amount = readAmount(saved.val());

@@ -174,18 +174,18 @@ export function combobox({ input, note, blank, load, value, choose }: ComboboxOp
     loaded = false;
     if (loading) note.text(text('picker.loading'));
     let found: Choice[] = [];
-    let said = '';
+    let message = '';
     try {
       found = (await loading) ?? [];
-      if (loading && found.length === 0) said = text('picker.none');
+      if (loading && found.length === 0) message = text('picker.none');
     } catch (error) {
-      said = error instanceof Error ? error.message : String(error);
+      message = error instanceof Error ? error.message : String(error);
     }
     // The dialog may have closed meanwhile, along with its inputs.
     if (mine !== turn || !input[0]?.isConnected) return;
     choices = found;
     loaded = found.length > 0;
-    note.text(said);
+    note.text(message);
     show();
     if (wanted) open();
   }

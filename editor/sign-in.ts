@@ -9,7 +9,7 @@ interface SignInElements {
   begin: () => Promise<{ authorizeUrl: string }>;
   /** Requests the account's state, which is then passed to `follow`. */
   ask: () => Promise<void>;
-  say: (sentence: string) => void;
+  showMessage: (sentence: string) => void;
   /** Link to the sign-in page, in case no window opens. */
   link: JQuery;
   row: JQuery;
@@ -31,13 +31,13 @@ export class SignIn {
   }
 
   async begin(after: string): Promise<void> {
-    const { begin, say, link, row } = this.#parts;
+    const { begin, showMessage, link, row } = this.#parts;
     this.#page?.close();
     // Opens the window during the click; browsers would block it later.
     const page = window.open('about:blank', '_blank', 'width=640,height=800');
     if (page) page.opener = null;
     this.end();
-    say(text('account.signingIn'));
+    showMessage(text('account.signingIn'));
     try {
       const { authorizeUrl } = await begin();
       if (!webAddress(authorizeUrl)) throw new Error(text('invalid.url'));
@@ -49,7 +49,7 @@ export class SignIn {
       this.#wait(0);
     } catch (failure) {
       page?.close();
-      say(reason(failure));
+      showMessage(reason(failure));
     }
   }
 
@@ -69,12 +69,12 @@ export class SignIn {
     // A closed window looks like one that its page has isolated from here: both sign-ins may still succeed.
     if (!this.#page?.closed) return;
     this.#page = null;
-    this.#parts.say(text('account.windowClosed'));
+    this.#parts.showMessage(text('account.windowClosed'));
   }
 
   #ended(sentence: string): void {
     this.end();
-    this.#parts.say(sentence);
+    this.#parts.showMessage(sentence);
   }
 
   /** Ends the wait for the sign-in. */

@@ -86,7 +86,7 @@ export function ClusterStatusNode(this: Node, RED: NodeAPI, definition: Definiti
     const milestones = parseMilestones(definition.milestones ?? '');
     const options = {
       key: this.id,
-      // A Catch node serves the nodes of one flow.
+      // A Catch node handles the nodes of one flow.
       audience: this.z,
       interval,
       milestones,

@@ -5,7 +5,7 @@ import { isAccount, type AccountNode } from '../account-link';
 import { runtimeOf } from '../runtime';
 import { phrase } from '../../../lib/words/sentence';
 
-/** An account that neither the flows nor a sign-in know; answered with 404. */
+/** Error for an account without flows entry and sign-in; answered with 404. */
 export class UnknownAccount extends PrintingError {
   constructor() {
     super('NOT_FOUND', phrase`There is no such account: deploy it first.`);
