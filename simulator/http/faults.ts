@@ -157,7 +157,7 @@ export class Faults {
   }
 
   /** Returns the fault for this request and counts it. */
-  take(endpoint: string, path: string): Fault | undefined {
+  claim(endpoint: string, path: string): Fault | undefined {
     for (const entry of this.active) {
       const { fault } = entry;
       if (fault.endpoint !== '*' && fault.endpoint !== endpoint) continue;

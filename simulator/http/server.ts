@@ -111,7 +111,7 @@ async function answerRequest(
     request.socket.resetAndDestroy();
   };
 
-  const fault = route === undefined ? undefined : options.wire?.faults.take(endpoint, path);
+  const fault = route === undefined ? undefined : options.wire?.faults.claim(endpoint, path);
   const beforeWork = fault !== undefined && fault.when !== 'after';
   if (beforeWork) await wait(fault, closing);
   if (beforeWork && fault.hang) {

@@ -53,7 +53,7 @@ export function advance(cluster: Cluster, at: number): void {
   for (;;) {
     const next = upcoming(cluster).reduce<Step | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
     if (!next || next.at > at) return;
-    next.take();
+    next.apply();
   }
 }
 
@@ -95,7 +95,7 @@ export function warmth(printer: Printer, at: number): number {
 
 interface Step {
   at: number;
-  take: () => void;
+  apply: () => void;
 }
 
 function upcoming(cluster: Cluster): Step[] {
@@ -115,7 +115,7 @@ function start(printer: Printer, job: PrintJob): Step {
   const at = Math.max(printer.freeSince, job.since, job.visibleAt);
   return {
     at,
-    take: () => {
+    apply: () => {
       job.printerUuid = printer.uuid;
       printer.left = null;
       enter(job, 'sent_to_printer', at);
@@ -124,9 +124,9 @@ function start(printer: Printer, job: PrintJob): Step {
 }
 
 function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
-  const after = (seconds: number, take: (at: number) => void): Step[] => {
+  const after = (seconds: number, apply: (at: number) => void): Step[] => {
     const at = job.since + seconds * 1000;
-    return [{ at, take: () => take(at) }];
+    return [{ at, apply: () => apply(at) }];
   };
   switch (job.status) {
     case 'sent_to_printer':

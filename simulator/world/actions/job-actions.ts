@@ -8,7 +8,7 @@ interface JobAction extends ActionRule {
   from: PrintJob['status'][];
   /** Checks further conditions; returns a sentence if one fails. */
   refuse?: (job: PrintJob) => string | undefined;
-  take: (job: PrintJob, about: { cluster: Cluster; at: number; now: number; ids: Ids }, data: Data) => void;
+  apply: (job: PrintJob, about: { cluster: Cluster; at: number; now: number; ids: Ids }, data: Data) => void;
 }
 
 type Data = Record<string, unknown>;
@@ -30,20 +30,20 @@ const message = field(
 export const JOB_ACTIONS: Record<string, JobAction> = {
   pause: {
     ...rule(['printing']),
-    take: (job, { at }) => enter(job, 'pausing', at),
+    apply: (job, { at }) => enter(job, 'pausing', at),
   },
   resume: {
     ...rule(['paused']),
-    take: (job, { at }) => enter(job, 'resuming', at),
+    apply: (job, { at }) => enter(job, 'resuming', at),
   },
   abort: {
     ...rule(['pre_print', 'printing', 'pausing', 'paused', 'resuming'], ['quantity']),
     check: quantity,
-    take: (job, { at }) => enter(job, 'aborting', at),
+    apply: (job, { at }) => enter(job, 'aborting', at),
   },
   remove: {
     ...rule(['queued', 'sent_to_printer']),
-    take(job, { cluster, at, now }) {
+    apply(job, { cluster, at, now }) {
       end(cluster, job, 'aborted', at);
       job.deletedAt = now;
     },
@@ -52,7 +52,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
     ...rule(['queued']),
     refuse: ({ changes }) =>
       changes.every((change) => change.is_overridable) ? undefined : 'A change that is required can not be overridden.',
-    take(job, { at }) {
+    apply(job, { at }) {
       job.force = true;
       job.held = false;
       enter(job, 'queued', at);
@@ -64,7 +64,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
       field('list', 'must be queued', (value) => value === 'queued', true)(data);
       field('to_position', 'must be a whole number from 0', isWhole)(data);
     },
-    take(job, { cluster }, { to_position: position }) {
+    apply(job, { cluster }, { to_position: position }) {
       const waiting = cluster.queue.filter((other) => !isActive(other) && other !== job);
       waiting.splice(Number(position), 0, job);
       cluster.queue = [...cluster.queue.filter(isActive), ...waiting];
@@ -75,7 +75,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
     capability: 'print_job_action_duplicate',
     from: ['queued', 'sent_to_printer', 'pre_print', 'printing', 'pausing', 'paused', 'resuming', 'post_print'],
     check: quantity,
-    take(job, { cluster, at, now, ids }, { quantity: count = 1 }) {
+    apply(job, { cluster, at, now, ids }, { quantity: count = 1 }) {
       for (let copy = 0; copy < Number(count); copy++)
         cluster.queue.push({
           ...structuredClone(job),
@@ -94,7 +94,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
   approve: {
     ...rule(['wait_approval'], ['message']),
     check: message,
-    take(job, { at }, { message: text }) {
+    apply(job, { at }, { message: text }) {
       if (typeof text === 'string') job.message = text;
       enter(job, 'queued', at);
     },
@@ -102,7 +102,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
   reject: {
     ...rule(['wait_approval'], ['message']),
     check: message,
-    take(job, { cluster, at }, { message: text }) {
+    apply(job, { cluster, at }, { message: text }) {
       job.message = typeof text === 'string' ? text : 'Rejected.';
       end(cluster, job, 'failed', at);
     },

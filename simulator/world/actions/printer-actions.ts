@@ -2,7 +2,7 @@ import type { Cluster, Printer } from '../state';
 import { field, isText, type ActionRule } from './rule';
 
 interface PrinterAction extends ActionRule {
-  take?: (printer: Printer, about: { cluster: Cluster; at: number }, data: Record<string, unknown>) => void;
+  apply?: (printer: Printer, about: { cluster: Cluster; at: number }, data: Record<string, unknown>) => void;
 }
 
 const onOff = (name: string) => field(name, 'must be true or false', (value) => typeof value === 'boolean');
@@ -15,7 +15,7 @@ export const PRINTER_ACTIONS: Record<string, PrinterAction> = {
     fields: ['name'],
     capability: 'rename',
     check: field('name', 'must be a string', isText),
-    take(printer, { cluster }, { name }) {
+    apply(printer, { cluster }, { name }) {
       printer.name = String(name);
       if (printer === cluster.printers[0]) cluster.friendlyName = String(name);
     },
@@ -24,7 +24,7 @@ export const PRINTER_ACTIONS: Record<string, PrinterAction> = {
     fields: ['enabled'],
     capability: 'set_availability',
     check: onOff('enabled'),
-    take(printer, { at }, { enabled }) {
+    apply(printer, { at }, { enabled }) {
       printer.enabled = enabled === true;
       printer.freeSince = Math.max(printer.freeSince, at);
     },

@@ -32,7 +32,7 @@ interface About {
 function printerAction(action: Action, about: About): boolean {
   const printer = about.cluster.printers.find(({ uuid }) => uuid === action.target);
   if (!printer) return false;
-  PRINTER_ACTIONS[action.name]?.take?.(printer, about, action.data);
+  PRINTER_ACTIONS[action.name]?.apply?.(printer, about, action.data);
   if (action.name === 'get_webcam_snapshot') action.scene = sceneOf(about.cluster, printer, about);
   return true;
 }
@@ -41,6 +41,6 @@ function printerAction(action: Action, about: About): boolean {
 function jobAction(action: Action, about: About): boolean {
   const job = about.cluster.queue.find(({ uuid }) => uuid === action.target);
   if (!job || refuseJobAction(job, action.name) !== undefined) return false;
-  JOB_ACTIONS[action.name]!.take(job, about, action.data);
+  JOB_ACTIONS[action.name]!.apply(job, about, action.data);
   return true;
 }
