@@ -20,6 +20,11 @@ const layers = {
   simulator: [['http'], ['world'], ['wire'], ['auth', 'storage'], ['api'], ['control']],
 };
 
+/** From the bottom up inside one folder of lib/. The last floor is the facade: files of the folder itself. */
+const floors = {
+  watch: [['checkpoints'], ['polling'], ['replication'], ['views'], ['watcher', 'watch-types']],
+};
+
 const outside = {
   lib: {
     regex: '^(\\.\\./)+(nodes|simulator)(/|$)|^node-red(/|$)',
@@ -31,24 +36,42 @@ const outside = {
   },
 };
 
-/** What each folder of lib/ and of simulator/ may not import. */
+/** Forbids a folder of lib/ or of simulator/ to import the layers above it. */
+const upward = (/** @type {keyof typeof layers} */ part, /** @type {string} */ folder) => {
+  const at = layers[part].findIndex((folders) => folders.includes(folder));
+  const above = layers[part].slice(at + 1).flat();
+  const pattern = {
+    // The limits are bare numbers, which every layer obeys.
+    regex: `^(\\.\\./)+(${part}/)?(?!rules/limits$)(${above.join('|')})(/|$)`,
+    message: `Inside ${part}/ imports go down the layers of ARCHITECTURE.md.`,
+  };
+  return above.length > 0 ? [outside[part], pattern] : [outside[part]];
+};
+
+/** Forbidden imports of lib/ and of simulator/. */
 const arrows = (/** @type {keyof typeof layers} */ part) => [
   { files: [`${part}/**/*.ts`], rules: { 'no-restricted-imports': ['error', { patterns: [outside[part]] }] } },
-  ...layers[part].flatMap((folders, at) => {
-    const above = layers[part].slice(at + 1).flat();
-    const upward = {
-      // The limits are bare numbers, which every layer obeys.
-      regex: `^(\\.\\./)+(${part}/)?(?!rules/limits$)(${above.join('|')})(/|$)`,
-      message: `Inside ${part}/ imports go down the layers of ARCHITECTURE.md.`,
-    };
-    return folders.map((folder) => ({
-      files: [`${part}/${folder}/**/*.ts`],
-      rules: {
-        'no-restricted-imports': ['error', { patterns: above.length > 0 ? [outside[part], upward] : [outside[part]] }],
-      },
-    }));
-  }),
+  ...layers[part].flat().map((folder) => ({
+    files: [`${part}/${folder}/**/*.ts`],
+    rules: { 'no-restricted-imports': ['error', { patterns: upward(part, folder) }] },
+  })),
 ];
+
+/** Forbidden imports of the floors of one folder of lib/. */
+const stairs = (/** @type {keyof typeof floors} */ folder) =>
+  floors[folder].slice(0, -1).flatMap((names, at) => {
+    const above = {
+      regex: `^(\\.\\./)+(${folder}/)?(${floors[folder]
+        .slice(at + 1)
+        .flat()
+        .join('|')})(/|$)`,
+      message: `Inside lib/${folder}/ imports go down the floors of ARCHITECTURE.md.`,
+    };
+    return names.map((name) => ({
+      files: [`lib/${folder}/${name}/**/*.ts`],
+      rules: { 'no-restricted-imports': ['error', { patterns: [...upward('lib', folder), above] }] },
+    }));
+  });
 
 /** What the editor page gives to a node's script. */
 const browser = [
@@ -119,6 +142,7 @@ export default tseslint.config(
     },
   },
   ...arrows('lib'),
+  ...stairs('watch'),
   ...arrows('simulator'),
   {
     files: ['lib/rules/**/*.ts'],

@@ -1,20 +1,16 @@
 import { setMaxListeners } from 'node:events';
-import type { EventDraft } from '../events/print-event';
-import { reboundEvent, type ListedIdentity, type Rebound } from '../events/list-changes';
 import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Membership } from '../state/membership';
 import type { StateStore } from '../state/store';
-import { isoTime, sleep } from '../time/clock';
+import { sleep } from '../time/clock';
 import { guard } from '../time/guard';
-import type { AccountContext, Subscriber } from './polling/account-context';
+import type { PollingAccount, PollReports } from './polling/ports';
+import { PollPlan } from './polling/poll-plan';
+import { ClusterMoves } from './polling/cluster-moves';
 import { CheckpointStore } from './checkpoints/checkpoint-store';
-import { ClusterList, type ListedCluster } from './polling/cluster-list';
-import { ClusterMemory } from './checkpoints/cluster-memory';
-import { ClusterWatch, type WatchSurroundings } from './views/cluster-watch';
-import { LIST_ITEM } from './replication/fair-share';
-import { AllClustersWatch } from './views/all-clusters-watch';
-import { StartupLimiter } from './polling/startup-limiter';
+import { ClusterList } from './polling/cluster-list';
+import { Watches } from './views/watches';
 import { JobEndWaiter } from './views/job-end-waiter';
 import { KeepPolling } from './polling/keep-polling';
 import { ListPoller } from './polling/list-poller';
@@ -23,196 +19,175 @@ import { Poller } from './polling/poller';
 import { NO_PEERS, type Peers } from './replication/peers';
 import { Scheduler } from './polling/scheduler';
 import type { ReplicaCoordinator } from './replication/replica-coordinator';
-import { isSecured, SOLE_OWNER } from './checkpoints/ownership';
-import { LIST } from './views/poll-failures';
-import { intervalOf } from './polling/poll-timing';
-import type {
-  PollResult,
-  JobEnd,
-  JobEndOptions,
-  Sharing,
-  Watch,
-  WatcherOptions,
-  WatcherReport,
-  WatchOptions,
-} from './watch-types';
-import { WatchMemory, type ScopeMemory } from './checkpoints/watch-memory';
+import { SOLE_OWNER } from './checkpoints/ownership';
+import { LIST } from './polling/poll-result';
+import { intervalOf, SHORTEST } from './polling/poll-timing';
+import type { JobEnd, JobEndOptions, Sharing, Watch, WatcherOptions, WatcherReport, WatchOptions } from './watch-types';
+import type { ScopeMemory } from './checkpoints/scope-memory';
+import { WatchMemory } from './checkpoints/watch-memory';
 import { phrase } from '../words/sentence';
 
 export type * from './watch-types';
 
-/** At the end, before others go on, ms. */
-const HAND_OVER = 4_000;
+/** Longest wait for checkpoint writes before closing hands the polls to other runtimes, ms. */
+const HANDOVER_WITHIN = 4_000;
 
 export type ObservationListener = (clusterId: string, status: ClusterStatus) => void;
 
 /**
- * All watching of one account: however many nodes watch a cluster, one request per poll serves them, and its events are
- * made once, from a checkpoint that outlives restarts (reference 3.1, 3.3, 6; ADR 8).
+ * Facade for watching one account. All nodes that watch a cluster share one request per poll. Events are derived once,
+ * from a checkpoint that survives restarts (reference 3.1, 3.3, 6; ADR 8).
  */
 export class Watcher {
-  /** The account's clusters, for whoever needs to know one. */
+  /** Cached list of the account's clusters. */
   readonly clusterList: ClusterList;
   readonly runtimes: Peers;
   readonly #options: WatcherOptions;
-  readonly #account: AccountContext;
+  readonly #account: PollingAccount;
+  readonly #reports: PollReports;
+  readonly #moves: ClusterMoves;
   readonly #scheduler: Scheduler;
   readonly #checkpoints: CheckpointStore;
   readonly #memory: WatchMemory;
   readonly #list: ListPoller;
   readonly #outages: Outages;
+  readonly #watches: Watches;
   readonly #pollers = new Map<string, Poller>();
-  readonly #watches = new Set<Watch>();
-  readonly #follows = new Set<JobEndWaiter>();
+  readonly #jobEndWaiters = new Set<JobEndWaiter>();
   readonly #listeners = new Set<ObservationListener>();
   readonly #closing = new AbortController();
-  readonly #endSignIn: () => void;
-  /** With other runtimes; null where there are none. */
-  readonly #shared: ReplicaCoordinator | null;
+  readonly #unsubscribeSignIn: () => void;
+  /** Coordination with other runtimes; null where there are none. */
+  readonly #coordinator: ReplicaCoordinator | null;
   #scope: ScopeMemory | null = null;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
     const { service, store, clock, signIn } = options;
     const { signal } = this.#closing;
-    // Every poll under way listens to it.
+    // Every poll in flight adds a listener.
     setMaxListeners(0, signal);
     this.#memory = options.memory ?? new WatchMemory();
-    this.#shared = store.join && options.sharing ? this.#share(store.join.bind(store), options.sharing) : null;
-    this.runtimes = this.#shared?.living ?? NO_PEERS;
-    const tenure = this.#shared?.tenure ?? SOLE_OWNER;
-    this.#checkpoints = new CheckpointStore(store, clock, tenure, (thrown) => this.#fault(null, thrown));
-    this.clusterList = new ClusterList(service, clock, signal, () => this.#shared?.tenure.isListElsewhere ?? false);
-    this.#scheduler = new Scheduler({
-      clock,
-      usable: () => this.#usable(),
-      onJump: () => this.#pollers.forEach((poller) => poller.spread()),
-      fault: (thrown) => this.#fault(null, thrown),
-    });
-    const firstPolls = new StartupLimiter(clock);
-    this.#account = {
+    this.#coordinator =
+      store.join && options.sharing ? this.#createCoordinator(store.join.bind(store), options.sharing) : null;
+    this.runtimes = this.#coordinator?.peers ?? NO_PEERS;
+    const ownership = this.#coordinator?.ownership ?? SOLE_OWNER;
+    this.#checkpoints = new CheckpointStore(store, clock, ownership, (thrown) => this.#reportFault(null, thrown));
+    this.clusterList = new ClusterList(
       service,
       clock,
-      list: this.clusterList,
-      scheduler: this.#scheduler,
-      checkpoints: this.#checkpoints,
-      memory: this.#memory,
-      tenure,
       signal,
-      random: options.random ?? Math.random,
+      () => this.#coordinator?.ownership.isListElsewhere ?? false,
+    );
+    this.#scheduler = new Scheduler({
+      clock,
+      usable: () => signIn.usable,
+      onJump: () => this.#pollers.forEach((poller) => poller.spread()),
+      fault: (thrown) => this.#reportFault(null, thrown),
+    });
+    this.#account = {
+      ...{ service, clock, signal, ownership },
+      list: this.clusterList,
+      plan: new PollPlan(this.#scheduler, this.#memory, clock, options.random ?? Math.random),
+      checkpoints: this.#checkpoints,
       scoped: () => this.#scoped(),
-      admit: () => firstPolls.admit(),
+    };
+    const pollers = {
+      list: () => this.#list,
+      pollers: this.#pollers,
+      pollerOf: (clusterId: string) => this.#pollerOf(clusterId),
+    };
+    this.#moves = new ClusterMoves({ account: this.#account, ...pollers });
+    this.#reports = {
       polled: (clusterId, error, start) => {
         this.#outages.polled(clusterId, error, start);
-        if (clusterId !== LIST) this.#shared?.reach.note(error);
+        if (clusterId !== LIST) this.#coordinator?.reach.recordPoll(error);
       },
-      handedOver: (clusterId) => this.#outages.moved(clusterId),
-      fault: (clusterId, thrown) => this.#fault(clusterId, thrown),
+      ownerChanged: (clusterId) => this.#outages.ownerChanged(clusterId),
       observed: (clusterId, status) => {
         for (const listener of this.#listeners) this.#guard(() => listener(clusterId, status));
       },
-      told: (clusterId, checkpoint, figures) => {
-        if (this.#scope) this.#checkpoints.tell(this.#scope, clusterId, { checkpoint, figures });
-      },
-      rebound: (clusterId, to) => this.#rebound({ previous: clusterId, cluster: to }),
-      elsewhere: (clusterId) => this.#pollerOf(clusterId).askNow(),
-      moved: (clusterId, to) => this.#moved(clusterId, to),
-      idle: (clusterId) => this.#drop(clusterId),
+      fault: (clusterId, thrown) => this.#reportFault(clusterId, thrown),
+      unused: (clusterId) => this.#releasePoller(clusterId),
+      rebound: (clusterId, to) => this.#moves.rebind({ previous: clusterId, cluster: to }),
+      redirected: (clusterId, to) => this.#moves.redirect(clusterId, to),
+      foundElsewhere: (clusterId) => this.#pollerOf(clusterId).askNow(),
     };
-    this.#list = new ListPoller(this.#account, (rebound) => this.#reboundListed(rebound));
+    this.#list = new ListPoller(this.#account, this.#reports, (rebound) => this.#moves.rebindListed(rebound));
+    this.#watches = new Watches({
+      ...pollers,
+      memory: this.#memory,
+      context: {
+        clock,
+        guard: (callback) => this.#guard(callback),
+        standbyOf: (clusterId) => this.#coordinator?.standbyOf(clusterId) ?? null,
+        usable: () => signIn.usable,
+        requestEnded: (watch, error, clusterIds) => this.#outages.requestEnded(watch.audience, error, clusterIds),
+        summary: (error, clusterIds) => this.#outages.summary(error, clusterIds),
+      },
+    });
     this.#outages = new Outages({
       ...{ store, clock, signIn, signal, scope: options.scope },
       memory: this.#memory.outages(JSON.stringify(options.sharing?.topic ?? null)),
       nameOf: (clusterId) =>
         this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
-      polled: () => this.#polled(),
+      polled: () => this.#polledIds(),
       isPolled: (clusterId) =>
         clusterId === LIST ? this.#list.isPolled : (this.#pollers.get(clusterId)?.isPolled ?? false),
-      watchesOf: (clusterId) => this.#watchesOf(clusterId),
+      watchesOf: (clusterId) => this.#watches.of(clusterId),
       report: (event) => this.#report(event),
-      fault: (thrown) => this.#fault(null, thrown),
+      fault: (thrown) => this.#reportFault(null, thrown),
     });
-    this.#endSignIn = signIn.onChange(() => this.#guard(() => this.#wake()));
+    this.#unsubscribeSignIn = signIn.onChange(() => this.#guard(() => this.#signInChanged()));
   }
 
-  /** This runtime's part in the work of several; null where there are no others. */
+  /** Membership among the runtimes that share the account; null where there are no others. */
   get membership(): Membership | null {
-    return this.#shared?.membership ?? null;
+    return this.#coordinator?.membership ?? null;
   }
 
-  /** Watches a cluster, or all. */
+  /** Watches one cluster, or all of them. */
   watch(options: WatchOptions): Watch {
     this.#closing.signal.throwIfAborted();
-    const { key, clusterId } = options;
-    const known = key !== undefined && this.#memory.watches.get(key) === clusterId;
-    if (key !== undefined) this.#memory.watches.set(key, clusterId);
-    const around: WatchSurroundings = {
-      clock: this.#options.clock,
-      guard: (callback) => this.#guard(callback),
-      closed: (watch) => this.#watches.delete(watch),
-      standbyOf: (clusterId) => this.#shared?.standbyOf(clusterId) ?? null,
-      usable: () => this.#usable(),
-      asked: (watch, error, clusterIds) => this.#outages.asked(watch.audience, error, clusterIds),
-      summary: (error, clusterIds) => this.#outages.summary(error, clusterIds),
-    };
-    const watch =
-      clusterId === null
-        ? this.#watchFarm(options, known, around)
-        : this.#watchCluster(clusterId, options, known, around);
-    this.#watches.add(watch);
+    const watch = this.#watches.open(options);
     this.#outages.watched(watch);
     return watch;
   }
 
-  #watchCluster(clusterId: string, options: WatchOptions, known: boolean, around: WatchSurroundings): Watch {
-    const poller = this.#pollerOf(clusterId);
-    const watch = new ClusterWatch(options, poller, around);
-    poller.add(watch, { known });
-    return watch;
-  }
-
-  #watchFarm(options: WatchOptions, known: boolean, around: WatchSurroundings): Watch {
-    const list = this.#list;
-    const pollerOf = (clusterId: string) => this.#pollerOf(clusterId);
-    const watch = new AllClustersWatch(options, { ...around, known, list, pollerOf });
-    list.add(watch);
-    return watch;
-  }
-
   /**
-   * Waits for a print's end, on the polls that are made anyway. Rejects with the signal's reason, or when the watching
-   * ends. An end that is known resolves at once.
+   * Waits for the end of a print, using the shared polls. Resolves at once where the end is known. Rejects with the
+   * signal's reason, or when the watcher closes.
    */
   follow(clusterId: string, clusterJobId: string, options: JobEndOptions = {}): Promise<JobEnd> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason as Error);
-    const follow: JobEndWaiter = new JobEndWaiter(
+    const waiter: JobEndWaiter = new JobEndWaiter(
       {
         ...options,
         poller: this.#pollerOf(clusterId),
         clusterJobId,
-        interval: this.#followInterval,
-        closed: () => queueMicrotask(() => this.#follows.delete(follow)),
+        interval: this.#jobEndInterval,
+        closed: () => queueMicrotask(() => this.#jobEndWaiters.delete(waiter)),
       },
-      this.#account,
+      { ...this.#account, fault: (clusterId, thrown) => this.#reportFault(clusterId, thrown) },
     );
-    this.#follows.add(follow);
-    return follow.ended;
+    this.#jobEndWaiters.add(waiter);
+    return waiter.ended;
   }
 
-  /** Keeps a cluster polled though nobody watches it, for those who listen to observations; the returned function ends that. */
+  /** Keeps a cluster polled without a watch, for observation listeners. Returns a function that stops it. */
   hold(clusterId: string): () => void {
     if (this.#closing.signal.aborted) return () => undefined;
-    const hold = new KeepPolling(this.#pollerOf(clusterId), this.#followInterval);
-    return () => hold.end();
+    const keepPolling = new KeepPolling(this.#pollerOf(clusterId), this.#jobEndInterval);
+    return () => keepPolling.end();
   }
 
-  /** Calls `listener` after each status that was read, whoever wanted it; the returned function ends that. */
+  /** Calls `listener` after each status read, whichever watch caused the poll. Returns a function that removes it. */
   onObservation(listener: ObservationListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Ends everything: timers, calls, follows. Resolves when the last checkpoint is written; never rejects. */
+  /** Ends all timers, calls and waits. Resolves when the last checkpoint is written. Never rejects. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     const reason = new PrintingError(
@@ -220,29 +195,29 @@ export class Watcher {
       phrase`The account was closed in the meantime: deploy it and try again.`,
     );
     this.#closing.abort(reason);
-    this.#endSignIn();
+    this.#unsubscribeSignIn();
     this.#outages.close();
     this.#scheduler.close();
-    for (const watch of [...this.#watches]) watch.close();
-    this.#follows.forEach((follow) => follow.cancel(reason));
+    this.#watches.close();
+    this.#jobEndWaiters.forEach((waiter) => waiter.cancel(reason));
     this.#listeners.clear();
     if (this.#scope)
       for (const [clusterId, memory] of this.#scope.clusters)
         if (memory.needsWriting) this.#checkpoints.write(this.#scope, clusterId, memory);
     const written = this.#checkpoints.close();
-    if (!this.#shared) return written;
-    // Whoever goes on is not kept waiting for figures.
-    const over = new AbortController();
-    await Promise.race([written, sleep(this.#options.clock, HAND_OVER, over.signal).catch(() => undefined)]);
-    over.abort();
-    await this.#shared.leave();
+    if (!this.#coordinator) return written;
+    // Other runtimes take over soon, even while figures are still being written.
+    const handover = new AbortController();
+    await Promise.race([written, sleep(this.#options.clock, HANDOVER_WITHIN, handover.signal).catch(() => undefined)]);
+    handover.abort();
+    await this.#coordinator.leave();
   }
 
-  /** Loaded where there are others to share with. */
-  #share(join: NonNullable<StateStore['join']>, sharing: Sharing): ReplicaCoordinator {
+  /** Loads the coordinator only where runtimes share the store. */
+  #createCoordinator(join: NonNullable<StateStore['join']>, sharing: Sharing): ReplicaCoordinator {
     const { ReplicaCoordinator } =
       require('./replication/replica-coordinator') as typeof import('./replication/replica-coordinator');
-    const { service, store, clock } = this.#options;
+    const { service, store, clock, signIn } = this.#options;
     return new ReplicaCoordinator(join, {
       ...sharing,
       service,
@@ -254,31 +229,27 @@ export class Watcher {
       pollers: this.#pollers,
       polledAt: this.#memory.polledAt,
       scoped: () => this.#scoped(),
-      usable: () => this.#usable(),
-      holdInterval: this.#followInterval,
-      shown: () => this.#watches.forEach((watch) => watch.shifted()),
-      moved: (clusterId, to) => this.#movedElsewhere(clusterId, to),
-      fault: (thrown) => this.#fault(null, thrown),
+      usable: () => signIn.usable,
+      awaitedInterval: this.#jobEndInterval,
+      standbyChanged: () => this.#watches.checkStandby(),
+      moved: (clusterId, to) => this.#moves.followRemote(clusterId, to),
+      fault: (thrown) => this.#reportFault(null, thrown),
     });
   }
 
-  get #followInterval(): number {
+  get #jobEndInterval(): number {
     return intervalOf(this.#options.followInterval ?? 60);
   }
 
-  #usable(): boolean {
-    return this.#options.signIn.usable;
-  }
-
-  /** A sign-in changed: who waited in vain needs to wait no more. */
-  #wake(): void {
+  /** Resumes polls after the sign-in has changed. */
+  #signInChanged(): void {
     this.#outages.signInChanged();
-    if (this.#usable()) {
+    if (this.#options.signIn.usable) {
       this.#list.wake();
       this.#pollers.forEach((poller) => poller.wake());
     }
     this.#scheduler.wake();
-    this.#shared?.changed();
+    this.#coordinator?.changed();
   }
 
   async #scoped(): Promise<ScopeMemory> {
@@ -292,142 +263,32 @@ export class Watcher {
   }
 
   #pollerOf(clusterId: string): Poller {
-    const poller = this.#pollers.get(clusterId) ?? new Poller(clusterId, this.#account);
+    const poller = this.#pollers.get(clusterId) ?? new Poller(clusterId, this.#account, this.#reports);
     this.#pollers.set(clusterId, poller);
     return poller;
   }
 
-  #drop(clusterId: string): void {
+  #releasePoller(clusterId: string): void {
     const poller = this.#pollers.get(clusterId);
     if (!poller) return;
     this.#pollers.delete(clusterId);
     this.#scheduler.remove(poller);
     const memory = this.#scope?.clusters.get(clusterId);
-    if (memory?.loaded && memory.isEmpty) this.#memory.forget(clusterId, this.#options.clock.monotonic());
+    if (memory?.loaded && memory.isEmpty)
+      this.#memory.forget(clusterId, { now: this.#options.clock.monotonic(), keepFor: SHORTEST });
   }
 
-  /** The same machine under a new id: everybody hears of it once, and its checkpoint goes along. */
-  async #rebound({ previous, cluster }: Rebound<ListedCluster>): Promise<PollResult> {
-    const scope = await this.#scoped();
-    const { tenure } = this.#account;
-    const lock = tenure.lockOf(previous);
-    this.#pollerOf(cluster.clusterId);
-    // Where another runtime polls the new id already, it has a checkpoint of its own.
-    const isWhole = (await this.#shared?.tenure.claim(cluster.clusterId)) ?? true;
-    const [from, to] = [scope.of(previous), scope.of(cluster.clusterId)];
-    await this.#checkpoints.load(scope, previous, from);
-    await this.#checkpoints.load(scope, cluster.clusterId, to);
-    const isNew = from.movedTo !== cluster.clusterId;
-    if (isNew && this.#shared && !(await isSecured(tenure, previous, lock)))
-      return this.#pollerOf(previous).lastKnown();
-    if (isNew && this.#tellRebound(previous, cluster, from.late)) {
-      to.movedTo = null;
-      if (isWhole && !to.hasCheckpoint && from.hasCheckpoint) {
-        to.restore(from.checkpoint, from.status);
-        to.late = from.late;
-      }
-      from.restore(null, null);
-      from.movedTo = cluster.clusterId;
-      if (isWhole && to.hasCheckpoint) this.#checkpoints.write(scope, cluster.clusterId, to);
-      this.#checkpoints.write(scope, previous, from);
-      this.#replaceListed(scope, previous, cluster);
-    }
-    return this.#moved(previous, cluster.clusterId);
-  }
-
-  /** The list shows it: where another runtime polls the cluster, that one tells it. */
-  async #reboundListed(rebound: Rebound<ListedCluster>): Promise<void> {
-    const { previous, cluster } = rebound;
-    if (this.#account.tenure.isOurs(previous)) {
-      await this.#rebound(rebound);
-      return;
-    }
-    const scope = await this.#scoped();
-    const known = new ClusterMemory();
-    await this.#checkpoints.load(scope, previous, known);
-    if (known.movedTo === cluster.clusterId) await this.#movedElsewhere(previous, known.movedTo);
-  }
-
-  /** Another runtime has told it. */
-  async #movedElsewhere(previous: string, movedTo: string): Promise<void> {
-    const scope = await this.#scoped();
-    const listed = this.clusterList.last?.get(movedTo);
-    const before = scope.list.checkpoint?.known.find(({ clusterId }) => clusterId === previous);
-    if (this.#account.tenure.isOurs(LIST_ITEM) && before)
-      this.#replaceListed(scope, previous, listed ?? { ...before, clusterId: movedTo });
-    if (this.#pollers.has(previous)) await this.#move(previous, movedTo);
-  }
-
-  /** False where nobody is there to hear it. */
-  #tellRebound(previous: string, cluster: ListedCluster, late: boolean): boolean {
-    const event = reboundEvent(previous, cluster, { at: isoTime(this.#options.clock.now()), late });
-    const draft: EventDraft = { event };
-    const singles = this.#pollers.get(previous)?.hearers.filter((one) => !(one instanceof AllClustersWatch)) ?? [];
-    const farm = this.#list.deliver([event], singles);
-    return singles.map((subscriber) => subscriber.deliver([draft])).some((delivered) => delivered) || farm;
-  }
-
-  #replaceListed(scope: ScopeMemory, previous: string, { clusterId, hostGuid, name }: ListedIdentity): void {
-    const { checkpoint } = scope.list;
-    if (!this.#account.tenure.isOurs(LIST_ITEM)) return;
-    if (!checkpoint?.known.some((known) => known.clusterId === previous)) return;
-    const others = checkpoint.known.filter((known) => known.clusterId !== previous && known.clusterId !== clusterId);
-    scope.list.checkpoint = { ...checkpoint, known: [...others, { clusterId, hostGuid, name }] };
-    scope.list.clusters = scope.list.clusters.map((cluster) =>
-      cluster.clusterId === previous ? { ...cluster, clusterId, hostGuid, name } : cluster,
-    );
-    this.#checkpoints.writeList(scope);
-  }
-
-  /** Who asked for one id goes on with the other. */
-  async #moved(clusterId: string, movedTo: string): Promise<PollResult> {
-    return (await this.#move(clusterId, movedTo)).askNow();
-  }
-
-  async #move(clusterId: string, movedTo: string): Promise<Poller> {
-    const next = this.#pollerOf(await this.#lastOf(clusterId, movedTo));
-    const poller = this.#pollers.get(clusterId);
-    for (const subscriber of poller?.subscribers ?? []) {
-      poller?.remove(subscriber);
-      if (isMovable(subscriber)) subscriber.moveTo(next, clusterId);
-    }
-    return next;
-  }
-
-  /** The end of the way from one id to the next; one that leads back is left where it began. */
-  async #lastOf(clusterId: string, movedTo: string): Promise<string> {
-    const scope = await this.#scoped();
-    const passed = new Set([clusterId]);
-    for (let id = movedTo; ;) {
-      const memory = scope.of(id);
-      await this.#checkpoints.load(scope, id, memory);
-      if (memory.movedTo === null || passed.has(memory.movedTo)) {
-        memory.movedTo = null;
-        return id;
-      }
-      passed.add(id);
-      id = memory.movedTo;
-    }
-  }
-
-  /** All that is polled here by itself. */
-  #polled(): string[] {
+  /** Clusters that this runtime polls regularly, and the list. */
+  #polledIds(): string[] {
     const clusters = [...this.#pollers.values()].filter((poller) => poller.isPolled).map(({ clusterId }) => clusterId);
     return this.#list.isPolled ? [LIST, ...clusters] : clusters;
   }
 
-  #watchesOf(clusterId: string | null): Watch[] {
-    if (clusterId === null) return [...this.#watches];
-    if (clusterId === LIST) return [...this.#watches].filter((watch) => watch instanceof AllClustersWatch);
-    const subscribers: unknown[] = this.#pollers.get(clusterId)?.subscribers ?? [];
-    return subscribers.filter((one) => one instanceof ClusterWatch || one instanceof AllClustersWatch);
-  }
-
   #guard(callback: () => unknown): void {
-    guard(callback, (error) => this.#fault(null, error))();
+    guard(callback, (error) => this.#reportFault(null, error))();
   }
 
-  #fault(clusterId: string | null, thrown: unknown): void {
+  #reportFault(clusterId: string | null, thrown: unknown): void {
     this.#report({ kind: 'fault', clusterId, error: asPrintingError(thrown) });
   }
 
@@ -435,8 +296,3 @@ export class Watcher {
     guard(() => this.#options.report?.(event))();
   }
 }
-
-/** All of them are. */
-type Movable = Subscriber & { moveTo(poller: Poller, previous: string): void };
-
-const isMovable = (subscriber: Subscriber): subscriber is Movable => 'moveTo' in subscriber;

@@ -7,86 +7,85 @@ import { UNLOSABLE_LOCK } from '../../state/locks';
 import { LockLostError, type Key, type Lock, type PutOptions, type StateStore } from '../../state/store';
 import { waitBefore } from '../../time/backoff';
 import type { Clock } from '../../time/clock';
-import type { ListedCluster } from '../polling/cluster-list';
 import type { ClusterMemory } from './cluster-memory';
-import { LIST_ITEM } from '../replication/fair-share';
-import { isStillOwned, SOLE_OWNER, type Ownership } from './ownership';
-import type { ListMemory, ScopeMemory } from './watch-memory';
+import { isStillOwned, LIST_ITEM, SOLE_OWNER, type Ownership } from './ownership';
+import type { ListedCluster, ListMemory, ScopeMemory } from './scope-memory';
 
-/** How long a checkpoint that nobody touches is kept, ms. */
+/** Retention of an unused checkpoint, ms. */
 const KEEP = 365 * 24 * 3600_000;
+/** Concurrent writes. */
 const AT_ONCE = 4;
 const RETRIES = { first: 5_000, longest: 15 * 60_000 };
-/** The same where another runtime goes on from what is written as soon as the lease runs out. */
+/** Shorter where another runtime resumes from the store as soon as the lease expires. */
 const SHARED_RETRIES = { first: 1_000, longest: 5_000 };
-/** A database that says nothing is waited for no longer at the end, ms. */
+/** Longest wait for an unresponsive database on close, ms. */
 const CLOSE_WITHIN = 5_000;
-/** Kinds of keys: what the next poll goes on from, and what other runtimes wait for. */
+/** Key kinds: the state that the next poll resumes from, and the updates that other runtimes wait for. */
 export const CHECKPOINT = 'checkpoint';
 export const OBSERVATION = 'observation';
-/** How long what others wait for is kept, ms. */
+/** Retention of an update for other runtimes, ms. */
 const KEEP_OBSERVATION = 24 * 3600_000;
 
-interface Wanted {
+interface QueuedWrite {
   item: string;
-  /** That it was found under: under a later one somebody else may have gone on from the store meanwhile. */
+  /** Lock at the time of the change. Under a later lock, another runtime may have written in between. */
   lock: Lock | null;
   key: Key;
   value: () => unknown;
   options: PutOptions;
-  /** Whether it was written; not yet, or never by this runtime, where not. */
-  over?: (isWritten: boolean) => void;
+  /** Called after an attempt. False: not written yet, or not this runtime's to write. */
+  onAttempt?: (isWritten: boolean) => void;
 }
 
 /**
- * Reads checkpoints and writes them. What changes again while it waits to be written is written once, and what can't be
- * written is tried again: the memory is ahead of the disk then, and no event is delivered twice unless it gets lost.
+ * Reads and writes checkpoints. Several changes of a queued checkpoint are written once. Failed writes are retried: the
+ * memory is then ahead of the store, and an event is delivered twice only if the process ends before the write.
  */
 export class CheckpointStore {
-  readonly #wanted = new Map<string, Wanted>();
-  readonly #underWay: string[] = [];
+  readonly #queue = new Map<string, QueuedWrite>();
+  readonly #inFlight: string[] = [];
   #writers = 0;
   #failures = 0;
   #retry: (() => void) | undefined;
-  #idle: (() => void)[] = [];
-  #waiting: { item: string; resolve: () => void }[] = [];
+  #closeWaiters: (() => void)[] = [];
+  #settledWaiters: { item: string; resolve: () => void }[] = [];
 
   constructor(
     private readonly store: StateStore,
     private readonly clock: Clock,
-    private readonly tenure: Ownership,
+    private readonly ownership: Ownership,
     private readonly fault: (thrown: unknown) => void,
   ) {}
 
-  /** Reads what the store has of a cluster, once. Rejects when it can't be read now. */
+  /** Loads the stored checkpoint of a cluster, once. Rejects while the store can't be read. */
   async load(under: ScopeMemory, clusterId: string, memory: ClusterMemory): Promise<void> {
     if (memory.loaded) return;
     const stored = await this.store.get<unknown>([CHECKPOINT, ...under.scope, clusterId]);
-    // Somebody else may have been faster, and gone on from there.
+    // A concurrent call may have loaded it already.
     if (memory.loaded as boolean) return;
     memory.loaded = true;
     const { figures, movedTo, mark } = record(stored) ?? {};
-    const hasGoneOn = memory.marks.includes(text(mark) ?? '');
-    // Else others have, and what is known here is older.
-    if (!hasGoneOn) {
+    const isCurrent = memory.marks.includes(text(mark) ?? '');
+    // Otherwise another runtime has written since, and the memory is older.
+    if (!isCurrent) {
       if (memory.marks.length > 0) memory.forget();
       memory.restore(readCheckpoint(stored), record(figures) as ClusterStatus | null);
       memory.movedTo = text(movedTo);
       memory.dirty = false;
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
     }
-    memory.late = memory.hasCheckpoint && memory.wasAlone;
-    if (hasGoneOn && memory.isAhead) this.write(under, clusterId, memory);
+    memory.late = memory.hasCheckpoint && memory.wasUnwatched;
+    if (isCurrent && memory.mayBeAhead) this.write(under, clusterId, memory);
   }
 
-  /** The state that the next runtime starts from where the store may lag behind; null where the store is complete. */
+  /** State for the next owner where the store may lag behind; null where the store is complete. */
   unwritten(memory: ClusterMemory): Unwritten | null {
-    if (!memory.loaded || !memory.isOwed || memory.movedTo !== null) return null;
+    if (!memory.loaded || !memory.hasUnsavedDeliveries || memory.movedTo !== null) return null;
     return { checkpoint: memory.checkpoint, figures: memory.status, marks: memory.marks };
   }
 
-  /** Goes on from what another runtime could not write, unless a third one has gone on from the store meanwhile. */
-  goOnFrom(stored: unknown, memory: ClusterMemory): void {
+  /** Resumes from state that the previous owner could not write. `load` drops it if a third runtime has written. */
+  resumeFrom(stored: unknown, memory: ClusterMemory): void {
     const { checkpoint, figures, marks } = record(stored) ?? {};
     const known = readCheckpoint(checkpoint);
     if (!known) return;
@@ -109,8 +108,8 @@ export class CheckpointStore {
       memory.clusters = list(clusters) as ListedCluster[];
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
     }
-    memory.late = memory.checkpoint !== null && memory.wasAlone;
-    // What was tried is not known to have been written.
+    memory.late = memory.checkpoint !== null && memory.wasUnwatched;
+    // The outcome of an earlier write is unknown.
     if (memory.marks.length > 1) this.writeList(under);
   }
 
@@ -119,10 +118,10 @@ export class CheckpointStore {
     const value = () =>
       memory.movedTo === null ? { ...memory.checkpoint, figures: memory.status } : { movedTo: memory.movedTo };
     const key: Key = [CHECKPOINT, ...scope, clusterId];
-    if (!this.#isShared) return this.#want({ item: clusterId, key, value, options: { keepFor: KEEP } });
+    if (!this.#isShared) return this.#enqueue({ item: clusterId, key, value, options: { keepFor: KEEP } });
     const mark = randomUUID().slice(0, 8);
     let delivered = 0;
-    this.#want({
+    this.#enqueue({
       item: clusterId,
       key,
       value: () => {
@@ -132,7 +131,7 @@ export class CheckpointStore {
         return { ...value(), mark };
       },
       options: { keepFor: KEEP, notify: memory.movedTo !== null },
-      over: (isWritten) => {
+      onAttempt: (isWritten) => {
         if (isWritten) {
           memory.marks = [mark];
           memory.saved = Math.max(memory.saved, delivered);
@@ -141,18 +140,18 @@ export class CheckpointStore {
     });
   }
 
-  /** What other runtimes wait for. */
-  tell({ scope }: ScopeMemory, clusterId: string, observation: RemoteUpdate): void {
+  /** Publishes an observation for other runtimes. */
+  publish({ scope }: ScopeMemory, clusterId: string, observation: RemoteUpdate): void {
     const options = { keepFor: KEEP_OBSERVATION, notify: true };
-    this.#want({ item: clusterId, key: [OBSERVATION, ...scope, clusterId], value: () => observation, options });
+    this.#enqueue({ item: clusterId, key: [OBSERVATION, ...scope, clusterId], value: () => observation, options });
   }
 
   writeList({ scope, list: memory }: ScopeMemory): void {
     const value = () => memory.checkpoint;
     const key: Key = [CHECKPOINT, ...scope];
-    if (!this.#isShared) return this.#want({ item: LIST_ITEM, key, value, options: { keepFor: KEEP } });
+    if (!this.#isShared) return this.#enqueue({ item: LIST_ITEM, key, value, options: { keepFor: KEEP } });
     const mark = randomUUID().slice(0, 8);
-    this.#want({
+    this.#enqueue({
       item: LIST_ITEM,
       key,
       value: () => {
@@ -160,21 +159,21 @@ export class CheckpointStore {
         return { ...value(), clusters: memory.clusters, mark };
       },
       options: { keepFor: KEEP, notify: true },
-      over: (isWritten) => {
+      onAttempt: (isWritten) => {
         if (isWritten) memory.marks = [mark];
       },
     });
   }
 
-  /** Resolves when nothing of an item is left to write. */
+  /** Resolves when no write of an item is pending. */
   settled(item: string): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting.push({ item, resolve });
-      this.#answer();
+      this.#settledWaiters.push({ item, resolve });
+      this.#resolveSettled();
     });
   }
 
-  /** Resolves when nothing is left to write; what fails now is given up. A store of others is not waited for for long. */
+  /** Resolves when no write is pending. Failed writes are not retried; the wait for a shared store is limited. */
   async close(): Promise<void> {
     this.#retry?.();
     this.#retry = undefined;
@@ -183,59 +182,59 @@ export class CheckpointStore {
     if (this.#writers === 0) return;
     await new Promise<void>((resolve) => {
       const cancel = this.#isShared ? this.clock.after(CLOSE_WITHIN, resolve) : () => undefined;
-      this.#idle.push(() => {
+      this.#closeWaiters.push(() => {
         cancel();
         resolve();
       });
     });
-    this.#wanted.clear();
+    this.#queue.clear();
   }
   #closing = false;
 
   get #isShared(): boolean {
-    return this.tenure !== SOLE_OWNER;
+    return this.ownership !== SOLE_OWNER;
   }
 
-  #want(wanted: Omit<Wanted, 'lock'>): void {
-    const lock = this.tenure.lockOf(wanted.item);
-    this.#wanted.set(JSON.stringify(wanted.key), { ...wanted, lock });
+  #enqueue(write: Omit<QueuedWrite, 'lock'>): void {
+    const lock = this.ownership.lockOf(write.item);
+    this.#queue.set(JSON.stringify(write.key), { ...write, lock });
     if (!this.#retry) this.#pump();
   }
 
   #pump(): void {
-    while (this.#writers < AT_ONCE && this.#wanted.size > 0) {
+    while (this.#writers < AT_ONCE && this.#queue.size > 0) {
       this.#writers++;
-      void this.#work();
+      void this.#drain();
     }
   }
 
-  async #work(): Promise<void> {
+  async #drain(): Promise<void> {
     for (;;) {
-      const [next] = this.#wanted;
+      const [next] = this.#queue;
       if (!next || this.#retry) break;
-      const [name, wanted] = next;
-      this.#wanted.delete(name);
-      this.#underWay.push(wanted.item);
+      const [name, write] = next;
+      this.#queue.delete(name);
+      this.#inFlight.push(write.item);
       try {
-        const isWritten = await this.#put(wanted);
-        wanted.over?.(isWritten);
+        const isWritten = await this.#put(write);
+        write.onAttempt?.(isWritten);
         this.#failures = 0;
       } catch (thrown) {
-        // Somebody else goes on from what was written before, or this runtime does so again.
+        // After a lost lock the next owner resumes from the last written state.
         if (!(thrown instanceof LockLostError)) this.fault(thrown);
-        wanted.over?.(false);
-        this.#again(name, wanted);
+        write.onAttempt?.(false);
+        this.#scheduleRetry(name, write);
       }
-      this.#underWay.splice(this.#underWay.indexOf(wanted.item), 1);
-      this.#answer();
+      this.#inFlight.splice(this.#inFlight.indexOf(write.item), 1);
+      this.#resolveSettled();
     }
     this.#writers--;
-    if (this.#writers === 0) this.#idle.splice(0).forEach((resolve) => resolve());
+    if (this.#writers === 0) this.#closeWaiters.splice(0).forEach((resolve) => resolve());
   }
 
-  /** False: it is not this runtime's to write any more. */
-  async #put({ item, lock, key, value, options }: Wanted): Promise<boolean> {
-    if (!isStillOwned(this.tenure, item, lock)) return false;
+  /** Returns false where this runtime no longer owns the item. */
+  async #put({ item, lock, key, value, options }: QueuedWrite): Promise<boolean> {
+    if (!isStillOwned(this.ownership, item, lock)) return false;
     await this.store.put(
       key,
       value(),
@@ -244,9 +243,9 @@ export class CheckpointStore {
     return true;
   }
 
-  #again(name: string, wanted: Wanted): void {
+  #scheduleRetry(name: string, write: QueuedWrite): void {
     if (this.#closing) return;
-    if (!this.#wanted.has(name)) this.#wanted.set(name, wanted);
+    if (!this.#queue.has(name)) this.#queue.set(name, write);
     const waits = this.#isShared ? SHARED_RETRIES : RETRIES;
     this.#retry ??= this.clock.after(waitBefore(this.#failures++, waits), () => {
       this.#retry = undefined;
@@ -254,23 +253,23 @@ export class CheckpointStore {
     });
   }
 
-  #answer(): void {
-    if (this.#waiting.length === 0) return;
-    const open = new Set([...this.#underWay, ...[...this.#wanted.values()].map(({ item }) => item)]);
-    const over = this.#waiting.filter(({ item }) => !open.has(item));
-    this.#waiting = this.#waiting.filter(({ item }) => open.has(item));
-    for (const { resolve } of over) resolve();
+  #resolveSettled(): void {
+    if (this.#settledWaiters.length === 0) return;
+    const open = new Set([...this.#inFlight, ...[...this.#queue.values()].map(({ item }) => item)]);
+    const done = this.#settledWaiters.filter(({ item }) => !open.has(item));
+    this.#settledWaiters = this.#settledWaiters.filter(({ item }) => open.has(item));
+    for (const { resolve } of done) resolve();
   }
 }
 
-/** The delivered state, for the next runtime; `marks` identify the writes that the store may have. */
+/** Delivered state for the next owner; `marks` identify the writes that the store may contain. */
 interface Unwritten {
   checkpoint: Checkpoint | null;
   figures: ClusterStatus | null;
   marks: readonly string[];
 }
 
-/** What the polls of a cluster bring, for runtimes that wait for it. */
+/** Observation of a cluster, for runtimes that wait for it. */
 export interface RemoteUpdate {
   checkpoint: Checkpoint | null;
   figures: ClusterStatus;

@@ -10,44 +10,44 @@ import { PackedTexts } from './packed-texts';
 
 const NONE: readonly string[] = [];
 
-/** What rarely changes. A job's figures that the status shows as well are not there twice. */
-interface Still {
+/** Part that rarely changes. A job that the status contains as well is stored once. */
+interface Stable {
   checkpoint: (Omit<Checkpoint, 'jobs'> & { jobs: (Omit<KnownJob, 'job'> & { job: PrintJob | null })[] }) | null;
-  /** Of the queue; their figures are with the moving ones. */
+  /** Queued jobs; their figures are in the volatile part. */
   jobs: PrintJob[];
   history: PrintJob[];
 }
 
 /**
- * What is known of a cluster between two polls, as text outside of the heap: there are thousands of them (ADR 8). A poll
- * that shows nothing else than the one before is known by its fingerprint, and only figures are written then.
+ * State of a cluster between two polls, packed as text outside the heap because there are thousands (ADR 8). The
+ * fingerprint identifies a poll without a change; only the figures are rewritten then.
  */
 export class ClusterMemory {
-  /** The checkpoint was read from the store. */
+  /** Whether the checkpoint was read from the store. */
   loaded = false;
-  /** The cluster goes on under this id. */
+  /** New id of the cluster, where it has moved. */
   movedTo: string | null = null;
-  /** The next observation is the first since nobody watched. */
+  /** Whether events of the next observation are late: nothing received events before it. */
   late = false;
-  /** Since when nobody watches that did before, monotonic ms. */
-  deafSince = -Infinity;
-  /** The store has less than this. */
+  /** Time when the last subscriber to events left, monotonic ms. */
+  unwatchedSince = -Infinity;
+  /** Whether the memory is newer than the store. */
   dirty = false;
-  /** Nobody heard of the cluster for a while until the checkpoint was read. */
-  wasAlone = true;
-  /** By one of these the store's checkpoint is known to be the last that this runtime has read or written. */
+  /** Whether no runtime delivered the cluster's events for a while before the checkpoint was read. */
+  wasUnwatched = true;
+  /** Ids of the writes that the store may contain last. Any other id means that another runtime has written since. */
   marks: readonly string[] = NONE;
-  /** How often something was delivered, and how much of that the store has for certain. */
+  /** Number of deliveries, and how many of them the store contains for certain. */
   delivered = 0;
   saved = 0;
   readonly #texts = new PackedTexts();
   #hasStatus = false;
   #hasCheckpoint = false;
-  /** Of the observation that the checkpoint went along with, where one like it brings nothing. */
+  /** Fingerprint of the checkpoint's observation, where an equal one causes no events. */
   #fingerprint: string | null = null;
   /**
-   * Where status and checkpoint are of the same observations: the highest progress of each job of the queue. It is ahead
-   * of the packed checkpoint, as the figures are.
+   * Highest progress of each queued job, where status and checkpoint stem from the same observations. It is ahead of the
+   * packed checkpoint, as the figures are.
    */
   #highest: number[] | null = null;
 
@@ -55,18 +55,18 @@ export class ClusterMemory {
     return this.#hasCheckpoint;
   }
 
-  /** Before it was read again others may have gone on. */
+  /** Whether to write the checkpoint. One that is not loaded is skipped: another runtime may have written since. */
   get needsWriting(): boolean {
     return this.dirty && this.loaded && this.#hasCheckpoint;
   }
 
-  /** It may be ahead of the store: a write is not known to have come to an end. */
-  get isAhead(): boolean {
+  /** Whether it may be ahead of the store: the outcome of a write is unknown. */
+  get mayBeAhead(): boolean {
     return this.dirty || this.marks.length > 1;
   }
 
-  /** Delivered state may be missing from the store: a runtime that goes on from the store delivers it again. */
-  get isOwed(): boolean {
+  /** Whether the store may lack delivered state: a runtime that resumes from the store would deliver it again. */
+  get hasUnsavedDeliveries(): boolean {
     return this.delivered > this.saved;
   }
 
@@ -76,15 +76,15 @@ export class ClusterMemory {
 
   /** The last known figures. */
   get status(): ClusterStatus | null {
-    return this.#statusWith(this.#still);
+    return this.#unpackStatus(this.#stable);
   }
 
   get checkpoint(): Checkpoint | null {
-    const still = this.#still;
-    const { checkpoint } = still;
+    const stable = this.#stable;
+    const { checkpoint } = stable;
     if (!checkpoint) return null;
     const highest = this.#highest;
-    const queue = (highest && this.#statusWith(still)?.jobs) ?? [];
+    const queue = (highest && this.#unpackStatus(stable)?.jobs) ?? [];
     const jobs = checkpoint.jobs.map((known): KnownJob => {
       const at = queue.findIndex(({ clusterJobId }) => clusterJobId === known.id);
       const job = complete(queue[at] ?? null, known.job ?? undefined) as PrintJob;
@@ -93,7 +93,7 @@ export class ClusterMemory {
     return { ...checkpoint, jobs };
   }
 
-  /** What the store had, or another memory; figures that are there already are newer. */
+  /** Restores state from the store or from another memory. Present figures are newer and stay. */
   restore(checkpoint: Checkpoint | null, status: ClusterStatus | null): void {
     this.#set(checkpoint, this.status ?? status);
   }
@@ -102,31 +102,31 @@ export class ClusterMemory {
     this.#set(null, null);
   }
 
-  /** Figures that the checkpoint does not go along with. */
-  show(status: ClusterStatus): void {
+  /** Replaces the figures and leaves the checkpoint as it is. */
+  setStatus(status: ClusterStatus): void {
     this.#set(this.checkpoint, status);
   }
 
   /**
-   * Takes an observation that brings nothing: it shows what the last one did, and no job passed a milestone of anybody.
-   * False: it may bring something.
+   * Absorbs an observation that causes no events: it equals the last one, and no job passed a milestone. Returns false,
+   * and leaves the state as it is, where the observation may cause events.
    */
-  pass(seen: Observation, milestones: readonly (readonly number[])[]): boolean {
+  absorb(seen: Observation, milestones: readonly (readonly number[])[]): boolean {
     const highest = this.#highest;
     if (!highest || this.late || this.#fingerprint === null || this.#fingerprint !== fingerprint(seen)) return false;
     const reached = seen.status.jobs.map((job, at) => Math.max(highest[at] ?? 0, progressOf(job)));
     for (const some of milestones)
       if (reached.some((now, at) => milestone(highest[at] ?? 0, now, some) !== null)) return false;
     this.#highest = reached;
-    this.#texts.setMoving(packFigures(seen.status));
+    this.#texts.setVolatile(packFigures(seen.status));
     this.dirty = true;
     return true;
   }
 
-  /** Takes an observation, with the checkpoint after it. */
-  take(checkpoint: Checkpoint, seen: Observation): void {
+  /** Records an observation and the checkpoint that results from it. */
+  record(checkpoint: Checkpoint, seen: Observation): void {
     const { status, jobs, history } = seen;
-    // Without its lists an answer shows no jobs, though it may have some.
+    // An answer without job lists shows no jobs, though the cluster may have some.
     if (!jobs || !history) return this.#set(checkpoint, status);
     this.#set(checkpoint, status, jobs);
     const known = new Map(checkpoint.jobs.map((job) => [job.id, job.progress]));
@@ -134,30 +134,30 @@ export class ClusterMemory {
     this.#fingerprint = isSettled(checkpoint, seen) ? fingerprint(seen) : null;
   }
 
-  /** `shown`: the jobs of the queue that the checkpoint knows of. */
+  /** `shown`: queued jobs that the checkpoint contains as well. */
   #set(checkpoint: Checkpoint | null, status: ClusterStatus | null, shown: readonly PrintJob[] = []): void {
     const texts = new Map(shown.map((job) => [job.clusterJobId, JSON.stringify(job)]));
     const jobs = checkpoint?.jobs.map((known) =>
       texts.get(known.id) === JSON.stringify(known.job) ? { ...known, job: null } : known,
     );
-    const still: Still = {
+    const stable: Stable = {
       checkpoint: checkpoint && { ...checkpoint, jobs: jobs ?? [] },
       jobs: status?.jobs ?? [],
       history: status?.history ?? [],
     };
-    this.#texts.set(JSON.stringify(still), status ? packFigures(status) : '');
+    this.#texts.set(JSON.stringify(stable), status ? packFigures(status) : '');
     this.#hasCheckpoint = checkpoint !== null;
     this.#hasStatus = status !== null;
     this.#highest = null;
     this.#fingerprint = null;
   }
 
-  get #still(): Still {
-    const text = this.#texts.still;
-    return text === '' ? { checkpoint: null, jobs: [], history: [] } : (JSON.parse(text) as Still);
+  get #stable(): Stable {
+    const text = this.#texts.stable;
+    return text === '' ? { checkpoint: null, jobs: [], history: [] } : (JSON.parse(text) as Stable);
   }
 
-  #statusWith(still: Still): ClusterStatus | null {
-    return this.#hasStatus ? unpackFigures(this.#texts.moving, still) : null;
+  #unpackStatus(stable: Stable): ClusterStatus | null {
+    return this.#hasStatus ? unpackFigures(this.#texts.volatile, stable) : null;
   }
 }

@@ -3,13 +3,13 @@ import type { CurrentScope } from '../../state/scope';
 import type { Key, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
 
-/** A kind of keys: which outages were reported, so that no restart and no other runtime reports them again. */
+/** Key kind: reported outages, so that no restart and no other runtime reports them again. */
 const OUTAGES = 'outages';
-/** After so long without word of an outage, a mark of it hides no other one, ms. */
+/** Age at which a mark expires, ms. */
 const GOOD_FOR = 24 * 3600_000;
-/** A store that does not answer delays a notice by no more, ms. */
+/** Longest delay of a notice by an unresponsive store, ms. */
 const LONGEST = 5_000;
-/** Printers in a mark; of more, it stands for any. */
+/** Most printers in a mark. A mark without a list covers any printer. */
 const MOST = 1_000;
 
 /** The stored mark of a reported outage. */
@@ -17,12 +17,12 @@ export interface Mark {
   id: string;
   /** Wall time, ms. */
   since: number;
-  /** When it was written last, wall time, ms. */
+  /** Time of the last write, wall time, ms. */
   at: number;
   kind: string;
-  /** Null: too many to be listed. */
+  /** Null: too many to list. */
   printers: string[] | null;
-  /** Audiences that have their notice. */
+  /** Audiences that have received the notice. */
   told: string[];
 }
 
@@ -39,18 +39,18 @@ interface OutageMarksOptions {
   fault: (thrown: unknown) => void;
 }
 
-/** Keeps which outages of an account were reported. */
+/** Stored marks of an account's reported outages. */
 export class OutageMarks {
   constructor(private readonly parts: OutageMarksOptions) {}
 
-  /** Rejects where they can't be read now. */
+  /** Rejects while the store can't be read. */
   async read(): Promise<Mark[]> {
     return this.#valid(await this.parts.store.get<unknown>(await this.#key()));
   }
 
   /**
-   * Calls `change` with the marks that there are, once, under the store's lock; with none where they can't be read in time.
-   * Keeps what it returns. Never rejects.
+   * Calls `change` once with the stored marks, under the store's lock, and stores the result. Calls it with no marks if
+   * the store does not answer in time. Never rejects.
    */
   async change(change: (marks: Mark[]) => Mark[]): Promise<void> {
     const { store, clock, fault } = this.parts;

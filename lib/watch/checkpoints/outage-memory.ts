@@ -1,43 +1,62 @@
+import { randomUUID } from 'node:crypto';
 import type { PrintingError } from '../../service/errors';
-import type { Concerned } from '../views/notice';
 import type { Mark } from './outage-marks';
 
-/** An outage that goes on. */
+/** Kind of the outage that a lost sign-in causes. */
+export const SIGN_IN = 'sign-in';
+
+/** Printers affected by an outage: their number, and the names of the first ones. */
+export interface AffectedPrinters {
+  count: number;
+  names: readonly string[];
+  /** Id of a single printer. */
+  clusterId: string | null;
+}
+
+/** Outage in progress. */
 export interface Outage {
   id: string;
   kind: string;
   error: PrintingError | null;
   /** Wall time, ms. */
   since: number;
-  /** Monotonic, ms. */
+  /** Start, monotonic ms. */
   began: number;
   /** Clusters whose last poll failed. */
   readonly members: Set<string>;
-  /** Clusters that were read since the outage began: another failure of theirs is another outage. */
-  readonly fine: Set<string>;
-  /** Clusters to ask before the notice, and how many of them were asked already. */
+  /** Clusters read successfully since the outage began: their next failure is another outage. */
+  readonly recovered: Set<string>;
+  /** Clusters to poll before the notice, and how many of them were polled. */
   readonly pending: readonly string[];
-  asked: number;
-  /** Its mark lacks members. */
+  polled: number;
+  /** Whether the stored mark lacks members. */
   hasGrown: boolean;
-  /** Audiences that have their notice. */
-  told: Set<string>;
+  /** Audiences that have received the notice. */
+  notified: Set<string>;
   isReported: boolean;
-  /** The notice is being handed over. */
-  telling: Promise<void> | null;
-  /** Its printers when it was reported. */
-  concerned: Concerned | null;
-  /** When its mark was written last, monotonic ms. */
+  /** Notification in flight. */
+  notifying: Promise<void> | null;
+  /** Affected printers at the time of the report. */
+  affected: AffectedPrinters | null;
+  /** Time when the mark was last written, monotonic ms. */
   markedAt: number;
   disarm: () => void;
 }
 
-/** Outages, remembered over deploys. */
+type NewOutage = Pick<Outage, 'kind' | 'error' | 'pending' | 'since' | 'began'>;
+
+export const newOutage = (outage: NewOutage): Outage => ({
+  ...{ ...outage, id: randomUUID(), members: new Set<string>(), recovered: new Set<string>(), polled: 0 },
+  ...{ hasGrown: false, notified: new Set<string>(), isReported: false, notifying: null, affected: null },
+  ...{ markedAt: -Infinity, disarm: () => undefined },
+});
+
+/** Outages, kept across deploys. */
 export class OutageMemory {
   open: Outage[] = [];
-  /** Has the watching that goes on report an outage that another one could not report any more. */
+  /** Lets the present watcher report an outage that a closed one could not report. */
   resume: (outage: Outage) => void = () => undefined;
-  /** Outages that an earlier process reported, or another runtime. */
+  /** Marks of outages that an earlier process or another runtime has reported. */
   marks: Mark[] = [];
   areMarksRead = false;
   wasSignedIn = false;

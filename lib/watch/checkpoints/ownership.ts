@@ -1,37 +1,43 @@
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/store';
 
-/** Which regular polls, of clusters and of the list, are this runtime's: those alone advance what is known (ADR 12). */
+/** Item that stands for the list among the clusters. */
+export const LIST_ITEM = '*';
+
+/** Assignment of the regular polls to this runtime. Only the owner of an item advances its checkpoint (ADR 12). */
 export interface Ownership {
-  /** Whether polls of an item begin here; another runtime makes them where not, or nobody can. */
+  /** Whether this runtime owns the regular polls of an item. If not, another runtime owns them, or none. */
   isOurs(item: string): boolean;
-  /** Under which an item's polls go on here, and what they bring is written; null: not any more. */
+  /** Lock for polls and writes of an item; null where this runtime does not own it. */
   lockOf(item: string): Lock | null;
-  /** Whether other runtimes wait for what the polls of a cluster bring. */
+  /** Whether other runtimes wait for the polls of a cluster. */
   isAwaited(clusterId: string): boolean;
-  /** Somebody wants something else of an item. */
+  /** Claims a free item, beyond any share. Returns false where another runtime holds it. */
+  claim(item: string): Promise<boolean>;
+  /** Call after a subscription has changed. */
   changed(): void;
 }
 
-/** Where there are no other runtimes. */
+/** Ownership where there are no other runtimes. */
 export const SOLE_OWNER: Ownership = {
   isOurs: () => true,
   lockOf: () => UNLOSABLE_LOCK,
   isAwaited: () => false,
+  claim: async () => true,
   changed: () => undefined,
 };
 
-/** Whether what was begun under a lock may go on. */
-export const isStillOwned = (tenure: Ownership, item: string, lock: Lock | null): boolean =>
-  lock !== null && tenure.lockOf(item) === lock;
+/** Whether work that began under a lock may continue. */
+export const isStillOwned = (ownership: Ownership, item: string, lock: Lock | null): boolean =>
+  lock !== null && ownership.lockOf(item) === lock;
 
-/** Whether events may be handed over, at this very moment, that were found under a lock: nobody else has told them. */
-export async function isSecured(tenure: Ownership, item: string, lock: Lock | null): Promise<boolean> {
+/** Whether events found under a lock may be delivered now: the lock still fences all other runtimes. */
+export async function isSecured(ownership: Ownership, item: string, lock: Lock | null): Promise<boolean> {
   if (lock === null) return false;
   try {
     const check = await lock.secure(0);
     check();
-    return isStillOwned(tenure, item, lock);
+    return isStillOwned(ownership, item, lock);
   } catch {
     return false;
   }

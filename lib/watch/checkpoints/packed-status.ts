@@ -3,18 +3,18 @@ import type { PrintJob } from '../../service/print-job';
 
 type Rest = Omit<ClusterStatus, 'jobs' | 'history' | 'current'>;
 
-/** What of a status moves from poll to poll, as text: all but the jobs, and of those the figures. */
+/** Packs the volatile part of a status as text: everything but the jobs, and the figures of each job. */
 export function packFigures({ jobs, history: _history, current, ...rest }: ClusterStatus): string {
   return JSON.stringify([rest, jobs.map(figuresOf), current ? jobs.indexOf(current) : -1]);
 }
 
-/** The status with these figures of its jobs. */
+/** Restores the status from its packed figures and its stable jobs. */
 export function unpackFigures(
   text: string,
-  { jobs: still, history }: Pick<ClusterStatus, 'jobs' | 'history'>,
+  { jobs: stable, history }: Pick<ClusterStatus, 'jobs' | 'history'>,
 ): ClusterStatus {
   const [rest, rows, at] = JSON.parse(text) as [Rest, Figures[], number];
-  const jobs = still.map((job, nth) => withFigures(job, rows[nth]));
+  const jobs = stable.map((job, nth) => withFigures(job, rows[nth]));
   return { ...rest, jobs, history, current: jobs[at] ?? null };
 }
 

@@ -1,64 +1,23 @@
-import type { ListCheckpoint } from '../../events/list-changes';
 import type { Scope } from '../../state/scope';
-import type { ListedCluster } from '../polling/cluster-list';
-import { ClusterMemory } from './cluster-memory';
 import { OutageMemory } from './outage-memory';
-import { phaseOf, SHORTEST } from '../polling/poll-timing';
+import { ScopeMemory } from './scope-memory';
 
-/** What is known of the list between two readings. */
-export class ListMemory {
-  loaded = false;
-  checkpoint: ListCheckpoint | null = null;
-  late = false;
-  /** Nobody heard of the list for a while until the checkpoint was read. */
-  wasAlone = true;
-  /** As in `ClusterMemory`. */
-  marks: readonly string[] = [];
-  /** What is told to other runtimes. */
-  clusters: readonly ListedCluster[] = [];
-
-  /** False where they know all that there is to tell. What changes all the time is not. */
-  showTo(clusters: readonly ListedCluster[]): boolean {
-    const before = new Map(this.clusters.map((cluster) => [cluster.clusterId, cluster]));
-    const shown = clusters.map((cluster) => ({
-      ...cluster,
-      online: null,
-      host: cluster.host ?? before.get(cluster.clusterId)?.host ?? null,
-    }));
-    if (JSON.stringify(shown) === JSON.stringify(this.clusters)) return false;
-    this.clusters = shown;
-    return true;
-  }
-}
-
-/** All that belongs to one scope: other state is never mixed with it. */
-export class ScopeMemory {
-  readonly clusters = new Map<string, ClusterMemory>();
-  readonly list = new ListMemory();
-
-  constructor(readonly scope: Scope) {}
-
-  of(clusterId: string): ClusterMemory {
-    let memory = this.clusters.get(clusterId);
-    if (!memory) this.clusters.set(clusterId, (memory = new ClusterMemory()));
-    return memory;
-  }
-}
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
 /**
- * What an account's watching remembers from one deploy to the next: when each cluster was polled, so that a deploy moves
- * no turn, and the checkpoints, so that it reads no files.
+ * State of an account's watcher that survives deploys: poll times, so that a deploy moves no turn, and checkpoints, so
+ * that it reads no files.
  */
 export class WatchMemory {
   readonly #scopes = new Map<string, ScopeMemory>();
   readonly #phases = new Map<string, number>();
   #counted = 0;
-  /** When the last poll was of those that are on their way out. */
+  /** Last poll times of forgotten clusters, kept for a moment. */
   readonly #leaving = new Map<string, number | undefined>();
-  /** When the last poll of a cluster began, monotonic ms; of one that waits for its first, an interval before that is due. */
+  /** Start of a cluster's last poll, monotonic ms. Before the first poll: one interval before it is due. */
   readonly polledAt = new Map<string, number>();
   readonly #outages = new Map<string, OutageMemory>();
-  /** Keys of the watches that there were, with what they watched. */
+  /** Keys of earlier watches, with their cluster id. */
   readonly watches = new Map<string, string | null>();
 
   scope(scope: Scope): ScopeMemory {
@@ -68,27 +27,27 @@ export class WatchMemory {
     return memory;
   }
 
-  /** Outages of the service at these hosts. */
+  /** Outages of one account on one service. */
   outages(service: string): OutageMemory {
     let memory = this.#outages.get(service);
     if (!memory) this.#outages.set(service, (memory = new OutageMemory()));
     return memory;
   }
 
-  /** Where in its interval a cluster has its turn, 0 to 1. */
+  /** Position of a cluster's turn within its interval, 0 to 1. */
   phaseOf(clusterId: string): number {
     let phase = this.#phases.get(clusterId);
     if (phase === undefined) this.#phases.set(clusterId, (phase = phaseOf(this.#counted++)));
     return phase;
   }
 
-  /** Nobody wants to know of it any more, and nothing was ever read of it. When it was polled is kept for a moment. */
-  forget(clusterId: string, now: number): void {
+  /** Forgets a cluster without subscribers and without state. Its last poll time stays for `keepFor` ms. */
+  forget(clusterId: string, { now, keepFor }: { now: number; keepFor: number }): void {
     for (const { clusters } of this.#scopes.values()) clusters.delete(clusterId);
     this.#leaving.delete(clusterId);
     this.#leaving.set(clusterId, this.polledAt.get(clusterId));
     for (const [id, polledAt] of this.#leaving) {
-      if (polledAt !== undefined && now - polledAt < SHORTEST) break;
+      if (polledAt !== undefined && now - polledAt < keepFor) break;
       this.#leaving.delete(id);
       if (this.polledAt.get(id) !== polledAt) continue;
       this.polledAt.delete(id);
@@ -96,3 +55,9 @@ export class WatchMemory {
     }
   }
 }
+
+/**
+ * Position of the `n`th cluster's turn within its interval, 0 to 1. The positions of any number of clusters are evenly
+ * spread, and a new cluster moves none of the others.
+ */
+const phaseOf = (n: number): number => (n * GOLDEN) % 1;

@@ -1,45 +1,38 @@
 import { pagesOf } from '../../account/pages';
 import type { ApiClient } from '../../account/api-client';
 import { PAGES } from '../../rules/limits';
-import { readCluster, type Cluster, type ClusterIdentity } from '../../service/cluster';
+import { readCluster, type Cluster } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
 import type { Json } from '../../service/json-readers';
 import { sleep, type Clock } from '../../time/clock';
 import { underDeadline, type Deadline } from '../../time/deadline';
 import { phrase } from '../../words/sentence';
+import type { ListedCluster } from '../checkpoints/scope-memory';
 
-/** What is kept of a cluster that the list has. */
-export interface ListedCluster extends ClusterIdentity {
-  clusterId: string;
-  online: boolean | null;
-  /** The list names no other printer, and of none while the cluster is offline. */
-  host: { printerId: string | null; name: string | null } | null;
-}
-
-/** Names and models change rarely: this long a list is good enough for them, ms. */
+/** Age up to which a list suffices for names and models, ms. */
 const GOOD_FOR = 10 * 60_000;
-/** After a failed reading, names are not asked for again before, ms. */
+/** Pause before reading names again after a failure, ms. */
 const HOLD_OFF = 60_000;
-/** Lists are not read more often than this, however many clusters are suddenly not found, ms. */
+/** Shortest time between reads for clusters that are not found, ms. */
 const APART = 2_000;
-/** One reading of all pages, ms. */
+/** Deadline for reading all pages, ms. */
 const LONGEST = 120_000;
 const WHAT = phrase`the list of printers`;
-/** The list of a big farm is megabytes, and parsing it at once would stop everything else. */
+/** Page size. A large list is megabytes, and parsing it in one go would block the event loop. */
 const IN_PAGES = { limit: String(PAGES.entries) };
 
 export type List = ReadonlyMap<string, ListedCluster>;
 
-/** The account's cluster list, read once for all who want it. */
+/** Cached cluster list of the account; concurrent reads share one request. */
 export class ClusterList {
   #list: List | null = null;
   #begunAt = -Infinity;
-  /** When the reading of `#list` began. */
+  /** Start of the read that `#list` stems from. */
   #asOf = -Infinity;
   #failedAt = -Infinity;
   #flight: { begunAt: number; list: Promise<List> } | null = null;
 
-  /** @param isElsewhere whether another runtime reads it regularly, and tells (`learn`) */
+  /** @param isElsewhere whether another runtime reads the list regularly and publishes it (`setRemote`) */
   constructor(
     private readonly service: ApiClient,
     private readonly clock: Clock,
@@ -52,26 +45,26 @@ export class ClusterList {
     return this.#list;
   }
 
-  /** The list is another from now on: that of another workspace. */
+  /** Clears the list after a change of workspace. */
   forget(): void {
     this.#list = null;
     this.#asOf = -Infinity;
     this.#failedAt = -Infinity;
   }
 
-  /** What another runtime has read. It is none for who wants to read it. */
-  learn(clusters: readonly ListedCluster[]): void {
+  /** Sets a list that another runtime has read. Does not count as a fresh read. */
+  setRemote(clusters: readonly ListedCluster[]): void {
     this.#list = new Map(clusters.map((cluster) => [cluster.clusterId, cluster]));
     this.#asOf = -Infinity;
   }
 
-  /** A list that is at most `maxAge` ms old. Throws what the service's calls throw. */
+  /** Returns a list at most `maxAge` ms old. Throws the errors of service calls. */
   read(maxAge: number): Promise<List> {
     if (this.#list && this.clock.monotonic() - this.#asOf < maxAge) return Promise.resolve(this.#list);
     return this.#flight?.list ?? this.#begin();
   }
 
-  /** A list whose reading began after this call. */
+  /** Returns a list whose read begins after this call. */
   async readAnew(): Promise<List> {
     const now = this.clock.monotonic();
     const wait = this.#begunAt + APART - now;
@@ -82,7 +75,7 @@ export class ClusterList {
     return this.#flight?.list ?? this.#begin();
   }
 
-  /** What the list says of a cluster; null where it does not know it or can't be read now. */
+  /** Finds a cluster in the list; null where the list lacks it or can't be read. */
   async find(clusterId: string, deadline?: Deadline): Promise<ListedCluster | null> {
     const known = this.#list?.get(clusterId) ?? null;
     const now = this.clock.monotonic();
@@ -137,7 +130,7 @@ const listed = ({
   host: host ? { printerId: host.printerId, name: host.name } : null,
 });
 
-/** What is kept of the list. Throws what `readAllPages` throws. */
+/** Reads the stored fields of all clusters. Throws the errors of `readAllPages`. */
 async function readListed(service: ApiClient, deadline: Deadline): Promise<List> {
   const found = new Map<string, ListedCluster>();
   let entries = 0;
@@ -153,7 +146,7 @@ async function readListed(service: ApiClient, deadline: Deadline): Promise<List>
   return found;
 }
 
-/** The whole list, each cluster once. Throws what `readPages` throws, and SERVICE_ERROR for entries that are no clusters. */
+/** Reads the whole list, each cluster once. Throws the errors of `pagesOf`, and SERVICE_ERROR without a valid entry. */
 export async function readAllPages(service: ApiClient, deadline: Deadline): Promise<{ cluster: Cluster; raw: Json }[]> {
   const found = new Map<string, { cluster: Cluster; raw: Json }>();
   let entries = 0;

@@ -6,10 +6,10 @@ import { record, text } from '../../service/json-readers';
 import type { Deadline } from '../../time/deadline';
 import { phrase } from '../../words/sentence';
 
-/** Refusals that another try would get as well. */
+/** Error codes that a retry would not change. */
 const FINAL = ['NOT_FOUND', 'FORBIDDEN', 'INVALID_INPUT'];
 
-/** Asks for a job's record (interface, endpoint 11). Rejects only when the deadline's parents ended it. */
+/** Reads a job's record (interface, endpoint 11). Rejects only where a parent signal aborts. */
 export async function readJobRecord(
   service: ApiClient,
   clusterId: string,
@@ -23,7 +23,7 @@ export async function readJobRecord(
     if (!wire) return 'unanswered';
     const job = readPrintJob(wire, clusterId);
     return {
-      // Under the id that was asked for, whatever the answer says: an event belongs to the print that was watched.
+      // The requested id overrides the answer's: an event belongs to the print that was watched.
       job: { ...job, clusterJobId },
       coarse: text(wire.state),
       deleted: text(wire.deleted_at) !== null,

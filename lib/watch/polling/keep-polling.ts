@@ -1,9 +1,9 @@
-import type { Subscriber } from './account-context';
+import type { Subscriber } from './subscriber';
 import type { Poller } from './poller';
 
-/** Keeps a cluster polled, wherever it moves, and wants nothing of it. `forOthers`: it is other runtimes that wait. */
+/** Subscriber that only keeps a cluster polled, also under a new id. `forOthers`: other runtimes wait for its polls. */
 export class KeepPolling implements Subscriber {
-  readonly hears = false;
+  readonly receivesEvents = false;
   readonly wants;
   readonly milestones = [];
   readonly paused = false;
@@ -17,8 +17,8 @@ export class KeepPolling implements Subscriber {
     poller.add(this);
   }
 
-  serve(): void {
-    // Who holds it listens to all observations.
+  onPoll(): void {
+    // The results reach observation listeners.
   }
 
   deliver(): boolean {

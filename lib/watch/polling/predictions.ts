@@ -1,42 +1,42 @@
 import type { PrintJob } from '../../service/print-job';
 import { SHORTEST, SLACK } from './poll-timing';
 
-/** Polls beyond the regular ones for one printing. */
+/** Most extra polls per print. */
 const MOST_EXTRA = 6;
-/** Of those, at most so many before the predicted end. */
+/** Most extra polls before the predicted end. */
 const MOST_BEFORE = 2;
-/** An end shows this long after its predicted time at the earliest: the service counts whole seconds, ms. */
-const MARGIN = 1_500;
-/** How far predictions are trusted before any was seen to come true, as a share of the print's time; and at best. */
-const DOUBT = 0.05;
-const LEAST_DOUBT = 0.005;
-const MOST_DOUBT = 0.15;
-/** An end that was foretold well makes the next one more credible by this factor. */
-const TRUST = 0.7;
-/** Printings remembered for what was spent on them. */
+/** Delay until an end shows after its predicted time, because the service counts whole seconds, ms. */
+const SHOWS_AFTER = 1_500;
+/** Uncertainty of a prediction as a share of the print's time: initial, least and largest value. */
+const INITIAL_UNCERTAINTY = 0.05;
+const LEAST_UNCERTAINTY = 0.005;
+const MOST_UNCERTAINTY = 0.15;
+/** Factor by which a correct prediction lowers the uncertainty. */
+const CORRECT_FACTOR = 0.7;
+/** Most prints whose extra polls are counted. */
 const REMEMBERED = 16;
 
 interface Prediction {
   jobId: string;
-  /** When the print should end, monotonic ms. */
+  /** Predicted end, monotonic ms. */
   end: number;
-  /** Its whole time, ms. */
+  /** Total print time, ms. */
   total: number;
-  /** How far it moved between two polls, ms. */
+  /** Shift of the predicted end between two polls, ms. */
   moved: number;
 }
 
-/** When the prints of one cluster should end, how sure that is, and when to poll for it beyond the regular turns. */
+/** Predicted ends of the prints of one cluster, and the extra polls that catch them. */
 export class Predictions {
   /** Earliest first. */
   #open: Prediction[] = [];
-  /** Polls made for a print beyond the regular ones; most clusters need none most of the time. */
-  #spent: Map<string, number> | null = null;
-  #doubt = DOUBT;
+  /** Extra polls by print; null until the first one, since most clusters need none. */
+  #extraPolls: Map<string, number> | null = null;
+  #uncertainty = INITIAL_UNCERTAINTY;
   #lastSeen = -Infinity;
 
-  /** Takes what a poll brought at `now` (monotonic, ms). */
-  note(jobs: readonly PrintJob[], now: number): void {
+  /** Updates the predictions from a poll at `now` (monotonic, ms). */
+  update(jobs: readonly PrintJob[], now: number): void {
     const before = this.#open;
     const open: Prediction[] = [];
     for (const job of jobs) {
@@ -45,14 +45,14 @@ export class Predictions {
     }
     this.#open = open.sort((one, other) => one.end - other.end);
     for (const prediction of before) {
-      const still = open.find(({ jobId }) => jobId === prediction.jobId);
-      if (still) still.moved = Math.max(Math.abs(still.end - prediction.end), prediction.moved / 2);
-      else if (!jobs.some(({ clusterJobId }) => clusterJobId === prediction.jobId)) this.#noteEnd(prediction, now);
+      const updated = open.find(({ jobId }) => jobId === prediction.jobId);
+      if (updated) updated.moved = Math.max(Math.abs(updated.end - prediction.end), prediction.moved / 2);
+      else if (!jobs.some(({ clusterJobId }) => clusterJobId === prediction.jobId)) this.#recordEnd(prediction, now);
     }
     this.#lastSeen = now;
   }
 
-  /** When to poll for the next end, given that the last poll began at `last`; Infinity where no poll helps. */
+  /** Time of the next extra poll after a poll at `last`; Infinity where none helps. */
   next(last: number): number {
     const soonest = last + SHORTEST;
     let next = Infinity;
@@ -60,48 +60,48 @@ export class Predictions {
     return next;
   }
 
-  /** A poll beyond the regular ones was made at `now`. */
-  spend(now: number): void {
-    // It was made for the end that is nearest.
+  /** Counts an extra poll at `now`. */
+  countExtraPoll(now: number): void {
+    // It counts for the nearest predicted end.
     const [nearest] = this.#open
-      .filter(({ jobId }) => this.#spentOn(jobId) < MOST_EXTRA)
+      .filter(({ jobId }) => this.#extraPollsOf(jobId) < MOST_EXTRA)
       .sort((one, other) => Math.abs(one.end - now) - Math.abs(other.end - now));
     if (!nearest) return;
-    const spent = (this.#spent ??= new Map());
-    spent.set(nearest.jobId, this.#spentOn(nearest.jobId) + 1);
-    if (spent.size > REMEMBERED) spent.delete([...spent.keys()][0] ?? '');
+    const extraPolls = (this.#extraPolls ??= new Map());
+    extraPolls.set(nearest.jobId, this.#extraPollsOf(nearest.jobId) + 1);
+    if (extraPolls.size > REMEMBERED) extraPolls.delete([...extraPolls.keys()][0] ?? '');
   }
 
   #nextFor({ jobId, end, total, moved }: Prediction, soonest: number): number {
-    if (this.#spentOn(jobId) >= MOST_EXTRA) return Infinity;
-    const shows = end + MARGIN;
-    const doubt = Math.max(this.#doubt * total, moved);
-    // Those before the end stand so far from it that they don't keep it waiting.
-    const before = Math.min(MOST_BEFORE, Math.floor((doubt + MARGIN) / SHORTEST));
+    if (this.#extraPollsOf(jobId) >= MOST_EXTRA) return Infinity;
+    const visibleAt = end + SHOWS_AFTER;
+    const uncertainty = Math.max(this.#uncertainty * total, moved);
+    // Polls before the end keep enough distance not to delay the one after it.
+    const before = Math.min(MOST_BEFORE, Math.floor((uncertainty + SHOWS_AFTER) / SHORTEST));
     for (let steps = before; steps > 0; steps--) {
-      const time = shows - steps * SHORTEST;
+      const time = visibleAt - steps * SHORTEST;
       if (time >= soonest) return time;
     }
-    return Math.max(shows, soonest);
+    return Math.max(visibleAt, soonest);
   }
 
-  #spentOn(jobId: string): number {
-    return this.#spent?.get(jobId) ?? 0;
+  #extraPollsOf(jobId: string): number {
+    return this.#extraPolls?.get(jobId) ?? 0;
   }
 
-  /** The print ended between the last poll and this one. */
-  #noteEnd({ jobId, end, total }: Prediction, now: number): void {
-    this.#spent?.delete(jobId);
+  /** Adjusts the uncertainty after a print ended between the last poll and this one. */
+  #recordEnd({ jobId, end, total }: Prediction, now: number): void {
+    this.#extraPolls?.delete(jobId);
     const error = Math.max(0, this.#lastSeen - end, end - now);
-    // Far from its end a print is stopped by somebody, which says nothing about predictions.
-    if (total <= 0 || error > MOST_DOUBT * total) return;
-    this.#doubt = Math.max(LEAST_DOUBT, error / total, this.#doubt * TRUST);
+    // A print that ends far from its prediction was stopped by a user, which proves nothing about predictions.
+    if (total <= 0 || error > MOST_UNCERTAINTY * total) return;
+    this.#uncertainty = Math.max(LEAST_UNCERTAINTY, error / total, this.#uncertainty * CORRECT_FACTOR);
   }
 }
 
 /**
- * When to poll next, with a regular turn at `turn` and a poll for an end wanted at `extra`: two that are too close
- * become one, or the turn comes early enough for both.
+ * Time of the next poll, given a regular turn at `turn` and an extra poll at `extra`. Two polls too close become
+ * one, or the turn comes early enough for both.
  */
 export function joinTurns(turn: number, extra: number, last: number, interval: number): number {
   if (extra < turn || extra - turn >= SHORTEST) return Math.min(turn, extra);

@@ -5,34 +5,34 @@ import { PrintingError } from '../../service/errors';
 import type { Lock } from '../../state/store';
 import { isoTime } from '../../time/clock';
 import { underDeadline } from '../../time/deadline';
-import type { AccountContext } from './account-context';
-import type { ListedCluster } from './cluster-list';
+import type { PollingAccount } from './ports';
+import type { ListedCluster } from '../checkpoints/scope-memory';
 import { phrase } from '../../words/sentence';
 
-/** One poll with its repeats, ms. */
+/** Deadline for one poll with its retries, ms. */
 const LONGEST = 60_000;
 const WHAT = phrase`the printer`;
 
 export type StatusAnswer =
-  /** `raw` null: nothing could be read of it but that it is there. */
+  /** `raw` null: the status was not found, but the list contains the cluster. */
   { seen: Observation; raw: unknown } | { reboundTo: ListedCluster };
 
 interface Reading {
   /** The last known figures. */
   known: () => ClusterStatus | null;
-  /** What a request that is about to leave has to pass. */
+  /** Checked in the moment the request leaves. */
   lock: Pick<Lock, 'secure'>;
 }
 
-/** Reads the status of a cluster. Throws what the service's calls throw. */
+/** Reads the status of a cluster. Throws the errors of service calls. */
 export async function readStatus(
-  { service, list, clock, signal }: AccountContext,
+  { service, list, clock, signal }: PollingAccount,
   clusterId: string,
   { known, lock }: Reading,
 ): Promise<StatusAnswer> {
   const receivedAt = () => isoTime(clock.now());
   try {
-    // Names and models are no reason to wait for a list, once there was one.
+    // Once a list was read, `find` returns names and models without a request.
     const listing = list.find(clusterId);
     const { data } = await underDeadline(
       clock,
@@ -56,7 +56,7 @@ export async function readStatus(
     return notFound(await list.readAnew(), thrown);
   }
 
-  /** Can mean that it is offline, or has a new id (wire facts, traps 13 and 16). */
+  /** Interprets a 404: the cluster may be offline or have a new id (wire facts, traps 13 and 16). */
   function notFound(clusters: ReadonlyMap<string, ListedCluster>, error: PrintingError): StatusAnswer {
     const listed = clusters.get(clusterId);
     if (listed) return { seen: unread(listed), raw: null };
@@ -65,7 +65,7 @@ export async function readStatus(
     return { reboundTo };
   }
 
-  /** The list's word for `online`, and the last known figures. */
+  /** Observation with `online` from the list and the last known figures. */
   function unread({ name, hostGuid, model, authorized, online, host }: ListedCluster): Observation {
     const at = receivedAt();
     const identity = { name, hostGuid, model, authorized };

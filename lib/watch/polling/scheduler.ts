@@ -2,41 +2,41 @@ import type { Clock } from '../../time/clock';
 import { guard } from '../../time/guard';
 import { TimerQueue } from './timer-queue';
 
-/** Requests under way: as many as the latency of the service needs, within these. */
+/** Limits of concurrent requests; the service's latency determines the number within them. */
 const FEWEST = 1;
 const AT_FIRST = 16;
 const MOST = 64;
-/** Polls that could not begin for so long, ms: the machine slept, or the service wanted a pause. */
+/** Delay of a due poll that counts as a jump, ms: the machine slept, or the service requested a pause. */
 const JUMP = 5_000;
-/** What falls due within so long begins together, ms: each by itself costs the processor more than twice as much (ADR 8). */
+/** Polls due within this span start together, ms: single starts cost more than twice the CPU time (ADR 8). */
 const BEAT = 100;
 
-/** What has polls to make. */
+/** Source of polls. */
 export interface Scheduled {
-  /** Makes one poll. Resolves with the ms for which the service wants no more requests; never rejects. */
+  /** Makes one poll. Resolves with the pause that the service requests, ms. Never rejects. */
   run(asked: boolean): Promise<number>;
 }
 
 interface SchedulerOptions {
   clock: Clock;
-  /** Whether polls have a chance (the account is signed in). */
+  /** Whether the account is signed in, so that polls can succeed. */
   usable: () => boolean;
-  /** Time was lost: all that is overdue would come at once, and should be planned anew. */
+  /** Called after a jump: overdue polls would all start at once, and should be planned again. */
   onJump: () => void;
   fault: (thrown: unknown) => void;
 }
 
 /**
- * Starts the polls of an account when they are due: one timer for however many clusters, and not too many requests at a
- * time. When the service says that they are too many, it gets fewer, and none for as long as it asks.
+ * Starts the polls of an account when they are due, with one timer for all clusters and a limited number of concurrent
+ * requests. After a 429 it lowers the limit and pauses for as long as the service requests.
  */
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #due = new TimerQueue<Scheduled>();
-  /** Those that users wait for go first, and don't wait for a pause. */
-  readonly #asked = new Set<Scheduled>();
+  /** Requested by users: these go first, and ignore a pause. */
+  readonly #requested = new Set<Scheduled>();
   #limit = AT_FIRST;
-  #underWay = 0;
+  #inFlight = 0;
   #pausedUntil = -Infinity;
   #disarm: () => void = () => undefined;
   #armedFor = Infinity;
@@ -47,30 +47,30 @@ export class Scheduler {
     this.#options = options;
   }
 
-  /** Most requests at a time, at present. */
+  /** Present limit of concurrent requests. */
   get limit(): number {
     return Math.floor(this.#limit);
   }
 
-  /** The next poll of `item` is due at `time` (monotonic, ms), or a beat later; Infinity: none is. */
+  /** Plans the next poll of `item` for `time` (monotonic, ms), or a beat later; Infinity: none. */
   plan(item: Scheduled, time: number): void {
     if (time === Infinity) this.#due.remove(item);
     else this.#due.set(item, Math.ceil(time / BEAT) * BEAT);
     if (this.#due.first < this.#armedFor || this.#due.size === 0) this.#arm();
   }
 
-  /** A user waits for a poll of `item`. */
+  /** Requests a poll of `item` for a user. */
   ask(item: Scheduled): void {
-    this.#asked.add(item);
+    this.#requested.add(item);
     this.#pump();
   }
 
   remove(item: Scheduled): void {
-    this.#asked.delete(item);
+    this.#requested.delete(item);
     this.plan(item, Infinity);
   }
 
-  /** Whether polls have a chance may have changed. */
+  /** Call after `usable` may have changed. */
   wake(): void {
     this.#arm();
   }
@@ -81,12 +81,12 @@ export class Scheduler {
   }
 
   #pump(): void {
-    while (!this.#closed && this.#underWay < this.#limit) {
-      const [asked] = this.#asked;
-      const item = asked ?? (this.#mayPoll() ? this.#due.shift() : undefined);
+    while (!this.#closed && this.#inFlight < this.#limit) {
+      const [requested] = this.#requested;
+      const item = requested ?? (this.#mayPoll() ? this.#due.shift() : undefined);
       if (!item) break;
-      this.#asked.delete(item);
-      void this.#run(item, asked !== undefined);
+      this.#requested.delete(item);
+      void this.#run(item, requested !== undefined);
     }
     this.#arm();
   }
@@ -97,28 +97,28 @@ export class Scheduler {
   }
 
   async #run(item: Scheduled, asked: boolean): Promise<void> {
-    this.#underWay++;
+    this.#inFlight++;
     let pause = 0;
     try {
       pause = await item.run(asked);
     } catch (thrown) {
       this.#options.fault(thrown);
     }
-    this.#underWay--;
+    this.#inFlight--;
     if (pause > 0) this.#pause(pause);
-    // Only as many as are needed: while some wait for others to end, there may be more.
-    else if (this.#underWay + 1 >= this.#limit) this.#limit = Math.min(MOST, this.#limit + 1 / this.#limit);
+    // Raise the limit only while polls queue for it.
+    else if (this.#inFlight + 1 >= this.#limit) this.#limit = Math.min(MOST, this.#limit + 1 / this.#limit);
     this.#pump();
   }
 
   #pause(wait: number): void {
     const now = this.#options.clock.monotonic();
-    // Those that were under way when the first was refused are refused as well: that is one word, not many.
+    // Refusals of requests already in flight count once.
     if (now >= this.#pausedUntil) this.#limit = Math.max(FEWEST, this.#limit / 2);
     this.#pausedUntil = Math.max(this.#pausedUntil, now + wait);
   }
 
-  /** After whatever else is planned in one go. */
+  /** Pumps after the current task, so that polls planned together start together. */
   #pumpSoon(): void {
     if (this.#pumping) return;
     this.#pumping = true;
@@ -131,7 +131,7 @@ export class Scheduler {
 
   #arm(): void {
     const time = this.#nextPump();
-    // What is armed already stays: this comes with the begin and the end of every poll.
+    // Keep an armed timer: this runs at the start and the end of every poll.
     if (time === this.#armedFor) return;
     this.#disarm();
     this.#armedFor = Infinity;
@@ -148,7 +148,7 @@ export class Scheduler {
   }
 
   #nextPump(): number {
-    if (this.#closed || !this.#options.usable() || this.#underWay >= this.#limit) return Infinity;
+    if (this.#closed || !this.#options.usable() || this.#inFlight >= this.#limit) return Infinity;
     return Math.max(this.#due.first, this.#pausedUntil);
   }
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '../../time/clock';
 
-/** So many clusters may be polled at once at a deploy, and one more each so often (ms); others begin in their turn. */
+/** Number of first polls that may start at once after a deploy, and time until one more may, ms. */
 const AT_ONCE = 5;
 const ONE_MORE = 2_000;
 
-/** Lets a few clusters begin at once, and many spread over their interval. */
+/** Lets a few clusters start at once. All others start at their turn, spread over the interval. */
 export class StartupLimiter {
   #left = AT_ONCE;
   #countedAt: number;

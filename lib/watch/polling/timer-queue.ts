@@ -1,39 +1,39 @@
-/** What has a time, earliest first; an item's time can be changed, and an item taken out. */
+/** Priority queue of items by time, earliest first. An item's time can change, and items can be removed. */
 export class TimerQueue<T> {
   readonly #items: T[] = [];
   readonly #times: number[] = [];
-  readonly #at = new Map<T, number>();
+  readonly #positions = new Map<T, number>();
 
   get size(): number {
     return this.#items.length;
   }
 
-  /** The earliest time; Infinity where there is none. */
+  /** Earliest time; Infinity for an empty queue. */
   get first(): number {
     return this.#times[0] ?? Infinity;
   }
 
   set(item: T, time: number): void {
-    this.#settle(this.#at.get(item) ?? this.#items.length, item, time);
+    this.#place(this.#positions.get(item) ?? this.#items.length, item, time);
   }
 
   remove(item: T): void {
-    const at = this.#at.get(item);
+    const at = this.#positions.get(item);
     if (at === undefined) return;
-    this.#at.delete(item);
+    this.#positions.delete(item);
     const [lastItem, lastTime] = [this.#items.pop() as T, this.#times.pop() as number];
-    if (at < this.#items.length) this.#settle(at, lastItem, lastTime);
+    if (at < this.#items.length) this.#place(at, lastItem, lastTime);
   }
 
-  /** Takes out the earliest. */
+  /** Removes and returns the earliest item. */
   shift(): T | undefined {
     const [item] = this.#items;
     if (item !== undefined) this.remove(item);
     return item;
   }
 
-  /** Puts an item where it belongs, from the free place `at` on up or down; those in its way take the place that gets free. */
-  #settle(at: number, item: T, time: number): void {
+  /** Moves an item from the free position `at` up or down the heap to its place. */
+  #place(at: number, item: T, time: number): void {
     while (at > 0) {
       const above = (at - 1) >> 1;
       if ((this.#times[above] as number) <= time) break;
@@ -58,6 +58,6 @@ export class TimerQueue<T> {
   #put(at: number, item: T, time: number): void {
     this.#items[at] = item;
     this.#times[at] = time;
-    this.#at.set(item, at);
+    this.#positions.set(item, at);
   }
 }

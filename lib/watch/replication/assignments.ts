@@ -1,70 +1,70 @@
 import type { Assigned, Membership } from '../../state/membership';
 import type { Lock } from '../../state/store';
 import type { Clock } from '../../time/clock';
-import { fairShare, LIST_ITEM, type FairShare, type Wants } from './fair-share';
-import type { Ownership } from '../checkpoints/ownership';
+import { LIST_ITEM, type Ownership } from '../checkpoints/ownership';
+import { fairShare, type FairShare, type Wants } from './fair-share';
 
-/** Between word of a change and what is made of it: several come at once, ms. */
-const GATHER = 20;
-/** What is free for so long though somebody wants it may be had by whoever comes first, ms. */
-const LEFT_OVER = 3_000;
-/** The same after some was had that way: there may be more. */
-const MORE = 1_000;
-/** As a share of what one should have, so much at a time. */
-const AT_A_TIME = 0.1;
-/** In case that word of something got lost, and for whoever has more than its share, ms. */
-const NOW_AND_THEN = 60_000;
+/** Debounce before reacting to a change, ms. */
+const DEBOUNCE = 20;
+/** Time after which any runtime may claim a free item beyond its share, ms. */
+const LEFTOVER_AFTER = 3_000;
+/** Time until the next claim beyond the share, after a successful one, ms. */
+const NEXT_LEFTOVER_AFTER = 1_000;
+/** Most items per claim beyond the share, as a part of the share. */
+const LEFTOVER_PART = 0.1;
+/** Period for claims that a lost notification missed, and for the release of items beyond the share, ms. */
+const RECHECK_EVERY = 60_000;
 
-const NOBODYS: ReadonlySet<string> = new Set();
+const NONE: ReadonlySet<string> = new Set();
 
-/** The polls that are shared out. */
+/** Polls that the runtimes share. */
 export interface SharedWork {
   wants(): Wants;
-  /** The clusters that there are, as far as is known. */
+  /** Known clusters. */
   listed(): readonly string[];
-  /** An item is this runtime's from now on; `among` so many that came with it. */
+  /** Called after this runtime gained an item; `among`: number of items gained together. */
   gained(assigned: Assigned, among: number): void;
-  /** Nothing is begun any more; resolves when what is under way has ended and is saved. Never rejects. */
+  /** Starts no more polls of an item. Resolves when the last poll has ended and is saved. Never rejects. */
   finish(item: string): Promise<void>;
-  /** What whoever is next should know. */
-  note(item: string): unknown;
-  /** An item is this runtime's no more. */
+  /** Returns the handover for the next owner of an item. */
+  handoverOf(item: string): unknown;
+  /** Called after this runtime lost an item. */
   lost(item: string): void;
-  /** Who takes part, and for what, may be others. */
-  shifted(): void;
+  /** Called after members or assignments may have changed. */
+  reassigned(): void;
   fault(thrown: unknown): void;
 }
 
 /**
- * Which of the polls are this runtime's: it takes its fair share of those that nobody has, and gives back what is more, as
- * soon as the others, what they want or the list change (ADR 12).
+ * Assignment of polls to this runtime. It claims its fair share of the free items and releases the surplus whenever the
+ * members, their wants or the list change (ADR 12).
  */
 export class Assignments implements Ownership {
   readonly #membership: Membership;
   readonly #clock: Clock;
-  readonly #work: SharedWork;
+  readonly #callbacks: SharedWork;
   #lock: Lock | null = null;
   readonly #held = new Set<string>();
-  /** Of those: they go back when what is under way has ended. */
+  /** Held items to be released once their last poll has ended. */
   readonly #leaving = new Set<string>();
   #finished: string[] = [];
   #share: FairShare | null = null;
-  #wants = '';
-  #underWay = false;
-  #again = false;
-  /** What is still free is anybody's. */
-  #isLater = false;
+  #announced = '';
+  #isRunning = false;
+  #runsAgain = false;
+  /** Whether the next round may claim leftovers beyond the share. */
+  #mayClaimLeftovers = false;
   #closed = false;
   #disarm: (() => void) | undefined;
-  #disarmLater: () => void = () => undefined;
-  /** What is beyond the share goes back: others may be able to take it by now. */
-  #isEvening = false;
-  #disarmEvening: (() => void) | undefined;
+  #disarmLeftovers: () => void = () => undefined;
+  /** Whether the next round releases the surplus: other runtimes may be able to claim it by now. */
+  #releasesSurplus = false;
+  #disarmSurplus: (() => void) | undefined;
 
   constructor(membership: Membership, clock: Clock, work: SharedWork) {
     this.#membership = membership;
     this.#clock = clock;
-    this.#work = work;
+    this.#callbacks = work;
   }
 
   get held(): ReadonlySet<string> {
@@ -84,89 +84,89 @@ export class Assignments implements Ownership {
     return this.#share !== null && this.#share.hasList && !this.isOurs(LIST_ITEM);
   }
 
-  /** Clusters that others wait for. */
+  /** Clusters that other runtimes wait for. */
   get awaited(): ReadonlySet<string> {
-    return this.#share?.awaited ?? NOBODYS;
+    return this.#share?.awaited ?? NONE;
   }
 
   isAwaited(clusterId: string): boolean {
     return this.awaited.has(clusterId);
   }
 
-  /** The members, what somebody wants, or the list may have changed. */
+  /** Call after the members, their wants or the list may have changed. */
   changed(): void {
     if (this.#closed) return;
-    // At once: somebody else may have it all by now.
-    if (this.#membership.lock !== this.#lock) this.#begin();
-    this.#again = true;
-    if (!this.#underWay) this.#disarm ??= this.#clock.after(GATHER, () => void this.#run());
+    // Without a delay: after a lost lease other runtimes may own all items by now.
+    if (this.#membership.lock !== this.#lock) this.#reset();
+    this.#runsAgain = true;
+    if (!this.#isRunning) this.#disarm ??= this.#clock.after(DEBOUNCE, () => void this.#run());
   }
 
-  /** Takes an item that nobody has, beyond any share. False: somebody else has it. */
+  /** Claims a free item, beyond any share. Returns false where another runtime holds it. */
   async claim(item: string): Promise<boolean> {
-    if (!this.#held.has(item)) await this.#take([item], 1);
+    if (!this.#held.has(item)) await this.#claim([item], 1);
     return this.isOurs(item);
   }
 
-  /** Hands everything over. Never rejects. */
+  /** Releases all items with their handovers. Never rejects. */
   async leave(): Promise<void> {
     this.#closed = true;
     this.#disarm?.();
-    this.#disarmLater();
-    this.#disarmEvening?.();
-    const notes = this.#notes(this.#held);
+    this.#disarmLeftovers();
+    this.#disarmSurplus?.();
+    const handovers = this.#handovers(this.#held);
     this.#held.clear();
-    await this.#membership.leave(notes);
+    await this.#membership.leave(handovers);
   }
 
-  /** With nothing: the lease is another one. */
-  #begin(): void {
+  /** Starts again without items after a change of the lease. */
+  #reset(): void {
     const lost = [...this.#held];
     this.#held.clear();
     this.#leaving.clear();
     this.#finished = [];
     this.#share = null;
     this.#lock = this.#membership.lock;
-    for (const item of lost) this.#work.lost(item);
+    for (const item of lost) this.#callbacks.lost(item);
   }
 
   async #run(): Promise<void> {
     this.#disarm = undefined;
-    this.#underWay = true;
-    this.#again = false;
+    this.#isRunning = true;
+    this.#runsAgain = false;
     try {
-      await this.#turn();
-      if (!this.#closed) this.#work.shifted();
+      await this.#rebalance();
+      if (!this.#closed) this.#callbacks.reassigned();
     } catch (thrown) {
-      this.#work.fault(thrown);
+      this.#callbacks.fault(thrown);
     }
-    this.#underWay = false;
-    if (this.#again as boolean) this.changed();
+    this.#isRunning = false;
+    if (this.#runsAgain as boolean) this.changed();
   }
 
-  async #turn(): Promise<void> {
-    const wants = this.#work.wants();
-    const said = JSON.stringify(wants);
-    if (said !== this.#wants) this.#membership.want(wants);
-    this.#wants = said;
+  async #rebalance(): Promise<void> {
+    const wants = this.#callbacks.wants();
+    const announcement = JSON.stringify(wants);
+    if (announcement !== this.#announced) this.#membership.want(wants);
+    this.#announced = announcement;
     if (this.#lock === null) return;
     const { id, members } = this.#membership;
     const before = this.#share?.shape;
-    const share = (this.#share = fairShare(id, members, this.#work.listed()));
-    const isNew = share.shape !== before || this.#isEvening;
-    this.#isEvening = false;
-    this.#letGo(this.#unwanted(share));
-    if (isNew) this.#letGo(this.#surplus(share));
-    const gaveBack = await this.#giveBack();
+    const share = (this.#share = fairShare(id, members, this.#callbacks.listed()));
+    const isNew = share.shape !== before || this.#releasesSurplus;
+    this.#releasesSurplus = false;
+    this.#startRelease(this.#unwanted(share));
+    if (isNew) this.#startRelease(this.#surplus(share));
+    const hasReleased = await this.#releaseFinished();
     const room = Math.max(0, share.target - (this.#held.size - this.#leaving.size));
-    const most = this.#isLater ? Math.max(room, Math.ceil(share.target * AT_A_TIME), 1) : room;
+    const most = this.#mayClaimLeftovers ? Math.max(room, Math.ceil(share.target * LEFTOVER_PART), 1) : room;
     const free = share.wanted.filter((item) => !this.#held.has(item));
-    const got = most > 0 ? await this.#take(free, most) : 0;
-    if (isNew || gaveBack) this.#later(LEFT_OVER);
-    else if (this.#isLater) this.#later(got > 0 ? MORE : NOW_AND_THEN);
-    else if (got < room) this.#later(LEFT_OVER);
-    this.#isLater = false;
-    if (this.#surplus(share).length > 0) this.#evenOut();
+    const claimed = most > 0 ? await this.#claim(free, most) : 0;
+    if (isNew || hasReleased) this.#claimLeftoversAfter(LEFTOVER_AFTER);
+    else if (this.#mayClaimLeftovers) this.#claimLeftoversAfter(claimed > 0 ? NEXT_LEFTOVER_AFTER : RECHECK_EVERY);
+    else if (claimed < room) this.#claimLeftoversAfter(LEFTOVER_AFTER);
+    this.#mayClaimLeftovers = false;
+    if (this.#surplus(share).length > 0) this.#releaseSurplusLater();
   }
 
   #unwanted({ wanted }: FairShare): string[] {
@@ -174,73 +174,73 @@ export class Assignments implements Ownership {
     return [...this.#held].filter((item) => !all.has(item));
   }
 
-  /** What came last goes first. */
+  /** Items beyond the share, the most recently gained ones. */
   #surplus({ target, isContested }: FairShare): string[] {
     const staying = [...this.#held].filter((item) => !this.#leaving.has(item));
     const surplus = Math.max(0, staying.length - target);
     return surplus > 0 ? staying.filter(isContested).slice(-surplus) : [];
   }
 
-  #letGo(items: readonly string[]): void {
+  #startRelease(items: readonly string[]): void {
     const lock = this.#lock;
     for (const item of items) {
       if (this.#leaving.has(item)) continue;
       this.#leaving.add(item);
-      const leaving = this.#work.finish(item).then(() => {
+      const leaving = this.#callbacks.finish(item).then(() => {
         if (this.#lock !== lock || this.#closed) return;
         this.#finished.push(item);
         this.changed();
       });
-      leaving.catch((thrown: unknown) => this.#work.fault(thrown));
+      leaving.catch((thrown: unknown) => this.#callbacks.fault(thrown));
     }
   }
 
-  /** Whether there was something to give back. */
-  async #giveBack(): Promise<boolean> {
+  /** Releases the items whose last poll has ended. Returns whether there were any. */
+  async #releaseFinished(): Promise<boolean> {
     const finished = this.#finished.splice(0);
     if (finished.length === 0) return false;
-    const notes = this.#notes(finished);
+    const handovers = this.#handovers(finished);
     for (const item of finished) {
       this.#held.delete(item);
       this.#leaving.delete(item);
-      this.#work.lost(item);
+      this.#callbacks.lost(item);
     }
-    await this.#membership.release(notes);
+    await this.#membership.release(handovers);
     return true;
   }
 
-  async #take(items: readonly string[], most: number): Promise<number> {
+  async #claim(items: readonly string[], most: number): Promise<number> {
     const lock = this.#lock;
     if (items.length === 0 || lock === null) return 0;
-    const taken = await this.#membership.take(items, most);
-    // What was had under a lease that is gone is gone with it.
+    const assigned = await this.#membership.take(items, most);
+    // Items claimed under an earlier lease were lost with it.
     if (this.#closed || this.#lock !== lock || this.#membership.lock !== lock) return 0;
-    for (const { item } of taken) this.#held.add(item);
-    for (const assigned of taken) this.#work.gained(assigned, taken.length);
-    return taken.length;
+    for (const { item } of assigned) this.#held.add(item);
+    for (const gained of assigned) this.#callbacks.gained(gained, assigned.length);
+    return assigned.length;
   }
 
-  /** Then takes what nobody else does, some at a time. */
-  #later(wait: number): void {
-    this.#disarmLater();
+  /** Schedules a claim of leftovers. */
+  #claimLeftoversAfter(wait: number): void {
+    this.#disarmLeftovers();
     if (this.#closed || (this.#share?.wanted.length ?? 0) <= this.#held.size) return;
-    this.#disarmLater = this.#clock.after(wait, () => {
-      this.#isLater = true;
+    this.#disarmLeftovers = this.#clock.after(wait, () => {
+      this.#mayClaimLeftovers = true;
       this.changed();
     });
   }
 
-  /** What nobody took for a while was taken beyond the share: that must not stay so. */
-  #evenOut(): void {
+  /** Schedules the release of leftovers held beyond the share. */
+  #releaseSurplusLater(): void {
     if (this.#closed) return;
-    this.#disarmEvening ??= this.#clock.after(NOW_AND_THEN, () => {
-      this.#disarmEvening = undefined;
-      this.#isEvening = true;
+    this.#disarmSurplus ??= this.#clock.after(RECHECK_EVERY, () => {
+      this.#disarmSurplus = undefined;
+      this.#releasesSurplus = true;
       this.changed();
     });
   }
 
-  #notes(items: Iterable<string>): Map<string, unknown> {
-    return new Map([...items].map((item) => [item, this.#work.note(item)]));
+  #handovers(items: Iterable<string>): Map<string, unknown> {
+    return new Map([...items].map((item) => [item, this.#callbacks.handoverOf(item)]));
   }
 }

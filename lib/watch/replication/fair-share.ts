@@ -1,37 +1,35 @@
 import type { Member } from '../../state/membership';
 import { MEMBER } from '../../rules/limits';
 import { list, record, text } from '../../service/json-readers';
+import { LIST_ITEM } from '../checkpoints/ownership';
 
-/** What a runtime tells the others of the clusters that it wants to be polled. */
+/** Clusters that a runtime wants polled, as published to its peers. */
 export interface Wants {
-  /** Clusters are those of a workspace; null: it wants none yet. */
+  /** Workspace of the clusters; null: it wants none yet. */
   workspace: string | null;
-  /** All that are listed, and the list itself. */
+  /** Wants all listed clusters, and the list itself. */
   all: boolean;
-  /** Watched by themselves. */
+  /** Clusters watched individually. */
   clusters: readonly string[];
-  /** Waited for, by who is content with what others read: where somebody watches the cluster, that is who polls it. */
+  /** Awaited clusters: results polled elsewhere suffice. A runtime that watches such a cluster polls it. */
   waits: readonly string[];
-  /** This runtime can't poll (no connection, or no sign-in): runtimes that can, and want the same clusters, poll them. */
+  /** Can't poll (no connection, or no sign-in): runtimes that can, and want the same clusters, poll them. */
   isLost?: boolean;
 }
 
-/** The list of clusters, among the clusters that are shared out. */
-export const LIST_ITEM = '*';
-
-/** What one runtime should poll. */
+/** Share of one runtime. */
 export interface FairShare {
-  /** All that it wants, what nobody else does first. */
+  /** All wanted items, uncontested ones first. */
   wanted: readonly string[];
-  /** Of these it should have so many. */
+  /** Number of items to hold. */
   target: number;
-  /** Whether others want it too. */
+  /** Whether another runtime wants the item as well. */
   isContested: (item: string) => boolean;
-  /** Clusters that others wait for. */
+  /** Clusters that other runtimes wait for. */
   awaited: ReadonlySet<string>;
-  /** Whether somebody wants the list. */
+  /** Whether any runtime wants the list. */
   hasList: boolean;
-  /** Another one where shares are others. */
+  /** Fingerprint of all shares: changes exactly when they do. */
   shape: string;
 }
 
@@ -41,22 +39,22 @@ interface Peer {
   share: number;
 }
 
-/** For sums of fractions that should be whole. */
+/** Tolerance for sums of fractions that should be whole. */
 const EPSILON = 1e-6;
 
 /**
- * A runtime's fair share: of each item as much as there are runtimes that want it, in sum. What does not divide goes to those
- * that are there for longest, so that whoever comes or goes moves no more than its own share.
+ * Computes a runtime's fair share. Each item counts in equal parts for all runtimes that want it. The remainder goes to
+ * the longest-running members, so that a joining or leaving runtime moves no more than its own share.
  */
 export function fairShare(id: string, members: readonly Member[], listed: readonly string[]): FairShare {
-  const all: Peer[] = [...members]
+  const allPeers: Peer[] = [...members]
     .sort((one, other) => one.since - other.since || (one.id < other.id ? -1 : 1))
     .map((member) => ({ id: member.id, wants: readWants(member.wants), share: 0 }));
-  const own = all.find((peer) => peer.id === id);
+  const own = allPeers.find((peer) => peer.id === id);
   const workspace = own?.wants.workspace ?? null;
   if (!own || workspace === null) return NOTHING;
-  const peers = all.filter(({ wants }) => wants.workspace === workspace);
-  const { inList, everywhere, some } = whoWants(peers, listed);
+  const peers = allPeers.filter(({ wants }) => wants.workspace === workspace);
+  const { inList, everywhere, byItem } = groupByItem(peers, listed);
 
   let items = 0;
   const share = (among: readonly Peer[], count = 1) => {
@@ -64,24 +62,24 @@ export function fairShare(id: string, members: readonly Member[], listed: readon
     items += count;
     for (const peer of among) peer.share += count / among.length;
   };
-  let plain = inList.size + 1;
-  const plainTakers = able(everywhere);
-  const takersOf = new Map([...some].map(([item, peersOf]) => [item, able(peersOf)]));
-  for (const [item, takers] of takersOf) {
-    if (inList.has(item)) plain--;
-    share(takers);
+  let listItems = inList.size + 1;
+  const listPollers = ableToPoll(everywhere);
+  const pollersOf = new Map([...byItem].map(([item, peersOf]) => [item, ableToPoll(peersOf)]));
+  for (const [item, pollers] of pollersOf) {
+    if (inList.has(item)) listItems--;
+    share(pollers);
   }
-  share(plainTakers, plain);
+  share(listPollers, listItems);
 
-  const takers = (item: string) => takersOf.get(item) ?? plainTakers;
-  const isContested = (item: string) => takers(item).length > 1;
-  const candidates = own.wants.all ? [LIST_ITEM, ...inList, ...takersOf.keys()] : takersOf.keys();
+  const pollers = (item: string) => pollersOf.get(item) ?? listPollers;
+  const isContested = (item: string) => pollers(item).length > 1;
+  const candidates = own.wants.all ? [LIST_ITEM, ...inList, ...pollersOf.keys()] : pollersOf.keys();
   const wanted = new Set<string>();
-  for (const item of candidates) if (takers(item).includes(own)) wanted.add(item);
+  for (const item of candidates) if (pollers(item).includes(own)) wanted.add(item);
   const contested = [...wanted].filter(isContested);
   const rank = peers.indexOf(own);
   return {
-    // Who takes at the same time takes others.
+    // Rotated by rank, so that concurrent claims of several runtimes differ.
     wanted: [...[...wanted].filter((item) => !isContested(item)), ...rotated(contested, rank / peers.length)],
     target: targetOf(own, peers, items),
     isContested,
@@ -91,29 +89,29 @@ export function fairShare(id: string, members: readonly Member[], listed: readon
   };
 }
 
-/** Those who can poll; where none of them can, it is as if all could, and nothing moves. */
-function able(peers: readonly Peer[]): readonly Peer[] {
-  const some = peers.filter(({ wants }) => wants.isLost !== true);
-  return some.length > 0 ? some : peers;
+/** Returns the runtimes that can poll. If none can, returns all, so that nothing moves. */
+function ableToPoll(peers: readonly Peer[]): readonly Peer[] {
+  const able = peers.filter(({ wants }) => wants.isLost !== true);
+  return able.length > 0 ? able : peers;
 }
 
-/** Who wants what: `some` has the items that others want than those who want all. */
-function whoWants(peers: readonly Peer[], listed: readonly string[]) {
+/** Groups runtimes by wanted item. `byItem`: items wanted not only by those that want all (`everywhere`). */
+function groupByItem(peers: readonly Peer[], listed: readonly string[]) {
   const everywhere = peers.filter(({ wants }) => wants.all);
   const inList = new Set(everywhere.length > 0 ? listed : []);
-  const some = new Map<string, Peer[]>();
+  const byItem = new Map<string, Peer[]>();
   const add = (item: string, peer: Peer) => {
-    let peersOf = some.get(item);
-    if (!peersOf) some.set(item, (peersOf = inList.has(item) ? [...everywhere] : []));
+    let peersOf = byItem.get(item);
+    if (!peersOf) byItem.set(item, (peersOf = inList.has(item) ? [...everywhere] : []));
     if (!peersOf.includes(peer)) peersOf.push(peer);
   };
   for (const peer of peers) for (const item of peer.wants.clusters) add(item, peer);
-  const watched = new Set([...inList, ...some.keys()]);
+  const watched = new Set([...inList, ...byItem.keys()]);
   for (const peer of peers) for (const item of peer.wants.waits) if (!watched.has(item)) add(item, peer);
-  return { inList, everywhere, some };
+  return { inList, everywhere, byItem };
 }
 
-/** Whole numbers that make the sum: what is left over goes to the first. */
+/** Rounds the shares to whole numbers with the same sum: the remainder goes to the first members. */
 function targetOf(own: Peer, peers: readonly Peer[], items: number): number {
   const whole = (peer: Peer) => Math.floor(peer.share + EPSILON);
   let left = items - peers.reduce((sum, peer) => sum + whole(peer), 0);
@@ -139,7 +137,7 @@ const NOTHING: FairShare = {
   shape: '',
 };
 
-/** Wants as another runtime wrote them: of another version they may be anything. */
+/** Reads the wants of a peer, which may run another version. */
 function readWants(stored: unknown): Wants {
   const wants = record(stored) ?? {};
   return {

@@ -2,7 +2,7 @@ import { Changes } from '../../sign-in/changes';
 import type { Membership } from '../../state/membership';
 import type { Peers } from './peers';
 
-/** The runtimes that take part in an account's work. */
+/** Live runtimes of one account. */
 export class LivePeers implements Peers {
   readonly #membership: Membership;
   readonly #changes = new Changes();
@@ -25,8 +25,8 @@ export class LivePeers implements Peers {
     return this.#changes.on(listener);
   }
 
-  /** They may be others. */
-  look(): void {
+  /** Call after the members may have changed. */
+  refresh(): void {
     const known = this.#membership.members.map(({ id }) => id).join();
     if (known === this.#known) return;
     this.#known = known;

@@ -1,10 +1,10 @@
 import type { Membership } from '../../state/membership';
 import type { Clock } from '../../time/clock';
 
-/** Between two questions who has what, ms: it is for people who look at a node. */
+/** Shortest time between two queries of the owners, ms: the names only serve node statuses. */
 const APART = 5_000;
 
-/** Which runtime polls a cluster, by its name. */
+/** Names of the runtimes that own clusters. */
 export class OwnerNames {
   readonly #membership: Membership;
   readonly #clock: Clock;
@@ -23,8 +23,8 @@ export class OwnerNames {
     return this.#names.get(item) ?? null;
   }
 
-  /** They may be others: asks for those of `items`, soon. */
-  look(items: () => readonly string[]): void {
+  /** Call after owners may have changed: queries those of `items` soon. */
+  refresh(items: () => readonly string[]): void {
     if (items().length === 0) return;
     const wait = Math.max(0, this.#askedAt + APART - this.#clock.monotonic());
     this.#disarm ??= this.#clock.after(wait, () => void this.#ask(items));
@@ -35,7 +35,7 @@ export class OwnerNames {
     this.#disarm = () => undefined;
   }
 
-  /** Never rejects: without names it says less. */
+  /** Never rejects: the names are optional. */
   async #ask(items: () => readonly string[]): Promise<void> {
     this.#disarm = undefined;
     this.#askedAt = this.#clock.monotonic();

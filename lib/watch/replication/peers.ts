@@ -1,12 +1,12 @@
-/** The runtimes that share an account's work, as far as those need to know who wait for something. */
+/** Runtimes that share an account's work. */
 export interface Peers {
-  /** This one; null where there are no others. */
+  /** Id of this runtime; null without peers. */
   readonly id: string | null;
-  /** False where one has ended for certain: while nobody can tell, it lives. */
+  /** Returns false where a runtime has ended for certain. While that is unknown it counts as live. */
   isLiving(id: string): boolean;
-  /** Calls `listener` after one has come or ended, and when this one can tell again; the returned function ends that. */
+  /** Calls `listener` after a runtime joined or ended, or this one rejoined. Returns a function that removes it. */
   onChange(listener: () => void): () => void;
 }
 
-/** One runtime by itself: whatever others left behind is its own. */
+/** Peers of a single runtime: it inherits the work of earlier ones. */
 export const NO_PEERS: Peers = { id: null, isLiving: () => false, onChange: () => () => undefined };

@@ -6,20 +6,20 @@ import type { ClusterStatus } from '../../service/cluster-status';
 import { CHECKPOINT, OBSERVATION } from '../checkpoints/checkpoint-store';
 import type { ListPoller } from '../polling/list-poller';
 import type { Poller } from '../polling/poller';
-import type { ScopeMemory } from '../checkpoints/watch-memory';
+import type { ScopeMemory } from '../checkpoints/scope-memory';
 
 interface RemoteUpdatesOptions {
   store: StateStore;
-  /** Under which everything is now; null while that is not known. */
+  /** State of the present scope; null while the scope is unknown. */
   scope: () => ScopeMemory | null;
   list: () => ListPoller;
   pollers: ReadonlyMap<string, Poller>;
-  /** Another runtime has told that a cluster goes on under a new id. */
+  /** Called after another runtime has reported a new cluster id. */
   moved: (clusterId: string, to: string) => Promise<void>;
   fault: (thrown: unknown) => void;
 }
 
-/** What other runtimes tell of clusters, for those here who wait for it: it takes the place of polls. */
+/** Updates published by other runtimes, which replace polls for local subscribers that wait. */
 export class RemoteUpdates {
   readonly #parts: RemoteUpdatesOptions;
   readonly #end: () => void;
@@ -27,7 +27,7 @@ export class RemoteUpdates {
   constructor(parts: RemoteUpdatesOptions) {
     this.#parts = parts;
     // Where the callback throws, the store has no way to report it to this account.
-    const receive = guard((key: Key | null) => this.#heard(key), parts.fault);
+    const receive = guard((key: Key | null) => this.#changed(key), parts.fault);
     this.#end = parts.store.onChange?.(receive) ?? (() => undefined);
   }
 
@@ -35,19 +35,19 @@ export class RemoteUpdates {
     this.#end();
   }
 
-  /** Whatever may have been missed; of a cluster that somebody waits for the next poll is soon heard of. */
+  /** Reloads the list after missed updates. Updates of awaited clusters follow soon by themselves. */
   catchUp(): void {
-    void this.#parts.list().learn();
+    void this.#parts.list().loadPublished();
   }
 
-  #heard(key: Key | null): void {
+  #changed(key: Key | null): void {
     if (key === null) return this.catchUp();
     const [kind, account, service, workspace, clusterId] = key;
     const here = this.#parts.scope()?.scope;
     if (!here || account !== here[0] || service !== here[1] || workspace !== here[2]) return;
-    if (kind === CHECKPOINT && clusterId === undefined) void this.#parts.list().learn();
-    else if (kind === CHECKPOINT && clusterId !== undefined) this.#follow(this.#moved(key, clusterId));
-    else if (kind === OBSERVATION && clusterId !== undefined) this.#follow(this.#observed(clusterId));
+    if (kind === CHECKPOINT && clusterId === undefined) void this.#parts.list().loadPublished();
+    else if (kind === CHECKPOINT && clusterId !== undefined) this.#run(this.#moved(key, clusterId));
+    else if (kind === OBSERVATION && clusterId !== undefined) this.#run(this.#observed(clusterId));
   }
 
   async #observed(clusterId: string): Promise<void> {
@@ -58,9 +58,9 @@ export class RemoteUpdates {
       return poller?.isWaitedFor && !poller.isOurs ? poller : undefined;
     };
     if (!here || !isWanted()) return;
-    const told = record(await store.get<unknown>([OBSERVATION, ...here, clusterId]));
-    const figures = record(told?.figures) as ClusterStatus | null;
-    if (figures) await isWanted()?.hear(readCheckpoint(told?.checkpoint), figures);
+    const update = record(await store.get<unknown>([OBSERVATION, ...here, clusterId]));
+    const figures = record(update?.figures) as ClusterStatus | null;
+    if (figures) await isWanted()?.receiveUpdate(readCheckpoint(update?.checkpoint), figures);
   }
 
   async #moved(key: Key, clusterId: string): Promise<void> {
@@ -68,7 +68,7 @@ export class RemoteUpdates {
     if (movedTo !== null) await this.#parts.moved(clusterId, movedTo);
   }
 
-  #follow(work: Promise<void>): void {
+  #run(work: Promise<void>): void {
     work.catch((thrown: unknown) => this.#parts.fault(thrown));
   }
 }

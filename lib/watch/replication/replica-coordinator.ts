@@ -7,7 +7,8 @@ import { sleep, type Clock } from '../../time/clock';
 import { Assignments, type SharedWork } from './assignments';
 import type { CheckpointStore } from '../checkpoints/checkpoint-store';
 import { ClusterMemory } from '../checkpoints/cluster-memory';
-import { LIST_ITEM, type Wants } from './fair-share';
+import { LIST_ITEM } from '../checkpoints/ownership';
+import type { Wants } from './fair-share';
 import { RemoteUpdates } from './remote-updates';
 import { KeepPolling } from '../polling/keep-polling';
 import { OwnerNames } from './owner-names';
@@ -15,95 +16,96 @@ import type { ListPoller } from '../polling/list-poller';
 import { LivePeers } from './live-peers';
 import { ServiceReach } from './service-reach';
 import type { Poller } from '../polling/poller';
-import type { ScopeMemory } from '../checkpoints/watch-memory';
-import type { Sharing, Standby } from '../watch-types';
+import type { ScopeMemory } from '../checkpoints/scope-memory';
+import type { Sharing, Standby } from './sharing';
 
-/** Without anybody who heard of it for longer, what happened meanwhile is late, ms. */
+/** Gap without an owner after which events count as late, ms. */
 const LATE = 60_000;
-/** Polls that nobody knows the turn of come so far apart, ms. */
+/** Distance between gained polls whose turns are unknown, ms. */
 const APART = 5;
-/** Between tries to find out which workspace it is, ms. */
+/** Backoff for reading the scope, ms. */
 const WAITS = { first: 1_000, longest: 10_000 };
 
-/** For so long nobody is told that the store is waited for at the start, ms. */
+/** Grace period at the start before the status says that the store is unreachable, ms. */
 const SHOWN_AFTER = 3_000;
 
 interface ReplicaCoordinatorOptions extends Sharing {
   store: StateStore;
   clock: Clock;
   service: ApiClient;
-  /** Ends with the watching. */
+  /** Aborts when the watcher closes. */
   signal: AbortSignal;
   checkpoints: () => CheckpointStore;
   list: () => ListPoller;
   pollers: ReadonlyMap<string, Poller>;
   /** When the last poll of a cluster began, monotonic ms. */
   polledAt: ReadonlyMap<string, number>;
-  /** What is known under the scope of now. Rejects while nobody knows which that is. */
+  /** State of the present scope. Rejects while the scope is unknown. */
   scoped: () => Promise<ScopeMemory>;
-  /** Whether polls have a chance. */
+  /** Whether the account is signed in. */
   usable: () => boolean;
-  /** How often a cluster is polled that others wait for, ms. */
-  holdInterval: number;
+  /** Polling interval of a cluster that other runtimes wait for, ms. */
+  awaitedInterval: number;
+  /** Called after another runtime has reported a new cluster id. */
   moved: (clusterId: string, to: string) => Promise<void>;
-  /** What `standbyOf` says may have changed. */
-  shown: () => void;
+  /** Called after `standbyOf` may return another reason. */
+  standbyChanged: () => void;
   fault: (thrown: unknown) => void;
 }
 
 type Join = NonNullable<StateStore['join']>;
 
-/** The part of the watching that other runtimes know of: which polls are this one's, and what it hands over with them. */
+/** Coordinator of the runtimes that share an account: announces wants, and hands over polls and their state. */
 export class ReplicaCoordinator implements SharedWork {
   readonly membership: Membership;
-  readonly tenure: Assignments;
-  readonly living: LivePeers;
+  readonly ownership: Assignments;
+  readonly peers: LivePeers;
   /** Whether this runtime reaches the service. */
   readonly reach: ServiceReach;
   readonly #parts: ReplicaCoordinatorOptions;
   #scope: ScopeMemory | null = null;
-  #looking = false;
-  readonly #hearsay: RemoteUpdates;
-  /** On clusters that others wait for. */
-  readonly #holds = new Map<string, KeepPolling>();
+  #isReadingScope = false;
+  readonly #remoteUpdates: RemoteUpdates;
+  /** Subscribers that keep the clusters polled that other runtimes wait for. */
+  readonly #keptPolling = new Map<string, KeepPolling>();
   readonly #names: OwnerNames;
-  /** Whether it took part when that was looked at last. */
-  #isIn = false;
-  /** It has taken part, or waits for that for a while: people should know. */
-  #isAwaited = false;
+  /** Whether this runtime was a member at the last check. */
+  #wasMember = false;
+  /** Whether to show a missing membership: it existed once, or the grace period has ended. */
+  #showsMissing = false;
   readonly #disarm: () => void;
 
   constructor(join: Join, parts: ReplicaCoordinatorOptions) {
     this.#parts = parts;
     const { topic, name, clock } = parts;
     const onChange = () => {
-      this.living.look();
-      this.tenure.changed();
+      this.peers.refresh();
+      this.ownership.changed();
     };
-    this.reach = new ServiceReach({ ...parts, changed: () => this.tenure.changed() });
+    this.reach = new ServiceReach({ ...parts, changed: () => this.ownership.changed() });
     this.membership = join(topic, { name, wants: null, onChange });
-    this.living = new LivePeers(this.membership);
-    this.tenure = new Assignments(this.membership, clock, this);
-    this.#names = new OwnerNames(this.membership, clock, parts.shown);
+    this.peers = new LivePeers(this.membership);
+    this.ownership = new Assignments(this.membership, clock, this);
+    this.#names = new OwnerNames(this.membership, clock, parts.standbyChanged);
     this.#disarm = clock.after(SHOWN_AFTER, () => {
-      this.#isAwaited = true;
-      parts.shown();
+      this.#showsMissing = true;
+      parts.standbyChanged();
     });
-    this.#hearsay = new RemoteUpdates({ ...parts, scope: () => this.#scope });
-    void this.#look();
+    this.#remoteUpdates = new RemoteUpdates({ ...parts, scope: () => this.#scope });
+    void this.#readScope();
   }
 
-  /** Hands everything over. Never rejects. */
+  /** Hands all polls over. Never rejects. */
   leave(): Promise<void> {
-    this.#hearsay.end();
+    this.#remoteUpdates.end();
     this.#names.end();
     this.#disarm();
-    return this.tenure.leave();
+    return this.ownership.leave();
   }
 
-  /** The sign-in, and with it the workspace, may be another one. */
+  /** Call after the sign-in, and with it the workspace, may have changed. */
   changed(): void {
-    void this.#look();
+    void this.#readScope();
   }
 
   wants(): Wants {
@@ -126,39 +128,39 @@ export class ReplicaCoordinator implements SharedWork {
   gained({ item, note, idle }: Assigned, among: number): void {
     const { checkpoints, clock, list, pollers } = this.#parts;
     const { ago, late, unwritten } = record(note) ?? {};
-    // A lease that was lost leaves no note. This runtime's own poll may be a moment ago all the same.
+    // A lost lease leaves no note, but this runtime's own last poll may be recent.
     const own = this.#parts.polledAt.get(item) ?? null;
     const polledAt = Number.isFinite(ago) ? clock.monotonic() - (ago as number) - idle : own;
     const memory = item === LIST_ITEM ? this.#scope?.list : this.#scope?.of(item);
     if (memory) {
       memory.loaded = false;
-      memory.wasAlone = late === true || idle > LATE;
-      if (unwritten && memory instanceof ClusterMemory) checkpoints().goOnFrom(unwritten, memory);
+      memory.wasUnwatched = late === true || idle > LATE;
+      if (unwritten && memory instanceof ClusterMemory) checkpoints().resumeFrom(unwritten, memory);
     }
-    if (item === LIST_ITEM) list().begin(polledAt);
-    else pollers.get(item)?.begin(polledAt, idle === Infinity ? null : among * APART);
+    if (item === LIST_ITEM) list().startRegularPolls(polledAt);
+    else pollers.get(item)?.startRegularPolls(polledAt, idle === Infinity ? null : among * APART);
   }
 
   async finish(item: string): Promise<void> {
     const { checkpoints } = this.#parts;
     const poller = this.#pollerOf(item);
     poller?.replan();
-    await poller?.over();
+    await poller?.settled();
     const memory = this.#scope?.clusters.get(item);
     if (this.#scope && memory?.needsWriting) checkpoints().write(this.#scope, item, memory);
     await checkpoints().settled(item);
   }
 
-  note(item: string): unknown {
+  handoverOf(item: string): unknown {
     const { checkpoints, clock, list, polledAt } = this.#parts;
     const now = clock.monotonic();
     if (item === LIST_ITEM) return { ago: now - list().polledAt };
     const memory = this.#scope?.clusters.get(item);
-    const { late = false, deafSince = now } = memory ?? {};
+    const { late = false, unwatchedSince = now } = memory ?? {};
     const unwritten = memory ? checkpoints().unwritten(memory) : null;
     return {
       ago: now - (polledAt.get(item) ?? -Infinity),
-      late: late && now - deafSince > LATE,
+      late: late && now - unwatchedSince > LATE,
       ...(unwritten && { unwritten }),
     };
   }
@@ -166,46 +168,46 @@ export class ReplicaCoordinator implements SharedWork {
   lost(item: string): void {
     const clusters = this.#scope?.clusters;
     const memory = clusters?.get(item);
-    // What could not be written may still be the latest that there is.
-    if (memory?.isAhead) memory.loaded = false;
+    // State that could not be written may still be the newest.
+    if (memory?.mayBeAhead) memory.loaded = false;
     else clusters?.delete(item);
-    this.#pollerOf(item)?.end();
+    this.#pollerOf(item)?.stopRegularPolls();
   }
 
-  shifted(): void {
-    const { pollers, holdInterval } = this.#parts;
-    const isWanted = (clusterId: string) => this.tenure.isAwaited(clusterId) && this.tenure.isOurs(clusterId);
-    for (const clusterId of this.tenure.awaited) {
+  reassigned(): void {
+    const { pollers, awaitedInterval } = this.#parts;
+    const isWanted = (clusterId: string) => this.ownership.isAwaited(clusterId) && this.ownership.isOurs(clusterId);
+    for (const clusterId of this.ownership.awaited) {
       const poller = pollers.get(clusterId);
-      if (poller && isWanted(clusterId) && !this.#holds.has(clusterId))
-        this.#holds.set(clusterId, new KeepPolling(poller, holdInterval, { forOthers: true }));
+      if (poller && isWanted(clusterId) && !this.#keptPolling.has(clusterId))
+        this.#keptPolling.set(clusterId, new KeepPolling(poller, awaitedInterval, { forOthers: true }));
     }
-    for (const [clusterId, hold] of this.#holds)
+    for (const [clusterId, keepPolling] of this.#keptPolling)
       if (!isWanted(clusterId)) {
-        this.#holds.delete(clusterId);
-        hold.end();
+        this.#keptPolling.delete(clusterId);
+        keepPolling.end();
       }
-    // Whoever comes back has missed something.
-    const isIn = this.membership.lock !== null;
-    if (isIn && !this.#isIn) this.#hearsay.catchUp();
-    this.#isIn = isIn;
-    this.#isAwaited ||= isIn;
-    this.#names.look(() => this.#elsewhere);
-    this.#parts.shown();
+    // A returning member has missed updates.
+    const isMember = this.membership.lock !== null;
+    if (isMember && !this.#wasMember) this.#remoteUpdates.catchUp();
+    this.#wasMember = isMember;
+    this.#showsMissing ||= isMember;
+    this.#names.refresh(() => this.#elsewhere);
+    this.#parts.standbyChanged();
   }
 
   fault(thrown: unknown): void {
     this.#parts.fault(thrown);
   }
 
-  /** Why this runtime does not poll a cluster; null where it does. Null for a cluster: only what holds for all. */
+  /** Reason for not polling a cluster; null where this runtime polls. `clusterId` null: a reason that holds for all. */
   standbyOf(clusterId: string | null): Standby | null {
-    if (this.membership.lock === null) return this.#isAwaited ? { why: 'store' } : null;
-    if (clusterId === null || this.tenure.isOurs(clusterId)) return null;
+    if (this.membership.lock === null) return this.#showsMissing ? { why: 'store' } : null;
+    if (clusterId === null || this.ownership.isOurs(clusterId)) return null;
     return { why: 'elsewhere', by: this.#names.of(clusterId) };
   }
 
-  /** Clusters that somebody here looks at, and others poll. */
+  /** Clusters watched here and polled by other runtimes. */
   get #elsewhere(): string[] {
     return [...this.#parts.pollers.values()]
       .filter((poller) => poller.isWatched && !poller.isOurs)
@@ -216,24 +218,24 @@ export class ReplicaCoordinator implements SharedWork {
     return item === LIST_ITEM ? this.#parts.list() : this.#parts.pollers.get(item);
   }
 
-  /** Never rejects. */
-  async #look(): Promise<void> {
-    if (this.#looking) return;
-    this.#looking = true;
+  /** Reads the scope, with retries. Never rejects. */
+  async #readScope(): Promise<void> {
+    if (this.#isReadingScope) return;
+    this.#isReadingScope = true;
     const { scoped, clock, signal } = this.#parts;
     for (let turn = 0; !signal.aborted; turn++) {
       try {
         const scope = await scoped();
         if (scope !== this.#scope) {
           this.#scope = scope;
-          this.#hearsay.catchUp();
+          this.#remoteUpdates.catchUp();
         }
         break;
       } catch {
         await sleep(clock, waitBefore(turn, WAITS), signal).catch(() => undefined);
       }
     }
-    this.#looking = false;
-    this.tenure.changed();
+    this.#isReadingScope = false;
+    this.ownership.changed();
   }
 }

@@ -1,23 +1,23 @@
 import type { Membership } from '../../state/membership';
 import { isoTime } from '../../time/clock';
-import { LIST_ITEM } from './fair-share';
+import { LIST_ITEM } from '../checkpoints/ownership';
 
-/** One of the runtimes that share an account's polls, for a problem report: ids shortened. */
+/** Runtime that shares an account's polls, as shown in a problem report: ids are shortened. */
 export interface Replica {
   id: string;
   name: string;
-  /** Whether it is the one that says so. */
+  /** Whether it is the runtime that reports. */
   self: boolean;
   since: string;
-  /** Seconds for which its lease was not renewed. */
+  /** Seconds since the last renewal of its lease. */
   leaseAge: number;
-  /** How many it polls, and whether the list of printers is read there. */
+  /** Number of printers that it polls, and whether it reads the list of printers. */
   printers: number;
   list: boolean;
   clusterIds: string[];
 }
 
-/** Who does what. Empty while this runtime is not let in. Rejects while the database can't be read. */
+/** Lists the runtimes and their polls. Empty while this runtime is no member. Rejects without the database. */
 export async function replicasOf(membership: Membership): Promise<Replica[]> {
   const holdings = await membership.holders();
   const { id: own, members } = membership;

@@ -7,35 +7,35 @@ import { phrase } from '../../words/sentence';
 
 /** Error codes of a call that did not reach the service, or got no answer. */
 const UNREACHED: readonly ErrorCode[] = ['NETWORK', 'TIMEOUT', 'SERVICE_ERROR'];
-/** One question whether the service can be reached, ms. */
+/** Timeout of one probe, ms. */
 const LONGEST = 10_000;
-/** Between two questions, ms: while it is in doubt, and once it is known. */
+/** Time between two probes, ms: while reachability is in doubt, and while the service is known to be unreachable. */
 const IN_DOUBT = 5_000;
 const APART = 10_000;
-/** Every poll and question fails for so long before others take over: where the service is away for all, they know by then. */
+/** Period of failing polls and probes before others take over, ms. In a general outage, all know of it by then. */
 const GRACE = 20_000;
-/** Every question is answered for so long before polls come back, ms; longer each time that it did not last. */
+/** Period of answered probes before polls return, ms; longer after each relapse. */
 const BACK = { first: 30_000, longest: 10 * 60_000 };
-/** It lasted, ms. */
+/** Time after which a loss is no relapse, ms. */
 const STABLE_AFTER = 10 * 60_000;
 
 interface ServiceReachOptions {
   service: ApiClient;
   clock: Clock;
-  /** Ends with the watching. */
+  /** Aborts when the watcher closes. */
   signal: AbortSignal;
-  /** `isLost` is another. */
+  /** Called after `isLost` has changed. */
   changed: () => void;
 }
 
 /**
- * Whether this runtime reaches the service at all. One failing poll says nothing of that; it makes this ask a question of its
- * own. Others that do reach it poll for a runtime that does not (ADR 12).
+ * Reachability of the service from this runtime. A failed poll proves nothing, but starts probes. Runtimes that reach
+ * the service poll for those without a connection (ADR 12).
  */
 export class ServiceReach {
   readonly #parts: ServiceReachOptions;
   #isLost = false;
-  #isLooking = false;
+  #isProbing = false;
   /** Monotonic, ms. */
   #reachedAt = -Infinity;
   #backAt = -Infinity;
@@ -49,48 +49,48 @@ export class ServiceReach {
     return this.#isLost;
   }
 
-  /** Takes how a poll ended. */
-  note(error: PrintingError | null): void {
+  /** Records the outcome of a poll. */
+  recordPoll(error: PrintingError | null): void {
     if (isReached(error)) this.#reachedAt = this.#parts.clock.monotonic();
-    else if (!this.#isLooking) void this.#look();
+    else if (!this.#isProbing) void this.#probe();
   }
 
-  /** Never rejects. */
-  async #look(): Promise<void> {
+  /** Probes until the reachability is settled. Never rejects. */
+  async #probe(): Promise<void> {
     const { clock, signal } = this.#parts;
-    this.#isLooking = true;
+    this.#isProbing = true;
     let since = clock.monotonic();
     while (!signal.aborted) {
-      const asked = clock.monotonic();
-      const isAnswered = await this.#ask();
+      const sentAt = clock.monotonic();
+      const isAnswered = await this.#sendProbe();
       const now = clock.monotonic();
       if (this.#isLost) {
         if (!isAnswered) since = now;
         else if (now - since >= waitBefore(this.#relapses, BACK)) {
           this.#backAt = now;
-          this.#become(false);
+          this.#setLost(false);
           break;
         }
       } else {
-        // An answer to any poll meanwhile is as good.
-        if (isAnswered || this.#reachedAt >= asked) break;
+        // An answered poll counts as an answered probe.
+        if (isAnswered || this.#reachedAt >= sentAt) break;
         if (now - since >= GRACE) {
           this.#relapses = now - this.#backAt < STABLE_AFTER ? this.#relapses + 1 : 0;
           since = now;
-          this.#become(true);
+          this.#setLost(true);
         }
       }
       await sleep(clock, this.#isLost ? APART : IN_DOUBT, signal).catch(() => undefined);
     }
-    this.#isLooking = false;
+    this.#isProbing = false;
   }
 
-  #become(isLost: boolean): void {
+  #setLost(isLost: boolean): void {
     this.#isLost = isLost;
     if (!this.#parts.signal.aborted) this.#parts.changed();
   }
 
-  async #ask(): Promise<boolean> {
+  async #sendProbe(): Promise<boolean> {
     const { service, clock, signal } = this.#parts;
     try {
       await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>

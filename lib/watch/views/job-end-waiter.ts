@@ -4,28 +4,33 @@ import type { EndType } from '../../events/print-event';
 import type { PrintJob } from '../../service/print-job';
 import { underDeadline } from '../../time/deadline';
 import { guard } from '../../time/guard';
-import type { AccountContext, Subscriber } from '../polling/account-context';
+import type { PollingAccount, PollReports } from '../polling/ports';
+import type { Subscriber } from '../polling/subscriber';
 import { readJobRecord } from '../polling/job-record';
 import type { Poller } from '../polling/poller';
-import type { PollResult, JobEnd, JobEndOptions } from '../watch-types';
+import type { PollResult } from '../polling/poll-result';
+import type { JobEnd, JobEndOptions } from './watch';
 
-/** A job that no list shows so long after the start is asked for by itself, ms. New jobs take a while to be listed. */
+/** Time after which the record of an unlisted job is read, ms. New jobs take a while to be listed. */
 const PATIENCE = 120_000;
+/** Timeout for reading the record, ms. */
 const LONGEST = 30_000;
-/** So many polls in a row that find the cluster neither by its id nor in the list end the wait: one odd list is no proof. */
+/** Polls in a row without the cluster in the list that end the wait. A single odd list proves nothing. */
 const NOT_LISTED = 2;
 
 interface Target extends JobEndOptions {
   poller: Poller;
   clusterJobId: string;
-  /** ms. */
+  /** Polling interval, ms. */
   interval: number;
   closed: () => void;
 }
 
-/** Looks at a cluster's polls until one job has ended. */
+type JobEndAccount = Pick<PollingAccount, 'service' | 'clock' | 'signal'> & Pick<PollReports, 'fault'>;
+
+/** Subscriber that waits for the end of one job. */
 export class JobEndWaiter implements Subscriber {
-  readonly hears = false;
+  readonly receivesEvents = false;
   readonly wants = 'wait';
   readonly milestones = [];
   readonly paused = false;
@@ -34,18 +39,18 @@ export class JobEndWaiter implements Subscriber {
 
   readonly #since: number;
   #poller: Poller;
-  #over = false;
-  #asking = false;
-  /** The job's record was not found when it was last asked for. */
-  #missed = false;
+  #isDone = false;
+  #isReading = false;
+  /** Whether the last read of the job's record found none. */
+  #wasMissing = false;
   /** Polls in a row that did not find the cluster. */
   #notListed = 0;
-  #resolve!: (followed: JobEnd) => void;
+  #resolve!: (end: JobEnd) => void;
   #reject!: (reason: Error) => void;
 
   constructor(
     private readonly target: Target,
-    private readonly account: AccountContext,
+    private readonly account: JobEndAccount,
   ) {
     this.interval = target.interval;
     this.#poller = target.poller;
@@ -66,35 +71,35 @@ export class JobEndWaiter implements Subscriber {
     }
   }
 
-  /** An end that is known takes no poll. */
+  /** Subscribes, unless the end is known. */
   async #begin(): Promise<void> {
     await this.#poller.load();
-    if (!this.#hasEnded() && !this.#over) this.#poller.add(this);
+    if (!this.#hasEnded() && !this.#isDone) this.#poller.add(this);
   }
 
-  /** Gives up, for `reason`. */
+  /** Rejects with `reason`. */
   cancel(reason: Error): void {
-    if (this.#leave()) this.#reject(reason);
+    if (this.#unsubscribe()) this.#reject(reason);
   }
 
-  serve({ status, error }: PollResult): void {
+  onPoll({ status, error }: PollResult): void {
     if (this.#hasEnded()) return;
-    if (error) this.#stale();
+    if (error) this.#reportStale();
     const { clusterJobId } = this.target;
     const jobs = error ? [] : (status?.jobs ?? []);
     const ahead = jobs.findIndex((entry) => entry.clusterJobId === clusterJobId);
     const job = jobs[ahead];
     if (job) {
       this.#notListed = 0;
-      return this.#progress(job, ahead);
+      return this.#reportProgress(job, ahead);
     }
     if (error?.code === 'NOT_FOUND') this.#notListed++;
     else if (!error) this.#notListed = 0;
     if (this.#notListed >= NOT_LISTED) return this.#end('job.ended', null, { isDisconnected: true });
-    // Once listed, the polls decide what became of it.
+    // The polls determine the end of a listed job.
     if (this.#poller.isOpen(clusterJobId)) return;
     if (error && error.code !== 'NOT_FOUND') return;
-    if (this.account.clock.monotonic() - this.#since >= PATIENCE) void this.#ask();
+    if (this.account.clock.monotonic() - this.#since >= PATIENCE) void this.#readRecord();
   }
 
   deliver(): boolean {
@@ -114,9 +119,9 @@ export class JobEndWaiter implements Subscriber {
     return end !== null;
   }
 
-  async #ask(): Promise<void> {
-    if (this.#asking) return;
-    this.#asking = true;
+  async #readRecord(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
     try {
       const { service, signal, clock } = this.account;
       const { clusterJobId } = this.target;
@@ -124,38 +129,38 @@ export class JobEndWaiter implements Subscriber {
         readJobRecord(service, this.#poller.clusterId, clusterJobId, deadline),
       );
       const nowhere = { active: undefined, past: undefined, known: undefined, absenceCounts: true };
-      const verdict = judge({ ...nowhere, missedBefore: this.#missed }, answer);
-      this.#missed = answer === 'gone' || (this.#missed && answer === 'unanswered');
+      const verdict = judge({ ...nowhere, missedBefore: this.#wasMissing }, answer);
+      this.#wasMissing = answer === 'gone' || (this.#wasMissing && answer === 'unanswered');
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);
-      else if (typeof answer === 'object') this.#progress(answer.job, null);
+      else if (typeof answer === 'object') this.#reportProgress(answer.job, null);
     } catch {
-      // The watching ended; `cancel` has said so.
+      // The watcher has closed, and `cancel` has rejected.
     } finally {
-      this.#asking = false;
+      this.#isReading = false;
     }
   }
 
-  #progress(job: PrintJob, ahead: number | null): void {
-    if (this.#over) return;
+  #reportProgress(job: PrintJob, ahead: number | null): void {
+    if (this.#isDone) return;
     const { onProgress = () => undefined } = this.target;
     guard(onProgress, (error) => this.account.fault(this.#poller.clusterId, error))(copyOf(job), ahead);
   }
 
-  #stale(): void {
-    if (this.#over) return;
+  #reportStale(): void {
+    if (this.#isDone) return;
     const { onStale = () => undefined } = this.target;
     guard(onStale, (error) => this.account.fault(this.#poller.clusterId, error))();
   }
 
   #end(type: EndType, job: PrintJob | null, more: Pick<JobEnd, 'isDisconnected'> = {}): void {
     const { clusterId } = this.#poller;
-    if (this.#leave()) this.#resolve({ outcome: OUTCOMES[type], job: job && copyOf(job), clusterId, ...more });
+    if (this.#unsubscribe()) this.#resolve({ outcome: OUTCOMES[type], job: job && copyOf(job), clusterId, ...more });
   }
 
-  /** False when it was left already. */
-  #leave(): boolean {
-    if (this.#over) return false;
-    this.#over = true;
+  /** Unsubscribes. Returns false where the wait has ended before. */
+  #unsubscribe(): boolean {
+    if (this.#isDone) return false;
+    this.#isDone = true;
     this.target.signal?.removeEventListener('abort', this.#abort);
     this.#poller.remove(this);
     this.target.closed();

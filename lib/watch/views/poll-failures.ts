@@ -1,9 +1,6 @@
 import type { PrintingError } from '../../service/errors';
 
-/** The list of clusters, among the clusters that can be in trouble. */
-export const LIST = '';
-
-/** The failing polls that one watch shows. */
+/** Failed polls that one watch shows. */
 export class PollFailures {
   readonly #errors = new Map<string, PrintingError>();
   #since = 0;
@@ -15,14 +12,14 @@ export class PollFailures {
     return error ? { error, since: this.#since } : null;
   }
 
-  /** Keeps what a poll brought. */
-  note(clusterId: string, error: PrintingError | null): void {
+  /** Records the outcome of a poll. */
+  record(clusterId: string, error: PrintingError | null): void {
     if (!error) return this.forget(clusterId);
     if (this.#errors.size === 0) this.#since = this.now();
     this.#errors.set(clusterId, error);
   }
 
-  /** The cluster works again, or is gone. */
+  /** Removes a cluster that works again, or is gone. */
   forget(clusterId: string): void {
     this.#errors.delete(clusterId);
   }

@@ -1,68 +1,69 @@
 import type { PrintingError } from '../../service/errors';
-import type { PollResult, Round } from '../watch-types';
+import type { PollResult } from '../polling/poll-result';
+import type { Round } from './watch';
 
-/** In a group of more, results don't wait for each other: each is some ten kilobytes. */
-const MOST_HELD = 100;
+/** Largest group whose results are collected, since each result is some ten kilobytes. */
+const MOST_COLLECTED = 100;
 
-interface GroupOptions {
+interface BatchOptions {
   id: string;
-  /** How many clusters it is to have, as far as is known. */
+  /** Expected number of clusters. */
   size: () => number;
-  /** Where a cluster stands in the list. */
+  /** Position of a cluster in the list. */
   rankOf: (clusterId: string) => number;
-  /** Monotonic, ms. */
+  /** Monotonic time, ms. */
   now: () => number;
-  /** Whether figures that were added then are stale by now. */
+  /** Whether figures added at that time are stale by now. */
   isOld: (addedAt: number) => boolean;
   deliver: (round: Round) => void;
 }
 
-interface Held {
+interface PendingResult {
   result: PollResult;
   addedAt: number;
 }
 
-/** Results of all clusters that go out together, the newest of each. The last part of a group says how many they are. */
+/** Batch of the latest results of all clusters. The last part of a batch states their number. */
 export class ResultBatch {
-  /** In no Map: what one held lives longer than need be, and thousands go through here (see `followAbort`). */
-  #held: Held[] = [];
-  readonly #gone = new Set<string>();
-  readonly #options: GroupOptions;
+  /** An array instead of a Map: a Map would keep removed values alive for longer (see `followAbort`). */
+  #pending: PendingResult[] = [];
+  readonly #sent = new Set<string>();
+  readonly #options: BatchOptions;
   #error: PrintingError | null = null;
 
-  constructor(options: GroupOptions) {
+  constructor(options: BatchOptions) {
     this.#options = options;
   }
 
   add(result: PollResult): void {
     this.#error ??= result.error;
-    if (!result.status || this.#gone.has(result.clusterId)) return;
+    if (!result.status || this.#sent.has(result.clusterId)) return;
     this.drop(result.clusterId);
-    this.#held.push({ result, addedAt: this.#options.now() });
-    if (this.#held.length <= (this.#options.size() > MOST_HELD ? 1 : MOST_HELD)) return;
-    // One is kept back, to say the count.
-    this.#send(this.#held.splice(0, this.#held.length - 1), null);
+    this.#pending.push({ result, addedAt: this.#options.now() });
+    if (this.#pending.length <= (this.#options.size() > MOST_COLLECTED ? 1 : MOST_COLLECTED)) return;
+    // One result stays for the last part, which states the count.
+    this.#send(this.#pending.splice(0, this.#pending.length - 1), null);
   }
 
-  /** A cluster that is no more. */
+  /** Drops the result of a cluster. */
   drop(clusterId: string): void {
-    const at = this.#held.findIndex(({ result }) => result.clusterId === clusterId);
-    if (at >= 0) this.#held.splice(at, 1);
+    const at = this.#pending.findIndex(({ result }) => result.clusterId === clusterId);
+    if (at >= 0) this.#pending.splice(at, 1);
   }
 
   end(error: PrintingError | null = null): PrintingError | null {
     this.#error = error ?? this.#error;
-    const held = this.#held.length;
-    this.#send(this.#held.splice(0), this.#gone.size + held);
+    const pending = this.#pending.length;
+    this.#send(this.#pending.splice(0), this.#sent.size + pending);
     return this.#error;
   }
 
-  #send(held: Held[], count: number | null): void {
+  #send(pending: PendingResult[], count: number | null): void {
     const { id, rankOf, isOld, deliver } = this.#options;
-    const results = held.map(({ result, addedAt }) => (isOld(addedAt) ? asStale(result) : result));
-    const group = { id, start: this.#gone.size, count };
+    const results = pending.map(({ result, addedAt }) => (isOld(addedAt) ? asStale(result) : result));
+    const group = { id, start: this.#sent.size, count };
     results.sort((one, other) => rankOf(one.clusterId) - rankOf(other.clusterId));
-    for (const { clusterId } of results) this.#gone.add(clusterId);
+    for (const { clusterId } of results) this.#sent.add(clusterId);
     deliver({ results, group, error: this.#error });
   }
 }

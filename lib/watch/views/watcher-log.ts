@@ -1,13 +1,13 @@
-import type { WatcherReport } from '../watch-types';
+import type { WatcherReport } from './watch';
 import { phrase, type Sentence } from '../../words/sentence';
 
-/** Where people who run the pack read. */
+/** Log that operators read. */
 export interface Log {
   warn(sentence: Sentence): void;
   info(sentence: Sentence): void;
 }
 
-/** Says what the watching reports; where a fault is of one cluster, by the first letters of its id. */
+/** Writes a watcher's report to the log. A cluster appears as the first characters of its id. */
 export function logReport(log: Log, { kind, clusterId, error, sentence }: WatcherReport): void {
   const reason = error?.sentence ?? phrase`The reason is not known.`;
   if (kind === 'outage') return log.warn(reason);

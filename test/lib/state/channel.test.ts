@@ -58,7 +58,7 @@ describe('state/channel', () => {
     new RemoteUpdates({
       store,
       scope: () => ({ scope: ['account', 'service', 'workspace'] }) as never,
-      list: () => ({ learn: () => Promise.resolve() }) as never,
+      list: () => ({ loadPublished: () => Promise.resolve() }) as never,
       pollers: new Map(),
       moved: () => Promise.resolve(),
       fault: (thrown) => own.push(thrown),

@@ -3,19 +3,19 @@ import { Replicas } from './replicas';
 
 const MINUTE = 60_000;
 
-describe('a farm', () => {
+describe('several runtimes that watch a farm', () => {
   for (const [clusters, count] of [
     [2_000, 2],
     [2_900, 29],
   ] as const) {
-    it(`of ${clusters} clusters is shared evenly by ${count} runtimes, and whoever comes or goes moves no more than its share`, async () => {
+    it(`share ${clusters} clusters among ${count}, and move only the share of one that joins or leaves`, async () => {
       const replicas = new Replicas();
       const { clock, service } = replicas;
       replicas.latency = null;
       for (let n = 0; n < clusters; n++) service.cluster(`C${n}`);
       for (let n = 0; n < count; n++) replicas.start().watch(null);
 
-      /** A minute; who polled each cluster last in it. */
+      /** Advances one minute; returns the last poller of each cluster. */
       const minute = async () => {
         const [from, lists] = [clock.monotonic(), replicas.lists];
         await clock.advance(MINUTE);
@@ -23,11 +23,11 @@ describe('a farm', () => {
         const holders = new Map(polls.map(({ clusterId, by }) => [clusterId, by]));
         return { polls: polls.length + replicas.lists - lists, load: [...replicas.load(from).values()], holders };
       };
-      /** The minute after things have settled, as it has to be, with so many moved as a change of one runtime takes. */
+      /** Checks the second minute after a change: an even load, no extra polls, and at most `moves` moved clusters. */
       const settled = async (before: Map<string, string> | null, moves: number) => {
         await minute();
         const { polls, load, holders } = await minute();
-        const fair = clusters / replicas.living.length;
+        const fair = clusters / replicas.running.length;
         assert.ok(Math.max(...load) <= 1.15 * fair && Math.min(...load) >= 0.85 * fair, load.join());
         assert.ok(
           polls <= 1.01 * (clusters + 1),
@@ -54,7 +54,7 @@ describe('a farm', () => {
         longest = Math.max(longest, at - (last.get(clusterId) ?? 0));
         last.set(clusterId, at);
       }
-      // Those that come to one runtime at once are spread a little.
+      // Clusters gained together are spread a little.
       const [interval, lease, spread] = [1.1 * MINUTE, 20_000, 5 * (clusters / count / Math.max(1, count - 1))];
       assert.ok(longest <= interval + lease + spread, `${longest} ms unpolled`);
       await replicas.close();

@@ -3,31 +3,31 @@ import fc from 'fast-check';
 import { answer, at, job, minute } from '../events/observations';
 import { Replicas, type Replica } from './replicas';
 
-/** What happens to a runtime, s from the begin. */
+/** Event in the scenario of a runtime, s from the start. */
 interface Event {
   time: number;
   what: 'join' | 'leave' | 'kill' | 'deploy' | 'cut off' | 'pause' | 'message' | 'the database goes';
-  /** Whom of those that live it happens to. */
-  whom: number;
-  /** For what ends by itself, s. */
+  /** Index of the affected runtime among the running ones. */
+  index: number;
+  /** Duration of a temporary event, s. */
   length: number;
 }
 
-interface Life {
+interface Scenario {
   runtimes: number;
   clusters: number;
   interval: number;
   watched: 'all' | 'singles' | 'both';
   latency: number;
-  /** Prints of this length follow each other on each cluster, s. */
+  /** Length of the prints that follow each other on each cluster, s. */
   print: number;
   events: Event[];
-  /** When a cluster is new, s. */
+  /** Time when a new cluster appears, s. */
   arrives: number | null;
-  /** When the first cluster goes on under a new id, s. */
+  /** Time when the first cluster moves to a new id, s. */
   moves: number | null;
-  /** When somebody begins to wait for the end of a print, and who, s. */
-  waits: { time: number; whom: number }[];
+  /** Times when a runtime starts to wait for the end of a print, s. */
+  waits: { time: number; index: number }[];
 }
 
 const event = fc.record({
@@ -35,11 +35,11 @@ const event = fc.record({
   what: fc.constantFrom<Event['what'][]>(
     ...(['join', 'leave', 'kill', 'deploy', 'cut off', 'pause', 'message', 'the database goes'] as const),
   ),
-  whom: fc.nat(20),
+  index: fc.nat(20),
   length: fc.integer({ min: 1, max: 90 }),
 });
 
-const life: fc.Arbitrary<Life> = fc.record({
+const scenario: fc.Arbitrary<Scenario> = fc.record({
   runtimes: fc.integer({ min: 1, max: 4 }),
   clusters: fc.integer({ min: 1, max: 7 }),
   interval: fc.constantFrom(10, 20, 60),
@@ -49,17 +49,17 @@ const life: fc.Arbitrary<Life> = fc.record({
   events: fc.array(event, { maxLength: 6 }),
   arrives: fc.option(fc.integer({ min: 200, max: 600 })),
   moves: fc.option(fc.integer({ min: 200, max: 600 })),
-  waits: fc.array(fc.record({ time: fc.integer({ min: 100, max: 500 }), whom: fc.nat(20) }), { maxLength: 3 }),
+  waits: fc.array(fc.record({ time: fc.integer({ min: 100, max: 500 }), index: fc.nat(20) }), { maxLength: 3 }),
 });
 
 const NEWCOMER = 'new';
 const MOVED = 'moved';
 const LENGTH = 900;
-/** What it costs that somebody is gone without a word: until the lease has run out and is found to have, ms. */
+/** Longest time until the lease of a dead runtime has expired and the others notice, ms. */
 const LEASE = 30_000;
 const DONE = minute(60 * 24 * 365);
 
-async function play(wanted: Life) {
+async function play(wanted: Scenario) {
   const replicas = new Replicas();
   const { clock, service, shared } = replicas;
   replicas.latency = wanted.latency * 1000;
@@ -79,9 +79,10 @@ async function play(wanted: Life) {
     if (wanted.watched !== 'singles') replica.watch(null, wanted.interval);
     if (wanted.watched !== 'all') for (const name of names) replica.watch(name, wanted.interval);
   };
-  /** When a runtime could not poll, s; null: none could. */
-  const outs: { who: Replica | null; from: number; to: number }[] = [];
-  const out = (who: Replica | null, length = Infinity) => outs.push({ who, from: seconds(), to: seconds() + length });
+  /** Periods in which a runtime could not poll, s; null: none could. */
+  const outs: { replica: Replica | null; from: number; to: number }[] = [];
+  const out = (replica: Replica | null, length = Infinity) =>
+    outs.push({ replica, from: seconds(), to: seconds() + length });
   const born = new Map<Replica, number>();
   const join = () => {
     const replica = replicas.start();
@@ -90,8 +91,8 @@ async function play(wanted: Life) {
   };
   for (let n = 0; n < wanted.runtimes; n++) join();
   const steps: { time: number; act: () => unknown }[] = [];
-  for (const { time, what, whom, length } of wanted.events) {
-    const chosen = () => replicas.living[whom % replicas.living.length];
+  for (const { time, what, index, length } of wanted.events) {
+    const chosen = () => replicas.running[index % replicas.running.length];
     const act = () => {
       const replica = chosen();
       if (what === 'join' || !replica) return join();
@@ -99,7 +100,7 @@ async function play(wanted: Life) {
         out(replica);
         if (what === 'kill') replica.kill();
         else void replica.leave();
-        if (replicas.living.length < 2) join();
+        if (replicas.running.length < 2) join();
       } else if (what === 'deploy') void replica.deploy().then(() => watch(replica));
       else if (what === 'message') void replica.watches[0]?.ask(() => undefined);
       else if (what === 'cut off') {
@@ -125,10 +126,10 @@ async function play(wanted: Life) {
     appear('C0', MOVED);
   };
   if (moves !== null) steps.push({ time: moves, act: move });
-  /** How the waits ended. */
+  /** Outcomes of the waits. */
   const ends: (() => string)[] = [];
-  const wait = (whom: number) => {
-    const replica = replicas.living[whom % replicas.living.length];
+  const wait = (index: number) => {
+    const replica = replicas.running[index % replicas.running.length];
     const clusterId = names.at(-1) ?? '';
     let outcome = 'none';
     replica?.account.watcher.follow(clusterId, `${clusterId}-${Math.floor(seconds() / wanted.print)}`).then(
@@ -137,7 +138,7 @@ async function play(wanted: Life) {
     );
     ends.push(() => (replica?.isAlive ? outcome : 'broken off'));
   };
-  for (const { time, whom } of waits) steps.push({ time, act: () => wait(whom) });
+  for (const { time, index } of waits) steps.push({ time, act: () => wait(index) });
   while (steps.length > 0) {
     steps.sort((one, other) => one.time - other.time);
     const step = steps.shift();
@@ -152,9 +153,9 @@ async function play(wanted: Life) {
     [...born].some(
       ([replica, from]) =>
         time >= from &&
-        !outs.some((span) => (span.who === null || span.who === replica) && time >= span.from && time < span.to),
+        !outs.some((out) => (out.replica === null || out.replica === replica) && time >= out.from && time < out.to),
     );
-  /** How long a cluster may not be polled between two times, ms. */
+  /** Longest allowed gap between polls at two times, ms. */
   const allowed = (from: number, to: number) => {
     let unable = 0;
     for (let time = from / 1000; time < to / 1000; time++) if (!isAble(time)) unable++;
@@ -167,28 +168,28 @@ async function play(wanted: Life) {
   return { replicas, names, allowed, outcomes };
 }
 
-describe('any runtimes that share an account, for a quarter of an hour', function () {
-  const check = (property: (life: Life, played: Awaited<ReturnType<typeof play>>) => void) =>
+describe('random runtimes that share an account for a quarter of an hour', function () {
+  const check = (property: (scenario: Scenario, played: Awaited<ReturnType<typeof play>>) => void) =>
     fc.assert(
-      fc.asyncProperty(life, async (wanted) => property(wanted, await play(wanted))),
+      fc.asyncProperty(scenario, async (wanted) => property(wanted, await play(wanted))),
       { numRuns: 60 },
     );
 
-  it('tell every end once in sum, give each status once, and leave no cluster unpolled for longer than a lease', async () => {
+  it('deliver every end once, keep the rate of statuses, and poll each cluster within a lease', async () => {
     await check((wanted, { replicas, names, allowed, outcomes }) => {
       const nodes = wanted.watched === 'both' ? 2 : 1;
-      const told = replicas.told.filter(({ type }) => type === 'job.finished').map(({ id }) => id);
+      const delivered = replicas.delivered.filter(({ type }) => type === 'job.finished').map(({ id }) => id);
       const first = Math.ceil((1.5 * wanted.interval + 10) / wanted.print);
       const last = Math.floor((LENGTH - 2 * wanted.interval - 60) / wanted.print);
-      const count = (type: string) => replicas.told.filter((event) => event.type === type).length;
+      const count = (type: string) => replicas.delivered.filter((event) => event.type === type).length;
       assert.equal(count('cluster.added'), wanted.arrives === null || wanted.watched === 'singles' ? 0 : 1);
       assert.equal(count('cluster.removed'), 0);
       assert.equal(count('cluster.rebound'), wanted.moves === null ? 0 : nodes);
       for (const outcome of outcomes) assert.ok(['finished', 'broken off'].includes(outcome), outcome);
       for (const name of names) {
         for (let print = first; print < last; print++) {
-          const times = told.filter((id) => id.endsWith(`/job.finished/${name}-${print}`)).length;
-          // Who watches an old id by itself hears of the new one from the first poll of the old one on.
+          const times = delivered.filter((id) => id.endsWith(`/job.finished/${name}-${print}`)).length;
+          // A watch of the old id alone moves at the first poll of that id, and may miss an end before it.
           const isOld = name === 'C0' && wanted.moves !== null && nodes === 2;
           assert.ok(isOld ? times === 1 || times === 2 : times === nodes, `${name}-${print}: ${times}`);
         }

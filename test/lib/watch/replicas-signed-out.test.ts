@@ -35,9 +35,9 @@ describe('several runtimes of an account that is not signed in', () => {
     watch(replica, watched);
     return replica;
   };
-  const signOut = () => replicas.living.forEach(({ account }) => account.signIn.become('sign-in-needed'));
+  const signOut = () => replicas.running.forEach(({ account }) => account.signIn.become('sign-in-needed'));
 
-  /** The messages of each printer in the next ten minutes are stale, come from one runtime, and keep the interval. */
+  /** Checks the messages of ten minutes: stale, at the interval, and from one runtime per printer. */
   const checkMessages = async (): Promise<Set<string>> => {
     const from = clock.monotonic();
     const polls = replicas.polls.length;
@@ -59,7 +59,7 @@ describe('several runtimes of an account that is not signed in', () => {
     ['all printers', [null]],
   ] as const)
     describe(`with nodes that watch ${what}`, () => {
-      it('send stale messages at the interval, each printer’s from one of them', async () => {
+      it('send stale messages at the interval, from one runtime per printer', async () => {
         start(watched);
         start(watched);
         await clock.advance(5 * MINUTE);
@@ -68,7 +68,7 @@ describe('several runtimes of an account that is not signed in', () => {
         assert.equal((await checkMessages()).size, 2);
       });
 
-      it('go on for one of them that closes', async () => {
+      it('take over from a runtime that closes', async () => {
         const first = start(watched);
         start(watched);
         await clock.advance(5 * MINUTE);
@@ -79,7 +79,7 @@ describe('several runtimes of an account that is not signed in', () => {
         assert.deepEqual([...(await checkMessages())], ['R2']);
       });
 
-      it('go on for one of them that dies', async () => {
+      it('take over from a runtime that dies', async () => {
         const first = start(watched);
         start(watched);
         await clock.advance(5 * MINUTE);
@@ -90,13 +90,13 @@ describe('several runtimes of an account that is not signed in', () => {
         assert.deepEqual([...(await checkMessages())], ['R2']);
       });
 
-      it('send the stored figures after a restart of all', async () => {
+      it('send the stored figures after all have restarted', async () => {
         start(watched);
         start(watched);
         await clock.advance(5 * MINUTE);
         signOut();
         await clock.advance(2 * MINUTE);
-        for (const replica of replicas.living) await replica.leave();
+        for (const replica of replicas.running) await replica.leave();
         start(watched, 'sign-in-needed');
         start(watched, 'sign-in-needed');
         await clock.advance(3 * MINUTE);

@@ -9,11 +9,11 @@ import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 import { ScriptedAccount, ScriptedService } from './scripted-account';
 
-/** One runtime of several that watch the same account. */
+/** One of several runtimes that watch the same account. */
 export class Replica {
   readonly account: ScriptedAccount<SharedRuntime['clock'], SharedRuntime['store']>;
   isAlive = true;
-  /** The service can't be reached from here. */
+  /** Whether the runtime can't reach the service. */
   isOffline = false;
   /** A poll waits for its token before it leaves. */
   token: Promise<void> | null = null;
@@ -28,7 +28,7 @@ export class Replica {
     this.account = new ScriptedAccount(runtime.clock, service, runtime.store, name);
   }
 
-  /** The service, as this runtime reaches it: what it waits for comes no more once it was killed. */
+  /** Service as seen by this runtime. After a kill, pending answers never arrive. */
   async call(endpoint: EndpointName, options: CallOptions): Promise<Answer> {
     const { service, polls, latency, clock } = this.replicas;
     const { lock, ...others } = options;
@@ -46,9 +46,9 @@ export class Replica {
     return this.replicas.clock.monotonic();
   }
 
-  /** Watches the cluster, or all, as a node with the same flow everywhere. */
+  /** Watches a cluster, or all, like a node of a flow that every runtime deploys. */
   watch(clusterId: string | null, interval = 60, more: Partial<WatchOptions> = {}): Watch {
-    const { told, rounds } = this.replicas;
+    const { delivered, rounds } = this.replicas;
     const watch = this.account.watcher.watch({
       key: `node ${clusterId}`,
       clusterId,
@@ -60,8 +60,8 @@ export class Replica {
       },
       onEvents: (events) => {
         if (!this.isAlive) return;
-        told.push(...events.map((event) => ({ ...event, by: this.name, toldAt: this.now })));
-        this.replicas.onTold({ by: this.name });
+        delivered.push(...events.map((event) => ({ ...event, by: this.name, deliveredAt: this.now })));
+        this.replicas.onDelivered({ by: this.name });
       },
       onTrouble: () => undefined,
       ...more,
@@ -70,13 +70,13 @@ export class Replica {
     return watch;
   }
 
-  /** Nothing more comes of it. */
+  /** Ends the runtime without any cleanup. */
   kill(): void {
     this.isAlive = false;
     this.runtime.kill();
   }
 
-  /** Ends as Node-RED does, or only its flows. */
+  /** Closes the flows, as Node-RED does. */
   async close(): Promise<void> {
     for (const watch of this.watches.splice(0)) watch.close();
     await this.account.watcher.close();
@@ -100,13 +100,13 @@ export class Replicas {
   readonly shared = new SharedMemory(this.clock);
   readonly all: Replica[] = [];
   readonly polls: { by: string; clusterId: string; at: number }[] = [];
-  readonly told: (PrintEvent & { by: string; toldAt: number })[] = [];
+  readonly delivered: (PrintEvent & { by: string; deliveredAt: number })[] = [];
   readonly rounds: { by: string; clusterId: string; at: number }[] = [];
   lists = 0;
-  /** Of the service, ms; null: it answers at once, also who stands still. */
+  /** Latency of the service, ms; null: it answers at once, also to a paused runtime. */
   latency: number | null = 0;
-  /** What happens in the very moment in which one has told something. */
-  onTold: (teller: { by: string }) => unknown = () => undefined;
+  /** Called right after a runtime has delivered events. */
+  onDelivered: (runtime: { by: string }) => unknown = () => undefined;
 
   start(): Replica {
     const replica = new Replica(`R${this.all.length + 1}`, this.shared.runtime(), this);
@@ -114,18 +114,18 @@ export class Replicas {
     return replica;
   }
 
-  get living(): Replica[] {
+  get running(): Replica[] {
     return this.all.filter(({ isAlive }) => isAlive);
   }
 
-  /** How many polls each has made since a time. */
+  /** Number of polls per runtime since a time. */
   load(from = 0): Map<string, number> {
-    const load = new Map(this.living.map(({ name }) => [name, 0]));
+    const load = new Map(this.running.map(({ name }) => [name, 0]));
     for (const { by, at } of this.polls) if (at >= from) load.set(by, (load.get(by) ?? 0) + 1);
     return load;
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.living.map((replica) => replica.close()));
+    await Promise.all(this.running.map((replica) => replica.close()));
   }
 }

@@ -11,32 +11,32 @@ interface Span {
   length: number;
 }
 
-/** One life of an account, in seconds. */
-interface Life {
+/** Random scenario of one account; times in seconds. */
+interface Scenario {
   clusters: number;
   interval: number;
-  /** Who watches: all, the first few by themselves, or both. */
+  /** Watches: of all clusters, of the first few individually, or both. */
   watchers: ('all' | 'singles')[];
   latency: number;
-  /** Every so many answers take so long instead, s. */
+  /** Slow answers: every nth answer has this latency, s. */
   slow: { every: number; latency: number } | null;
   deploys: number[];
-  /** Nothing but what was stored outlives these. */
+  /** Restarts, which only stored state survives. */
   restarts: number[];
   asked: number[];
-  /** From when on, and for how long, the service answers with 500. */
+  /** Period in which the service answers with 500. */
   outage: Span | null;
-  /** From when on, and for how long, the first cluster alone fails: with 500, with 404, or with a 429 to all who ask then. */
+  /** Period in which the first cluster fails with 500 or 404, or all requests with 429. */
   fault: (Span & { how: 'broken' | 'missing' | 'limited' }) | null;
-  /** When one more cluster comes, s. */
+  /** Time when a new cluster appears, s. */
   joins: number | null;
-  /** Prints of this length follow each other on each cluster; 0: none. */
+  /** Length of the prints that follow each other on each cluster; 0: no prints. */
   print: number;
 }
 
 const span = { from: fc.integer({ min: 1, max: 300 }), length: fc.integer({ min: 10, max: 120 }) };
 
-const life: fc.Arbitrary<Life> = fc.record({
+const scenario: fc.Arbitrary<Scenario> = fc.record({
   clusters: fc.integer({ min: 1, max: 30 }),
   interval: fc.constantFrom(10, 15, 20, 60, 90),
   watchers: fc.constantFrom(['all'], ['singles'], ['all', 'singles']),
@@ -51,8 +51,8 @@ const life: fc.Arbitrary<Life> = fc.record({
   print: fc.constantFrom(0, 0, 45, 130, 200),
 });
 
-/** Lives in which a deploy once put off a poll that was late, or the first. */
-const KNOWN: Life[] = [
+/** Regressions: here a deploy once delayed a late poll, or the first one. */
+const KNOWN: Scenario[] = [
   {
     ...{ clusters: 25, interval: 10, watchers: ['all'], latency: 0, slow: { every: 6, latency: 2 }, deploys: [113] },
     ...{ restarts: [], asked: [81], outage: null, fault: null, joins: 1, print: 0 },
@@ -64,15 +64,15 @@ const KNOWN: Life[] = [
 ];
 
 const LENGTH = 600;
-/** What a 429 asks for, s. */
+/** Retry-After of a 429, s. */
 const LIMITED = 20;
 const NEWCOMER = 'new';
 const limited = (retryAfter: number) =>
   new PrintingError('RATE_LIMITED', phrase`Too many.`, { statusCode: 429, retryAfter });
 const DONE = minute(60 * 24 * 365);
 
-/** Plays a life; when each poll of each cluster began and ended (s), and the ids of ends as they were told. */
-async function play(wanted: Life) {
+/** Runs a scenario. Returns start and end of each poll per cluster (s), and the ids of delivered ends. */
+async function play(wanted: Scenario) {
   const account = new ScriptedAccount();
   const { clock, service } = account;
   const seconds = () => clock.monotonic() / 1000;
@@ -147,25 +147,25 @@ async function play(wanted: Life) {
   return { polls, delivered, names };
 }
 
-/** Where the service answered this cluster, and nothing was restarted in between. */
-function isQuiet({ outage, fault, interval, restarts }: Life, name: string, from: number, to: number): boolean {
+/** Whether the service answered this cluster throughout, without a restart. */
+function isQuiet({ outage, fault, interval, restarts }: Scenario, name: string, from: number, to: number): boolean {
   if (restarts.some((time) => time >= from && time <= to)) return false;
   const own = fault && (name === 'C0' || fault.how === 'limited') ? fault : null;
-  // A backoff that began in the outage may last twice as long.
+  // A backoff that began in the outage may end much later.
   return [outage, own].every((span) => !span || to < span.from || from > span.from + 4 * span.length + 4 * interval);
 }
 
-/** The longest that an answer takes, s. */
-const slowest = ({ latency, slow }: Life): number => Math.max(latency, slow?.latency ?? 0);
+/** Longest latency, s. */
+const slowest = ({ latency, slow }: Scenario): number => Math.max(latency, slow?.latency ?? 0);
 
-describe('any account, watched for ten minutes', function () {
-  const check = (property: (life: Life, played: Awaited<ReturnType<typeof play>>) => void) =>
+describe('a random account, watched for ten minutes,', function () {
+  const check = (property: (scenario: Scenario, played: Awaited<ReturnType<typeof play>>) => void) =>
     fc.assert(
-      fc.asyncProperty(life, async (wanted) => property(wanted, await play(wanted))),
+      fc.asyncProperty(scenario, async (wanted) => property(wanted, await play(wanted))),
       { numRuns: 20, examples: KNOWN.map((wanted) => [wanted]) },
     );
 
-  it('polls each cluster within 1.1 intervals, never twice at a time, never closer than 10 s but when asked', async () => {
+  it('polls each cluster every 1.1 intervals at least, without overlaps, and 10 s apart unless requested', async () => {
     await check((wanted, { polls, names }) => {
       const most = 1.1 * wanted.interval + 3 * slowest(wanted);
       const isWhole = wanted.watchers.includes('all');
@@ -174,7 +174,7 @@ describe('any account, watched for ten minutes', function () {
         assert(all.length > 0, `${name} is never polled`);
         for (const start of [0, ...wanted.restarts]) {
           const first = all.find(({ begun }) => begun >= start)?.begun ?? Infinity;
-          // While the list can't be read nobody knows of it.
+          // A cluster stays unknown while the list can't be read.
           assert(first <= start + most || !isQuiet(wanted, name, start + 1e-6, start + most), `${name} begins late`);
         }
         all.slice(1).forEach(({ begun }, index) => {
@@ -182,14 +182,14 @@ describe('any account, watched for ten minutes', function () {
           assert(before);
           assert(begun >= before.ended, `${name} overlaps at ${begun}`);
           const gap = begun - before.begun;
-          // What is asked for waits for its turn among the others, and the list is read before.
+          // A requested poll follows a read of the list, and queues behind other polls.
           const asked = wanted.asked.some((time) => Math.abs(begun - time) < 5 + 3 * slowest(wanted));
           const restarted = wanted.restarts.some((time) => time >= before.begun && time <= begun);
           assert(asked || restarted || gap >= 10 - 1e-6, `${name}: ${before.begun} and ${begun} are too close`);
           assert(gap <= most || !isQuiet(wanted, name, before.begun, begun), `${name}: ${gap} s at ${begun}`);
         });
       }
-      // The list is read as often as the interval bears, at least once in two minutes.
+      // The list is read once per interval, but at most once per minute.
       const known = wanted.joins !== null && isWhole && !wanted.outage && wanted.fault?.how !== 'limited';
       const seen = (polls.get(NEWCOMER)?.[0]?.begun ?? Infinity) - (wanted.joins ?? 0);
       assert(
@@ -199,7 +199,7 @@ describe('any account, watched for ten minutes', function () {
     });
   });
 
-  it('has at most six polls more for a print', async () => {
+  it('makes at most six extra polls per print', async () => {
     await check((wanted, { polls, names }) => {
       const watched = wanted.watchers.includes('all') ? names : names.slice(0, 5);
       const prints = wanted.print === 0 ? 0 : Math.ceil(LENGTH / wanted.print);
@@ -214,11 +214,11 @@ describe('any account, watched for ten minutes', function () {
     });
   });
 
-  it('tells every end that was seen to each watch once, and loses none', async () => {
+  it('delivers every end to each watch once', async () => {
     await check((wanted, { delivered, names }) => {
       assert.equal(new Set(delivered).size, delivered.length, 'delivered twice');
       if (wanted.print === 0 || wanted.outage || wanted.fault) return;
-      // All but those before the first poll and after the last.
+      // Excludes prints before the first poll and after the last.
       const first = Math.ceil((1.2 * wanted.interval + 3) / wanted.print);
       const last = Math.floor((LENGTH - 1.3 * wanted.interval - 3) / wanted.print);
       const watched = wanted.watchers.includes('all') ? names : names.slice(0, 5);
@@ -232,7 +232,7 @@ describe('any account, watched for ten minutes', function () {
 });
 
 describe('a farm whose list takes long to read', () => {
-  it('has polled each cluster within an interval of the deploy, evenly', async () => {
+  it('polls each cluster within an interval of the deploy, evenly spread', async () => {
     const account = new ScriptedAccount();
     const { clock, service } = account;
     for (let n = 0; n < 200; n++) service.cluster(`C${n}`);

@@ -18,21 +18,21 @@ export const notFound = () =>
 export const broken = (retryAfter?: number) =>
   new PrintingError('SERVICE_ERROR', phrase`Broken.`, { statusCode: 500, retryAfter });
 
-/** A service that answers from a script, and counts. */
+/** Service that answers from a script and counts calls. */
 export class ScriptedService implements ApiClient {
   calls: string[] = [];
   underWay = 0;
   mostUnderWay = 0;
-  /** Statuses by cluster; a function is asked each time. */
+  /** Statuses by cluster; a function is called for each answer. */
   statuses = new Map<string, Wire | (() => Wire)>();
   list: Wire[] = [];
-  /** Own records by job; all others are not found. */
+  /** Records by job; others are not found. */
   records = new Map<string, Wire>();
-  /** What a call fails with. */
+  /** Error of a call, if it fails. */
   fails: (call: string) => Error | undefined = () => undefined;
-  /** Every answer waits for this. */
+  /** Promise that every answer waits for. */
   gate: Promise<void> = Promise.resolve();
-  /** Pages of the list, where it has several. */
+  /** Pages of a list with several. */
   pages: { data: Wire[]; body: Wire }[] | null = null;
 
   cluster(clusterId: string, status: Wire | (() => Wire) = answer(), listed: Wire = {}): void {
@@ -100,28 +100,28 @@ export class ScriptedSignIn implements SignInWatch {
   }
 }
 
-/** A watch with everything it was given. */
+/** Watch that records everything it receives. */
 export interface Witness extends Pick<Watch, 'pause' | 'resume' | 'close'> {
-  /** Asks, and collects what is answered; with the first failure. */
+  /** Requests a poll; returns the collected results and the first failure. */
   poll(): Promise<Round>;
   watch: Watch;
   rounds: Round[];
   events: PrintEvent[];
   troubles: string[];
-  /** Events in short. */
+  /** Events in short form. */
   delivered(): string[];
 }
 
-/** An account whose runtime can be started again on the same state. */
+/** Account whose runtime can restart on the same state. */
 export class ScriptedAccount<Time extends Clock = ManualClock, State extends StateStore = MemoryStore> {
   readonly signIn = new ScriptedSignIn();
   scope: Scope = ['A1', 'https://api', 'W1'];
-  /** Survives a deploy, not a restart. */
+  /** State that survives a deploy, but no restart. */
   memory = new WatchMemory();
   reports: WatcherReport[] = [];
   watcher: Watcher;
 
-  /** `sharing`: with other runtimes, by that name. */
+  /** `sharing`: name of this runtime among others. */
   constructor(
     readonly clock = new ManualClock() as Clock as Time,
     readonly service = new ScriptedService(),
@@ -131,13 +131,13 @@ export class ScriptedAccount<Time extends Clock = ManualClock, State extends Sta
     this.watcher = this.start();
   }
 
-  /** A new runtime on what the old one stored. */
+  /** Starts a new runtime on the stored state. */
   start(): Watcher {
     this.memory = new WatchMemory();
     return this.deploy();
   }
 
-  /** A new account node in the same runtime. */
+  /** Starts a new account node in the same runtime. */
   deploy(): Watcher {
     this.watcher = new Watcher({
       service: this.service,

@@ -22,15 +22,15 @@ const fails = () => {
 const rejects = () => Promise.reject(new TypeError('not ours'));
 const CALLBACKS = { throws: fails, rejects } as unknown as Record<string, () => never>;
 
-/** Each test also fails by an uncaught exception or an unhandled rejection: mocha reports both. */
-describe('a callback that throws ends nothing else', () => {
+/** An uncaught exception or an unhandled rejection fails the test too: mocha reports both. */
+describe('a failing callback', () => {
   let warned: sinon.SinonStub;
   beforeEach(() => (warned = sinon.stub(process, 'emitWarning')));
   afterEach(() => sinon.restore());
   const warnings = () => warned.getCalls().filter(({ args }) => args[1] === 'RemotePrinting').length;
 
   for (const [how, callback] of Object.entries(CALLBACKS)) {
-    it(`a timer that ${how}`, async () => {
+    it(`does not stop other timers where a timer ${how}`, async () => {
       const timers = sinon.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       const after = sinon.spy();
       systemClock.after(5, callback);
@@ -40,7 +40,7 @@ describe('a callback that throws ends nothing else', () => {
       assert.deepEqual([after.callCount, warnings()], [1, 1]);
     });
 
-    it(`a listener to changes of the sign-in that ${how}`, async () => {
+    it(`does not stop other listeners where a listener to the sign-in ${how}`, async () => {
       const changes = new Changes();
       const other = sinon.spy();
       changes.on(callback);
@@ -50,7 +50,7 @@ describe('a callback that throws ends nothing else', () => {
       assert.deepEqual([other.callCount, warnings()], [1, 1]);
     });
 
-    it(`a follower of a signal, or of a deadline, that ${how}`, async () => {
+    it(`does not stop other followers where a follower of a signal or a deadline ${how}`, async () => {
       const controller = new AbortController();
       const deadline = new Deadline(new ManualClock(), { parent: controller.signal });
       const others = [sinon.spy(), sinon.spy()] as const;
@@ -63,7 +63,7 @@ describe('a callback that throws ends nothing else', () => {
       assert.deepEqual([...others.map(({ callCount }) => callCount), warnings()], [1, 1, 2]);
     });
 
-    it(`every callback of a watch that ${how}`, async () => {
+    it(`does not stop other watches where every callback of a watch ${how}`, async () => {
       const { clock, service, signIn, ...account } = new ScriptedAccount();
       const { watcher, reports } = account;
       service.cluster('C1', answer({ print_jobs: [job('a', 'queued')] }));
@@ -106,7 +106,7 @@ describe('a callback that throws ends nothing else', () => {
       await watcher.close();
     });
 
-    it(`a poll that ${how}`, async () => {
+    it(`does not stop other polls where a poll ${how}`, async () => {
       const clock = new ManualClock();
       const fault = sinon.spy();
       const scheduler = new Scheduler({ clock, usable: () => true, onJump: callback, fault });
@@ -117,21 +117,21 @@ describe('a callback that throws ends nothing else', () => {
       assert.deepEqual([fault.callCount, other.callCount], [1, 1]);
     });
 
-    it(`a listener to the progress of shared work that ${how}`, async () => {
+    it(`does not stop shared work where a progress listener ${how}`, async () => {
       const shared = new SingleFlight<number, string>();
-      const heard = sinon.spy();
+      const listener = sinon.spy();
       const { signal } = new AbortController();
-      const work = async (_: AbortSignal, tell: (progress: string) => void) => {
-        tell('half');
+      const work = async (_: AbortSignal, report: (progress: string) => void) => {
+        report('half');
         return 1;
       };
-      const results = [callback, heard].map((onProgress) => shared.join('k', work, { signal, onProgress }));
+      const results = [callback, listener].map((onProgress) => shared.join('k', work, { signal, onProgress }));
       assert.deepEqual(await Promise.all(results), [1, 1]);
       await settle();
-      assert.deepEqual([heard.callCount, warnings()], [1, 1]);
+      assert.deepEqual([listener.callCount, warnings()], [1, 1]);
     });
 
-    it(`a node's first work after a deploy that ${how}`, async () => {
+    it(`does not stop other nodes where a node's first work after a deploy ${how}`, async () => {
       const started: (() => void)[] = [];
       const RED = { events: { once: (_: string, listener: () => void) => started.push(listener) } };
       const other = sinon.spy();
@@ -143,7 +143,7 @@ describe('a callback that throws ends nothing else', () => {
     });
   }
 
-  it('a stream of a message that throws when it is destroyed', async () => {
+  it('stays a warning where the stream of a message throws on destroy', async () => {
     const stream = new Readable({ read: () => undefined });
     stream.destroy = fails;
     const controller = new AbortController();
@@ -154,7 +154,7 @@ describe('a callback that throws ends nothing else', () => {
     assert.equal(warnings(), 2);
   });
 
-  it('an answer to the editor that can not be written', async () => {
+  it('closes the connection where an answer to the editor can’t be written', async () => {
     const destroy = sinon.spy();
     const response = { set: () => undefined, type: fails, status: fails, destroy };
     const request = { get: () => undefined, acceptsLanguages: () => [] };

@@ -20,11 +20,11 @@ describe('Watcher', () => {
   afterEach(async () => {
     await account.watcher.close();
     await clock.advance(0);
-    assert.equal(clock.waiting, 0, 'a timer is left');
+    assert.equal(clock.waiting, 0, 'no timer remains');
   });
 
   describe('one cluster', () => {
-    it('polls at once, then every interval, with what the list says', async () => {
+    it('polls at once and then every interval, with names from the list', async () => {
       const { rounds } = account.watch('C1');
       await settle();
       assert.equal(service.count('clusterStatus'), 1);
@@ -52,7 +52,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusters'), 2);
     });
 
-    it('reports a failure at once that comes just after stale figures went out, without figures of its own', async () => {
+    it('reports a failure right after stale figures at once, without figures', async () => {
       let open: () => void = () => undefined;
       service.gate = new Promise((resolve) => (open = resolve));
       service.fails = () => broken();
@@ -64,7 +64,7 @@ describe('Watcher', () => {
       assert.ok(rounds.every(({ results }) => results[0]?.status === null));
     });
 
-    it('goes on without the list', async () => {
+    it('continues without the list', async () => {
       service.fails = (call) => (call === 'clusters' ? broken() : undefined);
       const { rounds } = account.watch('C1');
       await settle();
@@ -73,7 +73,7 @@ describe('Watcher', () => {
       assert.deepEqual(account.reports, []);
     });
 
-    it('tells events, and leaves out what is no news where that is wanted', async () => {
+    it('delivers events, and omits unchanged statuses with `onlyChanges`', async () => {
       const witness = account.watch('C1', { onlyChanges: true });
       await settle();
       service.cluster('C1', jobs(at('a', 'printing', 30)));
@@ -105,7 +105,7 @@ describe('Watcher', () => {
       assert.equal(service.count('printJob'), 2);
     });
 
-    it('reports the end of a job under its own id, whichever id its record bears', async () => {
+    it('reports the end of a job under the watched id, whichever id its record contains', async () => {
       service.cluster('C1', jobs(job('a', 'queued')));
       const witness = account.watch('C1');
       await settle();
@@ -115,7 +115,7 @@ describe('Watcher', () => {
       assert.deepEqual(witness.delivered(), ['job.failed a']);
     });
 
-    it('takes a job as ended that the service no longer knows or shows', async () => {
+    it('reports a job as ended once the service neither lists nor finds it', async () => {
       for (const failure of [notFound(), undefined]) {
         const own = new ScriptedAccount();
         own.service.cluster('C1', jobs(job('a', 'queued')));
@@ -124,7 +124,7 @@ describe('Watcher', () => {
         own.service.cluster('C1', answer());
         own.service.fails = (call) => (call === 'printJob a' ? failure : undefined);
         await own.clock.advance(MINUTE);
-        assert.deepEqual(witness.delivered(), [], 'one poll without it is no proof');
+        assert.deepEqual(witness.delivered(), [], 'a single poll without the job proves nothing');
         await own.clock.advance(MINUTE);
         assert.deepEqual(witness.delivered(), ['job.ended a']);
         await own.watcher.close();
@@ -133,7 +133,7 @@ describe('Watcher', () => {
   });
 
   describe('sharing', () => {
-    it('makes one request per poll for all who watch', async () => {
+    it('makes one request per poll for all watches', async () => {
       const all = [account.watch('C1'), account.watch('C1'), account.watch(null)];
       await clock.advance(5 * MINUTE);
       assert.equal(service.count('clusterStatus'), 6);
@@ -143,7 +143,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('moves the turns of a node by no poll that another node is asked for', async () => {
+    it('keeps a node’s turns although another node requests polls', async () => {
       const own: number[] = [];
       account.watch('C1', { interval: 30, onRound: () => own.push(clock.monotonic()) });
       const neighbour = account.watch('C1', { interval: 3600 });
@@ -160,7 +160,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('passes on in the turn of a node what was asked for shortly before, with no poll more', async () => {
+    it('reuses a poll requested shortly before a node’s turn', async () => {
       const own: number[] = [];
       account.watch('C1', { interval: 30, onRound: () => own.push(clock.monotonic()) });
       const neighbour = account.watch('C1', { interval: 3600 });
@@ -170,14 +170,14 @@ describe('Watcher', () => {
       await neighbour.poll();
       const [polls, sent] = [service.count('clusterStatus'), own.length];
       await clock.advance(4_000);
-      assert.equal(own.length, sent, 'not before its turn');
+      assert.equal(own.length, sent, 'nothing before its turn');
       await clock.advance(2_000);
       assert.deepEqual([service.count('clusterStatus'), own.length], [polls, sent + 1]);
       await clock.advance(30_000);
       assert.deepEqual([service.count('clusterStatus'), own.length], [polls + 1, sent + 2]);
     });
 
-    it('goes on where what a poll brought can not be copied for all who share it', async () => {
+    it('continues where a result can’t be copied for all watches', async () => {
       let deep: unknown = 0;
       for (let depth = 0; depth < 9_000; depth++) deep = [deep];
       service.cluster('C1', answer({ later: deep }));
@@ -190,7 +190,7 @@ describe('Watcher', () => {
       assert.deepEqual([one.delivered(), other.delivered()], [['job.queued a'], ['job.queued a']]);
     });
 
-    it('delivers the events of a cluster to a watch beside another only where that one lacks the cluster', async () => {
+    it('delivers events to a watch beside another one only where the other lacks the cluster', async () => {
       const farm = account.watch(null);
       await clock.advance(MINUTE);
       const visit = account.watch('C1', { paused: true, beside: farm.watch });
@@ -208,7 +208,7 @@ describe('Watcher', () => {
       assert.deepEqual([farm.delivered(), visit.delivered()], [['job.queued a'], ['job.queued b']], 'each once');
     });
 
-    it('never overlaps: a poll asked for meanwhile joins', async () => {
+    it('joins a request to the poll in flight', async () => {
       let open = () => {};
       service.gate = new Promise((resolve) => (open = resolve));
       const witness = account.watch('C1');
@@ -220,11 +220,11 @@ describe('Watcher', () => {
       assert.equal(first?.error, null);
       assert.ok(first.results[0]?.status);
       assert.deepEqual(second?.results, first.results);
-      assert.notEqual(second.results[0]?.status, first.results[0].status, 'each has its own');
-      assert.equal(witness.rounds.length, 0, 'the round goes to who asked');
+      assert.notEqual(second.results[0]?.status, first.results[0].status, 'each has its own copy');
+      assert.equal(witness.rounds.length, 0, 'only the requests receive the result');
     });
 
-    it('serves who wants less only in turn, but everybody hears the events at once', async () => {
+    it('sends statuses at each watch’s own interval, but events to all at once', async () => {
       const often = account.watch('C1', { interval: 10 });
       const seldom = account.watch('C1', { interval: 60, milestones: [10] });
       await settle();
@@ -239,7 +239,7 @@ describe('Watcher', () => {
       assert.equal(seldom.rounds.length, 3);
     });
 
-    it('lets a poll that somebody asked for serve others only near their own turn', async () => {
+    it('counts a requested poll as a turn of other watches only near that turn', async () => {
       const [asker, other] = [account.watch('C1'), account.watch('C1')];
       await settle();
       for (let second = 10; second <= 600; second += 10) {
@@ -249,7 +249,7 @@ describe('Watcher', () => {
       assert(other.rounds.length >= 10 && other.rounds.length <= 11, `${other.rounds.length}`);
     });
 
-    it('serves by a poll that somebody asked for who would have to wait too long after it', async () => {
+    it('counts a requested poll as a turn that it would delay for too long', async () => {
       const [asker, other] = [account.watch('C1'), account.watch('C1')];
       await clock.advance(57_000);
       await asker.poll();
@@ -259,7 +259,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusterStatus'), 3);
     });
 
-    it('goes on for the others when one leaves, and ends with the last', async () => {
+    it('continues until the last watch is closed', async () => {
       const [first, second] = [account.watch('C1'), account.watch('C1')];
       await settle();
       first.close();
@@ -271,7 +271,7 @@ describe('Watcher', () => {
       assert.equal(clock.waiting, 0);
     });
 
-    it('lets no listener stop the others', async () => {
+    it('isolates failing listeners', async () => {
       const fail = () => {
         throw new Error('mine');
       };
@@ -286,7 +286,7 @@ describe('Watcher', () => {
       assert(account.reports.every(({ kind }) => kind === 'fault'));
     });
 
-    it('shows every status to observers', async () => {
+    it('passes every status to observation listeners', async () => {
       const seen: string[] = [];
       const end = account.watcher.onObservation((clusterId, status) =>
         seen.push(`${clusterId} ${String(status.online)}`),
@@ -302,7 +302,7 @@ describe('Watcher', () => {
   describe('all clusters', () => {
     beforeEach(() => service.cluster('C2'));
 
-    it('has one result for each', async () => {
+    it('yields one result per cluster', async () => {
       const witness = account.watch(null);
       await settle();
       assert.deepEqual(
@@ -315,7 +315,7 @@ describe('Watcher', () => {
       assert.notEqual(witness.rounds[1]?.group?.id, witness.rounds[0]?.group?.id);
     });
 
-    it('polls many in their turns, spread over the interval, a few of them at once', async () => {
+    it('polls a few clusters at once, and the others spread over the interval', async () => {
       for (let index = 3; index <= 60; index++) service.cluster(`C${index}`);
       const witness = account.watch(null);
       await settle();
@@ -337,7 +337,7 @@ describe('Watcher', () => {
       assert(service.mostUnderWay <= 16, `${service.mostUnderWay}`);
     });
 
-    it('begins polls that fall due within a tenth of a second together', async () => {
+    it('starts polls due within a tenth of a second together', async () => {
       for (let index = 3; index <= 600; index++) service.cluster(`C${index}`);
       account.watch(null);
       await clock.advance(MINUTE);
@@ -358,7 +358,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('hands over a large group in parts, the last of which says how many there are', async () => {
+    it('delivers a large group in parts and states the count in the last one', async () => {
       for (let index = 3; index <= 250; index++) service.cluster(`C${index}`);
       const witness = account.watch(null);
       await clock.advance(65_000);
@@ -371,7 +371,7 @@ describe('Watcher', () => {
       assert.equal(new Set(rounds.flatMap(({ results }) => results.map(({ clusterId }) => clusterId))).size, 250);
     });
 
-    it('uses what another watch polls, unless asked', async () => {
+    it('uses the polls of other watches, except for a request', async () => {
       account.watch('C1', { interval: 20 });
       const witness = account.watch(null);
       await clock.advance(MINUTE);
@@ -382,7 +382,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusterStatus C1'), before + 1);
     });
 
-    it('tells what comes and goes, and the events of each', async () => {
+    it('reports added and removed clusters, and the events of each cluster', async () => {
       const witness = account.watch(null);
       await settle();
       service.cluster('C3');
@@ -397,7 +397,7 @@ describe('Watcher', () => {
     });
 
     for (const odd of [[], {}, [{}], { message: 'Try again.' }])
-      it(`takes one list of ${JSON.stringify(odd)} for no proof that all are gone`, async () => {
+      it(`reports no removal after a single list of ${JSON.stringify(odd)}`, async () => {
         const witness = account.watch(null);
         await settle();
         const { list } = service;
@@ -409,7 +409,7 @@ describe('Watcher', () => {
         assert.equal(witness.rounds.at(-1)?.results.length, 2);
       });
 
-    it('passes on the last figures of a cluster that fails, and the error', async () => {
+    it('sends the last figures and the error of a failed cluster', async () => {
       const witness = account.watch(null);
       await settle();
       service.fails = (call) => (call === 'clusterStatus C2' ? broken() : undefined);
@@ -426,7 +426,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('asks a cluster that keeps failing ever less, unless a user asks', async () => {
+    it('backs off from a cluster that keeps failing, except for a request', async () => {
       const witness = account.watch(null);
       await settle();
       service.fails = (call) => (call === 'clusterStatus C2' ? broken() : undefined);
@@ -438,7 +438,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusterStatus C2'), before + 1);
     });
 
-    it('passes on the last figures of all where the list fails, also after a restart', async () => {
+    it('sends the last figures of all clusters where the list fails, also after a restart', async () => {
       account.watch(null);
       await settle();
       await account.watcher.close();
@@ -473,7 +473,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusters'), 4);
     });
 
-    it('takes an answer that is no list as a failure, not as an empty list', async () => {
+    it('treats an answer without a list as a failure', async () => {
       const witness = account.watch(null);
       await settle();
       service.list = null as unknown as Wire[];
@@ -486,7 +486,7 @@ describe('Watcher', () => {
   });
 
   describe('failures', () => {
-    it('are reported once at their begin and once at their end, with the last figures meanwhile', async () => {
+    it('are reported once at the start and once at the end, with the last figures in between', async () => {
       const witness = account.watch('C1');
       await settle();
       service.fails = () => broken();
@@ -508,7 +508,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('make the polls rarer, and Retry-After even more', async () => {
+    it('slow the polls down, at least by Retry-After', async () => {
       service.fails = () => broken();
       account.watch('C1');
       await settle();
@@ -527,7 +527,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusterStatus'), count + 1);
     });
 
-    it('come to who asked, also while paused', async () => {
+    it('are returned to a request, also while paused', async () => {
       const witness = account.watch('C1');
       await settle();
       witness.pause();
@@ -538,7 +538,7 @@ describe('Watcher', () => {
       assert.equal(witness.rounds.length, 1);
     });
 
-    it('is what an answer without any status is', async () => {
+    it('include an answer without a status', async () => {
       service.statuses.set('C1', 'proxy page' as unknown as Wire);
       const { rounds } = account.watch('C1');
       await settle();
@@ -546,7 +546,7 @@ describe('Watcher', () => {
       assert.equal(rounds[0].results[0]?.status, null);
     });
 
-    it('of the store are reported, and cost no status', async () => {
+    it('of the store are reported and cost no status', async () => {
       account.store.get = () => Promise.reject(new Error('disk'));
       const witness = account.watch('C1');
       await settle();
@@ -557,7 +557,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('of a write are made up for by the next', async () => {
+    it('of a write are repaired by the next write', async () => {
       const { store } = account;
       const put = store.put.bind(store);
       store.put = () => Promise.reject(new Error('disk full'));
@@ -570,8 +570,8 @@ describe('Watcher', () => {
     });
   });
 
-  describe('signing in', () => {
-    it('is waited for without any poll', async () => {
+  describe('a sign-in', () => {
+    it('is awaited without a poll', async () => {
       account.signIn.become('signed-out');
       const witness = account.watch('C1');
       const all = account.watch(null);
@@ -589,7 +589,7 @@ describe('Watcher', () => {
       assert.equal(service.calls.length, length);
     });
 
-    it('anew wakes polls that had been put off', async () => {
+    it('resumes polls in backoff', async () => {
       service.fails = () => broken(15 * MINUTE);
       const witnesses = [account.watch('C1'), account.watch(null)];
       await clock.advance(2 * MINUTE);
@@ -599,7 +599,7 @@ describe('Watcher', () => {
       for (const { rounds } of witnesses) assert.equal(rounds.at(-1)?.error, null);
     });
 
-    it('that is confirmed by the first answer makes no poll of its own', async () => {
+    it('causes no poll where the first answer confirms it', async () => {
       account.signIn.become('unchecked');
       account.watch('C1');
       await settle();
@@ -610,7 +610,7 @@ describe('Watcher', () => {
   });
 
   describe('pausing', () => {
-    it('ends the polls, but not the events of others', async () => {
+    it('stops the polls, but not the events from other watches’ polls', async () => {
       const paused = account.watch('C1');
       await settle();
       paused.pause();
@@ -641,7 +641,7 @@ describe('Watcher', () => {
   });
 
   describe('a print about to end', () => {
-    /** One print after the other, each of `length` s; the queue shows the one under way. */
+    /** Status of a cluster that prints one job of `length` s after another; the queue contains the running one. */
     const printing = (length: number) => () => {
       const elapsed = Math.floor(clock.monotonic() / 1000);
       const [count, into] = [Math.floor(elapsed / length), elapsed % length];
@@ -651,7 +651,7 @@ describe('Watcher', () => {
       });
     };
 
-    it('is seen at once, with a poll or two more', async () => {
+    it('is detected at once with one or two extra polls', async () => {
       service.statuses.set('C1', printing(1000));
       const late: number[] = [];
       account.watch('C1', {
@@ -665,7 +665,7 @@ describe('Watcher', () => {
       assert(service.count('clusterStatus') <= 241 + 2 * 14, `${service.count('clusterStatus')}`);
     });
 
-    it('is seen soon after by who watches all, too', async () => {
+    it('is detected at once by a watch of all clusters', async () => {
       service.statuses.set('C1', printing(1000));
       const late: number[] = [];
       account.watch(null, {
@@ -680,7 +680,7 @@ describe('Watcher', () => {
       assert(service.count('clusterStatus') <= 241 + 2 * 14, `${service.count('clusterStatus')}`);
     });
 
-    it('has few polls more however late it is', async () => {
+    it('causes few extra polls, however late it ends', async () => {
       service.statuses.set('C1', () =>
         jobs(job('a', 'printing', { time_elapsed: clock.monotonic() / 1000, time_total: 200 })),
       );
@@ -690,7 +690,7 @@ describe('Watcher', () => {
       assert(polls > 21 && polls <= 21 + 6, `${polls}`);
     });
 
-    it('never has two polls closer than 10 s, however short prints are', async () => {
+    it('keeps polls 10 s apart, however short prints are', async () => {
       const at: number[] = [];
       const print = printing(25);
       service.statuses.set('C1', () => {
@@ -704,7 +704,7 @@ describe('Watcher', () => {
   });
 
   describe('a restart', () => {
-    it('tells what happened meanwhile, late, and nothing twice', async () => {
+    it('reports missed events once, as late', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 30)));
       const before = account.watch('C1');
       await settle();
@@ -726,7 +726,7 @@ describe('Watcher', () => {
       assert.equal(after.events.at(-1)?.late, false);
     });
 
-    it('of a single watch counts as well', async () => {
+    it('of a single watch makes missed events late, too', async () => {
       account.watch('C1').close();
       const first = account.watch('C1');
       await settle();
@@ -740,7 +740,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('tells milestones that were told never again', async () => {
+    it('repeats no milestone', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 24.5)));
       account.watch('C1');
       await settle();
@@ -754,7 +754,7 @@ describe('Watcher', () => {
       assert.deepEqual(after.delivered(), []);
     });
 
-    it('finds what was last known, because it is written at the end', async () => {
+    it('restores the last known figures, which closing writes', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 10)));
       account.watch('C1');
       await settle();
@@ -769,7 +769,7 @@ describe('Watcher', () => {
       assert.equal(rounds[0].results[0].status.stale, true);
     });
 
-    it('writes only what was told and which jobs there are', async () => {
+    it('writes checkpoints only after events or changes of the set of jobs', async () => {
       let writes = 0;
       const put = account.store.put.bind(account.store);
       account.store.put = async (...given) => {
@@ -787,7 +787,7 @@ describe('Watcher', () => {
     });
   });
 
-  it('keeps nothing of clusters that there never were, and warns of no listeners', async () => {
+  it('keeps no state of unknown clusters, and causes no listener warning', async () => {
     const warnings: Error[] = [];
     const warn = (warning: Error) => warnings.push(warning);
     process.on('warning', warn);
@@ -809,7 +809,7 @@ describe('Watcher', () => {
     const keyed = (clusterId: string | null, more = {}) =>
       account.watch(clusterId, { key: `key-${clusterId}`, ...more });
 
-    it('moves no turn of what was watched before, and starts no herd', async () => {
+    it('keeps the turns of known watches, and starts no burst of polls', async () => {
       for (let index = 2; index <= 60; index++) service.cluster(`C${index}`);
       const at = new Map<string, number[]>();
       for (const [clusterId] of service.statuses)
@@ -834,7 +834,7 @@ describe('Watcher', () => {
         });
     });
 
-    it('loses nothing that a poll found after the last watch was closed', async () => {
+    it('loses no event of a poll that ends after the last watch has closed', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 90)));
       const first = keyed('C1');
       await settle();
@@ -842,7 +842,7 @@ describe('Watcher', () => {
       service.gate = new Promise((resolve) => (open = resolve));
       service.cluster('C1', answer({ recently_completed: [at('a', 'finished', 100)] }));
       await clock.advance(MINUTE);
-      // Another node's followed print keeps the polls going.
+      // An awaited print of another node keeps the polls running.
       const end = new AbortController();
       account.watcher.follow('C1', 'other', { signal: end.signal }).catch(() => undefined);
       first.close();
@@ -860,7 +860,7 @@ describe('Watcher', () => {
   });
 
   describe('a store', () => {
-    it('that can’t be read at the start makes nobody think that all is new', async () => {
+    it('that can’t be read at the start causes no repeated events', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 90)));
       account.watch('C1');
       await settle();
@@ -878,7 +878,7 @@ describe('Watcher', () => {
       assert.deepEqual(delivered(), ['job.finished a']);
     });
 
-    it('that can’t be written costs no event, and is tried again', async () => {
+    it('that can’t be written costs no event and is retried', async () => {
       const witness = account.watch('C1', { milestones: [] });
       await settle();
       const put = account.store.put.bind(account.store);
@@ -897,7 +897,7 @@ describe('Watcher', () => {
       assert.deepEqual(after.delivered(), []);
     });
 
-    it('that can’t be written for long gives no id to two events', async () => {
+    it('that can’t be written for long causes no duplicate event id', async () => {
       const put = account.store.put.bind(account.store);
       const ids: string[] = [];
       const onEvents: WatchOptions['onEvents'] = (events) => ids.push(...events.map(({ id }) => id));
@@ -909,7 +909,7 @@ describe('Watcher', () => {
           service.cluster('C1', answer({ is_online: online }));
           await clock.advance(MINUTE);
         }
-        // What was told is lost with the process.
+        // The unwritten deliveries are lost with the process.
         await account.watcher.close();
         account.start();
         account.watch('C1', { onEvents });
@@ -924,7 +924,7 @@ describe('Watcher', () => {
   describe('a status that is not found (traps 13, 16)', () => {
     beforeEach(() => service.cluster('C1', jobs(job('a', 'printing'))));
 
-    it('means offline while the list has the cluster', async () => {
+    it('means offline while the list contains the cluster', async () => {
       const witness = account.watch('C1');
       await settle();
       service.list = service.list.map((listed) => ({ ...listed, is_online: false }));
@@ -939,7 +939,7 @@ describe('Watcher', () => {
       assert(witness.delivered().includes('job.finished a'));
     });
 
-    it('means nothing while the list, read anew, has the cluster online', async () => {
+    it('means nothing while a fresh list shows the cluster online', async () => {
       const witness = account.watch('C1');
       service.list = service.list.map((listed) => ({ ...listed, is_online: true }));
       await settle();
@@ -952,7 +952,7 @@ describe('Watcher', () => {
       assert(service.count('clusters') >= 10);
     });
 
-    it('means not found where the list does not', async () => {
+    it('means not found while the list lacks the cluster', async () => {
       const witness = account.watch('C1');
       await settle();
       service.remove('C1');
@@ -967,7 +967,7 @@ describe('Watcher', () => {
       service.cluster('N1', answer({ recently_completed: [job('a', 'finished')] }), { host_guid: 'G-C1' });
     };
 
-    it('means a new id where the list has the same machine: told once, and followed', async () => {
+    it('means a new id where the list contains the same machine, reports it once and moves', async () => {
       const witness = account.watch('C1', { milestones: [] });
       await settle();
       rebind();
@@ -984,7 +984,7 @@ describe('Watcher', () => {
       assert.equal(witness.events.length, 2);
     });
 
-    it('is followed after a restart without a word', async () => {
+    it('is redirected to the new id after a restart without another event', async () => {
       account.watch('C1');
       await settle();
       rebind();
@@ -998,7 +998,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusterStatus C1'), 2);
     });
 
-    it('can come back to an old id', async () => {
+    it('can mean a return to an old id', async () => {
       const witness = account.watch('C1', { milestones: [] });
       await settle();
       rebind();
@@ -1008,7 +1008,7 @@ describe('Watcher', () => {
       await clock.advance(2 * MINUTE);
       assert.deepEqual(witness.delivered(), ['cluster.rebound=N1', 'job.finished a', 'cluster.rebound=C1']);
       assert.equal(witness.rounds.at(-1)?.results[0]?.clusterId, 'C1');
-      // And once more: nobody waits for the other for ever.
+      // Repeated, to prove that the two ids don't wait for each other.
       rebind();
       await clock.advance(2 * MINUTE);
       assert.equal(witness.rounds.at(-1)?.results[0]?.clusterId, 'N1');
@@ -1020,7 +1020,7 @@ describe('Watcher', () => {
       assert.equal(new Set(witness.events.map(({ id }) => id)).size, witness.events.length);
     });
 
-    it('is recognised as a new id though the list in hand is young', async () => {
+    it('is recognised as a new id although the cached list is recent', async () => {
       const witness = account.watch('C1');
       await settle();
       rebind();
@@ -1033,7 +1033,7 @@ describe('Watcher', () => {
       ['C1', null],
       [null, 'C1'],
     ]) {
-      it(`is told once to each, first started ${String(order[0])}`, async () => {
+      it(`reports the new id to each watch once where the watch of ${order[0] ?? 'all'} starts first`, async () => {
         const witnesses = order.map((clusterId) => account.watch(clusterId, { milestones: [] }));
         await settle();
         rebind();
@@ -1047,7 +1047,7 @@ describe('Watcher', () => {
   });
 
   describe('follow', () => {
-    it('uses the polls that are made anyway', async () => {
+    it('uses the shared polls', async () => {
       const witness = account.watch('C1');
       await settle();
       service.cluster('C1', jobs(at('a', 'printing', 10)));
@@ -1066,7 +1066,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusterStatus'), 5);
     });
 
-    it('polls by itself, and ends its polls with the print', async () => {
+    it('polls without a watch until the print ends', async () => {
       const followed = account.watcher.follow('C1', 'a');
       await settle();
       service.cluster('C1', answer({ recently_completed: [job('a', 'failed')] }));
@@ -1076,7 +1076,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusterStatus'), 2);
     });
 
-    it('knows an end that was told before, also after a restart', async () => {
+    it('resolves at once for an end delivered before, also after a restart', async () => {
       account.watch('C1');
       await settle();
       service.cluster('C1', answer({ recently_completed: [job('a', 'aborted')] }));
@@ -1089,7 +1089,7 @@ describe('Watcher', () => {
       assert.deepEqual(service.calls, []);
     });
 
-    it('asks for a job itself that no list shows in 2 minutes', async () => {
+    it('reads the record of a job that stays unlisted for 2 minutes', async () => {
       const progress: string[] = [];
       const followed = account.watcher.follow('C1', 'a', { onProgress: ({ state }) => progress.push(state) });
       service.records.set('a', job('a', 'printing'));
@@ -1102,7 +1102,7 @@ describe('Watcher', () => {
       assert.equal((await followed).outcome, 'finished');
     });
 
-    it('ends as ended where nobody knows the job, or the cluster', async () => {
+    it('resolves with `ended` where the service knows neither the job nor the cluster', async () => {
       const gone = [account.watcher.follow('C1', 'a'), account.watcher.follow('C9', 'b')];
       await clock.advance(5 * MINUTE);
       const ends = await Promise.all(gone);
@@ -1115,14 +1115,14 @@ describe('Watcher', () => {
       );
     });
 
-    it('ends, without an end of the print, once the list lacks the cluster of a running print twice in a row', async () => {
+    it('resolves as disconnected once the list lacks the cluster of a running print twice in a row', async () => {
       service.cluster('C1', jobs(job('a', 'printing')));
       const followed = account.watcher.follow('C1', 'a');
       const isOver = async () => Promise.race([followed.then(() => true), settle().then(() => false)]);
       await settle();
       service.remove('C1');
       await clock.advance(MINUTE);
-      assert.equal(await isOver(), false, 'one list is no proof');
+      assert.equal(await isOver(), false, 'a single list proves nothing');
       service.cluster('C1', jobs(job('a', 'printing')));
       await clock.advance(2 * MINUTE);
       service.remove('C1');
@@ -1132,7 +1132,7 @@ describe('Watcher', () => {
       assert.deepEqual(await followed, { outcome: 'ended', job: null, clusterId: 'C1', isDisconnected: true });
     });
 
-    it('goes along to a new id', async () => {
+    it('moves to a new id', async () => {
       service.cluster('C1', jobs(job('a', 'printing')));
       const followed = account.watcher.follow('C1', 'a');
       await settle();
@@ -1143,7 +1143,7 @@ describe('Watcher', () => {
       assert.deepEqual([outcome, clusterId], ['finished', 'N1']);
     });
 
-    it('ends by its signal, with its reason', async () => {
+    it('rejects with the reason of its signal', async () => {
       const reason = new Error('enough');
       const abort = new AbortController();
       const followed = account.watcher.follow('C1', 'a', { signal: abort.signal });
@@ -1154,7 +1154,7 @@ describe('Watcher', () => {
       await assert.rejects(account.watcher.follow('C1', 'a', { signal: abort.signal }), reason);
     });
 
-    it('ends when the watching does', async () => {
+    it('rejects when the watcher closes', async () => {
       const followed = account.watcher.follow('C1', 'a');
       await settle();
       const refused = assert.rejects(followed, { code: 'NOT_CONFIGURED' });
@@ -1164,7 +1164,7 @@ describe('Watcher', () => {
     });
   });
 
-  it('ignores answers that come after its end', async () => {
+  it('ignores answers after closing', async () => {
     let open = () => {};
     service.gate = new Promise((resolve) => (open = resolve));
     service.cluster('C2');

@@ -10,18 +10,18 @@ import { ClusterMemory } from '../../../../lib/watch/checkpoints/cluster-memory'
 import { history, JOBS, MILESTONES, view, wireOf, type Frame } from '../../events/histories';
 import { answer, at, observation, own } from '../../events/observations';
 
-/** One poll of the history: what it sees, and whether anybody hears of it. */
+/** One poll of the history: its observation, and whether events are delivered. */
 interface Poll {
   frame: Frame;
   seen: Observation;
-  heard: boolean;
+  isDelivered: boolean;
 }
 
-/** Each moment is seen several times, with a little more progress. */
+/** Polls of a history. Each moment appears several times, with a little more progress. */
 const polls = fc
   .tuple(
     history,
-    fc.array(fc.record({ times: fc.integer({ min: 1, max: 4 }), heard: fc.boolean() }), {
+    fc.array(fc.record({ times: fc.integer({ min: 1, max: 4 }), isDelivered: fc.boolean() }), {
       minLength: 14,
       maxLength: 14,
     }),
@@ -36,7 +36,7 @@ const polls = fc
         return {
           frame,
           seen: observation(view({ ...frame, moments }), index * 5 + more),
-          heard: index === 0 || (how[index]?.heard ?? true),
+          isDelivered: index === 0 || (how[index]?.isDelivered ?? true),
         };
       }),
     ),
@@ -52,16 +52,16 @@ const answersTo = (open: string[], { moments }: Frame): Map<string, JobAnswer> =
   );
 
 describe('watch/checkpoints/cluster-memory', () => {
-  it('brings the same events and the same checkpoint as what is not packed, whatever it passes over', () => {
-    let passed = 0;
+  it('yields the same events and checkpoint as unpacked state, whichever polls it absorbs', () => {
+    let absorbed = 0;
     fc.assert(
       fc.property(polls, (seen) => {
         const memory = new ClusterMemory();
         let plain: Checkpoint | null = null;
         for (const poll of seen) {
           assert.deepEqual(memory.checkpoint, plain);
-          if (!poll.heard) {
-            memory.show(poll.seen.status);
+          if (!poll.isDelivered) {
+            memory.setStatus(poll.seen.status);
             assert.deepEqual(memory.checkpoint, plain);
             assert.deepEqual(memory.status, poll.seen.status);
             continue;
@@ -71,14 +71,14 @@ describe('watch/checkpoints/cluster-memory', () => {
           });
           plain = step.checkpoint;
           const expected = eventsFor(step.drafts, MILESTONES);
-          if (memory.pass(poll.seen, [[], MILESTONES])) {
-            passed++;
+          if (memory.absorb(poll.seen, [[], MILESTONES])) {
+            absorbed++;
             assert.deepEqual(expected, []);
           } else {
             const before = memory.checkpoint;
             const answers = answersTo(openQuestions(before, poll.seen), poll.frame);
             const { checkpoint, drafts } = advance(before, poll.seen, { answers });
-            memory.take(checkpoint, poll.seen);
+            memory.record(checkpoint, poll.seen);
             assert.deepEqual(eventsFor(drafts, MILESTONES), expected);
           }
           assert.deepEqual(memory.status, poll.seen.status);
@@ -86,101 +86,101 @@ describe('watch/checkpoints/cluster-memory', () => {
       }),
       { numRuns: 400 },
     );
-    assert(passed > 50, `${passed} polls were passed over`);
+    assert(absorbed > 50, `absorbed ${absorbed} polls`);
   });
 
-  it('passes over progress until anybody waits for it, and from the highest on', () => {
+  it('absorbs progress below the next milestone, and counts from the highest progress', () => {
     const memory = new ClusterMemory();
     const see = (percent: number, time: number) =>
       observation(answer({ print_jobs: [at('a', 'printing', percent)] }), time);
     const first = see(10, 0);
-    memory.take(advance(null, first).checkpoint, first);
+    memory.record(advance(null, first).checkpoint, first);
     assert.deepEqual(
-      [see(24, 1), see(12, 2), see(23, 3)].map((seen) => memory.pass(seen, [[25]])),
+      [see(24, 1), see(12, 2), see(23, 3)].map((seen) => memory.absorb(seen, [[25]])),
       [true, true, true],
     );
     assert.equal(memory.checkpoint?.jobs[0]?.progress, 24);
     assert.equal(memory.checkpoint.jobs[0].job.progress, 23);
-    assert.equal(memory.pass(see(25, 4), [[]]), true);
-    assert.equal(memory.pass(see(50, 5), [[], [50]]), false);
-    assert.equal(memory.status?.jobs[0]?.progress, 25, 'what is not passed over is not taken');
+    assert.equal(memory.absorb(see(25, 4), [[]]), true);
+    assert.equal(memory.absorb(see(50, 5), [[], [50]]), false);
+    assert.equal(memory.status?.jobs[0]?.progress, 25, 'a poll that is not absorbed leaves the state as it is');
   });
 
-  it('passes over no change but that of figures', () => {
+  it('absorbs changes of figures only', () => {
     const wire = {
       print_jobs: [at('a', 'printing', 10)],
       recently_completed: [at('b', 'finished', 100)],
     };
     const first = observation(answer(wire));
-    /** Whether a poll is passed over that shows this change and no other. */
-    const passes = (change: (seen: Observation) => void): boolean => {
+    /** Whether a poll with only this change is absorbed. */
+    const absorbs = (change: (seen: Observation) => void): boolean => {
       const memory = new ClusterMemory();
-      memory.take(advance(null, first).checkpoint, first);
+      memory.record(advance(null, first).checkpoint, first);
       const seen = structuredClone(first);
       change(seen);
-      return memory.pass(seen, [[]]);
+      return memory.absorb(seen, [[]]);
     };
     assert.equal(
-      passes(() => undefined),
+      absorbs(() => undefined),
       true,
     );
     const figures = ['progress', 'timeElapsed', 'timeTotal', 'timeRemaining'];
     for (const [field, before] of Object.entries(first.status.jobs[0] ?? {})) {
-      const set = (value: unknown) => passes(({ status }) => Object.assign(status.jobs[0] ?? {}, { [field]: value }));
+      const set = (value: unknown) => absorbs(({ status }) => Object.assign(status.jobs[0] ?? {}, { [field]: value }));
       if (before !== null) assert.equal(set(null), false, `${field} goes`);
       const isFigure = before !== null && figures.includes(field);
       assert.equal(set(figures.includes(field) ? 11 : ['else']), isFigure, `${field} changes`);
     }
     for (const field of ['clusterJobId', 'state', 'status', 'timeElapsed', 'timeTotal'])
       assert.equal(
-        passes(({ status }) => Object.assign(status.history[0] ?? {}, { [field]: 'else' })),
+        absorbs(({ status }) => Object.assign(status.history[0] ?? {}, { [field]: 'else' })),
         false,
         `${field} of the history`,
       );
     for (const field of ['printerId', 'name', 'status'])
       assert.equal(
-        passes(({ status }) => Object.assign(status.printers[0] ?? {}, { [field]: 'else' })),
+        absorbs(({ status }) => Object.assign(status.printers[0] ?? {}, { [field]: 'else' })),
         false,
         `${field} of the printer`,
       );
     for (const field of ['version', 'latest', 'updateStatus'])
       assert.equal(
-        passes(({ status }) => Object.assign(status.printers[0]?.firmware ?? {}, { [field]: 'else' })),
+        absorbs(({ status }) => Object.assign(status.printers[0]?.firmware ?? {}, { [field]: 'else' })),
         false,
         `${field} of the firmware`,
       );
     for (const field of ['name', 'hostGuid', 'online'])
       assert.equal(
-        passes(({ status }) => Object.assign(status, { [field]: 'else' })),
+        absorbs(({ status }) => Object.assign(status, { [field]: 'else' })),
         false,
         field,
       );
     const printerId = first.status.printers[0]?.printerId ?? assert.fail();
     const fault = { level: 'error', message: 'hot' } as unknown as Fault;
     assert.equal(
-      passes(({ faults }) => faults.set(printerId, new Map([['hot', fault]]))),
+      absorbs(({ faults }) => faults.set(printerId, new Map([['hot', fault]]))),
       false,
       'a fault',
     );
     assert.equal(
-      passes((seen) => (seen.hostPrinterId = 'else')),
+      absorbs((seen) => (seen.hostPrinterId = 'else')),
       false,
       'the host',
     );
   });
 
-  it('passes over nothing while something is open', () => {
+  it('absorbs no poll while an event may be pending', () => {
     const memory = new ClusterMemory();
     const seen = observation(answer());
-    assert.equal(memory.pass(seen, [[]]), false, 'the first');
-    memory.take(advance(null, seen).checkpoint, seen);
-    assert.equal(memory.pass(seen, [[]]), true);
+    assert.equal(memory.absorb(seen, [[]]), false, 'the first poll');
+    memory.record(advance(null, seen).checkpoint, seen);
+    assert.equal(memory.absorb(seen, [[]]), true);
     memory.late = true;
-    assert.equal(memory.pass(seen, [[]]), false, 'the first since nobody watched');
+    assert.equal(memory.absorb(seen, [[]]), false, 'the first poll after a time without subscribers');
     memory.late = false;
     const offline = observation(answer({ is_online: false }), 1);
-    assert.equal(memory.pass(offline, [[]]), false);
-    memory.take(advance(memory.checkpoint, offline).checkpoint, offline);
-    assert.equal(memory.pass(offline, [[]]), false, 'the second opinion makes the event');
+    assert.equal(memory.absorb(offline, [[]]), false);
+    memory.record(advance(memory.checkpoint, offline).checkpoint, offline);
+    assert.equal(memory.absorb(offline, [[]]), false, 'a second poll confirms the event');
   });
 });

@@ -8,16 +8,16 @@ import { ManualClock } from '../../../helpers/manual-clock';
 const CLUSTERS = Array.from({ length: 9 }, (_, n) => `cluster-${n}`);
 const ALL: Wants = { workspace: 'w', all: true, clusters: [], waits: [] };
 
-/** One of two runtimes that want the same; the other one takes nothing until it is told to. */
+/** One of two runtimes that want the same items. The other one claims none before `wake`. */
 function oneOfTwo() {
   const clock = new ManualClock();
   const free = new Set(['*', ...CLUSTERS]);
   const theirs = new Set<string>();
   let isTaking = false;
   const changed = () => {
-    // The other has room for half.
+    // The other runtime claims up to half of the items.
     for (const item of free) if (isTaking && theirs.size < 5 && free.delete(item)) theirs.add(item);
-    tenure.changed();
+    assignments.changed();
   };
   const membership: Membership = {
     id: 'own',
@@ -36,55 +36,55 @@ function oneOfTwo() {
     holders: async () => new Map(),
     leave: async () => undefined,
   };
-  const tenure = new Assignments(membership, clock, {
+  const assignments = new Assignments(membership, clock, {
     wants: () => ALL,
     listed: () => CLUSTERS,
     gained: () => undefined,
     finish: async () => undefined,
-    note: () => null,
+    handoverOf: () => null,
     lost: () => undefined,
-    shifted: () => undefined,
+    reassigned: () => undefined,
     fault: () => undefined,
   });
-  tenure.changed();
-  return { clock, tenure, theirs, wake: () => (isTaking = true) };
+  assignments.changed();
+  return { clock, assignments, theirs, wake: () => (isTaking = true) };
 }
 
-describe('what two runtimes share out', () => {
-  it('is taken whole by one while the other takes none of it', async () => {
-    const { clock, tenure } = oneOfTwo();
+describe('watch/replication/assignments, of two runtimes', () => {
+  it('claims all items while the other runtime claims none', async () => {
+    const { clock, assignments } = oneOfTwo();
     await clock.advance(100);
-    assert.equal(tenure.held.size, 5, 'its share at once');
+    assert.equal(assignments.held.size, 5, 'its share at once');
     await clock.advance(10_000);
-    assert.equal(tenure.held.size, 10, 'then what is left over');
+    assert.equal(assignments.held.size, 10, 'then the leftovers');
   });
 
-  it('becomes even by itself once the other one takes its part', async () => {
-    const { clock, tenure, theirs, wake } = oneOfTwo();
+  it('evens out once the other runtime claims its share', async () => {
+    const { clock, assignments, theirs, wake } = oneOfTwo();
     await clock.advance(10_000);
     wake();
     await clock.advance(70_000);
-    assert.deepEqual([tenure.held.size, theirs.size], [5, 5]);
+    assert.deepEqual([assignments.held.size, theirs.size], [5, 5]);
     await clock.advance(300_000);
-    assert.deepEqual([tenure.held.size, theirs.size], [5, 5]);
+    assert.deepEqual([assignments.held.size, theirs.size], [5, 5]);
   });
 
-  it('is nobody’s for some seconds in a minute at most where the other one still takes none', async () => {
-    const { clock, tenure } = oneOfTwo();
+  it('leaves items unowned for a few seconds per minute at most while the other runtime claims none', async () => {
+    const { clock, assignments } = oneOfTwo();
     await clock.advance(20_000);
     let away = 0;
     for (let second = 0; second < 300; second++) {
       await clock.advance(1_000);
-      away += 10 - tenure.held.size;
+      away += 10 - assignments.held.size;
     }
-    assert.ok(away > 0, 'it was offered');
+    assert.ok(away > 0, 'the surplus was released');
     assert.ok(away <= 5 * 5 * 8, `${away} seconds of 3,000 in all`);
   });
 
   it('leaves no timer behind', async () => {
-    const { clock, tenure } = oneOfTwo();
+    const { clock, assignments } = oneOfTwo();
     await clock.advance(20_000);
-    await tenure.leave();
+    await assignments.leave();
     assert.equal(clock.waiting, 0);
   });
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { nominalTime } from '../../../helpers/nominal-time';
-import { fairShare, LIST_ITEM, type Wants } from '../../../../lib/watch/replication/fair-share';
+import { LIST_ITEM } from '../../../../lib/watch/checkpoints/ownership';
+import { fairShare, type Wants } from '../../../../lib/watch/replication/fair-share';
 import type { Member } from '../../../../lib/state/membership';
 
 const wants = (more: Partial<Wants>): Wants => ({ workspace: 'W1', all: false, clusters: [], waits: [], ...more });
@@ -17,7 +18,7 @@ const anyWants = fc.record({
 });
 
 describe('fairShare', () => {
-  it('reads no more of what another runtime wants than any farm has', async () => {
+  it('reads no more wants of another runtime than the largest farm has', async () => {
     const million = Array.from({ length: 1_000_000 }, (_, n) => `X${n}`);
     const members = [member(0, wants({ clusters: million, waits: million })), member(1, wants({ clusters: ['C0'] }))];
     const { wanted, target, awaited } = fairShare('R1', members, []);
@@ -26,7 +27,7 @@ describe('fairShare', () => {
     assert.ok(ms < 100, `${ms} ms`);
   });
 
-  it('of many clusters differs by one at most, and whoever comes or goes moves no more than its own', () => {
+  it('differs by at most one between runtimes, and shrinks for none when another runtime leaves', () => {
     const listed = clusters(10_000);
     for (const count of [1, 2, 3, 7, 30]) {
       const members = Array.from({ length: count }, (_, n) => member(n, wants({ all: true })));
@@ -41,12 +42,12 @@ describe('fairShare', () => {
           if (n === gone) return;
           const rest = members.filter((_, at) => at !== gone);
           const after = fairShare(id, rest, listed).target;
-          assert.ok(after >= (targets[n] ?? 0), 'nobody who stays gives back anything');
+          assert.ok(after >= (targets[n] ?? 0), 'no remaining runtime releases an item');
         });
     }
   });
 
-  it('is made of what is wanted, all of it, whoever wants what', () => {
+  it('covers exactly the wanted items, for any wants', () => {
     fc.assert(
       fc.property(fc.array(anyWants, { minLength: 1, maxLength: 6 }), fc.nat(12), (wanted, count) => {
         const members = wanted.map((one, n) => member(n, one));
@@ -61,7 +62,7 @@ describe('fairShare', () => {
           );
         }
         shares.forEach((share, n) => {
-          assert.ok(share.target <= share.wanted.length, 'no more than it wants');
+          assert.ok(share.target <= share.wanted.length, 'at most the wanted items');
           for (const item of share.wanted) {
             const others = shares.filter((_, at) => at !== n && wanted[at]?.workspace === wanted[n]?.workspace);
             assert.equal(
@@ -74,7 +75,7 @@ describe('fairShare', () => {
     );
   });
 
-  it('leaves to those who reach the service what they want too, and moves nothing where none does', () => {
+  it('leaves contested items to runtimes that reach the service, and moves none while no runtime does', () => {
     const lost = member(1, wants({ clusters: ['C1', 'C2', 'C3'], isLost: true }));
     const well = member(2, wants({ clusters: ['C1', 'C2'] }));
     assert.deepEqual(fairShare('R1', [lost, well], []).wanted, ['C3']);
@@ -88,7 +89,7 @@ describe('fairShare', () => {
     assert.deepEqual(alike(true), alike(false));
   });
 
-  it('leaves a wait to who watches the cluster', () => {
+  it('leaves an awaited cluster to the runtime that watches it', () => {
     const watching = member(1, wants({ clusters: ['C1'] }));
     const waiting = member(2, wants({ waits: ['C1', 'C2'] }));
     const all = member(3, wants({ all: true }));
@@ -98,7 +99,7 @@ describe('fairShare', () => {
     assert.deepEqual(fairShare('R3', [waiting, all], ['C1', 'C2']).wanted, [LIST_ITEM, 'C1', 'C2']);
   });
 
-  it('understands what others say in words that are not known', () => {
+  it('reads unknown formats of wants', () => {
     const strange = [undefined, null, 'x', { workspace: 1 }, { workspace: 'W1', clusters: [1, 'C1'], waits: 'C2' }];
     const members = [member(9, wants({ clusters: ['C1', 'C2'] })), ...strange.map((wanted, n) => member(n, wanted))];
     const share = fairShare('R9', members, []);

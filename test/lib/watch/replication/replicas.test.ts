@@ -28,11 +28,11 @@ describe('several runtimes that watch one account', () => {
     }
   };
   const ids = (count: number) => Array.from({ length: count }, (_, n) => `C${n}`);
-  /** Those who polled a cluster since a time. */
+  /** Names of the runtimes that polled a cluster since a time. */
   const pollersOf = (clusterId: string, from = 0) => [
     ...new Set(replicas.polls.filter((poll) => poll.clusterId === clusterId && poll.at >= from).map(({ by }) => by)),
   ];
-  /** The longest that each cluster was not polled up to now, ms. */
+  /** Longest time without a poll of each cluster, ms. */
   const gaps = () =>
     [...service.statuses.keys()].map((clusterId) => {
       const times = replicas.polls.filter((poll) => poll.clusterId === clusterId).map(({ at }) => at);
@@ -45,7 +45,7 @@ describe('several runtimes that watch one account', () => {
     const clusters = ids(4);
     beforeEach(() => clusters.forEach((id) => service.cluster(id)));
 
-    it('poll each in one of them, with its messages and its events there', async () => {
+    it('let one runtime poll each cluster and send its messages and events', async () => {
       start(2, clusters);
       await clock.advance(10 * MINUTE);
       for (const id of clusters) {
@@ -59,7 +59,7 @@ describe('several runtimes that watch one account', () => {
       assert.equal(replicas.rounds.length, replicas.polls.length);
       for (const id of clusters) service.cluster(id, answer({ print_jobs: [job('a', 'queued')] }));
       await clock.advance(2 * MINUTE);
-      assert.deepEqual(replicas.told.map(({ type, clusterId }) => `${type} ${clusterId}`).sort(), [
+      assert.deepEqual(replicas.delivered.map(({ type, clusterId }) => `${type} ${clusterId}`).sort(), [
         'job.queued C0',
         'job.queued C1',
         'job.queued C2',
@@ -67,20 +67,20 @@ describe('several runtimes that watch one account', () => {
       ]);
     });
 
-    it('go on in the turn of one that closes, at once, and nothing that happened meanwhile is late', async () => {
+    it('take over the turns of a closing runtime at once, without late events', async () => {
       start(2, clusters);
       await clock.advance(5 * MINUTE);
       for (const id of clusters) service.cluster(id, answer({ print_jobs: [job('a', 'queued')] }));
       await replicas.all[0]?.close();
       await clock.advance(2 * MINUTE);
       assert.deepEqual(
-        replicas.told.map(({ type, late }) => `${type} ${late}`),
+        replicas.delivered.map(({ type, late }) => `${type} ${late}`),
         Array(4).fill('job.queued false'),
       );
       assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE);
     });
 
-    it('deliver no end twice where one closes before the slow store has all that it delivered', async () => {
+    it('deliver no end twice where a runtime closes before a slow store has its deliveries', async () => {
       const many = ids(48);
       const printing = (id: string) => answer({ print_jobs: [at(`${id}-a`, 'printing', 50)] });
       for (const id of many) service.cluster(id, printing(id));
@@ -97,26 +97,26 @@ describe('several runtimes that watch one account', () => {
       await clock.advance(MINUTE);
       const [closing] = replicas.all;
       assert.ok(closing);
-      // In one go, so that all that is delivered waits to be written.
+      // Polled all at once, so that the deliveries queue for the store.
       for (const id of many) service.cluster(id, answer({ recently_completed: [at(`${id}-a`, 'finished', 100)] }));
       for (const watch of closing.watches) void watch.ask(() => undefined);
-      const delivered = () => replicas.told.filter(({ by }) => by === closing.name).length;
+      const delivered = () => replicas.delivered.filter(({ by }) => by === closing.name).length;
       while (delivered() < 20) await clock.advance(100);
       const closed = closing.leave();
       await clock.advance(5 * MINUTE);
       await closed;
       isSlow = false;
-      const ends = replicas.told.filter(({ type }) => type === 'job.finished').map(({ id }) => id);
+      const ends = replicas.delivered.filter(({ type }) => type === 'job.finished').map(({ id }) => id);
       assert.deepEqual([ends.length, new Set(ends).size], [48, 48]);
     });
 
-    it('take over what one had that dies, within a lease', async () => {
+    it('take over the clusters of a dead runtime within a lease', async () => {
       start(3, clusters);
       await clock.advance(5 * MINUTE);
       replicas.all[1]?.kill();
       for (const id of clusters) service.cluster(id, answer({ print_jobs: [job('a', 'queued')] }));
       await clock.advance(5 * MINUTE);
-      assert.equal(replicas.told.length, 4);
+      assert.equal(replicas.delivered.length, 4);
       assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE + LEASE, gaps().join());
     });
 
@@ -187,7 +187,7 @@ describe('several runtimes that watch one account', () => {
         assert.deepEqual(replica.watches[0]?.state.trouble, null);
       });
 
-    it('answer messages where they come in, and advance nothing by it', async () => {
+    it('answer a message in the runtime that receives it, without advancing the checkpoint', async () => {
       start(2, ['C0']);
       await clock.advance(MINUTE);
       const [poller] = pollersOf('C0');
@@ -199,19 +199,19 @@ describe('several runtimes that watch one account', () => {
       await clock.advance(1_000);
       assert.equal(await asked, null);
       assert.deepEqual(results, [1]);
-      assert.deepEqual(replicas.told, []);
+      assert.deepEqual(replicas.delivered, []);
       await clock.advance(MINUTE);
       assert.deepEqual(
-        replicas.told.map(({ by }) => by),
+        replicas.delivered.map(({ by }) => by),
         [poller],
       );
     });
   });
 
-  describe('a service that one of them does not reach', () => {
+  describe('a service that one runtime does not reach', () => {
     const clusters = ids(6);
     beforeEach(() => clusters.forEach((id) => service.cluster(id)));
-    it('is polled by those who do, and by it again once that has lasted for a while', async () => {
+    it('is polled by the other runtimes, and by the first one again some time after its return', async () => {
       start(2, clusters);
       await clock.advance(5 * MINUTE);
       const [one, other] = replicas.all;
@@ -229,7 +229,7 @@ describe('several runtimes that watch one account', () => {
       assert.ok(Math.min(...load) >= 4, load.join());
     });
 
-    it('moves nothing where nobody reaches it', async () => {
+    it('moves no cluster while it is out of reach for all', async () => {
       start(2, clusters);
       await clock.advance(5 * MINUTE);
       const pollers = () => clusters.map((id) => pollersOf(id, clock.monotonic() - 2 * MINUTE).join());
@@ -248,7 +248,7 @@ describe('several runtimes that watch one account', () => {
     const other = (name: string | undefined) => replicas.all.find((one) => one.name !== name) ?? replicas.start();
 
     for (const watched of [null, 'C0'])
-      it(`is served by who polls, without polls of its own, where ${watched ?? 'all'} is watched`, async () => {
+      it(`uses the polls of the owner where ${watched ?? 'every cluster'} is watched`, async () => {
         service.cluster('C0', printing);
         start(2, [watched]);
         await clock.advance(2 * MINUTE);
@@ -265,13 +265,13 @@ describe('several runtimes that watch one account', () => {
         await clock.advance(70_000);
         assert.equal((await ended).outcome, 'finished');
         assert.deepEqual(pollersOf('C0'), [poller]);
-        assert.equal(replicas.told.filter(({ type }) => type === 'job.finished').length, 1);
+        assert.equal(replicas.delivered.filter(({ type }) => type === 'job.finished').length, 1);
         const polls = replicas.polls.length;
         await clock.advance(10 * MINUTE);
-        assert.ok(Math.abs(replicas.polls.length - polls - 10) <= 1, 'the wait is over for all');
+        assert.ok(Math.abs(replicas.polls.length - polls - 10) <= 1, 'no runtime waits any more');
       });
 
-    it('is served where nobody watches: one polls for all who wait, and another goes on when it ends', async () => {
+    it('lets one runtime poll for all without a watch, and another one take over after its end', async () => {
       service.cluster('C0', printing);
       start(3, []);
       const ends = replicas.all.map(({ account }) => account.watcher.follow('C0', 'a'));
@@ -291,7 +291,7 @@ describe('several runtimes that watch one account', () => {
       assert.equal(pollersOf('C0').length, 2);
     });
 
-    it('knows an end at once that was told before', async () => {
+    it('resolves at once where the end was delivered before', async () => {
       service.cluster('C0', printing);
       start(2, ['C0']);
       await clock.advance(MINUTE);
@@ -303,7 +303,7 @@ describe('several runtimes that watch one account', () => {
       assert.equal(replicas.polls.length, polls);
     });
 
-    it('polls by itself after three intervals in which nobody was heard', async () => {
+    it('polls by itself after three intervals without an update', async () => {
       service.cluster('C0', printing);
       start(2, ['C0']);
       await clock.advance(MINUTE);
@@ -318,24 +318,24 @@ describe('several runtimes that watch one account', () => {
       await clock.advance(2.5 * MINUTE);
       assert.equal((await ended).outcome, 'finished');
       assert.deepEqual(
-        replicas.told.map(({ type }) => type).filter((type) => type === 'job.finished'),
+        replicas.delivered.map(({ type }) => type).filter((type) => type === 'job.finished'),
         [],
       );
       replicas.shared.start();
       await clock.advance(2 * MINUTE);
-      assert.deepEqual(replicas.told.map(({ type }) => type).filter((type) => type === 'job.finished').length, 1);
+      assert.deepEqual(replicas.delivered.map(({ type }) => type).filter((type) => type === 'job.finished').length, 1);
     });
   });
 
-  describe('a cluster that goes on under a new id', () => {
-    const rebounds = () => replicas.told.filter(({ type }) => type === 'cluster.rebound');
+  describe('a cluster that moves to a new id', () => {
+    const rebounds = () => replicas.delivered.filter(({ type }) => type === 'cluster.rebound');
     const move = () => {
       service.remove('C1');
       service.cluster('new', answer({ recently_completed: [at('a', 'finished', 100)] }), { host_guid: 'G-C1' });
     };
 
     for (const watched of [null, 'C1'])
-      it(`is told once, and followed by all who watch ${watched ?? 'all'}`, async () => {
+      it(`is reported once and moves for all watches of ${watched ?? 'every cluster'}`, async () => {
         service.cluster('C1', answer({ print_jobs: [at('a', 'printing', 50)] }));
         service.cluster('C2');
         service.cluster('C3');
@@ -345,7 +345,7 @@ describe('several runtimes that watch one account', () => {
         await clock.advance(5 * MINUTE);
         assert.equal(rebounds().length, 1);
         assert.deepEqual(
-          replicas.told.filter(({ type }) => type !== 'cluster.rebound').map(({ type, late }) => [type, late]),
+          replicas.delivered.filter(({ type }) => type !== 'cluster.rebound').map(({ type, late }) => [type, late]),
           [['job.finished', false]],
         );
         assert.equal(pollersOf('new', clock.monotonic() - 2 * MINUTE).length, 1);
@@ -353,11 +353,11 @@ describe('several runtimes that watch one account', () => {
         const from = clock.monotonic();
         replicas.all.find(({ name }) => name === pollersOf('new', from - 2 * MINUTE)[0])?.kill();
         await clock.advance(3 * MINUTE);
-        assert.equal(pollersOf('new', from).length, 1, 'the others have followed too');
+        assert.equal(pollersOf('new', from).length, 1, 'the other watches have moved too');
         assert.equal(rebounds().length, 1);
       });
 
-    it('is followed by a wait', async () => {
+    it('moves for runtimes that wait for the end of a print', async () => {
       service.cluster('C1', answer({ print_jobs: [at('a', 'printing', 50)] }));
       start(2, [null]);
       await clock.advance(2 * MINUTE);
@@ -372,24 +372,24 @@ describe('several runtimes that watch one account', () => {
     });
   });
 
-  describe('say', () => {
-    const standbys = () => replicas.living.map(({ watches: [watch] }) => watch?.state.standby);
+  describe('a standby', () => {
+    const standbys = () => replicas.running.map(({ watches: [watch] }) => watch?.state.standby);
 
-    it('who polls a printer instead, and nothing where it is this one', async () => {
+    it('names the runtime that polls a printer, except in that runtime', async () => {
       service.cluster('C0');
       start(2, ['C0']);
       await clock.advance(10_000);
       const [poller = ''] = pollersOf('C0');
-      const seen = new Map(replicas.living.map(({ name, watches: [watch] }) => [name, watch?.state.standby]));
+      const seen = new Map(replicas.running.map(({ name, watches: [watch] }) => [name, watch?.state.standby]));
       assert.equal(seen.get(poller), null);
       seen.delete(poller);
       assert.deepEqual([...seen.values()], [{ why: 'elsewhere', by: poller }]);
       await replicas.all.find(({ name }) => name === poller)?.close();
       await clock.advance(10_000);
-      assert.ok(standbys().includes(null), 'the other one has it now');
+      assert.ok(standbys().includes(null), 'the other runtime polls it now');
     });
 
-    it('that the store is waited for, once, and not for a moment at the start', async () => {
+    it('reports an unreachable store once, after a grace period at the start', async () => {
       service.cluster('C0');
       replicas.shared.halt();
       const replica = replicas.start();
@@ -414,46 +414,46 @@ describe('several runtimes that watch one account', () => {
     const clusters = ids(4);
     const queue = (...jobs: string[]) =>
       clusters.forEach((id) => service.cluster(id, answer({ print_jobs: jobs.map((name) => job(name, 'queued')) })));
-    const toldOf = (name: string) =>
-      replicas.told.flatMap(({ job, clusterId }) => (job?.clusterJobId === name ? [clusterId] : [])).sort();
+    const deliveredFor = (name: string) =>
+      replicas.delivered.flatMap(({ job, clusterId }) => (job?.clusterJobId === name ? [clusterId] : [])).sort();
     beforeEach(() => queue());
 
-    it('as the database went away right after its events were told, is not forgotten meanwhile', async () => {
+    it('survives a loss of the database right after the delivery of its events', async () => {
       start(1, clusters);
       await clock.advance(2 * MINUTE);
-      replicas.onTold = () => replicas.shared.halt();
+      replicas.onDelivered = () => replicas.shared.halt();
       queue('a');
       await clock.advance(2 * MINUTE);
-      const told = toldOf('a');
-      assert.equal(told.length, 1);
-      replicas.onTold = () => undefined;
+      const delivered = deliveredFor('a');
+      assert.equal(delivered.length, 1);
+      replicas.onDelivered = () => undefined;
       replicas.shared.start();
       await clock.advance(5 * MINUTE);
-      assert.deepEqual(toldOf('a'), clusters);
+      assert.deepEqual(deliveredFor('a'), clusters);
     });
 
-    it('by one that stood still is not written over what others have told since', async () => {
+    it('does not overwrite newer state after a paused runtime resumes', async () => {
       start(2, clusters);
       await clock.advance(2 * MINUTE);
       const [sleeper] = replicas.all;
-      replicas.onTold = ({ by }) => by === sleeper!.name && sleeper!.runtime.pause();
+      replicas.onDelivered = ({ by }) => by === sleeper!.name && sleeper!.runtime.pause();
       queue('a');
       await clock.advance(3 * MINUTE);
-      replicas.onTold = () => undefined;
+      replicas.onDelivered = () => undefined;
       queue('a', 'b');
       await clock.advance(2 * MINUTE);
-      assert.deepEqual(toldOf('b'), clusters);
+      assert.deepEqual(deliveredFor('b'), clusters);
       sleeper!.runtime.resume();
       await clock.advance(10_000);
       assert.ok(replicas.load(clock.monotonic() - 10_000));
       sleeper!.kill();
       await clock.advance(5 * MINUTE);
-      assert.deepEqual(toldOf('b'), clusters);
+      assert.deepEqual(deliveredFor('b'), clusters);
     });
   });
 
   describe('all clusters', () => {
-    it('are polled evenly by all, each by one, and the list is read once for all', async () => {
+    it('are shared evenly, with one poller per cluster and one reader of the list', async () => {
       ids(100).forEach((id) => service.cluster(id));
       start(3, [null]);
       await clock.advance(5 * MINUTE);
@@ -465,36 +465,36 @@ describe('several runtimes that watch one account', () => {
       service.cluster('new');
       await clock.advance(2 * MINUTE);
       assert.deepEqual(
-        replicas.told.map(({ type, clusterId }) => `${type} ${clusterId}`),
+        replicas.delivered.map(({ type, clusterId }) => `${type} ${clusterId}`),
         ['cluster.added new'],
       );
       assert.equal(pollersOf('new').length, 1);
     });
   });
 
-  it('tell who polls what, for people', async () => {
+  it('list the polls of every runtime for a problem report', async () => {
     ids(9).forEach((id) => service.cluster(`long-name-${id}`));
     start(3, [null]);
     await clock.advance(2 * MINUTE);
-    const [first] = replicas.living;
+    const [first] = replicas.running;
     const { membership } = first!.account.watcher;
-    const told = await replicasOf(membership!);
+    const listed = await replicasOf(membership!);
     assert.deepEqual(
-      told.map(({ printers, clusterIds }) => [printers, clusterIds]),
+      listed.map(({ printers, clusterIds }) => [printers, clusterIds]),
       Array.from({ length: 3 }, () => [3, ['long-n…', 'long-n…', 'long-n…']]),
     );
-    assert.equal(told.filter(({ self }) => self).length, 1);
-    assert.equal(told.find(({ self }) => self)?.id, `${membership!.id.slice(0, 6)}…`);
-    assert.deepEqual(told.map(({ list }) => list).sort(), [false, false, true]);
-    assert.ok(told.every(({ leaseAge }) => leaseAge <= 5));
+    assert.equal(listed.filter(({ self }) => self).length, 1);
+    assert.equal(listed.find(({ self }) => self)?.id, `${membership!.id.slice(0, 6)}…`);
+    assert.deepEqual(listed.map(({ list }) => list).sort(), [false, false, true]);
+    assert.ok(listed.every(({ leaseAge }) => leaseAge <= 5));
 
-    replicas.living[2]!.runtime.pause();
+    replicas.running[2]!.runtime.pause();
     await clock.advance(10_000);
     const ages = (await replicasOf(membership!)).map(({ leaseAge }) => leaseAge).sort((a, b) => a - b);
     assert.ok(ages[1]! <= 5 && ages[2]! >= 10, ages.join());
-    replicas.living[2]!.runtime.resume();
+    replicas.running[2]!.runtime.resume();
   });
 });
 
-/** What a death costs: until the lease has run out and is found to have, ms. */
+/** Longest time until the lease of a dead runtime has expired and the others notice, ms. */
 const LEASE = 30_000;

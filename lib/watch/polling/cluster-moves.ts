@@ -1,0 +1,139 @@
+import { reboundEvent, type ListedIdentity, type Rebound } from '../../events/list-changes';
+import type { EventDraft } from '../../events/print-event';
+import { isoTime } from '../../time/clock';
+import { ClusterMemory } from '../checkpoints/cluster-memory';
+import { isSecured, LIST_ITEM, SOLE_OWNER } from '../checkpoints/ownership';
+import type { ListedCluster, ScopeMemory } from '../checkpoints/scope-memory';
+import type { ListPoller } from './list-poller';
+import type { PollResult } from './poll-result';
+import type { Poller } from './poller';
+import type { PollingAccount } from './ports';
+import type { Subscriber } from './subscriber';
+
+interface ClusterMovesOptions {
+  account: PollingAccount;
+  list: () => ListPoller;
+  pollers: ReadonlyMap<string, Poller>;
+  /** Returns the poller of a cluster, a new one if need be. */
+  pollerOf: (clusterId: string) => Poller;
+}
+
+/** Moves of clusters to new ids: of their events, checkpoints and subscribers. */
+export class ClusterMoves {
+  readonly #options: ClusterMovesOptions;
+  readonly #account: PollingAccount;
+
+  constructor(options: ClusterMovesOptions) {
+    this.#options = options;
+    this.#account = options.account;
+  }
+
+  /** Moves a machine to its new id: delivers the event once, and moves the checkpoint. */
+  async rebind({ previous, cluster }: Rebound<ListedCluster>): Promise<PollResult> {
+    const scope = await this.#account.scoped();
+    const { ownership } = this.#account;
+    const lock = ownership.lockOf(previous);
+    this.#options.pollerOf(cluster.clusterId);
+    // A runtime that polls the new id already has a checkpoint of its own.
+    const isWhole = await ownership.claim(cluster.clusterId);
+    const [from, to] = [scope.of(previous), scope.of(cluster.clusterId)];
+    await this.#account.checkpoints.load(scope, previous, from);
+    await this.#account.checkpoints.load(scope, cluster.clusterId, to);
+    const isNew = from.movedTo !== cluster.clusterId;
+    if (isNew && ownership !== SOLE_OWNER && !(await isSecured(ownership, previous, lock)))
+      return this.#options.pollerOf(previous).lastKnown();
+    if (isNew && this.#deliverRebound(previous, cluster, from.late)) {
+      to.movedTo = null;
+      if (isWhole && !to.hasCheckpoint && from.hasCheckpoint) {
+        to.restore(from.checkpoint, from.status);
+        to.late = from.late;
+      }
+      from.restore(null, null);
+      from.movedTo = cluster.clusterId;
+      if (isWhole && to.hasCheckpoint) this.#account.checkpoints.write(scope, cluster.clusterId, to);
+      this.#account.checkpoints.write(scope, previous, from);
+      this.#replaceListed(scope, previous, cluster);
+    }
+    return this.redirect(previous, cluster.clusterId);
+  }
+
+  /** Handles a new id found in the list. The runtime that polls the old id reports the move. */
+  async rebindListed(rebound: Rebound<ListedCluster>): Promise<void> {
+    const { previous, cluster } = rebound;
+    if (this.#account.ownership.isOurs(previous)) {
+      await this.rebind(rebound);
+      return;
+    }
+    const scope = await this.#account.scoped();
+    const known = new ClusterMemory();
+    await this.#account.checkpoints.load(scope, previous, known);
+    if (known.movedTo === cluster.clusterId) await this.followRemote(previous, known.movedTo);
+  }
+
+  /** Follows a move that another runtime has reported. */
+  async followRemote(previous: string, movedTo: string): Promise<void> {
+    const scope = await this.#account.scoped();
+    const listed = this.#account.list.last?.get(movedTo);
+    const before = scope.list.checkpoint?.known.find(({ clusterId }) => clusterId === previous);
+    if (this.#account.ownership.isOurs(LIST_ITEM) && before)
+      this.#replaceListed(scope, previous, listed ?? { ...before, clusterId: movedTo });
+    if (this.#options.pollers.has(previous)) await this.#moveSubscribers(previous, movedTo);
+  }
+
+  /** Delivers the event of the move. Returns false where no subscriber received it. */
+  #deliverRebound(previous: string, cluster: ListedCluster, late: boolean): boolean {
+    const event = reboundEvent(previous, cluster, { at: isoTime(this.#account.clock.now()), late });
+    const draft: EventDraft = { event };
+    const single = this.#options.pollers.get(previous)?.eventSubscribers.filter((one) => one.wants !== 'all') ?? [];
+    const toAll = this.#options.list().deliver([event], single);
+    return single.map((subscriber) => subscriber.deliver([draft])).some((delivered) => delivered) || toAll;
+  }
+
+  #replaceListed(scope: ScopeMemory, previous: string, { clusterId, hostGuid, name }: ListedIdentity): void {
+    const { checkpoint } = scope.list;
+    if (!this.#account.ownership.isOurs(LIST_ITEM)) return;
+    if (!checkpoint?.known.some((known) => known.clusterId === previous)) return;
+    const others = checkpoint.known.filter((known) => known.clusterId !== previous && known.clusterId !== clusterId);
+    scope.list.checkpoint = { ...checkpoint, known: [...others, { clusterId, hostGuid, name }] };
+    scope.list.clusters = scope.list.clusters.map((cluster) =>
+      cluster.clusterId === previous ? { ...cluster, clusterId, hostGuid, name } : cluster,
+    );
+    this.#account.checkpoints.writeList(scope);
+  }
+
+  /** Moves all subscribers to the new id and polls it. */
+  async redirect(clusterId: string, movedTo: string): Promise<PollResult> {
+    return (await this.#moveSubscribers(clusterId, movedTo)).askNow();
+  }
+
+  async #moveSubscribers(clusterId: string, movedTo: string): Promise<Poller> {
+    const next = this.#options.pollerOf(await this.#resolveMoves(clusterId, movedTo));
+    const poller = this.#options.pollers.get(clusterId);
+    for (const subscriber of poller?.subscribers ?? []) {
+      poller?.remove(subscriber);
+      if (isMovable(subscriber)) subscriber.moveTo(next, clusterId);
+    }
+    return next;
+  }
+
+  /** Follows the chain of moved ids to its end, and breaks a chain that leads back. */
+  async #resolveMoves(clusterId: string, movedTo: string): Promise<string> {
+    const scope = await this.#account.scoped();
+    const passed = new Set([clusterId]);
+    for (let id = movedTo; ;) {
+      const memory = scope.of(id);
+      await this.#account.checkpoints.load(scope, id, memory);
+      if (memory.movedTo === null || passed.has(memory.movedTo)) {
+        memory.movedTo = null;
+        return id;
+      }
+      passed.add(id);
+      id = memory.movedTo;
+    }
+  }
+}
+
+/** Subscriber that can move to a new cluster id; all of them can. */
+type Movable = Subscriber & { moveTo(poller: Poller, previous: string): void };
+
+const isMovable = (subscriber: Subscriber): subscriber is Movable => 'moveTo' in subscriber;

@@ -1,0 +1,158 @@
+import { advance, openQuestions } from '../../events/advance';
+import type { Checkpoint, Ended } from '../../events/checkpoint';
+import type { JobAnswer } from '../../events/job-ends';
+import { eventsFor } from '../../events/milestones';
+import type { Observation } from '../../events/observation';
+import type { EventDraft } from '../../events/print-event';
+import type { ClusterStatus } from '../../service/cluster-status';
+import { UNLOSABLE_LOCK } from '../../state/locks';
+import type { Lock } from '../../state/store';
+import type { ClusterMemory } from '../checkpoints/cluster-memory';
+import { isSecured } from '../checkpoints/ownership';
+import type { ScopeMemory } from '../checkpoints/scope-memory';
+import type { PollingAccount, PollReports } from './ports';
+import type { Subscriber } from './subscriber';
+import type { Subscriptions } from './subscriptions';
+import { VanishedJobResolver } from './vanished-job-resolver';
+
+/** Observations of one cluster: derives and delivers events, and advances the checkpoint. */
+export class Observer {
+  #vanishedJobs: VanishedJobResolver | null = null;
+  /** Checkpoint of undelivered observations, for subscribers that wait for the end of a job. */
+  #undelivered: Checkpoint | null = null;
+  /** State under the present scope. */
+  #memory: ClusterMemory | null = null;
+
+  constructor(
+    private readonly clusterId: string,
+    private readonly account: PollingAccount,
+    private readonly subscriptions: Subscriptions,
+    private readonly reports: Pick<PollReports, 'fault'>,
+  ) {}
+
+  /** Last known figures. */
+  get status(): ClusterStatus | null {
+    return this.#memory?.status ?? null;
+  }
+
+  /** Last checkpoint, delivered or not. */
+  checkpointOf(memory: ClusterMemory | null): Checkpoint | null {
+    return this.#undelivered ?? memory?.checkpoint ?? null;
+  }
+
+  /** Known end of a job; null where it has not ended. */
+  endOf(jobId: string): Ended | null {
+    const ended = this.checkpointOf(this.#memory)?.ended.find(({ id }) => id === jobId);
+    if (!ended || ended.job) return ended ?? null;
+    const { history = [], jobs = [] } = this.status ?? {};
+    const job = [...history, ...jobs].find(({ clusterJobId }) => clusterJobId === jobId);
+    return { ...ended, job: job ?? null };
+  }
+
+  /** Whether a job was seen and has no known end. */
+  isOpen(jobId: string): boolean {
+    return this.checkpointOf(this.#memory)?.jobs.some(({ id }) => id === jobId) ?? false;
+  }
+
+  /** Loads the state of the cluster; null where it can't be read. */
+  async load(scope?: ScopeMemory): Promise<ClusterMemory | null> {
+    const { account, clusterId } = this;
+    try {
+      const under = scope ?? (await account.scoped());
+      const memory = under.of(clusterId);
+      if (this.#memory !== memory) {
+        this.#memory = memory;
+        this.#undelivered = null;
+      }
+      if (!memory.loaded) await account.checkpoints.load(under, clusterId, memory);
+      return memory;
+    } catch (thrown) {
+      this.reports.fault(clusterId, thrown);
+      return null;
+    }
+  }
+
+  /** Has the next `load` read the store, where another runtime may have written. */
+  invalidate(): void {
+    this.#undelivered = null;
+    if (this.#memory) this.#memory.loaded = false;
+  }
+
+  /** Drops state that became stale while another runtime polled. */
+  reset(): void {
+    this.#undelivered = this.#vanishedJobs = null;
+  }
+
+  /** Drops the reference to the state after this runtime lost the cluster. */
+  release(): void {
+    this.#memory = null;
+  }
+
+  /** Marks the next events as late, after the last subscriber to events has left. */
+  markUnwatched(): void {
+    if (!this.#memory?.hasCheckpoint) return;
+    this.#memory.late = true;
+    this.#memory.unwatchedSince = this.account.clock.monotonic();
+  }
+
+  /** Records an observation by the owner. */
+  receive(memory: ClusterMemory, checkpoint: Checkpoint | null, status: ClusterStatus): void {
+    this.#memory = memory;
+    this.#undelivered = checkpoint;
+    memory.setStatus(status);
+  }
+
+  /**
+   * Derives and delivers events, and then advances the checkpoint. `lock` null: events belong to another runtime. Returns
+   * false if another runtime owns the cluster by now: the owner repeats the poll.
+   */
+  async process(seen: Observation, memory: ClusterMemory, scope: ScopeMemory, lock: Lock | null): Promise<boolean> {
+    const { account, clusterId } = this;
+    // Don't emit events that another runtime owns.
+    const receivers = () => (lock === null ? [] : this.subscriptions.forEvents);
+    const milestones = receivers().map((subscriber) => subscriber.milestones);
+    if (milestones.length > 0 && memory.absorb(seen, milestones)) {
+      this.reset();
+      return true;
+    }
+    const lastOf = () => (receivers().length > 0 ? memory.checkpoint : (this.#undelivered ?? memory.checkpoint));
+    let before = lastOf();
+    const open = openQuestions(before, seen);
+    let answers = new Map<string, JobAnswer>();
+    if (open.length > 0 || this.#vanishedJobs) {
+      answers = await (this.#vanishedJobs ??= new VanishedJobResolver()).ask(account, clusterId, open);
+      account.signal.throwIfAborted();
+      before = lastOf();
+    }
+    const { checkpoint, drafts } = advance(before, seen, { answers, late: memory.late && before !== null });
+    if (lock !== UNLOSABLE_LOCK && hasEvents(drafts, receivers())) {
+      if (!(await isSecured(account.ownership, clusterId, lock))) return false;
+      account.signal.throwIfAborted();
+    }
+    const eventSubscribers = receivers();
+    if (eventSubscribers.length === 0) {
+      this.#undelivered = checkpoint;
+      memory.setStatus(seen.status);
+      return lock !== null;
+    }
+    const delivered = eventSubscribers.map((subscriber) => subscriber.deliver(drafts)).some((some) => some);
+    this.#undelivered = null;
+    memory.late = false;
+    memory.record(checkpoint, seen);
+    // Write rarely, to spare SD cards. Delivered events must be written, or a restart would deliver them again.
+    if (delivered) memory.delivered++;
+    if (delivered || !before || !hasSameJobs(before, checkpoint)) account.checkpoints.write(scope, clusterId, memory);
+    else memory.dirty = true;
+    return true;
+  }
+}
+
+/** Whether any subscriber would receive an event. */
+const hasEvents = (drafts: readonly EventDraft[], eventSubscribers: readonly Subscriber[]): boolean =>
+  drafts.length > 0 && eventSubscribers.some(({ milestones }) => eventsFor(drafts, milestones).length > 0);
+
+const hasSameJobs = (one: Checkpoint, other: Checkpoint): boolean =>
+  hasSameIds(one.jobs, other.jobs) && hasSameIds(one.ended.slice(-10), other.ended.slice(-10));
+
+const hasSameIds = (some: readonly { id: string }[], others: readonly { id: string }[]): boolean =>
+  some.length === others.length && some.every(({ id }, at) => id === others[at]?.id);

@@ -1,0 +1,29 @@
+import type { EventDraft } from '../../events/print-event';
+import type { PollResult } from './poll-result';
+
+/** Subscriber to the polls of one cluster. */
+export interface Subscriber {
+  /** Interest announced to other runtimes; null: none. */
+  readonly wants: 'all' | 'cluster' | 'wait' | null;
+  /** Polling interval, ms. */
+  readonly interval: number;
+  readonly paused: boolean;
+  /** Whether it receives events: events passed to it count as delivered. */
+  readonly receivesEvents: boolean;
+  /** Subscriber with the same recipient of events: while that one is subscribed, this one receives none. */
+  readonly beside?: unknown;
+  /** Progress milestones to report, percent. */
+  readonly milestones: readonly number[];
+  /** Called after every poll. `due`: it is the subscriber's turn, and the result is its own copy. */
+  onPoll(result: PollResult, due: boolean): void;
+  /**
+   * Whether the subscriber keeps its turn when another one requests a poll shortly before it. `onPoll` then shows the
+   * result at once, and `onTurn` receives it again at the turn, since no time is left for another poll.
+   */
+  readonly keepsTurn?: boolean;
+  onTurn?(result: PollResult): void;
+  /** Returns true where the subscriber received any event. */
+  deliver(drafts: readonly EventDraft[]): boolean;
+  /** Called after this runtime gained or lost the regular polls of a cluster. */
+  assigned?(clusterId: string, isOurs: boolean): void;
+}
