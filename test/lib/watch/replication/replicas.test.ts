@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { answer, at, job } from '../../events/observations';
+import { PrintingError } from '../../../../lib/service/errors';
 import { replicasOf } from '../../../../lib/watch/replication/replicas';
 import type { Lease } from '../../../../lib/state/leases';
 import { sleep } from '../../../../lib/time/clock';
+import { phrase } from '../../../../lib/words/sentence';
 import { Replicas } from '../replicas';
 
 const MINUTE = 60_000;
@@ -39,6 +41,12 @@ describe('several runtimes that watch one account', () => {
       return Math.max(...[...times, clock.monotonic()].map((time, at) => time - (times[at - 1] ?? 0)));
     });
 
+  const lateToken = () => new PrintingError('TIMEOUT', phrase`No token.`, { outcome: 'not-sent' });
+  const late = (): Promise<never> => {
+    const token = Promise.reject(lateToken());
+    token.catch(() => undefined);
+    return token;
+  };
   const apart = (times: readonly number[]) => times.slice(1).map((time, at) => time - (times[at] as number));
 
   describe('one cluster each', () => {
@@ -186,6 +194,37 @@ describe('several runtimes that watch one account', () => {
         assert.equal(pollersOf('C0', clock.monotonic() - 2 * MINUTE).length, 1);
         assert.deepEqual(replica.watches[0]?.state.trouble, null);
       });
+
+    it('poll at once where the last poll of one that closes never left', async () => {
+      service.cluster('C0');
+      start(2, ['C0']);
+      await clock.advance(5 * MINUTE);
+      const [before] = pollersOf('C0');
+      const replica = replicas.all.find(({ name }) => name === before);
+      assert.ok(replica);
+      replica.token = late();
+      const last = replicas.polls.at(-1)?.at ?? NaN;
+      await clock.advance(last + 75_000 - clock.monotonic());
+      await replica.leave();
+      await clock.advance(15_000);
+      assert.equal(pollersOf('C0', last + 1).length, 1);
+    });
+
+    it('poll a printer at once that they have again after a poll that never left', async () => {
+      service.cluster('C0');
+      start(1, ['C0']);
+      const [replica] = replicas.all;
+      assert.ok(replica);
+      await clock.advance(5 * MINUTE);
+      const last = replicas.polls.at(-1)?.at ?? NaN;
+      let release: () => void = () => undefined;
+      replica.token = new Promise((resolve) => (release = resolve));
+      await clock.advance(last + 80_000 - clock.monotonic());
+      (replica.account.watcher.membership?.lock as Lease).lose();
+      release();
+      await clock.advance(15_000);
+      assert.ok(replicas.polls.some(({ at }) => at > last));
+    });
 
     it('answer a message in the runtime that receives it, without advancing the checkpoint', async () => {
       start(2, ['C0']);
