@@ -398,7 +398,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'watch/polling/cluster-list.readAllPages': (words) => readAllPages(service(words), LIMITS.deadline),
   'watch/checkpoints/cluster-memory.ClusterMemory': (words) => {
     const memory = new ClusterMemory();
-    memory.take(advance(null, seen(words)).checkpoint, seen(words));
+    memory.record(advance(null, seen(words)).checkpoint, seen(words));
     return [memory.status, memory.checkpoint];
   },
   'watch/replication/fair-share.fairShare': (words) => {
@@ -408,8 +408,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   },
   'watch/polling/job-record.readJobRecord': (words) => readJobRecord(service(words), 'c', words, LIMITS.deadline),
   'watch/views/change-filter.ChangeFilter': (words) => {
-    const news = new ChangeFilter();
-    return [news.isNews(seen(words).status), news.isNews(seen(`${words}x`).status)];
+    const filter = new ChangeFilter();
+    return [filter.isChange(seen(words).status), filter.isChange(seen(`${words}x`).status)];
   },
   'watch/views/notice.nameFor': (words) => [nameFor('c', words), nameFor(words, null)],
   'watch/views/notice.outageNotice': (words) =>
@@ -429,7 +429,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'watch/checkpoints/packed-texts.PackedTexts': (words) => {
     const texts = new PackedTexts();
     texts.set(words, words);
-    return [texts.still, texts.moving];
+    return [texts.stable, texts.volatile];
   },
   'watch/replication/replicas.replicasOf': (words) => replicasOf(membershipOf(words)),
   'watch/views/watcher-log.logReport': (words) => {

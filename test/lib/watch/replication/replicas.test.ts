@@ -47,6 +47,10 @@ describe('several runtimes that watch one account', () => {
     token.catch(() => undefined);
     return token;
   };
+  const refused: Replica['call'] = async (_, { lock }) => {
+    (await lock?.secure(0))?.();
+    throw lateToken();
+  };
   const apart = (times: readonly number[]) => times.slice(1).map((time, at) => time - (times[at] as number));
 
   describe('one cluster each', () => {
@@ -128,7 +132,7 @@ describe('several runtimes that watch one account', () => {
       assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE + LEASE, gaps().join());
     });
 
-    it('poll no sooner than an interval after a poll of their own where a lease was given up right after it', async () => {
+    it('poll a regained printer no sooner than an interval after their own last poll', async () => {
       service.cluster('C0');
       start(1, ['C0'], 10);
       await clock.advance(MINUTE);
@@ -144,7 +148,7 @@ describe('several runtimes that watch one account', () => {
       assert.ok(Math.min(...apart(times)) >= 10_000, apart(times).join());
     });
 
-    it('count the interval from where a request left that had to wait for a token', async () => {
+    it('count the interval from the departure of a request that waited for a token', async () => {
       service.cluster('C0');
       start(1, ['C0'], 10);
       const [replica] = replicas.all;
@@ -164,8 +168,8 @@ describe('several runtimes that watch one account', () => {
     });
 
     for (const [what, isAsked] of [
-      ['drop a poll that waited for a token until another one had taken over', false],
-      ['send a poll that a message waits for, though another one has taken over', true],
+      ['drop a poll that waited for a token until another runtime had taken over', false],
+      ['send a poll that a message requested although another runtime has taken over', true],
     ] as const)
       it(what, async () => {
         service.cluster('C0');
@@ -195,7 +199,49 @@ describe('several runtimes that watch one account', () => {
         assert.deepEqual(replica.watches[0]?.state.trouble, null);
       });
 
-    it('poll at once where the last poll of one that closes never left', async () => {
+    for (const [what, fail] of [
+      ['before their departure', (replica: Replica) => void (replica.token = late())],
+      ['after the service had refused the old token', (replica: Replica) => void (replica.call = refused)],
+    ] as const)
+      it(`poll each printer in its turn after polls failed without a token ${what}`, async () => {
+        const many = ids(60);
+        many.forEach((id) => service.cluster(id));
+        start(2, many);
+        await clock.advance(2 * MINUTE);
+        const calls = replicas.all.map(({ call }) => call);
+        replicas.all.forEach(fail);
+        await clock.advance(4 * MINUTE);
+        replicas.all.forEach((replica, at) => {
+          replica.token = null;
+          replica.call = calls[at] as Replica['call'];
+        });
+        const from = clock.monotonic();
+        const perSecond = new Map<number, number>();
+        await clock.advance(1.1 * MINUTE);
+        const polls = replicas.polls.filter(({ at }) => at >= from);
+        assert.deepEqual(new Set(polls.map(({ clusterId }) => clusterId)), new Set(many));
+        for (const { at } of polls)
+          perSecond.set(Math.floor(at / 1000), (perSecond.get(Math.floor(at / 1000)) ?? 0) + 1);
+        assert.ok(Math.max(...perSecond.values()) <= 4, [...perSecond.values()].join());
+      });
+
+    it('poll less and less often while no connection to the service succeeds', async () => {
+      service.cluster('C0');
+      start(1, ['C0'], 10);
+      await clock.advance(MINUTE);
+      let tries = 0;
+      const [replica] = replicas.all;
+      assert.ok(replica);
+      replica.call = async (endpoint, { lock }) => {
+        await lock?.secure(0);
+        if (endpoint === 'clusterStatus') tries++;
+        throw new PrintingError('TIMEOUT', phrase`No result.`, { outcome: 'not-sent' });
+      };
+      await clock.advance(5 * MINUTE);
+      assert.ok(tries >= 4 && tries <= 6, String(tries));
+    });
+
+    it('poll at once if the last poll of a closed runtime never left', async () => {
       service.cluster('C0');
       start(2, ['C0']);
       await clock.advance(5 * MINUTE);
@@ -210,7 +256,7 @@ describe('several runtimes that watch one account', () => {
       assert.equal(pollersOf('C0', last + 1).length, 1);
     });
 
-    it('poll a printer at once that they have again after a poll that never left', async () => {
+    it('poll a regained printer at once if its last poll never left', async () => {
       service.cluster('C0');
       start(1, ['C0']);
       const [replica] = replicas.all;

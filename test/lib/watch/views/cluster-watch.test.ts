@@ -37,7 +37,7 @@ describe('a node that watches one printer without a poll for an interval and a h
           guard: (callback) => void callback(),
           closed: () => undefined,
           usable: () => false,
-          asked: () => undefined,
+          requestEnded: () => undefined,
           summary: (error) => error,
           standbyOf: () => null,
         },
