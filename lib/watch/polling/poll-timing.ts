@@ -53,9 +53,12 @@ export function turnAfterFirst(start: number, interval: number, phase: number): 
 /** Whether a poll at `now` counts for a turn at `turn`: it is due, or nearly so. */
 export const isTurn = (now: number, turn: number, interval: number): boolean => turn - now <= SLACK * interval;
 
-/** Whether a poll at `now` would delay the own poll of the next turn for too long. */
+/**
+ * Whether a poll at `now` would delay the own poll of the next turn for too long. The bound counts as too long (1 ms for
+ * rounding): a turn that is delayed by the slack, and moves back by the slack, would never join the other one.
+ */
 export const isCloseBefore = (now: number, turn: number, interval: number): boolean =>
-  now + SHORTEST - turn > SLACK * interval;
+  now + SHORTEST - turn > SLACK * interval - 1;
 
 /** Backoff after the `failures`th failed poll in a row, ms; at least the service's Retry-After. */
 export function retryPoll(

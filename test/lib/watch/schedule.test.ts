@@ -61,6 +61,19 @@ const KNOWN: Scenario[] = [
     ...{ clusters: 14, interval: 90, watchers: ['all'], latency: 0, slow: { every: 2, latency: 2 }, deploys: [90] },
     ...{ restarts: [51], asked: [1], outage: null, fault: null, joins: 1, print: 45 },
   },
+  // Two turns of one cluster that a restart in an outage put ten seconds apart.
+  {
+    ...{
+      clusters: 1,
+      interval: 60,
+      watchers: ['all', 'singles'],
+      latency: 0,
+      slow: null,
+      deploys: [],
+      restarts: [130],
+    },
+    ...{ asked: [], outage: { from: 49, length: 82 }, fault: null, joins: null, print: 0 },
+  },
 ];
 
 const LENGTH = 600;

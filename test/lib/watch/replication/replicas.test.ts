@@ -5,7 +5,7 @@ import { replicasOf } from '../../../../lib/watch/replication/replicas';
 import type { Lease } from '../../../../lib/state/leases';
 import { sleep } from '../../../../lib/time/clock';
 import { phrase } from '../../../../lib/words/sentence';
-import { Replicas } from '../replicas';
+import { Replicas, type Replica } from '../replicas';
 
 const MINUTE = 60_000;
 
