@@ -58,7 +58,7 @@ export class TargetFile {
     try {
       if (found) await calls.run(() => copyOwnerAndMode(file.#file, found));
       const stats = await calls.run(() => file.#file.stat({ bigint: true }));
-      file.#removeNote = await leftovers?.note(part, stats, deadline);
+      file.#deleteNote = await leftovers?.note(part, stats, deadline);
       return file;
     } catch (error) {
       await file.drop();
@@ -82,24 +82,35 @@ export class TargetFile {
     }
     // The file is complete in its place, even if its folder can't be flushed now.
     await this.#calls.run(() => flushFolder(dirname(this.#target)).catch(() => undefined));
-    await this.#removeNote?.();
+    await this.#removeNote();
   }
 
   /**
-   * Removes the unfinished file; after `finish`, does nothing. Never throws, because a failed removal must not hide the
-   * original error.
+   * Removes the unfinished file and its note; after `finish`, only a note that is left. Never throws, because a failed
+   * removal must not hide the original error.
    */
   async drop(): Promise<void> {
-    if (this.#isFinished) return;
+    if (this.#isFinished && !this.#deleteNote) return;
+    // Runs after an abandoned call returns: until its folder is flushed, a rename may still get lost.
     await this.#calls.release(async () => {
-      await this.#file.close().catch(() => undefined);
-      // An abandoned rename that succeeded late has moved the file already.
-      await unlink(this.#part).catch((error: unknown) => {
-        if (codeOf(error) !== 'ENOENT') throw error;
-      });
+      if (!this.#isFinished) await this.#removePart();
       // Not awaited, because the note is in another folder.
-      void this.#removeNote?.();
+      void this.#removeNote();
     });
+  }
+
+  async #removePart(): Promise<void> {
+    await this.#file.close().catch(() => undefined);
+    // An abandoned rename that succeeded late has moved the file already.
+    await unlink(this.#part).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    });
+  }
+
+  async #removeNote(): Promise<void> {
+    const deleteNote = this.#deleteNote;
+    this.#deleteNote = undefined;
+    await deleteNote?.();
   }
 }
 

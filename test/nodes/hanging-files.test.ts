@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
@@ -92,6 +92,20 @@ describe('nodes: files on a hanging share', () => {
         await time.pass(60);
         assert.deepEqual([caught.all.length, results.all.length], [1, 0]);
       });
+
+  for (const step of ['open', 'fsync'])
+    it(`leave no note of a finished report when the ${step} of its folder returns late`, async () => {
+      hang({ names: [step], paths: (path) => path === '' });
+      flow.send('report', {});
+      assert.equal(codeOf(await time.until(caught.at(0))), 'TIMEOUT');
+      const notes = () => readdir(join(flow.userDir, 'remote-printing', 'unfinished'));
+      assert.equal((await notes()).length, 1, 'the rename may still get lost');
+      comeBack();
+      await time.settled();
+      assert.deepEqual(await notes(), []);
+      assert.deepEqual(disks.open(mount), []);
+      assert.ok((await readdir(folder)).includes('report.csv'));
+    });
 
   it('delay no message when only a close hangs', async () => {
     hang({ names: ['close'] });
