@@ -33,7 +33,7 @@ export class TargetFile {
   readonly #part: string;
   readonly #file: FileHandle;
   readonly #calls: FileCalls;
-  #removeNote: (() => Promise<void>) | undefined;
+  #deleteNote: (() => Promise<void>) | undefined;
   #isFinished = false;
 
   private constructor(path: string, at: { target: string; part: string }, file: FileHandle, calls: FileCalls) {

@@ -118,8 +118,9 @@ export class Deadline {
   wait<T>(shared: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const abort = () => reject(notSent(this.reason));
-      if (this.aborted) return abort();
-      const leave = this.whenOver(abort);
+      if (this.aborted) abort();
+      // Listened to in any case: an unhandled rejection would end the process.
+      const leave = this.aborted ? nothing : this.whenOver(abort);
       shared.then(resolve, reject).finally(leave);
     });
   }

@@ -99,6 +99,23 @@ describe('time/deadline', () => {
     assert.equal(whole.signal.reason, whole.reason, 'a signal that is asked for later has ended too');
   });
 
+  it('handles a rejection of the awaited work after the limit', async () => {
+    const deadline = new Deadline(clock, { ms: 1_000 });
+    await clock.advance(1_000);
+    const unhandled: unknown[] = [];
+    const listeners = process.rawListeners('unhandledRejection') as (() => void)[];
+    process.removeAllListeners('unhandledRejection').on('unhandledRejection', (reason) => unhandled.push(reason));
+    try {
+      assert.equal((await outcome(deadline.wait(Promise.reject(new Error('disk'))))).code, 'TIMEOUT');
+      // Node reports rejections before the next turn of the event loop.
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual(unhandled, []);
+    } finally {
+      process.removeAllListeners('unhandledRejection');
+      for (const listener of listeners) process.on('unhandledRejection', listener);
+    }
+  });
+
   it('ends a wait with the outcome not-sent', async () => {
     const deadline = new Deadline(clock, { ms: 1_000 });
     const slept = outcome(deadline.sleep(5_000));
