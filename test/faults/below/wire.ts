@@ -265,6 +265,15 @@ class Link {
     to.push(data);
   }
 
+  /**
+   * Drops what trickles to the service. A short request is one segment and one TLS record: it arrives whole or not at all,
+   * and the system stops sending it once its socket is closed and nothing was acknowledged for minutes.
+   */
+  #dropRest(): void {
+    this.#trickling.get('up')?.splice(0);
+    this.#trickling.delete('up');
+  }
+
   #to = (way: Way): End => (way === 'up' ? this.service : this.machine);
 
   #finish(way: Way): void {
@@ -280,6 +289,7 @@ class Link {
     const [from, to] = way === 'up' ? [this.machine, this.service] : [this.service, this.machine];
     this.wire.activity.touch();
     if (from.destroyed && to.destroyed) this.onEnd();
+    if (way === 'up') this.#dropRest();
     if (this.#stalled.has(way) || this.#trickling.has(way)) return;
     this.later(() => {
       if (to.destroyed) return;
