@@ -80,6 +80,8 @@ export class Life {
       }
       this.crashes++;
       machine.crash(kind === 'power');
+      // A deploy under way ends with its process.
+      this.#deploying = Promise.resolve();
       this.machine = undefined;
       this.client = undefined;
       this.at(away, again);
