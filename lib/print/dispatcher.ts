@@ -160,10 +160,11 @@ export class Dispatcher {
     settle: (ledger: Ledger, done: Dispatched) => Promise<void> = () => Promise.resolve(),
   ): Promise<DispatchResult> {
     const { clusterId, jobId } = attempt;
-    const keep = (done: Dispatched) =>
-      this.#save(ledger, deadline, (ledger) =>
-        this.#warnOnFailure(settle(ledger, done), phrase`The outcome of a print`),
-      );
+    const keep = (done: Dispatched, before: (ledger: Ledger) => Promise<unknown> = () => Promise.resolve()) =>
+      this.#save(ledger, deadline, async (ledger) => {
+        await this.#warnOnFailure(before(ledger), phrase`The outcome of a print`);
+        await this.#warnOnFailure(settle(ledger, done), phrase`The outcome of a print`);
+      });
     const answer = await this.#call(ledger, startNow, attempt, deadline);
     if (answer instanceof PrintingError) {
       const found = await search({ ...this.#deps, ledger }, attempt, deadline);
@@ -182,16 +183,10 @@ export class Dispatcher {
         { outcome: 'refused', ids: { clusterId, jobId, clusterJobId: clusterJobId ?? undefined } },
       );
     // From here on the print exists, whatever fails.
-    if (clusterJobId) {
-      await this.#save(ledger, deadline, ({ claims }) =>
-        this.#warnOnFailure(
-          claims.claimFirst(clusterId, jobId, [clusterJobId], attempt.id),
-          phrase`The outcome of a print`,
-        ),
-      );
-    }
     const done = { jobId, clusterJobId, status };
-    await keep(done);
+    const claimed = (ledger: Ledger) =>
+      clusterJobId ? ledger.claims.claimFirst(clusterId, jobId, [clusterJobId], attempt.id) : Promise.resolve(null);
+    await keep(done, claimed);
     if (clusterJobId) return { ...done, raw, note, duplicate: false };
     // Accepted, but without the printing's id (wire facts 7): the print appears on the cluster soon.
     const found = await search({ ...this.#deps, ledger }, attempt, deadline);

@@ -5,6 +5,8 @@ import { Machine, type World } from './machine';
 import { Broken } from './trace';
 
 export const SECOND = 1000;
+/** A message whose print call has left may end so much later: a slow disk gets this time to save the outcome, ms. */
+export const SAVING = 10 * SECOND;
 /** Long enough for every backoff and every pause of the pack to be over. */
 const RECOVERY = 20 * 60 * SECOND;
 

@@ -8,7 +8,7 @@ import { holdStream, type Source } from '../../lib/upload/source';
 import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
 import { hostileHazard } from './hostile';
-import { Life, SECOND } from './life';
+import { Life, SAVING, SECOND } from './life';
 import { signIn, World, type Machine } from './machine';
 import { Broken } from './trace';
 
@@ -183,7 +183,8 @@ class PrintsRun {
   #checkEnd(message: Message, number: number): void {
     const { key, machine, timeout, begunAt, endedAt, results, error, clusterIds, stream } = message;
     if (machine.mount.crashed) return;
-    const limit = begunAt + timeout * SECOND + GRACE;
+    const wasSent = results.some(mayBeSent) || (error !== undefined && error.outcome !== 'not-sent');
+    const limit = begunAt + timeout * SECOND + GRACE + (wasSent ? SAVING : 0);
     if (endedAt === undefined) throw new Broken(4, `message ${number} (${key}) never ended`);
     if (endedAt > limit)
       throw new Broken(4, `message ${number} (${key}) ended after ${(endedAt - begunAt) / SECOND} s of ${timeout} s`);
@@ -244,6 +245,10 @@ class PrintsRun {
     this.#checkCount();
   }
 }
+
+/** The print call may have left for this result. */
+const mayBeSent = ({ printed, duplicate, error }: Pick<PrintResult, 'printed' | 'duplicate' | 'error'>): boolean =>
+  error ? error.outcome !== 'not-sent' : printed && !duplicate;
 
 /** A file to print, from memory or from a stream of the flow that may be no good. */
 function sourceOf(kind: string, name: string, world: World): { made: Source; stream: Readable | undefined } {

@@ -5,6 +5,8 @@ import { Ledger, type Entry } from '../../../lib/print/ledger';
 import { JobListReader, type Listing } from '../../../lib/print/job-list-reader';
 import { readClusterStatus } from '../../../lib/service/cluster-status';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
+import type { Change, Key, PutOptions } from '../../../lib/state/store';
+import { sleep } from '../../../lib/time/clock';
 import { Deadline } from '../../../lib/time/deadline';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { limit } from '../../helpers/limits';
@@ -383,6 +385,35 @@ describe('print/dispatcher', () => {
       await clock.advance(8 * DAY);
       assert.equal(await poll('k', { printings: [], current: false, at: null }), 'hopeless');
     });
+  });
+
+  it('waits at most 10 s in all to save the claim and the outcome of a late print', async () => {
+    class SlowStore extends MemoryStore {
+      wait = 0;
+      override async put<T>(key: Key, value: T): Promise<void> {
+        if (this.wait > 0) await sleep(clock, this.wait);
+        return super.put(key, value);
+      }
+      override async update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined> {
+        if (key[0] === 'claims' && this.wait > 0) await sleep(clock, this.wait);
+        return super.update(key, change, options);
+      }
+    }
+    const store = new SlowStore();
+    ledger = new Ledger(store, SCOPE);
+    print = () => {
+      store.wait = 8_000;
+      return accepted('p1');
+    };
+    const deadline = limit(clock, { seconds: 1 });
+    const result = await outcome(dispatch('k', { deadline }));
+    assert.ok(typeof result === 'object');
+    assert.deepEqual([result.clusterJobId, clock.monotonic()], ['p1', 10_000]);
+    assert.match(warnings.join(), /outcome of a print could not be saved yet/);
+    store.wait = 0;
+    while (clock.next !== undefined) await clock.advance(clock.next);
+    await settle();
+    assert.equal((await ledger.find(key('k')))?.done?.clusterJobId, 'p1', 'the started write continues');
   });
 
   it('cancels a call in flight at its timeout, but not when the node closes', async () => {
