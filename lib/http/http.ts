@@ -199,7 +199,7 @@ type Handler = Dispatcher.DispatchHandler;
 
 /**
  * Marks when the connection is ready and the request is about to be written. It wraps undici's handler in an object:
- * patching each handler with its own function would keep them in memory far beyond their request (ADR 8).
+ * patching each handler with its own function would keep them in memory far beyond their request (ADR 15).
  */
 class Begun implements Handler {
   readonly #handler: Handler;

@@ -31,7 +31,7 @@ export interface AnswerSize {
 }
 
 /**
- * Collects a whole answer from undici without the cost of a stream in between (ADR 8). Aborts an answer as soon as it
+ * Collects a whole answer from undici without the cost of a stream in between (ADR 15). Aborts an answer as soon as it
  * exceeds the limits.
  */
 export class WholeText implements Handler {

@@ -63,7 +63,7 @@ export class Deadline {
 
   /**
    * The deadline as a signal, for APIs that accept nothing else. Created on first use, because it costs more than
-   * everything else here (ADR 8).
+   * everything else here (ADR 15).
    */
   get signal(): AbortSignal {
     if (this.#same) return this.#same.signal;

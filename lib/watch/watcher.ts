@@ -36,7 +36,7 @@ export type ObservationListener = (clusterId: string, status: ClusterStatus) => 
 
 /**
  * Facade for watching one account. All nodes that watch a cluster share one request per poll. Events are derived once,
- * from a checkpoint that survives restarts (reference 3.1, 3.3, 6; ADR 8).
+ * from a checkpoint that survives restarts (reference 3.1, 3.3, 6; ADR 15).
  */
 export class Watcher {
   /** Cached list of the account's clusters. */

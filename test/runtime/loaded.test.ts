@@ -73,7 +73,7 @@ describe('what Node-RED loads of the pack', () => {
       // Nothing of the database that no setting names.
       assert.deepEqual(
         files.filter((file) =>
-          /^node_modules\/pg|state\/(database|leases|postgres|schema)|watch\/(shared-watching|assignments|hearsay)/.test(
+          /^node_modules\/pg|state\/(database|leases|postgres|schema)|watch\/replication\/(replica-coordinator|assignments|remote-updates)/.test(
             file,
           ),
         ),
@@ -82,8 +82,8 @@ describe('what Node-RED loads of the pack', () => {
       // Of printing, what an earlier runtime may have left open.
       assert.deepEqual(files.filter((file) => file.startsWith('dist/lib/print/')).sort(), [
         'dist/lib/print/claims.js',
-        'dist/lib/print/ledger.js',
         'dist/lib/print/job-list-reader.js',
+        'dist/lib/print/ledger.js',
         'dist/lib/print/unresolved-prints.js',
       ]);
       // Of undici, a request over a connection: less than a third of it.

@@ -19,7 +19,7 @@ interface Stable {
 }
 
 /**
- * State of a cluster between two polls, packed as text outside the heap because there are thousands (ADR 8). The
+ * State of a cluster between two polls, packed as text outside the heap because there are thousands (ADR 15). The
  * fingerprint identifies a poll without a change; only the figures are rewritten then.
  */
 export class ClusterMemory {

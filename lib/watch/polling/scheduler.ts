@@ -8,7 +8,7 @@ const AT_FIRST = 16;
 const MOST = 64;
 /** Delay of a due poll that counts as a jump, ms: the machine slept, or the service requested a pause. */
 const JUMP = 5_000;
-/** Polls due within this span start together, ms: single starts cost more than twice the CPU time (ADR 8). */
+/** Polls due within this span start together, ms: single starts cost more than twice the CPU time (ADR 15). */
 const BEAT = 100;
 
 /** Source of polls. */
