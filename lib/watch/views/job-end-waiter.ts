@@ -43,6 +43,8 @@ export class JobEndWaiter implements Subscriber {
   #isReading = false;
   /** Whether the last read of the job's record found none. */
   #wasMissing = false;
+  /** The job in the history of the last status. */
+  #past: PrintJob | undefined;
   /** Polls in a row that did not find the cluster. */
   #notListed = 0;
   #resolve!: (end: JobEnd) => void;
@@ -89,6 +91,8 @@ export class JobEndWaiter implements Subscriber {
     const jobs = error ? [] : (status?.jobs ?? []);
     const ahead = jobs.findIndex((entry) => entry.clusterJobId === clusterJobId);
     const job = jobs[ahead];
+    // Without a checkpoint, the history alone shows an end that other polls missed.
+    if (!error) this.#past = status?.history.find((entry) => entry.clusterJobId === clusterJobId);
     if (job) {
       this.#notListed = 0;
       return this.#reportProgress(job, ahead);
@@ -128,8 +132,8 @@ export class JobEndWaiter implements Subscriber {
       const answer = await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
         readJobRecord(service, this.#poller.clusterId, clusterJobId, deadline),
       );
-      const nowhere = { active: undefined, past: undefined, known: undefined, absenceCounts: true };
-      const verdict = judge({ ...nowhere, missedBefore: this.#wasMissing }, answer);
+      const traces = { active: undefined, past: this.#past, known: undefined, absenceCounts: true };
+      const verdict = judge({ ...traces, missedBefore: this.#wasMissing }, answer);
       this.#wasMissing = answer === 'gone' || (this.#wasMissing && answer === 'unanswered');
       if (typeof verdict !== 'string') this.#end(verdict.type, verdict.job);
       else if (typeof answer === 'object') this.#reportProgress(answer.job, null);
