@@ -12,6 +12,7 @@ const SAVED_WITHIN = 60 * SECOND;
 /** A pair of tokens that the service gave. */
 interface Issued {
   refreshToken: string;
+  accessToken: string;
   /** The machine that got all of the answer, and when. */
   arrived?: { machine: Machine | undefined; at: number };
 }
@@ -112,7 +113,7 @@ class SignInRun {
       const answer = request(form);
       trace.add(`service: gives a new pair of tokens (${answer.refresh_token.slice(0, 6)})`);
       this.#excused = undefined;
-      this.#issued.push({ refreshToken: answer.refresh_token });
+      this.#issued.push({ refreshToken: answer.refresh_token, accessToken: answer.access_token });
       return answer;
     };
     const texts = new WeakMap<object, string>();
@@ -122,7 +123,8 @@ class SignInRun {
       const text = (texts.get(connection) ?? '') + data.toString('latin1');
       texts.set(connection, text);
       const at = text.indexOf(last.refreshToken);
-      if (at < 0 || !text.includes('}', at)) return;
+      // A hostile answer without its access token is as good as lost.
+      if (at < 0 || !text.includes(last.accessToken) || !text.includes('}', at)) return;
       const { machine } = this.#life;
       last.arrived = { machine, at: time.elapsed };
       trace.add('the new pair arrives');
