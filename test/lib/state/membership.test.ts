@@ -199,8 +199,8 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
           await until(isSeen(wanted));
         }
         await query(UPDATE_CONTENT, asked[0]!.with(3, '{"by":"another","topic":""}'));
-        await passUntil(isSeen('first'), 6_000);
-        await passUntil(isSeen('last'), 12_000);
+        await passUntil(isSeen('first'), 11_000);
+        await passUntil(isSeen('last'), 17_000);
       });
 
       it('separates the members of different topics', async () => {
