@@ -61,25 +61,25 @@ describe('admin endpoints behind adminAuth', function () {
   }
 
   for (const endpoint of [...reads, ...writes]) {
-    it(`${endpoint.method} ${endpoint.path} is closed to strangers`, async () => {
+    it(`${endpoint.method} ${endpoint.path} rejects requests without a valid token`, async () => {
       assert.equal(await status(endpoint), 401);
       assert.equal(await status(endpoint, 'made-up'), 401);
     });
   }
 
-  it('who may only read can look, but not sign in or out', async () => {
+  it('lets a user with read permission read, but not sign in or out', async () => {
     const bearer = await token('guest', 'read');
     for (const endpoint of reads) assert.notEqual(await status(endpoint, bearer), 401, endpoint.path);
     for (const endpoint of writes) assert.equal(await status(endpoint, bearer), 401, endpoint.path);
   });
 
-  it('who may write gets in everywhere', async () => {
+  it('lets a user with all permissions use every endpoint', async () => {
     const bearer = await token('owner', '*');
     assert.equal(await status({ method: 'GET', path: base }, bearer), 200);
     for (const endpoint of [...reads, ...writes]) assert.notEqual(await status(endpoint, bearer), 401, endpoint.path);
   });
 
-  it('the callback is open, but takes no state that was not drawn here', async () => {
+  it('needs no token for the callback, but rejects a state that it did not issue', async () => {
     for (const query of ['', '?code=x', '?state=made-up', '?code=x&state=made-up']) {
       assert.equal(await status({ method: 'GET', path: `remote-printing/callback${query}` }), 400, query);
     }

@@ -15,10 +15,10 @@ const gcode = (name: string, seconds: number) =>
 const HOURS = 36_000;
 /** Virtual seconds from the start of a print to its first layer. */
 const HEATING = 100;
-/** Of the chart's first line. */
+/** Colour of the chart's first line. */
 const BLUE = [0, 149, 255] as const;
 
-/** The page's background in the example's theme, and in the dark one that its comment names. */
+/** Background of the page in the example's theme and in the dark theme that the example's comment describes. */
 const THEMES = {
   light: { background: 'rgb(241, 243, 245)', colors: {} },
   dark: {
@@ -33,7 +33,7 @@ interface Place {
   phone: Wall;
 }
 
-/** Goes from button to button, at most through a dialog with its two, until this one has the focus. */
+/** Presses Tab until this button has the focus; a dialog has two buttons at most. */
 async function tabTo(page: Page, button: Locator): Promise<void> {
   const hasFocus = () =>
     button.evaluate((element: unknown) => (element as { matches(css: string): boolean }).matches(':focus'));
@@ -44,7 +44,7 @@ async function tabTo(page: Page, button: Locator): Promise<void> {
   }
 }
 
-/** On each Node-RED, side by side. */
+/** Runs each exercise on all Node-REDs in parallel. */
 describe('the wall dashboard', () => {
   const wanted = runtimes.filter(({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name));
   const places = new Map<string, Place>();
@@ -53,7 +53,7 @@ describe('the wall dashboard', () => {
     browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
     const start = async (runtime: (typeof wanted)[number]) => {
       const bench = await ExampleBench.start(runtime, [dashboardPack]);
-      // A slow machine looks at a notice for longer than it stays.
+      // A notice must not disappear before a slow machine reads it.
       await bench.import(EXAMPLE, {}, (node) =>
         node.type === 'ui-notification' ? { ...node, displayTime: '0' } : node,
       );
@@ -74,7 +74,7 @@ describe('the wall dashboard', () => {
       before(() => {
         for (const [name, place] of places) {
           const run = exercise(place);
-          // It is awaited by its own test.
+          // Its own test awaits it.
           run.catch(() => undefined);
           runs.set(name, run);
         }
@@ -83,7 +83,7 @@ describe('the wall dashboard', () => {
     });
   }
 
-  onEach('has a card with a picture for each printer, on a phone as on a screen', async ({ screen, phone }) => {
+  onEach('shows a card with a picture for each printer, on a phone and on a screen', async ({ screen, phone }) => {
     for (const wall of [screen, phone]) {
       await wall.card('Workbench printer').getByText('idle').waitFor();
       const picture = wall.card('Workbench printer').getByRole('img', { name: 'Camera of Workbench printer' });
@@ -94,7 +94,7 @@ describe('the wall dashboard', () => {
         return image.naturalWidth;
       });
       assert.equal(width, 640);
-      // All of it is shown, with the caption at its lower edge.
+      // The whole picture is shown, with the caption at its lower edge.
       const { width: shownWidth, height } = (await picture.boundingBox())!;
       assert.ok(Math.abs(shownWidth / height - 640 / 480) < 0.02, `${shownWidth} x ${height}`);
       assert.match((await picture.getAttribute('src'))!, /^data:image\/png;base64,/);
@@ -110,7 +110,7 @@ describe('the wall dashboard', () => {
     const [dropped, second] = [join(bench.userDir, 'dropped.gcode'), join(bench.userDir, 'second.gcode')];
     await writeFile(dropped, gcode('dropped', 600));
     await writeFile(second, gcode('second', 600));
-    // Nothing lies above the first card that could move it meanwhile.
+    // No element above the first card can move the card during the drop.
     await phone.drop(card, dropped);
     await phone.answer('Print dropped.gcode on Back room printer?', 'Cancel');
     await phone.drop(card, dropped);
@@ -118,7 +118,7 @@ describe('the wall dashboard', () => {
     await bench.until(async () => (await bench.prints('dropped.gcode')).length === 1);
     await bench.pass(HEATING + 300);
     await shows(bench, card, /printing: dropped\.gcode.*\d\d %, [45] min left, done \w+,? \d\d:\d\d/s);
-    // A second one has to wait.
+    // A second print has to wait.
     await phone.drop(card, second);
     await phone.answer('Print second.gcode on Back room printer?', 'Print');
     await shows(bench, card, /Next: second\.gcode/);
@@ -149,7 +149,7 @@ describe('the wall dashboard', () => {
     await pause.click();
     await screen.answer('Pause chosen.gcode on Window printer?', 'Cancel');
     assert.equal((await bench.prints('chosen.gcode'))[0]!.status, 'printing');
-    // By keyboard alone; the dialog takes the focus when it is open.
+    // Uses the keyboard alone; the open dialog has the focus.
     await pause.press('Enter');
     const dialog = screen.page.getByRole('dialog');
     await dialog.waitFor();
@@ -161,13 +161,13 @@ describe('the wall dashboard', () => {
     await shows(bench, card, /printing: chosen\.gcode/);
     await screen.button('Abort chosen.gcode on Window printer').click();
     await screen.answer('Abort chosen.gcode on Window printer?', 'Abort');
-    // It stops within moments, and then lies on the plate.
+    // The print stops within moments and then stays on the plate.
     await bench.until(async () => /^abort|^wait_cleanup$/.test((await bench.prints('chosen.gcode'))[0]!.status));
     await bench.pass(60);
     await shows(bench, card, /aborted: chosen\.gcode/);
   });
 
-  onEach('says what went wrong', async ({ bench, screen, phone }) => {
+  onEach('shows what went wrong', async ({ bench, screen, phone }) => {
     const chooser = screen.page.waitForEvent('filechooser');
     await screen.button('Print a file on Workbench printer').click();
     await (await chooser).setFiles({ name: 'model.stl', mimeType: '', buffer: Buffer.from('solid') });
@@ -176,13 +176,13 @@ describe('the wall dashboard', () => {
       .card('Workbench printer')
       .getByText(/model.*slice/)
       .waitFor();
-    // It goes when the printer has gone on to something else.
+    // The message disappears when the printer starts another print.
     await bench.world('print-locally', { cluster: 1, name: 'brief.gcode', seconds: 60 });
     await shows(bench, screen.card('Workbench printer'), /brief\.gcode/);
     assert.doesNotMatch(await screen.card('Workbench printer').innerText(), /slice/);
     await bench.pass(HEATING + 100 + 60);
     await bench.world('clean', { cluster: 1 });
-    // The browser's own line.
+    // The browser itself logs this line.
     assert.match(screen.problems.splice(0).join(), /^Failed to load resource[^,]* 400 [^,]*$/);
 
     const sent = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'G28' };
@@ -205,7 +205,7 @@ describe('the wall dashboard', () => {
     await bench.world('actions', { cluster: 1 });
   });
 
-  onEach('has its cards again after a deploy and after a restart', async ({ bench, screen, phone }) => {
+  onEach('shows its cards again after a deploy and after a restart', async ({ bench, screen, phone }) => {
     const card = (wall: Wall) => wall.card('Back room printer').getByText('second.gcode').first();
     await bench.import(EXAMPLE);
     for (const wall of [screen, phone]) await card(wall).waitFor();
@@ -220,7 +220,7 @@ describe('the wall dashboard', () => {
   });
 
   for (const [theme, { background, colors }] of Object.entries(THEMES))
-    onEach(`can be read and used by everybody, ${theme}`, async ({ bench, screen, phone }) => {
+    onEach(`passes the accessibility checks, ${theme}`, async ({ bench, screen, phone }) => {
       await bench.import(EXAMPLE, {}, (node) =>
         node.type === 'ui-theme' ? { ...node, colors: { ...(node.colors as object), ...colors } } : node,
       );
@@ -252,18 +252,18 @@ describe('the wall dashboard', () => {
     assert.ok(last && last.y + last.height <= SCREEN.height, 'not all on one screen');
   });
 
-  onEach('says that there are no printers', async ({ bench, screen, phone }) => {
+  onEach('reports that there are no printers', async ({ bench, screen, phone }) => {
     for (const { clusterId } of await bench.clusters()) await bench.world('remove-cluster', { cluster: clusterId });
     await bench.press('at the start, then every minute');
     for (const wall of [screen, phone]) await wall.page.getByText('The account has no printers.').waitFor();
   });
 
-  onEach('has asked no other computer, was told no address, and complained of nothing', async ({ screen, phone }) => {
+  onEach('contacts no other host, receives no foreign address and logs no error', async ({ screen, phone }) => {
     await Promise.resolve();
     assert.deepEqual([screen.problems, phone.problems], [[], []]);
   });
 });
 
-/** Waits until a card shows this; the printers are polled meanwhile. */
+/** Waits until a card shows this text, and polls the printers meanwhile. */
 const shows = (bench: ExampleBench, card: Locator, text: RegExp): Promise<void> =>
   bench.until(async () => text.test(await card.innerText()));

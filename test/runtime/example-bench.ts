@@ -22,7 +22,7 @@ export interface ExampleNode {
   [property: string]: unknown;
 }
 
-/** What arrived at an address that an example was given. */
+/** A request that arrived at an address configured in an example. */
 export interface Call {
   path: string;
   method: string;
@@ -53,14 +53,14 @@ const CORE = [
   ],
 ];
 const PATIENCE = 120_000;
-/** A connection for each request: one that was left idle may be closed at the moment that it is used. */
+/** Opens a connection for each request: the server may close an idle one just as it is used. */
 const headers = { connection: 'close' };
 
-/** A real Node-RED that runs one example after the other, as imported but for its settings, in one simulated world. */
+/** A real Node-RED that runs one example after another in one simulated world. Only their settings are changed. */
 export class ExampleBench {
-  /** What came to `address`, since the last import. */
+  /** Requests to `address` since the last import. */
   readonly calls: Call[] = [];
-  /** What `address` answers. */
+  /** Answer of `address`. */
   answer: unknown = {};
   #nodes: ExampleNode[] = [];
   #since = 0;
@@ -74,7 +74,7 @@ export class ExampleBench {
     private readonly packs: string[],
   ) {}
 
-  /** With what is in these folders besides: other packs that an example needs. */
+  /** Starts Node-RED; `packs` are the folders of other packs that an example needs. */
   static async start(runtime: Runtime, packs: string[] = []): Promise<ExampleBench> {
     const userDir = await freshUserDir();
     const server = createServer().listen(0, '127.0.0.1');
@@ -115,12 +115,12 @@ export class ExampleBench {
     await this.nodeRed.kill();
   }
 
-  /** Somewhere that an example can send to. */
+  /** Address that an example can send to. */
   get address(): string {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** Imports and deploys an example, with these settings of its tab. */
+  /** Imports and deploys an example with these environment variables of its tab. */
   async import(file: string, env: Record<string, unknown> = {}, change = (node: ExampleNode) => node): Promise<void> {
     const example = JSON.parse(readFileSync(join(root, 'examples', `${file}.json`), 'utf8')) as ExampleNode[];
     const watches = example.filter(({ type }) => type === 'remote-printing-cluster-status');
@@ -128,7 +128,7 @@ export class ExampleBench {
     this.#nodes = example.map((given) => {
       const node = change(given);
       if (node.type === 'debug') return { ...node, console: true };
-      // What the example hears is written down beside.
+      // A debug node records the events that the example receives.
       if (watches.includes(given)) return { ...node, wires: [node.wires![0]!, [...node.wires![1]!, 'heard']] };
       if (node.type !== 'tab') return node;
       const secrets = Object.fromEntries(
@@ -162,7 +162,7 @@ export class ExampleBench {
 
   async #findWorld(): Promise<void> {
     const { id } = this.#nodes.find(({ type }) => type === 'remote-printing-account')!;
-    // A deploy is answered before its flows run.
+    // Node-RED answers a deploy before the flows run.
     const limit = Date.now() + PATIENCE;
     for (this.#control = ''; this.#control === ''; await pause(20)) {
       const response = await this.nodeRed.fetch(`remote-printing/accounts/${id}`, { headers });
@@ -172,14 +172,14 @@ export class ExampleBench {
     }
   }
 
-  /** Of this Node-RED. */
+  /** Address of this Node-RED. */
   get url(): string {
     return this.nodeRed.url;
   }
 
   page = (path: string): Promise<Response> => this.nodeRed.fetch(path, { headers });
 
-  /** A node of the example. */
+  /** Returns the node of the example that matches. */
   node(is: (node: ExampleNode) => boolean): ExampleNode {
     const node = this.#nodes.find(is);
     assert.ok(node, `no such node: ${is.toString()}`);
@@ -196,7 +196,7 @@ export class ExampleBench {
     assert.equal(response.status, 200);
   }
 
-  /** Something happens in the simulated world. */
+  /** Makes something happen in the simulated world. */
   async world(action: string, body: object = {}): Promise<void> {
     const response = await fetch(`${this.#control}/world/${action}`, {
       method: 'POST',
@@ -212,7 +212,7 @@ export class ExampleBench {
     return ((await (await fetch(`${this.#control}/state`, { headers })).json()) as { clusters: Cluster[] }).clusters;
   }
 
-  /** The prints of this name, ended ones too. */
+  /** Prints with this name, including those that have ended. */
   async prints(name: string): Promise<(PrintJob & { clusterId: string })[]> {
     const clusters = await this.clusters();
     return clusters.flatMap(({ clusterId, queue, history }) =>
@@ -220,7 +220,7 @@ export class ExampleBench {
     );
   }
 
-  /** What the debug nodes of this name showed, as one text. */
+  /** Output of the debug nodes with this name, as one text. */
   shown(name: string): string {
     const lines: string[] = [];
     let within = false;
@@ -232,7 +232,7 @@ export class ExampleBench {
     return lines.join('\n');
   }
 
-  /** Waits, and polls the printers meanwhile. */
+  /** Waits until `holds`, and polls the printers meanwhile. */
   async until(holds: () => boolean | Promise<boolean>): Promise<void> {
     const limit = Date.now() + PATIENCE;
     for (let turn = 0; !(await holds()); turn += 1) {
@@ -245,7 +245,7 @@ export class ExampleBench {
   untilShown = (name: string, pattern: RegExp): Promise<void> => this.until(() => pattern.test(this.shown(name)));
   untilHeard = (pattern: RegExp): Promise<void> => this.untilShown('heard', pattern);
 
-  /** Whatever the example will do about what there is now, it has done. */
+  /** Waits until the example has reacted to the current state. */
   settle = async (): Promise<void> => {
     for (let turn = 0; turn < 3; turn += 1) {
       await this.#inject('ask');

@@ -14,7 +14,7 @@ import { runtimes } from '../helpers/real-node-red';
 import { ExampleBench, type Cluster, type ExampleNode } from './example-bench';
 import { MailServer } from './mail-server';
 
-/** The MQTT library of Node-RED's own nodes. */
+/** MQTT library of Node-RED's own nodes. */
 const mqtt = createRequire(require.resolve('@node-red/nodes/package.json'))('mqtt') as typeof import('mqtt');
 
 /** The pack of the e-mail node, as Node-RED finds it in `nodesDir`. */
@@ -26,7 +26,7 @@ const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
 const HEATING = 100;
 const CLEARING = 400;
 
-/** Each example on each Node-RED, side by side; all in one simulated world for each. */
+/** Runs each example on all Node-REDs in parallel. Each Node-RED has one simulated world for all examples. */
 describe('the examples', () => {
   const wanted = runtimes.filter(({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name));
   const benches = new Map<string, ExampleBench>();
@@ -43,7 +43,7 @@ describe('the examples', () => {
       before(() => {
         for (const [name, bench] of benches) {
           const run = exercise(bench);
-          // It is awaited by its own test.
+          // Its own test awaits it.
           run.catch(() => undefined);
           runs.set(name, run);
         }
@@ -52,7 +52,7 @@ describe('the examples', () => {
     });
   }
 
-  example('print ended: a picture goes to a chat', async (bench) => {
+  example('print ended: sends a picture to a chat', async (bench) => {
     await bench.import('01-print-ended-picture-to-a-chat', { CHAT_WEBHOOK: `${bench.address}/chat` });
     await printAndWatch(bench, 'print something small');
     await bench.pass(1200 + CLEARING);
@@ -65,7 +65,7 @@ describe('the examples', () => {
     const page = await (await bench.page('print-chat')).text();
     assert.match(page, /square\.gcode has finished on .*<img alt="" src="data:image\/png;base64,/);
 
-    // Where the camera fails, the message comes without its picture.
+    // When the camera fails, the message has no picture.
     for (const cluster of [1, 2, 3]) await bench.world('actions', { cluster, outcome: 'failed' });
     await printAndWatch(bench, 'print something small');
     const [running] = (await bench.prints('square.gcode')).filter(({ status }) => status === 'printing');
@@ -76,7 +76,7 @@ describe('the examples', () => {
     for (const cluster of [1, 2, 3]) await bench.world('actions', { cluster });
   });
 
-  example('power off: when done and cooled, and never at a restart', async (bench) => {
+  example('power off: switches a cooled printer off after its print, but never at a restart', async (bench) => {
     const clusters = await bench.import('02-power-off-when-cooled').then(() => bench.clusters());
     const plugs = Object.fromEntries(clusters.map(({ friendlyName }) => [friendlyName, `${bench.address}/off`]));
     await bench.import('02-power-off-when-cooled', { PLUGS: JSON.stringify(plugs) });
@@ -89,7 +89,7 @@ describe('the examples', () => {
     await bench.settle();
     assert.equal(bench.calls.length, 1, 'once');
 
-    // The next one ends while Node-RED is off.
+    // The next print ends while Node-RED is off.
     await printAndWatch(bench, 'print something small');
     await bench.pass(500);
     await bench.restart();
@@ -99,7 +99,7 @@ describe('the examples', () => {
     assert.equal(bench.calls.length, 1, 'not after a restart');
   });
 
-  example('milestones: one notice each', async (bench) => {
+  example('milestones: sends one notice for each', async (bench) => {
     await bench.import('03-milestone-notices', { NOTICE_WEBHOOK: `${bench.address}/notice` });
     await printAndWatch(bench, 'print for an hour (a minute here)');
     for (const milestone of [25, 50, 75]) {
@@ -113,7 +113,7 @@ describe('the examples', () => {
     assert.match(texts(bench)[0]!, /^square\.gcode on \w+ printer: 25 %, 0:\d\d h left, done at \d\d:\d\d$/);
   });
 
-  example('drop folder: each file prints once, or after an OK', async (bench) => {
+  example('drop folder: prints each file once, or after an OK', async (bench) => {
     const [FOLDER, NOTES] = [join(bench.userDir, 'drop'), join(bench.userDir, 'notes')];
     const look = () => bench.press('look every 10 s');
     await bench.import('04-drop-folder', { FOLDER, NOTES });
@@ -124,7 +124,7 @@ describe('the examples', () => {
     for (let turn = 0; turn < 3; turn += 1) await look().then(bench.settle);
     assert.equal((await bench.prints('dropped square.gcode')).length, 1);
 
-    // It broke off before the result was there.
+    // Simulates a crash before the result was stored.
     const [note] = (await readdir(NOTES)).map((name) => join(NOTES, name));
     const noted = await readFile(note!, 'utf8');
     assert.match(noted, /,"done":true/);
@@ -143,7 +143,7 @@ describe('the examples', () => {
     await bench.pass(600 + HEATING + CLEARING);
   });
 
-  example('drop folder, shared: a bad file stops itself alone, and nothing outside is written', async (bench) => {
+  example('drop folder, shared: blocks only a bad file, and writes nothing outside the folder', async (bench) => {
     const [FOLDER, NOTES] = ['shared', 'shared notes'].map((name) => join(bench.userDir, name)) as [string, string];
     const outside = join(bench.userDir, 'outside.json');
     const look = () => bench.press('look every 10 s');
@@ -161,7 +161,7 @@ describe('the examples', () => {
     };
     await drop('good.gcode');
 
-    // Notes that were spoilt: each stops the file that it is about.
+    // A damaged note blocks only the file that it describes.
     const [ofGood] = (await readdir(NOTES)).map((name) => join(NOTES, name));
     await writeFile(ofGood!, '{ "stamp"');
     await drop('second.gcode');
@@ -180,7 +180,7 @@ describe('the examples', () => {
     await bench.pass(3 * (600 + HEATING + CLEARING));
   });
 
-  example('first idle printer: the next job only when the plate is cleared', async (bench) => {
+  example('first idle printer: starts the next job only when the plate is cleared', async (bench) => {
     await bench.import('06-job-to-the-first-idle-printer');
     for (const cluster of [1, 2, 3]) await bench.world('cleaning', { cluster, value: 'manual' });
     await bench.press('three test jobs');
@@ -208,11 +208,11 @@ describe('the examples', () => {
     await bench.pass(2000);
   });
 
-  example('log and report: a line for each print, a mail with hours and material', async (bench) => {
+  example('log and report: writes a line for each print and mails hours and material', async (bench) => {
     const mails = await MailServer.start();
     const LOG_FILE = join(bench.userDir, 'log', 'prints.csv');
     const mail = { MAIL_TO: 'Owner <owner@example.com>', MAIL_FROM: 'node-red@example.com' };
-    /** As a user fills in "mail it". */
+    /** Fills in the node "mail it" as a user would. */
     const withServer = (node: ExampleNode): ExampleNode =>
       node.type === 'e-mail'
         ? {
@@ -243,7 +243,7 @@ describe('the examples', () => {
       assert.match(headers, /^From: node-red@example\.com$/m);
       const [, prints] = /^(\d+) prints, \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d\n/.exec(text) ?? assert.fail(text);
       assert.ok(Number(prints) > 20, prints);
-      // Within the range, and not a line of zeros.
+      // The hours are within the range, and not zero.
       const hours = [...text.matchAll(/^ +([\d.]+) h {2}[\w ]+ printer$/gm)].map(([, sum]) => Number(sum));
       assert.ok(hours.length === 3 && hours.every((sum) => sum > 1 && sum <= 7 * 24), text);
       assert.match(text, /\nBy material that was loaded\n( +[\d.]+ h {2}Generic .+\n)+/);
@@ -255,7 +255,7 @@ describe('the examples', () => {
     }
   });
 
-  example('alarm: offline, needs a person, stalled, and when it is over', async (bench) => {
+  example('alarm: reports an offline printer, a needed person, a stalled print, and the end of each', async (bench) => {
     const settings = { ALARM_WEBHOOK: `${bench.address}/alarm`, OFFLINE_MINUTES: 0, STALL_MINUTES: 0.005 };
     await bench.import('08-alarm-offline-needs-a-person-stalled', settings);
     const told = (pattern: RegExp) => bench.until(() => texts(bench).some((text) => pattern.test(text)));
@@ -267,7 +267,7 @@ describe('the examples', () => {
     await told(/^Back room printer reports: the door is open\.$/);
     await bench.world('clear-faults', { cluster: 3 });
 
-    // So long that it gets on by less than 0.1 % within a second.
+    // The print is so long that it advances by less than 0.1 % in a second.
     await bench.world('print-locally', { cluster: 1, name: 'endless.gcode', seconds: 1e7 });
     await bench.pass(HEATING);
     await told(/^endless\.gcode at Workbench printer does not get on \(0 %\)\.$/);
@@ -283,7 +283,7 @@ describe('the examples', () => {
     await bench.pass(CLEARING);
   });
 
-  example('timelapse: frames are kept, and become a video, or a page where ffmpeg is not', async (bench) => {
+  example('timelapse: keeps frames and makes a video, or a page without ffmpeg', async (bench) => {
     const FRAMES = join(bench.userDir, 'frames');
     await bench.import('09-timelapse', { FRAMES });
     await printAndWatch(bench, 'print for an hour (a minute here)');
@@ -311,7 +311,7 @@ describe('the examples', () => {
     }
   });
 
-  example('cheap power: a dry run at once, the print when the price is low', async (bench) => {
+  example('cheap power: makes a dry run at once, and prints when the price is low', async (bench) => {
     bench.answer = { price: 0.5 };
     await bench.import('10-start-when-power-is-cheap', { PRICE_URL: `${bench.address}/price`, LIMIT: 0.2 });
     await bench.press('print when power is cheap');
@@ -332,10 +332,10 @@ describe('the examples', () => {
     await bench.pass(600 + HEATING + CLEARING);
   });
 
-  example('MQTT: Home Assistant finds the printers; commands come back', async (bench) => {
+  example('MQTT: announces the printers to Home Assistant and carries out its commands', async (bench) => {
     const broker = await startBroker(bench.userDir);
     const client = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`);
-    // It tries again until the broker listens.
+    // The client retries until the broker listens.
     client.on('error', () => undefined);
     await new Promise((connected) => client.once('connect', connected));
     const messages = new Map<string, string[]>();
@@ -380,7 +380,7 @@ describe('the examples', () => {
       await bench.until(async () => (await bench.pass(100), state().state === 'idle'));
       await bench.pass(CLEARING);
 
-      // To the minute, and the same through the whole print.
+      // The time is rounded to the minute and stays the same during the whole print.
       const times = (messages.get(`printing/${id}/state`) ?? []).map(
         (text) => (JSON.parse(text) as { done_at: string | null }).done_at,
       );
@@ -406,11 +406,11 @@ describe('the examples', () => {
   });
 });
 
-/** Presses the button that prints, and waits until the example has seen it print. */
+/** Presses the button that prints, and waits until the example has seen the start of the print. */
 async function printAndWatch(bench: ExampleBench, button: string): Promise<void> {
   const started = () => bench.shown('heard').split('job.started square.gcode').length;
   const before = started();
-  // What an example has never seen before is no event to it.
+  // An example reports no event for a printer that it sees for the first time.
   await bench.settle();
   await bench.press(button);
   await bench.untilShown('sent', /square\.gcode/);

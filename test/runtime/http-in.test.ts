@@ -8,7 +8,7 @@ import { startRealNodeRed, type RealNodeRed } from '../helpers/real-node-red';
 const DATA = { words: 'fünf Drucker', list: [1, 2, 3] };
 const JSON_TYPE = { 'content-type': 'application/json', 'x-own': 'kept' };
 
-/** How a service, or a proxy before it, may send one and the same answer. */
+/** Ways in which a service, or a proxy in front of it, may send the same answer. */
 const ways: Record<string, RequestListener> = {
   'with its length': (_, response) => {
     const body = Buffer.from(JSON.stringify({ data: DATA }));
@@ -56,7 +56,7 @@ describe('a printing request between http in and http response', function () {
   });
 
   for (const [how, send] of Object.entries(ways))
-    it(`answers the browser what the service answered ${how}`, async () => {
+    it(`forwards to the browser an answer that the service sends ${how}`, async () => {
       answer = send;
       const response = await fetch(`${nodeRed.url}printers`, { signal: AbortSignal.timeout(120_000) });
       assert.equal(response.status, 200);

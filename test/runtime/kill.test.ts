@@ -13,17 +13,17 @@ import { seeded } from '../helpers/seeded';
 import { lean } from './lean';
 import { accountOf, credentialsOf, signIn } from './sign-in';
 
-/** Kills that must be survived, and how many may be needed for that, as some hit the moment that nobody can survive. */
+/** Kills that the account must survive, and the limit of all kills: some hit the window in which no client survives. */
 const WANTED = 50;
 const MOST = 120;
 const credentialSecret = 'secret of this test alone';
 
-/** Where the refresh stood at the kill. */
+/** State of the refresh at the kill. */
 type Phase = 'before the new tokens' | 'before they were saved' | 'after they were saved';
 
 /**
- * A refresh token is good for one use, and a spent one ends the sign-in. From the service's change of the token until
- * the new one is on disk a crash costs the sign-in, whoever the client is. At any other moment it must not.
+ * A refresh token is valid for one use, and reuse ends the sign-in. Between the service's change of the token and the
+ * write of the new one to disk, a crash costs any client its sign-in. At any other moment it must not.
  */
 describe('kill -9 around a token refresh', function () {
   this.timeout(1_200_000);
@@ -59,14 +59,14 @@ describe('kill -9 around a token refresh', function () {
       assert.ok(round <= MOST, `only ${survived} of ${MOST} kills came outside of the window`);
       const { answered, took, save } = await refresh();
       saves.push(save);
-      // Half of the kills aim at the time before the service's answer, which is the shorter one.
+      // Half of the kills aim at the phase before the service's answer, which is the shorter one.
       const phase = await killAfter(random() < 0.5 ? random() * answered : answered + random() * 1.5 * took);
       phases[phase]++;
       if (phase === 'before they were saved') assertUnused();
       await checkFolder();
 
       const before = countersOf(simulator);
-      // So that the call needs the refresh token.
+      // The call must need the refresh token.
       simulator.tokens.expireAccessTokens();
       nodeRed = await start();
       const answer = await call();
@@ -95,14 +95,14 @@ describe('kill -9 around a token refresh', function () {
     return startRealNodeRed({ ...options, userDir, settings: { ...lean('20-inject.js'), credentialSecret } });
   }
 
-  /** A call to the service for the editor, beside those that the flow makes. */
+  /** Makes a call to the service through the editor's endpoint, besides the calls of the flow. */
   async function call() {
     const response = await nodeRed.fetch('remote-printing/accounts/account/clusters');
     const { error, code } = (await response.json()) as { error?: string; code?: string };
     return { status: response.status, error, code };
   }
 
-  /** A refresh that ends well: ms until the service's answer, until the call that needed it went through, and of the save. */
+  /** Makes a successful refresh. Returns the ms to the service's answer, to the end of the call, and of the save. */
   async function refresh(): Promise<{ answered: number; took: number; save: number }> {
     const { refreshes } = simulator.tokens;
     const began = Date.now();
@@ -117,7 +117,7 @@ describe('kill -9 around a token refresh', function () {
     return { answered, took, save: counters.lastSaveMilliseconds };
   }
 
-  /** Makes a refresh needed and kills Node-RED ms later; resolves once the service has dealt with all it was sent. */
+  /** Forces a refresh and kills Node-RED `ms` later. Resolves once the service has processed all requests. */
   async function killAfter(ms: number): Promise<Phase> {
     const [before] = simulator.tokens.refreshTokens.slice(-1);
     simulator.tokens.expireAccessTokens();
@@ -130,7 +130,7 @@ describe('kill -9 around a token refresh', function () {
     return held === before ? 'before the new tokens' : 'after they were saved';
   }
 
-  /** No call went through with the latest access token: a new pair is saved before its first use. */
+  /** Asserts that no call succeeded with the latest access token: a new pair is saved before its first use. */
   function assertUnused(): void {
     const requests = simulator.requests.list();
     const answer = requests.findLastIndex(({ endpoint, status }) => endpoint === 'token' && status === 200);
@@ -138,7 +138,7 @@ describe('kill -9 around a token refresh', function () {
     assert.deepEqual(used, []);
   }
 
-  /** The refresh token that a restart will find. */
+  /** Refresh token that a restart will find. */
   async function heldOnDisk(): Promise<string> {
     const store = new FileStore({
       folder: join(userDir, 'remote-printing'),
@@ -152,7 +152,7 @@ describe('kill -9 around a token refresh', function () {
     return grant.refreshToken;
   }
 
-  /** Every file of the state is whole, and nothing was set aside. */
+  /** Asserts that every file of the state is whole, and that no file was set aside. */
   async function checkFolder(): Promise<void> {
     const folder = join(userDir, 'remote-printing');
     const files = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -167,10 +167,10 @@ describe('kill -9 around a token refresh', function () {
   }
 });
 
-/** What a sign-in or a spent token would change. */
+/** Counters that a sign-in or the reuse of a token would change. */
 const countersOf = ({ tokens: { exchanges, reuseDetections } }: Simulator) => ({ exchanges, reuseDetections });
 
-/** A flow that never leaves the service alone. */
+/** Flow that calls the service all the time. */
 function busyFlows(simulator: Simulator): object[] {
   const { clusterId } = simulator.world.cluster(1);
   const at = { z: 'tab', x: 100, y: 100 };

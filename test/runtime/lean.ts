@@ -6,7 +6,7 @@ const coreFiles = readdirSync(core, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.js'))
   .map((path) => path.split(/[\\/]/).at(-1)!);
 
-/** Settings with which Node-RED is up in a fraction of its time: no editor, and of the core nodes only these files. */
+/** Settings for a fast start of Node-RED: no editor, and only these files of the core nodes. */
 export function lean(...needed: string[]): Record<string, unknown> {
   return { disableEditor: true, nodesExcludes: coreFiles.filter((file) => !needed.includes(file)) };
 }

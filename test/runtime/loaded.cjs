@@ -1,4 +1,4 @@
-// Loaded into a Node-RED: its last line of output names the files that it has loaded of the pack and of its dependencies.
+// Preloaded into a Node-RED. Prints, as its last line, the loaded files of the pack and of its dependencies.
 const { writeSync } = require('node:fs');
 const { join, sep } = require('node:path');
 

@@ -18,7 +18,7 @@ const STATUS = {
 };
 const OUT = { id: 'out', ...AT, type: 'debug', active: true, console: true, complete: 'topic', targetType: 'msg' };
 
-/** What a Node-RED with these flows has loaded of the pack's files by its end; a debug node's first line comes before. */
+/** Runs a Node-RED with these flows until it logs `awaited`. Returns the files of the pack that it has loaded. */
 async function loaded(options: RealNodeRedOptions, awaited?: RegExp): Promise<string[]> {
   const lines: string[] = [];
   let seen: () => void = () => assert.fail();
@@ -41,15 +41,15 @@ async function loaded(options: RealNodeRedOptions, awaited?: RegExp): Promise<st
   return JSON.parse(list) as string[];
 }
 
-describe('what Node-RED loads of the pack', () => {
-  it('is how its nodes are registered, where no flow uses them', async () => {
+describe('modules that Node-RED loads from the pack', () => {
+  it('are only those that register the nodes, while no flow uses them', async () => {
     const files = await loaded({ flows: [] });
     const others = files.filter((file) => !/^dist\/nodes\/remote-printing-[\w-]+\.js$/.test(file));
     assert.deepEqual(others, ['dist/nodes/shared/admin/index.js']);
     assert.equal(files.length - others.length, 9);
   });
 
-  it('is what a status node of a real account needs', async () => {
+  it('are only those that a status node of a real account needs', async () => {
     const simulator = await startSimulator();
     try {
       const { authUrl, apiUrl, users } = simulator;
@@ -61,7 +61,7 @@ describe('what Node-RED loads of the pack', () => {
         },
         /\[debug:out\]/,
       );
-      // What it does need shows that the list is right.
+      // The presence of needed files shows that the list is right.
       for (const file of ['dist/lib/watch/polling/poller.js', 'node_modules/undici/lib/dispatcher/agent.js'])
         assert.ok(files.includes(file), file);
       const needless =
@@ -70,7 +70,7 @@ describe('what Node-RED loads of the pack', () => {
         files.filter((file) => needless.test(file)),
         [],
       );
-      // Nothing of the database that no setting names.
+      // No setting names a database, so none of its modules are loaded.
       assert.deepEqual(
         files.filter((file) =>
           /^node_modules\/pg|state\/(database|leases|postgres|schema)|watch\/replication\/(replica-coordinator|assignments|remote-updates)/.test(
@@ -79,14 +79,14 @@ describe('what Node-RED loads of the pack', () => {
         ),
         [],
       );
-      // Of printing, what an earlier runtime may have left open.
+      // Of printing, only the modules that settle the unfinished prints of an earlier runtime are loaded.
       assert.deepEqual(files.filter((file) => file.startsWith('dist/lib/print/')).sort(), [
         'dist/lib/print/claims.js',
         'dist/lib/print/job-list-reader.js',
         'dist/lib/print/ledger.js',
         'dist/lib/print/unresolved-prints.js',
       ]);
-      // Of undici, a request over a connection: less than a third of it.
+      // Of undici, only requests over a connection are loaded: less than a third of it.
       assert.ok(!files.includes('node_modules/undici/index.js'), 'undici as a whole');
     } finally {
       await simulator.close();

@@ -6,17 +6,17 @@ import { SMTPServer } from 'smtp-server';
 
 interface Mail {
   to: string[];
-  /** Whether it came over TLS. */
+  /** Whether the mail arrived over TLS. */
   secure: boolean;
   head: string;
-  /** Decoded. */
+  /** Decoded body. */
   text: string;
 }
 
-/** Certificate and key of `localhost`, of nobody's making but these tests': whoever sends mail must be told to trust it. */
+/** Self-signed certificate and key of `localhost`. The sender of a mail must be configured to trust it. */
 export const MAIL_CERTIFICATE = join(__dirname, 'mail-server.pem');
 
-/** The text of a mail, whatever its Content-Transfer-Encoding. */
+/** Decodes the text of a mail with any Content-Transfer-Encoding. */
 function decoded(head: string, body: string): string {
   const [, encoding = '7bit'] = /^Content-Transfer-Encoding: (\S+)/im.exec(head) ?? [];
   if (encoding === 'base64') return Buffer.from(body, 'base64').toString();
@@ -28,7 +28,7 @@ function decoded(head: string, body: string): string {
   return Buffer.from(bytes, 'latin1').toString();
 }
 
-/** A real mail server of this machine, with TLS from the start, as every provider has it. */
+/** A real mail server on this machine with implicit TLS, as every provider has it. */
 export class MailServer {
   readonly mails: Mail[] = [];
   readonly user = 'node-red';

@@ -18,10 +18,10 @@ interface FlowNode {
   name?: string;
 }
 
-/** As on a small computer. */
+/** Heap of a small computer. */
 const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=256' };
 
-/** All runtimes go through each phase side by side: a print takes its time, even a simulated one. */
+/** All runtimes run each phase in parallel, because even a simulated print needs some time. */
 describe('the packed pack, in a heap of 256 MB', function () {
   let tarball: Tarball;
   const nodeReds = new Map<string, RealNodeRed>();
@@ -56,7 +56,7 @@ describe('the packed pack, in a heap of 256 MB', function () {
       }
     });
 
-    onEach('serves its texts, help, scripts and icons', async (nodeRed) => {
+    onEach('delivers its texts, help, scripts and icons', async (nodeRed) => {
       const { name, 'node-red': registered } = tarball.manifest;
       const html = await (await nodeRed.fetch('nodes', { headers: { accept: 'text/html' } })).text();
       for (const type of Object.keys(registered.nodes)) {
@@ -90,8 +90,8 @@ describe('the packed pack, in a heap of 256 MB', function () {
     onEach('prints a file to its end', (nodeRed) => logged(nodeRed, /\[debug:progress\] cube\.gcode: finished/));
   });
 
-  describe('told to stop', () => {
-    onEach('ends within 3 s, having complained of nothing', async (nodeRed) => {
+  describe('when stopped', () => {
+    onEach('exits within 3 s and logs no complaint', async (nodeRed) => {
       const { code, signal, ms } = await nodeRed.stop();
       assert.deepEqual({ code, signal }, { code: 0, signal: null });
       assert.ok(ms < 3000, `took ${ms} ms`);

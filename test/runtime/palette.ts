@@ -14,7 +14,7 @@ interface Manifest {
   'node-red': { nodes: Record<string, string> };
 }
 
-/** The pack as npm packs it, off the build in dist/. */
+/** The pack as npm packs it from the build in dist/. */
 export interface Tarball {
   file: string;
   manifest: Manifest;

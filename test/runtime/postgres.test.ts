@@ -11,7 +11,7 @@ import { accountOf, credentialsOf, signIn } from './sign-in';
 
 const AT = { z: 'tab', x: 1, y: 1 };
 
-/** A Node-RED without a disk of its own: what it knows of before lies in the database. */
+/** A Node-RED without a disk of its own: all its earlier state is in the database. */
 describe('Node-RED with its state on PostgreSQL', () => {
   let server: TestPostgres;
   let simulator: Simulator;
@@ -88,7 +88,7 @@ describe('Node-RED with its state on PostgreSQL', () => {
       assert.ok(Date.now() < end, 'never came');
   };
 
-  it('goes on in an empty folder after a crash: signed in, and with its print keys', async () => {
+  it('keeps its sign-in and print keys after a crash and a start in an empty folder', async () => {
     const first = await start();
     await signIn(first);
     const printed = await print(first);
@@ -100,7 +100,7 @@ describe('Node-RED with its state on PostgreSQL', () => {
     );
     await first.kill();
 
-    // The database goes on with what it promised, too.
+    // The database also keeps what it committed.
     await server.halt();
     await server.start();
     const second = await start();
@@ -110,7 +110,7 @@ describe('Node-RED with its state on PostgreSQL', () => {
     assert.deepEqual(second.complaints(), []);
   });
 
-  it('starts without the database, says so once, and works when it is there', async () => {
+  it('starts without the database, reports that once, and works when the database is available', async () => {
     await server.halt();
     const nodeRed = await start();
     const refused = await print(nodeRed);
@@ -125,7 +125,7 @@ describe('Node-RED with its state on PostgreSQL', () => {
     assert.ok(!nodeRed.log.join('\n').includes('nodered@'), 'no address in the log');
   });
 
-  it('says that its credential secret is not that of the others', async () => {
+  it('reports a credential secret that differs from that of the other runtimes', async () => {
     const nodeRed = await start({
       settings: {
         ...lean('21-httpin.js', '10-function.js', '25-catch.js'),
@@ -137,7 +137,7 @@ describe('Node-RED with its state on PostgreSQL', () => {
     await nodeRed.stop();
   });
 
-  it('takes the database from the environment, and no folder for one that is written wrongly', async () => {
+  it('reads the address of the database from the environment, and uses no folder for a malformed address', async () => {
     const settings = {
       ...lean('21-httpin.js', '10-function.js', '25-catch.js'),
       credentialSecret: 'the secret of all',

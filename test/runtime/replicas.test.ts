@@ -4,10 +4,10 @@ import { runRounds, type Breaches } from './replicas/rounds';
 import { RULES } from './replicas/rules';
 
 /**
- * Three real Node-REDs with the same flows, on one database and a service that ends a sign-in whose refresh token comes
- * twice. `npm run torture -- --replicas 100` does the same for as long as wanted.
+ * Three real Node-REDs with the same flows share one database. The service ends a sign-in when its refresh token is
+ * reused. `npm run torture -- --replicas 100` runs more rounds of the same.
  */
-describe('three replicas, while one is killed, another stands still and the database goes away', function () {
+describe('three replicas, while one is killed, another is paused and the database is unavailable', function () {
   this.timeout(1_200_000);
   let breaches: Breaches;
 

@@ -11,13 +11,13 @@ import { lean } from './lean';
 import { accountOf, credentialsOf, signIn } from './sign-in';
 
 const GCODE = ';TIME:3600\nG28\n';
-/** Virtual seconds: a print is in no list for so long, then it starts. */
+/** Virtual seconds until a print appears in a list and starts. */
 const UNSEEN = 600;
-/** Virtual seconds: into the middle of the print, and from there beyond its end and the cleaning of the plate. */
+/** Virtual seconds to the middle of the print, and from there beyond its end and the clearing of the plate. */
 const TO_MID_PRINT = 1000;
 const TO_THE_END = 4000;
 
-/** A line of the diary: what arrived at one output, and the number of the question that it answers. */
+/** Line of the diary: a message from one output, and the number of the question that it answers. */
 interface Entry {
   kind: 'status' | 'event' | 'result' | 'error';
   question?: number;
@@ -47,7 +47,7 @@ describe('restart of Node-RED', function () {
   });
 
   for (const { how, end } of ends) {
-    it(`${how} in mid-print: an end that nobody watched is told once, as late`, async () => {
+    it(`${how} in mid-print: reports an end that it missed once, as late`, async () => {
       const job = await printToTheMiddle();
       await end(nodeRed);
       simulator.world.advance(TO_THE_END);
@@ -68,7 +68,7 @@ describe('restart of Node-RED', function () {
       await assertNothingTwice();
     });
 
-    it(`${how} in mid-print: the end of a print that goes on is told once, as usual`, async () => {
+    it(`${how} in mid-print: reports the later end of the print once, as usual`, async () => {
       const job = await printToTheMiddle();
       await end(nodeRed);
 
@@ -91,7 +91,7 @@ describe('restart of Node-RED', function () {
       await assertNothingTwice();
     });
 
-    it(`${how} after a print: its print key gives the first result again`, async () => {
+    it(`${how} after a print: returns the first result again for its print key`, async () => {
       await start({ flows: flowsFor(simulator, userDir) });
       const first = await print();
       await end(nodeRed);
@@ -106,7 +106,7 @@ describe('restart of Node-RED', function () {
   for (const watched of [true, false]) {
     const where = `${watched ? 'watched' : 'unwatched'} cluster`;
 
-    it(`killed between a print and its answer, ${where}: its print key finds that print`, async () => {
+    it(`killed between a print and its answer, ${where}: finds that print by its print key`, async () => {
       await start({ flows: flowsFor(simulator, userDir, { watched }) });
       simulator.faults.add({
         endpoint: 'print',
@@ -120,7 +120,7 @@ describe('restart of Node-RED', function () {
       await assertFound();
     });
 
-    it(`killed while it looks for a print whose answer was lost, ${where}: its print key finds that print`, async () => {
+    it(`killed while it looks for a print with a lost answer, ${where}: finds that print by its print key`, async () => {
       await start({ flows: flowsFor(simulator, userDir, { watched }) });
       simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
       await press('print');
@@ -130,7 +130,7 @@ describe('restart of Node-RED', function () {
     });
   }
 
-  /** Starts on the state that is there; the first time with `flows`, and then signs in. */
+  /** Starts Node-RED on the existing state. The first start has `flows` and signs in. */
   async function start(options: RealNodeRedOptions = {}): Promise<void> {
     const settings = lean('10-file.js', '10-function.js', '20-inject.js', '25-catch.js');
     const credentials = options.flows ? { credentials: credentialsOf(simulator) } : {};
@@ -147,7 +147,7 @@ describe('restart of Node-RED', function () {
     assert.equal(response.status, 200);
   }
 
-  /** Delivery comes before the write: what a kill keeps from being saved is delivered again. */
+  /** Waits for the save, which follows the delivery: an unsaved event is delivered again after a kill. */
   async function untilSaved(list: 'jobs' | 'ended', uuid: string): Promise<void> {
     const folder = join(userDir, 'remote-printing');
     await until(async () => {
@@ -161,7 +161,7 @@ describe('restart of Node-RED', function () {
     });
   }
 
-  /** A poll, and all that it brings. */
+  /** Triggers a poll and waits for its output. */
   async function ask(): Promise<void> {
     const number = ++questions;
     await press('ask', [{ p: 'question', v: String(number), vt: 'num' }]);
@@ -190,7 +190,7 @@ describe('restart of Node-RED', function () {
     return job;
   }
 
-  /** Node-RED was killed with the print's outcome unknown; the service has taken it. */
+  /** Asserts that a restart finds the print that the service accepted before Node-RED was killed. */
   async function assertFound(): Promise<void> {
     const [clusterJobId] = printings();
     assert.ok(clusterJobId);
@@ -202,13 +202,13 @@ describe('restart of Node-RED', function () {
     assert.equal(simulator.requests.count('print'), 1);
   }
 
-  /** The printings that the cluster was ever given. */
+  /** Ids of all prints that the cluster ever received. */
   function printings(): string[] {
     const { queue, history } = simulator.world.cluster(1);
     return [...queue, ...history].map(({ uuid }) => uuid);
   }
 
-  /** Requests for the cluster's status since the print was asked for; 0 before that. */
+  /** Number of status requests since the print request; 0 before it. */
   function readsAfterPrint(): number {
     const endpoints = simulator.requests.list().map(({ endpoint }) => endpoint);
     const asked = endpoints.indexOf('print');
@@ -228,7 +228,7 @@ describe('restart of Node-RED', function () {
     assert.deepEqual(ids, [...new Set(ids)]);
   }
 
-  /** All that the flow has written down so far, in all its lives. */
+  /** Everything that the flow has recorded so far, over all starts. */
   async function diary(): Promise<Entry[]> {
     const text = await readFile(join(userDir, DIARY), 'utf8').catch(() => '');
     const entries = text
@@ -249,7 +249,7 @@ describe('restart of Node-RED', function () {
   }
 });
 
-/** Buttons to ask and to print; whatever comes of it goes into the diary, one line of JSON each. */
+/** Flow with buttons to poll and to print. It records each result in the diary as one line of JSON. */
 function flowsFor(simulator: Simulator, userDir: string, { watched = true } = {}): object[] {
   const { clusterId } = simulator.world.cluster(1);
   const cluster = { account: 'account', cluster: clusterId, clusterType: 'str' };

@@ -5,7 +5,7 @@ import type { Simulator } from '../../simulator/index';
 import { followTo } from '../helpers/browser';
 import type { RealNodeRed } from '../helpers/real-node-red';
 
-/** The config node of a simulated service that approves by itself; its id is `account`. */
+/** Config node for a simulated service that approves sign-ins automatically; its id is `account`. */
 export const accountOf = ({ authUrl, apiUrl }: Simulator) => ({
   id: 'account',
   type: 'remote-printing-account',
@@ -20,7 +20,7 @@ export const credentialsOf = ({ client }: Simulator) => ({
   account: { clientId: client.id, clientSecret: client.secret },
 });
 
-/** Signs `account` in, over the editor's endpoints and a user's browser. */
+/** Signs `account` in through the editor's endpoints, as a user's browser would. */
 export async function signIn(nodeRed: RealNodeRed): Promise<void> {
   const redirectUri = `${nodeRed.url}remote-printing/callback`;
   const begun = await nodeRed.fetch('remote-printing/accounts/account/sign-in', {

@@ -49,7 +49,7 @@ describe('npm run replicas', function () {
   });
   afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
-  it('shows who polls how many printers, and does what is typed', async () => {
+  it('shows the number of printers that each replica polls, and runs typed commands', async () => {
     const child = spawn(process.execPath, ['scripts/replicas.mjs', '2'], {
       cwd: folder,
       env: { ...process.env, PORT: '0', SIMULATOR_PORT: '0', REMOTE_PRINTING_STATE_STORE: '' },
@@ -58,7 +58,7 @@ describe('npm run replicas', function () {
     const exit = once(child, 'exit');
     const lines: string[] = [];
     createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
-    // What is waited for, and what is typed then.
+    // Expected output, and the command typed after it.
     const steps: [RegExp, string][] = [
       [/^2 +running .* 6 +\d+ s ago/, 'stop 2'],
       [/^1 +running .* 12 +\d+ s ago/, 'juggle 2'],

@@ -11,8 +11,8 @@ import { accountOf, credentialsOf, signIn } from './sign-in';
 
 const AT = { z: 'tab', x: 1, y: 1 };
 
-/** As on container platforms that keep one folder and replace everything else, the user directory included. */
-describe('Node-RED with its state in a folder of its own', () => {
+/** Container platforms may keep one folder and replace everything else, including the user directory. */
+describe('Node-RED with its state in a separate folder', () => {
   let room: string;
   let simulator: Simulator;
   const running: RealNodeRed[] = [];
@@ -61,7 +61,7 @@ describe('Node-RED with its state in a folder of its own', () => {
     return (await response.json()) as { duplicate: boolean; clusterJobId: string };
   };
 
-  it('is signed in, and knows its print keys, after the user directory was replaced', async () => {
+  it('keeps its sign-in and print keys when the user directory is replaced', async () => {
     await writeFile(join(room, 'part.gcode'), ';TIME:60\nG28\n');
     const folder = join(room, 'kept', 'my printing');
     const first = await start({ settings: { remotePrinting: { stateStore: folder } } });
@@ -75,14 +75,14 @@ describe('Node-RED with its state in a folder of its own', () => {
     assert.equal((await stat(folder)).mode & 0o777, 0o700);
     await first.kill();
 
-    // The same folder, named as an address, and by the environment.
+    // The environment names the same folder as a URL.
     const second = await start({ env: { REMOTE_PRINTING_STATE_STORE: pathToFileURL(folder).href } });
     assert.deepEqual(await print(second), { ...printed, duplicate: true });
     await second.stop();
     assert.deepEqual(second.complaints(), []);
   });
 
-  it('says at the start, once, that its folder can not be written', async () => {
+  it('reports at the start, once, that it cannot write its folder', async () => {
     const userDir = join(room, 'user');
     await mkdir(userDir);
     await writeFile(join(userDir, 'remote-printing'), 'in the way');

@@ -4,21 +4,21 @@ import type { Browser, ConsoleMessage, Locator, Page } from 'playwright-core';
 
 import { root } from '../../scripts/node-red.mjs';
 
-/** The dashboard's pack, as Node-RED finds it in `nodesDir`. */
+/** Folder of the dashboard's pack, for `nodesDir`. */
 export const dashboardPack = join(root, 'matrix', 'node_modules', '@flowfuse', 'node-red-dashboard');
 
 export const PHONE = { width: 390, height: 844 };
 export const SCREEN = { width: 1920, height: 1080 };
 const PATIENCE = 120_000;
 
-/** The page of the example 05-wall-dashboard in a browser. */
+/** Page of the example 05-wall-dashboard in a browser. */
 export class Wall {
-  /** Errors that the page threw or wrote to its console, and addresses of others that were asked for or told to it. */
+  /** Errors that the page threw or logged, and foreign addresses that it requested or received. */
   readonly problems: string[] = [];
 
   private constructor(readonly page: Page) {}
 
-  /** `nodeRed` is the address of a Node-RED that runs the example. */
+  /** Opens the page; `nodeRed` is the address of a Node-RED that runs the example. */
   static async open(browser: Browser, nodeRed: string, viewport = SCREEN): Promise<Wall> {
     const page = await browser.newPage({ locale: 'en-US', viewport });
     page.setDefaultTimeout(PATIENCE);
@@ -31,7 +31,7 @@ export class Wall {
     });
     page.on('websocket', (socket) =>
       socket.on('framereceived', ({ payload }) => {
-        // Service and storage of the simulator have ports of their own.
+        // The simulator's service and storage have separate ports.
         const [address] = /\bhttps?:\/\/[^/"]+:\d+[^"]*/.exec(payload.toString()) ?? [];
         if (address !== undefined) wall.problems.push(`was told ${address}`);
       }),
@@ -41,7 +41,7 @@ export class Wall {
   }
 
   #note(message: ConsoleMessage): void {
-    // Node-RED is off, or has begun to listen before its dashboard is there.
+    // Node-RED is off, or listens before its dashboard is ready.
     const isSocket = message.location().url.includes('/dashboard/socket.io');
     const whileOff =
       /ERR_CONNECTION_|^SIO connect error/.test(message.text()) || (isSocket && message.text().includes(' 404 '));
@@ -65,7 +65,7 @@ export class Wall {
       const above = new Event('dragover', { bubbles: true, cancelable: true });
       return !(element as EventTarget).dispatchEvent(above);
     });
-    // Else the browser opens the file itself.
+    // Without a handler, the browser opens the file itself.
     assert.ok(taken, 'files are not taken');
     await card.scrollIntoViewIfNeeded();
     const { x, y } = (await card.boundingBox())!;
@@ -76,14 +76,14 @@ export class Wall {
     await hand.detach();
   }
 
-  /** Answers the question that the page asks. */
+  /** Answers the question in the page's dialog. */
   async answer(question: string, answer: string): Promise<void> {
     const dialog = this.page.getByRole('dialog', { name: question, exact: true });
     await dialog.getByRole('button', { name: answer, exact: true }).click();
     await dialog.waitFor({ state: 'hidden' });
   }
 
-  /** Nothing is cut off, and the page can't be scrolled aside. */
+  /** Asserts that nothing is cut off, and that the page does not scroll sideways. */
   async assertFits(): Promise<void> {
     const wide = await this.page.evaluate(
       `[...document.querySelectorAll('*')]
@@ -94,11 +94,11 @@ export class Wall {
     assert.ok(await this.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'can be scrolled aside');
   }
 
-  /** The colour behind everything, as `rgb(…)`. */
+  /** Background colour of the page, as `rgb(…)`. */
   background = (): Promise<string> =>
     this.page.evaluate(`getComputedStyle(document.querySelector('.v-application')).backgroundColor`);
 
-  /** How many points of the chart have this colour. */
+  /** Number of pixels of the chart with this colour. */
   drawn = (red: number, green: number, blue: number): Promise<number> =>
     this.page.evaluate(`(() => {
       let count = 0;

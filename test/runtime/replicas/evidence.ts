@@ -1,14 +1,14 @@
 import type { Line } from './flow';
 
-/** What a replica's flow was told. */
+/** Line of a replica's diary. */
 export interface Told extends Line {
   replica: number;
 }
 
-/** One printing of the simulated world. */
+/** One print of the simulated world. */
 export interface Printing {
   uuid: string;
-  /** The key that it was asked for with. */
+  /** Print key of the message that requested it. */
   name: string;
   clusterId: string;
   /** ms since 1970. */
@@ -18,65 +18,65 @@ export interface Printing {
 /** A message with a print key. */
 export interface Asked {
   key: string;
-  /** Where it was sent to. */
+  /** Number of the replica that received the message. */
   replica: number;
   kind: 'print' | 'wait';
-  /** Of `print`: the printing that it was answered with, or the code of what went wrong; null while there is no answer. */
+  /** Answer to `print`: the id of the print, or the error code; both null until there is an answer. */
   job: string | null;
   failed: string | null;
 }
 
-/** `renewal`: a kill in the middle of one. */
+/** `renewal` is a kill in the middle of a token renewal. */
 export type HazardKind = 'kill' | 'renewal' | 'pause' | 'cut' | 'outage' | 'deploy';
 
-/** What was done to a replica, or to the database (0), ms since 1970. */
+/** Fault injected into a replica, or into the database (0); times in ms since 1970. */
 export interface Hazard {
   kind: HazardKind;
   replica: number;
   from: number;
-  /** Infinity while it lasts. */
+  /** Infinity while the fault lasts. */
   to: number;
 }
 
-/** A stretch of time, ms since 1970. */
+/** Period of time, ms since 1970. */
 export interface Stretch {
   from: number;
   to: number;
 }
 
-/** A poll of a printer with a good answer. */
+/** Successful poll of a printer. */
 export interface Poll {
   /** ms since 1970. */
   at: number;
-  /** Which replica made it, as it calls itself. */
+  /** Name of the replica that made the poll. */
   by: string;
 }
 
-/** All that is known of a run. */
+/** Observations of a run. */
 export interface Evidence {
-  /** Since everything ran. */
+  /** Time at which the whole farm was running. */
   since: number;
   now: number;
   told: readonly Told[];
   printings: readonly Printing[];
   asked: readonly Asked[];
-  /** By cluster. */
+  /** Polls by cluster. */
   polls: ReadonlyMap<string, readonly Poll[]>;
-  /** Good answers of the token endpoint: when, ms since 1970. */
+  /** Times of the successful answers of the token endpoint, ms since 1970. */
   refreshes: readonly number[];
   hazards: readonly Hazard[];
-  /** A renewal that its replica did not end: nobody else may renew meanwhile. */
+  /** Periods in which an unfinished renewal blocked all other renewals. */
   stuck: readonly Stretch[];
-  /** Sign-ins that a kill between the service's answer and its commit has cost. */
+  /** Times of the sign-ins lost to a kill between the service's answer and the commit. */
   lost: readonly number[];
   reuseDetections: number;
-  /** What each replica that runs says of the account; null: nothing. */
+  /** Account state that each replica reports; null without an answer. */
   states: readonly (string | null)[];
-  /** What one of the replicas says of all; null: it knows of no others; undefined: nothing. */
+  /** Shares that one replica reports for all; null if it sees no peers, undefined without an answer. */
   shares: Shares | null | undefined;
 }
 
-/** Who polls how many printers; the list of them counts as one. */
+/** Number of printers that each replica polls; the list of printers counts as one. */
 export interface Shares {
   members: number[];
 }

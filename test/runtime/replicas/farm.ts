@@ -20,18 +20,18 @@ import { PRINTERS, QUIET, REPLICAS, TOKEN_LIFETIME } from './rules';
 import { Way } from './way';
 
 const credentialSecret = 'the secret of all';
-/** Virtual seconds for each real one: a print of a minute ends after four seconds. */
+/** Virtual seconds per real second. */
 const TIME_FACTOR = 60;
-/** Between looks at what happened, ms. */
+/** Interval between two collections of evidence, ms. */
 const LOOK = 250;
-/** Until every printer was seen, ms. */
+/** Longest wait until every printer was seen, ms. */
 const FIRST = 120_000;
-/** A new sign-in takes less: the database may be away, and who was killed may hold the sign-in's lock for two minutes, ms. */
+/** Longest new sign-in, ms: the database may be down, and a killed replica may hold the lock for two minutes. */
 const LONGEST_SIGN_IN = 180_000;
-/** A renewal takes less, where whoever makes it runs, ms. */
+/** Longest renewal of a running replica, ms. */
 const LONGEST_RENEWAL = 2_000;
 
-/** Real Node-REDs with one flow, on one database and one service, and all that is known of what they do. */
+/** Real Node-REDs with one flow, one database and one service, and the evidence of what they do. */
 export class Farm {
   readonly replicas: Replica[];
   readonly log: string[] = [];
@@ -115,7 +115,7 @@ export class Farm {
     return farm;
   }
 
-  /** What was printed before a printer was first seen makes no events. */
+  /** Waits until every printer was seen: a print before that causes no events. */
   async #seen(): Promise<void> {
     const wanted = this.#polls.size + 1;
     for (const end = Date.now() + FIRST; ; await pause(LOOK)) {
@@ -136,7 +136,7 @@ export class Farm {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** Clusters on which is printed. */
+  /** Clusters that print. */
   get printers(): string[] {
     return [...this.#polls.keys()].slice(0, -QUIET);
   }
@@ -145,7 +145,7 @@ export class Farm {
     return this.replicas.filter(({ state }) => state === 'running');
   }
 
-  /** Sends a message with a print key to replicas, at once. What becomes of it is part of the evidence. */
+  /** Sends a message with a print key to all these replicas at once. The answers become part of the evidence. */
   ask(kind: Asked['kind'], key: string, clusterId: string, replicas: readonly Replica[]): void {
     for (const replica of replicas) {
       const asked: Asked = { kind, key, replica: replica.number, job: null, failed: null };
@@ -154,7 +154,7 @@ export class Farm {
     }
   }
 
-  /** Prints that nobody has answered are asked for again, as the sender of an order would. */
+  /** Repeats the request for each print that all replicas failed to answer, as the sender of an order would. */
   askAgain(): void {
     for (const key of new Set(this.#asked.filter(({ kind }) => kind === 'print').map(({ key }) => key))) {
       const all = this.#asked.filter((one) => one.key === key);
@@ -179,7 +179,7 @@ export class Farm {
     asked.failed = answer.code ?? null;
   }
 
-  /** kill -9, and after `ms` a new start. */
+  /** Kills a replica with SIGKILL and restarts it after `ms`. */
   async kill(replica: Replica, ms: number): Promise<void> {
     await this.#during('kill', replica, async () => {
       await replica.kill();
@@ -189,7 +189,7 @@ export class Farm {
     });
   }
 
-  /** The same, so many ms after it was made to need another token. */
+  /** Kills a replica `ms` after forcing it to renew its token, and restarts it. */
   async renewal(replica: Replica, ms: number): Promise<void> {
     await this.#during('renewal', replica, async () => {
       this.#simulator.tokens.expireAccessTokens();
@@ -209,7 +209,7 @@ export class Farm {
     });
   }
 
-  /** Its connections to the database break, and no new ones come about for `ms`. */
+  /** Breaks the replica's connections to the database, and refuses new ones for `ms`. */
   async cut({ number }: Replica, ms: number): Promise<void> {
     const way = this.#ways[number - 1] as Way;
     await this.#during('cut', { number }, async () => {
@@ -219,7 +219,7 @@ export class Farm {
     });
   }
 
-  /** The database ends as in a crash, and comes back after `ms`; after another outage, where there is one. */
+  /** Crashes the database and restarts it after `ms`. Outages run one after another. */
   async outage(ms: number): Promise<void> {
     this.#outage = this.#outage.then(() =>
       this.#during('outage', { number: 0 }, async () => {
@@ -274,21 +274,21 @@ export class Farm {
     };
   }
 
-  /** It begins at one and comes back to another. */
+  /** Starts a sign-in at one replica and completes it at another. */
   async #signIn(): Promise<void> {
     const { running } = this;
     await signIn(running[0]?.url ?? '', 'account', running.at(-1)?.url);
   }
 
   /**
-   * Between the service's answer to a renewal and its commit a kill costs the sign-in, whoever the client is. Then it is
-   * made anew, and counted.
+   * Signs in again after a kill between the service's answer to a renewal and the commit, and counts the lost sign-in.
+   * Such a kill costs any client its sign-in.
    */
   async #mendSignIn(): Promise<void> {
-    // A renewal that another replica has under way is over by then.
+    // By then, another replica has completed its pending renewal.
     for (let tries = 0; tries < 50; tries++, await pause(100)) if ((await this.#isHeld()) !== false) return;
     this.#lost.push(Date.now());
-    // The database may be away as well.
+    // The database may be down as well.
     for (const end = Date.now() + LONGEST_SIGN_IN; ; await pause(500)) {
       try {
         return await this.#signIn();
@@ -298,7 +298,7 @@ export class Farm {
     }
   }
 
-  /** Whether the sign-in that is saved is the one that the service knows; undefined: the database can't be asked. */
+  /** Whether the service accepts the stored sign-in; undefined while the database is unavailable. */
   async #isHeld(): Promise<boolean | undefined> {
     try {
       const grant = newestGrant(await this.#state.get<Grants>(grantKey('account')));
@@ -308,7 +308,7 @@ export class Farm {
     }
   }
 
-  /** Looks at everything, again and again. */
+  /** Collects evidence until the farm stops. */
   async #watch(): Promise<void> {
     while (!this.#over) {
       await this.#look();
@@ -317,7 +317,7 @@ export class Farm {
     }
   }
 
-  /** One at a time, as each takes up what the last one left. */
+  /** Collects evidence. Runs are serialized, because each continues where the last one ended. */
   #look(): Promise<void> {
     this.#looking = this.#looking.then(() => this.#lookOnce());
     return this.#looking;
@@ -342,7 +342,7 @@ export class Farm {
     return join(this.#folder, `diary-${at + 1}.jsonl`);
   }
 
-  /** Whole lines that were written since. */
+  /** Reads the complete lines that were written since the last call. */
   async #read(at: number): Promise<void> {
     const file = await open(this.#diary(at)).catch(() => undefined);
     if (!file) return;
@@ -360,7 +360,7 @@ export class Farm {
     }
   }
 
-  /** For how long one and the same renewal is under way, or its lock held by a replica that was killed. */
+  /** Records how long one renewal is in flight, or how long a killed replica holds its lock. */
   async #lookAtRenewal(): Promise<void> {
     const client = new Client(this.#postgres.address);
     client.on('error', () => undefined);
@@ -378,14 +378,14 @@ export class Farm {
         this.#stuck.push(stretch);
       }
     } catch {
-      // It is away.
+      // The database is down.
     } finally {
       await client.end().catch(() => undefined);
     }
   }
 }
 
-/** What it can be asked for, ms: one that stands still says nothing. */
+/** Timeout of a request to a replica, ms: a paused one does not answer. */
 const PATIENCE = 5_000;
 
 async function asked<T>(replica: Replica, path: string): Promise<T | null> {
@@ -410,6 +410,6 @@ async function sharesOf(replica: Replica): Promise<Shares | null | undefined> {
     : undefined;
 }
 
-/** The printers of the workspace that is signed in to. */
+/** Printers of the workspace that the sign-in belongs to. */
 const clustersOf = ({ world, users }: Simulator): Cluster[] =>
   world.clusters(users[0]?.organizations[0]?.organizationId);

@@ -2,31 +2,31 @@ import type { Simulator } from '../../../simulator/index';
 import { lean } from '../lean';
 import { accountOf } from '../sign-in';
 
-/** s. */
+/** Polling interval, s. */
 export const INTERVAL = 10;
 
-/** The core nodes of the flow, and nothing else. */
+/** Settings that load only the core nodes of the flow. */
 export const settings = lean('10-function.js', '21-httpin.js', '25-catch.js');
 
-/** A line of a diary: what a flow was told. */
+/** Line of a diary: a message or error that the flow received. */
 export interface Line {
   at: number;
   kind: 'status' | 'event' | 'end' | 'error';
-  /** Which node told it: `all` watches all printers, `one` the first, `waits` waits for ends. */
+  /** Source node: `all` watches all printers, `one` the first, and `waits` waits for the end of prints. */
   node: string;
   clusterId?: string;
-  /** A printing. */
+  /** Id of the print. */
   job?: string;
-  /** Of an event. */
+  /** Id of the event. */
   id?: string;
   type?: string;
   text?: string;
 }
 
 /**
- * The same for every replica: all printers are watched, one of them by a node of its own too; `/print` answers with what
- * became of a print, `/wait` at once, and its end goes into the diary. That is written before the next step of Node-RED,
- * so before the nodes write that they have told it.
+ * Flow of every replica. It watches all printers, and the first one with an additional node. `/print` answers with the
+ * result of the print. `/wait` answers at once and records the end of the print in the diary. The diary is written
+ * synchronously, so before the nodes save the delivery.
  */
 export function flowsOf(simulator: Simulator): object[] {
   const node = (id: string, type: string, fields: object, ...wires: string[][]) => ({

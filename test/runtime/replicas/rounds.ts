@@ -8,25 +8,25 @@ import { gaps, RULES } from './rules';
 
 export interface RoundsOptions {
   seed: number;
-  /** What is done in each round; default: one or two that the seed chooses. */
+  /** Hazards of each round; by default, the seed chooses one or two. */
   rounds: readonly (readonly HazardKind[] | undefined)[];
   say: (line: string) => void;
 }
 
-/** What broke a rule, by its name. */
+/** Breaches by the name of the rule. */
 export type Breaches = Map<string, string[]>;
 
 export const KINDS: HazardKind[] = ['kill', 'renewal', 'pause', 'cut', 'outage', 'deploy'];
-/** For what is to come after a round: a lock that a dead replica holds is free after two minutes, ms. */
+/** Longest wait for open work after a round, ms: the lock of a dead replica expires after two minutes. */
 const PATIENCE = 240_000;
 
-/** Of what broke a rule in a round. */
+/** Breaches of one rule that are printed per round. */
 const SHOWN = 5;
 
-/** What took some time takes longer when it is looked at again. */
+/** Identity of a breach, without its duration: that grows each time it is evaluated. */
 const idOf = (sentence: string): string => sentence.replace(/[\d.]+ s\b/, '');
 
-/** Rounds of what goes wrong while prints run, and what broke which rule. */
+/** Runs rounds of hazards during prints, and returns the breaches of each rule. */
 export async function runRounds({ seed, rounds, say }: RoundsOptions): Promise<Breaches> {
   const chance = new Chance(seeded(seed));
   const breaches: Breaches = new Map(RULES.map(({ name }) => [name, []]));
@@ -59,7 +59,7 @@ export async function runRounds({ seed, rounds, say }: RoundsOptions): Promise<B
   return breaches;
 }
 
-/** Prints, and while they run what goes wrong; resolves when that is over, with what it was. */
+/** Starts prints and injects hazards while they run. Resolves with a description when the hazards have ended. */
 async function round(farm: Farm, chance: Chance, name: string, kinds: readonly HazardKind[]): Promise<string[]> {
   const shuffled = <T>(all: readonly T[]): T[] =>
     all
@@ -95,7 +95,7 @@ async function round(farm: Farm, chance: Chance, name: string, kinds: readonly H
   );
 }
 
-/** ms. A lease lasts for 20 s. */
+/** Duration of each hazard, ms. A lease lasts 20 s. */
 const DURATIONS: Record<HazardKind, (chance: Chance) => number> = {
   kill: (chance) => chance.spread(10, 10_000),
   renewal: (chance) => chance.whole(0, 80),
@@ -105,7 +105,7 @@ const DURATIONS: Record<HazardKind, (chance: Chance) => number> = {
   deploy: () => 0,
 };
 
-/** Waits until nothing is still to come, or for as long as that may take; with what is still to come then, by rule. */
+/** Waits until no rule has open work, or until the patience ends. Returns the open work by rule. */
 async function settle(farm: Farm): Promise<{ seen: Evidence; open: Map<string, string[]> }> {
   for (const end = Date.now() + PATIENCE; ; await pause(500)) {
     farm.askAgain();

@@ -1,33 +1,33 @@
 import { INTERVAL } from './flow';
 import type { Evidence, Hazard, Poll, Stretch, Told } from './evidence';
 
-/** s. */
+/** Lifetime of an access token, s. */
 export const TOKEN_LIFETIME = 10;
 export const REPLICAS = 3;
 export const PRINTERS = 9;
-/** The last of them print nothing: they are asked by nobody but who watches them. */
+/** Number of printers, the last ones, that never print: only watching nodes poll them. */
 export const QUIET = 3;
 
-/** ms. */
+/** Duration of a lease, ms. */
 const LEASE = 20_000;
-/** Who sees that a lease ran out has had the database for so long without a break, ms. */
+/** Uninterrupted database connection that a replica needs before it treats a lease as expired, ms. */
 const STEADY = 10_000;
-/** What a busy machine takes, ms. */
+/** Additional time for a busy machine, ms. */
 const BUSY = 3_000;
-/** Two polls of a printer that are closer were made by two who did not know of each other, ms. */
+/** Minimum time between two polls of a printer, ms: closer polls show two uncoordinated pollers. */
 const TOGETHER = 4_000;
-/** Between an answer and what is written of it, ms: a crash there is one that nobody can survive. */
+/** Time between an answer and its write, ms: no client can survive a crash in between. */
 const WINDOW = 1_500;
-/** Until a sign-in that a kill has cost is made anew, ms. */
+/** Time until a sign-in lost to a kill is replaced, ms. */
 const SIGN_IN = 30_000;
 
 export interface Rule {
   name: string;
-  /** What is still to come. */
+  /** Open work: conditions that must still become true. */
   open?(seen: Evidence): string[];
-  /** What must not be. */
+  /** Breaches of the rule. */
   broken(seen: Evidence): string[];
-  /** What broke it in a window that is not to be avoided. */
+  /** Unavoidable breaches. */
   excused?(seen: Evidence): string[];
 }
 
@@ -35,7 +35,7 @@ const KILLS = ['kill', 'renewal'];
 const BREAKS = ['cut', 'outage'];
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
 
-/** The end of every printing that a node watches, by node and printing. */
+/** End of every print that a node watches, by node and print. */
 function ends({ told, printings, polls }: Evidence): { what: string; printing: string; told: Told[] }[] {
   const [first] = [...polls.keys()];
   return printings.flatMap(({ uuid, name, clusterId }) =>
@@ -47,7 +47,7 @@ function ends({ told, printings, polls }: Evidence): { what: string; printing: s
   );
 }
 
-/** The ends of the prints that were waited for. */
+/** Ends of the prints that a node waits for. */
 function waits({ told, printings, asked }: Evidence) {
   return printings
     .filter(({ name }) => asked.some(({ key, kind }) => kind === 'wait' && key === name))
@@ -63,11 +63,11 @@ function waits({ told, printings, asked }: Evidence) {
 const hits = ({ replica, kind }: Hazard, whom: number): boolean =>
   kind !== 'deploy' && (replica === whom || replica === 0);
 
-/** It was hit before it could write what it had done at `at`. */
+/** Whether a hazard hit the replica before it could save its work of `at`. */
 const isCutOff = ({ hazards }: Evidence, replica: number, at: number): boolean =>
   hazards.some((hazard) => hits(hazard, replica) && Math.abs(hazard.from - at) < WINDOW);
 
-/** Told again, each with whether that could not be avoided: with the same id, by who could not know of the first. */
+/** Repeated deliveries. One is excused if it has the same id and the first sender could not save its delivery. */
 function repeats(seen: Evidence, list: { what: string; told: Told[] }[]): { sentence: string; isExcused: boolean }[] {
   return list.flatMap(({ what, told }) =>
     told.slice(1).map((again, at) => {
@@ -84,7 +84,7 @@ function repeats(seen: Evidence, list: { what: string; told: Told[] }[]): { sent
 const sentences = (list: { sentence: string; isExcused: boolean }[], isExcused: boolean): string[] =>
   list.filter((one) => one.isExcused === isExcused).map(({ sentence }) => sentence);
 
-/** How long each printer was left unpolled, each time, and how much of that is due to what nobody can help. */
+/** Gaps between the polls of each printer, and the part of each gap that is unavoidable. */
 export function gaps({ polls, since, now, hazards, stuck, lost }: Evidence) {
   const unhelped: Stretch[] = [
     ...hazards.filter(({ kind }) => kind === 'outage').map(({ from, to }) => ({ from, to: to + STEADY })),
@@ -105,7 +105,7 @@ export const RULES: Rule[] = [
   {
     name: 'one refresh for each expiry, in total',
     broken({ refreshes, lost, hazards }) {
-      // A token is good for its lifetime, or up to a second less, and renewed when a tenth of that is left.
+      // A token is valid for its lifetime or up to a second less, and is renewed when a tenth of that is left.
       const least = Math.min(0.9 * TOKEN_LIFETIME, TOKEN_LIFETIME - 1) * 1000 - 500;
       const forced = [...lost, ...hazards.filter(({ kind }) => kind === 'renewal').map(({ from }) => from)];
       return refreshes.slice(1).flatMap((at, index) => {
@@ -176,7 +176,7 @@ export const RULES: Rule[] = [
         times.slice(1).flatMap(({ at, by }, index) => {
           const before = times[index] as Poll;
           const apart = ((at - before.at) / 1000).toFixed(1);
-          // A lease that breaks leaves no note, so another replica that takes the printer does not know when it was polled.
+          // A broken lease leaves no time of the last poll, so the next owner of the printer does not know it.
           const isUnknown = hazards.some(
             ({ kind, from, to }) => BREAKS.includes(kind) && from < at && to > before.at && by !== before.by,
           );
@@ -197,7 +197,7 @@ const keysOf = (asked: Evidence['asked'], kind?: 'print' | 'wait'): string[] => 
   ...new Set(asked.filter((one) => kind === undefined || one.kind === kind).map(({ key }) => key)),
 ];
 
-/** With the list of printers, which counts as one. */
+/** Items to share: the printers and the list of printers. */
 const ITEMS = PRINTERS + 1;
 
 const isEven = (members: number[]): boolean =>

@@ -1,4 +1,4 @@
-// Loaded into a replica: its requests bear its name, so the service's log shows which replica made a poll.
+// Preloaded into a replica. Adds its name to its requests, so that the service's log shows the origin of a poll.
 const { subscribe } = require('node:diagnostics_channel');
 
 /** @param {any} message */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** A way to a port of this machine that can be cut: what is open breaks, and nothing new is let through. */
+/** Proxy to a port of this machine that can be cut: open connections break, and new ones are refused. */
 export class Way {
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
@@ -16,7 +16,7 @@ export class Way {
       ] as const) {
         this.#sockets.add(one);
         one.pipe(other);
-        // What breaks on one side breaks on the other.
+        // A break on one side breaks the other side.
         one.on('error', () => other.destroy());
         one.on('close', () => {
           this.#sockets.delete(one);
