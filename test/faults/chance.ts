@@ -1,4 +1,4 @@
-/** Choices that a seed makes. */
+/** Random choices that a seed determines. */
 export class Chance {
   constructor(readonly random: () => number) {}
 
@@ -15,7 +15,7 @@ export class Chance {
     return least + Math.floor(this.random() * (most - least + 1));
   }
 
-  /** Small ones as likely as big ones. */
+  /** A whole number from `least` to `most`, with a uniform order of magnitude. */
   spread(least: number, most: number): number {
     return Math.round(least * (most / least) ** this.random());
   }

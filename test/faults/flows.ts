@@ -24,17 +24,17 @@ const { hooks, events } = runtime('@node-red/util') as {
 };
 
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
-/** Seconds. */
+/** Polling intervals, s. */
 const INTERVALS = [60, 200];
 const FACTOR = 4;
 const RECOVERY = 20 * 60 * SECOND;
-/** A message may end so long after its limit, ms. */
+/** Longest time from a message's limit to its end, ms. */
 const GRACE = SECOND;
-/** Nodes without a setting of their own end by themselves within this time, s. */
+/** Time within which nodes without a timeout setting end, s. */
 const NO_TIMEOUT = 600;
-/** Nodes that read or write a file of the share. */
+/** Nodes that read or write a file on the share. */
 const ON_SHARE = ['print-file', 'upload-file', 'report-file'];
-/** A node in the way of a deploy is waited for so long by Node-RED, ms. */
+/** Longest time that Node-RED waits for a node to close in a deploy, ms. */
 const LONGEST_CLOSE = 15 * SECOND;
 
 interface Sent {
@@ -44,12 +44,12 @@ interface Sent {
   limit: number;
   ends: number[];
   stream: Readable | undefined;
-  /** Of the share, with its file. */
+  /** Folder of the share that contains the message's file. */
   folder: string;
   code?: string;
 }
 
-/** The nodes themselves in a Node-RED, over deploys of all kinds and restarts, while everything below them fails. */
+/** Runs the nodes in a Node-RED over all kinds of deploys and restarts, while everything below them fails. */
 export async function flowsRun(seed: number): Promise<void> {
   const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8, timeFactor: FACTOR });
   const run = new FlowsRun(world);
@@ -143,7 +143,7 @@ class FlowsRun {
     this.#checkMessages();
     this.#checkEnds();
     await this.#stop();
-    // undici lets go of a connection that is still being made once it stands or has failed.
+    // undici releases a pending connection only when it is established or has failed.
     await world.time.pass(15 * SECOND);
     await this.#share.comeBack();
     this.#checkLeft();
@@ -161,7 +161,7 @@ class FlowsRun {
     }
   }
 
-  /** The flow: what watches, and one node of each kind that works. */
+  /** Chooses the flow: watching nodes, and one node of every other kind. */
   #choose(hangs: boolean): void {
     const chance = this.#chance;
     const clusterId = this.world.clusterId(1);
@@ -254,7 +254,7 @@ class FlowsRun {
     this.world.time.after(lasts, () => !this.#over && end());
   }
 
-  /** As soon as the next data arrives from the service, and before it is taken in. */
+  /** Runs `action` when the next data from the service arrives, before it is processed. */
   #atArrival(action: () => void): void {
     this.world.wire.beforeArrival = () => {
       this.world.wire.beforeArrival = () => undefined;
@@ -339,7 +339,7 @@ class FlowsRun {
       limit,
       ends: [],
       stream: undefined as Readable | undefined,
-      // Of its own, or with those of other messages.
+      // The folder belongs to this message, or is shared by several messages.
       folder: this.#chance.is(0.7) ? id : 'all',
     };
     this.#sent.push(sent);
@@ -362,7 +362,7 @@ class FlowsRun {
     node.receive(message);
   }
 
-  /** A message as another node may leave it: frozen, or with a property that throws when it is read. */
+  /** Spoils a message as another node may do: freezes it, or adds a property that throws when read. */
   #spoil(message: NodeMessage, sent: Sent): void {
     const kind = this.#chance.pick(['frozen', 'frozen inside', 'throws'] as const);
     const name = this.#chance.pick([
@@ -376,7 +376,7 @@ class FlowsRun {
       'res',
     ]);
     this.world.trace.add(`it is ${kind}${kind === 'throws' ? ` at ${name}` : ''}`);
-    // No node can get at a stream behind a getter that throws.
+    // No node can reach a stream behind a getter that throws.
     if (kind === 'throws' && name === 'payload') sent.stream = undefined;
     if (kind === 'throws')
       Object.defineProperty(message, name, {
@@ -415,7 +415,7 @@ class FlowsRun {
         simulator.world.fail(1, uuid);
         trace.add(`printer: ${uuid.slice(0, 8)} fails`);
       } catch {
-        // It has not begun, or has ended.
+        // The print has not begun, or has ended.
       }
     });
   }
@@ -464,7 +464,7 @@ class FlowsRun {
       const saving = this.#diskFailed && node.startsWith('print') ? SAVING : 0;
       if (took > limit * SECOND + GRACE + saving)
         throw new Broken(4, `message ${id} to ${node} ended after ${took / SECOND} s of ${limit} s`);
-      // Others of the same folder may wait for the file.
+      // In a shared folder, other messages may wait for the file.
       if (folder === id) this.#share.checkEnd(folder, code);
       if (stream && !stream.destroyed)
         throw new Broken(5, `message ${id} to ${node} ended, and its stream is still open`);

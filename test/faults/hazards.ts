@@ -10,9 +10,9 @@ import type { ByteFault, Host, Outage } from './below/wire';
 import type { Chance } from './chance';
 import type { Machine, World } from './machine';
 
-/** Something that goes wrong at a time, for a while. */
+/** Fault that begins at some time and lasts for a while. */
 export interface Hazard {
-  /** Begins it; the returned function ends it. */
+  /** Starts the fault. The returned function ends it. */
   begin: () => () => void;
   lasts: number;
   disk?: boolean;
@@ -36,7 +36,7 @@ const DISK_FAULTS: DiskFault[] = [
   { code: 'EROFS', names: CHANGES },
 ];
 
-/** A disk that answers late: before a step is made or after it, for reads, changes or both; or it hangs meanwhile. */
+/** Fault of a disk that hangs, or is late before or after a step, for reads, changes or both. */
 function lateDisk(chance: Chance): { fault: DiskFault; hangs: boolean } {
   const names = chance.pick([undefined, READS, CHANGES]);
   const fault: DiskFault = names ? { names } : {};
@@ -46,7 +46,7 @@ function lateDisk(chance: Chance): { fault: DiskFault; hangs: boolean } {
   return { fault, hangs: true };
 }
 
-/** A fault of the disk that strikes everything, one kind of values, or single steps. */
+/** Disk fault that affects everything, one kind of values, or single steps. */
 export function diskHazard(
   world: World,
   chance: Chance,
@@ -91,7 +91,7 @@ export function diskHazard(
 
 const OUTAGES: Outage[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'silent'];
 
-/** A host can't be reached, or a connection breaks, stalls or trickles at some byte. */
+/** Network fault: a host is unreachable, or a connection breaks, stalls or trickles at some byte. */
 export function wireHazard(world: World, chance: Chance, hosts: readonly Host[]): Hazard {
   const host = chance.pick(hosts);
   const lasts = chance.spread(500, 120_000);
@@ -135,7 +135,7 @@ const PASSING: Omit<Fault, 'endpoint'>[] = [
   { status: 429, retryAfter: 86_400 },
 ];
 
-/** The service answers wrongly for a while. */
+/** Wrong answers of the service for a while. */
 export function serviceHazard(world: World, chance: Chance, endpoints: readonly Fault['endpoint'][]): Hazard {
   const fault: Fault = {
     endpoint: chance.pick(endpoints),
@@ -153,7 +153,7 @@ export function serviceHazard(world: World, chance: Chance, endpoints: readonly 
   };
 }
 
-/** The service does what was asked, and answers later than every limit; or it only then begins. */
+/** Slow service: it acts and answers after every limit, or begins to act only then. */
 export function slowHazard(world: World, chance: Chance, endpoints: readonly Fault['endpoint'][]): Hazard {
   const endpoint = chance.pick(endpoints);
   const when = chance.is(0.7) ? 'after' : 'before';
@@ -179,7 +179,7 @@ const is =
   (text) =>
     text === statement;
 
-/** Statements that are struck: all, those of one kind, or writes of one kind of values; and how many may pass before. */
+/** Affected statements (all, one kind, or writes of one kind of values), and the most that may pass before. */
 const STATEMENTS: readonly (readonly [string, DatabaseFault['strikes'], number])[] = [
   ['each statement', () => true, 40],
   ['each statement', () => true, 40],
@@ -195,7 +195,7 @@ const STATEMENTS: readonly (readonly [string, DatabaseFault['strikes'], number])
   ['each RELEASE_ITEMS', is(RELEASE_ITEMS), 1],
 ];
 
-/** Statements or answers are late, often later than the pack waits for, or lost: of one runtime or of all. */
+/** Late or lost statements or answers of one or all runtimes, often later than the pack's timeout. */
 export function lateDatabase(world: World, chance: Chance, database: FaultyDatabase): Hazard {
   const way = chance.pick(['there', 'back'] as const);
   const of = chance.is(0.7) ? chance.pick([...database.runtimes]) : undefined;
@@ -220,7 +220,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const STEPS = [-1000, 1000, -60_000, 60_000, -HOUR, HOUR, -DAY, DAY, 200 * DAY, -200 * DAY, 400 * DAY, -400 * DAY];
 
-/** The wall clock is set, or the machine sleeps for an hour. */
+/** Clock fault: the wall clock is set, or the machine sleeps for an hour. */
 export function clockHazard(
   world: World,
   chance: Chance,
@@ -254,6 +254,6 @@ export function clockHazard(
   };
 }
 
-/** Wrong clocks of a start: none, in the past, in the future. */
+/** Offset of the wall clock at a start: none, in the past or in the future. */
 export const startOffset = (world: World, chance: Chance): number =>
   chance.is(0.8) ? 0 : chance.pick([-world.time.truth() + 5000, 5 * 365 * DAY, -DAY, 200 * DAY, -200 * DAY]);

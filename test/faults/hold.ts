@@ -3,7 +3,7 @@ import { attempt, prepare, report, SCENARIOS } from './scenarios';
 
 const AT_ONCE = 25;
 
-/** The runs of a scenario, as tests of some runs each. */
+/** Defines the tests of a scenario, each with several runs. */
 export function hold(name: string): void {
   const scenario = SCENARIOS[name];
   assert.ok(scenario, name);

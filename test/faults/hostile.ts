@@ -5,7 +5,7 @@ import { Chance } from './chance';
 import type { Hazard } from './hazards';
 import type { World } from './machine';
 
-/** Texts that patterns, pages, files, headers, paths, logs or sentences may stumble over. */
+/** Texts that may break patterns, pages, files, headers, paths, logs or sentences. */
 const TEXTS = [
   '<img src=x onerror="alert(1)">{{{payload}}} ${x} %s %o',
   '__proto__',
@@ -20,7 +20,7 @@ const TEXTS = [
   '=1+1',
   '',
 ] as const;
-/** Repeated up to a length: each is the worst case of some kind of pattern. */
+/** Texts to repeat up to some length. Each is the worst case for a kind of pattern. */
 const REPEATED = [
   'a',
   ' ',
@@ -42,7 +42,7 @@ const REPEATED = [
   '==',
 ];
 const LENGTHS = [300, 5_000, 100_000, 300_000];
-/** Characters of one answer. */
+/** Longest answer, characters. */
 const MOST = 3_000_000;
 
 const VALUES: readonly unknown[] = [
@@ -63,7 +63,7 @@ const VALUES: readonly unknown[] = [
 const ENTRIES = [300, 5_000, 60_000];
 const DEPTHS = [60, 70, 5_000];
 
-/** What a hostile neighbour on the way, or a service gone mad, makes of an answer. */
+/** Changes to an answer by an attacker on the network or by a broken service. */
 export type Hostility = 'all texts' | 'one field' | 'all numbers' | 'many' | 'deep' | 'other keys' | 'whole';
 const KINDS: readonly Hostility[] = [
   'all texts',
@@ -77,7 +77,7 @@ const KINDS: readonly Hostility[] = [
   'whole',
 ];
 
-/** A time in which answers are hostile: in each field, in shape or in size. */
+/** Period of hostile answers: hostile in fields, shape or size. */
 export function hostileHazard(world: World, chance: Chance, endpoints: readonly Fault['endpoint'][]): Hazard {
   const endpoint = chance.pick(endpoints);
   const kind = chance.pick(KINDS);
@@ -94,7 +94,7 @@ export function hostileHazard(world: World, chance: Chance, endpoints: readonly 
   };
 }
 
-/** Any role of the database may send texts of its own on the channel of the pack: some of them, once or again and again. */
+/** Foreign texts on the pack's channel, sent once or repeatedly: any role of the database can send them. */
 export function noticeHazard(world: World, chance: Chance, database: FaultyDatabase): Hazard {
   const choices = new Chance(seeded(chance.whole(1, 1e9)));
   const count = chance.spread(1, 400);
@@ -119,10 +119,10 @@ export function noticeHazard(world: World, chance: Chance, database: FaultyDatab
   };
 }
 
-/** A text on the database's channel: a notice that is forged, hostile or cut off, other JSON, or anything at all. */
+/** Text for the database's channel: a forged, hostile or truncated notice, other JSON, or random text. */
 export function hostileNotice(chance: Chance, notices: readonly string[]): string {
   const notice = { by: 'a stranger', key: ['grant', 'account'], topic: chance.pick(notices) ?? '' };
-  // JSON.stringify has a limit to its depth.
+  // JSON.stringify has a depth limit.
   const kinds = KINDS.filter((kind) => kind !== 'deep');
   const forged = () => JSON.stringify(madeHostile(notice, chance.pick(kinds), chance));
   const depth = chance.pick([100, 3_000, 100_000]);
@@ -144,7 +144,7 @@ export function hostileNotice(chance: Chance, notices: readonly string[]): strin
   }
 }
 
-/** An answer of which something is hostile. */
+/** Returns the answer with a hostile change. */
 export function madeHostile(body: unknown, kind: Hostility, chance: Chance): unknown {
   const leaves = leavesOf(body);
   switch (kind) {
@@ -207,7 +207,7 @@ interface Leaf {
   value: unknown;
 }
 
-/** Values that are no object and no list, wherever they are. */
+/** All values, at any depth, that are neither objects nor arrays. */
 function leavesOf(body: unknown): Leaf[] {
   if (typeof body !== 'object' || body === null) return [];
   const holder = body as Record<string, unknown>;

@@ -5,29 +5,29 @@ import { Machine, type World } from './machine';
 import { Broken } from './trace';
 
 export const SECOND = 1000;
-/** A message whose print call has left may end so much later: a slow disk gets this time to save the outcome, ms. */
+/** Additional time for a message after its print call, ms: a slow disk gets it to save the outcome. */
 export const SAVING = 10 * SECOND;
-/** Long enough for every backoff and every pause of the pack to be over. */
+/** Time after which every backoff and pause of the pack has ended. */
 const RECOVERY = 20 * 60 * SECOND;
 
-/** What a scenario does with the clients that it is given. */
+/** Hooks of a scenario for its clients. */
 export interface Nodes {
-  /** A client is there: the nodes of the flow start. */
+  /** Called with a new client: starts the nodes of the flow. */
   open(client: Client, machine: Machine): void;
-  /** The nodes of the flow close, before their account does. */
+  /** Closes the nodes of the flow, before their account closes. */
   close(): void;
 }
 
 const ENDS = ['kill', 'kill', 'power', 'restart', 'deploy', 'deploy'] as const;
 
-/** The lives of one Node-RED: starts, deploys, stops and crashes, with whatever else goes wrong meanwhile. */
+/** Life cycles of one Node-RED: starts, deploys, stops and crashes, with all other faults. */
 export class Life {
   machine: Machine | undefined;
   client: Client | undefined;
-  /** Nothing goes wrong any more. */
+  /** Whether the faults have ended. */
   over = false;
   crashes = 0;
-  /** When a disk fault was last there, in elapsed ms. */
+  /** Time of the last disk fault, in elapsed ms. */
   diskFailedUntil = -Infinity;
   #journal = false;
   #deploying: Promise<void> = Promise.resolve();
@@ -39,7 +39,7 @@ export class Life {
     private readonly nodes: Nodes,
   ) {}
 
-  /** Does it then, unless everything is well again by that time. */
+  /** Runs `action` after `ms`, unless the faults have ended by then. */
   at(ms: number, action: () => void): void {
     this.world.time.after(ms, () => {
       if (!this.over) action();
@@ -62,7 +62,7 @@ export class Life {
     });
   }
 
-  /** A crash, a restart or a deploy: at a time, as an answer arrives, or in the middle of a step of work on a file. */
+  /** Plans a crash, a restart or a deploy: at a time, when an answer arrives, or during a file operation. */
   planEnd(at: number): void {
     const kind = this.chance.pick(ENDS);
     if (kind === 'power') {
@@ -82,7 +82,7 @@ export class Life {
       }
       this.crashes++;
       machine.crash(kind === 'power');
-      // A deploy under way ends with its process.
+      // A pending deploy ends with its process.
       this.#deploying = Promise.resolve();
       this.machine = undefined;
       this.client = undefined;
@@ -90,7 +90,7 @@ export class Life {
     });
   }
 
-  /** Calls `action` at a time, or at something that happens after it. */
+  /** Calls `action` at a time, or at an event after it. */
   when(at: number, action: (machine: Machine) => void): void {
     const kind = this.chance.pick(['now', 'arrival', 'step'] as const);
     let left = this.chance.spread(1, kind === 'step' ? 60 : 6);
@@ -126,19 +126,19 @@ export class Life {
     });
   }
 
-  /** An orderly end. */
+  /** Stops Node-RED in an orderly way. */
   async stop(): Promise<void> {
     const { machine } = this;
     this.world.trace.add('Node-RED is stopped');
     const closing = this.#close();
     this.machine = undefined;
     await closing;
-    // What its nodes were about to say is said.
+    // The nodes can still send pending messages.
     await this.world.activity.quiet();
     machine?.halt();
   }
 
-  /** Everything works again; nothing that happened before may be felt afterwards. */
+  /** Ends all faults and waits for the recovery. No earlier fault may have an effect afterwards. */
   async recover(): Promise<void> {
     const { world } = this;
     this.over = true;
@@ -161,12 +161,12 @@ export class Life {
     await world.time.pass(RECOVERY);
   }
 
-  /** Closes everything, and looks at what is left. */
+  /** Closes everything and checks that nothing is left. */
   async leave(): Promise<void> {
     const { world, machine } = this;
     if (!machine) return;
     if (!(await world.time.until(this.#close(), 60 * SECOND))) throw new Broken(5, 'closing does not end');
-    // undici lets go of a connection that is still being made once it stands or has failed.
+    // undici releases a pending connection only when it is established or has failed.
     await world.time.pass(15 * SECOND);
     if (machine.clock.waiting > 0) throw new Broken(5, `${machine.clock.waiting} timers are left`);
     const files = world.disks.open(machine.mount);
@@ -191,7 +191,7 @@ export class Life {
     this.nodes.open(this.client, machine);
   }
 
-  /** As Node-RED closes: all nodes, and the account with them. */
+  /** Closes all nodes and their account, as Node-RED does. */
   async #close(): Promise<void> {
     const { trace, time } = this.world;
     const { client, machine } = this;

@@ -23,13 +23,13 @@ import { Broken, Trace } from './trace';
 
 export const ACCOUNT = 'account';
 const SECRET = 'secret of these tests';
-/** In memory where the system has such a folder: thousands of runs flush thousands of files. */
+/** Folder for the files; in memory if possible, because thousands of runs flush thousands of files. */
 const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
-/** The event loop may stand for so long, ms of the CPU. */
+/** Longest allowed turn of the event loop, ms of CPU time. */
 const LONGEST_TURN = 100;
 
-/** A print as the service made it. */
+/** Print that the service created. */
 export interface Printed {
   clusterId: string;
   jobName: string;
@@ -37,7 +37,7 @@ export interface Printed {
   at: number;
 }
 
-/** Everything that a run needs, below the pack and beside it. Only one stands at a time. */
+/** Environment of a run, below and beside the pack. Only one exists at a time. */
 export class World {
   readonly activity = new Activity();
   readonly time = new InjectedTime(this.activity);
@@ -45,9 +45,9 @@ export class World {
   readonly wire = new Wire(this.time, this.activity);
   readonly trace = new Trace(() => this.time.elapsed);
   readonly random: () => number;
-  /** Every print that the service began for the API, ever. */
+  /** All prints that the service ever started for API requests. */
   readonly printed: Printed[] = [];
-  /** What nobody caught: the end of a real Node-RED. */
+  /** Uncaught errors, which would end a real Node-RED. */
   readonly uncaught: unknown[] = [];
   simulator!: Simulator;
   readonly #root = mkdtempSync(join(FOLDER, 'faults-'));
@@ -90,23 +90,23 @@ export class World {
 
   clusterId = (number = 1): string => this.simulator.world.cluster(number).clusterId;
 
-  /** A path that nothing is at. */
+  /** Returns a path at which no file exists. */
   place = (name: string): string => join(this.#root, name);
 
-  /** A machine whose wall clock is off by `offset` ms. */
+  /** Starts a machine with a wall clock that is wrong by `offset` ms. */
   boot(offset = 0): Machine {
     const machine = new Machine(this, join(this.#root, `machine-${this.machines.length}`), offset);
     this.machines.push(machine);
     return machine;
   }
 
-  /** Files in the state folder that are no values: what writes that broke off left behind. */
+  /** Files that interrupted writes left in the state folder. */
   leftovers(): string[] {
     const files = readdirSync(this.folder, { recursive: true, withFileTypes: true });
     return files.filter((file) => file.isFile() && !file.name.endsWith('.json')).map(({ name }) => name);
   }
 
-  /** Does `work` in this world, and ends it; a failure carries the trace. */
+  /** Runs `work` in this world and then ends the world. An error contains the trace. */
   async run(work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -120,7 +120,7 @@ export class World {
     }
   }
 
-  /** Ends it all, and removes what it made. */
+  /** Ends the world and removes its files. */
   async #end(): Promise<void> {
     for (const machine of this.machines) await machine.bury();
     await this.simulator.close();
@@ -148,7 +148,7 @@ export class World {
     };
   }
 
-  /** A refresh imports its library first, in another thread, which the event loop does not show. */
+  /** Counts the import of the refresh library as activity: it runs in another thread, invisible to the event loop. */
   #waitForImports(): () => void {
     const { refresh } = TokenEndpoint.prototype;
     const load = () => import('oauth4webapi');
@@ -181,14 +181,14 @@ export class World {
   }
 }
 
-/** One life of a Node-RED: from its start to a shutdown or a crash. What it has on disk outlives it. */
+/** One Node-RED process, from its start to a shutdown or a crash. Its files outlive it. */
 export class Machine {
   readonly clock: MachineClock;
   readonly mount: Mount;
   readonly store: WriteBehindStore;
   readonly warnings: string[] = [];
   readonly #upkeep: Sweeper;
-  /** What the watching keeps over deploys. */
+  /** Memory of the watches, which outlives deploys. */
   readonly #memory = new WatchMemory();
   readonly #clients: { client: Client; http: Http; leave: () => Promise<void> }[] = [];
   alive = true;
@@ -218,7 +218,7 @@ export class Machine {
     this.world.trace.add(`log: ${String(sentence)}`);
   }
 
-  /** As a deploy does. */
+  /** Opens a client, as a deploy does. */
   open(): Client {
     const { authUrl, apiUrl, client } = this.world.simulator;
     const settings = readSettings({ authUrl, apiUrl, clientId: client.id, clientSecret: client.secret });
@@ -233,13 +233,13 @@ export class Machine {
     return opened;
   }
 
-  /** As an account closes. */
+  /** Closes a client, as an account does. */
   async close(client: Client | undefined): Promise<void> {
     await client?.close();
     await this.#clients.find((opened) => opened.client === client)?.leave();
   }
 
-  /** Ends at once, wherever it is; with `power`, what no file was flushed of is lost as well. */
+  /** Crashes the machine at once; with `power`, it also loses unflushed data. */
   crash(power = false): void {
     if (!this.alive) return;
     this.alive = false;
@@ -248,11 +248,11 @@ export class Machine {
     if (power) this.mount.cutPower(this.world.random);
     this.clock.stop();
     this.world.wire.cut({ silently: true });
-    // What is left of it in this process reaches nobody any more.
+    // The machine's remaining work in this process has no effect any more.
     for (const { http } of this.#clients) http.destroy().catch(() => undefined);
   }
 
-  /** Ends after an orderly close of all its clients; work that a close doesn't wait for ends with it. */
+  /** Ends the machine after all its clients were closed. Work that a close doesn't await ends with it. */
   halt(): void {
     this.alive = false;
     this.mount.crash();
@@ -261,7 +261,7 @@ export class Machine {
     for (const { http } of this.#clients) http.destroy().catch(() => undefined);
   }
 
-  /** Nothing of it may go on in later runs. */
+  /** Releases the machine: none of its work may continue in later runs. */
   async bury(): Promise<void> {
     this.alive = false;
     this.mount.crash();
@@ -271,7 +271,7 @@ export class Machine {
   }
 }
 
-/** The state as it stands on disk, read beside everything that goes wrong. */
+/** Store that reads the state on disk without any faults. */
 export function storeIn(
   folder: string,
   clock: Clock,
@@ -281,7 +281,7 @@ export function storeIn(
   return new FileStore({ folder, clock, sealedKinds: ['grant'], secrets: () => secrets, warn });
 }
 
-/** Signs the account in, as a person did long ago. */
+/** Signs the account in before the run. */
 export async function signIn(world: World, secrets?: string[]): Promise<void> {
   const { simulator, time } = world;
   const { authUrl, client } = simulator;
@@ -313,6 +313,6 @@ export async function signIn(world: World, secrets?: string[]): Promise<void> {
   });
 }
 
-/** The sign-in that a restart would find. */
+/** Sign-in that a restart would find. */
 export const grantOnDisk = (world: World): Promise<Grant | undefined> =>
   storeIn(world.folder, new MachineClock(world.time, 0)).get<Grants>(grantKey(ACCOUNT)).then(newestGrant);

@@ -23,14 +23,14 @@ interface Message {
   error?: PrintingError;
   node: AbortController;
   stream: Readable | undefined;
-  /** Resolves when it has ended. */
+  /** Resolves when the message has ended. */
   ended: Promise<void>;
 }
 
-/** A message may end so long after its limit, ms. */
+/** Longest time from a message's limit to its end, ms. */
 const GRACE = 1000;
 
-/** Messages with print keys, while everything below them fails at some time. */
+/** Sends messages with print keys while everything below them fails at times. */
 export async function printsRun(seed: number): Promise<void> {
   const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8 });
   await world.run(async () => {
@@ -77,7 +77,7 @@ class PrintsRun {
     await life.leave();
   }
 
-  /** The answer to a print is lost, the cluster can't be looked at for a while, and the message comes again meanwhile. */
+  /** Loses the answer to a print, makes the cluster's status unavailable for a while, and repeats the message. */
   #loseAnswer(keys: string[], clusterIds: string[], at: number): void {
     const chance = this.#chance;
     const { simulator, trace } = this.world;
@@ -133,7 +133,7 @@ class PrintsRun {
       `message ${number}: ${key} on ${clusterIds.map((id) => id.slice(0, 6)).join(' and ')}, ${source}, ${timeout} s`,
     );
     const results: PrintResult[] = [];
-    // As the node does from the arrival on.
+    // The node also holds the stream from the arrival of the message.
     const release = stream && holdStream(stream, node.signal);
     const message: Message = {
       ...{ key, clusterIds, timeout, machine, results, node, stream, begunAt: world.time.elapsed },
@@ -246,11 +246,11 @@ class PrintsRun {
   }
 }
 
-/** The print call may have left for this result. */
+/** Whether the print call may have been sent for this result. */
 const mayBeSent = ({ printed, duplicate, error }: Pick<PrintResult, 'printed' | 'duplicate' | 'error'>): boolean =>
   error ? error.outcome !== 'not-sent' : printed && !duplicate;
 
-/** A file to print, from memory or from a stream of the flow that may be no good. */
+/** Returns a file to print, from memory or from a stream that may be unusable. */
 function sourceOf(kind: string, name: string, world: World): { made: Source; stream: Readable | undefined } {
   const bytes = Buffer.from(`;TIME:600\n${`;${name}\n`.repeat(80)}G28\n`);
   if (kind === 'bytes') return { made: { kind: 'bytes', bytes, name }, stream: undefined };
@@ -270,7 +270,7 @@ function sourceOf(kind: string, name: string, world: World): { made: Source; str
       else next();
     },
   });
-  // Somebody else has read it.
+  // Another consumer has read the stream.
   if (kind === 'spent') stream.resume();
   return { made: { kind: 'stream', stream, size: bytes.length, name }, stream };
 }

@@ -7,9 +7,9 @@ import { watchingRun } from './watching';
 
 export interface Scenario {
   run: (seed: number) => Promise<void>;
-  /** Runs in `npm test`, from seed 1 on; together 1,000. */
+  /** Number of runs in `npm test`, from seed 1; all scenarios together have 1,000. */
   count: number;
-  /** What holds in each run. */
+  /** Rule that holds in each run. */
   rule: string;
 }
 
@@ -33,12 +33,12 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
 };
 
-/** Tries of a run in which the event loop stood for too long. */
+/** Attempts at a run that blocks the event loop for too long. */
 const TRIES = 3;
 
 /**
- * Makes one run. A run repeats exactly by its seed, except for the CPU time of its turns: garbage, compilation and a first
- * import add to it at random. Input that is too much work is so in each try.
+ * Makes one run. A seed reproduces a run exactly, except for the CPU time of its turns: garbage collection, compilation
+ * and a first import add to it at random. Input that needs too much work does so in every attempt.
  */
 export async function attempt({ run }: Scenario, seed: number): Promise<void> {
   for (let left = TRIES - 1; ; left--)
@@ -49,7 +49,7 @@ export async function attempt({ run }: Scenario, seed: number): Promise<void> {
     }
 }
 
-/** A run that broke a rule, as people read it. */
+/** Readable report of a run that broke a rule. */
 export function report(name: string, seed: number, thrown: unknown): string {
   const { message, stack, trace } = thrown as Error & { trace?: string };
   const again = `npm run torture -- --scenario ${name} --seed ${seed} --runs 1`;
@@ -57,5 +57,5 @@ export function report(name: string, seed: number, thrown: unknown): string {
   return `${name}, seed ${seed}: ${message}\n${place ?? ''}\n${trace ?? ''}\n      again: ${again}`;
 }
 
-/** What the first run would import in another thread, while time goes on. */
+/** Imports the library that the first run would import in another thread while time advances. */
 export const prepare = (): Promise<unknown> => import('oauth4webapi');

@@ -4,14 +4,14 @@ import type { Mount } from './below/disk';
 import type { World } from './machine';
 import { Broken } from './trace';
 
-/** Codes of a message whose file never answers. */
+/** Error codes of a message whose file never responds. */
 const CODES = ['TIMEOUT', 'FILE_NOT_READABLE', 'FILE_NOT_WRITABLE'];
 
-/** A network share with users' files. From some step on it does not answer, until the run ends. */
+/** Network share with users' files. It stops responding at some step, until the end of the run. */
 export class Share {
   readonly #mount: Mount;
   readonly #folder: string;
-  /** Folders of the share with a call that has not returned. */
+  /** Folders of the share with a pending call. */
   readonly #stalled = new Set<string>();
   #comeBack: () => void = () => undefined;
 
@@ -25,14 +25,14 @@ export class Share {
     };
   }
 
-  /** The path of a file of the share, which is there where `bytes` are given. */
+  /** Returns the path of a file on the share; with `bytes`, also creates the file. */
   place(folder: string, name: string, bytes?: Buffer): string {
     mkdirSync(join(this.#folder, folder), { recursive: true });
     if (bytes) writeFileSync(join(this.#folder, folder, name), bytes);
     return join(this.#mount.at, folder, name);
   }
 
-  /** Lets every step hang, after so many more. */
+  /** Makes every step hang after `after` more steps. */
   hang(after: number): void {
     let left = after;
     this.world.trace.add(`share: hangs after ${after} more steps`);
@@ -40,13 +40,13 @@ export class Share {
     this.#mount.faults.add({ hang, paths: () => --left < 0 });
   }
 
-  /** Throws where a message that waited for a file of this folder ended for another reason. */
+  /** Throws if a message with a hanging file in this folder ended for another reason. */
   checkEnd(folder: string, code: string | undefined): void {
     if (code !== undefined && this.#stalled.has(folder) && !CODES.includes(code))
       throw new Broken(4, `the file in ${folder} hangs, but its message ends in ${code}`);
   }
 
-  /** Answers again, at the end of the run. */
+  /** Lets the share respond again, at the end of the run. */
   async comeBack(): Promise<void> {
     this.world.trace.add('share: answers again');
     this.#comeBack();

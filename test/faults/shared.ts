@@ -16,16 +16,16 @@ import { World } from './machine';
 import { Broken } from './trace';
 
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
-/** Prints last for minutes of the printers' time: a few polls of ours. */
+/** Speed of the printers' time. Prints last minutes of it, so a few polls. */
 const FACTOR = 4;
 const INTERVAL = 60;
-/** Nothing goes wrong before every runtime has its share of the work. */
+/** Time without faults, until every runtime has its share of the work. */
 const BASELINE = 100 * SECOND;
-/** Long enough for every lock to be over, and for every pause. */
+/** Time after which every lock and pause has ended. */
 const RECOVERY = 6 * 60 * SECOND;
-/** A message may end so long after its limit, ms. */
+/** Longest time from a message's limit to its end, ms. */
 const GRACE = SECOND;
-/** Together shorter than a sign-in outlives that its runtime is cut off (ADR 12). */
+/** Number of late spells. Together they are shorter than a sign-in survives a disconnected runtime (ADR 12). */
 const LATE_SPELLS = 2;
 
 /** One Node-RED of several with the same flows. */
@@ -40,7 +40,7 @@ interface Runtime {
 interface Message {
   key: string;
   clusterId: string;
-  /** ms */
+  /** Timeout, ms. */
   limit: number;
   begunAt: number;
   ends: number[];
@@ -49,7 +49,7 @@ interface Message {
   ended: Promise<void>;
 }
 
-/** Several runtimes on one database that answers late, and on whose channel strangers send texts. */
+/** Runs several runtimes on one database that answers late and has foreign texts on its channel. */
 export async function sharedRun(seed: number): Promise<void> {
   const accessTokenLifetime = 40 + (seed % 5) * 40;
   const world = await World.make(seed, { printers: 2, accessTokenLifetime, timeFactor: FACTOR });
@@ -123,13 +123,13 @@ class SharedRun {
     await this.#leave();
   }
 
-  /** Nothing of it may go on in later runs. */
+  /** Ends all runtimes: none of their work may continue in later runs. */
   end(): void {
     for (const { runtime } of this.#runtimes) runtime.kill();
     this.#clock.stop();
   }
 
-  /** Messages with one key, at some of the runtimes. */
+  /** Plans messages with one key at some of the runtimes. */
   #planMessages(at: (ms: number, action: () => void) => void, begun: number): void {
     const chance = this.#chance;
     const key = chance.pick(['key-1', 'key-2', 'key-3']);
@@ -140,7 +140,7 @@ class SharedRun {
     }
   }
 
-  /** The next call of each runtime renews the sign-in. */
+  /** Expires the access tokens, so that the next call of each runtime renews the sign-in. */
   #expireTokens(): void {
     this.world.trace.add('service: the access token is good no more');
     this.world.simulator.tokens.expireAccessTokens();
@@ -240,7 +240,7 @@ class SharedRun {
       throw new Broken(5, `uncaught: ${first instanceof Error ? (first.stack ?? '') : String(first)}`);
   }
 
-  /** Each key again, at any runtime. */
+  /** Sends a message with each key again, at any runtime. */
   async #repeat(): Promise<void> {
     const used = new Map(this.#messages.map(({ key, clusterId }) => [`${key} ${clusterId}`, { key, clusterId }]));
     for (const { key, clusterId } of used.values()) {
@@ -279,7 +279,7 @@ class SharedRun {
       const short = uuid.slice(0, 8);
       if (told.length === 0) throw new Broken(3, `the end of ${short} was never told`);
       if (new Set(told.map(({ id }) => id)).size > 1) throw new Broken(3, `the end of ${short} was told with two ids`);
-      // Whose checkpoint could not be written in time: a successor tells the end again, with the same id.
+      // If a checkpoint was written too late, the next owner reports the end again, with the same id.
       if (told.length > 1 && !this.#wasLate)
         throw new Broken(3, `the end of ${short} was told by ${told.map(({ name }) => name).join(' and ')}`);
     }

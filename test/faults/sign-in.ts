@@ -6,18 +6,18 @@ import { Life, SECOND } from './life';
 import { grantOnDisk, signIn, World, type Machine } from './machine';
 import { Broken } from './trace';
 
-/** A new pair that could not be saved is saved within this time of the disk being well again, ms. */
+/** Time within which an unsaved pair is saved after the disk has recovered, ms. */
 const SAVED_WITHIN = 60 * SECOND;
 
-/** A pair of tokens that the service gave. */
+/** Pair of tokens that the service issued. */
 interface Issued {
   refreshToken: string;
   accessToken: string;
-  /** The machine that got all of the answer, and when. */
+  /** Machine that received the whole answer, and the time. */
   arrived?: { machine: Machine | undefined; at: number };
 }
 
-/** Calls and refreshes, while everything below them fails at some time. */
+/** Makes calls and refreshes while everything below them fails at times. */
 export async function signInRun(seed: number): Promise<void> {
   const world = await World.make(seed, { printers: 1, accessTokenLifetime: 30 + (seed % 7) * 60 });
   await world.run(async () => {
@@ -30,7 +30,7 @@ class SignInRun {
   readonly #chance: Chance;
   readonly #life: Life;
   readonly #issued: Issued[] = [];
-  /** The machine ended before it can have saved the pair that it held. */
+  /** Reason why the sign-in may be lost: the machine ended before it could save its pair. */
   #excused: string | undefined;
 
   constructor(private readonly world: World) {
@@ -84,7 +84,7 @@ class SignInRun {
     );
   }
 
-  /** The grant must be good, unless what the service had given was lost on its way or before it can have been saved. */
+  /** Requires a valid grant, unless the issued tokens were lost on the network or before they could be saved. */
   async #mustWork(when: string): Promise<void> {
     const { world } = this;
     const { client } = this.#life;
@@ -123,7 +123,7 @@ class SignInRun {
       const text = (texts.get(connection) ?? '') + data.toString('latin1');
       texts.set(connection, text);
       const at = text.indexOf(last.refreshToken);
-      // A hostile answer without its access token is as good as lost.
+      // A hostile answer without its access token counts as lost.
       if (at < 0 || !text.includes(last.accessToken) || !text.includes('}', at)) return;
       const { machine } = this.#life;
       last.arrived = { machine, at: time.elapsed };
@@ -137,7 +137,7 @@ class SignInRun {
     };
   }
 
-  /** What the last machine held is on disk after all. */
+  /** Withdraws the excuse if the last machine's pair is on disk after all. */
   #machineBegins(): void {
     const last = this.#issued.at(-1);
     void grantOnDisk(this.world).then((grant) => {

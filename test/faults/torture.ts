@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { KINDS, runRounds } from '../runtime/replicas/rounds';
 import { attempt, prepare, report, SCENARIOS } from './scenarios';
 
-/** One scenario's share of a long run goes by its share of `npm test`. */
+/** Makes a long run. Each scenario has the same share of it as of `npm test`. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -55,9 +55,9 @@ async function main(): Promise<void> {
   if (failed > 0) process.exitCode = 1;
 }
 
-/** Rounds with real Node-REDs, each with what the seed chooses, or with one and the same. */
+/** Runs rounds with real Node-REDs, with hazards that the seed chooses or with one fixed hazard. */
 async function replicas(seed: number, count: number, scenario: string | undefined): Promise<void> {
-  // What has begun ends with this process, however that ends.
+  // Child processes end with this process, even after a signal.
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
   const kind = KINDS.find((one) => one === scenario);
   if (scenario !== undefined && !kind) throw new Error(`There is no ${scenario}: ${KINDS.join(', ')}`);

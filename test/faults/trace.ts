@@ -1,4 +1,4 @@
-/** What was done and what went wrong in a run, for people. */
+/** Readable record of the actions and faults in a run. */
 export class Trace {
   readonly #lines: string[] = [];
   #last = '';
@@ -27,7 +27,7 @@ export class Trace {
   }
 }
 
-/** A rule that did not hold. */
+/** Error for a broken rule. */
 export class Broken extends Error {
   constructor(
     readonly rule: number,

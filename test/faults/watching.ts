@@ -10,14 +10,14 @@ import { signIn, World, type Machine } from './machine';
 import { Broken } from './trace';
 
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
-/** Seconds. */
+/** Polling intervals, s. */
 const INTERVALS = [60, 200];
-/** Nothing goes wrong before every watch has seen its clusters. */
+/** Time without faults, until every watch has seen its clusters. */
 const BASELINE = 250 * SECOND;
-/** Prints take minutes of the printers' time: a few polls of ours. */
+/** Speed of the printers' time. Prints last minutes of it, so a few polls. */
 const FACTOR = 4;
 
-/** An end that a node was told. */
+/** End of a print that was reported to a node. */
 interface Told {
   id: string;
   type: string;
@@ -25,7 +25,7 @@ interface Told {
   node: string;
 }
 
-/** Nodes that watch, while prints end and everything below fails at some time. */
+/** Runs watching nodes while prints end and everything below them fails at times. */
 export async function watchingRun(seed: number): Promise<void> {
   const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8, timeFactor: FACTOR });
   await world.run(async () => {
@@ -40,14 +40,14 @@ class WatchingRun {
   readonly #interval: number;
   readonly #told: Told[] = [];
   readonly #prints: string[] = [];
-  /** Printings that a node was shown. */
+  /** Prints that a node has seen. */
   readonly #seen = new Set<string>();
-  /** Nodes of the flow, by name: the clusters they watch. */
+  /** Watched cluster of each node, by the node's name. */
   readonly #nodes = new Map<string, string | null>();
   readonly #watches = new Map<string, Watch>();
-  /** A node was deployed alone: while it was away, others were told. */
+  /** Whether a single node was deployed: other nodes received events while it was closed. */
   #single = false;
-  /** Notices of the end of the sign-in, by node. */
+  /** Number of notices of a lost sign-in, by node. */
   readonly #notices = new Map<string, number>();
   #isSignInLost = false;
 
@@ -115,7 +115,7 @@ class WatchingRun {
     return clockHazard(world, chance, machine);
   }
 
-  /** A life's end, or a deploy of one node alone. */
+  /** Plans the end of a process, or a deploy of a single node. */
   #planEnd(at: number): void {
     if (this.#chance.is(0.5)) return this.#life.planEnd(at);
     const name = this.#chance.pick([...this.#nodes.keys()]);
@@ -133,7 +133,7 @@ class WatchingRun {
     });
   }
 
-  /** The service is away for a while, and ends the sign-in meanwhile. */
+  /** Plans an outage of the service in which it also ends the sign-in. */
   #planLoss(at: number): void {
     const { wire, simulator, trace } = this.world;
     const lasts = this.#chance.spread(5_000, 400_000);
@@ -152,7 +152,7 @@ class WatchingRun {
     this.#life.plan({ begin, lasts }, at);
   }
 
-  /** Each node has the notice once, over deploys and restarts; then nothing but a person signs in. */
+  /** Checks that each node gets the notice once over deploys and restarts, and that only a person can sign in again. */
   async #checkLoss(): Promise<void> {
     const { client } = this.#life;
     const state = client?.credentials.state;
@@ -184,7 +184,7 @@ class WatchingRun {
         else simulator.world.vanish(cluster, uuid);
         trace.add(`printer ${cluster}: ${fate} of ${uuid.slice(0, 8)}`);
       } catch {
-        // It is not in a state for that, so it ends by itself.
+        // The print's state does not allow that, so it ends by itself.
       }
     });
   }
@@ -251,13 +251,13 @@ class WatchingRun {
   #isPrinting = (uuid: string): boolean =>
     this.world.simulator.world.clusters().some(({ queue }) => queue.some((job) => job.uuid === uuid));
 
-  /** Nobody can tell of a print that left no trace, and that nobody saw or a crash made forget. */
+  /** Whether a print may be missed: it left no history, and no node saw it or a crash lost that. */
   #mayBeMissed(uuid: string): boolean {
     if (this.#seen.has(uuid) && this.#life.crashes === 0) return false;
     return !this.world.simulator.world.clusters().some(({ history }) => history.some((job) => job.uuid === uuid));
   }
 
-  /** What was handed over at the very end of a life, or could not be noted, comes again: under the same id. */
+  /** Whether an event may be repeated with the same id: after a crash, or after a disk fault prevented its save. */
   #mayRepeat(): boolean {
     return this.#life.crashes > 0 || this.#life.diskFailedUntil > -Infinity;
   }

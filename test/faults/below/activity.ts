@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Turns of the event loop without anything happening below, after which everything has been worked off. */
+/** Idle turns of the event loop after which all work is done. */
 const CALM = 6;
 
-/** A turn of the event loop, and the time that the CPU worked for it. */
+/** Turn of the event loop and its CPU time. */
 export interface Turn {
   cause: string;
-  /** ms. */
+  /** CPU time, ms. */
   cpu: number;
 }
 
 /**
- * What goes on below the pack, so that time goes on only when nothing does.
+ * Tracks the activity below the pack: injected time advances only when there is none.
  *
- * It also measures how long the event loop stands. The simulator works in the same thread, so each piece of data, step of
- * work on a file and timer gets a turn of the loop to itself: whatever runs in it, promises included, is the work of the
- * side that the piece arrived at. Only the turns of the pack count. The measure is CPU time of the main thread, to which
- * other processes add nothing.
+ * Also measures how long the event loop is blocked. The simulator runs in the same thread, so each piece of data, file
+ * operation and timer gets a turn of its own. All work of that turn, including promises, belongs to the side that
+ * received the piece. Only the turns of the pack count. The measure is CPU time of the main thread, which other
+ * processes don't affect.
  */
 export class Activity {
   /** The longest turn of the pack. */
@@ -26,7 +26,7 @@ export class Activity {
   #busy = 0;
   #count = 0;
 
-  /** Something is under way until the returned function is called. */
+  /** Marks work as in flight until the returned function is called. */
   begin(): () => void {
     this.#busy++;
     this.#count++;
@@ -43,13 +43,13 @@ export class Activity {
     this.#count++;
   }
 
-  /** Does `action` in a turn of its own, after those before it. Null as the cause: the turn is not the pack's. */
+  /** Runs `action` in a turn of its own, in order. A null cause marks a turn that is not the pack's. */
   turn(cause: string | null, action: () => void): void {
     this.#turns.push({ cause, action });
     if (this.#turns.length === 1) this.#nextTurn();
   }
 
-  /** Does `action` now; its turn ends with the next immediate. */
+  /** Runs `action` now; its turn ends with the next immediate. */
   measure(cause: string, action: () => void): void {
     const began = cpuTime();
     setImmediate(() => this.#measured(cause, began));
@@ -87,13 +87,13 @@ export class Activity {
   }
 }
 
-/** Files that are no part of the state, such as the one to be printed, are read for real. */
+/** Whether real file operations are in flight: files outside the state, such as the one to print, are really read. */
 const realFiles = (): boolean =>
   process.getActiveResourcesInfo().some((name) => /^(FS|Close)Req|^Zlib|^(Write|Shutdown)Wrap/.test(name));
 
 const MAIN_THREAD = `/proc/self/task/${process.pid}/schedstat`;
 
-/** ms that the CPU worked for the main thread; where the system does not say so, for the process. */
+/** CPU time of the main thread, ms; of the whole process on systems that don't report threads. */
 const cpuTime = ((): (() => number) => {
   const ofProcess = () => {
     const { user, system } = process.cpuUsage();

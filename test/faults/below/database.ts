@@ -4,27 +4,27 @@ import type { Activity } from './activity';
 import type { InjectedTime, MachineClock } from './time';
 
 export interface DatabaseFault {
-  /** The statement arrives late, or it is carried out and its answer is late. */
+  /** `there`: the statement arrives late. `back`: it is executed and its answer is late. */
   way: 'there' | 'back';
   ms: number;
-  /** The runtime that it strikes; default all. */
+  /** Affected runtime; default all. */
   of?: SharedRuntime | undefined;
-  /** Statements that it strikes. */
+  /** Whether a statement is affected. */
   strikes: (text: string, values: unknown[]) => boolean;
-  /** Statements that it lets pass first. */
+  /** Number of affected statements that pass first. */
   skip: number;
 }
 
-/** As the pack waits for an answer, ms. */
+/** The pack's timeout for an answer, ms. */
 const ANSWER = 10_000;
 
 /**
- * The database of several runtimes, in memory. A statement whose answer is later than the pack waits for counts as a broken
- * connection, is asked a second time where that is allowed, and is carried out whenever it arrives.
+ * In-memory database of several runtimes. An answer after the pack's timeout counts as a broken connection. The pack then
+ * retries the statement where that is allowed; the first one is still executed when it arrives.
  */
 export class FaultyDatabase extends SharedMemory {
   readonly faults = new Set<DatabaseFault>();
-  /** Notices as they were sent. */
+  /** Notices in the order in which they were sent. */
   readonly notices: string[] = [];
   readonly #listeners = new Set<(words: string) => void>();
 
@@ -63,7 +63,7 @@ export class FaultyDatabase extends SharedMemory {
     return line;
   }
 
-  /** Sends a text to all that listen, as any role of the database may. */
+  /** Sends a text to all listeners, as any role of the database may. */
   say(words: string): void {
     for (const heard of this.#listeners) heard(words);
   }

@@ -4,24 +4,24 @@ import { createRequire } from 'node:module';
 import type { Activity } from './activity';
 import type { InjectedTime } from './time';
 
-/** One step of work on a file, as the operating system gets it. */
+/** Single file operation, as the operating system receives it. */
 export interface Step {
   name: string;
-  /** Below the mount. */
+  /** Path below the mount. */
   path: string;
 }
 
 export interface DiskFault {
-  /** EMFILE, EIO, …; none: it only takes `slow` ms. */
+  /** Error code, such as EMFILE or EIO; without one, the step only takes `slow` ms. */
   code?: string;
   slow?: number;
-  /** The step is made at once, and answered so many ms later. */
+  /** Delay of the answer to an immediate step, ms. */
   late?: number;
-  /** It does not return before this is settled: as on a share that hangs. */
+  /** The step returns only when this settles, as on a share that hangs. */
   hang?: Promise<unknown>;
-  /** Steps that it strikes; default all. */
+  /** Names of the affected steps; default all. */
   names?: readonly string[];
-  /** Paths that it strikes; default all. */
+  /** Whether a path is affected; default all. */
   paths?: (path: string) => boolean;
 }
 
@@ -30,7 +30,7 @@ type Any = (...args: unknown[]) => unknown;
 type Table = Record<string, Any>;
 
 const load = createRequire(__filename);
-/** The objects that everybody's `require` gives: what is put in them is what the pack, and its dependencies, call. */
+/** Module objects shared by every `require`: the pack and its dependencies call the functions put in them. */
 const shared = load('node:fs') as Table & { promises: Table };
 
 const BY_PATH = [
@@ -53,7 +53,7 @@ const BY_HANDLE = [
 ];
 const TWO_PATHS = new Set(['rename', 'link', 'copyFile']);
 
-/** Disks under the pack, each seen by one machine after the other through a mount of its own. */
+/** Disks below the pack. Each machine accesses its disk through a mount of its own, one machine after another. */
 export class Disks {
   readonly #mounts = new Map<string, Mount>();
   readonly #handles = new Map<number, { mount: Mount; path: string }>();
@@ -62,7 +62,7 @@ export class Disks {
 
   constructor(readonly activity: Activity) {}
 
-  /** Puts itself between the pack and the file system; the returned function takes it away again. */
+  /** Intercepts the pack's calls to the file system. The returned function undoes that. */
   install(): () => void {
     for (const name of [...BY_PATH, ...BY_HANDLE]) {
       const plain = shared[name];
@@ -85,7 +85,7 @@ export class Disks {
     };
   }
 
-  /** `at` is where a machine sees the folder `folder`, which must exist; nothing is at `at` itself. */
+  /** Mounts the existing folder `folder` at `at`, the machine's path, which must not exist. */
   mount(at: string, folder: string, time: InjectedTime): Mount {
     const mount = new Mount(at, folder, time, this.activity);
     this.#mounts.set(at, mount);
@@ -101,7 +101,7 @@ export class Disks {
     }
   }
 
-  /** Files that a machine holds open. */
+  /** Open files of a machine. */
   open(mount: Mount): string[] {
     return [...this.#handles.values()].filter((handle) => handle.mount === mount).map(({ path }) => path);
   }
@@ -156,7 +156,7 @@ export class Disks {
     return mount.after({ name, path }, result);
   }
 
-  /** As the system does it: opened, written, closed. */
+  /** Opens, writes and closes a file in single steps, as the system does. */
   async #writeWhole(mount: Mount, name: string, [path, data, options]: unknown[]): Promise<void> {
     const given = (typeof options === 'object' ? options : {}) as {
       flag?: string;
@@ -173,7 +173,7 @@ export class Disks {
     }
   }
 
-  /** What a crash or a full disk leaves of a write that had begun. */
+  /** Writes only a part, as left by a crash or a full disk. */
   #half(mount: Mount, path: string, [fd, data, ...where]: unknown[]): void {
     const bytes = Buffer.from(data as string);
     const position = where.findLast((value): value is number => typeof value === 'number');
@@ -182,7 +182,7 @@ export class Disks {
   }
 }
 
-/** Real errors name real paths; the machine knows its own. */
+/** Replaces real paths in errors with the machine's own paths. */
 function withMountPaths<T>(mount: Mount, work: () => T): T {
   try {
     return work();
@@ -198,7 +198,7 @@ function failure(code: string, name: string, path: string): NodeJS.ErrnoExceptio
   return Object.assign(new Error(`${code}: injected, ${name} '${path}'`), { code, syscall: name, path });
 }
 
-/** As much of a FileHandle as anybody here uses; what is missing throws, and is then added. */
+/** The used part of FileHandle. A missing method throws; add it then. */
 class Handle {
   constructor(
     private readonly work: (name: string, args: unknown[]) => Promise<unknown>,
@@ -237,20 +237,20 @@ class Handle {
   }
 }
 
-/** A folder as one machine sees it, with what goes wrong on it. */
+/** Folder as one machine sees it, with its faults. */
 export class Mount {
   readonly faults = new Set<DiskFault>();
-  /** Told of every step before it is made; `crash` there ends the machine at that step. */
+  /** Called before every step; calling `crash` here ends the machine at that step. */
   onStep: (step: Step) => void = () => undefined;
   onFault: (step: Step, code: string) => void = () => undefined;
-  /** Steps so far. */
+  /** Number of steps so far. */
   steps = 0;
-  /** What is not flushed is noted, for a power cut to come. */
+  /** Whether to record unflushed changes for a later power cut. */
   journal = false;
   #crashed = false;
-  /** By file: not flushed since it was written. */
+  /** Files not flushed since they were written. */
   readonly #unflushed = new Set<string>();
-  /** By folder: how to undo what was not flushed, the latest last. */
+  /** Functions that undo unflushed changes, by folder, the latest last. */
   readonly #undo = new Map<string, (() => void)[]>();
 
   constructor(
@@ -268,15 +268,15 @@ export class Mount {
     return this.#crashed;
   }
 
-  /** From here on nothing reaches the disk, and nobody gets an answer. */
+  /** Crashes the machine: from now on, nothing reaches the disk and no step is answered. */
   crash(): void {
     this.#crashed = true;
   }
 
-  /** What only the memory of the disk knew is lost, each by `random` (0..1 under a half: lost). */
+  /** Cuts the power: unflushed changes and files are lost at random. */
   cutPower(random: () => number): void {
     for (const steps of this.#undo.values()) {
-      // What was done last is lost first.
+      // The latest change is lost first.
       for (const undo of steps.reverse()) {
         if (random() >= 0.7) break;
         undo();
@@ -287,12 +287,12 @@ export class Mount {
       try {
         fs.truncateSync(this.real(file), 0);
       } catch {
-        // It is gone already.
+        // The file no longer exists.
       }
     }
   }
 
-  /** Waits for the disk, and throws where it fails; `half`: what is left of a write that breaks off. */
+  /** Waits for the disk and throws if it fails; `half` leaves the rest of an interrupted write. */
   async gate(step: Step, half?: () => void): Promise<void> {
     this.#alive();
     let end = this.activity.begin();
@@ -329,7 +329,7 @@ export class Mount {
     }
   }
 
-  /** Waits where the disk answers late. */
+  /** Delays the result if the disk answers late. */
   async after<T>(step: Step, result: T): Promise<T> {
     const late = this.#faultAt(step)?.late;
     if (late !== undefined) await new Promise<void>((resolve) => this.time.after(late, resolve));
@@ -341,7 +341,7 @@ export class Mount {
     return [...this.faults].find(({ names, paths }) => (names?.includes(name) ?? true) && (paths?.(path) ?? true));
   }
 
-  /** Notes what a crash of the whole machine would undo; the returned function is called when the step was made. */
+  /** Prepares a record of what a power cut would undo. Call the returned function after the step. */
   before(name: string, path: string, to?: string): () => void {
     if (!this.journal) return () => undefined;
     const content = (file: string) => {
@@ -382,7 +382,7 @@ export class Mount {
     return () => undefined;
   }
 
-  /** A stopped machine's work never goes on. */
+  /** Records activity. A stopped machine's work never continues. */
   #alive(): void {
     this.activity.touch();
   }

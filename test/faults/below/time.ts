@@ -5,28 +5,28 @@ interface Timer {
   at: number;
   order: number;
   action: () => void;
-  /** Set where the timer belongs to a machine; a stopped machine's timers never fire. */
+  /** Machine that owns the timer, or null. Timers of a stopped machine never fire. */
   of: MachineClock | null;
 }
 
 const START = Date.parse('2026-03-01T12:00:00.000Z');
 
-/** The one time of a run: it goes on from timer to timer, and only when nothing is under way. */
+/** The single time of a run. It advances from timer to timer, and only when no work is in flight. */
 export class InjectedTime {
   #elapsed = 0;
-  /** What the world lived through while the machine was suspended. */
+  /** Total time for which the machine was suspended. */
   #slept = 0;
   #order = 0;
   #timers: Timer[] = [];
 
   constructor(private readonly activity: Activity) {}
 
-  /** ms since the run began, without suspends. */
+  /** ms since the start of the run, without suspended time. */
   get elapsed(): number {
     return this.#elapsed;
   }
 
-  /** What the service's clocks show. */
+  /** Time on the service's clocks. */
   truth = (): number => START + this.#elapsed + this.#slept;
 
   after(ms: number, action: () => void, of: MachineClock | null = null): () => void {
@@ -37,7 +37,7 @@ export class InjectedTime {
     };
   }
 
-  /** Timers that a machine still waits for. */
+  /** Number of a machine's pending timers. */
   waiting(of: MachineClock): number {
     return this.#timers.filter((timer) => timer.of === of).length;
   }
@@ -47,8 +47,8 @@ export class InjectedTime {
   }
 
   /**
-   * The machine sleeps for `ms` while the world goes on. Some systems' monotonic clocks stand still meanwhile; on the
-   * others (`counted`) everything that waits is overdue at once.
+   * Suspends the machine for `ms` while the world continues. On some systems the monotonic clock stops meanwhile; on
+   * others (`counted`) it runs, so every pending timer is overdue at once.
    */
   suspend(ms: number, counted: boolean): void {
     this.#slept += ms;
@@ -57,7 +57,7 @@ export class InjectedTime {
     for (const clock of new Set(this.#timers.flatMap(({ of }) => of ?? []))) clock.suspended(ms);
   }
 
-  /** Lets `ms` pass, with everything that falls due in them. */
+  /** Advances time by `ms` and fires every timer that falls due. */
   async pass(ms: number): Promise<void> {
     const end = this.#elapsed + ms;
     do await this.activity.quiet();
@@ -65,7 +65,7 @@ export class InjectedTime {
     this.#elapsed = end;
   }
 
-  /** Lets time pass until `wanted` is settled, at most `ms`; whether it was. */
+  /** Advances time until `wanted` settles, by at most `ms`. Returns whether it settled. */
   async until(wanted: Promise<unknown>, ms: number): Promise<boolean> {
     let over = false;
     const done = () => {
@@ -83,7 +83,7 @@ export class InjectedTime {
     return over;
   }
 
-  /** Goes on to the next timer, if it is due by `end`; whether it was. All must be quiet. */
+  /** Advances to the next timer if it is due by `end`. Returns whether it was. Requires that no work is in flight. */
   #fire(end: number): boolean {
     let next: Timer | undefined;
     for (const timer of this.#timers)
@@ -98,14 +98,14 @@ export class InjectedTime {
   }
 }
 
-/** The clocks of one machine: its wall clock may be wrong, and is set right at times. */
+/** Clocks of one machine. Its wall clock may be wrong and may be corrected at any time. */
 export class MachineClock implements Clock {
   #slept = 0;
   #stopped = false;
 
   constructor(
     private readonly time: InjectedTime,
-    /** Wall clock minus truth, ms. */
+    /** Wall clock minus true time, ms. */
     public offset: number,
   ) {}
 
@@ -121,7 +121,7 @@ export class MachineClock implements Clock {
     return this.time.waiting(this);
   }
 
-  /** The machine stands still for ever. */
+  /** Stops the machine for ever. */
   stop(): void {
     this.#stopped = true;
     this.time.drop(this);

@@ -10,24 +10,24 @@ import type { InjectedTime } from './time';
 export type Host = 'auth' | 'api' | 'storage';
 export type Way = 'up' | 'down';
 
-/** What becomes of new connections to a host while it is there. */
+/** Fate of new connections to a host during an outage. */
 export type Outage = 'ECONNREFUSED' | 'ENOTFOUND' | 'EAI_AGAIN' | 'ENETUNREACH' | 'silent';
 
-/** Strikes once: the first connection to the host over which more bytes than `at` go that way. */
+/** Fault that affects, once, the first connection to the host on which more than `at` bytes go that way. */
 export interface ByteFault {
   host: Host;
   way: Way;
   at: number;
-  /** `reset` the connection, `stall` for ever (half-open), or `trickle`: a byte a second from here on. */
+  /** `reset` the connection, `stall` for ever (half-open), or `trickle` one byte a second from then on. */
   kind: 'reset' | 'stall' | 'trickle';
 }
 
-/** As much as a socket reads at once. */
+/** Size of the largest read from a socket. */
 const PIECE = 64 * 1024;
 
 const load = createRequire(__filename);
 const sharedNet = load('node:net') as { connect: (...args: unknown[]) => unknown };
-/** undici's own limits on silence, which are to run in the time of the run. */
+/** undici's own idle timers, which must use the injected time. */
 const undiciTimers = load(join(dirname(load.resolve('undici')), 'lib/util/timers.js')) as {
   setFastTimeout: (action: (about: unknown) => void, ms: number, about: unknown) => unknown;
   kFastTimer: symbol;
@@ -35,17 +35,17 @@ const undiciTimers = load(join(dirname(load.resolve('undici')), 'lib/util/timers
 const sharedHttp = load('node:http') as { createServer: (...args: unknown[]) => http.Server };
 
 /**
- * The wire between undici and the simulator's own HTTP servers, in memory: every byte passes here. What the machine's
- * side is given is as good as a socket to undici, what the servers are given as good as one to them.
+ * In-memory network between undici and the simulator's own HTTP servers. Every byte passes through it. Each side
+ * receives an object that behaves like a socket.
  */
 export class Wire {
   readonly outages = new Map<Host, Outage>();
-  /** ms that each piece of data takes. */
+  /** Delay of each piece of data, ms. */
   latency = 0;
   onFault: (host: Host, what: string) => void = () => undefined;
-  /** Told before a piece of data arrives at the machine: what it does then comes first. */
+  /** Called before a piece of data arrives at the machine. */
   beforeArrival: (host: Host) => void = () => undefined;
-  /** Every piece of data that arrived at the machine. */
+  /** Called for every piece of data that arrives at the machine. */
   onArrival: (host: Host, data: Buffer, connection: object) => void = () => undefined;
   readonly #faults: ByteFault[] = [];
   readonly #servers = new Map<number, { host: Host; server: http.Server }>();
@@ -56,7 +56,7 @@ export class Wire {
     readonly activity: Activity,
   ) {}
 
-  /** Catches connections to the servers that it knows; the returned function ends that. */
+  /** Intercepts connections to the known servers. The returned function undoes that. */
   install(): () => void {
     const plain = sharedNet.connect;
     sharedNet.connect = (...args: unknown[]) => {
@@ -80,7 +80,7 @@ export class Wire {
     };
   }
 
-  /** Runs `start`, and learns the servers that are made in it; `name` tells them by their addresses. */
+  /** Runs `start` and registers the servers that it creates; `name` identifies a server by its port. */
   async learn<T>(start: () => Promise<T>, name: (started: T, port: number) => Host | null): Promise<T> {
     const plain = sharedHttp.createServer;
     const servers: http.Server[] = [];
@@ -110,17 +110,17 @@ export class Wire {
     };
   }
 
-  /** Connections that stand, as seen by the machine. */
+  /** Number of connections that are open on the machine's side. */
   get open(): number {
     return [...this.#links].filter(({ machine }) => !machine.destroyed).length;
   }
 
-  /** Every connection breaks; with `silently`, the machine is never told. */
+  /** Breaks every connection; with `silently`, the machine never notices. */
   cut({ silently = false } = {}): void {
     for (const link of [...this.#links]) link.cut(silently);
   }
 
-  /** No fault is left, and connections that a fault holds up are broken off, as routers do in the end. */
+  /** Removes all faults and breaks the connections that a fault blocks, as routers eventually do. */
   mend(): void {
     this.outages.clear();
     this.#faults.length = 0;
@@ -158,7 +158,7 @@ export class Wire {
     link.onEnd = () => this.#links.delete(link);
   }
 
-  /** The fault that strikes these bytes, now spent. */
+  /** Returns the fault that affects these bytes, and removes it. */
   strikes(link: Link, way: Way, length: number): ByteFault | undefined {
     for (const fault of this.#faults) {
       if (fault.host !== link.host || fault.way !== way) continue;
@@ -177,7 +177,7 @@ export class Wire {
 class Link {
   readonly machine: End;
   readonly service: End;
-  /** Bytes that went over it since each fault waits. */
+  /** Bytes counted for each pending fault. */
   readonly counted = new Map<ByteFault, number>();
   spoilt = false;
   #cut = false;
@@ -266,8 +266,8 @@ class Link {
   }
 
   /**
-   * Drops what trickles to the service. A short request is one segment and one TLS record: it arrives whole or not at all,
-   * and the system stops sending it once its socket is closed and nothing was acknowledged for minutes.
+   * Drops the data that trickles to the service. A short request is one segment and one TLS record, so it arrives whole
+   * or not at all. The system stops sending it when its socket is closed and nothing was acknowledged for minutes.
    */
   #dropRest(): void {
     this.#trickling.get('up')?.splice(0);
@@ -284,7 +284,7 @@ class Link {
     });
   }
 
-  /** One side closed: the other hears of it, unless the wire is dead. */
+  /** Handles the close of one side: the other side is closed too, unless the connection is dead. */
   #closed(way: Way, error: Error | null): void {
     const [from, to] = way === 'up' ? [this.machine, this.service] : [this.service, this.machine];
     this.wire.activity.touch();
@@ -302,7 +302,7 @@ class Link {
   }
 }
 
-/** One side of a connection: as much of a socket as undici and Node's servers ask for. */
+/** One side of a connection: the part of a socket that undici and Node's servers use. */
 class End extends Duplex {
   readonly remoteAddress = '127.0.0.1';
   readonly remoteFamily = 'IPv4';
@@ -317,7 +317,7 @@ class End extends Duplex {
     private readonly closing: (error: Error | null) => void,
   ) {
     super({ allowHalfOpen: true, emitClose: true });
-    // Sockets that nobody uses any more must not end the process.
+    // An error on an unused socket must not end the process.
     this.on('error', () => undefined);
   }
 
@@ -336,7 +336,7 @@ class End extends Duplex {
   }
 
   override _read(): void {
-    // What arrives is pushed.
+    // Arriving data is pushed.
   }
   override _write(data: Buffer | string, encoding: BufferEncoding, done: () => void): void {
     const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : Buffer.from(data);
