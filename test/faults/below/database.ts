@@ -19,8 +19,8 @@ export interface DatabaseFault {
 const ANSWER = 10_000;
 
 /**
- * In-memory database of several runtimes. An answer after the pack's timeout counts as a broken connection. The pack then
- * retries the statement where that is allowed; the first one is still executed when it arrives.
+ * In-memory database of several runtimes. An answer after the pack's timeout counts as a broken connection. The pack
+ * then retries the statement where that is allowed; the first one is still executed when it arrives.
  */
 export class FaultyDatabase extends SharedMemory {
   readonly faults = new Set<DatabaseFault>();
