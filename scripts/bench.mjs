@@ -1,4 +1,4 @@
-// npm run bench: how fast, and how gently, a big file goes up and a long report comes down. See bench/README.md.
+// npm run bench: speed and resource use of a large upload and a long report download. See bench/README.md.
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 

@@ -7,7 +7,7 @@ import { translatedHelp } from './help.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 
-/** Builds dist/ from nothing; throws if anything that Node-RED will look for is missing. */
+/** Builds dist/ from scratch. Throws if a file that Node-RED needs is missing. */
 export function build() {
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'], {
@@ -20,13 +20,13 @@ export function build() {
   checkRegistered();
 }
 
-/** The script of the forms, and its source map, which stays out of the package: it is for the coverage of its tests. */
+/** Script of the forms and its source map. Only the coverage of tests needs the map, so the package omits it. */
 export const editorScript = join(root, 'resources', 'remote-printing-editor.js');
 export const editorSourceMap = join(root, '.cache', 'remote-printing-editor.js.map');
 
-/** Node-RED serves resources/ of the package itself; everything in one classic script, as its html files ask for it. */
+/** Bundles the forms into one classic script in resources/, from where Node-RED delivers it to the html files. */
 export function buildEditor() {
-  // Not imported above: on a fresh clone it is installed after this file is loaded.
+  // esbuild can't be imported statically: on a fresh clone, it is installed after this file is loaded.
   /** @type {typeof import('esbuild')} */
   const { buildSync } = createRequire(import.meta.url)('esbuild');
   const { outputFiles } = buildSync({
@@ -48,7 +48,7 @@ export function buildEditor() {
   }
 }
 
-/** Node-RED looks for a node's html, locales and icons beside its registered js. */
+/** Copies html, locales and icons beside the registered js files, where Node-RED expects them. */
 export function copyAssets() {
   cpSync(join(root, 'nodes'), join(root, 'dist/nodes'), {
     recursive: true,
@@ -72,7 +72,7 @@ if (process.argv[1] === import.meta.filename) {
   try {
     build();
   } catch (error) {
-    // tsc has printed what is wrong by itself.
+    // tsc has printed its own errors.
     if (!(error instanceof Error && 'status' in error)) console.error(String(error));
     process.exit(1);
   }

@@ -1,4 +1,4 @@
-// Holds the built pack against what Node-RED, npm and the Flow Library need of it, without asking any server.
+// Checks offline that the built pack meets the requirements of Node-RED, npm and the Flow Library.
 // Last line: 'N passed, N failed'. Rule names like P01 are those of Node-RED's scorecard (node-red-dev validate).
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -33,14 +33,14 @@ const allowed = [
   /^examples\/\d\d-[\w-]+\.json$/,
 ];
 
-/** The newest and the oldest of what we run on must satisfy a plain '>=x.y.z'. @param {string} range @param {string} version */
+/** Whether a plain range '>=x.y.z' admits a version. @param {string} range @param {string} version */
 function admits(range, version) {
   const floor = /^>=(\d+\.\d+\.\d+)$/.exec(range)?.[1];
   if (!floor) return false;
   return floor.localeCompare(version, 'en', { numeric: true }) <= 0;
 }
 
-/** Every node, at any depth, of the example flows. @returns {{ type: string }[]} */
+/** All nodes of the example flows. @returns {{ type: string }[]} */
 function exampleNodes() {
   return readdirSync(join(root, 'examples'))
     .filter((file) => file.endsWith('.json'))
@@ -48,7 +48,7 @@ function exampleNodes() {
 }
 
 /**
- * What the Flow Library reads off a node's html: it parses no more than literals inside a classic script.
+ * Definition that the Flow Library reads from a node's html: it parses only literals in a classic script.
  * @param {string} type
  */
 function definition(type) {
@@ -80,7 +80,7 @@ const types = Object.keys(registered);
 const definitions = new Map(types.map((type) => [type, definition(type)]));
 const isConfig = (/** @type {string} */ type) => definitions.get(type)?.category === 'config';
 
-/** By rule, what offends against it. @type {Record<string, string[]>} */
+/** Offences by rule. @type {Record<string, string[]>} */
 const offences = {
   'the package holds nothing but what users need': [...files.keys()].filter(
     (file) => !allowed.some((pattern) => pattern.test(file)),

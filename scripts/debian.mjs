@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 
-/** Where Debian keeps PostgreSQL's own programs, the newest version first. */
+/** Debian's folders of PostgreSQL programs, the newest version first. */
 function postgresFolders() {
   const root = '/usr/lib/postgresql';
   const versions = existsSync(root) ? readdirSync(root) : [];
@@ -11,7 +11,7 @@ function postgresFolders() {
 
 /** @param {string} name @returns {string | undefined} */
 function onPath(name) {
-  // Servers lie where only root looks.
+  // Servers are in folders that only root has on the PATH.
   return [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', ...postgresFolders()]
     .map((folder) => join(folder, name))
     .find((file) => {
@@ -24,14 +24,14 @@ function onPath(name) {
     });
 }
 
-/** The lists of packages are new. */
+/** Whether the package lists are up to date. */
 let updated = false;
 
 /**
- * Path of a program that tests need: one on the PATH, or the one that Debian's package manager then brings.
+ * Returns the path of a program that tests need. Installs the Debian package if no such program is on the PATH.
  * @param {string} name of the Debian package
- * @param {string[]} programs the names that it may have
- * @param {string} advice what else a person can do
+ * @param {string[]} programs possible names of the program
+ * @param {string} advice alternative for the user
  */
 function ensure(name, programs, advice) {
   const find = () => programs.map(onPath).find(Boolean);

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 
 import { root } from './node-red.mjs';
 
-/** The example's cube takes 18 minutes to print; so it takes about 20 s. */
+/** Speed of the simulated time: the example's print of 18 minutes takes about 20 s. */
 export const TIME_FACTOR = 50;
 
 /**
- * The first example, on the simulator's process instead of the one inside the runtime, its debug nodes printing.
+ * Returns the first example, changed to use the simulator's process and to print the output of its debug nodes.
  * @param {import('./simulator.mjs').RunningSimulator} service
  */
 export function demo({ authUrl, apiUrl, clientId, clientSecret }) {
@@ -25,7 +25,7 @@ export function demo({ authUrl, apiUrl, clientId, clientSecret }) {
 }
 
 /**
- * Does what a user does in the account's dialog and on the service's sign-in page. The browser comes back to `back`.
+ * Signs in as a user does in the account's dialog and on the service's sign-in page. The browser returns to `back`.
  * @param {string} editor
  * @param {string} account
  */
@@ -33,7 +33,7 @@ export async function signIn(editor, account, back = editor) {
   const redirectUri = `${back}remote-printing/callback`;
   const asked = await post(`${editor}remote-printing/accounts/${account}/sign-in`, { redirectUri });
   const { authorizeUrl } = /** @type {{ authorizeUrl: string }} */ (await asked.json());
-  // The cookies of Node-RED go to Node-RED alone, so each redirect is followed by hand.
+  // Only Node-RED may receive its cookies, so the code follows each redirect by hand.
   let at = authorizeUrl;
   while (!at.startsWith(redirectUri)) {
     const answer = await fetch(at, { redirect: 'manual' });
@@ -45,7 +45,7 @@ export async function signIn(editor, account, back = editor) {
   if (!ended.ok) throw new Error(`the sign-in ended at ${ended.status} ${at}`);
 }
 
-/** The cookies that a response sets, as a browser sends them back. @param {Response} response */
+/** Cookies that a response sets, as a browser returns them. @param {Response} response */
 export const cookiesOf = (response) =>
   response.headers
     .getSetCookie()

@@ -1,4 +1,4 @@
-// npm run dev: a Node-RED on the sources as they stand, built and started anew after every change.
+// npm run dev: a Node-RED on the current sources, rebuilt and restarted after every change.
 import { watch } from 'node:fs';
 import { join } from 'node:path';
 
@@ -28,7 +28,7 @@ async function rebuild() {
         onLine: (line) => console.log(line),
       });
     } catch (error) {
-      // tsc has said it; whatever runs goes on running until the next change.
+      // tsc has printed the error. The running Node-RED continues until the next change.
       console.error(error instanceof Error ? error.message : error);
     }
   }

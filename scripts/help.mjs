@@ -1,4 +1,4 @@
-// The help of the nodes in each language: the English text, with the fields named as the form names them in that language.
+// Help of the nodes in each language: the English text with the field names of the form in that language.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
@@ -6,7 +6,7 @@ const root = resolve(import.meta.dirname, '..');
 const locales = join(root, 'nodes/locales');
 const SOURCE = 'en-US';
 const ACCOUNT = 'remote-printing-account';
-/** What a form does not show. */
+/** Texts that a form does not show. */
 const ELSEWHERE = ['language', 'keywords', 'port', 'status', 'invalid', 'failure'];
 
 /** @typedef {{ [key: string]: string | Texts }} Texts */
@@ -30,8 +30,8 @@ const escaped = (text) => text.replace(/[&<>]/g, (character) => `&#${character.c
 const lower = (text) => text.charAt(0).toLowerCase() + text.slice(1);
 
 /**
- * A help text, with the names of fields (in `dt`) and the other texts of a form (in `i`) replaced; the node's own texts
- * win over those that all forms share.
+ * Returns a help text with translated field names (in `dt`) and other texts of a form (in `i`). The node's own texts
+ * override the texts that all forms share.
  * @param {string} help @param {{ labels: Map<string, string>, texts: Map<string, string> }} names
  */
 const renamed = (help, { labels, texts }) =>
@@ -48,7 +48,7 @@ const renamed = (help, { labels, texts }) =>
       return text === undefined ? whole : `<i>${escaped(text)}</i>`;
     });
 
-/** Every help that is not written by hand, by its path below nodes/. @returns {Map<string, string>} */
+/** All generated help texts, by their path below nodes/. @returns {Map<string, string>} */
 export function translatedHelp() {
   const files = readdirSync(join(locales, SOURCE)).filter((file) => file.endsWith('.html'));
   const others = readdirSync(locales).filter((language) => language !== SOURCE);
@@ -57,7 +57,7 @@ export function translatedHelp() {
   for (const file of files) {
     const help = readFileSync(join(locales, SOURCE, file), 'utf8');
     for (const language of others) {
-      // The later ones win.
+      // Later texts override earlier ones.
       const both = [ACCOUNT, file.replace(/\.html$/, '')].map((type) => ({
         from: catalogue(SOURCE, type),
         to: catalogue(language, type),
@@ -66,7 +66,7 @@ export function translatedHelp() {
         pairs(Object.fromEntries(Object.entries(from).filter(([key]) => !ELSEWHERE.includes(key))), to),
       );
       const labels = both.flatMap(({ from, to }) => pairs({ label: from['label'] ?? {} }, to));
-      // A label may end in what its field goes on with.
+      // A label may end with an explanation after a colon or in brackets.
       const names = labels.map(([text, other]) => /** @type {const} */ ([text.replace(/[:(].*/, '').trim(), other]));
       const texts = new Map(shown.map(([text, other]) => [lower(text), other]));
       made.set(`locales/${language}/${file}`, renamed(help, { labels: new Map([...names, ...labels]), texts }));

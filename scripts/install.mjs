@@ -13,7 +13,7 @@ export async function ensureInstalled(...folders) {
   await Promise.all(folders.map(install));
 }
 
-/** Throws where a node_modules is a link: npm ci empties the folder behind it. @param {string[]} folders */
+/** Throws if a node_modules is a link: npm ci empties the linked folder. @param {string[]} folders */
 export function refuseLinks(...folders) {
   for (const folder of folders) {
     const modules = join(folder, 'node_modules');
@@ -22,7 +22,7 @@ export function refuseLinks(...folders) {
   }
 }
 
-/** The same, for a script that can't go on without: prints one sentence and ends. @param {string[]} folders */
+/** Installs as `ensureInstalled` does; on failure, prints one sentence and exits. @param {string[]} folders */
 export async function ensureInstalledOrExit(...folders) {
   try {
     await ensureInstalled(...folders);
@@ -36,7 +36,7 @@ export async function ensureInstalledOrExit(...folders) {
 async function install(folder) {
   const done = join(folder, 'node_modules', '.package-lock.json');
   if (existsSync(done) && statSync(done).mtimeMs >= statSync(join(folder, 'package-lock.json')).mtimeMs) return;
-  // Not the npm on the PATH: inside npm scripts that one is node-red's own, and lies in the folder that ci removes.
+  // The npm on the PATH is unsuitable: in npm scripts it is node-red's own, in the folder that ci removes.
   const npm = process.env['npm_execpath'];
   const args = ['ci', '--no-fund', '--no-audit', '--loglevel=error'];
   const child = npm

@@ -1,4 +1,4 @@
-// npm run test:LAYER [-- FILE … -g TEXT]: one layer of the tests, with whatever it needs; files and mocha's options pick some.
+// npm run test:LAYER [-- FILE … -g TEXT]: one layer of the tests with its prerequisites; arguments select tests.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';

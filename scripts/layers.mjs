@@ -5,7 +5,7 @@ const root = resolve(import.meta.dirname, '..');
 const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules', path);
 
 /**
- * A layer of tests, in a folder of its own.
+ * Layer of tests in a folder of its own.
  * @typedef {object} Layer
  * @property {string} folder
  * @property {number} [processes] how many share its files in `npm test`; default 1. They wait more than they reckon
@@ -29,7 +29,7 @@ export const LAYERS = {
     folder: 'test/editor',
     covers: 'EDITOR_COVERAGE',
     dealt: true,
-    // Every kind of dialog and field, and the newcomer's way through them.
+    // These files cover every kind of dialog and field, and a newcomer's path through them.
     everywhere: ['account.test.ts', 'forms.test.ts', 'newcomer.test.ts'],
     needs: ['build', 'browser', 'matrix'],
     runtimes: ['4.1', '5.0'].map((version) => ({
@@ -52,14 +52,14 @@ export const LAYERS = {
   },
 };
 
-/** A layer's runs: one on each of its runtimes. @param {Layer} layer */
+/** Runtimes on which a layer runs. @param {Layer} layer */
 export const runtimesOf = (layer) => layer.runtimes ?? [{ name: '', node: process.execPath, env: {} }];
 
-/** The command for some of a layer. @param {string} node @param {string[]} args files and options */
+/** Command that runs mocha. @param {string} node @param {string[]} args files and options */
 export const mocha = (node, args) => [node, join(root, 'node_modules/mocha/bin/mocha.js'), ...args];
 
 /**
- * The files of a layer, or of one share of it, dealt out so that all processes get about as much.
+ * Distributes the files of a layer, or of one share of it, evenly to its processes.
  * @param {Layer} layer @param {{ index: number, of: number }} [share] @returns {string[][]}
  */
 export function parts({ folder, processes = 1, everywhere = [] }, { index, of } = { index: 0, of: 1 }) {

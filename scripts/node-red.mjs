@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 
 export const root = resolve(import.meta.dirname, '..');
 
-/** A Node-RED that talks to nobody but its editor. */
+/** Settings of a Node-RED that communicates only with its editor. */
 const quiet = {
   uiHost: '127.0.0.1',
   lang: 'en-US',
@@ -31,7 +31,7 @@ const quiet = {
  */
 
 /**
- * A Node-RED in a process of its own, once it answers and its flows run.
+ * Node-RED in a separate process, ready with its flows running.
  * @typedef {object} RunningNodeRed
  * @property {string} url address of editor and admin API, ends in a slash
  * @property {number} pid
@@ -91,7 +91,7 @@ export async function startNodeRed(options) {
     };
     const timer = setTimeout(() => fail('did not start within 180 s'), 180_000);
     let address = '';
-    // In English and, for tests, in German.
+    // Node-RED logs in English and, in tests, in German.
     const read = (/** @type {string} */ line) => {
       log.push(line);
       options.onLine?.(line);

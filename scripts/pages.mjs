@@ -1,4 +1,4 @@
-// npm run pages: docs/nodes, a page for each node, from the very texts that the editor shows as its help.
+// npm run pages: generates docs/nodes, a page for each node, from the editor's help texts.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
@@ -9,7 +9,7 @@ const texts = 'nodes/locales/en-US';
 /** @type {Record<string, string>} in the palette's order */
 const registered = JSON.parse(read('package.json'))['node-red'].nodes;
 
-/** Help as it reads outside the editor's styles. @param {string} html */
+/** Help text without the editor's styles. @param {string} html */
 const body = (html) =>
   html
     .replace(/^<script[^>]*>\n|<\/script>\s*$/g, '')
@@ -22,14 +22,14 @@ const body = (html) =>
     .replace(/<dt>([^<]+?)(\s*<|, optional<)/g, '<dt><b>$1</b>$2')
     .replace(/<span class="property-type">(.*?)<\/span>/g, '<i>$1</i>');
 
-/** The first sentence of a help. @param {string} html */
+/** First sentence of a help text. @param {string} html */
 const gist = (html) =>
   (/<p>\s*([\s\S]*?[.:])(\s|<\/p>)/.exec(html)?.[1] ?? '')
     .replace(/<[^>]+>/g, '')
     .replace(/\s+/g, ' ')
     .replace(/:$/, '.');
 
-/** Every page by its path. @returns {Map<string, string>} */
+/** All pages by their paths. @returns {Map<string, string>} */
 export function pages() {
   const nodes = Object.keys(registered).map((type) => {
     const help = read(`${texts}/${type}.html`);

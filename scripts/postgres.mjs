@@ -1,4 +1,4 @@
-// A PostgreSQL of one's own: data in a temporary folder, on a free port of this machine, gone at the end.
+// Temporary PostgreSQL: its data are in a temporary folder, it uses a free local port, and it is removed at the end.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { ensurePostgres } from './debian.mjs';
  * @property {() => Promise<void>} stop for good
  */
 
-/** PostgreSQL refuses to run as root. @returns {{ uid: number, gid: number } | {}} */
+/** User for PostgreSQL, which refuses to run as root. @returns {{ uid: number, gid: number } | {}} */
 function somebody() {
   if (process.getuid?.() !== 0) return {};
   const idOf = (/** @type {string[]} */ args) => Number(execFileSync('id', args, { encoding: 'utf8' }));
@@ -45,7 +45,7 @@ export async function startPostgres(more = {}) {
 
   const options = ['-A', 'trust', '-U', 'nodered', '-E', 'UTF8', '--no-locale', '--no-sync', '-D', folder];
   execFileSync(join(programs, 'initdb'), options, { cwd: folder, ...user, stdio: 'pipe' });
-  // Its data need not outlive the machine.
+  // The data need not survive a crash of the machine.
   const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off', ...more };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
@@ -78,7 +78,7 @@ export async function startPostgres(more = {}) {
   const halt = async () => {
     if (!child || !isRunning()) return;
     const closed = once(child, 'close');
-    // At once, as in a crash.
+    // Ends the server at once, as in a crash.
     child.kill('SIGQUIT');
     await closed;
   };

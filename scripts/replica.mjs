@@ -1,7 +1,7 @@
 import { startNodeRed } from './node-red.mjs';
 
 /**
- * One of several Node-REDs that run the same flows, through all its lives.
+ * One of several Node-REDs that run the same flows. It can be stopped and started again.
  */
 export class Replica {
   /** @type {'off' | 'starting' | 'running' | 'paused'} */
@@ -17,7 +17,7 @@ export class Replica {
     this.#options = { ...options };
   }
 
-  /** The address of its editor; throws where it is off. */
+  /** Address of the editor; throws if the replica is off. */
   get url() {
     if (!this.#running) throw new Error(`replica ${this.number} is off`);
     return this.#running.url;
@@ -43,12 +43,12 @@ export class Replica {
     }
   }
 
-  /** SIGKILL, as in a crash. */
+  /** Kills the process with SIGKILL, as in a crash. */
   async kill() {
     await this.#running?.kill();
   }
 
-  /** It stands still, with all its connections open. */
+  /** Pauses the process and keeps all its connections open. */
   pause() {
     if (!this.#running || this.state !== 'running') return;
     process.kill(this.#running.pid, 'SIGSTOP');
@@ -61,7 +61,7 @@ export class Replica {
     this.state = 'running';
   }
 
-  /** SIGTERM, and the wait for the end. */
+  /** Sends SIGTERM and waits for the exit. */
   async stop() {
     this.resume();
     await this.#running?.stop();

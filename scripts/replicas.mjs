@@ -1,5 +1,5 @@
 // npm run replicas [-- N] [--database ADDRESS]: N Node-REDs (default 3) with one flow on one PostgreSQL, a service simulator,
-// and a table of who does what. On the keyboard: kill 2, pause 2, resume 2, start 2, stop 2, database stop, database start, quit.
+// and a table of their work. Commands: kill 2, pause 2, resume 2, start 2, stop 2, database stop, database start, quit.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,13 +17,13 @@ import { Replica } from './replica.mjs';
 import { startSimulatorProcess } from './simulator.mjs';
 
 const PRINTERS = 12;
-/** Between looks, ms. */
+/** Interval between two updates of the table, ms. */
 const REFRESH = 2_000;
-/** Lines of the logs that are shown. */
+/** Number of log lines to show. */
 const NEWS = 6;
 const COMMANDS = 'kill N, pause N, resume N, stop N, start N, database stop, database start, quit';
 
-/** Ends what was started so far, the youngest first. @type {(() => Promise<unknown>)[]} */
+/** Functions that end the started processes, the latest first. @type {(() => Promise<unknown>)[]} */
 const ends = [];
 /** @type {Promise<void> | undefined} */
 let ending;
@@ -37,7 +37,7 @@ function end(code) {
   return ending;
 }
 
-/** What the last replica that was asked said of all. @typedef {{ id: string, self: boolean, printers: number, leaseAge: number }} Member */
+/** Member as one replica reports it. @typedef {{ id: string, self: boolean, printers: number, leaseAge: number }} Member */
 /** @typedef {{ replicas: Member[] | null, refreshes: number }} Shares */
 
 /** @param {Replica} replica @param {string} account @returns {Promise<Shares | undefined>} */
@@ -52,10 +52,10 @@ async function sharesOf(replica, account) {
   }
 }
 
-/** What the others know each by, also while it stands still. @type {Map<Replica, string>} */
+/** Member id of each replica, also while it is paused. @type {Map<Replica, string>} */
 const memberIds = new Map();
 
-/** Who does what, as lines of a table. @param {Replica[]} replicas @param {string} account */
+/** Returns the work of each replica as lines of a table. @param {Replica[]} replicas @param {string} account */
 async function tableOf(replicas, account) {
   const told = await Promise.all(replicas.map((replica) => sharesOf(replica, account)));
   const all = told.find((one) => one?.replicas)?.replicas ?? [];
@@ -72,7 +72,7 @@ async function tableOf(replicas, account) {
       member ? `${member.leaseAge.toFixed(0)} s ago` : '',
     ];
   });
-  // One that was killed takes part until its lease is over, and its successor has another id.
+  // A killed replica stays a member until its lease expires. Its successor has another id.
   const known = [...memberIds.values()];
   const others = all.filter(({ id }) => !known.includes(id));
   for (const { id, printers, leaseAge } of others)
@@ -89,7 +89,7 @@ async function tableOf(replicas, account) {
   return [...lines, `${refreshes} refreshes of the sign-in in all`];
 }
 
-/** With what came of it. @param {string} line @param {Replica[]} replicas @param {import('./postgres.mjs').RunningPostgres | undefined} own */
+/** Runs a command and returns its result. @param {string} line @param {Replica[]} replicas @param {import('./postgres.mjs').RunningPostgres | undefined} own */
 async function obey(line, replicas, own) {
   const [verb = '', whom = ''] = line.trim().split(/\s+/);
   if (verb === '') return '';
@@ -167,7 +167,7 @@ async function main() {
     ];
     if (ending) return;
     const text = lines.join('\n');
-    // On a screen the table takes the place of the last one. Elsewhere it comes when more has changed than the leases' age.
+    // A terminal replaces the last table. Other outputs get a new table only if more than the leases' age has changed.
     const fresh = text.replace(/\d+ s ago/g, '');
     if (isTTY) console.log(`\u001b[H\u001b[2J${text}`);
     else if (fresh !== shown) console.log(text);

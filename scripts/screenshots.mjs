@@ -1,4 +1,4 @@
-// npm run screenshots: docs/pictures, every picture that the README shows, taken of a real Node-RED with the pack.
+// npm run screenshots: takes every picture of the README, in docs/pictures, from a real Node-RED with the pack.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { startSimulatorProcess } from './simulator.mjs';
 /** @typedef {import('playwright-core').Page} Page */
 
 /**
- * What runs while the pictures are taken: the first and the fifth example, and a service to sign in to.
+ * Setup for the pictures: the first and the fifth example, and a service to sign in to.
  * @typedef {object} Scene
  * @property {import('playwright-core').BrowserContext} browser
  * @property {Page} editor Node-RED's, with the first example in front
@@ -23,14 +23,14 @@ import { startSimulatorProcess } from './simulator.mjs';
  * @property {string[]} buttons those of the fifth example that print
  */
 
-/** How each is taken, in this order. @type {Record<string, (scene: Scene) => Promise<Buffer>>} */
+/** Functions that take the pictures, in this order. @type {Record<string, (scene: Scene) => Promise<Buffer>>} */
 const SHOTS = {
   async dashboard({ browser, url, buttons }) {
     for (const button of buttons) await fetch(`${url}inject/${button}`, { method: 'POST' });
     const page = await open(browser, `${url}dashboard/printers`, { width: 1300, height: 800 });
     const picture = page.getByRole('article').filter({ hasText: 'printing' }).first().getByRole('img');
     const first = await picture.getAttribute('src');
-    // The next one is of the print.
+    // The next camera picture shows the print.
     while ((await picture.getAttribute('src')) === first) await page.waitForTimeout(500);
     await pictured(page);
     return page.screenshot();
@@ -83,7 +83,7 @@ const SHOTS = {
   },
 };
 
-/** What is in docs/pictures. */
+/** Files in docs/pictures. */
 export const PICTURES = Object.keys(SHOTS).map((name) => `docs/pictures/${name}.png`);
 
 /** @param {Page} editor @param {string} label */
@@ -105,7 +105,7 @@ async function edit(editor, label) {
   await editor.locator('.red-ui-tray form').first().waitFor();
 }
 
-/** The open dialog, from its upper edge. @param {Page} editor @param {number} height */
+/** Picture of the open dialog, from its upper edge. @param {Page} editor @param {number} height */
 async function tray(editor, height) {
   await editor.locator('.red-ui-tray form').first().hover();
   const { x = 0, y = 0, width = 0 } = (await editor.locator('.red-ui-tray').boundingBox()) ?? {};
@@ -127,14 +127,14 @@ async function pictured(page) {
   for (const picture of await pictures.all()) await picture.evaluate((image) => /** @type {any} */ (image).decode());
 }
 
-/** Something happens to the printers. @param {string} printers @param {string} action @param {object} body */
+/** Makes something happen to the printers. @param {string} printers @param {string} action @param {object} body */
 async function world(printers, action, body) {
   const headers = { 'content-type': 'application/json' };
   const done = await fetch(`${printers}/world/${action}`, { method: 'POST', headers, body: JSON.stringify(body) });
   if (!done.ok) throw new Error(`the simulator answered ${done.status}`);
 }
 
-/** The nodes of some examples, those that they share once. @param {string[]} names @returns {{ id: string, type: string, name?: string }[]} */
+/** Nodes of some examples, without duplicates. @param {string[]} names @returns {{ id: string, type: string, name?: string }[]} */
 function examples(names) {
   const nodes = names.flatMap((name) => JSON.parse(readFileSync(join(root, 'examples', `${name}.json`), 'utf8')));
   return [...new Map(nodes.map((node) => [node.id, node])).values()];
@@ -142,7 +142,7 @@ function examples(names) {
 
 /** @param {(scene: Scene) => Promise<void>} shoot */
 async function withScene(shoot) {
-  /** Not imported above: on a fresh clone it is installed after this file is loaded. @type {typeof import('playwright-core')} */
+  /** A static import is impossible: on a fresh clone, the package is installed after this file is loaded. @type {typeof import('playwright-core')} */
   const { chromium } = createRequire(import.meta.url)('playwright-core');
   const userDir = mkdtempSync(join(tmpdir(), 'remote-printing-pictures-'));
   const service = await startSimulatorProcess(['--auto-approve', '--history']);
@@ -162,12 +162,12 @@ async function withScene(shoot) {
     const editor = await context.newPage();
     await editor.goto(nodeRed.url);
     await status(editor, 'all printers', /online/);
-    // They come and go above what is in the picture.
+    // Notifications would cover parts of the picture.
     await editor.evaluate('RED.notifications.hide = true');
     const account = flows.find(({ type }) => type === 'remote-printing-account')?.id;
     const about = await fetch(`${nodeRed.url}remote-printing/accounts/${account}`);
     const { simulatorUrl } = /** @type {{ simulatorUrl: string }} */ (await about.json());
-    // What was printed stays in the picture.
+    // The finished print stays in the picture.
     for (const cluster of [1, 2, 3]) await world(simulatorUrl, 'cleaning', { cluster, value: 'manual' });
     const buttons = flows
       .filter(({ type, name }) => type === 'inject' && name?.startsWith('print for'))

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 const built = join(resolve(import.meta.dirname, '..'), 'dist/simulator/cli.js');
 
 /**
- * The simulated service in a process of its own, as `npx remote-printing-simulator` starts it.
+ * Simulated service in a separate process, as `npx remote-printing-simulator` starts it.
  * @typedef {object} RunningSimulator
  * @property {string} authUrl
  * @property {string} apiUrl

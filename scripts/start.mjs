@@ -13,7 +13,7 @@ import { startSimulatorProcess } from './simulator.mjs';
 
 const userDir = join(root, '.demo');
 
-/** Ends the processes started so far, the youngest first. @type {(() => Promise<unknown>)[]} */
+/** Functions that end the started processes, the latest first. @type {(() => Promise<unknown>)[]} */
 const ends = [];
 /** @type {Promise<void> | undefined} */
 let ending;
@@ -41,7 +41,7 @@ async function main() {
     void end(1);
   });
   const { flows, account, button, credentials } = demo(service);
-  // The demo starts afresh each time: another simulator knows nothing of the last one's tokens and prints.
+  // The demo starts from scratch each time: a new simulator does not have the previous tokens and prints.
   rmSync(userDir, { recursive: true, force: true });
 
   const told = new EventEmitter();

@@ -3,18 +3,18 @@ import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 
 /**
- * Something that must hold: commands that run side by side and all end well. With `tests`, each says how many passed in
- * its output ('N passed, N failed'); else each counts as one.
+ * Check that consists of parallel commands, all of which must succeed. With `tests`, each command reports its number of
+ * tests ('N passed, N failed'); otherwise each command counts as one.
  * @typedef {{ name: string, commands: string[][], tests?: boolean, env?: NodeJS.ProcessEnv }} Step
  */
 
-/** What a failing run has to say for itself, at most. */
+/** Longest output of a failed command in the summary, lines. */
 const LINES = 200;
 
-/** They wait now and then: with one more than there are cores, all cores are busy. */
+/** Number of parallel commands. They sometimes wait, so one more than the number of cores keeps all cores busy. */
 const AT_A_TIME = availableParallelism() + 1;
 
-/** Runs steps side by side, shows each line as it comes, and tells at the end what failed and why. */
+/** Runs steps in parallel, prints each line at once, and reports all failures with their causes at the end. */
 export class Steps {
   passed = 0;
   failed = 0;
@@ -27,7 +27,7 @@ export class Steps {
     this.cwd = cwd;
   }
 
-  /** Whether all of them are good. @param {Step[]} steps @returns {Promise<boolean>} */
+  /** Runs steps; returns whether all succeeded. @param {Step[]} steps @returns {Promise<boolean>} */
   async all(...steps) {
     const waiting = [...steps];
     let good = true;
@@ -38,7 +38,7 @@ export class Steps {
     return good;
   }
 
-  /** A failure that no command had. @param {string} name @param {string} why */
+  /** Records a failure outside of a command. @param {string} name @param {string} why */
   fail(name, why) {
     this.failed += 1;
     this.failures.push({ name, why: [why] });
@@ -79,7 +79,7 @@ export class Steps {
     let summing = false;
     const read = (/** @type {string} */ line) => {
       lines.push(line);
-      // What failed is told in full at the end of all.
+      // The end of the run reports failures in full.
       summing ||= tests && /^ {2}\d+ passing/.test(line);
       if (!summing && line.trim() !== '') this.#say(name, line);
     };
@@ -100,7 +100,7 @@ export class Steps {
     return {
       good,
       passed: tests ? Number(passed) : Number(good),
-      // A run that breaks without naming a failed test (too little coverage, a crash) is one failure.
+      // A run that fails without a failed test (low coverage, a crash) counts as one failure.
       failed: good ? 0 : Math.max(1, Number(failed)),
       why: good ? [] : from >= 0 ? lines.slice(from) : lines.slice(-LINES),
     };

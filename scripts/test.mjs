@@ -1,4 +1,4 @@
-// npm test: everything that must hold before a release, from a fresh clone on. The last line is the sum of all tests and checks.
+// npm test: all checks for a release, even on a fresh clone. The last line is the sum of all tests and checks.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { Steps } from './steps.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const scratch = mkdtempSync(join(tmpdir(), 'npm-test-'));
-/** What V8 counted. */
+/** Folder of V8's coverage data. */
 const counts = join(scratch, 'coverage');
 
 const node = process.execPath;
@@ -24,14 +24,14 @@ async function setUp() {
   mkdirSync(counts);
   process.env['REPORT_LINES'] = 'yes';
   const installed = ensureInstalled(...folders);
-  // One after the other, before anything runs: the package manager works for one at a time.
+  // Installs one after another, before anything runs: the package manager allows only one at a time.
   process.env['CHROMIUM_PATH'] = ensureChromium();
   ensureMosquitto();
   ensurePostgres();
   await installed;
 }
 
-/** A step for each runtime of a layer; none where its folder is missing. @param {string} name @returns {import('./steps.mjs').Step[]} */
+/** Steps of a layer, one for each runtime; none if its folder is missing. @param {string} name @returns {import('./steps.mjs').Step[]} */
 function layer(name) {
   const wanted = LAYERS[name];
   if (!wanted || !existsSync(join(root, wanted.folder))) return [];
@@ -45,7 +45,7 @@ function layer(name) {
   }));
 }
 
-/** Sources that hold nothing but types: no test can run a line of them, so they are no part of the coverage. */
+/** Sources with only types. They have no executable lines, so the coverage excludes them. */
 function typesOnly() {
   /** @type {typeof import('esbuild')} */
   const { transformSync } = createRequire(import.meta.url)('esbuild');
@@ -71,9 +71,9 @@ function coverage() {
 try {
   await setUp();
   const built = await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs']] });
-  // Alone: what a thousand runs take is a figure of its own.
+  // These runs have the machine to themselves, because their duration is measured.
   const held = built && (await steps.all(...layer('faults')));
-  // The longest first, so that nothing long is left alone at the end.
+  // The longest steps run first, so that no long step remains alone at the end.
   const good =
     built &&
     (await steps.all(
@@ -90,7 +90,7 @@ try {
       ...layer('repository'),
       { name: 'pack', commands: [[node, 'scripts/check-pack.mjs']], tests: true },
     ));
-  // A failed test lowers the coverage: one complaint is enough.
+  // A failed test lowers the coverage, so report only the test.
   if (held && good) await steps.all(coverage());
 } catch (error) {
   steps.fail('npm test', error instanceof Error ? error.message : String(error));

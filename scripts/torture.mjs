@@ -1,5 +1,5 @@
-// npm run torture [-- --minutes 10 --seed N --scenario NAME --runs N --brief]: the runs of test/faults, for as long as wanted.
-// npm run torture -- --replicas 100 [--seed N --scenario KIND]: so many rounds of test/runtime/replicas, with three real Node-REDs.
+// npm run torture [-- --minutes 10 --seed N --scenario NAME --runs N --brief]: the runs of test/faults, for any time.
+// npm run torture -- --replicas 100 [--seed N --scenario KIND]: rounds of test/runtime/replicas, with three real Node-REDs.
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
