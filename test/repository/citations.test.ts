@@ -11,7 +11,7 @@ const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((
 const headings = (page: string) => all(page, /^#+ (.+)$/gm);
 /** `4.2` of `### 4.2 Sending the bytes`. */
 const numbered = (page: string) => new Set(all(page, /^#+ (\d+(?:\.\d+)?)[. ]/gm));
-/** First cells of a table that are numbers. */
+/** Numbers in the first column of a table. */
 const rows = (part: string) => new Set(all(part, /^\| (\d+) +\|/gm));
 
 /** The part of a page under a heading, its subheadings included. */
@@ -25,7 +25,7 @@ function under(page: string, heading: string): string {
 
 const LIST = String.raw`\d+(?:\.\d+)?(?:(?:, | and | to |, and )\d+(?:\.\d+)?)*`;
 
-/** `2, 9 to 11` is 2, 9, 10 and 11. */
+/** Expands `2, 9 to 11` into 2, 9, 10 and 11. */
 function numbers(list: string): string[] {
   return list.split(/, and |, | and /).flatMap((part) => {
     const [first = '', last] = part.split(' to ');
@@ -43,7 +43,7 @@ const traps = rows(under(WIRE_FACTS, '15. Traps'));
 const endpoints = rows(under(INTERFACE, 'Endpoints'));
 const interfaceHeadings = headings(INTERFACE).sort((one, other) => other.length - one.length);
 
-/** Whether `Authentication 1 to 6`, `endpoint 11` or `Upload record` is there; `cited` goes on as far as the text did. */
+/** Whether the interface has `Authentication 1 to 6`, `endpoint 11` or `Upload record`. `cited` may be longer. */
 function inInterface(cited: string): boolean {
   const [, list] = new RegExp(`^endpoints? (${LIST})`).exec(cited) ?? [];
   if (list) return numbers(list).every((number) => endpoints.has(number));
@@ -54,7 +54,7 @@ function inInterface(cited: string): boolean {
   return !points || numbers(points).every((point) => items.has(point));
 }
 
-/** Everything that a source cites and that isn't there. */
+/** Citations of a source that don't exist. */
 function unresolved(text: string): string[] {
   const source = flat(text);
   const lost: string[] = [];
@@ -78,8 +78,8 @@ const adrs = new Set(sources(/\.md$/, 'docs/adr').map((path) => Number(/(\d+)-/.
 const CODE = /\.(ts|mts|cts|js|mjs|cjs|html|css)$/;
 const cited = sources(CODE).filter((path) => path !== fromRoot(__filename));
 
-describe('what the repository says of itself', () => {
-  it('finds what is cited, and misses what is not there', () => {
+describe('the documentation of the repository', () => {
+  it('resolves existing citations and rejects missing ones', () => {
     assert.deepEqual(
       unresolved('/** Goes out (interface, Upload record; wire facts 4.1, 4.3, traps 31 to 34). */'),
       [],
@@ -90,13 +90,13 @@ describe('what the repository says of itself', () => {
     assert.equal(unresolved('(interface, Authentication 12)').length, 1);
   });
 
-  it('cites sections, rows and decisions that are there', () => {
+  it('cites only existing sections, rows and decisions', () => {
     assert.ok(cited.length > 300);
     const lost = cited.flatMap((path) => unresolved(textOf(path)).map((citation) => `${path}: ${citation}`));
     assert.deepEqual(lost, []);
   });
 
-  it('names no page that is not in it', () => {
+  it('names only pages in the repository', () => {
     const pages = sources(/\.md$/);
     const lost = [...cited, ...pages, ...sources(/^(run|package\.json|.*\.ya?ml)$/)].flatMap((path) =>
       all(textOf(path), /(?<![\w./-])((?:[\w.-]+\/)*[\w-]+\.md)\b/g)
@@ -106,7 +106,7 @@ describe('what the repository says of itself', () => {
     assert.deepEqual(lost, []);
   });
 
-  it('says of each decision whether it still holds', () => {
+  it('states for each decision whether it is still valid', () => {
     const states = sources(/\.md$/, 'docs/adr').map((path) => {
       const [title = '', , status = ''] = textOf(path).split('\n');
       const [, by] = /^Status: (?:Accepted|Superseded by ADR (\d+))$/.exec(status) ?? assert.fail(`${path}: ${status}`);
@@ -117,7 +117,7 @@ describe('what the repository says of itself', () => {
     assert.equal(adrs.size, states.length, 'a number stands for two decisions');
   });
 
-  it('has no link that leads nowhere', () => {
+  it('has no broken links', () => {
     const lost = sources(/\.md$/).flatMap((path) =>
       all(textOf(path), /\]\(([^)\s]+)\)/g)
         .filter((link) => !/^[a-z]+:/.test(link))
@@ -132,7 +132,7 @@ describe('what the repository says of itself', () => {
     assert.deepEqual(lost, []);
   });
 
-  it('points nowhere outside of itself, but for files to try uploads with in tests', () => {
+  it('refers to no files outside the repository, except sample files for uploads in tests', () => {
     const lost = [...cited, ...sources(/\.(md|json|ya?ml|sh)$/), '.ci/run', '.mocharc.json'].flatMap((path) =>
       all(textOf(path), /((?:\.\.\/)+shared[\w./-]*)/g)
         .filter((found) => {
@@ -146,7 +146,7 @@ describe('what the repository says of itself', () => {
   });
 });
 
-/** As Git forges make them. */
+/** Returns the anchor of a heading as Git forges build it. */
 const anchorOf = (heading: string) =>
   heading
     .toLowerCase()

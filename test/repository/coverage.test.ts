@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, textOf } from '../helpers/sources';
 
-/** The interface numbers its endpoints from 1 to this. */
+/** Highest number of an endpoint in the interface. */
 const ENDPOINTS = 16;
 
 describe('docs/coverage.md', () => {

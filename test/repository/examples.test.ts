@@ -21,12 +21,12 @@ interface FlowNode {
 }
 type Placed = FlowNode & Drawn;
 
-/** The canvas beside palette and sidebar on a screen 1300 px wide. */
+/** Width of the canvas between palette and sidebar on a screen of 1300 px. */
 const CANVAS = 800;
-/** Between two nodes, so that no status text touches the node below. */
+/** Gap between two nodes, so that no status text touches the node below. */
 const GAP = 5;
 
-/** The examples that need another pack, which their comments name: its types. */
+/** Other packs that examples need and their comments name, with the node types of each. */
 const OTHER_PACKS: Record<string, { pack: string; types: RegExp }> = {
   '05-wall-dashboard.json': { pack: '@flowfuse/node-red-dashboard', types: /^ui-/ },
   '07-log-of-prints-and-weekly-report.json': { pack: 'node-red-node-email', types: /^e-mail$/ },
@@ -57,7 +57,7 @@ const load = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8
 const accountOf = (nodes: FlowNode[]) => nodes.filter(({ type }) => type === 'remote-printing-account');
 
 describe('examples', () => {
-  it('are numbered, and share nothing but the account', () => {
+  it('are numbered and share only the account', () => {
     for (const file of files) assert.match(file, /^\d\d-[a-z0-9-]+\.json$/);
     const numbers = files.map((file) => file.slice(0, 2));
     assert.deepEqual(numbers, [...new Set(numbers)]);
@@ -73,13 +73,13 @@ describe('examples', () => {
       const byId = new Map(nodes.map((node) => [node.id, node]));
       const placed = nodes.filter(isPlaced);
 
-      it('has one tab, and a comment that says what it does', () => {
+      it('has one tab and a comment that describes it', () => {
         assert.equal(nodes.filter(({ type }) => type === 'tab').length, 1);
         const comments = nodes.filter(({ type, info }) => type === 'comment' && (info ?? '').length > 60);
         assert.ok(comments.length > 0);
       });
 
-      it('consists of nodes that everybody has, or that its comment names', () => {
+      it('contains only core nodes, nodes of the pack and nodes that its comment names', () => {
         const others = nodes.map(({ type }) => type).filter((type) => !known.has(type));
         const { pack, types } = OTHER_PACKS[file] ?? {};
         assert.deepEqual(
@@ -93,7 +93,7 @@ describe('examples', () => {
           );
       });
 
-      it('is wired to its own nodes alone, and uses the shared account', () => {
+      it('is wired only to its own nodes and uses the shared account', () => {
         const [account] = accountOf(nodes);
         for (const { name, type, z, wires = [], scope, account: used } of nodes) {
           const watched = type === 'catch' ? (scope ?? []) : [];
@@ -104,13 +104,13 @@ describe('examples', () => {
           if (outputs !== undefined) assert.ok(wires.length <= outputs, name);
       });
 
-      it('has code that can be read', () => {
+      it('has readable code', () => {
         for (const { name, func } of nodes)
           if (func !== undefined)
             assert.doesNotThrow(() => new vm.Script(`(async function () {\n${func}\n})`), name ?? '');
       });
 
-      it('lies apart, within the canvas', () => {
+      it('has separate nodes within the canvas', () => {
         for (const node of placed) {
           const { left, right, top } = box(node);
           assert.ok(left >= 0 && top >= 0 && right <= CANVAS, `${node.name ?? node.type}: ${left} to ${right}`);

@@ -29,7 +29,7 @@ describe('help in other languages', () => {
           names
             .split(', ')
             .map((name) => {
-              // The node's own label comes last. A help leaves out what a label explains after a colon or in brackets.
+              // The node's own label is the last one. The help omits the part of a label after a colon or in brackets.
               const key = Object.keys(from).findLast((one) =>
                 [from[one], from[one]?.replace(/[:(].*/, '').trim()].includes(name),
               );
@@ -43,7 +43,7 @@ describe('help in other languages', () => {
       }
     });
 
-  it('changes nothing of a help but names', () => {
+  it('changes only names in a help', () => {
     for (const [path, own] of help) {
       const english = readFileSync(join(root, 'nodes', path.replace(/locales\/[^/]+/, 'locales/en-US')), 'utf8');
       const rest = (html: string) => html.replace(/(<dt[^>]*>)[^<]+|<i>[^<]+<\/i>/g, '$1');

@@ -6,7 +6,7 @@ import { root, sources, textOf } from '../helpers/sources';
 
 const MODULE = /\.(ts|mts|mjs|cjs|js)$/;
 
-/** The file that a relative import names; undefined for packages. */
+/** File that a relative import names; undefined for packages. */
 function resolved(from: string, specifier: string): string | undefined {
   if (!specifier.startsWith('.')) return undefined;
   const path = join(dirname(from), specifier).replaceAll('\\', '/');
@@ -14,11 +14,11 @@ function resolved(from: string, specifier: string): string | undefined {
   return candidates.find((file) => existsSync(join(root, file)) && statSync(join(root, file)).isFile());
 }
 
-/** What a module imports: values and types, statically and by `import()`. */
+/** Imports of a module: values and types, static and by `import()`. */
 const importsOf = (path: string, text: string) =>
   ts.preProcessFile(text, true, true).importedFiles.flatMap(({ fileName }) => resolved(path, fileName) ?? []);
 
-/** Each circle once, as the way around it. */
+/** Each import cycle once, as a path. */
 function circles(imports: Map<string, string[]>): string[] {
   const found: string[] = [];
   const done = new Set<string>();
@@ -37,7 +37,7 @@ function circles(imports: Map<string, string[]>): string[] {
 }
 
 describe('imports', () => {
-  it('are seen, types and dynamic ones included', () => {
+  it('are found, including types and dynamic imports', () => {
     const text = `import { a } from './deadline'; import type { B } from './clock'; type C = import('./backoff').C;
       export * from '../state/store'; const d = import('../http/http');`;
     assert.deepEqual(
@@ -58,7 +58,7 @@ describe('imports', () => {
     assert.deepEqual(circles(ring), ['a > b > c > a']);
   });
 
-  it('never go in a circle', () => {
+  it('never form a cycle', () => {
     const files = sources(MODULE);
     const imports = new Map(files.map((path) => [path, importsOf(path, textOf(path))]));
     assert.ok([...imports.values()].flat().length > 1000);

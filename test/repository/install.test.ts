@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../helpers/sources';
 
-/** Every script that installs, as npm runs it. */
+/** Every script that installs packages, with its arguments. */
 const INSTALLING = [
   ['scripts/start.mjs'],
   ['scripts/test.mjs'],
@@ -34,7 +34,7 @@ describe('an install', () => {
     mkdirSync(join(base, 'shared'));
     precious = join(base, 'shared/precious');
     writeFileSync(precious, '');
-    // Does to node_modules what npm ci does, and installs nothing.
+    // Empties node_modules as npm ci does, and installs nothing.
     npm = join(base, 'npm.cjs');
     writeFileSync(
       npm,
@@ -62,13 +62,13 @@ describe('an install', () => {
     assert.doesNotMatch(output, /^ +at /m);
   }
 
-  it('is refused with a sentence where node_modules is a link, and leaves the folder behind it alone', () => {
+  it('fails with a message if node_modules is a link, and leaves the linked folder unchanged', () => {
     const modules = join(clone, 'node_modules');
     symlinkSync(join(base, 'shared'), modules);
     for (const script of INSTALLING) assertRefused(script, modules);
   });
 
-  it('is refused with a sentence where matrix/node_modules is a link, before anything else is installed', () => {
+  it('fails with a message if matrix/node_modules is a link, before it installs anything else', () => {
     const modules = join(clone, 'matrix/node_modules');
     symlinkSync(join(base, 'shared'), modules);
     for (const script of WITH_MATRIX) {

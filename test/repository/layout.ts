@@ -1,4 +1,4 @@
-/** Where the editor draws the nodes and wires of a flow: `generateLinkPath` and the node sizes of Node-RED's view. */
+/** Positions of nodes and wires in the editor, as in `generateLinkPath` and the node sizes of Node-RED's view. */
 
 export interface Drawn {
   id: string;
@@ -20,14 +20,14 @@ type Curve = [Point, Point, Point, Point];
 
 const NODE_WIDTH = 100;
 const NODE_HEIGHT = 30;
-/** Between two ports of a node. */
+/** Distance between two ports of a node. */
 const PORTS = 13;
-/** The buttons of inject and debug nodes stand out. */
+/** Width by which the buttons of inject and debug nodes protrude. */
 const BUTTON = 26;
 const WITHOUT_INPUT = ['inject', 'comment', 'catch', 'http in', 'mqtt in', 'link in'];
 const SAMPLES = 40;
 
-/** A node without its button, its width reckoned from an average letter. */
+/** Box of a node without its button. Its width is estimated from an average letter. */
 function body({ type, name, x, y, wires = [] }: Drawn): Box {
   const label = name ? name : type.replace('remote-printing-', '');
   const input = WITHOUT_INPUT.includes(type) ? 0 : 7;
@@ -62,7 +62,7 @@ function forward(origin: Point, end: Point): Curve[] {
   return [[origin, [origin[0] + reach, origin[1]], [end[0] - reach, end[1]], end]];
 }
 
-/** To the right, then between the two heights to the left, then to the right again. */
+/** Curves to the right, then to the left between the two heights, then to the right again. */
 function backward([x, y]: Point, [endX, endY]: Point): Curve[] {
   const [dx, dy] = [endX - x, endY - y];
   if (Math.abs(dy) < 10) return below([x, y], [endX, endY]);
@@ -88,7 +88,7 @@ function backward([x, y]: Point, [endX, endY]: Point): Curve[] {
   ];
 }
 
-/** Around, below both. */
+/** Curves around and below both nodes. */
 function below([x, y]: Point, [endX, endY]: Point): Curve[] {
   const low = Math.max(y, endY) + 25;
   return [

@@ -10,7 +10,7 @@ const nodes = join(root, 'nodes');
 const read = (...path: string[]) => readFileSync(join(...path), 'utf8');
 const types = readdirSync(nodes).flatMap((file) => (file.endsWith('.html') ? [file.slice(0, -'.html'.length)] : []));
 const account = 'remote-printing-account';
-/** Before the key of a text that the account's catalogue has for all nodes. */
+/** Prefix of the keys in the account's catalogue that all nodes share. */
 const SHARED = `@remote-printing/node-red-remote-printing/${account}:`;
 
 type Texts = Map<string, string>;
@@ -38,15 +38,15 @@ const formKeys = (html: string) =>
     .flatMap((value) => value.split(';'))
     .map((key) => key.replace(/^\[[^\]]*\]/, ''));
 const scriptKeys = (script: string) => all(script, /\b_\(\s*'([^']+)'/g);
-/** The English text of a key as a form of this type would find it. */
+/** English text of a key, as a form of this type resolves it. */
 const textOf = (key: string, type: string) =>
   key.startsWith(SHARED) ? englishOf(account).get(key.slice(SHARED.length)) : englishOf(type).get(key);
 const missing = (keys: string[], type: string) => keys.filter((key) => textOf(key, type) === undefined);
-/** A status may have words of its own, or those that all nodes share. */
+/** Status keys that have no text, neither of the node type nor shared. */
 const missingStatus = (keys: string[], type: string) =>
   keys.filter((key) => (textOf(key, type) ?? textOf(SHARED + key, type)) === undefined);
 
-/** A node's module and what it takes from nodes/, by way of each other too. */
+/** Module of a node and its direct and indirect imports from nodes/. */
 function runtimeOf(file: string, found = new Set<string>()): string[] {
   if (!found.has(file)) {
     found.add(file);
@@ -61,14 +61,14 @@ function runtimeOf(file: string, found = new Set<string>()): string[] {
 
 describe('locales', () => {
   for (const type of types) {
-    it(`${type} has every text that its form names`, () => {
+    it(`${type} has every text that its form uses`, () => {
       const html = read(nodes, `${type}.html`);
       const keys = [...formKeys(html), ...scriptKeys(html)];
       assert.ok(keys.length > 0);
       assert.deepEqual(missing(keys, type), []);
     });
 
-    it(`${type} has every text that its runtime names`, () => {
+    it(`${type} has every text that its runtime uses`, () => {
       const own = join(nodes, 'types', `${type.replace('remote-printing-', '')}.ts`);
       const files = runtimeOf(join(nodes, `${type}.ts`));
       assert.ok(files.includes(own));
@@ -76,7 +76,7 @@ describe('locales', () => {
       assert.deepEqual([...missing(scriptKeys(read(own)), type), ...missingStatus(statusKeys, type)], []);
     });
 
-    it(`${type} has a text for each error that its help explains, and explains each that it has a text for`, () => {
+    it(`${type} has error texts for exactly the errors that its help explains`, () => {
       const help = read(nodes, 'locales', 'en-US', `${type}.html`);
       const explained = all(help, /<dt>([A-Z_, ]+)<\/dt>/g).flatMap((codes) => codes.split(', '));
       const errors = explained.map((code) => `status.error.${code}`);
@@ -89,7 +89,7 @@ describe('locales', () => {
       );
     });
 
-    it(`${type} has a help text, with every property of its form in it`, () => {
+    it(`${type} has a help text with every property of its form`, () => {
       const help = read(nodes, 'locales', 'en-US', `${type}.html`);
       assert.match(help, new RegExp(`data-help-name="${type}"`));
       const labels = formKeys(read(nodes, `${type}.html`)).filter((key) => /(^|:)label\./.test(key));
@@ -100,7 +100,7 @@ describe('locales', () => {
       assert.deepEqual(unsaid, []);
     });
 
-    it(`${type} has a help text with each of its parts, and one example`, () => {
+    it(`${type} has a help text with every required part and one example`, () => {
       const help = read(nodes, 'locales', 'en-US', `${type}.html`);
       const parts =
         type === account ? ['Properties', 'Example'] : ['Properties', 'Inputs', 'Outputs', 'Example', 'Details'];
@@ -137,7 +137,7 @@ describe('locales', () => {
     });
   }
 
-  it('the forms share texts that the account has', () => {
+  it("has every text that the forms share in the account's catalogue", () => {
     const sources = readdirSync(join(root, 'editor')).map((file) => read(root, 'editor', file));
     const keys = sources.flatMap((source) => all(source, /\btext\(\s*'([^']+)'/g));
     assert.ok(keys.length > 20);
@@ -146,9 +146,9 @@ describe('locales', () => {
     assert.deepEqual(missing(states, account), []);
   });
 
-  it('what several nodes say in the same words stands once, in the catalogue of the account', () => {
+  it("has each text of several nodes only once, in the account's catalogue", () => {
     const said = types.flatMap((type) =>
-      // What nodes and their ports are called may be alike.
+      // Nodes and their ports may have the same names.
       [...englishOf(type)].filter(([key]) => !/^(port|nodeLabel)/.test(key)).map((pair) => pair.join(': ')),
     );
     assert.deepEqual(
@@ -157,7 +157,7 @@ describe('locales', () => {
     );
   });
 
-  it('speaks of printers, not of the clusters that the service calls them, but for the palette', () => {
+  it('says "printer" instead of "cluster", except in the palette', () => {
     const named = /msg\.\w+|\{cluster_id\}|\/connect\/v1\/clusters/g;
     const texts = types.flatMap((type) => [...englishOf(type)].filter(([key]) => key !== 'paletteLabel'));
     const said = [...texts.map(([, text]) => text), ...sentences()].map((text) => text.replace(named, ''));
@@ -167,7 +167,7 @@ describe('locales', () => {
     );
   });
 
-  it('says in the words of the field what is asked for, what goes on, and what is wrong', () => {
+  it("uses the field's standard terms for settings, states and errors", () => {
     const text = (type: string, key: string) => textOf(key, `remote-printing-${type}`);
     const words = {
       Continue: text('upload-and-print', 'label.waitFor'),
@@ -194,7 +194,7 @@ describe('locales', () => {
       assert.ok(written.includes(sentence), sentence);
   });
 
-  it('has the texts whose keys are put together', () => {
+  it('has every text with a composed key', () => {
     const paths = Object.entries(OVERRIDABLE_CALLS).flatMap(([name, { sure }]) => [`name.${name}`, `known.${sure}`]);
     assert.deepEqual(
       missing(
@@ -213,14 +213,14 @@ describe('locales', () => {
     assert.deepEqual(missing(queries, 'remote-printing-query'), []);
   });
 
-  it('says in which language each catalogue is', () => {
+  it('names the language of each catalogue', () => {
     for (const language of languages) assert.equal(readTexts(language, account).get('language'), language);
   });
 
-  describe('of the sentences', () => {
+  describe('sentences', () => {
     const written = sentences();
 
-    it('has each that is written in the code, and no other', () => {
+    it('include exactly those in the code', () => {
       assert.ok(written.size > 250);
       for (const language of others) {
         const known = readTexts(language, 'sentences');
@@ -230,7 +230,7 @@ describe('locales', () => {
       }
     });
 
-    it('finds each only where it is written by the template, or was stored', () => {
+    it('are created only by the template or from stored ones', () => {
       const made = sources().filter((file) => read(root, file).includes('new Sentence('));
       assert.deepEqual(made, ['lib/sign-in/grant.ts', 'lib/words/sentence.ts']);
     });
@@ -251,12 +251,12 @@ describe('locales', () => {
         for (const { from, to } of catalogues) assert.deepEqual([...to.keys()], [...from.keys()]);
       });
 
-      it('has the same gaps', () => {
+      it('has the same placeholders', () => {
         const gaps = (text: string) => (text.match(/__\w+__|\{\d+\}/g) ?? []).sort();
         for (const { text, said } of pairs) assert.deepEqual(gaps(said), gaps(text), said);
       });
 
-      it('keeps what is not language as it is: names of properties, examples, addresses', () => {
+      it('keeps names of properties, examples and addresses unchanged', () => {
         const fixed =
           /msg\.\w+|https?:\/\/[\w.:/]*\w|\/[a-z]+\/v\d[\w/]*|\{"status":"in_progress"\}|"GET [^"]*"|\b\d{4}-\d\d-\d\d\w*/g;
         for (const { text, said } of pairs)
@@ -271,7 +271,7 @@ describe('locales', () => {
         );
       });
 
-      it('has no text that is blank, or ends otherwise than the English one', () => {
+      it('has no blank text and the same final punctuation as in English', () => {
         const ends = (text: string) => /[.。…]$/.test(text);
         for (const { key, text, said } of pairs) {
           assert.notEqual(said.trim(), '', key);
@@ -283,7 +283,7 @@ describe('locales', () => {
   }
 });
 
-/** Words that a language has taken over from English, or shares with it. */
+/** Words that a language borrowed from English or shares with it. */
 const SAME: Partial<Record<string, string[]>> = {
   de: ['Name', 'Scopes', 'Origin', 'Filter', 'Simulator', 'online', 'offline'],
   nl: [
@@ -292,7 +292,7 @@ const SAME: Partial<Record<string, string[]>> = {
   ],
   fr: ['Service', 'Source', 'Description', 'Action', 'action', 'minutes', 'question'],
 };
-/** Where nothing is left but gaps, addresses and units, there is nothing to translate either. */
+/** Whether a text needs no translation: it has only placeholders, addresses, units and shared words. */
 function isSame(language: string, text: string): boolean {
   const words = text.replace(/__\w+__|\{\d+\}|https?:\/\/\S+|msg\.\w+/g, '');
   return !/[a-z]{2}/.test(words) || (SAME[language] ?? []).includes(text);
@@ -307,7 +307,7 @@ function sources(): string[] {
   );
 }
 
-/** The pattern of each sentence in the code that has words in it. */
+/** Patterns of all sentences in the code that contain words. */
 function sentences(): Set<string> {
   const found = new Set<string>();
   for (const file of sources()) {

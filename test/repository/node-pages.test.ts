@@ -6,9 +6,9 @@ import { root, textOf } from '../helpers/sources';
 
 describe('docs/nodes', () => {
   for (const [path, text] of pages())
-    it(`${path} is what \`npm run pages\` makes of the help`, () => assert.equal(textOf(path), text));
+    it(`has ${path} as \`npm run pages\` generates it from the help`, () => assert.equal(textOf(path), text));
 
-  it('has a page for nothing else', () => {
+  it('has no other pages', () => {
     const files = readdirSync(join(root, 'docs/nodes')).map((file) => `docs/nodes/${file}`);
     assert.deepEqual(files.sort(), [...pages().keys()].sort());
   });

@@ -11,7 +11,7 @@ import { sources, textOf } from '../helpers/sources';
 const page = textOf('docs/reference.md');
 const manifest = JSON.parse(textOf('package.json')) as { name: string; 'node-red': { nodes: Record<string, string> } };
 
-/** What stands under a heading that begins with `title`, up to the next heading of its depth or less. */
+/** Text under a heading that begins with `title`, up to the next heading of the same or a higher level. */
 function section(title: string): string {
   const lines = page.split('\n');
   const at = lines.findIndex((line) => /^#+ /.test(line) && line.replace(/^#+ /, '').startsWith(title));
@@ -21,7 +21,7 @@ function section(title: string): string {
   return lines.slice(at, end < 0 ? undefined : end).join('\n');
 }
 
-/** The rows of the tables in a part of the page, without their heads. */
+/** Rows of the tables in a part of the page, without the header rows. */
 function rows(part: string): string[][] {
   return part
     .split('\n')
@@ -41,13 +41,13 @@ interface Registered {
   outputs?: number;
 }
 
-/** Anything the editor's scripts may touch while they register. */
+/** Stub for any object that the editor's scripts use while they register. */
 const anything: unknown = new Proxy(() => undefined, {
   get: (_, key) => (key === Symbol.toPrimitive ? () => '' : anything),
   apply: () => anything,
 });
 
-/** What the forms register, by node type. */
+/** Registered definitions of the forms, by node type. */
 function registered(): Record<string, Registered> {
   const found: Record<string, Registered> = {};
   const RED = { nodes: { registerType: (type: string, definition: Registered) => (found[type] = definition) } };
@@ -57,7 +57,7 @@ function registered(): Record<string, Registered> {
   return found;
 }
 
-/** What a type's part of the page says of its properties: their default as text. A pair is a value and its type. */
+/** Defaults of a type's properties in its part of the page, as text. A pair is a value and its type. */
 function described(part: string): Record<string, string> {
   const properties: Record<string, string> = {};
   for (const [names = '', value = ''] of rows(part)) {
@@ -86,7 +86,7 @@ describe('docs/reference.md', () => {
   for (const type of types) {
     const heading = type === account ? '2.1' : `\`${type}\``;
 
-    it(`has each property of ${type} with its default`, () => {
+    it(`lists each property of ${type} with its default`, () => {
       const { defaults, category } = forms[type]!;
       const { name, account: link, ...own } = defaults;
       assert.equal(name?.value, '');
@@ -97,13 +97,13 @@ describe('docs/reference.md', () => {
     });
 
     if (type === account) continue;
-    it(`counts the inputs and outputs of ${type}`, () => {
+    it(`states the number of inputs and outputs of ${type}`, () => {
       const [, inputs, outputs] = /\((\d) inputs?, (\d) outputs?/.exec(section(heading))!;
       assert.deepEqual([forms[type]!.inputs, forms[type]!.outputs], [Number(inputs), Number(outputs)]);
     });
   }
 
-  it('has the credentials of the account', () => {
+  it('lists the credentials of the account', () => {
     const [line = ''] = /Credentials: .*/.exec(section('2.1'))!;
     const named = [...line.matchAll(/`(\w+)` \((\w+)\)/g)].map(([, name, kind]) => [name, kind]);
     const { clientId, clientSecret, apiToken, ...more } = forms[account]!.credentials!;
@@ -116,15 +116,15 @@ describe('docs/reference.md', () => {
     assert.deepEqual(Object.keys(more), []);
   });
 
-  it('has every error code', () => {
+  it('lists every error code', () => {
     assert.deepEqual(
       rows(section('4. Errors')).flatMap(([code = '']) => spans(code)),
       [...ERROR_CODES],
     );
   });
 
-  it('has every event', () => {
-    // Complete by its type: TypeScript asks for each of them.
+  it('lists every event', () => {
+    // TypeScript requires every event here.
     const events: Record<EventType, true> = {
       'job.queued': true,
       'job.started': true,
@@ -149,7 +149,7 @@ describe('docs/reference.md', () => {
     assert.deepEqual(named.sort(), Object.keys(events).sort());
   });
 
-  it('has every state of a job', () => {
+  it('lists every state of a job', () => {
     const states: Record<JobState, true> = {
       waiting: true,
       approval: true,
@@ -167,7 +167,7 @@ describe('docs/reference.md', () => {
     assert.deepEqual(spans(list).sort(), Object.keys(states).sort());
   });
 
-  it('has every admin endpoint with its permission', () => {
+  it('lists every admin endpoint with its permission', () => {
     const found: string[] = [];
     const add =
       (method: string) =>
@@ -184,7 +184,7 @@ describe('docs/reference.md', () => {
     assert.deepEqual(named.sort(), found.sort());
   });
 
-  it('has every name that `paths` can override', () => {
+  it('lists every name that `paths` can override', () => {
     const [first = ''] = section('7. Names for').split('Values are');
     const named = spans(first.split('\n').slice(1).join('\n'));
     assert.deepEqual(named, [...OVERRIDABLE]);
