@@ -280,6 +280,7 @@ describe('simulator: sign-in', () => {
       method: 'GET',
       path: '/authorize',
       status: 302,
+      agent: null,
       at: clock,
     });
   });
