@@ -1,4 +1,4 @@
-// The yardstick: a file's stream handed to undici, and nothing else.
+// Baseline: passes a file's stream to undici, and does nothing else.
 import { createReadStream } from 'node:fs';
 import { request } from 'undici';
 

@@ -16,7 +16,7 @@ const HELP = `Usage: npm run bench -- [options]
 `;
 
 /**
- * Runs all the contenders in turn, round by round, and prints what was measured.
+ * Runs all contenders in turn, round by round, and prints the measurements.
  * @param {string[]} args of the command line
  * @returns {Promise<number>} the exit code: 0 when all targets are met, 1 when one is missed, 2 for wrong arguments, 130 when broken off
  */
@@ -68,7 +68,7 @@ async function run({ size, rounds, folder, ends, signal }) {
   for (let round = 0; round <= rounds; round++) {
     console.log(round === 0 ? '\nwarm-up, not counted' : `\nround ${round} of ${rounds}`);
     for (let turn = 0; turn < contenders.length; turn++) {
-      // Each round starts with another one, so that none always runs after the same.
+      // Each round starts with a different contender, so that none always runs after the same one.
       const at = (round + turn) % contenders.length;
       const contender = /** @type {import('./contenders.mjs').Contender} */ (contenders[at]);
       const result = await contender.run(setting).catch((/** @type {Error} */ error) => ({ failed: error.message }));

@@ -22,7 +22,7 @@ import { measure } from './measure.mjs';
  */
 
 export const probe = join(import.meta.dirname, 'probe.cjs');
-/** What a new process still does after its start is not part of the upload, ms. */
+/** Time for a new process to settle after its start, before the upload, ms. */
 const SETTLE = 1500;
 
 /** @type {Contender[]} */
@@ -34,8 +34,8 @@ export const contenders = [
 ];
 
 /**
- * The pack's node in a new Node-RED, with its settings as they come, but `print` off: everything from the path to a
- * confirmed upload.
+ * Uploads with the pack's node in a new Node-RED, with default settings except `print`, which is off. Measures
+ * everything from the path to a confirmed upload.
  * @param {Setting} setting
  */
 async function uploadNode({ service, file, ...setting }) {
@@ -50,7 +50,7 @@ async function uploadNode({ service, file, ...setting }) {
 }
 
 /**
- * What a flow can do without the pack: `file in`, then `http request`. The place was registered before.
+ * Uploads with core nodes alone: `file in`, then `http request`. The upload was registered before.
  * @param {Setting} setting
  */
 async function coreNodes({ service, file, ...setting }) {
@@ -158,7 +158,7 @@ export const killed = (child, gone) => () => {
 };
 
 /**
- * Does what a user does in the account's dialog and on the service's page, where everybody is let in.
+ * Signs in as a user does in the account's dialog and on the service's page, which approves every sign-in.
  * @param {string} nodeRed its address
  */
 async function signIn(nodeRed) {
@@ -171,7 +171,7 @@ async function signIn(nodeRed) {
 /** @param {string} url @param {object} body @returns {Promise<Record<string, unknown>>} */
 async function post(url, body) {
   const headers = { 'content-type': 'application/json' };
-  // The answer comes when all is done: that may take longer than undici waits by itself.
+  // The answer arrives at the end of the upload, which may take longer than undici's default timeout.
   const answer = await request(url, { method: 'POST', headers, body: JSON.stringify(body), headersTimeout: 0 });
   const text = await answer.body.text();
   if (answer.statusCode > 299) throw new Error(text.slice(0, 300) || `status ${answer.statusCode}`);

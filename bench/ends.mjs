@@ -1,10 +1,10 @@
 // @ts-nocheck The built library has no types.
-// How long after a print's true end `job.finished` is told, in injected time: one printer by itself and all watched as
-// one, against a plain poll every interval. Prints of 2 to 6 minutes follow each other; their estimates are exact, or
-// wrong by up to 5 % of the print's time, each print by its own error.
+// Delay from a print's true end to `job.finished`, in injected time: for one watched printer and for all printers of
+// one watch, compared with a plain poll every interval. Prints of 2 to 6 minutes follow each other. Their estimates are
+// exact, or wrong by a random error of up to 5 % of the print's time.
 import { createRequire } from 'node:module';
 
-/** What was built is loaded by a name that the type check does not follow: it is checked as TypeScript. */
+/** Path of the build, in a variable so that the type check does not follow it: the source is checked as TypeScript. */
 const built = '../dist/lib/watch/watcher.js';
 const { Watcher } = createRequire(import.meta.url)(built);
 
@@ -12,7 +12,7 @@ const INTERVAL = 60;
 const CLUSTERS = 20;
 const HOURS = 12;
 
-/** The same numbers at every run. */
+/** Random numbers that are the same in every run. */
 function seeded(seed) {
   let state = seed;
   return () => {
@@ -48,7 +48,7 @@ class TurnedClock {
   }
 }
 
-/** Prints one after the other, each with its true length and the length that the service believes. */
+/** Successive prints, each with its true length and the length that the service estimates. */
 function life(random, wrong) {
   const prints = [];
   for (let begin = 0; begin < HOURS * 3600;) {

@@ -1,6 +1,6 @@
-/** What the service says of a cluster, as its interface and public answers have it; the same for all contenders. */
+/** The service's answers about a cluster, as in its interface and public answers; the same for all contenders. */
 
-/** How long each print takes, seconds. */
+/** Duration of each print, s. */
 export const PRINT = 2 * 3600;
 const pad = (/** @type {number} */ n, /** @type {number} */ length) => n.toString(16).padStart(length, '0');
 export const clusterIdOf = (/** @type {number} */ n) => `cluster-${pad(n, 8)}-4444-8888-${pad(n * 7919, 12)}`;
@@ -21,7 +21,7 @@ const configuration = (/** @type {number | null} */ degrees) =>
     ...(degrees === null ? {} : { temperature: degrees - index * 5 }),
   }));
 
-/** Prints of two hours follow each other on every cluster, begun at different times. @param {number} n @param {number} now */
+/** Two-hour prints that follow each other on a cluster; their start times differ between clusters. @param {number} n @param {number} now */
 function printsOf(n, now) {
   const offset = (n * 1237) % PRINT;
   const running = Math.floor((now + offset) / PRINT);
@@ -106,7 +106,7 @@ function printerAnswer(n, now, job) {
   };
 }
 
-/** One entry of the list of clusters. @param {number} n @param {number} now */
+/** Entry of the list of clusters. @param {number} n @param {number} now */
 export function clusterAnswer(n, now) {
   const { running, begun } = printsOf(n, now);
   return {

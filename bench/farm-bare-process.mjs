@@ -1,4 +1,4 @@
-// The yardstick: every cluster asked in its turn with undici, its answer parsed, and nothing else.
+// Baseline: polls every cluster in turn with undici and parses the answer, and does nothing else.
 import { request } from 'undici';
 
 import { clusterIdOf } from './farm-answers.mjs';

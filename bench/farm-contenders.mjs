@@ -51,7 +51,7 @@ export const farmContenders = [
   },
 ];
 
-/** What a process costs that asks nobody, seconds of it measured. @param {Setting} setting @param {number} seconds */
+/** Cost of an idle process, measured for some seconds. @param {Setting} setting @param {number} seconds */
 export async function idleCosts(setting, seconds) {
   const cost = async (/** @type {number} */ pid, /** @type {string} */ socket) => {
     await sleep(3000);

@@ -28,7 +28,7 @@ function packFlow({ url, interval }, clusters) {
   };
 }
 
-/** What a user builds without the pack: a request for each cluster in turn, and its answer parsed. @param {Wanted} wanted */
+/** Flow that a user builds without the pack: requests each cluster in turn and parses the answers. @param {Wanted} wanted */
 export function coreFlow(wanted) {
   const { url, clusters, interval } = wanted;
   const address = (/** @type {string} */ id) => `${url}/connect/v1/clusters/${id}/status`;
@@ -62,7 +62,7 @@ export function coreFlow(wanted) {
     }));
     return { flows: [...common, ...injects], credentials: {}, withPack: false };
   }
-  // So many inject nodes nobody places: one starts them all, and they are let through one by one.
+  // No user places so many inject nodes: one node starts all requests, and a delay node passes them one by one.
   const ids = Array.from({ length: clusters }, (_, n) => clusterIdOf(n));
   const rate = { rate: String(clusters), nbRateUnits: String(interval), rateUnits: 'second' };
   return {
@@ -91,5 +91,5 @@ export function coreFlow(wanted) {
   };
 }
 
-/** A Node-RED that does nothing: what it costs is not what the others cost. */
+/** Flow of an idle Node-RED, whose cost is subtracted from the others. */
 export const idleFlow = { flows: [tab], credentials: {}, withPack: false };

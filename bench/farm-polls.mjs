@@ -1,5 +1,5 @@
 /**
- * What the times of a service's requests say of who made them.
+ * Figures about a client's polls, from the times of the service's requests.
  * @typedef {object} Polls
  * @property {number} wanted
  * @property {number} made

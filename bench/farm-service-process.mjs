@@ -1,5 +1,5 @@
-// A service that tells the status of many clusters and notes when each was asked: the simulator's printers would cost
-// more than what is measured.
+// Service that returns the status of many clusters and records the time of each request. The simulator's printers would
+// cost more than the measured process.
 import { createServer } from 'node:http';
 
 import { clusterAnswer, clusterIdOf, statusAnswer } from './farm-answers.mjs';
@@ -9,7 +9,7 @@ import { pollFigures } from './farm-polls.mjs';
 
 /** @type {Farm} */
 let farm = { clusters: 0, latency: 0, long: true };
-/** When each cluster was asked, ms since 1970. @type {number[][]} */
+/** Request times of each cluster, ms since 1970. @type {number[][]} */
 let asked = [];
 let bytes = 0;
 

@@ -10,23 +10,23 @@ import { grid } from './table.mjs';
  */
 
 /**
- * What watching is held to. `spread`: the busiest second to the mean; `cpu` to bare undici; `even`: the same ratio of most
- * clusters to that of fewest; `writes` for each print that ended.
+ * Targets for watching. `spread`: ratio of the busiest second to the mean. `cpu`: ratio to bare undici. `even`: that
+ * ratio with the most clusters, divided by that with the fewest. `writes`: number for each ended print.
  */
 const TARGET = { polls: 0.99, gap: 1.1, spread: 2, cpu: 1.4, even: 1.15, memory: 150, p99: 20, writes: 2 };
-/** Ends do not come evenly, and the list of clusters has a file as well. */
+/** Allowance for the uneven distribution of ends; the list of clusters also has a file. */
 const SPREAD_OF_ENDS = 4;
 const ACCOUNT_WRITES = 5;
-/** What is held to the targets. */
+/** Contenders that must meet the targets. */
 const OURS = ['status node', 'node each'];
 
-/** Milliseconds of processor time for a poll, beyond what the process costs without any. @param {Result} result @param {{ cpu: number }} idle */
+/** Processor time of a poll, without the cost of an idle process, ms. @param {Result} result @param {{ cpu: number }} idle */
 const cpuOf = (result, idle) => ('failed' in result ? NaN : ((result.cpu - idle.cpu) * 1000) / result.rate);
 
 /** @param {Row | undefined} row @param {Idle} idle */
 const ratioOf = (row, idle) => (row ? cpuOf(row.result, idle.nodeRed) / cpuOf(row.bare, idle.bare) : NaN);
 
-/** Resident memory over an idle process of the kind, MiB. @param {Result} result @param {{ resident: number }} idle */
+/** Resident memory beyond that of an idle process of the same kind, MiB. @param {Result} result @param {{ resident: number }} idle */
 const memoryOf = (result, idle) => ('failed' in result ? NaN : result.resident - idle.resident);
 
 /** @param {Run} run */

@@ -25,7 +25,7 @@ const USUAL = [
 ];
 
 /**
- * Watches farms of several sizes, with the pack and without, and prints what it took.
+ * Watches farms of several sizes, with the pack and without, and prints the costs.
  * @param {string[]} args of the command line
  * @returns {Promise<number>} the exit code: 0 when all targets are met, 1 when one is missed, 2 for wrong arguments, 130 when broken off
  */
@@ -94,7 +94,7 @@ async function run({ kinds, seconds, only, folder, ends, signal }) {
       if (!only.includes(contender.name) || contender.fits?.(farm) === false) continue;
       const times = timesOf(farm, seconds, contender.remembers);
       const failed = (/** @type {Error} */ error) => ({ failed: error.message });
-      // A processor is not equally fast at all times: each is compared with a yardstick of the very same time.
+      // A processor's speed varies over time, so each contender runs at the same time as a baseline.
       const [result, bare] = await Promise.all([
         contender.run(setting, farm, times).catch(failed),
         yardstick.run(beside, { ...farm, url: beside.service.url }, times).catch(failed),
@@ -111,14 +111,14 @@ async function run({ kinds, seconds, only, folder, ends, signal }) {
   return verdicts.every(({ met }) => met) ? 0 : 1;
 }
 
-/** So many polls are made before any is measured: until then code is compiled while it is used. */
+/** Number of polls before the measurement, until all code is compiled. */
 const POLLS_BEFORE = 1000;
-/** Fewer in the window say little of what one costs. */
+/** Minimum number of polls in the window for a meaningful cost per poll. */
 const POLLS_MEASURED = 600;
 
 /**
- * Who remembers what it saw is measured when it has seen all, for whole intervals; others cost the same as soon as they
- * are warm.
+ * Times of a measurement. A contender with a memory is measured after it has seen all clusters, for whole intervals.
+ * Other contenders have a constant cost after the warm-up.
  * @param {import('./farm-contenders.mjs').Farm} farm @param {number | null} seconds @param {boolean} remembers
  */
 function timesOf({ clusters, interval }, seconds, remembers) {

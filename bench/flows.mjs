@@ -1,4 +1,4 @@
-/** Where the flows wait for an upload to do, under Node-RED's address; they answer when it is done. */
+/** Path below Node-RED's address that triggers an upload. The flows answer at its end. */
 export const PATH = 'upload';
 export const ACCOUNT = 'account';
 
@@ -31,7 +31,7 @@ export const coreFlow = {
 };
 
 /**
- * From a request, over the node `send`, to its answer, or to what a Catch node gets.
+ * Flow from a request, through the node `send`, to its answer or to the error from a Catch node.
  * @param {string} answer expression of the answer's body
  * @param {object[]} nodes end in the node `done`
  */

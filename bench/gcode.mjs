@@ -4,8 +4,8 @@ import { open } from 'node:fs/promises';
 const BLOCK = 4 * 1024 * 1024;
 
 /**
- * A toolpath of exactly `size` bytes, as a slicer writes it: layer after layer of moves, no two layers alike.
- * It is on disk, and in the page cache, when this returns.
+ * Writes a toolpath of exactly `size` bytes, as a slicer does: layer after layer of moves, all layers different.
+ * On return, the file is on disk and in the page cache.
  * @param {string} path
  * @param {number} size bytes
  * @returns {Promise<{ path: string, size: number, sha256: string }>}

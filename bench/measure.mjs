@@ -4,8 +4,8 @@ import { createConnection } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /**
- * What the probe in a Node.js process tells: processor time of all its threads (s), delays of its event loop (ms), how
- * many files of the pack's state were written, and the heap after its garbage is collected (MiB).
+ * Report of the probe in a Node.js process: processor time of all its threads (s), delays of its event loop (ms),
+ * number of written state files of the pack, and the heap after garbage collection (MiB).
  * @typedef {{ cpu: number, delays: { p50: number, p99: number, max: number }, writes: number, heap: number }} Probed
  * @typedef {object} Figures
  * @property {number} seconds
@@ -13,7 +13,7 @@ import { text } from 'node:stream/consumers';
  * @property {Probed} [probed]
  */
 
-/** Between two looks at the memory, ms. */
+/** Interval between two memory samples, ms. */
 const PERIOD = 50;
 
 /**
@@ -42,7 +42,7 @@ export async function measure(pid, socket, work) {
 
 /** @param {number} pid @param {boolean} fromNothing whether all of its memory counts as growth */
 async function watchMemory(pid, fromNothing) {
-  // Linux then counts the peak from now on, so that none between two looks is missed.
+  // Linux then resets the peak, so that no peak between two samples is missed.
   const resets = await writeFile(`/proc/${pid}/clear_refs`, '5').then(
     () => true,
     () => false,
@@ -65,12 +65,12 @@ async function watchMemory(pid, fromNothing) {
 
 /** MiB. @param {number} pid @param {'VmRSS' | 'VmHWM'} field */
 export async function memoryOf(pid, field) {
-  // A process that has ended has no figures any more.
+  // An ended process has no figures.
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** The probe counts as long as the connection to it stands (see probe.cjs). @param {string} socket */
+/** Starts the probe, which measures while its connection is open (see probe.cjs). @param {string} socket */
 export async function startProbe(socket) {
   const connection = createConnection({ path: socket, allowHalfOpen: true });
   connection.on('error', () => undefined);

@@ -1,4 +1,4 @@
-// Loaded into a measured process: tells what it did while someone was connected.
+// Preloaded into a measured process. Reports its activity during a connection.
 const fs = require('node:fs');
 const { Session } = require('node:inspector');
 const { createServer } = require('node:net');
@@ -9,7 +9,7 @@ const { runInNewContext } = require('node:vm');
 const delay = monitorEventLoopDelay({ resolution: 1 });
 const ms = (/** @type {number} */ nanoseconds) => nanoseconds / 1e6;
 
-/** Files of the pack's state that were put in place, by either interface to the file system. */
+/** Number of the pack's state files moved into place, through either file system interface. */
 let writes = 0;
 for (const api of [fs, fs.promises]) {
   const rename = /** @type {Function} */ (api.rename);
@@ -27,7 +27,7 @@ if (process.env['BENCH_PROFILE']) {
   profiler.post('Profiler.enable');
 }
 
-/** Bytes in use after all garbage is collected. */
+/** Heap in use after garbage collection, bytes. */
 function heap() {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc');

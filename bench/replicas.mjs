@@ -16,17 +16,17 @@ const HELP = `Usage: npm run bench -- replicas [options]
   --seconds S    measured (default 60)
 `;
 
-/** What a state on PostgreSQL is held to. `cpu`: of a poll, to that with files. `edge`: statements for each print that ended. */
+/** Targets for a state on PostgreSQL. `cpu`: cost of a poll relative to files. `edge`: statements per ended print. */
 const TARGET = { cpu: 1.2, edge: 12 };
-/** Ends do not come evenly. */
+/** Allowance for the uneven distribution of ends. */
 const SPREAD_OF_ENDS = 4;
 /** Seconds between the polls of a cluster. */
 const INTERVAL = 10;
-/** Made as time passes, whatever is polled: the renewal of leases, and the look at who takes part. */
+/** Periodic statements, independent of polls: the renewal of leases and the query of the members. */
 const CLOCKWORK = /SET ends_at = greatest|AS mark/;
 
 /**
- * Two Node-REDs watch farms that answer alike, side by side: one with its state in files, the other on PostgreSQL.
+ * Runs two Node-REDs in parallel, which watch identical farms: one with its state in files, the other on PostgreSQL.
  * @param {string[]} args of the command line
  * @returns {Promise<number>} the exit code: 0 when all targets are met, 1 when one is missed, 2 for wrong arguments, 130 when broken off
  */
@@ -110,7 +110,7 @@ async function run({ clusters, seconds, folder, ends, signal }) {
 }
 
 /**
- * What was asked of the database in the time that is measured, the most frequent first.
+ * Counts the statements in the measured time, the most frequent first.
  * @param {pg.Client} client @param {import('./farm-contenders.mjs').Times} times
  */
 async function counted(client, { warmUp, window }) {

@@ -1,5 +1,5 @@
-// node bench/report.mjs [rounds] [rows]: a long report as a stream through the node in a real Node-RED, and the same bytes
-// through nothing but csv-parse. Needs a build.
+// node bench/report.mjs [rounds] [rows]: streams a long report through the node in a real Node-RED, and the same bytes
+// through csv-parse alone. Needs a build.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -17,14 +17,14 @@ import { measure } from './measure.mjs';
 
 const TARGET = { growth: 64, ratio: 0.8 };
 const probe = join(import.meta.dirname, 'probe.cjs');
-/** What a new process still does after its start is not part of the report, ms. */
+/** Time for a new process to settle after its start, before the report, ms. */
 const SETTLE = 1500;
 
-/** Processes of their own, by the first argument. @type {Record<string, () => Promise<void>>} */
+/** Main functions of the child processes, by the first argument. @type {Record<string, () => Promise<void>>} */
 const roles = { service: serve, parser: parseBare };
 const [role = '', argument] = process.argv.slice(2);
 
-/** The simulator. Its reports are done when they are ordered; it answers a message with the address of a fresh one. */
+/** Runs the simulator, which completes reports at once. It answers each message with the address of a new report. */
 async function serve() {
   /** @type {typeof import('../simulator/index.js')} */
   const { startSimulator } = createRequire(import.meta.url)('../dist/simulator/index.js');
@@ -51,7 +51,7 @@ async function serve() {
   process.send?.({ authUrl: simulator.authUrl, apiUrl: simulator.apiUrl, apiToken });
 }
 
-/** The yardstick: csv-parse as its documentation shows it, rows as objects. Answers an address with the count of rows. */
+/** Baseline: csv-parse as in its documentation, with rows as objects. Answers an address with the number of rows. */
 async function parseBare() {
   process.on('disconnect', () => process.exit());
   process.on('message', async (/** @type {string} */ url) => {
@@ -63,7 +63,7 @@ async function parseBare() {
   process.send?.('ready');
 }
 
-/** Takes the rows and counts them: the least that a flow can do with them. */
+/** Node that only counts the rows: the minimum work of a flow. */
 const SINK = `module.exports = (RED) => RED.nodes.registerType('bench-sink', function (config) {
   RED.nodes.createNode(this, config);
   let rows = 0;
@@ -86,7 +86,7 @@ async function main() {
     const [addresses] = await once(service, 'message');
     /** @type {Record<string, Figures[]>} */
     const results = { node: [], 'csv-parse': [] };
-    // The first round is not counted; each begins with the other one.
+    // The first round does not count. Each round starts with the other contender.
     for (let round = 0; round <= rounds; round++) {
       for (const turn of [0, 1]) {
         const isNode = (round + turn) % 2 === 0;

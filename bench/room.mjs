@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * What one run of a benchmark lives in: a folder of its own, and a list of what ends the processes that run now.
+ * Environment of a benchmark run: a folder of its own, and functions that end the running processes.
  * @typedef {{ folder: string, ends: (() => Promise<unknown>)[], signal: AbortSignal }} Room
  */
 

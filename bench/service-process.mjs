@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 const { startSimulator } = createRequire(import.meta.url)('../dist/simulator/index.js');
 
 const [dataDir = ''] = process.argv.slice(2);
-// Bytes are counted and hashed, not written: what is measured is the sender, not a disk.
+// The storage counts and hashes bytes without writing them: the benchmark measures the sender, not a disk.
 const simulator = await startSimulator({ autoApprove: true, storage: 'discard', accessTokenLifetime: 86_400, dataDir });
 const { authUrl, apiUrl, controlUrl, client, users } = simulator;
 process.on('disconnect', () => process.exit());

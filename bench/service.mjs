@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { basename, join } from 'node:path';
 
 /**
- * The simulated service in a process of its own.
+ * Simulated service in a separate process.
  * @typedef {object} Service
  * @property {import('./service-process.mjs').Addresses} addresses
  * @property {(file: GcodeFile) => Promise<{ jobId: string, url: string, contentType: string }>} register a fresh place to upload to

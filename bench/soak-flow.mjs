@@ -13,7 +13,7 @@ const AT = { z: 'tab', x: 100, y: 100 };
 /** Signs the flow's account in. @param {string} editor */
 export const signIn = (editor) => signInTo(editor, ACCOUNT);
 
-/** Each node type at work, by the address that sends it a message. @param {string} room @returns {Record<string, object>} */
+/** Nodes of every type, by the path that sends a message to the node. @param {string} room @returns {Record<string, object>} */
 const nodesOf = (room) => ({
   'ask-all': { type: 'remote-printing-cluster-status', interval: 10 },
   'ask-one': { type: 'remote-printing-cluster-status', interval: 30 },
@@ -38,7 +38,7 @@ const nodesOf = (room) => ({
   request: { type: 'remote-printing-request', path: '/connect/v1/clusters', pathType: 'str' },
 });
 
-/** The flow: for each node an address that answers with its result or its error. @param {Simulator} simulator @param {string} room */
+/** Flow with a path for each node that answers with the node's result or error. @param {Simulator} simulator @param {string} room */
 export function flowsOf({ authUrl, apiUrl }, room, name = '') {
   const account = { id: ACCOUNT, type: 'remote-printing-account', service: 'remote', signIn: 'oauth', authUrl, apiUrl };
   const answer =
@@ -84,13 +84,13 @@ export function drive(nodeRed, simulator, room) {
   const loops = [];
   writeFileSync(join(room, 'part.gcode'), gcode(0));
 
-  /** The answer; null where a deploy came between, or the service refused as it may. @param {string} name @param {object} message */
+  /** Sends a message and returns the answer; null after a deploy or an allowed refusal by the service. @param {string} name @param {object} message */
   async function send(name, message = {}) {
     const began = performance.now();
     try {
       const response = await fetch(`${nodeUrl}${name}`, {
         method: 'POST',
-        // A connection that is kept may be closed by the server in the moment of its next use.
+        // The server may close an idle connection just as it is used again.
         headers: { 'content-type': 'application/json', connection: 'close' },
         body: JSON.stringify(message),
         signal: AbortSignal.any([abort.signal, AbortSignal.timeout(180_000)]),
@@ -181,5 +181,5 @@ export function drive(nodeRed, simulator, room) {
   return load;
 }
 
-/** A print of a minute, different for each number. @param {number} number */
+/** One-minute print, different for each number. @param {number} number */
 const gcode = (number) => `;FLAVOR:Marlin\n;TIME:60\n;part ${number}\n${'G1 X10 Y10 E1\n'.repeat(2_000)}`;

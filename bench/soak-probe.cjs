@@ -1,4 +1,4 @@
-// Loaded into a Node-RED: at each SIGWINCH one line of its output counts the memory, handles, timers and listeners in use.
+// Preloaded into a Node-RED. Prints the memory, handles, timers and listeners in use as one line on each SIGWINCH.
 const { EventEmitter } = require('node:events');
 const { readdirSync } = require('node:fs');
 const v8 = require('node:v8');
@@ -13,7 +13,7 @@ const collect = runInNewContext('gc');
 /** @param {import('node:events')} emitter */
 const listeners = (emitter) => emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0);
 
-/** Objects of a class that are alive; the count collects garbage itself. @param {Function} type */
+/** Number of live objects of a class; counting collects garbage first. @param {Function} type */
 const alive = (type) => /** @type {any} */ (v8).queryObjects(type, { format: 'count' });
 
 process.on('SIGWINCH', () => {

@@ -13,11 +13,11 @@ import { root, startNodeRed } from '../scripts/node-red.mjs';
 import { startSimulatorProcess } from '../scripts/simulator.mjs';
 import { drive, flowsOf, signIn } from './soak-flow.mjs';
 
-/** Between samples, ms. */
+/** Interval between samples, ms. */
 const EVERY = 30_000;
-/** Until caches are full and code is compiled, ms. */
+/** Time until caches are full and code is compiled, ms. */
 const WARM_UP = 10 * 60_000;
-/** How much more the last third may use than the first, by its median: a share, and what noise may add. */
+/** Limits for the median of the last third, relative to the first: a factor and an allowance for noise. */
 const MOST = /** @type {const} */ ({
   heap: [1.05, 1],
   rss: [1.1, 8],
@@ -34,7 +34,7 @@ const MOST = /** @type {const} */ ({
 /** @param {number[]} values */
 const median = (values) => [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? NaN;
 
-/** One line for each figure; whether all are flat. @param {Sample[]} samples */
+/** Prints one line for each figure; returns whether all are flat. @param {Sample[]} samples */
 function judge(samples) {
   const third = Math.floor(samples.length / 3);
   let flat = third > 0;

@@ -1,25 +1,25 @@
-// Loaded into a Node-RED: once it has come to rest, one line of its output tells what its start took.
+// Preloaded into a Node-RED. Prints the cost of its start as one line when Node-RED is idle.
 const { readFileSync } = require('node:fs');
 const Module = require('node:module');
 const { setFlagsFromString } = require('node:v8');
 const { runInNewContext } = require('node:vm');
-/** Its types leave them out. @type {{ events: import('node:events') }} */
+/** Events of Node-RED, which its types omit. @type {{ events: import('node:events') }} */
 const { events } = /** @type {any} */ (require('@node-red/util'));
 
-/** From the start of the flows, or from the first poll where there is a node that polls, ms. */
+/** Idle time after the start of the flows, or after the first poll of a polling node, ms. */
 const REST = 1000;
 const MIB = 1024 * 1024;
 
 const polls = process.env['BENCH_POLLS'] !== undefined;
 
-/** Processor time so far: of the thread that runs all JavaScript, and of all threads, ms. */
+/** Processor time so far, ms: of the JavaScript thread and of all threads. */
 function taken() {
   const [thread] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
   const { user, system } = process.cpuUsage();
   return { main: Number(thread) / 1e6, all: (user + system) / 1000 };
 }
 
-/** The pack, and what it depends on; Node-RED itself needs none of that. */
+/** Files of the pack and of its dependencies. Node-RED itself needs none of them. */
 const ours = /node_modules.(@remote-printing|csv-parse|oauth4webapi|undici|write-file-atomic|signal-exit)\W.*\.c?js$/;
 
 /** Of the main thread, for what was loaded of them, ms: the outermost `require` of each, whose figure is hardly disturbed. */

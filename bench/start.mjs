@@ -1,5 +1,5 @@
-// What the pack costs a Node-RED at its start and at rest: installed and unused, with one status node on a real account,
-// and on the built-in simulator. See bench/README.md.
+// Cost of the pack in a Node-RED at its start and at rest: installed and unused, with one status node on a real
+// account, and on the built-in simulator. See bench/README.md.
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -53,8 +53,8 @@ function contenders({ authUrl, apiUrl, apiToken }) {
 }
 
 /**
- * The core nodes stay out, but for the one that makes requests: they take most of a start, so that its swings would hide
- * what is measured; and what that one loads of Node.js itself is there in every Node-RED.
+ * Excludes all core nodes except the one for requests. They need most of the start time, so their variation would hide
+ * the measured cost. The modules of Node.js that the request node loads are present in every Node-RED.
  */
 const core = join(dirname(createRequire(import.meta.url).resolve('@node-red/nodes/package.json')), 'core');
 const nodesExcludes = readdirSync(core, { recursive: true, encoding: 'utf8' })
@@ -62,10 +62,10 @@ const nodesExcludes = readdirSync(core, { recursive: true, encoding: 'utf8' })
   .map((path) => basename(path))
   .filter((file) => file !== '21-httprequest.js');
 
-/** What each costs at most over a Node-RED without the pack: ms, MiB. @type {Record<string, { start: number, heap: number }>} */
+/** Highest cost compared with a Node-RED without the pack: ms, MiB. @type {Record<string, { start: number, heap: number }>} */
 const GOALS = { unused: { start: 15, heap: 4 }, 'status node': { start: 40, heap: 12 } };
 
-/** What npm would pack, with its dependencies, as npm lays it out in a user directory. @param {string} userDir */
+/** Installs the packed files and their dependencies into a user directory, in npm's layout. @param {string} userDir */
 async function install(userDir) {
   const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=silent'], {
     cwd: root,
@@ -85,7 +85,7 @@ async function install(userDir) {
 }
 
 /**
- * One start, in a user directory that it was started in before.
+ * Measures one start in a user directory that was used before.
  * @param {string} userDir @param {Contender} contender @param {import('./room.mjs').Room['ends']} ends
  * @returns {Promise<Figures>}
  */
@@ -121,7 +121,7 @@ function median(numbers) {
   return ((sorted[Math.ceil(middle) - 1] ?? NaN) + (sorted[Math.floor(middle)] ?? NaN)) / 2;
 }
 
-/** Half of them lie between these. @param {number[]} numbers */
+/** First and third quartile. @param {number[]} numbers */
 function quartiles(numbers) {
   const sorted = numbers.toSorted((one, other) => one - other);
   const at = (/** @type {number} */ part) => sorted[Math.round(part * (sorted.length - 1))] ?? NaN;
@@ -156,11 +156,11 @@ async function run({ rounds, folder, ends, signal }) {
   for (const contender of all) {
     await mkdir(contender.userDir);
     if (contender.withPack) await install(contender.userDir);
-    // The first start in a folder writes what later ones find.
+    // The first start in a folder writes files that later starts read.
     await start(contender.userDir, contender, ends);
   }
   for (let round = 0; round < rounds; round++) {
-    // Each round starts with another one, so that none always runs after the same.
+    // Each round starts with a different contender, so that none always runs after the same one.
     for (const contender of [...all.slice(round % all.length), ...all.slice(0, round % all.length)]) {
       signal.throwIfAborted();
       seen.get(contender.name)?.push(await start(contender.userDir, contender, ends));
@@ -170,7 +170,7 @@ async function run({ rounds, folder, ends, signal }) {
 }
 
 /**
- * On a machine that is too busy to tell, nothing is claimed.
+ * Judges a result; makes no claim on a machine that is too busy for one.
  * @param {{ start: number, heap: number }} goal @param {{ start: number[], heap: number }} seen
  */
 function judge(goal, { start: [low = NaN, high = NaN], heap }) {

@@ -3,7 +3,7 @@
  * @typedef {{ name: string, rounds: Result[] }} Row the contenders in their order: our node first, the yardstick last
  */
 
-/** What the upload node is held to. */
+/** Targets for the upload node. */
 const TARGET = { growth: 32, p99: 10, ratio: 0.95 };
 
 /** @param {string} name @param {number} mib @param {Result} result */
@@ -16,7 +16,7 @@ export function line(name, mib, result) {
   return `  ${name.padEnd(12)} ${seconds.toFixed(2)} s, ${(mib / seconds).toFixed(0)} MiB/s, memory +${growth.toFixed(0)} MiB${held}`;
 }
 
-/** One column for each figure, as minimum / median / maximum of the rounds. @param {Row[]} rows @param {number} mib */
+/** Table with a column for each figure: minimum / median / maximum of the rounds. @param {Row[]} rows @param {number} mib */
 export function table(rows, mib) {
   const heads = [
     '',
@@ -78,7 +78,7 @@ export function judge(rows) {
 /** @param {Row} row @param {(figures: import('./measure.mjs').Figures) => number | undefined} figure */
 const values = (row, figure) => row.rounds.flatMap((result) => ('failed' in result ? [] : (figure(result) ?? [])));
 
-/** Throughput to another's in the same round. @param {Row} row @param {Row | undefined} other */
+/** Ratios of the throughput to that of another contender in the same round. @param {Row} row @param {Row | undefined} other */
 const ratios = (row, other) =>
   row.rounds.flatMap((result, round) => {
     const rival = other?.rounds[round];
@@ -100,7 +100,7 @@ function cell(row, numbers, digits) {
     .join(' / ');
 }
 
-/** NaN of none. @param {number[]} numbers */
+/** Median; NaN without numbers. @param {number[]} numbers */
 function median(numbers) {
   const sorted = numbers.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
