@@ -2,11 +2,11 @@ import { threadTime } from './thread-time';
 
 /**
  * Processor time in nominal milliseconds: those that the work would need on the reference machine. The unit is a fixed
- * piece of work, measured in the same thread right before and right after. What slows the machine down for a while (other
- * processes, its host, V8's coverage) slows both.
+ * piece of work, measured in the same thread right before and right after. Other processes, the host and
+ * V8's coverage slow both alike.
  */
 
-/** What the reference work costs on the reference machine when that is quiet, ms. */
+/** Cost of the reference work on a quiet reference machine, ms. */
 const REFERENCE = 21;
 /** Work that costs less on the machine of now needs no yardstick, ms. */
 const CHEAP = 30;

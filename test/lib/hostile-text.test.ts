@@ -672,7 +672,7 @@ const OTHERS: Record<string, string> = {
 /** All that these export must be listed above. */
 const FOLDERS = readdirSync('lib', { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? entry.name : []));
 
-/** What a reader costs, nominal ms. A refusal is as good as a result, where its code is one of the reference. */
+/** Cost of a reader, nominal ms. A refusal with a code of the reference counts as a result. */
 const costs = (read: () => unknown): Promise<number> =>
   nominalTime(async () => {
     try {
