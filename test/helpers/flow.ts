@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -6,6 +7,7 @@ import type { Node, NodeMessage, NodeStatus } from 'node-red';
 import helper from 'node-red-node-test-helper';
 import type { Simulator } from '../../simulator';
 import { followTo } from './browser';
+import { recordLongTimers } from './long-timers';
 
 const load = createRequire(__filename);
 const RUNTIME = process.env.NODE_RED_PATH ?? load.resolve('node-red');
@@ -88,6 +90,15 @@ export class Flow {
     await runtime._redNodes.setFlows(flows, credentials, options.type ?? 'full');
     await started;
     if (options.signIn !== false && account.service === 'remote' && account.signIn === 'oauth') await this.signIn();
+  }
+
+  /** Makes a deploy, and asserts that no node waits for a long timer while it closes. */
+  async closesAtOnce(deploy: () => Promise<unknown>): Promise<void> {
+    let timers: ReturnType<typeof recordLongTimers> | undefined;
+    runtime._events.once('flows:stopping', () => (timers = recordLongTimers()));
+    runtime._events.once('flows:stopped', () => timers?.end());
+    await deploy();
+    assert.deepEqual(timers?.fired, [], 'long timers that fired during the close, ms');
   }
 
   async signIn(): Promise<void> {

@@ -384,9 +384,7 @@ describe('nodes/query', () => {
     const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
     flow.send('query', {});
     while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
-    const before = performance.now();
-    await deploy();
-    assert.ok(performance.now() - before < 3000, 'closes at once');
+    await flow.closesAtOnce(() => deploy());
     assert.equal((await ask<Cluster[]>()).payload.length, 3);
     assert.equal(results.all.length, 1);
   });

@@ -264,9 +264,8 @@ describe('nodes/request', () => {
     const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
     flow.send('request', {});
     while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
-    const [before, old] = [performance.now(), answers];
-    await deploy({ path: CLUSTERS });
-    assert.ok(performance.now() - before < 3000, 'closes at once');
+    const old = answers;
+    await flow.closesAtOnce(() => deploy({ path: CLUSTERS }));
     assert.deepEqual(flow.statuses('request').at(-1)?.text, 'status.idle');
     assert.equal((await answered({})).statusCode, 200);
     assert.deepEqual([old.all.length, answers.all.length], [0, 1]);
