@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
-import type { Mount } from './below/disk';
+import type { DiskFault, Mount } from './below/disk';
 import type { World } from './machine';
 import { Broken } from './trace';
 
@@ -9,20 +9,17 @@ const CODES = ['TIMEOUT', 'FILE_NOT_READABLE', 'FILE_NOT_WRITABLE'];
 
 /** Network share with users' files. It stops responding at some step, until the end of the run. */
 export class Share {
-  readonly #mount: Mount;
+  #mount: Mount;
   readonly #folder: string;
   /** Folders of the share with a pending call. */
   readonly #stalled = new Set<string>();
+  #hang: DiskFault | undefined;
   #comeBack: () => void = () => undefined;
 
   constructor(private readonly world: World) {
     this.#folder = world.place('share');
     mkdirSync(this.#folder);
-    this.#mount = world.disks.mount(world.place('mounted-share'), this.#folder, world.time);
-    this.#mount.onFault = ({ name, path }, code) => {
-      world.trace.add(`share: ${code} on ${name} of ${path}`);
-      this.#stalled.add(path.split(sep)[0] ?? '');
-    };
+    this.#mount = this.#mounted();
   }
 
   /** Returns the path of a file on the share; with `bytes`, also creates the file. */
@@ -36,8 +33,20 @@ export class Share {
   hang(after: number): void {
     let left = after;
     this.world.trace.add(`share: hangs after ${after} more steps`);
-    const hang = new Promise<void>((resolve) => (this.#comeBack = resolve));
-    this.#mount.faults.add({ hang, paths: () => --left < 0 });
+    this.#addHang(() => --left < 0);
+  }
+
+  /** Ends the accesses of a process that has ended: its calls do nothing more, and the system closes its files. */
+  async endProcess(): Promise<void> {
+    const hang = this.#hang;
+    this.world.disks.unmount(this.#mount);
+    // A call of an ended process never returns. Here it fails, because the next process shares this one's threads.
+    if (hang) hang.code = 'EIO';
+    this.#mount.onFault = () => undefined;
+    this.#comeBack();
+    await this.world.activity.quiet();
+    this.#mount = this.#mounted();
+    if (hang?.paths) this.#addHang(hang.paths);
   }
 
   /** Throws if a message with a hanging file in this folder ended for another reason. */
@@ -50,20 +59,38 @@ export class Share {
   async comeBack(): Promise<void> {
     this.world.trace.add('share: answers again');
     this.#comeBack();
+    this.#hang = undefined;
     this.#mount.faults.clear();
     await this.world.activity.quiet();
   }
 
-  checkLeft(): void {
+  /** Throws if files are open, or if unfinished files are left other than those that `excused` accepts. */
+  checkLeft(excused: (name: string) => boolean): void {
     const open = this.world.disks.open(this.#mount);
     if (open.length > 0) throw new Broken(5, `open files are left on the share: ${open.join(' ')}`);
     const files = readdirSync(this.#folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
-    const left = files.map(({ name }) => name).filter((name) => !/\.(gcode|csv)$/.test(name));
+    const left = files.map(({ name }) => name).filter((name) => !/\.(gcode|csv)$/.test(name) && !excused(name));
     if (left.length > 0) throw new Broken(5, `files are left on the share: ${left.join(' ')}`);
   }
 
   unmount(): void {
     this.#mount.crash();
     this.world.disks.unmount(this.#mount);
+  }
+
+  #mounted(): Mount {
+    const { world } = this;
+    const mount = world.disks.mount(world.place('mounted-share'), this.#folder, world.time);
+    mount.onFault = ({ name, path }, code) => {
+      world.trace.add(`share: ${code} on ${name} of ${path}`);
+      this.#stalled.add(path.split(sep)[0] ?? '');
+    };
+    return mount;
+  }
+
+  #addHang(paths: (path: string) => boolean): void {
+    const hang = new Promise<void>((resolve) => (this.#comeBack = resolve));
+    this.#hang = { hang, paths };
+    this.#mount.faults.add(this.#hang);
   }
 }
