@@ -26,7 +26,7 @@ const SECRET = 'secret of these tests';
 /** Folder for the files; in memory if possible, because thousands of runs flush thousands of files. */
 const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
-/** Longest allowed turn of the event loop, ms of CPU time. */
+/** Longest allowed turn of the event loop, nominal ms of CPU time. */
 const LONGEST_TURN = 100;
 
 /** Print that the service created. */

@@ -6,7 +6,10 @@ import { threadTime } from './thread-time';
  * V8's coverage slow both alike.
  */
 
-/** Cost of the reference work on a quiet reference machine, ms. */
+/**
+ * Nominal ms of the reference work, which define the unit. A machine's own cost is the divisor, so its speed and load
+ * cancel out: on a loaded AMD EPYC, the minimum of 2,000 rounds is 31 ms, and one nominal ms is 1.5 ms there.
+ */
 const REFERENCE = 21;
 /** Work that costs less on the machine of now needs no yardstick, ms. */
 const CHEAP = 30;
@@ -43,6 +46,9 @@ async function scaled(measured: () => number | Promise<number>): Promise<number>
   const spent = await measured();
   return (spent / Math.min(before, reference())) * REFERENCE;
 }
+
+/** Converts CPU time that this thread has just spent into nominal ms. */
+export const nominal = (spent: number): number => (spent / Math.min(reference(), reference())) * REFERENCE;
 
 /** The shortest of several tries, nominal ms; where the first one is cheap, it is the only one. */
 async function shortest(measured: () => number | Promise<number>): Promise<number> {

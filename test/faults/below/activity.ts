@@ -1,13 +1,17 @@
-import { readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nominal } from '../../helpers/nominal-time';
+import { threadTime } from '../../helpers/thread-time';
 
 /** Idle turns of the event loop after which all work is done. */
 const CALM = 6;
 
+/** A turn that takes less CPU time is not converted, ms: it is short at any speed of the machine. */
+const SHORT = 30;
+
 /** Turn of the event loop and its CPU time. */
 export interface Turn {
   cause: string;
-  /** CPU time, ms. */
+  /** CPU time, nominal ms. */
   cpu: number;
 }
 
@@ -16,8 +20,8 @@ export interface Turn {
  *
  * Also measures how long the event loop is blocked. The simulator runs in the same thread, so each piece of data, file
  * operation and timer gets a turn of its own. All work of that turn, including promises, belongs to the side that
- * received the piece. Only the turns of the pack count. The measure is CPU time of the main thread, which other
- * processes don't affect.
+ * received the piece. Only the turns of the pack count. The measure is CPU time of the main thread in nominal ms: waits
+ * for a processor don't count, and a slowdown by other processes is divided out.
  */
 export class Activity {
   /** The longest turn of the pack. */
@@ -25,6 +29,8 @@ export class Activity {
   readonly #turns: { cause: string | null; action: () => void }[] = [];
   #busy = 0;
   #count = 0;
+  /** CPU time that the measurement itself has used, ms. */
+  #overhead = 0;
 
   /** Marks work as in flight until the returned function is called. */
   begin(): () => void {
@@ -51,7 +57,7 @@ export class Activity {
 
   /** Runs `action` now; its turn ends with the next immediate. */
   measure(cause: string, action: () => void): void {
-    const began = cpuTime();
+    const began = this.#cpuTime();
     setImmediate(() => this.#measured(cause, began));
     action();
   }
@@ -60,7 +66,7 @@ export class Activity {
     const end = this.begin();
     setImmediate(() => {
       const { cause, action } = this.#turns[0] as { cause: string | null; action: () => void };
-      const began = cause === null ? 0 : cpuTime();
+      const began = cause === null ? 0 : this.#cpuTime();
       setImmediate(() => {
         if (cause !== null) this.#measured(cause, began);
         this.#turns.shift();
@@ -72,8 +78,20 @@ export class Activity {
   }
 
   #measured(cause: string, began: number): void {
-    const cpu = cpuTime() - began;
+    const spent = this.#cpuTime() - began;
+    const cpu = spent < SHORT ? spent : this.#nominal(spent);
     if (cpu > this.longest.cpu) this.longest = { cause, cpu };
+  }
+
+  #nominal(spent: number): number {
+    const before = threadTime();
+    const result = nominal(spent);
+    this.#overhead += threadTime() - before;
+    return result;
+  }
+
+  #cpuTime(): number {
+    return threadTime() - this.#overhead;
   }
 
   async quiet(): Promise<void> {
@@ -90,19 +108,3 @@ export class Activity {
 /** Whether real file operations are in flight: files outside the state, such as the one to print, are really read. */
 const realFiles = (): boolean =>
   process.getActiveResourcesInfo().some((name) => /^(FS|Close)Req|^Zlib|^(Write|Shutdown)Wrap/.test(name));
-
-const MAIN_THREAD = `/proc/self/task/${process.pid}/schedstat`;
-
-/** CPU time of the main thread, ms; of the whole process on systems that don't report threads. */
-const cpuTime = ((): (() => number) => {
-  const ofProcess = () => {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1000;
-  };
-  const ofThread = () => Number.parseInt(readFileSync(MAIN_THREAD, 'latin1'), 10) / 1e6;
-  try {
-    return ofThread() > 0 ? ofThread : ofProcess;
-  } catch {
-    return ofProcess;
-  }
-})();
