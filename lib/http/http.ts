@@ -249,18 +249,13 @@ interface Transport {
 }
 
 /**
- * Loads the parts of undici that a request needs, because undici as a whole loads more slowly than the pack itself.
- * Falls back to the whole if a later version moves the parts (ADR 7).
+ * Loads two files of undici, because undici as a whole loads more slowly than the pack itself. They are private, so
+ * package.json pins undici to the version that has them (ADR 16).
  */
 function undici(): { Agent: typeof Agent; request: Request } {
-  try {
-    const Agent = require('undici/lib/dispatcher/agent.js') as typeof import('undici').Agent;
-    const request = require('undici/lib/api/api-request.js') as OverDispatcher;
-    return { Agent, request: (dispatcher, options) => request.call(dispatcher, options) };
-  } catch {
-    const { Agent } = require('undici') as typeof import('undici');
-    return { Agent, request: (dispatcher, options) => dispatcher.request(options) };
-  }
+  const Agent = require('undici/lib/dispatcher/agent.js') as typeof import('undici').Agent;
+  const request = require('undici/lib/api/api-request.js') as OverDispatcher;
+  return { Agent, request: (dispatcher, options) => request.call(dispatcher, options) };
 }
 
 function createTransport(given: Dispatcher | undefined, lookup?: LookupFunction): Transport {

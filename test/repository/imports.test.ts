@@ -64,4 +64,21 @@ describe('imports', () => {
     assert.ok([...imports.values()].flat().length > 1000);
     assert.deepEqual(circles(imports), []);
   });
+
+  it('of the private files of a package are allowed only if its version is pinned', () => {
+    const { dependencies } = JSON.parse(textOf('package.json')) as { dependencies: Record<string, string> };
+    const files = ['lib', 'nodes', 'simulator'].flatMap((folder) => sources(MODULE, folder));
+    const loaded = files.flatMap((path) =>
+      ts.preProcessFile(textOf(path), true, true).importedFiles.map(({ fileName }) => fileName),
+    );
+    const isPrivate = (name: string) =>
+      loaded.some((file) => file.startsWith(`${name}/`)) &&
+      !('exports' in (JSON.parse(textOf(`node_modules/${name}/package.json`)) as object));
+    const versions = Object.entries(dependencies).filter(([name]) => isPrivate(name));
+    assert.deepEqual(
+      versions.map(([name]) => name),
+      ['undici'],
+    );
+    for (const [name, version] of versions) assert.match(version, /^\d+\.\d+\.\d+$/, name);
+  });
 });

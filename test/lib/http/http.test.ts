@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import Module from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
@@ -331,26 +330,6 @@ describe('http/http', () => {
     clearInterval(watch);
     assert.deepEqual(new Set(all.map((one) => (one as PromiseRejectedResult).reason.code)), new Set(['SERVICE_ERROR']));
     assert.ok(most < 400 * 2 ** 20, `${Math.round(most / 2 ** 20)} MiB were held`);
-  });
-
-  it('falls back to the whole of undici if its parts have moved', async () => {
-    respond = (_, response) => response.end('whole');
-    const finder = Module as unknown as { _resolveFilename: (name: string, ...more: unknown[]) => string };
-    const find = finder._resolveFilename;
-    let missed = 0;
-    finder._resolveFilename = (name, ...more) => {
-      if (!name.startsWith('undici/lib/')) return find(name, ...more);
-      missed++;
-      throw Object.assign(new Error('not there'), { code: 'MODULE_NOT_FOUND' });
-    };
-    const direct = new Http();
-    try {
-      assert.equal((await direct.text({ method: 'GET', url })).text, 'whole');
-    } finally {
-      finder._resolveFilename = find;
-      await direct.close();
-    }
-    assert.equal(missed, 1);
   });
 
   it('sends nothing after its close and opens no connection', async () => {
