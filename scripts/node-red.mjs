@@ -7,13 +7,16 @@ import { createInterface } from 'node:readline';
 
 export const root = resolve(import.meta.dirname, '..');
 
+/** An editor without tours, projects and the catalogue of palettes. */
+export const editorTheme = { tours: false, palette: { catalogues: [] }, projects: { enabled: false } };
+
 /** Settings of a Node-RED that communicates only with its editor. */
 const quiet = {
   uiHost: '127.0.0.1',
   lang: 'en-US',
   flowFile: 'flows.json',
   telemetry: { enabled: false, updateNotification: false },
-  editorTheme: { tours: false, palette: { catalogues: [] }, projects: { enabled: false } },
+  editorTheme,
 };
 
 /**

@@ -8,6 +8,7 @@ import { root } from '../helpers/sources';
 /** Every script that installs packages, with its arguments. */
 const INSTALLING = [
   ['scripts/start.mjs'],
+  ['scripts/dev.mjs'],
   ['scripts/test.mjs'],
   ['scripts/replicas.mjs'],
   ['scripts/layer.mjs', 'unit'],

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { EventEmitter, once } from 'node:events';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { chromium, type Browser } from 'playwright-core';
 
+import { ensureChromium } from '../../scripts/debian.mjs';
 import { ownCheckout } from '../helpers/checkout';
 
 describe('npm start', function () {
@@ -34,6 +37,77 @@ describe('npm start', function () {
       const shown = await fetch(page, { headers: { accept: 'text/html' } });
       assert.match(await shown.text(), /<h1>Simulator of the remote printing service<\/h1>/);
       assert.equal((await fetch(editor)).status, 200);
+    } finally {
+      child.kill('SIGINT');
+      await exit;
+    }
+    assert.equal(child.exitCode, 0, lines.join('\n'));
+  });
+});
+
+describe('npm run dev', function () {
+  // The whole pack is built three times.
+  this.timeout(600_000);
+  let folder: string;
+  let browser: Browser;
+  beforeEach(async () => {
+    folder = await ownCheckout();
+    browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
+  });
+  afterEach(async () => {
+    await browser.close();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  it('reloads the editor after a change of its files, and restarts Node-RED after others', async () => {
+    const child = spawn(process.execPath, ['scripts/dev.mjs'], {
+      cwd: folder,
+      env: { ...process.env, PORT: '0', SIMULATOR_PORT: '0' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const exit = once(child, 'exit');
+    const lines: string[] = [];
+    const printed = new EventEmitter();
+    for (const stream of [child.stdout, child.stderr])
+      createInterface({ input: stream }).on('line', (line) => {
+        lines.push(line);
+        printed.emit('line');
+      });
+    /** Waits for the next line that matches, after those of earlier calls. */
+    let read = 0;
+    const next = async (pattern: RegExp) => {
+      for (;;) {
+        const found = lines.findIndex((line, at) => at >= read && pattern.test(line));
+        if (found >= 0) {
+          read = found + 1;
+          return pattern.exec(lines[found]!)!;
+        }
+        await once(printed, 'line');
+      }
+    };
+    /** Replaces a file, as many editors do when they save one. */
+    const save = async (file: string, change: (text: string) => string) => {
+      const path = join(folder, file);
+      await writeFile(`${path}.new`, change(await readFile(path, 'utf8')));
+      await rename(`${path}.new`, path);
+    };
+    try {
+      const page = await browser.newPage();
+      const [, url = ''] = await next(/^Editor: (http:\S+)/);
+      await page.goto(url);
+      const shows = (value: number) => page.waitForFunction(`window.version === ${value}`);
+      await save('editor/index.ts', (text) => `${text}\nObject.assign(window, { version: 1 });\n`);
+      await shows(1);
+      await save('editor/index.ts', (text) => text.replace('version: 1', 'version: 2'));
+      await shows(2);
+      assert.equal(lines.filter((line) => line.includes('Started flows')).length, 1);
+
+      await save('lib/client.ts', (text) => `${text}\nexport const version: number = '';\n`);
+      await next(/^Command failed/);
+      assert.equal((await fetch(url)).status, 200);
+      await save('lib/client.ts', (text) => text.replace("number = ''", 'number = 1'));
+      await next(/Started flows/);
+      assert.equal((await fetch(url)).status, 200);
     } finally {
       child.kill('SIGINT');
       await exit;
