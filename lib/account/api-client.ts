@@ -9,7 +9,7 @@ export interface CallOptions {
   query?: Record<string, string>;
   /** Sent as JSON in the `data` envelope (interface, Upload record). */
   data?: unknown;
-  /** What the call is about, as an error sentence names it: `the printer`. */
+  /** The subject of the call in error sentences: `the printer`. */
   what: Sentence;
   /** Limits the whole call, with every wait for a token, a 429 or a retry. */
   deadline: Deadline;

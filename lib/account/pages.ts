@@ -9,7 +9,7 @@ import { phrase } from '../words/sentence';
 /**
  * Reads the entries of all pages of a list (wire facts 1, traps 27 and 28). Uses only the page numbers of links, as the
  * bearer must not follow an answer's links. Throws SERVICE_ERROR for an answer that is not a list and for a list beyond
- * PAGES, and what the service's calls throw.
+ * PAGES, and the errors of the service's calls.
  */
 export async function readPages(service: ApiClient, endpoint: EndpointName, options: CallOptions): Promise<Json[]> {
   const entries: Json[] = [];

@@ -31,7 +31,7 @@ export interface Action {
 
 /**
  * Sends an action once: only the caller can decide about a repeat after a lost answer, as it depends on the action.
- * Throws what the service's calls throw.
+ * Throws the errors of the service's calls.
  */
 export async function dispatchAction(service: ApiClient, request: ActionRequest): Promise<Action> {
   const { endpoint, ids, data = {}, what, deadline } = request;
@@ -40,7 +40,7 @@ export async function dispatchAction(service: ApiClient, request: ActionRequest)
 
 /**
  * Polls an action until it succeeds. Calls `onStatus` with each state, including the first. Throws ACTION_FAILED,
- * SERVICE_ERROR if the action has no id to poll, and what the service's calls throw.
+ * SERVICE_ERROR if the action has no id to poll, and the errors of the service's calls.
  */
 export async function followAction(
   service: ApiClient,

@@ -44,7 +44,7 @@ export class JobControl {
 
   /**
    * Resolves when the printer has carried out the action. Throws NOT_ACCEPTED if the job's state doesn't allow it or no
-   * job is under way, NOT_FOUND, ACTION_FAILED, TIMEOUT, and what the service's calls throw; with the ids known by
+   * job is under way, NOT_FOUND, ACTION_FAILED, TIMEOUT, and the errors of the service's calls; with the ids known by
    * then. Sends an action once, as a repeat after a lost answer could execute it twice.
    */
   async run(request: JobActionRequest): Promise<JobActionResult> {

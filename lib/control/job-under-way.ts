@@ -7,7 +7,7 @@ import { phrase } from '../words/sentence';
 
 /**
  * Returns the id of the job that is printing on the cluster, for an action without a job (reference 2.2). Throws
- * NOT_ACCEPTED if there is none or more than one, and what the service's call throws.
+ * NOT_ACCEPTED if there is none or more than one, and the errors of the service's call.
  */
 export async function jobUnderWay(service: ApiClient, clusterId: string, deadline: Deadline): Promise<string> {
   const ids = { cluster_id: clusterId };

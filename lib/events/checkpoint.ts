@@ -6,7 +6,7 @@ export interface KnownJob {
   id: string;
   /** Last known state; `unknown` only if no other has been observed. */
   state: JobState;
-  /** No event has been made of it yet, as its state is unknown. */
+  /** Its state is unknown, so no event was derived from it yet. */
   silent: boolean;
   /** Whether it was observed under way, so that `job.started` isn't repeated. */
   started: boolean;

@@ -29,7 +29,7 @@ export function followPrinters(
       value: now,
     }),
   );
-  // Ids repeat only for printers without an id of their own (trap 14): the first one stands for all.
+  // Ids repeat only for printers without an id of their own (trap 14): the first one represents all.
   const done = new Set<string>();
   for (const printer of seen.status.printers) {
     if (printer.printerId === null || done.has(printer.printerId)) continue;

@@ -137,7 +137,7 @@ export async function saveFile(
   }
 }
 
-/** Resolves the actual target and what exists there. Refuses a folder or a device. */
+/** Resolves the actual target and finds the file that exists there. Refuses a folder or a device. */
 async function locate(path: string, calls: FileCalls): Promise<{ target: string; found: BigIntStats | undefined }> {
   const found = await calls
     .run(() => stat(path, { bigint: true }))

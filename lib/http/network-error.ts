@@ -24,7 +24,7 @@ const sentence = (code: string, host: string | Sentence): Sentence =>
 
 const hostIn = (url: string): string | Sentence => (URL.canParse(url) ? new URL(url).host : phrase`the service`);
 
-/** Short code of a network failure, such as `ECONNRESET`. The first of several failed addresses stands for all. */
+/** Short code of a network failure, such as `ECONNRESET`. The first of several failed addresses represents all. */
 export function codeOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'unknown';
   if ('code' in thrown && typeof thrown.code === 'string') return thrown.code;

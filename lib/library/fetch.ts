@@ -35,7 +35,7 @@ export interface FetchOptions extends Limits {
  * Downloads a stored file. Reads its record first, since its URL expires (wire facts, trap 35), and again after an
  * interruption. Returns a Buffer, or the path; a partial file never appears at the path. Throws NOT_FOUND for a file
  * without content, TOO_LARGE, FILE_NOT_WRITABLE, FILE_CHANGED if the length differs from the record's, NETWORK and
- * SERVICE_ERROR after retries, and what the service's calls throw.
+ * SERVICE_ERROR after retries, and the errors of the service's calls.
  */
 export async function fetchStored(
   deps: FetchDeps,

@@ -91,7 +91,7 @@ async function storeContent(
     throw withIds(asPrintingError(error), storedIds(sent));
   });
   const file = readStoredFile(sent, raw);
-  // The registered properties fill in what the record lacks.
+  // The registered properties fill in the missing fields of the record.
   return {
     ref: { kind, id: sent.id },
     file: {

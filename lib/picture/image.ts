@@ -20,7 +20,7 @@ interface ImageOptions {
 
 const WHAT = phrase`the picture`;
 
-/** Downloads a whole image. Throws what a download throws, and SERVICE_ERROR for other content. */
+/** Downloads a whole image. Throws the errors of a download, and SERVICE_ERROR for other content. */
 export async function fetchImage(
   http: Http,
   url: unknown,

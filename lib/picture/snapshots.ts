@@ -73,8 +73,8 @@ export class Snapshots {
 
   /**
    * Takes one picture; concurrent requests for the same printer share it. Throws NOT_ACCEPTED for an offline printer,
-   * ACTION_FAILED, TIMEOUT, TOO_LARGE, SERVICE_ERROR if the image can't be downloaded, and what the service's calls
-   * throw; with the ids known by then.
+   * ACTION_FAILED, TIMEOUT, TOO_LARGE, SERVICE_ERROR if the image can't be downloaded, and the errors of the
+   * service's calls; with the ids known by then.
    */
   async take(request: SnapshotRequest): Promise<Snapshot> {
     const { clusterId, printerId, maxBytes, deadline, onProgress } = request;

@@ -13,7 +13,7 @@ import { phrase } from '../words/sentence';
 /** Timeout of an editor dialog, ms. */
 const TIMEOUT = 60_000;
 
-/** Entries for the editor's dialogs (reference 5). Throws what the service's calls throw. */
+/** Entries for the editor's dialogs (reference 5). Throws the errors of the service's calls. */
 export class Choices {
   readonly #deps: { service: ApiClient; clock: Clock; overrides: PathOverrides; closing: AbortSignal };
 

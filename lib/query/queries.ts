@@ -52,7 +52,7 @@ export class Queries {
     this.#deps = deps;
   }
 
-  /** Throws SERVICE_ERROR for an unexpected answer, and what the service's calls throw. */
+  /** Throws SERVICE_ERROR for an unexpected answer, and the errors of the service's calls. */
   async ask(query: Query, limits: Limits): Promise<QueryAnswer> {
     try {
       return await this.#answer(query, limits);

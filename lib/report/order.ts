@@ -46,7 +46,7 @@ const PATIENCE = 60_000;
 
 /**
  * Requests a report and waits for it (interface, endpoints 14 and 15). Repeats the request after a lost answer, as a
- * surplus report is harmless. Throws REPORT_FAILED, SERVICE_ERROR and what the service's calls throw.
+ * surplus report is harmless. Throws REPORT_FAILED, SERVICE_ERROR and the errors of the service's calls.
  */
 export async function orderReport(
   service: ApiClient,

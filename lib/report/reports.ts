@@ -80,7 +80,7 @@ export class Reports {
 
   /**
    * Resolves when the last row has been delivered. Throws INVALID_INPUT, FILE_NOT_WRITABLE, TOO_LARGE, REPORT_FAILED,
-   * TIMEOUT, and what the service's calls throw; a `stream` may have delivered rows by then.
+   * TIMEOUT, and the errors of the service's calls; a `stream` may have delivered rows by then.
    */
   async run(request: ReportRequest): Promise<void> {
     const running = this.#run(request);

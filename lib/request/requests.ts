@@ -37,7 +37,7 @@ export class Requests {
     this.#hosts = { apiUrl, authUrl };
   }
 
-  /** Throws INVALID_INPUT before anything is sent, and what the service's calls throw. */
+  /** Throws INVALID_INPUT before anything is sent, and the errors of the service's calls. */
   async run({ method, path, payload, deadline }: OwnRequest): Promise<OwnAnswer> {
     const to = { method: readMethod(method), ...readAddress(path, this.#hosts) };
     const body = to.method === 'PUT' || to.method === 'POST' ? readBody(payload) : undefined;

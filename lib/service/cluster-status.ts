@@ -37,7 +37,7 @@ const LONGEST_HISTORY = 10;
 export const statusRecord = (data: unknown): Json | null =>
   record(data) ?? (Array.isArray(data) ? (record(data[0]) ?? {}) : null);
 
-/** Reads a status record (wire facts 6); each part may be missing (trap 15). Throws what `few` throws. */
+/** Reads a status record (wire facts 6); each part may be missing (trap 15). Throws the errors of `few`. */
 export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity }: StatusContext): ClusterStatus {
   const jobs = readPrintJobs(wire.print_jobs, clusterId);
   return {

@@ -137,7 +137,7 @@ function readChange(wire: Json): ChangeRequired {
   };
 }
 
-/** Reads the jobs of a cluster's list; skips entries that are not records. Throws what `few` throws. */
+/** Reads the jobs of a cluster's list; skips entries that are not records. Throws the errors of `few`. */
 export const readPrintJobs = (wire: unknown, clusterId: string | null = null): PrintJob[] =>
   few(wire, phrase`the print jobs`).map((entry) => readPrintJob(entry, clusterId));
 

@@ -21,7 +21,7 @@ export class Followers {
     if (at >= 0) this.#actions.splice(at, 1);
   }
 
-  /** Calls the actions, except those removed meanwhile. One that throws doesn't keep the others from being called. */
+  /** Calls the actions, except those removed meanwhile. An error of one action doesn't stop the others. */
   notify(): void {
     for (const action of [...this.#actions]) if (this.#actions.includes(action)) guard(action)();
   }

@@ -32,7 +32,7 @@ const NOT_IMPLEMENTED = 501;
 /**
  * Sends the bytes from `from` on to the storage location (interface, Upload to the storage location; wire facts 4.2,
  * traps 31 to 34): unchunked, with exactly the registered headers. Calls `onSent` with each chunk and its position in
- * the file. Throws what the content throws, and the deadline's reason.
+ * the file. Throws the errors of the content, and the deadline's reason.
  */
 export async function transfer(
   http: Http,

@@ -57,7 +57,7 @@ export async function startOrigin(options: OriginOptions): Promise<Origin> {
     response.on('error', () => undefined);
     answerRequest(options, closing.signal, request, response).catch(() => response.destroy());
   });
-  // Large uploads take long, and a short keep-alive timeout would race with clients that reuse connections.
+  // Large uploads need time, and a short keep-alive timeout would race with clients that reuse connections.
   server.requestTimeout = 0;
   server.keepAliveTimeout = 60_000;
   server.on('connection', (socket) => {

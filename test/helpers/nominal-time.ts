@@ -59,7 +59,7 @@ async function shortest(measured: () => number | Promise<number>): Promise<numbe
   return least;
 }
 
-/** What `work` costs the thread that it begins in. */
+/** Processor time of `work` on the thread that it begins in. */
 export const nominalTime = (work: () => unknown): Promise<number> =>
   shortest(async () => {
     const before = threadTime();

@@ -94,7 +94,7 @@ describe('nodes: files on a hanging share', () => {
       });
 
   for (const step of ['open', 'fsync'])
-    it(`leave no note of a finished report when the ${step} of its folder returns late`, async () => {
+    it(`leave no record of a finished report when the ${step} of its folder returns late`, async () => {
       hang({ names: [step], paths: (path) => path === '' });
       flow.send('report', {});
       assert.equal(codeOf(await time.until(caught.at(0))), 'TIMEOUT');

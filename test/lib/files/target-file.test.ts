@@ -200,7 +200,7 @@ describe('files/target-file', () => {
       assert.deepEqual(await noted(), []);
     });
 
-    it('makes notes readable only by their owner, and removes them with the files', async () => {
+    it('makes records readable only by their owner, and removes them with the files', async () => {
       let modes: number[] = [];
       const watched = async function* () {
         yield bytes('half');
@@ -214,7 +214,7 @@ describe('files/target-file', () => {
       assert.deepEqual(await left(), ['file.bin']);
     });
 
-    it('removes the note of an unfinished file that a late rename has moved', async () => {
+    it('removes the record of an unfinished file that a late rename has moved', async () => {
       const moved = async function* () {
         yield bytes('whole');
         await rename(await part(), path);
@@ -257,7 +257,7 @@ describe('files/target-file', () => {
       assert.deepEqual(await noted(), []);
     });
 
-    it('leaves notes alone that are pipes, links, too large, or about other files', async () => {
+    it('leaves records alone that are pipes, links, too large, or about other files', async () => {
       await crash();
       const text = await readFile(await note(), 'utf8');
       const precious = join(folder, 'precious');

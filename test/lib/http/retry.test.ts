@@ -58,7 +58,7 @@ describe('http/retry', () => {
     );
   });
 
-  it('runs only once what must not run twice', async () => {
+  it('runs irreversible work only once', async () => {
     assert.equal((await run([broken()], ONCE)).at.length, 1);
   });
 

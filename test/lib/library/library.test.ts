@@ -118,7 +118,7 @@ describe('library/library', () => {
       assert.deepEqual(await fetched({ kind: 'file', id: file.fileId ?? '' }), content);
     });
 
-    it('waits for the confirmation, and fills in what the record lacks', async () => {
+    it('waits for the confirmation, and fills in the missing fields of the record', async () => {
       simulator.faults.add({ endpoint: 'getFile', times: 3, set: { 'data.status': 'uploading' } });
       simulator.faults.add({ endpoint: 'getFile', remove: ['data.file_name', 'data.file_size', 'data.content_type'] });
       const { file } = await store(bytes(MESH, 'cube.stl'));

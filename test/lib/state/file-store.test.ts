@@ -39,7 +39,7 @@ describe('state/file-store', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('returns what another instance stored', async () => {
+  it('returns a value that another instance stored', async () => {
     await open().put(['position', 'a', 'b'], { seen: [1, 'zwei', null] });
     assert.deepEqual(await open().get(['position', 'a', 'b']), { seen: [1, 'zwei', null] });
     assert.equal(await open().get(['position', 'a', 'c']), undefined);

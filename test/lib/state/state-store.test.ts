@@ -156,7 +156,7 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.deepEqual([await open().get(key), warnings], [{ payload: 'private' }, []]);
     });
 
-    it('returns what another instance stored', async () => {
+    it('returns a value that another instance stored', async () => {
       await store.put(['position', 'a', 'b'], { seen: [1, 'zwei', null] });
       assert.deepEqual(await open().get(['position', 'a', 'b']), { seen: [1, 'zwei', null] });
       assert.equal(await open().get(['position', 'a', 'c']), undefined);

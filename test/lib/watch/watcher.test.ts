@@ -860,7 +860,7 @@ describe('Watcher', () => {
   });
 
   describe('a store', () => {
-    it('that can’t be read at the start causes no repeated events', async () => {
+    it('causes no repeated events if it can’t be read at the start', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 90)));
       account.watch('C1');
       await settle();
@@ -878,7 +878,7 @@ describe('Watcher', () => {
       assert.deepEqual(delivered(), ['job.finished a']);
     });
 
-    it('that can’t be written costs no event and is retried', async () => {
+    it('loses no event if it can’t be written, and is written later', async () => {
       const witness = account.watch('C1', { milestones: [] });
       await settle();
       const put = account.store.put.bind(account.store);
@@ -897,7 +897,7 @@ describe('Watcher', () => {
       assert.deepEqual(after.delivered(), []);
     });
 
-    it('that can’t be written for long causes no duplicate event id', async () => {
+    it('causes no duplicate event id if it can’t be written for long', async () => {
       const put = account.store.put.bind(account.store);
       const ids: string[] = [];
       const onEvents: WatchOptions['onEvents'] = (events) => ids.push(...events.map(({ id }) => id));
