@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core';
 
 import { ensureChromium } from '../../scripts/debian.mjs';
-import { assertAccessible } from '../helpers/accessibility';
+import { assertAccessible, COLORS } from '../helpers/accessibility';
 import { saveCoverage, startCoverage } from './coverage';
 import {
   darkTheme,
@@ -251,7 +251,7 @@ export class Editor {
     for (const colorScheme of ['light', 'dark'] as const) {
       await this.page.emulateMedia({ colorScheme });
       await this.colored(colorScheme);
-      await assertAccessible(this.form, `${what}, ${colorScheme}`);
+      await assertAccessible(this.form, `${what}, ${colorScheme}`, colorScheme === 'dark' ? COLORS : undefined);
     }
     await this.page.emulateMedia({ colorScheme: 'light' });
     await this.colored('light');
