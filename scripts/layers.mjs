@@ -21,7 +21,20 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
 export const LAYERS = {
   unit: { folder: 'test/lib', processes: 2, covers: 'NODE_V8_COVERAGE' },
   simulator: { folder: 'test/simulator', processes: 2 },
-  nodes: { folder: 'test/nodes', processes: 2, covers: 'NODE_V8_COVERAGE' },
+  nodes: {
+    folder: 'test/nodes',
+    covers: 'NODE_V8_COVERAGE',
+    dealt: true,
+    needs: ['matrix'],
+    runtimes: [
+      { name: 'Node.js 20', node: process.execPath, env: {} },
+      ...['22', '24'].map((version) => ({
+        name: `Node.js ${version}, Node-RED 5.0`,
+        node: matrix(`node${version}/bin/node`),
+        env: { NODE_RED_PATH: matrix('node-red/lib/red.js') },
+      })),
+    ],
+  },
   repository: { folder: 'test/repository' },
   faults: { folder: 'test/faults', processes: 2 },
   runtime: { folder: 'test/runtime', needs: ['build', 'browser', 'matrix'] },
@@ -29,8 +42,8 @@ export const LAYERS = {
     folder: 'test/editor',
     covers: 'EDITOR_COVERAGE',
     dealt: true,
-    // These files cover every kind of dialog and field, and a newcomer's path through them.
-    everywhere: ['account.test.ts', 'forms.test.ts', 'newcomer.test.ts'],
+    // A newcomer's path leads through every kind of dialog.
+    everywhere: ['newcomer.test.ts'],
     needs: ['build', 'browser', 'matrix'],
     runtimes: ['4.1', '5.0'].map((version) => ({
       name: `Node-RED ${version}`,
@@ -39,17 +52,6 @@ export const LAYERS = {
     })),
   },
   page: { folder: 'test/simulator-page', needs: ['browser'] },
-  'node-red-5': {
-    folder: 'test/nodes',
-    processes: 2,
-    dealt: true,
-    needs: ['matrix'],
-    runtimes: ['22', '24'].map((version) => ({
-      name: `Node.js ${version}`,
-      node: matrix(`node${version}/bin/node`),
-      env: { NODE_RED_PATH: matrix('node-red/lib/red.js') },
-    })),
-  },
 };
 
 /** Runtimes on which a layer runs. @param {Layer} layer */

@@ -82,7 +82,6 @@ try {
       ...layer('unit'),
       ...layer('nodes'),
       { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
-      ...layer('node-red-5'),
       { name: 'types', commands: [[node, bin('typescript/bin/tsc'), '-p', 'tsconfig.json']] },
       { name: 'format', commands: [[node, bin('prettier/bin/prettier.cjs'), '--check', '.']] },
       ...layer('page'),
