@@ -606,6 +606,8 @@ const OTHERS: Record<string, string> = {
   'time/follow-abort.Followers': 'gets no text',
   'time/follow-abort.followAbort': 'gets no text',
   'time/next-turn.nextTurn': 'gets no text',
+  'time/retry-until.retryUntil': 'gets work to do',
+  'time/retry-until.pollUntil': 'gets work to do',
   'watch/replication/assignments.Assignments': 'compares ids; what others want is read by fairShare',
   'time/map-concurrent.mapConcurrent': 'gets work to do',
   'watch/checkpoints/checkpoint-store.CheckpointStore':

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { PrintingError } from '../../../lib/service/errors';
+import { closed, Deadline } from '../../../lib/time/deadline';
+import { AGAIN, pollUntil, retryUntil, type RepeatedWork, type RetryOptions } from '../../../lib/time/retry-until';
+import { phrase } from '../../../lib/words/sentence';
+import { ManualClock } from '../../helpers/manual-clock';
+
+describe('time/retry-until', () => {
+  const BACKOFF = { first: 1_000, longest: 5_000 };
+  const broken = new Error('broken');
+  const limited = (retryAfter: number) =>
+    new PrintingError('RATE_LIMITED', phrase`Slow down.`, { outcome: 'refused', retryAfter });
+
+  let clock: ManualClock;
+  let parent: AbortController;
+  let deadline: Deadline;
+  /** Start of each attempt, ms. */
+  let at: number[];
+  beforeEach(() => {
+    clock = new ManualClock();
+    parent = new AbortController();
+    deadline = new Deadline(clock, { ms: 60_000, parent: parent.signal });
+    at = [];
+  });
+  afterEach(() => {
+    deadline.end();
+    assert.equal(clock.waiting, 0, 'a timer is left');
+    assert.equal(getEventListeners(parent.signal, 'abort').length, 0, 'a listener is left');
+    assert.equal(getEventListeners(deadline.signal, 'abort').length, 0, 'a listener is left');
+  });
+
+  /** Starts work and returns its result or its error. */
+  const start = (work: RepeatedWork<string>, options?: RetryOptions, repeat: typeof retryUntil = retryUntil) =>
+    repeat(
+      deadline,
+      BACKOFF,
+      (attempt) => {
+        assert.equal(attempt, at.length);
+        at.push(clock.monotonic());
+        return work(attempt);
+      },
+      options,
+    ).catch((error: unknown) => error);
+  const run = async (...parameters: Parameters<typeof start>) => {
+    const result = start(...parameters);
+    await clock.advance(600_000);
+    return result;
+  };
+
+  it('returns the result of the first attempt, which begins at once', async () => {
+    const result = start(async () => 'done');
+    assert.deepEqual(at, [0]);
+    assert.equal(await result, 'done');
+  });
+
+  it('repeats failed work with growing waits', async () => {
+    const failing = async (attempt: number) => {
+      if (attempt < 5) throw broken;
+      return 'done';
+    };
+    assert.equal(await run(failing), 'done');
+    assert.deepEqual(at, [0, 1_000, 3_000, 7_000, 12_000, 17_000]);
+  });
+
+  it('repeats work that throws synchronously', async () => {
+    const failing = (attempt: number) => {
+      if (attempt < 2) throw broken;
+      return 'done';
+    };
+    assert.equal(await run(failing), 'done');
+    assert.deepEqual(at, [0, 1_000, 3_000]);
+  });
+
+  it('repeats work that returns AGAIN', async () => {
+    assert.equal(await run((attempt) => (attempt < 2 ? AGAIN : 'done')), 'done');
+    assert.deepEqual(at, [0, 1_000, 3_000]);
+  });
+
+  it('adds jitter to every wait', async () => {
+    const failing = async (attempt: number) => {
+      if (attempt === 0) throw broken;
+      return attempt === 1 ? AGAIN : 'done';
+    };
+    const jittered = retryUntil(
+      deadline,
+      { ...BACKOFF, jitter: 0.2 },
+      (attempt) => (at.push(clock.monotonic()), failing(attempt)),
+      {
+        random: () => 0.5,
+      },
+    );
+    await clock.advance(10_000);
+    assert.equal(await jittered, 'done');
+    assert.deepEqual(at, [0, 1_100, 3_300]);
+  });
+
+  it('waits as long as an error demands, and no shorter than the backoff', async () => {
+    const errors = [limited(20_000), limited(10)];
+    const failing = async () => {
+      const error = errors.shift();
+      if (error) throw error;
+      return 'done';
+    };
+    assert.equal(await run(failing), 'done');
+    assert.deepEqual(at, [0, 20_000, 22_000]);
+  });
+
+  it('rethrows an error at once if it demands a wait beyond the deadline', async () => {
+    const error = limited(60_001);
+    const result = start(() => Promise.reject(error));
+    await clock.advance(0);
+    assert.equal(await result, error);
+    assert.equal(deadline.aborted, false);
+  });
+
+  it('rethrows an error that waitAfter rejects, and waits as long as it says otherwise', async () => {
+    const waitAfter = (error: unknown, attempt: number) => (error === broken ? 30_000 + attempt : null);
+    const refused = new Error('refused');
+    assert.equal(await run((attempt) => Promise.reject(attempt < 1 ? broken : refused), { waitAfter }), refused);
+    assert.deepEqual(at, [0, 30_000]);
+  });
+
+  it('ends with the reason of an abort during a wait', async () => {
+    const result = start(() => Promise.reject(broken));
+    await clock.advance(500);
+    parent.abort(closed());
+    const error = (await result) as PrintingError;
+    assert.deepEqual([error.code, error.outcome], ['TIMEOUT', 'not-sent']);
+    assert.deepEqual(at, [0]);
+  });
+
+  it('does not repeat work that fails after an abort', async () => {
+    const result = await run(() => {
+      parent.abort(closed());
+      return Promise.reject(broken);
+    });
+    assert.equal(result, broken);
+    assert.deepEqual(at, [0]);
+  });
+
+  it('does not repeat work that returns AGAIN after an abort', async () => {
+    const result = await run(() => {
+      parent.abort(closed());
+      return AGAIN;
+    });
+    assert.equal((result as PrintingError).outcome, 'not-sent');
+    assert.deepEqual(at, [0]);
+  });
+
+  it('returns a result that arrives after an abort', async () => {
+    const result = await run(async () => {
+      parent.abort(closed());
+      return 'done';
+    });
+    assert.equal(result, 'done');
+  });
+
+  it('repeats AGAIN until the deadline, and ends with its reason', async () => {
+    const error = (await run(() => AGAIN)) as PrintingError;
+    assert.deepEqual([error.code, error.outcome], ['TIMEOUT', 'not-sent']);
+    assert.equal(at.at(-1), 57_000);
+  });
+
+  describe('pollUntil', () => {
+    it('rethrows the first error of a poll', async () => {
+      const poll = (attempt: number) => (attempt < 2 ? AGAIN : Promise.reject(broken));
+      assert.equal(await run(poll, undefined, pollUntil), broken);
+      assert.deepEqual(at, [0, 1_000, 3_000]);
+    });
+  });
+});
