@@ -2,8 +2,9 @@ import type { ApiClient } from '../account/api-client';
 import { PrintingError } from '../service/errors';
 import type { PathParameter } from '../service/paths';
 import { record, text, type Json } from '../service/json-readers';
-import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
+import { WORK_IN_PROGRESS } from '../time/backoff';
 import type { Deadline } from '../time/deadline';
+import { AGAIN, pollUntil } from '../time/retry-until';
 import { meaning } from './words';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -42,7 +43,7 @@ export async function dispatchAction(service: ApiClient, request: ActionRequest)
  * Polls an action until it succeeds. Calls `onStatus` with each state, including the first. Throws ACTION_FAILED,
  * SERVICE_ERROR if the action has no id to poll, and the errors of the service's calls.
  */
-export async function followAction(
+export function followAction(
   service: ApiClient,
   { ids: { cluster_id }, what, deadline }: ActionRequest,
   dispatched: Action,
@@ -50,7 +51,11 @@ export async function followAction(
 ): Promise<Action> {
   const { actionId } = dispatched;
   let action = dispatched;
-  for (let polls = 0; ; polls++) {
+  return pollUntil(deadline, WORK_IN_PROGRESS, async (polls) => {
+    if (polls > 0 && actionId !== null) {
+      const call = { ids: { cluster_id, action_id: actionId }, what: phrase`the action`, deadline };
+      action = { ...read((await service.call('actionStatus', call)).data), actionId };
+    }
     onStatus(action);
     const means = meaning(action.status);
     if (means === 'success') return action;
@@ -59,10 +64,8 @@ export async function followAction(
       const sentence = phrase`The service accepted ${what}, but named no action to follow: check the printer.`;
       throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
     }
-    await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
-    const call = { ids: { cluster_id, action_id: actionId }, what: phrase`the action`, deadline };
-    action = { ...read((await service.call('actionStatus', call)).data), actionId };
-  }
+    return AGAIN;
+  });
 }
 
 /** The error of an action that did not end in time: failed if its last status is unknown, otherwise `reason`. */

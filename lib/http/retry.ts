@@ -1,6 +1,7 @@
 import { asPrintingError, type PrintingError } from '../service/errors';
 import { waitBefore, type Backoff } from '../time/backoff';
 import type { Deadline } from '../time/deadline';
+import { retryUntil } from '../time/retry-until';
 
 /** How often transient failures are retried. */
 export interface RetryPolicy extends Backoff {
@@ -43,7 +44,7 @@ export interface RetryOptions {
  * Runs `work`, and repeats it if that may help and the deadline allows the wait. `attempt` counts from 0. Throws the
  * error of the last attempt. If the deadline ends a wait, throws its reason with the outcome `not-sent`.
  */
-export async function retry<T>(
+export function retry<T>(
   deadline: Deadline,
   policy: RetryPolicy,
   work: (attempt: number) => Promise<T>,
@@ -52,27 +53,22 @@ export async function retry<T>(
   const began = deadline.clock.monotonic();
   let repeats = 0;
   let limited = 0;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await work(attempt);
-    } catch (thrown) {
-      const error = asPrintingError(thrown);
-      if (!passes(error)) throw thrown;
-      let wait: number;
-      let within: number;
-      if (error.code === 'RATE_LIMITED') {
-        wait = limitedWait(error, limited++);
-        within = Number.isFinite(deadline.until) ? Infinity : PATIENCE;
-      } else {
-        if (repeats >= policy.repeats) throw thrown;
-        wait = Math.max(waitBefore(repeats++, policy, random), error.retryAfter ?? 0);
-        within = policy.within ?? Infinity;
-      }
-      const passed = deadline.clock.monotonic() - began;
-      if (passed + wait > within || !deadline.allows(wait)) throw thrown;
-      await deadline.sleep(wait);
+  const waitAfter = (thrown: unknown): number | null => {
+    const error = asPrintingError(thrown);
+    if (!passes(error)) return null;
+    let wait: number;
+    let within: number;
+    if (error.code === 'RATE_LIMITED') {
+      wait = limitedWait(error, limited++);
+      within = Number.isFinite(deadline.until) ? Infinity : PATIENCE;
+    } else {
+      if (repeats >= policy.repeats) return null;
+      wait = Math.max(waitBefore(repeats++, policy, random), error.retryAfter ?? 0);
+      within = policy.within ?? Infinity;
     }
-  }
+    return deadline.clock.monotonic() - began + wait > within ? null : wait;
+  };
+  return retryUntil(deadline, policy, work, { waitAfter });
 }
 
 /** Wait after a 429, the `before`th in a row (0 = the first), ms. */

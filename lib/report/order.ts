@@ -2,9 +2,10 @@ import type { ApiClient } from '../account/api-client';
 import { READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { record, text } from '../service/json-readers';
-import { WORK_IN_PROGRESS, waitBefore } from '../time/backoff';
+import { WORK_IN_PROGRESS } from '../time/backoff';
 import { isoTime } from '../time/clock';
 import type { Deadline } from '../time/deadline';
+import { AGAIN, pollUntil } from '../time/retry-until';
 import type { Range } from './ranges';
 import { phrase } from '../words/sentence';
 
@@ -73,11 +74,11 @@ export async function readReport(service: ApiClient, reportId: string, limits: L
   return follow(service, reportId, await ask(service, reportId, limits), limits);
 }
 
-async function follow(service: ApiClient, reportId: string, first: ReportState, { deadline }: Limits): Promise<Made> {
+function follow(service: ApiClient, reportId: string, first: ReportState, { deadline }: Limits): Promise<Made> {
   let doubtfulSince: number | null = null;
-  let state = first;
   const { clock } = deadline;
-  for (let polls = 0; ; polls++) {
+  return pollUntil(deadline, WORK_IN_PROGRESS, async (polls) => {
+    const state = polls === 0 ? first : await ask(service, reportId, { deadline });
     const status = state.status?.toLowerCase();
     if (status === 'success' && state.url !== null) return { reportId, url: state.url, raw: state.raw };
     if (status === 'failed') throw failed(state.status);
@@ -86,9 +87,8 @@ async function follow(service: ApiClient, reportId: string, first: ReportState, 
       doubtfulSince ??= clock.monotonic();
       if (clock.monotonic() - doubtfulSince >= PATIENCE) throw failed(state.status);
     }
-    await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
-    state = await ask(service, reportId, { deadline });
-  }
+    return AGAIN;
+  });
 }
 
 async function ask(service: ApiClient, reportId: string, { deadline }: Limits): Promise<ReportState> {

@@ -8,7 +8,7 @@ export const AGAIN = Symbol('again');
 /** Work to repeat. `attempt` counts from 0. */
 export type RepeatedWork<T> = (attempt: number) => T | typeof AGAIN | Promise<T | typeof AGAIN>;
 
-export interface RetryOptions {
+export interface RepeatOptions {
   /**
    * Wait after a failure, ms; null: no repeat can help. Default: the wait of the backoff, or the longer one that the
    * error demands (`retryAfter`).
@@ -26,7 +26,7 @@ export async function retryUntil<T>(
   deadline: Deadline,
   backoff: Backoff,
   work: RepeatedWork<T>,
-  { waitAfter, random = Math.random }: RetryOptions = {},
+  { waitAfter, random = Math.random }: RepeatOptions = {},
 ): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     let wait: number;

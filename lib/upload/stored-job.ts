@@ -3,7 +3,8 @@ import { PrintingError } from '../service/errors';
 import { withoutAddresses } from '../service/api-errors';
 import { STORAGE, storedIds, type StoredRef } from '../service/stored-file';
 import { records, text, type Json } from '../service/json-readers';
-import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
+import { WORK_IN_PROGRESS } from '../time/backoff';
+import { AGAIN, pollUntil } from '../time/retry-until';
 import { phrase } from '../words/sentence';
 
 export type Limits = Pick<CallOptions, 'deadline'>;
@@ -18,8 +19,8 @@ export async function readStored(service: ApiClient, { kind, id }: StoredRef, li
 export const isUploaded = (stored: Json): boolean => text(stored.status)?.toLowerCase() === 'uploaded';
 
 /** Waits until the service has accepted the bytes (interface, States). Throws UPLOAD_FAILED if it reports a failure. */
-export async function awaitUploaded(service: ApiClient, ref: StoredRef, { deadline }: Limits): Promise<Json> {
-  for (let polls = 0; ; polls++) {
+export function awaitUploaded(service: ApiClient, ref: StoredRef, { deadline }: Limits): Promise<Json> {
+  return pollUntil(deadline, WORK_IN_PROGRESS, async () => {
     const stored = await readStored(service, ref, { deadline });
     if (isUploaded(stored)) return stored;
     const status = text(stored.status) ?? '';
@@ -35,6 +36,6 @@ export async function awaitUploaded(service: ApiClient, ref: StoredRef, { deadli
         },
       );
     }
-    await deadline.sleep(waitBefore(polls, WORK_IN_PROGRESS));
-  }
+    return AGAIN;
+  });
 }

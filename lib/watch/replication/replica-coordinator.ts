@@ -2,8 +2,9 @@ import type { ApiClient } from '../../account/api-client';
 import type { Assigned, Membership } from '../../state/membership';
 import type { StateStore } from '../../state/store';
 import { record } from '../../service/json-readers';
-import { waitBefore } from '../../time/backoff';
-import { sleep, type Clock } from '../../time/clock';
+import type { Clock } from '../../time/clock';
+import { underDeadline } from '../../time/deadline';
+import { retryUntil } from '../../time/retry-until';
 import { Assignments, type SharedWork } from './assignments';
 import type { CheckpointStore } from '../checkpoints/checkpoint-store';
 import { ClusterMemory } from '../checkpoints/cluster-memory';
@@ -220,21 +221,18 @@ export class ReplicaCoordinator implements SharedWork {
 
   /** Reads the scope, with retries. Never rejects. */
   async #readScope(): Promise<void> {
-    if (this.#isReadingScope) return;
-    this.#isReadingScope = true;
     const { scoped, clock, signal } = this.#parts;
-    for (let turn = 0; !signal.aborted; turn++) {
-      try {
-        const scope = await scoped();
-        if (scope !== this.#scope) {
-          this.#scope = scope;
-          this.#remoteUpdates.catchUp();
-        }
-        break;
-      } catch {
-        await sleep(clock, waitBefore(turn, WAITS), signal).catch(() => undefined);
-      }
-    }
+    if (this.#isReadingScope || signal.aborted) return;
+    this.#isReadingScope = true;
+    const read = async () => {
+      const scope = await scoped();
+      if (scope === this.#scope) return;
+      this.#scope = scope;
+      this.#remoteUpdates.catchUp();
+    };
+    await underDeadline(clock, { parent: signal }, (deadline) => retryUntil(deadline, WAITS, read)).catch(
+      () => undefined,
+    );
     this.#isReadingScope = false;
     this.ownership.changed();
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { PrintingError } from '../../../lib/service/errors';
 import { closed, Deadline } from '../../../lib/time/deadline';
-import { AGAIN, pollUntil, retryUntil, type RepeatedWork, type RetryOptions } from '../../../lib/time/retry-until';
+import { AGAIN, pollUntil, retryUntil, type RepeatedWork, type RepeatOptions } from '../../../lib/time/retry-until';
 import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';
 
@@ -31,7 +31,7 @@ describe('time/retry-until', () => {
   });
 
   /** Starts work and returns its result or its error. */
-  const start = (work: RepeatedWork<string>, options?: RetryOptions, repeat: typeof retryUntil = retryUntil) =>
+  const start = (work: RepeatedWork<string>, options?: RepeatOptions, repeat: typeof retryUntil = retryUntil) =>
     repeat(
       deadline,
       BACKOFF,
