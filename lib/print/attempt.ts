@@ -16,6 +16,15 @@ export interface PrintAttempt {
   known: string[];
 }
 
+/** A stored job and its printing: the first result, which every repeat of the print key returns. */
+export interface Dispatched {
+  jobId: string;
+  /** Null: the service accepted the print without naming the printing. */
+  clusterJobId: string | null;
+  /** The print's status as the service reported it. */
+  status: string | null;
+}
+
 /** Greatest difference between the clocks of service and runtime, plus the longest processing time of a call, ms. */
 const TOLERANCE = 60 * 60 * 1000;
 /** Longest attempt, ms. */

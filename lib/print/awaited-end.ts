@@ -1,9 +1,9 @@
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { JobEndOptions } from '../watch/watch-types';
-import type { JobEnd, Watcher } from '../watch/watcher';
+import type { Watcher } from '../watch/watcher';
 import type { ClusterPrintResult } from './cluster-print';
-import type { KeyOf, Ledger } from './ledger';
-import { progress, type PrintRequest, type PrintResult } from './print-request';
+import type { Ledger } from './ledger';
+import { failedResult, progress, type PrintRequest, type PrintResult } from './print-request';
 import { phrase, type Sentence } from '../words/sentence';
 
 const FAILURES = {
@@ -13,16 +13,33 @@ const FAILURES = {
 };
 const DISCONNECTED = phrase`The printer is no longer connected to the account, so the end of the print can’t be seen: check the printer.`;
 
+interface AwaitedEndDeps {
+  watcher: Watcher;
+  /** For the log. */
+  warn: (sentence: Sentence) => void;
+}
+
+type EndWaiter = Pick<PrintRequest, 'signal' | 'onProgress' | 'onStale'>;
+type DispatchedPrint = ClusterPrintResult & Pick<PrintRequest, 'printKey'>;
+
 /**
- * Waits for the end of a dispatched print; calls `onEnd` with an end that was not known before.
- * Throws PRINT_FAILED if the print did not finish well, PRINT_OUTCOME_UNKNOWN if its printing can't be identified.
- * Null: the wait was cancelled, and the node's successor resumes it.
+ * Waits for the end of a dispatched print, and records it for repeats of its print key. Returns the print's result,
+ * with PRINT_FAILED if the print did not finish well, and with PRINT_OUTCOME_UNKNOWN if its printing can't be
+ * identified. Null: the wait was cancelled, and the node's successor resumes it. Never rejects.
  */
-export async function awaitEnd(
-  watcher: Watcher,
-  { signal, onProgress, onStale }: Pick<PrintRequest, 'signal' | 'onProgress' | 'onStale'>,
-  { result, ended }: ClusterPrintResult,
-  onEnd: (ended: JobEnd) => Promise<void>,
+export const awaitEnd = (
+  deps: AwaitedEndDeps,
+  ledger: Ledger,
+  waiter: EndWaiter,
+  print: DispatchedPrint,
+): Promise<PrintResult | null> =>
+  follow(deps, ledger, waiter, print).catch((thrown: unknown) => failedResult(print.result, asPrintingError(thrown)));
+
+async function follow(
+  { watcher, warn }: AwaitedEndDeps,
+  ledger: Ledger,
+  { signal, onProgress, onStale }: EndWaiter,
+  { result, ended, printKey }: DispatchedPrint,
 ): Promise<PrintResult | null> {
   const { clusterId, clusterJobId, jobId } = result;
   const ids = { clusterId: clusterId ?? undefined, jobId: jobId ?? undefined, clusterJobId: clusterJobId ?? undefined };
@@ -41,7 +58,10 @@ export async function awaitEnd(
   const options = { signal, onProgress: seen, onStale: () => onStale?.(clusterJobId) };
   const end = ended ?? (await watcher.follow(clusterId, clusterJobId, options).catch(() => null));
   // A disconnected print may still be running, so its end is unknown.
-  if (end && !ended && !end.isDisconnected) await onEnd(end);
+  if (end && !ended && !end.isDisconnected && printKey)
+    await ledger.end({ clusterId, printKey }, end).catch((thrown: unknown) => {
+      warn(phrase`The end of a print could not be saved: ${asPrintingError(thrown).sentence}`);
+    });
   if (!end || signal.aborted) return null;
   const { outcome, job, clusterId: endedOn = clusterId, isDisconnected } = end;
   if (outcome !== 'finished')
@@ -51,9 +71,3 @@ export async function awaitEnd(
   onProgress(progress('finished', { ...at, clusterId: endedOn, percent: 100, job }));
   return { ...result, clusterId: endedOn, status: 'finished', job };
 }
-
-/** Saves the end of a print for repeats of its key. Never rejects. */
-export const noteEnd = (ledger: Ledger, key: KeyOf, ended: JobEnd, warn: (sentence: Sentence) => void): Promise<void> =>
-  ledger
-    .end(key, ended)
-    .catch((error: unknown) => warn(phrase`The end of a print could not be saved: ${asPrintingError(error).sentence}`));

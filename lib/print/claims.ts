@@ -1,5 +1,7 @@
+import type { PrintJob } from '../service/print-job';
 import type { Scope } from '../state/scope';
 import { LockLostError, type Lock, type StateStore } from '../state/store';
+import { candidates, type Dispatched, type PrintAttempt } from './attempt';
 
 /** A printing on a cluster, and the attempt that created it. */
 interface Claim {
@@ -14,46 +16,61 @@ const MOST = 200;
 
 /** Assigns printings to attempts, so that two attempts never share one printing. */
 export class Claims {
-  readonly #store: StateStore;
-  readonly #scope: Scope;
-  /** Locks that must be held to write a claim. */
-  readonly #locks: readonly Lock[];
-
-  constructor(store: StateStore, scope: Scope, locks: readonly Lock[]) {
-    this.#store = store;
-    this.#scope = scope;
-    this.#locks = locks;
-  }
+  /** @param locks locks that must be held to write a claim */
+  constructor(
+    private readonly store: StateStore,
+    private readonly scope: Scope,
+    private readonly locks: readonly Lock[],
+  ) {}
 
   /** Printings of a job that an attempt owns. */
   async of(clusterId: string, jobId: string): Promise<string[]> {
-    const claims = (await this.#store.get<Claim[]>(this.#key(clusterId, jobId))) ?? [];
+    const claims = (await this.store.get<Claim[]>(this.#key({ clusterId, jobId }))) ?? [];
     return claims.map(({ clusterJobId }) => clusterJobId);
   }
 
   /**
-   * Claims the first of `candidates` that no other attempt owns; null if there is none. A claim that can't be written
-   * is kept in memory until it can. Rejects if the claims can't be read.
+   * Claims the attempt's printing if it is in the list and no other attempt owns it. Rejects if the claims can't be
+   * read.
    */
-  async claimFirst(clusterId: string, jobId: string, candidates: string[], attempt: string): Promise<string | null> {
+  async claim(attempt: PrintAttempt, printings: PrintJob[]): Promise<Dispatched | undefined> {
+    const jobs = candidates(attempt, printings);
+    if (jobs.length === 0) return undefined;
+    const ids = jobs.flatMap(({ clusterJobId }) => clusterJobId ?? []);
+    const claimed = await this.claimFirst(attempt, ids);
+    return printOf(
+      attempt,
+      jobs.find(({ clusterJobId }) => clusterJobId === claimed),
+    );
+  }
+
+  /**
+   * Claims the first of `ids` that no other attempt owns; null if there is none. A claim that can't be written is kept
+   * in memory until it can. Rejects if the claims can't be read.
+   */
+  async claimFirst(attempt: PrintAttempt, ids: string[]): Promise<string | null> {
     let claimed: string | null | undefined;
     const change = (claims: Claim[] = []): Claim[] | undefined => {
       const owner = (id: string) => claims.find(({ clusterJobId }) => clusterJobId === id)?.attempt;
-      claimed = candidates.find((id) => [undefined, attempt].includes(owner(id))) ?? null;
-      if (claimed === null || owner(claimed) === attempt) return claims.length > 0 ? claims : undefined;
-      return [...claims, { clusterJobId: claimed, attempt }].slice(-MOST);
+      claimed = ids.find((id) => [undefined, attempt.id].includes(owner(id))) ?? null;
+      if (claimed === null || owner(claimed) === attempt.id) return claims.length > 0 ? claims : undefined;
+      return [...claims, { clusterJobId: claimed, attempt: attempt.id }].slice(-MOST);
     };
     try {
-      await this.#store.update(this.#key(clusterId, jobId), change, {
-        keepFor: KEEP,
-        insist: true,
-        under: this.#locks,
-      });
+      await this.store.update(this.#key(attempt), change, { keepFor: KEEP, insist: true, under: this.locks });
     } catch (error) {
       if (claimed === undefined || error instanceof LockLostError) throw error;
     }
     return claimed ?? null;
   }
 
-  #key = (clusterId: string, jobId: string) => ['claims', ...this.#scope, clusterId, jobId] as const;
+  #key = ({ clusterId, jobId }: { clusterId: string; jobId: string }) =>
+    ['claims', ...this.scope, clusterId, jobId] as const;
 }
+
+/** The most likely printing of an attempt, without a look into the claims. */
+export const likeliest = (attempt: PrintAttempt, printings: PrintJob[]): Dispatched | undefined =>
+  printOf(attempt, candidates(attempt, printings)[0]);
+
+const printOf = ({ jobId }: PrintAttempt, job: PrintJob | undefined): Dispatched | undefined =>
+  job && { jobId, clusterJobId: job.clusterJobId, status: job.status };

@@ -27,28 +27,31 @@ export class ClusterPrint {
     this.#deps = deps;
   }
 
-  async run(request: PrintRequest, clusterId: string, upload: SharedUpload, all: Ledger): Promise<ClusterPrintResult> {
-    const { printKey, dryRun } = request;
-    const ledger = all.within(request.deadline);
-    const work = async (ledger: Ledger, deadline: Deadline): Promise<ClusterPrintResult> => {
-      const held = { ...request, deadline };
-      const earlier = printKey ? await this.#earlier(held, clusterId, ledger) : undefined;
+  async run(
+    request: PrintRequest,
+    clusterId: string,
+    upload: SharedUpload,
+    lasting: Ledger,
+  ): Promise<ClusterPrintResult> {
+    const { printKey, dryRun, deadline } = request;
+    const ledger = lasting.within(deadline);
+    const work = async (held: Ledger, limit: Deadline): Promise<ClusterPrintResult> => {
+      const limited = { ...request, deadline: limit };
+      const earlier = printKey ? await this.#earlier(limited, clusterId, held) : undefined;
       if (earlier) return earlier;
-      await deadline.wait(upload.check());
-      await this.#check(held, clusterId);
-      const uploaded = await deadline.wait(upload.stored());
+      await limit.wait(upload.check());
+      await this.#check(limited, clusterId);
+      const uploaded = await limit.wait(upload.stored());
       if (dryRun) return { result: printResult({ ...uploaded, clusterId, dryRun }) };
-      return { result: await this.#dispatch(held, clusterId, uploaded, ledger) };
+      return { result: await this.#dispatch(limited, clusterId, uploaded, held) };
     };
-    const { deadline } = request;
     try {
       return await (printKey && !dryRun
         ? ledger.holdKey({ clusterId, printKey }, work, deadline)
         : work(ledger, deadline));
     } catch (thrown) {
       const error = withIds(asPrintingError(thrown), { clusterId });
-      if (error.code === 'PRINT_OUTCOME_UNKNOWN' && printKey)
-        this.#deps.unresolvedPrints.add(ledger.lasting, clusterId);
+      if (error.code === 'PRINT_OUTCOME_UNKNOWN' && printKey) this.#deps.unresolvedPrints.add(ledger.scope, clusterId);
       throw error;
     }
   }
@@ -84,7 +87,7 @@ export class ClusterPrint {
       throw withIds(asPrintingError(thrown), { jobId });
     });
     const { jobId: printedJobId, clusterJobId } = dispatched;
-    if (clusterJobId === null && printKey) this.#deps.unresolvedPrints.add(ledger.lasting, clusterId);
+    if (clusterJobId === null && printKey) this.#deps.unresolvedPrints.add(ledger.scope, clusterId);
     onProgress(progress('dispatched', { clusterId, jobId: printedJobId, clusterJobId }));
     return resultOf(clusterId, dispatched);
   }

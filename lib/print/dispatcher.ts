@@ -4,9 +4,8 @@ import type { PrintJob } from '../service/print-job';
 import { list, record, text } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
-import { newAttempt, type PrintAttempt } from './attempt';
-import { claim } from './claim';
-import type { Dispatched, Entry, KeyOf, Ledger } from './ledger';
+import { newAttempt, type Dispatched, type PrintAttempt } from './attempt';
+import type { Entry, KeyOf, Ledger } from './ledger';
 import type { Listing, JobListReader } from './job-list-reader';
 import { search, type Search } from './search';
 import { phrase, type Sentence } from '../words/sentence';
@@ -66,28 +65,28 @@ export class Dispatcher {
     const before = key && (await ledger.find(key));
     if (before?.done) return { ...before.done, note: before.note, duplicate: true };
     const jobs = [jobId, ...(before ? [before.attempt.jobId] : [])];
-    const work = async (ledger: Ledger, deadline: Deadline): Promise<DispatchResult> => {
+    const work = async (held: Ledger, limit: Deadline): Promise<DispatchResult> => {
       // Send nothing unless the cluster answers.
-      const listing = await this.#deps.jobListReader.read(clusterId, deadline);
-      const late = key && before && (await this.#settleIn(ledger, key, before, listing.printings));
+      const listing = await this.#deps.jobListReader.read(clusterId, limit);
+      const late = key && before && (await this.#settleIn(held, key, before, listing.printings));
       if (late) return { ...late, note: before.note, duplicate: true };
-      const claimed = await ledger.claims.of(clusterId, jobId);
-      const times = { now: this.#deps.clock.now(), maxDuration: deadline.remaining() };
+      const claimed = await held.claims.of(clusterId, jobId);
+      const times = { now: this.#deps.clock.now(), maxDuration: limit.remaining() };
       const attempt = newAttempt(request, { listing, claimed, ...times });
-      deadline.throwIfOver();
-      const held = { ...request, deadline };
-      if (!key) return this.#send(ledger, held, attempt);
+      limit.throwIfOver();
       const entry = { attempt, note };
-      await ledger.begin(key, entry);
+      const limited = { ...request, deadline: limit };
+      if (!key) return this.#send(held, limited, entry);
+      await held.begin(key, entry);
       try {
-        return await this.#send(ledger, held, attempt, (ledger, done) => ledger.settle(key, entry, done));
+        return await this.#send(held, limited, entry, key);
       } catch (thrown) {
         const isUnknown = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
-        await this.#save(ledger, deadline, (ledger) =>
+        await this.#save(held, limit, (saving) =>
           isUnknown
             ? // If this can't be written, the next search lasts longer.
-              ledger.giveUp(key, entry).catch(() => undefined)
-            : this.#warnOnFailure(ledger.release(key, before), phrase`The release of a print key`),
+              saving.giveUp(key, entry).catch(() => undefined)
+            : this.#warnOnFailure(saving.release(key, before), phrase`The release of a print key`),
         );
         throw thrown;
       }
@@ -108,16 +107,16 @@ export class Dispatcher {
    */
   searchAgain(ledger: Ledger, key: KeyOf, entry: Entry, deadline: Deadline): Promise<Dispatched | undefined> {
     const { attempt } = entry;
-    const work = async (ledger: Ledger, deadline: Deadline) => {
+    const work = async (held: Ledger, limit: Deadline) => {
       const written = async () => {
-        const now = await ledger.find(key);
+        const now = await held.find(key);
         return now?.attempt.id === attempt.id ? now.done : undefined;
       };
-      const outcome = ledger.isElsewhere(entry) ? written : undefined;
-      const found = await search({ ...this.#deps, ledger, outcome }, attempt, deadline);
+      const outcome = held.isElsewhere(entry) ? written : undefined;
+      const found = await search({ ...this.#deps, ledger: held, outcome }, attempt, limit);
       if (found.end === 'cut') throw unknown(attempt, found);
       if (found.end === 'absent') return undefined;
-      await this.#warnOnFailure(ledger.settle(key, entry, found.print), phrase`The outcome of a print`);
+      await this.#warnOnFailure(held.settle(key, entry, found.print), phrase`The outcome of a print`);
       return found.print;
     };
     return ledger.holdJobs(attempt.clusterId, [attempt.jobId], work, deadline);
@@ -125,20 +124,20 @@ export class Dispatcher {
 
   /** Settles an open key by a polled listing, once no other work holds the key's lock. */
   settle(ledger: Ledger, key: KeyOf, listing: Listing, deadline: Deadline): Promise<Settled> {
-    const underKey = async (ledger: Ledger, deadline: Deadline): Promise<Settled> => {
-      const entry = await ledger.find(key);
+    const underKey = async (held: Ledger, limit: Deadline): Promise<Settled> => {
+      const entry = await held.find(key);
       if (!entry || (entry.done && entry.done.clusterJobId !== null)) {
-        await ledger.close(key);
+        await held.close(key);
         return 'settled';
       }
       const { attempt } = entry;
-      const work = (ledger: Ledger) => this.#settleIn(ledger, key, entry, listing.printings);
-      if (await ledger.holdJobs(attempt.clusterId, [attempt.jobId], work, deadline)) return 'settled';
+      const underJob = (heldTwice: Ledger) => this.#settleIn(heldTwice, key, entry, listing.printings);
+      if (await held.holdJobs(attempt.clusterId, [attempt.jobId], underJob, limit)) return 'settled';
       const now = this.#deps.clock.now();
       const hasExpired = listing.current ? (listing.at ?? now) > attempt.latest : now > attempt.latest + UNSEEN_FOR;
       if (!hasExpired) return 'open';
       // Only the runtime that removes the key logs it.
-      const wasOpen = await ledger.close(key);
+      const wasOpen = await held.close(key);
       return entry.done || !wasOpen ? 'settled' : 'hopeless';
     };
     return ledger.holdKey(key, underKey, deadline);
@@ -148,22 +147,24 @@ export class Dispatcher {
    * Settles a key if its printing is in a listing. Rejects if the claims can't be read, as the owner is unknown then.
    */
   async #settleIn(ledger: Ledger, key: KeyOf, entry: Entry, printings: PrintJob[]): Promise<Dispatched | undefined> {
-    const done = await claim(ledger, entry.attempt, printings);
+    const done = await ledger.claims.claim(entry.attempt, printings);
     if (done) await this.#warnOnFailure(ledger.settle(key, entry, done), phrase`The outcome of a print`);
     return done;
   }
 
   async #send(
     ledger: Ledger,
-    { startNow, note, deadline }: DispatchRequest,
-    attempt: PrintAttempt,
-    settle: (ledger: Ledger, done: Dispatched) => Promise<void> = () => Promise.resolve(),
+    { startNow, deadline }: DispatchRequest,
+    entry: Entry,
+    key?: KeyOf,
   ): Promise<DispatchResult> {
+    const { attempt, note } = entry;
     const { clusterId, jobId } = attempt;
-    const keep = (done: Dispatched, before: (ledger: Ledger) => Promise<unknown> = () => Promise.resolve()) =>
-      this.#save(ledger, deadline, async (ledger) => {
-        await this.#warnOnFailure(before(ledger), phrase`The outcome of a print`);
-        await this.#warnOnFailure(settle(ledger, done), phrase`The outcome of a print`);
+    const keep = (done: Dispatched, unclaimed: string[] = []) =>
+      this.#save(ledger, deadline, async (saving) => {
+        if (unclaimed.length > 0)
+          await this.#warnOnFailure(saving.claims.claimFirst(attempt, unclaimed), phrase`The outcome of a print`);
+        if (key) await this.#warnOnFailure(saving.settle(key, entry, done), phrase`The outcome of a print`);
       });
     const answer = await this.#call(ledger, startNow, attempt, deadline);
     if (answer instanceof PrintingError) {
@@ -184,9 +185,7 @@ export class Dispatcher {
       );
     // From here on the print exists, whatever fails.
     const done = { jobId, clusterJobId, status };
-    const claimed = (ledger: Ledger) =>
-      clusterJobId ? ledger.claims.claimFirst(clusterId, jobId, [clusterJobId], attempt.id) : Promise.resolve(null);
-    await keep(done, claimed);
+    await keep(done, clusterJobId ? [clusterJobId] : []);
     if (clusterJobId) return { ...done, raw, note, duplicate: false };
     // Accepted, but without the printing's id (wire facts 7): the print appears on the cluster soon.
     const found = await search({ ...this.#deps, ledger }, attempt, deadline);
@@ -228,7 +227,7 @@ export class Dispatcher {
    * Saves an answer through a ledger that allows the disk some extra time, even if the deadline has passed or the node
    * has closed: the next holder of the print key's lock must find the answer.
    */
-  async #save(ledger: Ledger, deadline: Deadline, save: (ledger: Ledger) => Promise<void>): Promise<void> {
+  async #save(ledger: Ledger, deadline: Deadline, save: (saving: Ledger) => Promise<void>): Promise<void> {
     const ms = Math.max(LONGEST_SAVE, deadline.remaining());
     await underDeadline(this.#deps.clock, { ms }, (limit) => save(ledger.within(limit)));
   }

@@ -3,15 +3,15 @@ import { asPrintingError } from '../service/errors';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope, Scope } from '../state/scope';
 import type { StateStore } from '../state/store';
-import { waitBefore } from '../time/backoff';
-import { sleep, type Clock } from '../time/clock';
+import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
+import { retryUntil } from '../time/retry-until';
 import type { Peers } from '../watch/replication/peers';
 import type { Watcher } from '../watch/watcher';
-import { awaitEnd, noteEnd } from './awaited-end';
+import { awaitEnd } from './awaited-end';
 import type { HandedOver, PendingWait, PendingWaits, WaitOwner } from './pending-waits';
 import { Ledger } from './ledger';
-import { failedResult, type Awaited, type PrintResult, type Progress, type Wait } from './print-request';
+import type { Awaited, PrintResult, Progress, Wait } from './print-request';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Backoff between tries to read the stored waits, ms. */
@@ -46,12 +46,15 @@ export class LateResults {
   readonly #waiter: Waiter;
   /** Ids of the waits that this node is working on. */
   readonly #held = new Set<string>();
+  /** Ends when the node closes. */
+  readonly #deadline: Deadline;
   #loading = false;
   #more = false;
 
   constructor(deps: LateResultsDeps, waiter: Waiter) {
     this.#deps = deps;
     this.#waiter = waiter;
+    this.#deadline = new Deadline(deps.clock, { parent: waiter.signal });
   }
 
   /**
@@ -93,59 +96,37 @@ export class LateResults {
     this.#more = true;
     if (this.#loading) return;
     this.#loading = true;
-    const { signal, nodeId } = this.#waiter;
-    const deadline = new Deadline(this.#deps.clock, { parent: signal });
-    for (let turn = 0; this.#more && !signal.aborted && this.#deps.signIn.usable; turn++) {
-      try {
-        this.#more = false;
-        const scope = await this.#deps.scope();
-        for (const wait of await this.#deps.pendingWaits.adopt([...scope, nodeId]))
-          void this.#resumeWait(scope, wait, deadline);
-      } catch {
-        this.#more = true;
-        await deadline.sleep(waitBefore(turn, RELOAD)).catch(() => undefined);
-      }
-    }
+    const load = async () => {
+      do await this.#adopt();
+      while (this.#more);
+    };
+    await retryUntil(this.#deadline, RELOAD, load).catch(() => undefined);
     this.#loading = false;
   }
 
+  async #adopt(): Promise<void> {
+    this.#more = false;
+    const { scope: currentScope, pendingWaits, signIn } = this.#deps;
+    if (this.#waiter.signal.aborted || !signIn.usable) return;
+    const scope = await currentScope();
+    for (const wait of await pendingWaits.adopt([...scope, this.#waiter.nodeId])) void this.#resumeWait(scope, wait);
+  }
+
   /** Never rejects. */
-  async #resumeWait(scope: Scope, wait: PendingWait, deadline: Deadline): Promise<void> {
+  async #resumeWait(scope: Scope, wait: PendingWait): Promise<void> {
     if (this.#held.has(wait.id)) return;
     this.#held.add(wait.id);
-    const { warn } = this.#deps;
+    const { pendingWaits, store, warn } = this.#deps;
     const { signal, nodeId, onEnd } = this.#waiter;
     const owner: WaitOwner = [...scope, nodeId];
     try {
-      const result = await this.#end(scope, wait);
-      const note = result && (await this.#readNote(owner, wait, deadline));
+      const result = await awaitEnd(this.#deps, new Ledger(store, scope), this.#waiter, wait);
+      const readNote = () => pendingWaits.readNote(owner, wait);
+      const note = result && (await retryUntil(this.#deadline, RELOAD, readNote));
       if (!result || signal.aborted) return;
       await this.#handOver(owner, wait, () => onEnd(result, wait.index, note));
     } catch (thrown) {
       if (!signal.aborted) warn(phrase`The end of a print could not be reported: ${asPrintingError(thrown).sentence}`);
-    }
-  }
-
-  /** Null: the node closed first. */
-  async #end(scope: Scope, { result, printKey }: PendingWait): Promise<PrintResult | null> {
-    const { watcher, store, warn } = this.#deps;
-    const clusterId = result.clusterId ?? '';
-    try {
-      return await awaitEnd(watcher, this.#waiter, { result }, async (ended) => {
-        if (printKey) await noteEnd(new Ledger(store, scope), { clusterId, printKey }, ended, warn);
-      });
-    } catch (thrown) {
-      return failedResult(result, asPrintingError(thrown));
-    }
-  }
-
-  async #readNote(owner: WaitOwner, wait: PendingWait, deadline: Deadline): Promise<unknown> {
-    for (let turn = 0; ; turn++) {
-      try {
-        return await this.#deps.pendingWaits.readNote(owner, wait);
-      } catch {
-        await deadline.sleep(waitBefore(turn, RELOAD));
-      }
     }
   }
 
@@ -165,7 +146,7 @@ export class LateResults {
 
   /** Null: this node no longer owns the wait. */
   async #confirmed(owner: WaitOwner, wait: PendingWait, deliver: () => void): Promise<HandedOver | null> {
-    const { pendingWaits, clock } = this.#deps;
+    const { pendingWaits } = this.#deps;
     const { signal, nodeId, onLost } = this.#waiter;
     const now = { delivered: false };
     const once = () => {
@@ -173,20 +154,22 @@ export class LateResults {
       now.delivered = true;
       deliver();
     };
-    for (let turn = 0; !signal.aborted; turn++) {
-      try {
-        const handedOver = await pendingWaits.handOver(owner, wait, once);
-        if (handedOver) return handedOver;
-        // The wait may return to this node.
-        this.#held.delete(wait.id);
-        onLost(wait.result);
-        return null;
-      } catch (thrown) {
-        if (now.delivered) throw thrown;
-        await sleep(clock, waitBefore(turn, HAND_OVER_AGAIN), signal).catch(() => undefined);
-      }
+    const confirm = () => {
+      signal.throwIfAborted();
+      return pendingWaits.handOver(owner, wait, once);
+    };
+    const waitAfter = () => (now.delivered ? null : undefined);
+    try {
+      const handedOver = await retryUntil(this.#deadline, HAND_OVER_AGAIN, confirm, { waitAfter });
+      if (handedOver) return handedOver;
+    } catch (thrown) {
+      if (now.delivered) throw thrown;
+      pendingWaits.orphaned(nodeId);
+      return null;
     }
-    pendingWaits.orphaned(nodeId);
+    // The wait may return to this node.
+    this.#held.delete(wait.id);
+    onLost(wait.result);
     return null;
   }
 

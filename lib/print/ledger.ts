@@ -4,18 +4,9 @@ import { DeadlineStore } from '../state/deadline-store';
 import { hold, type Key, type Lock, type PutOptions, type StateStore } from '../state/store';
 import { underDeadline, type Deadline } from '../time/deadline';
 import type { JobEnd } from '../watch/watcher';
-import type { PrintAttempt } from './attempt';
+import type { Dispatched, PrintAttempt } from './attempt';
 import { Claims, KEEP } from './claims';
 import { phrase } from '../words/sentence';
-
-/** A stored job and its printing: the first result, which every repeat of the print key returns. */
-export interface Dispatched {
-  jobId: string;
-  /** Null: the service accepted the print without naming the printing. */
-  clusterJobId: string | null;
-  /** The print's status as the service reported it. */
-  status: string | null;
-}
 
 /** Stored state of a print key; without `done` the outcome is unknown. */
 export interface Entry {
@@ -39,9 +30,10 @@ export interface KeyOf {
 }
 
 interface LedgerOptions {
-  lasting?: Ledger;
+  /** Locks that must be held to write. */
   locks?: readonly Lock[];
-  unbounded?: StateStore;
+  /** Longest wait for the disk. */
+  deadline?: Deadline | undefined;
 }
 
 /**
@@ -51,34 +43,30 @@ interface LedgerOptions {
  * first.
  */
 export class Ledger {
+  readonly scope: Scope;
   readonly claims: Claims;
-  /** This ledger without the lock and deadline of the current work, for uses that outlive it. */
-  readonly lasting: Ledger;
   readonly #store: StateStore;
-  /** The store without the deadline of `within`. */
-  readonly #unbounded: StateStore;
-  readonly #scope: Scope;
-  /** Locks that must be held to write. */
   readonly #locks: readonly Lock[];
+  /** Returns the same ledger with other options. */
+  readonly #with: (options: LedgerOptions) => Ledger;
 
-  constructor(store: StateStore, scope: Scope, { lasting, locks = [], unbounded = store }: LedgerOptions = {}) {
-    this.#store = store;
-    this.#unbounded = unbounded;
-    this.#scope = scope;
+  constructor(store: StateStore, scope: Scope, options: LedgerOptions = {}) {
+    const { locks = [], deadline } = options;
+    this.scope = scope;
+    this.#store = deadline ? new DeadlineStore(store, deadline) : store;
     this.#locks = locks;
-    this.claims = new Claims(store, scope, locks);
-    this.lasting = lasting ?? this;
+    this.claims = new Claims(this.#store, scope, locks);
+    this.#with = (changed) => new Ledger(store, scope, { ...options, ...changed });
   }
 
   /** Returns the same ledger for one piece of work: it doesn't wait for the disk beyond the deadline. */
   within(deadline: Deadline): Ledger {
-    const parts = { lasting: this.lasting, locks: this.#locks, unbounded: this.#unbounded };
-    return new Ledger(new DeadlineStore(this.#unbounded, deadline), this.#scope, parts);
+    return this.#with({ deadline });
   }
 
   /** Serializes the work on a print key, from its first read to the result. */
   holdKey<T>({ clusterId, printKey }: KeyOf, work: UnderLock<T>, deadline: Deadline): Promise<T> {
-    return this.#hold(['print-key-lock', ...this.#scope, clusterId, printKey], work, deadline);
+    return this.#hold(['print-key-lock', ...this.scope, clusterId, printKey], work, deadline);
   }
 
   /**
@@ -88,17 +76,16 @@ export class Ledger {
     // A fixed order prevents a deadlock.
     const [first, ...others] = [...new Set(jobIds)].sort();
     if (first === undefined) return work(this, deadline);
-    const inner: UnderLock<T> = (ledger, limit) => ledger.holdJobs(clusterId, others, work, limit);
-    return this.#hold(['dispatch-lock', ...this.#scope, clusterId, first], inner, deadline);
+    const inner: UnderLock<T> = (held, limit) => held.holdJobs(clusterId, others, work, limit);
+    return this.#hold(['dispatch-lock', ...this.scope, clusterId, first], inner, deadline);
   }
 
   #hold<T>(key: Key, work: UnderLock<T>, deadline: Deadline): Promise<T> {
-    const held = (lock: Lock) => {
-      const parts = { lasting: this.lasting, locks: [...this.#locks, lock], unbounded: this.#unbounded };
-      const ledger = new Ledger(this.#store, this.#scope, parts);
-      return underDeadline(deadline.clock, { parent: deadline, lost: lock.signal }, (limit) => work(ledger, limit));
+    const underLock = (lock: Lock) => {
+      const held = this.#with({ locks: [...this.#locks, lock] });
+      return underDeadline(deadline.clock, { parent: deadline, lost: lock.signal }, (limit) => work(held, limit));
     };
-    return hold(this.#store, key, held, deadline);
+    return hold(this.#store, key, underLock, deadline);
   }
 
   /** Calls `Lock.secure` on every held lock. */
@@ -186,13 +173,13 @@ export class Ledger {
   }
 
   get #openIndex() {
-    return ['open-prints', ...this.#scope] as const;
+    return ['open-prints', ...this.scope] as const;
   }
 
-  #key = ({ clusterId, printKey }: KeyOf) => ['print-key', ...this.#scope, clusterId, printKey] as const;
+  #key = ({ clusterId, printKey }: KeyOf) => ['print-key', ...this.scope, clusterId, printKey] as const;
 }
 
-/** Work on a ledger that writes under a lock; it is cancelled if the lock is lost. */
-type UnderLock<T> = (ledger: Ledger, deadline: Deadline) => Promise<T>;
+/** Work on the same ledger under a lock; it is cancelled if the lock is lost. */
+type UnderLock<T> = (held: Ledger, limit: Deadline) => Promise<T>;
 
 const same = (one: KeyOf) => (other: KeyOf) => one.clusterId === other.clusterId && one.printKey === other.printKey;

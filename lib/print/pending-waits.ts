@@ -1,9 +1,9 @@
-import { setMaxListeners } from 'node:events';
 import type { Scope } from '../state/scope';
 import { LockLostError, type Lock, type StateStore } from '../state/store';
 import { record } from '../service/json-readers';
-import { waitBefore } from '../time/backoff';
-import { sleep, type Clock } from '../time/clock';
+import type { Clock } from '../time/clock';
+import { Deadline } from '../time/deadline';
+import { retryUntil } from '../time/retry-until';
 import type { Peers } from '../watch/replication/peers';
 import type { Awaited } from './print-request';
 
@@ -34,16 +34,16 @@ export class PendingWaits {
   /** Ids of the waits whose retention in the store has been renewed. */
   readonly #renewed = new Set<string>();
   readonly #closing = new AbortController();
+  readonly #deadline: Deadline;
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #listeners = new Map<string, () => void>();
 
   constructor(
     private readonly store: StateStore,
-    private readonly clock: Clock,
+    clock: Clock,
     private readonly runtimes: Peers,
   ) {
-    // Every wait that can't be written adds a listener.
-    setMaxListeners(0, this.#closing.signal);
+    this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
   }
 
   /**
@@ -52,18 +52,18 @@ export class PendingWaits {
    */
   async keep(owner: WaitOwner, wait: PendingWait, note: unknown, failed: (error: unknown) => void): Promise<void> {
     this.#unwritten.add(wait.id);
-    for (let turn = 0; this.#unwritten.has(wait.id); turn++) {
-      try {
-        await this.#track(this.#write(owner, wait, note));
-        this.#unwritten.delete(wait.id);
-        // Its node may have closed meanwhile.
-        if (turn > 0) this.orphaned(owner[3]);
-      } catch (error) {
-        if (turn === 0) failed(error);
-        if (this.#closing.signal.aborted) return;
-        await sleep(this.clock, waitBefore(turn, REWRITE), this.#closing.signal).catch(() => undefined);
-      }
-    }
+    const write = async (attempt: number) => {
+      if (!this.#unwritten.has(wait.id)) return;
+      await this.#track(this.#write(owner, wait, note));
+      this.#unwritten.delete(wait.id);
+      // Its node may have closed meanwhile.
+      if (attempt > 0) this.orphaned(owner[3]);
+    };
+    const waitAfter = (error: unknown, attempt: number) => {
+      if (attempt === 0) failed(error);
+      return undefined;
+    };
+    await retryUntil(this.#deadline, REWRITE, write, { waitAfter }).catch(() => undefined);
   }
 
   async #write(owner: WaitOwner, wait: PendingWait, note: unknown): Promise<void> {

@@ -1,10 +1,10 @@
 import { asPrintingError, type PrintingError } from '../service/errors';
-import type { CurrentScope, Scope } from '../state/scope';
+import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import { closed } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
 import type { Watcher } from '../watch/watcher';
-import { awaitEnd, noteEnd } from './awaited-end';
+import { awaitEnd } from './awaited-end';
 import type { ClusterPrint, ClusterPrintResult } from './cluster-print';
 import { Ledger } from './ledger';
 import { failedResult, printResult, type PrintRequest, type PrintResult, type Wait } from './print-request';
@@ -40,14 +40,13 @@ export class Prints {
     const { clusterIds } = request;
     const upload = new SharedUpload(this.#deps.uploads, request);
     // One print stays in one scope, even if a sign-in changes the current one.
-    const scope = request.deadline.wait(this.#deps.scope());
-    const ledger = scope.then((known) => new Ledger(this.#deps.store, known));
+    const ledger = request.deadline.wait(this.#deps.scope()).then((scope) => new Ledger(this.#deps.store, scope));
     const dispatches = clusterIds.map(async (clusterId) =>
       this.#deps.clusterPrint.run(request, clusterId, upload, await ledger),
     );
     const dispatched = Promise.allSettled(dispatches).then(() => upload.end());
     try {
-      return await Promise.all(dispatches.map((dispatch, index) => this.#finish(request, index, dispatch, scope)));
+      return await Promise.all(dispatches.map((dispatch, index) => this.#finish(request, index, dispatch, ledger)));
     } finally {
       await dispatched;
     }
@@ -58,7 +57,7 @@ export class Prints {
     request: PrintRequest,
     index: number,
     dispatch: Promise<ClusterPrintResult>,
-    scope: Promise<Scope>,
+    ledger: Promise<Ledger>,
   ): Promise<PrintingError | undefined> {
     const { waitFor, clusterIds } = request;
     const clusterId = clusterIds[index] ?? '';
@@ -67,7 +66,7 @@ export class Prints {
       const dispatched = await dispatch;
       Object.assign(known, dispatched.result);
       if (waitFor !== 'finished' || !known.printed || known.dryRun) return known;
-      return this.#awaitEnd(request, index, dispatched, await scope);
+      return this.#awaitEnd(request, index, dispatched, await ledger);
     });
   }
 
@@ -76,18 +75,13 @@ export class Prints {
     request: PrintRequest,
     index: number,
     dispatched: ClusterPrintResult,
-    scope: Scope,
+    ledger: Ledger,
   ): Promise<DeliveredResult> {
-    const { watcher, store, warn } = this.#deps;
     const { printKey, onWait } = request;
     const { result, ended } = dispatched;
-    const clusterId = result.clusterId ?? '';
     const isOpen = !ended && result.clusterJobId !== null;
-    const wait = isOpen ? onWait?.(scope, { printKey, index, result }) : undefined;
-    const work = awaitEnd(watcher, request, dispatched, async (end) => {
-      if (printKey) await noteEnd(new Ledger(store, scope), { clusterId, printKey }, end, warn);
-    });
-    const known = await work.catch((thrown: unknown) => failedResult(result, asPrintingError(thrown)));
+    const wait = isOpen ? onWait?.(ledger.scope, { printKey, index, result }) : undefined;
+    const known = await awaitEnd(this.#deps, ledger, request, { ...dispatched, printKey });
     if (!known && !wait) throw closed();
     return { result: known, wait };
   }

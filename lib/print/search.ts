@@ -1,10 +1,11 @@
 import type { PrintJob } from '../service/print-job';
-import { waitBefore, WORK_IN_PROGRESS } from '../time/backoff';
 import { LockLostError } from '../state/store';
-import type { Deadline } from '../time/deadline';
-import type { PrintAttempt } from './attempt';
-import { claim, likeliest } from './claim';
-import type { Dispatched, Ledger } from './ledger';
+import { WORK_IN_PROGRESS } from '../time/backoff';
+import { underDeadline, type Deadline } from '../time/deadline';
+import { AGAIN, pollUntil } from '../time/retry-until';
+import type { Dispatched, PrintAttempt } from './attempt';
+import { likeliest } from './claims';
+import type { Ledger } from './ledger';
 import type { JobListReader } from './job-list-reader';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -34,40 +35,36 @@ interface SearchDeps {
 
 /** Searches the cluster for the printing of an attempt. Never throws. The job's lock must be held. */
 export async function search(deps: SearchDeps, attempt: PrintAttempt, deadline: Deadline): Promise<Search> {
-  const { clock } = deadline;
-  const end = clock.monotonic() + (deps.outcome ? SEARCH_LONGER : SEARCH_FOR);
+  const { jobListReader, ledger, outcome, warn } = deps;
   let polled: PrintJob[] = [];
-  const stop = deps.jobListReader.listen(attempt.clusterId, ({ printings }) => (polled = printings));
+  const look = async (): Promise<Search> => {
+    const listing = await underDeadline(deadline.clock, { ms: READ_FOR, parent: deadline }, (limit) =>
+      jobListReader.read(attempt.clusterId, limit),
+    ).catch(() => null);
+    const printings = [...(listing?.printings ?? []), ...polled];
+    const print = await ledger.claims.claim(attempt, printings).catch((error: unknown) => {
+      // The lock's present holder decides about the printing.
+      if (error instanceof LockLostError) return undefined;
+      // A full disk must not make an existing print look absent.
+      warn(phrase`A print that was found could not be saved: check the state folder or the database.`);
+      return likeliest(attempt, printings);
+    });
+    if (print) return { end: 'found', print };
+    const written = await outcome?.().catch(() => null);
+    if (written) return { end: 'found', print: written };
+    return { end: listing?.current && written !== null ? 'absent' : 'cut' };
+  };
+  const found = async () => {
+    const seen = await look();
+    return seen.end === 'found' ? seen : AGAIN;
+  };
+  const stop = jobListReader.listen(attempt.clusterId, ({ printings }) => (polled = printings));
+  const limit = deadline.within(outcome ? SEARCH_LONGER : SEARCH_FOR);
   try {
-    for (let turn = 0; ; turn++) {
-      const isLast = clock.monotonic() >= end;
-      const limit = deadline.within(READ_FOR);
-      const listing = await deps.jobListReader
-        .read(attempt.clusterId, limit)
-        .catch(() => null)
-        .finally(() => limit.end());
-      const printings = [...(listing?.printings ?? []), ...polled];
-      const print = await claim(deps.ledger, attempt, printings).catch((error: unknown) => {
-        // The lock's present holder decides about the printing.
-        if (error instanceof LockLostError) return undefined;
-        // A full disk must not make an existing print look absent.
-        deps.warn(phrase`A print that was found could not be saved: check the state folder or the database.`);
-        return likeliest(attempt, printings);
-      });
-      if (print) return { end: 'found', print };
-      const written = await deps.outcome?.().catch(() => null);
-      if (written) return { end: 'found', print: written };
-      if (isLast) return { end: listing?.current && written !== null ? 'absent' : 'cut' };
-      const wait = Math.min(waitBefore(turn, WORK_IN_PROGRESS), Math.max(0, end - clock.monotonic()));
-      if (!(await sleeps(deadline, wait))) return { end: 'cut' };
-    }
+    // The last look follows when the time is up.
+    return await pollUntil(limit, WORK_IN_PROGRESS, found).catch(() => (deadline.aborted ? { end: 'cut' } : look()));
   } finally {
+    limit.end();
     stop();
   }
 }
-
-const sleeps = (deadline: Deadline, ms: number): Promise<boolean> =>
-  deadline.sleep(ms).then(
-    () => true,
-    () => false,
-  );

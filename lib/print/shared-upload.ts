@@ -7,8 +7,8 @@ import { phrase } from '../words/sentence';
 export class SharedUpload {
   readonly #uploads: Uploads;
   readonly #request: PrintRequest;
-  readonly #inOrder = open();
-  readonly #wanted = open();
+  readonly #inOrder = gate();
+  readonly #wanted = gate();
   #sending: Promise<Uploaded> | undefined;
 
   constructor(uploads: Uploads, request: PrintRequest) {
@@ -61,7 +61,7 @@ export class SharedUpload {
 }
 
 /** A promise that is settled from outside. */
-function open() {
+function gate() {
   let open: () => void = () => undefined;
   let refuse: (reason: Error) => void = () => undefined;
   const opened = new Promise<void>((resolve, reject) => {

@@ -1,10 +1,10 @@
 import type { SignInWatch } from '../sign-in/sign-in-state';
-import type { CurrentScope } from '../state/scope';
+import type { CurrentScope, Scope } from '../state/scope';
 import type { StateStore } from '../state/store';
 import type { ClusterStatus } from '../service/cluster-status';
-import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
+import { retryUntil } from '../time/retry-until';
 import { nameFor } from '../watch/views/notice';
 import type { Watcher } from '../watch/watcher';
 import type { Dispatcher } from './dispatcher';
@@ -50,12 +50,13 @@ export class UnresolvedPrints {
   }
 
   /** Adds an open outcome on this cluster. */
-  add(ledger: Ledger, clusterId: string): void {
+  add(scope: Scope, clusterId: string): void {
     if (this.#closing.signal.aborted) return;
     const held = this.#held.get(clusterId);
     if (held) held.more = true;
     else {
       const release = this.#deps.watcher.hold(clusterId);
+      const ledger = new Ledger(this.#deps.store, scope);
       this.#held.set(clusterId, { ledger, release, settling: false, more: false });
     }
   }
@@ -70,17 +71,14 @@ export class UnresolvedPrints {
 
   /** Never rejects. */
   async #load(): Promise<void> {
-    if (this.#loading) return;
+    if (this.#loading || this.#closing.signal.aborted) return;
     this.#loading = true;
-    for (let turn = 0; !this.#closing.signal.aborted && this.#deps.signIn.usable; turn++) {
-      try {
-        const ledger = new Ledger(this.#deps.store, await this.#deps.scope());
-        for (const { clusterId } of await ledger.openKeys()) this.add(ledger, clusterId);
-        break;
-      } catch {
-        await this.#deadline.sleep(waitBefore(turn, RELOAD)).catch(() => undefined);
-      }
-    }
+    const load = async () => {
+      if (!this.#deps.signIn.usable) return;
+      const scope = await this.#deps.scope();
+      for (const { clusterId } of await new Ledger(this.#deps.store, scope).openKeys()) this.add(scope, clusterId);
+    };
+    await retryUntil(this.#deadline, RELOAD, load).catch(() => undefined);
     this.#loading = false;
   }
 

@@ -11,9 +11,9 @@ export type RepeatedWork<T> = (attempt: number) => T | typeof AGAIN | Promise<T 
 export interface RepeatOptions {
   /**
    * Wait after a failure, ms; null: no repeat can help. Default: the wait of the backoff, or the longer one that the
-   * error demands (`retryAfter`).
+   * error demands (`retryAfter`), also for undefined.
    */
-  waitAfter?: (error: unknown, attempt: number) => number | null;
+  waitAfter?: (error: unknown, attempt: number) => number | null | undefined;
   random?: () => number;
 }
 
@@ -35,11 +35,9 @@ export async function retryUntil<T>(
       if (result !== AGAIN) return result;
       wait = waitBefore(attempt, backoff, random);
     } catch (error) {
-      const demanded = waitAfter
-        ? waitAfter(error, attempt)
-        : Math.max(waitBefore(attempt, backoff, random), demandOf(error));
-      if (demanded === null || !deadline.allows(demanded)) throw error;
-      wait = demanded;
+      const wanted = waitAfter?.(error, attempt);
+      wait = wanted ?? Math.max(waitBefore(attempt, backoff, random), demandOf(error));
+      if (wanted === null || !deadline.allows(wait)) throw error;
     }
     await deadline.sleep(wait);
   }
