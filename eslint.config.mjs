@@ -73,6 +73,18 @@ const stairs = (/** @type {keyof typeof floors} */ folder) =>
     }));
   });
 
+/** The loop itself, and what plans its own waits: turns of polls, queues of writes, connections, leases, pauses. */
+const schedulers = [
+  'lib/time/retry-until.ts',
+  'lib/http/retry.ts',
+  'lib/sign-in/{refresh,tokens}.ts',
+  'lib/{state,postgres}/{listening,postgres-membership,postgres-store,write-behind-store}.ts',
+  'lib/watch/checkpoints/checkpoint-store.ts',
+  'lib/watch/polling/{poll-timing,vanished-job-resolver}.ts',
+  'lib/watch/replication/service-reach.ts',
+];
+const loops = ':matches(DoWhileStatement, ForOfStatement, ForStatement, WhileStatement)';
+
 /** What the editor page gives to a node's script. */
 const browser = [
   'RED',
@@ -188,6 +200,24 @@ export default tseslint.config(
         ...['setTimeout', 'setInterval', 'performance'].map((name) => ({
           name,
           message: 'Time is injected: use lib/time/clock.',
+        })),
+      ],
+    },
+  },
+  {
+    files: ['lib/**/*.ts'],
+    ignores: schedulers,
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        ...[
+          'ImportSpecifier[imported.name="waitBefore"]',
+          `${loops} CallExpression[callee.name="sleep"]`,
+          `${loops} CallExpression[callee.property.name="sleep"]`,
+        ].map((selector) => ({
+          selector,
+          message:
+            'One loop repeats work with growing waits, so that an abort, a deadline and Retry-After end or delay every repeat alike: use retryUntil or pollUntil of lib/time/retry-until.',
         })),
       ],
     },

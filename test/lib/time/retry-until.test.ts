@@ -121,6 +121,18 @@ describe('time/retry-until', () => {
     assert.deepEqual(at, [0, 30_000]);
   });
 
+  it('waits as by default where waitAfter returns undefined', async () => {
+    const errors = [limited(20_000), broken];
+    const waitAfter = () => undefined;
+    const failing = async () => {
+      const error = errors.shift();
+      if (error) throw error;
+      return 'done';
+    };
+    assert.equal(await run(failing, { waitAfter }), 'done');
+    assert.deepEqual(at, [0, 20_000, 22_000]);
+  });
+
   it('ends with the reason of an abort during a wait', async () => {
     const result = start(() => Promise.reject(broken));
     await clock.advance(500);
