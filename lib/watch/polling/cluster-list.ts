@@ -101,7 +101,7 @@ export class ClusterList {
   async #read(begunAt: number): Promise<List> {
     try {
       this.#list = await underDeadline(this.clock, { ms: LONGEST, parent: this.signal }, (deadline) =>
-        readListed(this.service, deadline),
+        readList(this.service, deadline, listed),
       );
       this.#asOf = begunAt;
       return this.#list;
@@ -130,38 +130,30 @@ const listed = ({
   host: host ? { printerId: host.printerId, name: host.name } : null,
 });
 
-/** Reads the stored fields of all clusters. Throws the errors of `readAllPages`. */
-async function readListed(service: ApiClient, deadline: Deadline): Promise<List> {
-  const found = new Map<string, ListedCluster>();
-  let entries = 0;
-  const options = { query: IN_PAGES, what: WHAT, deadline };
-  for await (const page of pagesOf(service, 'clusters', options)) {
-    entries += page.length;
-    for (const raw of page) {
-      const cluster = readCluster(raw);
-      if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, listed(cluster));
-    }
-  }
-  if (entries > 0 && found.size === 0) throw noClusters();
-  return found;
-}
-
 /** Reads the whole list, each cluster once. Throws the errors of `pagesOf`, and SERVICE_ERROR without a valid entry. */
-export async function readAllPages(service: ApiClient, deadline: Deadline): Promise<{ cluster: Cluster; raw: Json }[]> {
-  const found = new Map<string, { cluster: Cluster; raw: Json }>();
+export const readAllPages = async (
+  service: ApiClient,
+  deadline: Deadline,
+): Promise<{ cluster: Cluster; raw: Json }[]> => [
+  ...(await readList(service, deadline, (cluster, raw) => ({ cluster, raw }))).values(),
+];
+
+/** Reads the whole list, and of each cluster what `keep` returns. Throws the errors of `readAllPages`. */
+async function readList<T>(
+  service: ApiClient,
+  deadline: Deadline,
+  keep: (cluster: Cluster, raw: Json) => T,
+): Promise<Map<string, T>> {
+  const found = new Map<string, T>();
   let entries = 0;
   for await (const page of pagesOf(service, 'clusters', { query: IN_PAGES, what: WHAT, deadline })) {
     entries += page.length;
     for (const raw of page) {
       const cluster = readCluster(raw);
-      if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, { cluster, raw });
+      if (cluster && !found.has(cluster.clusterId)) found.set(cluster.clusterId, keep(cluster, raw));
     }
   }
-  if (entries > 0 && found.size === 0) throw noClusters();
-  return [...found.values()];
+  if (entries === 0 || found.size > 0) return found;
+  const sentence = phrase`The service answered ${WHAT} with something unexpected: try again later.`;
+  throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
 }
-
-const noClusters = (): PrintingError =>
-  new PrintingError('SERVICE_ERROR', phrase`The service answered ${WHAT} with something unexpected: try again later.`, {
-    outcome: 'unknown',
-  });
