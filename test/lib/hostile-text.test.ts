@@ -627,7 +627,6 @@ const OTHERS: Record<string, string> = {
   'watch/views/watches.Watches': 'compares ids',
   'watch/polling/cluster-list.ClusterList': 'asks by pagesOf and readCluster',
   'watch/views/cluster-watch.ClusterWatch': 'gets statuses that were read',
-  'watch/views/cluster-watch.audienceOf': 'gets the name of a node',
   'watch/views/all-clusters-watch.AllClustersWatch': 'gets statuses that were read',
   'watch/polling/startup-limiter.StartupLimiter': 'gets no text',
   'watch/views/job-end-waiter.JobEndWaiter': 'compares ids; asks by readJobRecord',

@@ -1,13 +1,9 @@
-import { eventsFor } from '../../events/milestones';
-import type { EventDraft, PrintEvent } from '../../events/print-event';
 import type { PrintingError } from '../../service/errors';
 import type { Subscriber } from '../polling/subscriber';
-import { audienceOf, type WatchContext } from './cluster-watch';
+import { NodeWatch, type WatchContext } from './node-watch';
 import { ResultGroups } from './result-groups';
 import type { ListPoller, ListSubscriber } from '../polling/list-poller';
-import { ChangeFilter } from './change-filter';
 import type { Poller } from '../polling/poller';
-import { intervalOf } from '../polling/poll-timing';
 import { LIST, type PollResult } from '../polling/poll-result';
 import type { Standby } from '../replication/sharing';
 import { WatchedClusters } from './watched-clusters';
@@ -24,88 +20,60 @@ interface AllClustersContext extends WatchContext {
  * One node's view of all clusters of the account. Each cluster has its own turn. At the end of every interval the
  * latest results go out as one group.
  */
-export class AllClustersWatch implements Watch, Subscriber, ListSubscriber {
-  readonly receivesEvents = true;
+export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, ListSubscriber {
   readonly wants = 'all';
-  readonly beside: unknown;
-  readonly milestones: readonly number[];
-  readonly interval: number;
-  readonly audience: string;
-  #paused: boolean;
-  #closed = false;
   readonly #clusters: WatchedClusters;
   readonly #groups: ResultGroups;
   /** Start, monotonic ms. */
   readonly #startedAt: number;
-  #shownStandby = 'null';
-  /** Number of requests in flight; their callers receive the error. */
-  #requests = 0;
-  readonly #changeFilter: ChangeFilter | null;
 
   constructor(
-    private readonly options: WatchOptions,
-    private readonly context: AllClustersContext,
+    options: WatchOptions,
+    protected override readonly context: AllClustersContext,
   ) {
-    this.beside = options.beside;
-    this.milestones = options.milestones;
-    this.interval = intervalOf(options.interval);
+    super(options, context);
     this.#startedAt = context.clock.monotonic();
-    this.#paused = options.paused ?? false;
-    this.#changeFilter = options.onlyChanges ? new ChangeFilter() : null;
-    this.audience = audienceOf(options);
     this.#clusters = new WatchedClusters(() => context.clock.now());
     const { clock, guard, usable } = context;
     this.#groups = new ResultGroups({
-      ...{ clock, guard, usable, clusters: this.#clusters, changeFilter: this.#changeFilter, interval: this.interval },
+      ...{ clock, guard, usable, clusters: this.#clusters, changeFilter: this.changeFilter, interval: this.interval },
       emit: (round) => this.#emitRound(round),
       restoreClusters: () => this.#restoreClusters(),
-      isClosed: () => this.#closed,
-      isInactive: () => this.#closed || this.#paused,
+      isClosed: () => this.isClosed,
+      isInactive: () => this.isClosed || this.isPaused,
     });
     this.#groups.start();
   }
 
-  get paused(): boolean {
-    return this.#paused;
-  }
-
-  get isAsking(): boolean {
-    return this.#requests > 0;
-  }
-
   get state(): WatchState {
-    return { paused: this.#paused, standby: this.#standby, ...this.#clusters.state };
+    return { paused: this.isPaused, standby: this.standby, ...this.#clusters.state };
   }
 
   async ask(deliver: (round: Round) => void): Promise<PrintingError | null> {
-    this.#requests++;
+    this.requests++;
     const failedIds: string[] = [];
     let error: PrintingError | null = null;
     try {
       error = await this.#requestAll(deliver, failedIds);
       return error && failedIds.length > 1 ? this.context.summary(error, failedIds) : error;
     } finally {
-      this.#requests--;
+      this.requests--;
       this.context.requestEnded(this, error, failedIds);
     }
-  }
-
-  notify(error: PrintingError): void {
-    if (!this.#closed) this.context.guard(() => this.options.onTrouble(error));
   }
 
   async #requestAll(deliver: (round: Round) => void, failedIds: string[]): Promise<PrintingError | null> {
     const listError = await this.context.list.ask();
     if (listError) failedIds.push(LIST);
-    if (this.#closed) return listError;
+    if (this.isClosed) return listError;
     const batch = this.#groups.newBatch((round) => {
-      for (const { status } of round.results) if (status) this.#changeFilter?.recordSent(status);
-      if (!this.#closed) deliver(round);
+      for (const { status } of round.results) if (status) this.changeFilter?.recordSent(status);
+      if (!this.isClosed) deliver(round);
     }, true);
     await Promise.all(
       [...this.#clusters.members].map(async ([clusterId, { poller }]) => {
         const result = { ...(await poller.ask()), clusterId };
-        if (!this.#closed) this.#clusters.recordResult(result);
+        if (!this.isClosed) this.#clusters.recordResult(result);
         if (result.error) failedIds.push(clusterId);
         batch.add(result);
       }),
@@ -114,22 +82,22 @@ export class AllClustersWatch implements Watch, Subscriber, ListSubscriber {
   }
 
   pause(): void {
-    this.#paused = true;
+    this.isPaused = true;
     this.#groups.stop();
     this.#replanAll();
   }
 
   resume(): void {
-    if (!this.#paused || this.#closed) return;
-    this.#paused = false;
+    if (!this.isPaused || this.isClosed) return;
+    this.isPaused = false;
     this.#groups.start();
-    for (const { poller } of this.#clusters.members.values()) poller.resume(this, this.#requests > 0);
+    for (const { poller } of this.#clusters.members.values()) poller.resume(this, this.requests > 0);
     this.context.list.replan();
   }
 
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.isClosed) return;
+    this.isClosed = true;
     this.#groups.stop();
     this.context.list.remove(this);
     for (const { poller } of this.#clusters.members.values()) poller.remove(this);
@@ -137,27 +105,16 @@ export class AllClustersWatch implements Watch, Subscriber, ListSubscriber {
   }
 
   onPoll(result: PollResult, due: boolean): void {
-    if (this.#closed) return;
+    if (this.isClosed) return;
     this.#clusters.recordResult(result);
     if (!due) return;
-    if (result.status && this.#changeFilter && !this.#changeFilter.isChange(result.status))
+    if (result.status && this.changeFilter && !this.changeFilter.isChange(result.status))
       result = { ...result, status: null };
     this.#groups.add(result);
   }
 
-  deliver(drafts: readonly EventDraft[]): boolean {
-    const events = this.#closed ? [] : eventsFor(drafts, this.options.milestones);
-    return this.deliverAll(events);
-  }
-
-  deliverAll(events: PrintEvent[]): boolean {
-    if (events.length === 0 || this.#closed) return false;
-    this.context.guard(() => this.options.onEvents(events));
-    return true;
-  }
-
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void {
-    if (this.#closed) return;
+    if (this.isClosed) return;
     this.#clusters.recordList(error);
     if (clusterIds) this.#setMembers(clusterIds);
     this.#groups.recordList(clusterIds, error);
@@ -172,18 +129,11 @@ export class AllClustersWatch implements Watch, Subscriber, ListSubscriber {
 
   /** Groups exclude clusters of other runtimes; a request includes them. */
   assigned(clusterId: string, isOurs: boolean): void {
-    if (!this.#closed && this.#clusters.assign(clusterId, isOurs)) this.#groups.assign(clusterId, isOurs);
-  }
-
-  checkStandby(): void {
-    const shown = JSON.stringify(this.#standby);
-    if (shown === this.#shownStandby || this.#closed) return;
-    this.#shownStandby = shown;
-    this.context.guard(() => this.options.onStandby?.());
+    if (!this.isClosed && this.#clusters.assign(clusterId, isOurs)) this.#groups.assign(clusterId, isOurs);
   }
 
   /** A watch that polls any of its clusters is not on standby. */
-  get #standby(): Standby | null {
+  protected get standby(): Standby | null {
     if (this.#clusters.ownCount > 0 || this.#clusters.members.size === 0) return this.context.standbyOf(null);
     return this.context.standbyOf(null) ?? { why: 'elsewhere', by: null };
   }
@@ -214,7 +164,7 @@ export class AllClustersWatch implements Watch, Subscriber, ListSubscriber {
 
   async #restoreClusters(): Promise<void> {
     const clusterIds = await this.context.list.recall();
-    if (!this.#closed && clusterIds.length > 0) this.#setMembers(clusterIds);
+    if (!this.isClosed && clusterIds.length > 0) this.#setMembers(clusterIds);
   }
 
   #replanAll(): void {
@@ -223,6 +173,6 @@ export class AllClustersWatch implements Watch, Subscriber, ListSubscriber {
   }
 
   #emitRound(round: Round): void {
-    if (!this.#closed && !this.#paused) this.context.guard(() => this.options.onRound(round));
+    if (!this.isClosed && !this.isPaused) this.context.guard(() => this.options.onRound(round));
   }
 }

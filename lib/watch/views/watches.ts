@@ -3,7 +3,8 @@ import type { ListPoller } from '../polling/list-poller';
 import { LIST } from '../polling/poll-result';
 import type { Poller } from '../polling/poller';
 import { AllClustersWatch } from './all-clusters-watch';
-import { ClusterWatch, type WatchContext } from './cluster-watch';
+import { ClusterWatch } from './cluster-watch';
+import type { WatchContext } from './node-watch';
 import type { Watch, WatchOptions } from './watch';
 
 interface WatchesOptions {
