@@ -5,7 +5,6 @@ import { record, text, type Json } from '../service/json-readers';
 import { WORK_IN_PROGRESS } from '../time/backoff';
 import type { Deadline } from '../time/deadline';
 import { AGAIN, pollUntil } from '../time/retry-until';
-import { meaning } from './words';
 import { phrase, type Sentence } from '../words/sentence';
 
 export interface ActionRequest {
@@ -28,6 +27,22 @@ export interface Action {
   details: Json | null;
   /** The service's own `data`, unchanged. */
   raw: unknown;
+}
+
+/** Statuses of an action in progress (wire facts 9). */
+const OPEN = ['pending', 'sent'];
+/** Statuses of a failed action. */
+const FAILED = ['failed', 'unknown'];
+
+/**
+ * Meaning of an action's status. `new` is an unknown status, which may mean work in progress: it is polled further, and
+ * counts as a failure at the deadline (wire facts, trap 40).
+ */
+export function meaning(status: string | null): 'open' | 'success' | 'failed' | 'new' {
+  const word = status?.toLowerCase();
+  if (word === undefined || OPEN.includes(word)) return 'open';
+  if (word === 'success') return 'success';
+  return FAILED.includes(word) ? 'failed' : 'new';
 }
 
 /**

@@ -12,7 +12,6 @@ import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { compress } from './compress';
 import { changedMeanwhile, type Content } from './content';
-import { hashOf } from './hash';
 import { ProgressReports, type UploadProgress, type UploadStage } from './progress';
 import { ReusableUploads, type Kind } from './reuse';
 import { holdStream, nameOf, openContent, type Source } from './source';
@@ -244,4 +243,20 @@ export function checkSize(size: number): void {
       'INVALID_INPUT',
       phrase`The file has ${size} bytes and the service accepts at most ${MOST_BYTES} (1 GiB): make it smaller.`,
     );
+}
+
+/**
+ * SHA-256 of all the bytes, hexadecimal, computed once and with pauses for the event loop. Throws FILE_CHANGED if the
+ * content was written to after it was opened.
+ */
+function hashOf(content: Content): () => Promise<string> {
+  let hash: Promise<string> | undefined;
+  return () => (hash ??= sha256(content));
+}
+
+async function sha256(content: Content): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of content.chunks()) hash.update(chunk);
+  if (!(await content.unchanged())) throw changedMeanwhile();
+  return hash.digest('hex');
 }

@@ -73,7 +73,7 @@ import { askKept } from '../../lib/upload/transfer';
 import { readFile } from '../../lib/library/library';
 import { removeStored } from '../../lib/library/remove';
 import { atLimit, dispatchAction, followAction } from '../../lib/action/action';
-import { meaning } from '../../lib/action/words';
+import { meaning } from '../../lib/action/action';
 import { jobData } from '../../lib/control/job-data';
 import { ruleOf } from '../../lib/control/job-rules';
 import { jobUnderWay } from '../../lib/control/job-under-way';
@@ -357,7 +357,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'action/action.dispatchAction': (words) => dispatchAction(service(words), ACTION),
   'action/action.followAction': (words) =>
     followAction(service(words), ACTION, { actionId: words, status: words, details: null, raw: null }, () => undefined),
-  'action/words.meaning': (words) => meaning(words),
+  'action/action.meaning': (words) => meaning(words),
   'control/job-data.jobData': (words) => [
     jobData(words, { data: { a: words } }),
     jobData('duplicate', { quantity: words }),
@@ -570,7 +570,6 @@ const OTHERS: Record<string, string> = {
   'upload/source.openContent': 'gives the path to the file system, and shows it cut',
   'upload/content.partsOf': 'passes bytes on',
   'upload/content.exactly': 'passes bytes on',
-  'upload/hash.hashOf': 'passes bytes on',
   'upload/stream-content.streamContent': 'passes bytes on',
   'upload/content.changedMeanwhile': 'gets no text',
   'upload/progress.ProgressReports': 'gets no text',

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { atLimit, dispatchAction, followAction, type Action, type ActionRequest } from '../../../lib/action/action';
-import { meaning } from '../../../lib/action/words';
+import {
+  atLimit,
+  dispatchAction,
+  followAction,
+  meaning,
+  type Action,
+  type ActionRequest,
+} from '../../../lib/action/action';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
