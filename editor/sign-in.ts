@@ -66,7 +66,7 @@ export class SignIn {
     if (now.state === 'signed-in' && isNew) return this.#ended(this.#after);
     if (this.#errorBefore === undefined || now.error === null) this.#errorBefore = now.error;
     if (now.error !== null && now.error !== this.#errorBefore) return this.#ended('');
-    // A closed window looks like one that its page has isolated from here: both sign-ins may still succeed.
+    // A closed window can't be told from one that its page has isolated, and either sign-in may still succeed.
     if (!this.#page?.closed) return;
     this.#page = null;
     this.#parts.showMessage(text('account.windowClosed'));

@@ -50,7 +50,7 @@ export interface ClientOptions {
   /** Renewals of sign-ins under way in this process, whichever instance of the account began them. */
   renewals?: Renewals;
   http?: Http;
-  /** How long `close` waits for irreversible work, ms. Default: GRACE. */
+  /** Longest wait of `close` for irreversible work, ms. Default: GRACE. */
   grace?: number;
   /** Notes of unfinished files. */
   leftovers?: Leftovers;

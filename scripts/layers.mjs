@@ -8,13 +8,13 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * Layer of tests in a folder of its own.
  * @typedef {object} Layer
  * @property {string} folder
- * @property {number} [processes] how many share its files in `npm test`; default 1. They wait more than they reckon
- * @property {boolean} [dealt] `npm test` runs each file on one of the runtimes only, which differ little
+ * @property {number} [processes] number that share its files in `npm test`, because they wait more than they compute; default 1
+ * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
  * @property {string[]} [everywhere] exceptions from `dealt`: files that `npm test` runs on each runtime
- * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] its runs count for the coverage of the sources: the variable
- *   that says where to put what ran, in Node.js itself or in the browser
- * @property {('build' | 'browser' | 'matrix')[]} [needs] what it can't do without
- * @property {{ name: string, node: string, env: NodeJS.ProcessEnv }[]} [runtimes] where it runs besides, or instead, of this Node.js
+ * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
+ *   for the coverage data of its runs, in Node.js or in the browser
+ * @property {('build' | 'browser' | 'matrix')[]} [needs] prerequisites
+ * @property {{ name: string, node: string, env: NodeJS.ProcessEnv }[]} [runtimes] runtimes that replace this Node.js
  */
 
 /** @type {Record<string, Layer>} */

@@ -84,7 +84,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       answer = await this.#send(to, options, bearer);
       if (isExpiredToken(answer.status, answer.body)) throw refusalError(401, answer.body, what);
     }
-    // A failure of the service or of a proxy is no verdict on the bearer.
+    // A failure of the service or of a proxy doesn't show whether the bearer is valid.
     if (answer.status < 500) this.#credentials.accepted(bearer);
     if (answer.status >= 200 && answer.status <= 299) return answer;
     this.#failures++;

@@ -35,7 +35,7 @@ export interface AccountSettings {
   /** Blank for a static token without an account host. */
   authUrl: string;
   paths: PathSettings;
-  /** How to sign in, or the static token. */
+  /** Settings of the sign-in, or the static token. */
   signIn: SignInSettings | { apiToken: string };
   /** Web origin sent with uploads; blank for none. */
   origin: string;

@@ -57,7 +57,7 @@ export async function checkPath(name: Reading, context: ProbeContext, deadline: 
   }
 }
 
-/** The verdict on a path by the status alone; null if it depends on other answers. */
+/** The result for a path by the status alone; null if it depends on other answers. */
 export function statusSays({ status, body }: Asked, call: string): [ok: boolean | null, detail: Sentence] | null {
   if (status >= 200 && status <= 299)
     return record(body) || Array.isArray(body)

@@ -69,7 +69,7 @@ export function followJob(
   return edges.all ? { ...after, edges: edges.all } : after;
 }
 
-/** How far a print was, by its own figures. */
+/** Elapsed time of a print, or else its progress. */
 const timeOf = ({ timeElapsed, progress }: PrintJob): string =>
   `${timeElapsed ?? (progress === null ? '-' : `${progress}%`)}`;
 

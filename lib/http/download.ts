@@ -10,7 +10,7 @@ import { phrase, type Sentence } from '../words/sentence';
 export interface DownloadOptions {
   /** Name of the file for error sentences: `the picture`. */
   what: Sentence;
-  /** Aborts the download. Its reason is thrown, by the stream as well. */
+  /** Aborts the download, which then throws its reason, as does the stream. */
   signal?: AbortSignal | undefined;
   /** Most bytes; a larger file fails with TOO_LARGE. No limit by default. */
   maxBytes?: number | undefined;

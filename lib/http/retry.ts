@@ -3,7 +3,7 @@ import { waitBefore, type Backoff } from '../time/backoff';
 import type { Deadline } from '../time/deadline';
 import { retryUntil } from '../time/retry-until';
 
-/** How often transient failures are retried. */
+/** Number and timing of the retries after transient failures. */
 export interface RetryPolicy extends Backoff {
   /** Attempts after the first one. */
   repeats: number;

@@ -58,7 +58,7 @@ export async function send(
         passes: (error) => sending.mayPass(error),
       });
     } catch (error) {
-      // An upload of which the store keeps ever more bytes will succeed in the end.
+      // An upload succeeds in the end if the store keeps more bytes after each attempt.
       if (sending.kept <= kept || !(error instanceof PrintingError) || !sending.mayPass(error)) throw error;
       options.deadline.throwIfOver();
     }

@@ -60,7 +60,7 @@ export interface UploadsDeps {
   origin?: string;
 }
 
-/** How to store a file. */
+/** Options for storing a file. */
 interface Plan {
   name: string;
   contentType: string;
