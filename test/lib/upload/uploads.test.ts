@@ -188,10 +188,10 @@ describe('upload/uploads', () => {
     });
   });
 
-  describe('rejects before anything is sent', () => {
+  describe('before it sends anything', () => {
     afterEach(() => assert.deepEqual(service.calls, []));
 
-    it('meshes and other files', async () => {
+    it('rejects meshes and other files', async () => {
       await fails(send(await file('part.stl', text(10))), 'UNSUPPORTED_FILE_TYPE', /slice it/);
       await fails(
         send(await file('part.stl', text(10)), { jobName: 'part.gcode' }),
@@ -205,11 +205,11 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('names that the service would reject', async () => {
+    it('rejects names that the service would reject', async () => {
       await fails(send(await file('part.gcode', text(10)), { jobName: 'a/b' }), 'INVALID_INPUT', /job name/);
     });
 
-    it('missing files, empty files and folders', async () => {
+    it('rejects missing files, empty files and folders', async () => {
       await mkdir(join(folder, 'folder.gcode'));
       await fails(send({ kind: 'file', path: join(folder, 'none.gcode') }), 'FILE_NOT_READABLE', /no file/);
       await fails(send({ kind: 'file', path: join(folder, 'folder.gcode') }), 'FILE_NOT_READABLE', /not a file/);
@@ -225,7 +225,7 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('more than 1 GiB', async () => {
+    it('rejects more than 1 GiB', async () => {
       const source = await file('big.gcode', text(1));
       await truncate(join(folder, 'big.gcode'), 1024 ** 3 + 1);
       await fails(send(source), 'INVALID_INPUT', /1073741825 bytes.*1073741824/);
@@ -234,7 +234,7 @@ describe('upload/uploads', () => {
       assert.ok(stream.destroyed);
     });
 
-    it('a stream without its size', async () => {
+    it('rejects a stream without its size', async () => {
       for (const size of [NaN, -1, 1.5, undefined as unknown as number])
         await fails(
           send({ kind: 'stream', stream: Readable.from(['a']), size, name: 'a.gcode' }),
@@ -243,7 +243,7 @@ describe('upload/uploads', () => {
         );
     });
 
-    it('any path without a readable file', async () => {
+    it('rejects any path without a readable file', async () => {
       await fc.assert(
         fc.asyncProperty(fc.string({ minLength: 1 }), async (words) => {
           const path = `${folder}/none/${words}.gcode`;
@@ -254,22 +254,22 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('an upload that the caller’s check rejects', async () => {
+    it('rejects an upload that the caller’s check rejects', async () => {
       const offline = new PrintingError('NOT_FOUND', phrase`No such cluster.`);
       const beforeSending = async () => Promise.reject(offline);
       await assert.rejects(send(await file('part.gcode', text(10)), { beforeSending }), offline);
     });
 
-    it('an upload that was aborted before it began', async () => {
+    it('rejects an upload that was aborted before it began', async () => {
       const reason = new Error('closed');
       await assert.rejects(send(await file('part.gcode', text(10)), { signal: AbortSignal.abort(reason) }), reason);
     });
   });
 
-  describe('rejects bytes that differ from the registered ones', () => {
+  describe('when the bytes differ from the registered ones', () => {
     afterEach(() => assert.equal(storage.bytes.size, 0, 'no wrong file counts as complete'));
 
-    it('of a file that grows or shrinks during the upload', async () => {
+    it('rejects a file that grows or shrinks during the upload', async () => {
       const source = await file('part.gcode', text(MIB));
       const path = join(folder, 'part.gcode');
       await fails(
@@ -285,7 +285,7 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 2, 'it is not tried again');
     });
 
-    describe('of a file that is rewritten in place at the same size', () => {
+    describe('in a file that is rewritten in place at the same size', () => {
       const rewrite = (keepTime: boolean) => {
         const path = join(folder, 'part.gcode');
         const { atime, mtime, size } = statSync(path);
@@ -306,7 +306,7 @@ describe('upload/uploads', () => {
 
       for (const compress of [false, true])
         for (const reuse of [false, true])
-          it(`with FILE_CHANGED${compress ? ', compressed' : ''}${reuse ? ', with reuse of uploads' : ''}`, async () => {
+          it(`fails with FILE_CHANGED${compress ? ', compressed' : ''}${reuse ? ', with reuse of uploads' : ''}`, async () => {
             const source = await file('part.gcode', text(3 * MIB));
             const beforeSending = async () => rewrite(false);
             const onStage = once('uploading');
@@ -314,12 +314,12 @@ describe('upload/uploads', () => {
             await fails(send(source, changes), 'FILE_CHANGED', /while it was read/);
           });
 
-      it('with FILE_CHANGED even if its time was set back', async () => {
+      it('fails with FILE_CHANGED even if its time was set back', async () => {
         const source = await file('part.gcode', text(3 * MIB));
         await fails(send(source, { onStage: once('uploading', true) }), 'FILE_CHANGED', /while it was read/);
       });
 
-      it('with FILE_CHANGED while it is hashed', async () => {
+      it('fails with FILE_CHANGED while it is hashed', async () => {
         const source = await file('part.gcode', text(1000));
         await send(source, { reuse: true });
         const work = send(source, { reuse: true, beforeSending: async () => rewrite(false) });
@@ -327,14 +327,14 @@ describe('upload/uploads', () => {
       });
     });
 
-    it('of a stream with another length', async () => {
+    it('rejects a stream with another length', async () => {
       for (const size of [99, 101]) {
         const stream = Readable.from([text(50), text(50)]);
         await fails(send({ kind: 'stream', stream, size, name: 'a.gcode' }), 'FILE_CHANGED', /announced/);
       }
     });
 
-    it('of a stream that fails before or while it is read', async () => {
+    it('rejects a stream that fails before or while it is read', async () => {
       const early = new PassThrough();
       const beforeSending = async () => {
         early.destroy(new Error('pulled'));
@@ -351,7 +351,7 @@ describe('upload/uploads', () => {
       await fails(send({ kind: 'stream', stream: late, size: 9, name: 'a.gcode' }), 'FILE_NOT_READABLE', /EPIPE/);
     });
 
-    it('of a stream of objects', async () => {
+    it('rejects a stream of objects', async () => {
       const stream = Readable.from([{ line: 1 }]);
       await fails(send({ kind: 'stream', stream, size: 9, name: 'a.gcode' }), 'INVALID_INPUT', /objects/);
     });
