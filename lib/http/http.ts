@@ -250,7 +250,7 @@ interface Transport {
 
 /**
  * Loads two files of undici, because undici as a whole loads more slowly than the pack itself. They are private, so
- * package.json pins undici to the version that has them (ADR 16).
+ * package.json pins undici to the version that has them (ADR 17).
  */
 function undici(): { Agent: typeof Agent; request: Request } {
   const Agent = require('undici/lib/dispatcher/agent.js') as typeof import('undici').Agent;
