@@ -95,11 +95,8 @@ describe('npm run dev', function () {
       const page = await browser.newPage();
       const [, url = ''] = await next(/^Editor: (http:\S+)/);
       await page.goto(url);
-      const shows = (value: number) => page.waitForFunction(`window.version === ${value}`);
       await save('editor/index.ts', (text) => `${text}\nObject.assign(window, { version: 1 });\n`);
-      await shows(1);
-      await save('editor/index.ts', (text) => text.replace('version: 1', 'version: 2'));
-      await shows(2);
+      await page.waitForFunction('window.version === 1');
       assert.equal(lines.filter((line) => line.includes('Started flows')).length, 1);
 
       await save('lib/client.ts', (text) => `${text}\nexport const version: number = '';\n`);
