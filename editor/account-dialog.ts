@@ -42,8 +42,21 @@ const field = (name: string) => $(`#node-config-input-${name}`);
 const fieldText = (name: string) => typedText(`#node-config-input-${name}`) ?? '';
 const part = (name: string) => $(`#remote-printing-${name}`);
 
+/** Ends everything that the open dialog started. */
+let close: (() => void) | undefined;
+
+export function closeAccountDialog(): void {
+  close?.();
+  close = undefined;
+}
+
+export function openAccountDialog(node: AccountNode): void {
+  closeAccountDialog();
+  close = initialize(node);
+}
+
 /** Initializes the dialog of `node`; the returned function ends everything that it started. */
-export function accountDialog(node: AccountNode): () => void {
+function initialize(node: AccountNode): () => void {
   let closed = false;
   let asking: Promise<void> | undefined;
   let state: AccountState | undefined;

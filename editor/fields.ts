@@ -18,9 +18,22 @@ export function setting(node: EditorNode, name: string): unknown {
   return shown ?? node[name];
 }
 
-/** Shows `rows` while the checkbox or select `control` makes `wanted` true. */
-export function showWhile(control: JQuery, wanted: (control: JQuery) => boolean, rows: string): void {
-  const follow = () => $(rows).toggle(wanted(control));
-  control.on('change', follow);
+/** Values of other properties; each is one value or a list of them. */
+type Condition = Record<string, string | boolean | string[]>;
+
+/** Shows `rows` while the checkboxes and selects fulfil one of the conditions. */
+export function showWhile(conditions: Condition | Condition[], rows: string): void {
+  const anyOf = [conditions].flat();
+  const holds = (condition: Condition) =>
+    Object.entries(condition).every(([name, wanted]) => [wanted].flat().includes(chosen(name)));
+  const follow = () => $(rows).toggle(anyOf.some(holds));
+  const controls = anyOf.flatMap(Object.keys).map((name) => `#node-input-${name}`);
+  $(controls.join()).on('change', follow);
   follow();
+}
+
+/** Value of a checkbox or select in the open dialog of a flow node. */
+function chosen(name: string): string | boolean {
+  const field = $(`#node-input-${name}`);
+  return field.is(':checkbox') ? field.is(':checked') : String(field.val());
 }

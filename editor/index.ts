@@ -1,4 +1,4 @@
-import { accountDialog } from './account-dialog';
+import { closeAccountDialog, openAccountDialog } from './account-dialog';
 import { amountInput } from './amount-input';
 import { showWhile } from './fields';
 import { fileInput, itemInput, memberInput, printerInput, printJobInput, rangeInput, valueInput } from './inputs';
@@ -19,7 +19,8 @@ const shared = {
   itemInput,
   fileInput,
   showWhile,
-  accountDialog,
+  openAccountDialog,
+  closeAccountDialog,
   useOnlyAccount,
   addKeywords,
   printerName,

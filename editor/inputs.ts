@@ -71,28 +71,28 @@ function textIn(name: string): string | undefined {
 }
 
 /** Input for the printer of a flow node, from the clusters of the selected account. */
-export const printerInput = (blank = text('picker.clusterOfMessage'), name = 'cluster'): void =>
+export const printerInput = (name: string, blank = text('picker.clusterOfMessage')): void =>
   listInput(name, { blank, load: lists.clusters, follow: $() });
 
 /** Input for one of the printers of the selected cluster. */
-export const memberInput = (blank: string): void =>
-  listInput('printer', {
+export const memberInput = (name: string, blank: string): void =>
+  listInput(name, {
     blank,
     load: (account) => ofCluster((cluster) => lists.printersOf(account, cluster)),
     follow: $('#node-input-cluster'),
   });
 
 /** Input for a print job on the selected cluster. */
-export const printJobInput = (blank: string): void =>
-  listInput('job', {
+export const printJobInput = (name: string, blank: string): void =>
+  listInput(name, {
     blank,
     load: (account) => ofCluster((cluster) => lists.printJobs(account, cluster)),
     follow: $('#node-input-cluster'),
   });
 
 /** Input for the item of a query: a print job, an uploaded print file, or an item without a list. */
-export const itemInput = (): void =>
-  listInput('item', {
+export const itemInput = (name: string): void =>
+  listInput(name, {
     blank: '',
     load(account) {
       switch (typedText('#node-input-query')) {
@@ -109,8 +109,8 @@ export const itemInput = (): void =>
   });
 
 /** Input for the ID of a library file; the service lists print files only. */
-export const fileInput = (blank: string): void =>
-  listInput('fileId', {
+export const fileInput = (name: string, blank: string): void =>
+  listInput(name, {
     blank,
     load: (account) => (typedText('#node-input-kind') === 'job' ? lists.storedJobs(account) : undefined),
     follow: $('#node-input-kind'),

@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
+import { entry } from './entry.mjs';
+import { forms } from './form.mjs';
 import { translatedHelp } from './help.mjs';
+import { catalogue, languages, readNodes } from './nodes.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 
@@ -15,6 +18,7 @@ export function build() {
     stdio: 'inherit',
   });
   buildEditor();
+  makeNodes();
   copyAssets();
   for (const cli of ['dist/simulator/cli.js', 'dist/lib/state/cli.js']) chmodSync(join(root, cli), 0o755);
   checkRegistered();
@@ -43,18 +47,32 @@ export function buildEditor() {
   });
   for (const { path, contents } of outputFiles) {
     const target = path.endsWith('.map') ? editorSourceMap : editorScript;
-    mkdirSync(resolve(target, '..'), { recursive: true });
+    mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, contents);
   }
 }
 
-/** Copies html, locales and icons beside the registered js files, where Node-RED expects them. */
+/** Writes what Node-RED expects beside the folders of the nodes: the registered js and html files, texts and help. */
+export function makeNodes() {
+  const nodes = readNodes();
+  const write = (/** @type {string} */ path, /** @type {string} */ text) => {
+    const file = join(root, 'dist/nodes', path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  };
+  for (const node of nodes) {
+    write(`${node.type}.js`, entry(node));
+    write(`locales/en-US/${node.type}.html`, node.help);
+    for (const language of languages())
+      write(`locales/${language}/${node.type}.json`, JSON.stringify(catalogue(node, language), null, 2));
+  }
+  for (const [type, html] of forms(nodes)) write(`${type}.html`, html);
+  for (const [path, help] of translatedHelp(nodes)) write(path, help);
+}
+
+/** Copies files without change. */
 export function copyAssets() {
-  cpSync(join(root, 'nodes'), join(root, 'dist/nodes'), {
-    recursive: true,
-    filter: (source) => !source.endsWith('.ts'),
-  });
-  for (const [path, help] of translatedHelp()) writeFileSync(join(root, 'dist/nodes', path), help);
+  cpSync(join(root, 'nodes/locales'), join(root, 'dist/nodes/locales'), { recursive: true });
   cpSync(join(root, 'icons'), join(root, 'dist/nodes/icons'), { recursive: true });
   cpSync(join(root, 'simulator/control/page'), join(root, 'dist/simulator/control/page'), { recursive: true });
 }

@@ -1,13 +1,12 @@
-// npm run pages: generates docs/nodes, a page for each node, from the editor's help texts.
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// npm run pages: generates docs/nodes, a page for each node, from the editor's help texts, and the tables of properties in
+// docs/reference.md from the definitions.
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-const root = resolve(import.meta.dirname, '..');
-const read = (/** @type {string} */ file) => readFileSync(join(root, file), 'utf8');
-const texts = 'nodes/locales/en-US';
+import { readNodes } from './nodes.mjs';
+import { reference, REFERENCE } from './reference.mjs';
 
-/** @type {Record<string, string>} in the palette's order */
-const registered = JSON.parse(read('package.json'))['node-red'].nodes;
+const root = resolve(import.meta.dirname, '..');
 
 /** Help text without the editor's styles. @param {string} html */
 const body = (html) =>
@@ -31,11 +30,11 @@ const gist = (html) =>
 
 /** All pages by their paths. @returns {Map<string, string>} */
 export function pages() {
-  const nodes = Object.keys(registered).map((type) => {
-    const help = read(`${texts}/${type}.html`);
-    const { paletteLabel } = JSON.parse(read(`${texts}/${type}.json`));
-    return { type, help, name: String(paletteLabel) };
-  });
+  const nodes = readNodes().map(({ type, help, texts }) => ({
+    type,
+    help,
+    name: texts['paletteLabel']?.['en-US'] ?? type,
+  }));
   const index = nodes.map(({ type, name, help }) => `| [${name}](${type}.md) | ${gist(help)} |`);
   const made = nodes.map(({ type, name, help }) => {
     const head = `# ${name}\n\nType \`${type}\`. The same text is the node's help in the editor; [all nodes](README.md).\n\n`;
@@ -48,5 +47,6 @@ export function pages() {
 if (process.argv[1] === import.meta.filename) {
   mkdirSync(join(root, 'docs/nodes'), { recursive: true });
   for (const [path, text] of pages()) writeFileSync(join(root, path), text);
-  console.log(`${readdirSync(join(root, 'docs/nodes')).length} pages in docs/nodes`);
+  writeFileSync(join(root, REFERENCE), reference());
+  console.log(`${readdirSync(join(root, 'docs/nodes')).length} pages in docs/nodes, ${REFERENCE}`);
 }

@@ -3,30 +3,33 @@ import { readAmount } from '../../lib/rules/amounts';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 
-/** A TypedInput in a node's settings. */
+/** A setting that a message can supply: a TypedInput, or a text field that may be blank. */
 export interface Setting {
   value: unknown;
   type: string | undefined;
+  /** Message property that a blank setting reads; null for none. */
+  message: string | null;
+  /** Name of the property. */
+  name: string;
 }
+
+/** A setting that always reads a message property. */
+export const ofMessage = (message: string): Setting => ({ value: '', type: 'str', message, name: message });
 
 export const isBlank = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 
 /** Whether the value of a setting depends on the message. */
-export const needsMessage = ({ value, type }: Setting): boolean => !isBlank(value) && type === 'msg';
+export const needsMessage = ({ value, type }: Pick<Setting, 'value' | 'type'>): boolean =>
+  !isBlank(value) && type === 'msg';
 
 /**
- * Evaluates a setting for a message: a nonblank setting takes precedence, a blank one reads the message property of its
- * name (reference 2.2). Returns undefined if both are blank.
+ * Evaluates a setting for a message: a nonblank setting takes precedence, a blank one reads its message property
+ * (reference 2.2). Returns undefined if both are blank.
  */
-export async function read(
-  RED: NodeAPI,
-  node: Node,
-  setting: Setting,
-  msg: NodeMessage,
-  property: string,
-): Promise<unknown> {
-  const found = isBlank(setting.value) ? msg[property] : await evaluate(RED, node, setting, msg);
+export async function read(RED: NodeAPI, node: Node, setting: Setting, msg: NodeMessage): Promise<unknown> {
+  const { value, message } = setting;
+  const found = !isBlank(value) ? await evaluate(RED, node, setting, msg) : message === null ? undefined : msg[message];
   return isBlank(found) ? undefined : found;
 }
 
@@ -36,11 +39,11 @@ export async function readText(
   node: Node,
   setting: Setting,
   msg: NodeMessage,
-  property: string,
 ): Promise<string | undefined> {
-  const found = await read(RED, node, setting, msg, property);
+  const found = await read(RED, node, setting, msg);
   if (found === undefined || typeof found === 'string') return found;
   if (typeof found === 'number') return String(found);
+  const property = setting.message ?? setting.name;
   throw new PrintingError('INVALID_INPUT', phrase`The ${property} must be a string, but it is ${kindOf(found)}.`);
 }
 

@@ -29,7 +29,7 @@ export async function readSource(
   jobName: string,
 ): Promise<Source> {
   if (kind !== 'payload') {
-    const path = await readText(RED, node, file, msg, 'filename');
+    const path = await readText(RED, node, file, msg);
     if (path === undefined)
       throw new PrintingError('INVALID_INPUT', phrase`Choose a file in the node or set msg.filename.`);
     return { kind: 'file', path };

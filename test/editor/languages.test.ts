@@ -11,9 +11,9 @@ const NODES = [
 const ACCOUNT = 'remote-printing-account';
 const NAMESPACE = '@remote-printing/node-red-remote-printing/';
 
-/** Reads a catalogue of texts from the sources. */
+/** Reads a catalogue of texts from the build. */
 const catalogue = (language: string, name: string) =>
-  JSON.parse(readFileSync(join(__dirname, '../../nodes/locales', language, `${name}.json`), 'utf8')) as Texts;
+  JSON.parse(readFileSync(join(__dirname, '../../dist/nodes/locales', language, `${name}.json`), 'utf8')) as Texts;
 interface Texts {
   [key: string]: string | Texts;
 }

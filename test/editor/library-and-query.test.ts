@@ -30,11 +30,18 @@ for (const runtime of editors) {
       assert.deepEqual(await offered('#node-input-operation'), ['upload', 'info', 'download', 'delete']);
       assert.deepEqual(await offered('#node-input-kind'), ['file', 'job']);
       const fields = ['#node-input-source', '#node-input-fileId-shown', '#node-input-file-shown'];
-      const tips = ['#remote-printing-upload-tip', '#remote-printing-download-tip'];
+      const tips = [
+        '#remote-printing-file-row [data-operation=upload]',
+        '#remote-printing-file-row [data-operation=download]',
+      ];
       const needed: Record<string, string[]> = {
-        upload: ['#node-input-source', '#node-input-file-shown', '#remote-printing-upload-tip'],
+        upload: ['#node-input-source', '#node-input-file-shown', '#remote-printing-file-row [data-operation=upload]'],
         info: ['#node-input-fileId-shown'],
-        download: ['#node-input-fileId-shown', '#node-input-file-shown', '#remote-printing-download-tip'],
+        download: [
+          '#node-input-fileId-shown',
+          '#node-input-file-shown',
+          '#remote-printing-file-row [data-operation=download]',
+        ],
         delete: ['#node-input-fileId-shown'],
       };
       for (const [operation, wanted] of Object.entries(needed)) {

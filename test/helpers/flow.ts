@@ -6,22 +6,18 @@ import { join } from 'node:path';
 import type { Node, NodeMessage, NodeStatus } from 'node-red';
 import helper from 'node-red-node-test-helper';
 import type { Simulator } from '../../simulator';
+import { entry } from '../../scripts/entry.mjs';
+import { root } from '../../scripts/node-red.mjs';
+import { evaluate, readNodes } from '../../scripts/nodes.mjs';
 import { followTo } from './browser';
 import { recordLongTimers } from './long-timers';
 
 const load = createRequire(__filename);
 const RUNTIME = process.env.NODE_RED_PATH ?? load.resolve('node-red');
-const NODE_SETS = [
-  'account',
-  'cluster-status',
-  'upload-and-print',
-  'job-control',
-  'webcam-snapshot',
-  'report-generator',
-  'request',
-  'library-file',
-  'query',
-].map((name) => load(`../../nodes/remote-printing-${name}`) as (RED: unknown) => void);
+/** The registered modules as the build makes them, on the sources. */
+const NODE_SETS = readNodes().map(
+  (node) => evaluate(entry(node), createRequire(join(root, 'nodes/entry.ts'))) as (RED: unknown) => void,
+);
 /** Redirect address of the sign-in; the tests read the code from it and call the callback themselves. */
 const REDIRECT = 'http://127.0.0.1:1880/remote-printing/callback';
 

@@ -1,28 +1,24 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 
 import { translatedHelp } from '../../scripts/help.mjs';
-import { root } from '../../scripts/node-red.mjs';
+import { catalogue, languages, readNodes } from '../../scripts/nodes.mjs';
 
-const locales = join(root, 'nodes/locales');
-const read = (language: string, file: string) => readFileSync(join(locales, language, file), 'utf8');
-const labelsOf = (language: string, type: string) =>
-  (JSON.parse(read(language, `${type}.json`)) as { label?: Record<string, string> }).label ?? {};
-const languages = readdirSync(locales).filter((language) => language !== 'en-US');
-const types = readdirSync(join(locales, 'en-US')).flatMap((file) =>
-  file.endsWith('.html') ? [file.slice(0, -'.html'.length)] : [],
-);
-const help = translatedHelp();
+const nodes = readNodes();
+const account = nodes.find(({ name }) => name === 'account') ?? assert.fail();
+type Labels = Record<string, string>;
+const labelsOf = (node: (typeof nodes)[number], language: string) =>
+  (catalogue(node, language) as { label?: Labels }).label ?? {};
+const help = translatedHelp(nodes);
 const terms = (html: string) => [...html.matchAll(/<dt[^>]*>([^<]+)/g)].map(([, names = '']) => names.trim());
 
 describe('help in other languages', () => {
-  for (const language of languages)
+  for (const language of languages().slice(1))
     it(`names the fields of every form as the form does in ${language}`, () => {
-      for (const type of types) {
-        const [english, own] = [read('en-US', `${type}.html`), help.get(`locales/${language}/${type}.html`)];
+      for (const node of nodes) {
+        const { type, help: english } = node;
+        const own = help.get(`locales/${language}/${type}.html`);
         assert.ok(own, type);
-        const labels = (which: string) => ({ ...labelsOf(which, 'remote-printing-account'), ...labelsOf(which, type) });
+        const labels = (which: string): Labels => ({ ...labelsOf(account, which), ...labelsOf(node, which) });
         const [from, to] = [labels('en-US'), labels(language)];
         let named = 0;
         const expected = terms(english).map((names) =>
@@ -45,7 +41,7 @@ describe('help in other languages', () => {
 
   it('changes only names in a help', () => {
     for (const [path, own] of help) {
-      const english = readFileSync(join(root, 'nodes', path.replace(/locales\/[^/]+/, 'locales/en-US')), 'utf8');
+      const english = nodes.find(({ type }) => path.endsWith(`/${type}.html`))?.help ?? assert.fail(path);
       const rest = (html: string) => html.replace(/(<dt[^>]*>)[^<]+|<i>[^<]+<\/i>/g, '$1');
       assert.equal(rest(own), rest(english), path);
       assert.doesNotMatch(own, /undefined|\[object/);

@@ -4,11 +4,18 @@ import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
 import { OVERRIDABLE_CALLS } from '../../lib/rules/path-overrides';
+import { forms } from '../../scripts/form.mjs';
 import { root } from '../../scripts/node-red.mjs';
+import { catalogue, languages as languagesOf, readNodes } from '../../scripts/nodes.mjs';
 
 const nodes = join(root, 'nodes');
 const read = (...path: string[]) => readFileSync(join(...path), 'utf8');
-const types = readdirSync(nodes).flatMap((file) => (file.endsWith('.html') ? [file.slice(0, -'.html'.length)] : []));
+const sourcesOf = new Map(readNodes().map((node) => [node.type, node]));
+const types = [...sourcesOf.keys()];
+const languages = languagesOf();
+const nodeOf = (type: string) => sourcesOf.get(type) ?? assert.fail(type);
+const html = forms([...sourcesOf.values()]);
+const htmlOf = (type: string) => html.get(type) ?? assert.fail(type);
 const account = 'remote-printing-account';
 /** Prefix of the keys in the account's catalogue that all nodes share. */
 const SHARED = `@remote-printing/node-red-remote-printing/${account}:`;
@@ -25,10 +32,10 @@ function textsOf(catalogue: object, above = ''): Texts {
   return texts;
 }
 
-const languages = readdirSync(join(nodes, 'locales'));
 const others = languages.filter((language) => language !== 'en-US');
-const readTexts = (language: string, name: string) =>
-  textsOf(JSON.parse(read(nodes, 'locales', language, `${name}.json`)) as object);
+const readTexts = (language: string, type: string) => textsOf(catalogue(nodeOf(type), language));
+const readSentences = (language: string) =>
+  new Map(Object.entries(JSON.parse(read(nodes, 'locales', language, 'sentences.json')) as Record<string, string>));
 const english = new Map(types.map((type) => [type, readTexts('en-US', type)]));
 const englishOf = (type: string): Texts => english.get(type) ?? assert.fail(type);
 
@@ -62,22 +69,22 @@ function runtimeOf(file: string, found = new Set<string>()): string[] {
 describe('locales', () => {
   for (const type of types) {
     it(`${type} has every text that its form uses`, () => {
-      const html = read(nodes, `${type}.html`);
+      const html = htmlOf(type);
       const keys = [...formKeys(html), ...scriptKeys(html)];
       assert.ok(keys.length > 0);
       assert.deepEqual(missing(keys, type), []);
     });
 
     it(`${type} has every text that its runtime uses`, () => {
-      const own = join(nodes, 'types', `${type.replace('remote-printing-', '')}.ts`);
-      const files = runtimeOf(join(nodes, `${type}.ts`));
-      assert.ok(files.includes(own));
+      const own = join(nodes, nodeOf(type).name, 'node.ts');
+      const files = runtimeOf(own);
+      assert.ok(files.length > 3);
       const statusKeys = files.flatMap((file) => all(read(file), /\bkey: '([^']+)'/g)).map((key) => `status.${key}`);
       assert.deepEqual([...missing(scriptKeys(read(own)), type), ...missingStatus(statusKeys, type)], []);
     });
 
     it(`${type} has error texts for exactly the errors that its help explains`, () => {
-      const help = read(nodes, 'locales', 'en-US', `${type}.html`);
+      const { help } = nodeOf(type);
       const explained = all(help, /<dt>([A-Z_, ]+)<\/dt>/g).flatMap((codes) => codes.split(', '));
       const errors = explained.map((code) => `status.error.${code}`);
       assert.deepEqual(missingStatus(errors, type), []);
@@ -90,9 +97,9 @@ describe('locales', () => {
     });
 
     it(`${type} has a help text with every property of its form`, () => {
-      const help = read(nodes, 'locales', 'en-US', `${type}.html`);
+      const { help } = nodeOf(type);
       assert.match(help, new RegExp(`data-help-name="${type}"`));
-      const labels = formKeys(read(nodes, `${type}.html`)).filter((key) => /(^|:)label\./.test(key));
+      const labels = formKeys(htmlOf(type)).filter((key) => /(^|:)label\./.test(key));
       const said = help.replace(/\s+/g, ' ');
       const unsaid = labels
         .map((key) => textOf(key, type) ?? assert.fail(key))
@@ -101,7 +108,7 @@ describe('locales', () => {
     });
 
     it(`${type} has a help text with every required part and one example`, () => {
-      const help = read(nodes, 'locales', 'en-US', `${type}.html`);
+      const { help } = nodeOf(type);
       const parts =
         type === account ? ['Properties', 'Example'] : ['Properties', 'Inputs', 'Outputs', 'Example', 'Details'];
       const heads = all(help, /<h3>(.*)<\/h3>/g);
@@ -204,7 +211,7 @@ describe('locales', () => {
       [],
     );
     const ofSelect = (type: string, name: string) => {
-      const select = new RegExp(`id="node-input-${name}"[\\s\\S]*?</select>`).exec(read(nodes, `${type}.html`));
+      const select = new RegExp(`id="node-input-${name}"[\\s\\S]*?</select>`).exec(htmlOf(type));
       return all(select?.[0] ?? assert.fail(), /<option value="([^"]+)"/g);
     };
     const labels = ofSelect('remote-printing-library-file', 'operation').map((name) => `nodeLabel.${name}`);
@@ -223,7 +230,7 @@ describe('locales', () => {
     it('include exactly those in the code', () => {
       assert.ok(written.size > 250);
       for (const language of others) {
-        const known = readTexts(language, 'sentences');
+        const known = readSentences(language);
         const lacking = [...written].filter((pattern) => !known.has(pattern));
         const unused = [...known.keys()].filter((pattern) => !written.has(pattern));
         assert.deepEqual({ language, lacking, unused }, { language, lacking: [], unused: [] });
@@ -239,7 +246,7 @@ describe('locales', () => {
   for (const language of others) {
     describe(`in ${language}`, () => {
       const catalogues = types.map((type) => ({ type, from: englishOf(type), to: readTexts(language, type) }));
-      const known = readTexts(language, 'sentences');
+      const known = readSentences(language);
       const pairs = [
         ...catalogues.flatMap(({ type, from, to }) =>
           [...from].map(([key, text]) => ({ key: `${type}: ${key}`, text, said: to.get(key) ?? '' })),

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { dirname } from 'node:path';
 import vm from 'node:vm';
 import { OVERRIDABLE } from '../../lib/rules/path-overrides';
 import { ERROR_CODES } from '../../lib/service/errors';
 import type { JobState } from '../../lib/service/print-job';
 import type { EventType } from '../../lib/events/print-event';
 import { addAdminEndpoints } from '../../nodes/shared/admin';
-import { sources, textOf } from '../helpers/sources';
+import { forms as htmlFiles } from '../../scripts/form.mjs';
+import { textOf } from '../helpers/sources';
 
 const page = textOf('docs/reference.md');
 const manifest = JSON.parse(textOf('package.json')) as { name: string; 'node-red': { nodes: Record<string, string> } };
@@ -51,8 +51,8 @@ const anything: unknown = new Proxy(() => undefined, {
 function registered(): Record<string, Registered> {
   const found: Record<string, Registered> = {};
   const RED = { nodes: { registerType: (type: string, definition: Registered) => (found[type] = definition) } };
-  for (const path of sources(/\.html$/, 'nodes').filter((file) => dirname(file) === 'nodes'))
-    for (const [, attributes = '', script = ''] of textOf(path).matchAll(/<script([^>]*)>([\s\S]*?)<\/script>/g))
+  for (const html of htmlFiles().values())
+    for (const [, attributes = '', script = ''] of html.matchAll(/<script([^>]*)>([\s\S]*?)<\/script>/g))
       if (!/text\/html|src=/.test(attributes)) vm.runInNewContext(script, { RED, RemotePrinting: anything });
   return found;
 }

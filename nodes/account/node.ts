@@ -1,0 +1,77 @@
+import type { Node, NodeAPI } from 'node-red';
+import { readSettings } from '../../lib/account/settings';
+import { Client } from '../../lib/client';
+import { asPrintingError } from '../../lib/service/errors';
+import { grantKey } from '../../lib/sign-in/grant';
+import { underDeadline } from '../../lib/time/deadline';
+import { WatchMemory } from '../../lib/watch/checkpoints/watch-memory';
+import { isInFlows, type AccountNode } from '../shared/account-link';
+import type { Sentence } from '../../lib/words/sentence';
+import type { Credentials, Saved } from '../shared/definition';
+import { translated } from '../shared/language';
+import { runtimeOf } from '../shared/runtime';
+import type { SimulatedService } from '../shared/simulated-service';
+import type { definition } from './definition';
+
+type Account = AccountNode & Node<Credentials<typeof definition>>;
+
+export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<typeof definition>): void {
+  RED.nodes.createNode(this, saved);
+  // In a subflow instance, the editor signs in the template's id.
+  const accountId = (this as { _alias?: string })._alias ?? this.id;
+  const runtime = runtimeOf(RED);
+  const log = {
+    warn: (sentence: Sentence) => this.warn(translated(RED, sentence)),
+    info: (sentence: Sentence) => this.log(translated(RED, sentence)),
+  };
+  const memory = runtime.watching.get(accountId) ?? new WatchMemory();
+  runtime.watching.set(accountId, memory);
+  const { store, clock, leftovers, renewals, closeTimeout } = runtime;
+  const grace = Math.max(0, closeTimeout - 1_000);
+  const longestClose = Math.max(0, closeTimeout - 500);
+  const shared = { accountId, store, clock, leftovers, log, memory, renewals, grace, runtimeName: runtime.name };
+  let simulated: SimulatedService | undefined;
+
+  const open = async (): Promise<Client> => {
+    const isReal = saved.service !== 'simulator';
+    runtime.checkState(isReal);
+    if (isReal) return new Client({ ...shared, settings: readSettings({ ...saved, ...this.credentials }) });
+    const { openSimulated } = require('../shared/simulated-service') as typeof import('../shared/simulated-service');
+    simulated = await openSimulated(runtime, accountId);
+    return new Client({ ...shared, store: runtime.ownStore, settings: simulated.settings, simulated: true });
+  };
+  const leave = runtime.upkeep.use();
+  const opening = open();
+  opening.catch((error: unknown) => log.warn(asPrintingError(error).sentence));
+  this.client = () => opening;
+  this.accountId = accountId;
+  this.simulatorUrl = () => simulated?.page ?? null;
+  this.config = () => ({ ...saved, ...this.credentials });
+  runtime.accounts.add(this);
+
+  const close = async (removed: boolean): Promise<void> => {
+    const client = await opening.catch(() => null);
+    await client?.close().catch(() => undefined);
+    await simulated?.close().catch(() => undefined);
+    if (removed && !isInFlows(RED, accountId)) await forget(client).catch(() => undefined);
+    await leave().catch(() => undefined);
+  };
+  /** Deletes the grant of a deleted account, unless another Node-RED has the account, too. */
+  const forget = async (client: Client | null): Promise<void> => {
+    const { authorization, ownStore } = runtime;
+    await ownStore.delete(grantKey(accountId), { insist: true });
+    // Other Node-REDs with the account are known only to a client that joined them.
+    const isShared = store.join !== undefined && (!client || client.simulated || (await client.isElsewhere()));
+    if (!isShared) await authorization.delete(accountId);
+  };
+
+  this.on('close', (removed: boolean, done: () => void) => {
+    runtime.accounts.delete(this);
+    const closing = close(removed);
+    // Hanging work continues without delaying Node-RED.
+    underDeadline(clock, { ms: longestClose }, (deadline) => deadline.wait(closing)).then(
+      () => done(),
+      () => done(),
+    );
+  });
+}

@@ -1,0 +1,40 @@
+import { SHORTEST_INTERVAL } from '../../lib/rules/amounts';
+import type { NodeDefinition } from '../shared/definition';
+
+export const definition = {
+  outputs: ['status', 'events'],
+  properties: {
+    cluster: {
+      kind: 'typed',
+      default: '',
+      message: 'clusterId',
+      input: 'printer',
+      icon: 'print',
+      placeholder: 'picker.allClusters',
+      meaning: 'the printer; without one: all clusters of the account',
+    },
+    interval: {
+      kind: 'amount',
+      default: 60,
+      least: SHORTEST_INTERVAL,
+      unit: 'unit.seconds',
+      icon: 'clock-o',
+      meaning: 'seconds between polls, at least 10',
+    },
+    send: {
+      kind: 'select',
+      default: 'always',
+      options: ['always', 'changes'],
+      icon: 'paper-plane-o',
+      meaning: '`always`, or `changes`: not for times, temperatures and parts of a percent',
+    },
+    milestones: {
+      kind: 'text',
+      default: '25,50,75',
+      validate: 'milestones()',
+      unit: 'unit.percent',
+      icon: 'flag-o',
+      meaning: 'percentages for `job.progress`',
+    },
+  },
+} as const satisfies NodeDefinition;

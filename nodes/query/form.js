@@ -1,0 +1,10 @@
+// Members of the editor's registerType call that are code; the build makes the others from the definition.
+module.exports = {
+  label() {
+    if (this.name) return this.name;
+    const isOfPrinter = ['cluster-status', 'print-jobs', 'print-job', 'maintenance'].includes(this.query);
+    const printer = isOfPrinter && RemotePrinting.printerName(this);
+    const key = (printer ? 'nodeLabel.' : 'query.') + this.query;
+    return this._(key, { printer });
+  },
+};

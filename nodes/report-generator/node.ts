@@ -1,0 +1,102 @@
+import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import type { Format } from '../../lib/report/outputs';
+import { readRange } from '../../lib/report/ranges';
+import type { Report, ReportProgress } from '../../lib/report/reports';
+import { PrintingError } from '../../lib/service/errors';
+import type { Saved } from '../shared/definition';
+import { copierOf } from '../shared/copies';
+import { isBlank, read, readText } from '../shared/inputs';
+import { readReportClusters } from '../shared/report-inputs';
+import type { StatusText } from '../shared/status';
+import { workNode } from '../shared/work-node';
+import { phrase } from '../../lib/words/sentence';
+import { settingsOf } from '../shared/settings';
+import { definition } from './definition';
+
+const FORMATS: readonly string[] = definition.properties.format.options satisfies readonly Format[];
+
+export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
+  RED.nodes.createNode(this, saved);
+  const settings = settingsOf(definition, saved);
+  const { account, timeout } = settings;
+
+  workNode(RED, this, { account, timeout }, async (msg, send, { client, deadline, show }) => {
+    const format = readFormat(settings.format);
+    // A blank setting must not read msg.filename, which may name another file (reference 2.2).
+    if (format === 'file' && isBlank(settings.file.value))
+      throw new PrintingError('INVALID_INPUT', phrase`Choose a file for the report in the node.`);
+    const path = format === 'file' ? await readText(RED, this, settings.file, msg) : '';
+    if (path === undefined)
+      throw new PrintingError('INVALID_INPUT', phrase`The setting for the file is empty: choose a file in the node.`);
+    const from = await read(RED, this, settings.from, msg);
+    const to = await read(RED, this, settings.to, msg);
+    const marks = client.simulated ? { simulated: true } : {};
+    let copies: (() => RowMessage) | undefined;
+
+    await client.reports.run({
+      clusterIds: readReportClusters(await read(RED, this, settings.clusters, msg)),
+      reportType: (await readText(RED, this, settings.reportType, msg)) ?? definition.properties.reportType.default,
+      range: readRange(from, to, client.clock.now()),
+      format,
+      path,
+      onlyNew: settings.onlyNew ? this.id : null,
+      deadline,
+      onProgress: (progress) => show(progressText(progress)),
+      onResult: (report, payload) => {
+        show(doneText(report.rowCount));
+        send(Object.assign(msg, about(report), marks, { payload }));
+      },
+      onRows: (report, { rows, first, count }) => {
+        copies ??= rowMessages(RED, { ...msg, ...about(report), ...marks });
+        rows.forEach((row, at) => {
+          const message = (copies as () => RowMessage)();
+          message.payload = row;
+          message.parts.index = first + at;
+          if (message.parts.index + 1 === count) message.rowCount = message.parts.count = count;
+          send(message);
+        });
+        if (count !== null) show(doneText(count));
+      },
+    });
+  });
+}
+
+/** A message with one row of a stream. */
+type RowMessage = NodeMessage & { parts: { id: string; type: 'array'; index: number; count?: number } };
+
+/**
+ * Returns a function that makes messages for rows. Copying `parts` instead of building them keeps them out of V8's old
+ * space.
+ */
+function rowMessages(RED: NodeAPI, base: NodeMessage): () => RowMessage {
+  const parts = { id: RED.util.generateId(), type: 'array', index: 0 } as const;
+  return copierOf<RowMessage>(RED, { ...base, payload: undefined, parts });
+}
+
+function readFormat(value: unknown): Format {
+  const format = typeof value === 'string' && value !== '' ? value : definition.properties.format.default;
+  if (!FORMATS.includes(format))
+    throw new PrintingError('NOT_CONFIGURED', phrase`The output ${format} is unknown: choose another one in the node.`);
+  return format as Format;
+}
+
+/** Message properties that describe the report. */
+function about({ reportId, clusterId, columns, from, to, rowCount, raw }: Report): NodeMessage {
+  return {
+    reportId,
+    ...(clusterId !== null && { clusterId }),
+    columns,
+    from,
+    to,
+    ...(rowCount !== null && { rowCount }),
+    raw,
+  };
+}
+
+function progressText({ stage, rows }: ReportProgress): StatusText {
+  return { fill: 'blue', shape: 'dot', key: stage, values: { rows: String(rows) } };
+}
+
+function doneText(rows: number | null): StatusText {
+  return { fill: 'green', shape: 'dot', key: rows === null ? 'done' : 'doneRows', values: { rows: String(rows) } };
+}

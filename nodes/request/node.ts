@@ -1,0 +1,37 @@
+import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { PrintingError } from '../../lib/service/errors';
+import type { Saved } from '../shared/definition';
+import { isBlank, readText } from '../shared/inputs';
+import { workNode } from '../shared/work-node';
+import { phrase } from '../../lib/words/sentence';
+import { settingsOf } from '../shared/settings';
+import { definition } from './definition';
+
+/** Timeout, seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
+const TIMEOUT = 60;
+
+export default function RequestNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
+  RED.nodes.createNode(this, saved);
+  const { account, method: chosen, path: pathSetting } = settingsOf(definition, saved);
+
+  const readMethod = (msg: NodeMessage): string => {
+    const method = isBlank(chosen) || chosen === 'msg.method' ? msg.method : chosen;
+    if (typeof method === 'string') return method;
+    throw new PrintingError('INVALID_INPUT', phrase`Choose a method in the node or set msg.method.`);
+  };
+  const readPath = async (msg: NodeMessage): Promise<string> => {
+    const path = await readText(RED, this, pathSetting, msg);
+    if (path !== undefined) return path;
+    throw new PrintingError('INVALID_INPUT', phrase`Enter a path in the node or set msg.path.`);
+  };
+
+  workNode(RED, this, { account, timeout: TIMEOUT }, async (msg, send, { client, deadline, show }) => {
+    const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, deadline };
+    show({ fill: 'blue', shape: 'dot', key: 'requesting' });
+    const { statusCode, headers, data } = await client.requests.run(request);
+    show({ fill: 'green', shape: 'dot', key: 'done' });
+    // Copies the data, so that flows can't change the raw answer through the payload.
+    const answer = { payload: data, raw: structuredClone(data), statusCode, headers };
+    send(Object.assign(msg, answer, client.simulated && { simulated: true }));
+  });
+}

@@ -1,0 +1,30 @@
+import type { NodeDefinition, Property, Saved, Settings } from './definition';
+import { amount, type Setting } from './inputs';
+
+/** Reads the settings of a node from its saved properties, with the defaults of its definition. */
+export function settingsOf<D extends NodeDefinition>({ properties }: D, saved: Saved<D>): Settings<D> {
+  const values = saved as Readonly<Record<string, unknown>>;
+  const read = ([name, property]: [string, Property]) => [name, valueOf(name, property, values)] as const;
+  return { ...Object.fromEntries(Object.entries(properties).map(read)), account: saved.account } as Settings<D>;
+}
+
+function valueOf(name: string, property: Property, saved: Readonly<Record<string, unknown>>): unknown {
+  const value = saved[name];
+  const given = value === undefined ? property.default : value;
+  switch (property.kind) {
+    case 'typed': {
+      const type = saved[`${name}Type`] as string | undefined;
+      // Range words are plain strings.
+      return { value, type: type === 'relative' ? 'str' : type, message: property.message, name } satisfies Setting;
+    }
+    case 'text':
+      if (property.message === undefined) return given;
+      return { value, type: 'str', message: property.message, name } satisfies Setting;
+    case 'amount':
+      return amount(value, property.default);
+    case 'checkbox':
+      return typeof value === 'boolean' ? value : property.default;
+    case 'select':
+      return given;
+  }
+}

@@ -1,0 +1,72 @@
+import type { NodeDefinition } from '../shared/definition';
+
+export const definition = {
+  outputs: ['result', 'progress'],
+  properties: {
+    source: {
+      kind: 'select',
+      default: 'file',
+      options: ['file', 'payload'],
+      icon: 'sign-in',
+      meaning: '`file`, or `payload`: the content in `msg.payload`',
+    },
+    file: {
+      kind: 'typed',
+      default: 'filename',
+      defaultType: 'msg',
+      message: 'filename',
+      icon: 'file-o',
+      when: { source: 'file' },
+      meaning: 'the path',
+    },
+    jobName: {
+      kind: 'typed',
+      default: '',
+      message: 'jobName',
+      icon: 'cube',
+      meaning: "without one: the file's name",
+    },
+    print: { kind: 'checkbox', default: true, meaning: '`false` uploads only' },
+    cluster: {
+      kind: 'typed',
+      default: '',
+      message: 'clusterId',
+      input: 'printer',
+      icon: 'print',
+      when: { print: true },
+      meaning: 'the printer; `msg.clusterId` may be an array',
+    },
+    printKey: {
+      kind: 'typed',
+      default: '',
+      message: 'printKey',
+      icon: 'key',
+      when: { print: true },
+      meaning: 'without one: every message prints',
+    },
+    waitFor: {
+      kind: 'select',
+      default: 'dispatched',
+      options: ['dispatched', 'finished'],
+      icon: 'hourglass-o',
+      when: { print: true },
+    },
+    startNow: {
+      kind: 'checkbox',
+      default: true,
+      when: { print: true },
+      meaning: '`false` only puts the job into the queue',
+    },
+    reuseUpload: { kind: 'checkbox', default: true, meaning: 'what was uploaded before is not uploaded again' },
+    compress: { kind: 'checkbox', default: false, meaning: 'sends G-code as `.gcode.gz`' },
+    dryRun: { kind: 'checkbox', default: false, meaning: 'reads only; `msg.dryRun` (a boolean) counts as well' },
+    timeout: {
+      kind: 'amount',
+      default: 600,
+      unit: 'unit.minutes',
+      per: 60,
+      icon: 'clock-o',
+      meaning: "seconds up to `dispatched`; the wait for a print's end has no limit",
+    },
+  },
+} as const satisfies NodeDefinition;

@@ -1,0 +1,182 @@
+import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import type { Client } from '../../lib/client';
+import type { LateResults } from '../../lib/print/late-results';
+import { plainProperties } from '../../lib/print/plain-properties';
+import { printResult, type Awaited, type PrintResult, type Progress } from '../../lib/print/print-request';
+import { asPrintingError } from '../../lib/service/errors';
+import type { Scope } from '../../lib/state/scope';
+import type { Saved } from '../shared/definition';
+import { isInFlows } from '../shared/account-link';
+import { whenFlowsStarted } from '../shared/flows-started';
+import { read, readFlag, readText } from '../shared/inputs';
+import { readClusterIds, readSource } from '../shared/print-inputs';
+import { translated, translatedError } from '../shared/language';
+import { markFailed } from '../shared/on-input';
+import { copyOf } from '../shared/plain-message';
+import { printingText } from '../shared/printing-text';
+import { runtimeOf } from '../shared/runtime';
+import { failureText, IDLE, left, percent, rate, signInText, staleText, type StatusText } from '../shared/status';
+import { workNode, type WorkContext } from '../shared/work-node';
+import { settingsOf } from '../shared/settings';
+import { definition } from './definition';
+
+export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
+  RED.nodes.createNode(this, saved);
+  const settings = settingsOf(definition, saved);
+  const { account, print, timeout } = settings;
+
+  const { clock } = runtimeOf(RED);
+  /** Time of the last figures, ms, of each awaited print, by its id. */
+  const awaited = new Map<string, number>();
+  const lastFigures = () => (awaited.size > 0 ? Math.min(...awaited.values()) : null);
+  const readsPayload = settings.source === 'payload';
+
+  const showStale = (client: Client, signal: AbortSignal, show: WorkContext['show'], clusterJobId: string) => {
+    const since = awaited.get(clusterJobId);
+    if (signal.aborted || since === undefined) return;
+    show(signInText(client.credentials.state, since) ?? staleText(since));
+  };
+
+  let lateResults: LateResults | undefined;
+  let cancelStart: (() => void) | undefined;
+  const started = new Promise<void>((resolve) => (cancelStart = whenFlowsStarted(RED, resolve)));
+  const onReady = ({ client, signal, show }: Omit<WorkContext, 'deadline'>) => {
+    const onProgress = (progress: Progress) => {
+      if (signal.aborted) return;
+      if (progress.clusterJobId) awaited.set(progress.clusterJobId, clock.now());
+      show(progressText(progress, awaited.size));
+    };
+    const onStale = (clusterJobId: string) => showStale(client, signal, show, clusterJobId);
+    const onEnd = (result: PrintResult, index: number, note: unknown) => {
+      if (result.clusterJobId) awaited.delete(result.clusterJobId);
+      const { error } = result;
+      show(error ? failureText(error) : resultText(result));
+      const { message: kept, parts } = (note ?? { message: {}, parts: null }) as Note;
+      const message = { ...kept, ...known(result), ...(client.simulated ? { simulated: true } : {}), late: true };
+      const outgoing = { ...message, ...resultOf(RED, result), ...(parts ? { parts: { ...parts, index } } : {}) };
+      if (parts || !error) this.send([copyOf(RED, outgoing), null]);
+      if (!error) return;
+      markFailed(message, error);
+      this.error(translatedError(RED, error), message);
+    };
+    const onLost = ({ clusterJobId }: PrintResult) => {
+      if (clusterJobId) awaited.delete(clusterJobId);
+      if (awaited.size === 0) show(IDLE);
+    };
+    const ends = (lateResults = client.lateResults({ nodeId: this.id, signal, onProgress, onStale, onEnd, onLost }));
+    void started.then(() => ends.resume());
+  };
+
+  const options = { account, timeout, readsPayload, lastFigures, onReady };
+  workNode(RED, this, options, async (msg, send, context) => {
+    const { client, deadline, signal, show } = context;
+    const { clusterIds, many } = print
+      ? readClusterIds(await read(RED, this, settings.cluster, msg))
+      : { clusterIds: [], many: false };
+    const parts = { id: RED.util.generateId(), type: 'array' as const, count: clusterIds.length };
+    const passedOn: NodeMessage = { ...msg, payload: undefined };
+    const marks = client.simulated ? { simulated: true } : {};
+
+    const mine = new Set<string>();
+    const onProgress = (progress: Progress) => {
+      if (signal.aborted) return;
+      if (progress.stage === 'printing' && progress.clusterJobId) {
+        mine.add(progress.clusterJobId);
+        awaited.set(progress.clusterJobId, clock.now());
+      }
+      show(progressText(progress, awaited.size));
+      const { rate: _rate, secondsLeft: _left, ahead: _ahead, ...payload } = progress;
+      const message = { ...copyOf(RED, passedOn), ...known(progress), ...marks };
+      send([null, { ...message, payload, topic: progress.stage }]);
+    };
+    const onResult = (result: PrintResult, index: number) => {
+      if (signal.aborted) return;
+      const { error } = result;
+      if (result.clusterJobId) awaited.delete(result.clusterJobId);
+      if (error && !many) return;
+      show(error ? failureText(error) : resultText(result));
+      const message = many ? copyOf(RED, passedOn) : msg;
+      Object.assign(message, known(result), marks, resultOf(RED, result), many ? { parts: { ...parts, index } } : {});
+      send([message, null]);
+    };
+    const readRequest = async () => {
+      const jobName = (await readText(RED, this, settings.jobName, msg)) ?? '';
+      return {
+        source: () => readSource(RED, this, { kind: settings.source, file: settings.file }, msg, jobName),
+        jobName,
+        printKey: (await readText(RED, this, settings.printKey, msg)) ?? '',
+        startNow: settings.startNow,
+        waitFor: settings.waitFor === 'finished' ? ('finished' as const) : ('dispatched' as const),
+        compress: settings.compress,
+        reuseUpload: settings.reuseUpload,
+        dryRun: readFlag(msg, 'dryRun') === true || settings.dryRun,
+      };
+    };
+
+    const request = await readRequest().catch((thrown: unknown) => {
+      // Sends one result per cluster, since a flow that collects the results waits for all of them.
+      const error = asPrintingError(thrown);
+      clusterIds.forEach((clusterId, index) => onResult(printResult({ clusterId, error }), index));
+      throw error;
+    });
+    try {
+      const note = (): Note => ({ message: plainProperties(msg), parts: many ? parts : null });
+      const ends = lateResults;
+      const onWait = ends && ((scope: Scope, wait: Awaited) => ends.begin(scope, wait, note()));
+      await client.prints.run({
+        ...request,
+        ...{ clusterIds, print, deadline, signal, onProgress, onResult },
+        onStale: (clusterJobId) => showStale(client, signal, show, clusterJobId),
+        ...(onWait && { onWait }),
+      });
+    } finally {
+      for (const id of mine) awaited.delete(id);
+    }
+  });
+
+  this.on('close', (removed: boolean, done: () => void) => {
+    cancelStart?.();
+    // A disabled node counts as removed, too, but may return.
+    const gone = removed && !isInFlows(RED, this.id);
+    // State that can't be deleted now expires later.
+    (gone ? (lateResults?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
+  });
+}
+
+/** The stored part of a message that waits for the end of a print. */
+interface Note {
+  message: Record<string, unknown>;
+  /** Parts of the results for several clusters. */
+  parts: { id: string; type: 'array'; count: number } | null;
+}
+
+/** Message properties of a result. */
+function resultOf(RED: NodeAPI, { error, raw, ...payload }: PrintResult): NodeMessage {
+  if (!error) return { raw, payload };
+  return { raw, payload: { ...payload, error: { code: error.code, message: translated(RED, error.sentence) } } };
+}
+
+/** Message properties for the known ids. */
+function known(ids: { jobId: string | null; clusterJobId: string | null; clusterId: string | null }): NodeMessage {
+  const { jobId, clusterJobId, clusterId } = ids;
+  return { ...(jobId && { jobId }), ...(clusterJobId && { clusterJobId }), ...(clusterId && { clusterId }) };
+}
+
+function progressText(progress: Progress, awaited: number): StatusText {
+  const { stage, percent: done, rate: speed, secondsLeft, job, ahead } = progress;
+  if (stage === 'printing' && awaited > 1)
+    return { fill: 'blue', shape: 'dot', key: 'several', values: { count: String(awaited) } };
+  if (stage === 'printing' && job) return printingText(job, ahead);
+  if (stage === 'finished') return { fill: 'green', shape: 'dot', key: 'finished' };
+  const values = { percent: percent(done), rate: rate(speed), left: left(secondsLeft) };
+  return { fill: 'blue', shape: 'dot', key: stage, values };
+}
+
+function resultText({ job, printed, status, dryRun, duplicate }: PrintResult): StatusText {
+  const green = (key: string): StatusText => ({ fill: 'green', shape: 'dot', key });
+  if (dryRun) return green('checked');
+  if (!printed) return green('done');
+  if (duplicate && !job) return green('duplicate');
+  if (status === 'wait_approval') return { fill: 'yellow', shape: 'ring', key: 'attention' };
+  return green(job ? 'finished' : 'dispatched');
+}

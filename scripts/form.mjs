@@ -1,0 +1,230 @@
+// The html files of the nodes: each form, and a literal registerType, which is all that the Flow Library can read.
+import { readNodes } from './nodes.mjs';
+
+/** @typedef {import('./nodes.mjs').NodeSources} NodeSources */
+/** @typedef {import('../nodes/shared/definition.js').Property} Property */
+/** @typedef {Extract<Property, { kind: 'typed' }>} Typed */
+/**
+ * Texts that a form can use: the node's own, and the account's.
+ * @typedef {{ has: (key: string) => boolean, key: (key: string) => string }} Texts `key` adds the prefix of the account's
+ */
+
+const PACK = '@remote-printing/node-red-remote-printing';
+const ACCOUNT = 'remote-printing-account';
+const WIDE = 'style="width: calc(100% - 130px)"';
+const NARROW = 'style="width: 90px"';
+
+/** HTML files by node type. @returns {Map<string, string>} */
+export function forms(nodes = readNodes()) {
+  const shared = nodes.find(({ type }) => type === ACCOUNT)?.texts ?? {};
+  return new Map(
+    nodes.map((node) => {
+      const texts = textsOf(node, shared);
+      const form = node.template ?? template(node, texts);
+      const script = block('<script type="text/javascript">', [registration(node, texts)], '</script>');
+      return [node.type, `<script src="resources/${PACK}/remote-printing-editor.js"></script>\n\n${form}\n${script}\n`];
+    }),
+  );
+}
+
+/** @param {NodeSources} node @param {object} shared @returns {Texts} */
+function textsOf({ type, texts }, shared) {
+  const has = (/** @type {string} */ key) => key in texts || key in shared;
+  const key = (/** @type {string} */ key) => {
+    if (!has(key)) throw new Error(`${type} has no text '${key}'`);
+    return key in texts ? key : `${PACK}/${ACCOUNT}:${key}`;
+  };
+  return { has, key };
+}
+
+/** @param {string} text */
+const indented = (text) => text.replace(/^(?=.)/gm, '  ');
+/** @param {string} first @param {string[]} inner @param {string} last */
+const block = (first, inner, last) => [first, ...inner.map(indented), last].join('\n');
+
+/** @param {NodeSources} node @param {Texts} texts */
+function template({ type, definition }, texts) {
+  const name = `<input type="text" ${WIDE} id="node-input-name" ${said(texts, 'label.name', '[placeholder]')} />`;
+  const account = `<input type="text" ${WIDE} id="node-input-account" />`;
+  const rows = [
+    block('<div class="form-row">', [label(texts, 'name', 'tag'), name], '</div>'),
+    block('<div class="form-row">', [label(texts, 'account', 'user'), account], '</div>'),
+    ...Object.entries(definition.properties).map((entry) => row(texts, ...entry)),
+  ];
+  const form = block('<div class="remote-printing-node-form">', rows, '</div>');
+  return `${block(`<script type="text/html" data-template-name="${type}">`, [form], '</script>')}\n`;
+}
+
+/** Attribute with the key of a text. @param {Texts} texts @param {string} key @param {string} [attribute] */
+const said = (texts, key, attribute = '') => `data-i18n="${attribute}${texts.key(key)}"`;
+
+/** @param {Texts} texts @param {string} name @param {string} [icon] @param {Property} [property] */
+function label(texts, name, icon, property) {
+  const variants = property?.kind === 'typed' ? property.variants : undefined;
+  const words = variants?.labels
+    ? variantsOf(texts, variants.by, variants.labels).join(' ')
+    : `<span ${said(texts, `label.${name}`)}></span>`;
+  return `<label for="node-input-${name}"><i class="fa fa-${icon}" aria-hidden="true"></i> ${words}</label>`;
+}
+
+/** @param {Texts} texts @param {string} by @param {Readonly<Record<string, string>>} keys */
+const variantsOf = (texts, by, keys) =>
+  Object.entries(keys).map(([value, key]) => `<span data-${by}="${value}" ${said(texts, key)}></span>`);
+
+/** @param {string} name */
+const rowId = (name) => `remote-printing-${name}-row`;
+
+/** @param {Texts} texts @param {string} name @param {Property} property */
+function row(texts, name, property) {
+  const id = property.when ? ` id="${rowId(name)}"` : '';
+  const isCheckbox = property.kind === 'checkbox';
+  const first = isCheckbox ? '<label></label>' : label(texts, name, property.icon, property);
+  return block(`<div class="form-row"${id}>`, [first, ...field(texts, name, property)], '</div>');
+}
+
+/** The field of a row and the elements after it. @param {Texts} texts @param {string} name @param {Property} property */
+function field(texts, name, property) {
+  const id = `id="node-input-${name}"`;
+  const hint = texts.has(`placeholder.${name}`) ? ` ${said(texts, `placeholder.${name}`, '[placeholder]')}` : '';
+  const unit = 'unit' in property && property.unit ? [`<span ${said(texts, property.unit)}></span>`] : [];
+  switch (property.kind) {
+    case 'text':
+      return [`<input type="text" ${unit.length > 0 ? NARROW : WIDE} ${id}${hint} />`, ...unit];
+    case 'amount':
+      return [`<input type="number" min="${property.least ?? 1}" ${NARROW} ${id} />`, ...unit];
+    case 'select':
+      return [block(`<select ${id} ${WIDE}>`, options(texts, name, property.options), '</select>')];
+    case 'checkbox':
+      return [
+        `<input type="checkbox" style="width: auto; margin-top: 0" ${id} />`,
+        `<label for="node-input-${name}" style="width: auto" ${said(texts, `label.${name}`)}></label>`,
+      ];
+    case 'typed':
+      return [
+        `<input type="text" ${WIDE} ${id}${isList(property) ? '' : hint} />`,
+        `<input type="hidden" id="node-input-${name}Type" />`,
+        ...tips(texts, property),
+      ];
+  }
+}
+
+/** @param {Texts} texts @param {string} name @param {readonly string[]} values */
+const options = (texts, name, values) =>
+  values.map((value) => {
+    const key = `${name}.${value.replace(/^msg\..*/, 'message')}`;
+    const [attribute, words] = texts.has(key) ? [` ${said(texts, key)}`, ''] : ['', value];
+    return `<option value="${value}"${attribute}>${words}</option>`;
+  });
+
+/** @param {Texts} texts @param {Typed} property */
+function tips(texts, { variants }) {
+  if (!variants) return [];
+  return [
+    block('<div class="form-tips" style="margin-top: 8px">', variantsOf(texts, variants.by, variants.tips), '</div>'),
+  ];
+}
+
+/** Whether the field suggests items of the account. @param {Typed} property */
+const isList = ({ input }) => input !== undefined && input !== 'range';
+
+/** The call that registers a node in the editor. @param {NodeSources} node @param {Texts} texts */
+function registration({ type, definition, form }, texts) {
+  const { outputs, properties, credentials } = definition;
+  const entries = Object.entries(properties);
+  const account = `account: { value: '', type: '${ACCOUNT}', required: true }`;
+  const defaults = [
+    "name: { value: '' }",
+    ...(outputs ? [account] : []),
+    ...entries.flatMap((entry) => saved(...entry)),
+  ];
+  const kinds = Object.entries(credentials ?? {}).map(([name, kind]) => `${name}: { type: '${kind}' }`);
+  const members = [
+    `category: '${outputs ? 'remote printing' : 'config'}'`,
+    "color: '#87A980'",
+    ...(outputs ? [`icon: '${type}.svg'`, 'inputs: 1', `outputs: ${outputs.length}`] : []),
+    block('defaults: {', [defaults.map((line) => `${line},`).join('\n')], '}'),
+    ...(credentials ? [block('credentials: {', [kinds.map((line) => `${line},`).join('\n')], '}')] : []),
+    method('paletteLabel', "return this._('paletteLabel');"),
+    ...(outputs ? flowMembers(type, outputs, texts, entries) : []),
+    ...Object.entries(form).map(([name, code]) => `${name}: function ${dedented(String(code)).slice(name.length)}`),
+  ];
+  return block(`RED.nodes.registerType('${type}', {`, [members.map((member) => `${member},`).join('\n')], '});');
+}
+
+/** @param {string} type @param {readonly string[]} outputs @param {Texts} texts @param {[string, Property][]} properties */
+function flowMembers(type, outputs, texts, properties) {
+  const ports = outputs.map((name) => `this._('${texts.key(`port.${name}`)}')`);
+  const port = ports.map((words, at) => (at < ports.length - 1 ? `index === ${at} ? ${words}` : words)).join(' : ');
+  return [
+    method('onpaletteadd', `RemotePrinting.addKeywords('${type}', this._('${texts.key('keywords')}'));`),
+    method('labelStyle', "return this.name ? 'node_label_italic' : '';"),
+    method('inputLabels', `return this._('${texts.key('port.input')}');`),
+    method('outputLabels', `return ${port};`, ports.length > 1 ? 'index' : ''),
+    method('onadd', 'RemotePrinting.useOnlyAccount(this);'),
+    method(
+      'oneditprepare',
+      [...properties.flatMap((one) => prepared(texts, ...one)), ...properties.flatMap((one) => shown(...one))].join(
+        '\n',
+      ),
+    ),
+  ];
+}
+
+/** @param {string} name @param {string} body @param {string} [parameter] */
+const method = (name, body, parameter = '') => block(`${name}: function (${parameter}) {`, [body], '}');
+
+/** Code of a function, without the indentation of its module. @param {string} code */
+const dedented = (code) => code.replace(/^ {2}/gm, '');
+
+/** Saved properties, with their defaults and rules. @param {string} name @param {Property} property */
+function saved(name, property) {
+  const rule = ruleOf(name, property);
+  const validate = rule ? `, validate: RemotePrinting.validators.${rule}` : '';
+  const required = property.kind === 'select' ? ', required: true' : '';
+  const value = `${name}: { value: ${literal(property.default)}${validate}${required} }`;
+  return property.kind === 'typed' ? [value, `${name}Type: { value: '${property.defaultType ?? 'str'}' }`] : [value];
+}
+
+/** Call of editor/validators.ts. @param {string} name @param {Property} property */
+function ruleOf(name, property) {
+  switch (property.kind) {
+    case 'text':
+      return property.validate;
+    case 'typed':
+      return `${property.input === 'range' ? 'range' : 'typed'}('${name}')`;
+    case 'amount':
+      return `number('${name}'${property.least ? `, ${property.least}` : ''})`;
+    default:
+      return undefined;
+  }
+}
+
+/** Calls that prepare a field. @param {Texts} texts @param {string} name @param {Property} property */
+function prepared(texts, name, property) {
+  if (property.kind === 'amount' && property.per) return [`RemotePrinting.amountInput('${name}', ${property.per});`];
+  if (property.kind !== 'typed') return [];
+  const key = property.placeholder ?? `placeholder.${name}`;
+  const blank = isList(property) && texts.has(key) ? `, this._('${texts.key(key)}')` : '';
+  return [`RemotePrinting.${property.input ?? 'value'}Input('${name}'${blank});`];
+}
+
+/** Calls that show and hide a row and its variants. @param {string} name @param {Property} property */
+function shown(name, property) {
+  const call = (/** @type {unknown} */ conditions, /** @type {string} */ rows) =>
+    `RemotePrinting.showWhile(${literal(conditions)}, '${rows}');`;
+  const { by = '', tips = {} } = (property.kind === 'typed' && property.variants) || {};
+  return [
+    ...(property.when ? [call(property.when, `#${rowId(name)}`)] : []),
+    ...Object.keys(tips).map((value) => call({ [by]: value }, `#${rowId(name)} [data-${by}="${value}"]`)),
+  ];
+}
+
+/** JavaScript for plain data. @param {unknown} value @returns {string} */
+function literal(value) {
+  if (typeof value === 'string') return `'${value.replace(/[\\']/g, '\\$&')}'`;
+  if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  return `{ ${Object.entries(value)
+    .map(([key, inner]) => `${key}: ${literal(inner)}`)
+    .join(', ')} }`;
+}
