@@ -20,8 +20,8 @@ for (const { name, definition, texts } of nodes) {
 
     it('has a text for each option but names of methods', () => {
       const known = { ...account.texts, ...texts };
-      for (const [property, { kind, ...more }] of properties)
-        for (const option of kind === 'select' ? (more as { options: string[] }).options : [])
+      for (const [property, described] of properties)
+        for (const option of described.kind === 'select' ? described.options : [])
           if (!/^([A-Z]+|msg\.\w+)$/.test(option)) assert.ok(`${property}.${option}` in known, `${property}.${option}`);
     });
 
