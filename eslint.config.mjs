@@ -10,6 +10,7 @@ const layers = {
     ['time', 'events'],
     ['http'],
     ['files', 'state'],
+    ['postgres'],
     ['sign-in'],
     ['account'],
     ['action', 'request', 'upload', 'watch'],
@@ -35,6 +36,13 @@ const outside = {
   },
 };
 
+/** Forbids the PostgreSQL part of the state, except where it is opened. */
+const database = {
+  regex: '^(\\.\\./|\\./)+(lib/)?postgres/',
+  message:
+    'Only lib/state-cli.ts and nodes/shared/saved-state.ts open the database. Everything else uses a StateStore.',
+};
+
 /** Forbids a folder of lib/ or of simulator/ to import the layers above it. */
 const upward = (/** @type {keyof typeof layers} */ part, /** @type {string} */ folder) => {
   const at = layers[part].findIndex((folders) => folders.includes(folder));
@@ -44,7 +52,8 @@ const upward = (/** @type {keyof typeof layers} */ part, /** @type {string} */ f
     regex: `^(\\.\\./)+(${part}/)?(?!rules/limits$)(${above.join('|')})(/|$)`,
     message: `Inside ${part}/ imports go down the layers of ARCHITECTURE.md.`,
   };
-  return above.length > 0 ? [outside[part], pattern] : [outside[part]];
+  const patterns = part === 'lib' && folder !== 'postgres' ? [outside[part], database] : [outside[part]];
+  return above.length > 0 ? [...patterns, pattern] : patterns;
 };
 
 /** Forbidden imports of lib/ and of simulator/. */
@@ -156,8 +165,23 @@ export default tseslint.config(
     },
   },
   ...arrows('lib'),
+  { files: ['lib/client.ts'], rules: { 'no-restricted-imports': ['error', { patterns: [outside.lib, database] }] } },
   ...stairs('watch'),
   ...arrows('simulator'),
+  {
+    files: ['lib/**/*.ts', 'nodes/**/*.ts'],
+    ignores: ['lib/postgres/**', 'lib/state-cli.ts', 'nodes/shared/saved-state.ts'],
+    rules: {
+      // Covers the modules that are loaded on demand.
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: `CallExpression[callee.name="require"] > Literal[value=/${database.regex.replaceAll('/', '\\/')}/]`,
+          message: database.message,
+        },
+      ],
+    },
+  },
   {
     files: ['lib/rules/**/*.ts'],
     rules: {
@@ -226,7 +250,12 @@ export default tseslint.config(
     rules: {
       'no-restricted-imports': [
         'error',
-        { patterns: [{ regex: '^(\\.\\./)+simulator/(?!index$).', message: 'Only simulator/index is public.' }] },
+        {
+          patterns: [
+            database,
+            { regex: '^(\\.\\./)+simulator/(?!index$).', message: 'Only simulator/index is public.' },
+          ],
+        },
       ],
     },
   },

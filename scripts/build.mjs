@@ -20,7 +20,7 @@ export function build() {
   buildEditor();
   makeNodes();
   copyAssets();
-  for (const cli of ['dist/simulator/cli.js', 'dist/lib/state/cli.js']) chmodSync(join(root, cli), 0o755);
+  for (const cli of ['dist/simulator/cli.js', 'dist/lib/state-cli.js']) chmodSync(join(root, cli), 0o755);
   checkRegistered();
 }
 

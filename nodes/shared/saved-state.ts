@@ -73,9 +73,9 @@ export function savedState(
     };
   const { address } = place;
   // Loads the database client only if the settings require it.
-  const { Database } = require('../../lib/state/database') as typeof import('../../lib/state/database');
+  const { Database } = require('../../lib/postgres/database') as typeof import('../../lib/postgres/database');
   const { PostgresStore } =
-    require('../../lib/state/postgres-store') as typeof import('../../lib/state/postgres-store');
+    require('../../lib/postgres/postgres-store') as typeof import('../../lib/postgres/postgres-store');
   const rows = new PostgresStore({ ...records, database: new Database({ address, clock, log }) });
   const store = new WriteBehindStore(rows, clock, LONGEST_WAIT);
   return {

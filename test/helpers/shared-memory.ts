@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { DatabaseError, type Database, type QueryOptions } from '../../lib/state/database';
+import { DatabaseError, type Database, type QueryOptions } from '../../lib/postgres/database';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
-import { EXTEND, RELEASE_LEASE } from '../../lib/state/leases';
-import * as members from '../../lib/state/member-statements';
-import { PostgresStore, READ, REMOVE, TAKE, WRITE } from '../../lib/state/postgres-store';
+import { EXTEND, RELEASE_LEASE } from '../../lib/postgres/leases';
+import * as members from '../../lib/postgres/member-statements';
+import { READ, REMOVE, TAKE, WRITE } from '../../lib/postgres/entry-statements';
+import { PostgresStore } from '../../lib/postgres/postgres-store';
 import type { StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 

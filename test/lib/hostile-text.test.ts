@@ -55,7 +55,7 @@ import { flag, list, number, record, records, text, time } from '../../lib/servi
 import { readHost } from '../../lib/sign-in/hosts';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { shown } from '../../lib/words/shown';
-import { decodeMessage, encodeMessage } from '../../lib/state/channel';
+import { decodeMessage, encodeMessage } from '../../lib/postgres/channel';
 import { statePlace } from '../../lib/state/place';
 import { Records, parseRecord } from '../../lib/state/records';
 import { seal, unseal } from '../../lib/state/seal';
@@ -103,7 +103,7 @@ import { packFigures, unpackFigures } from '../../lib/watch/checkpoints/packed-s
 import { PackedTexts } from '../../lib/watch/checkpoints/packed-texts';
 import { replicasOf } from '../../lib/watch/replication/replicas';
 import { logReport } from '../../lib/watch/views/watcher-log';
-import { readAbout } from '../../lib/state/postgres-membership';
+import { readAbout, readJson } from '../../lib/postgres/roster';
 import { guard } from '../../lib/time/guard';
 import { nominalStand, nominalTime } from '../helpers/nominal-time';
 
@@ -277,8 +277,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'sign-in/hosts.readHost': (words) => readHost(words, phrase`API host`),
   'words/sentence.Sentence': (words) => String(new Sentence(words, [words])),
   'words/shown.shown': (words) => shown(words),
-  'state/channel.decodeMessage': (words) => decodeMessage(words),
-  'state/channel.encodeMessage': (words) => encodeMessage({ by: 'a', key: ['k', words] }),
+  'postgres/channel.decodeMessage': (words) => decodeMessage(words),
+  'postgres/channel.encodeMessage': (words) => encodeMessage({ by: 'a', key: ['k', words] }),
   'state/place.statePlace': (words) => [statePlace(words, '/a'), statePlace(`file:${words}`, '/a')],
   'state/records.Records': (words) =>
     new Records({ sealedKinds: ['grant'], secrets: () => ['s'] }).read(['grant'], words),
@@ -384,7 +384,8 @@ const READERS: Record<string, (words: string) => unknown> = {
   'events/fingerprint.fingerprint': (words) => fingerprint(seen(words)),
   'events/list-changes.readListCheckpoint': (words) => readListCheckpoint(words),
   'events/milestones.parseMilestones': (words) => parseMilestones(words),
-  'state/postgres-membership.readAbout': (words) => [
+  'postgres/roster.readJson': (words) => readJson(words),
+  'postgres/roster.readAbout': (words) => [
     readAbout(words),
     readAbout(`{"name":${JSON.stringify(words.slice(0, SIZE / 4))},"since":1e400}`),
   ],
@@ -517,25 +518,35 @@ const OTHERS: Record<string, string> = {
   'state/deadline-store.DeadlineStore': 'keeps values as they are',
   'state/write-behind-store.WriteBehindStore': 'keeps values as they are',
   'state/memory-store.MemoryStore': 'keeps values as they are',
-  'state/channel.Channel': 'gives each notification to decodeMessage',
-  'state/database.DatabaseError': 'gets a code',
-  'state/database.Database': 'asks; its rows are read by the classes that ask',
+  'postgres/entry-errors.notReadable': 'gets a kind of this pack',
+  'postgres/entry-errors.notWritable': 'gets a kind of this pack',
+  'postgres/entry-errors.foreign': 'gets a kind of this pack',
+  'postgres/entry-locks.EntryLocks': 'compares tokens of its own',
+  'postgres/entry-locks.nameOf': 'hashes keys',
+  'postgres/roster.Roster': 'keeps what readAbout reads',
+  'postgres/roster.markOf': 'hashes contents',
+  'postgres/topic-items.TopicItems': 'hashes items; notes are read by readJson',
+  'postgres/topic-items.hashOf': 'hashes words',
+  'time/settled-within.settledWithin': 'gets work to do',
+  'postgres/channel.Channel': 'gives each notification to decodeMessage',
+  'postgres/database.DatabaseError': 'gets a code',
+  'postgres/database.Database': 'asks; its rows are read by the classes that ask',
   'state/file-store.FileStore': 'gives what it reads to Records',
-  'state/postgres-store.PostgresStore': 'gives what it reads to Records',
+  'postgres/postgres-store.PostgresStore': 'gives what it reads to Records',
   'state/folder-check.isPassing': 'reads the list of mounts that the kernel makes',
   'state/folder-check.notWritable': 'gets the setting’s folder, which its sentence cuts',
   'state/folder-check.notLasting': 'gets the setting’s folder, which its sentence cuts',
-  'state/leases.Lease': 'compares tokens of its own',
-  'state/leases.Leases': 'compares tokens of its own',
-  'state/listening.Listening': 'hands notifications on',
+  'postgres/leases.Lease': 'compares tokens of its own',
+  'postgres/leases.Leases': 'compares tokens of its own',
+  'postgres/listening.Listening': 'hands notifications on',
   'state/lock.LockLostError': 'gets no text',
   'state/locks.Locks': 'gets no text',
   'time/semaphore.Semaphore': 'gets no text',
   'state/store.hold': 'gets no text',
   'state/sweeper.Sweeper': 'gets no text',
-  'state/schema.migrate': 'gets no text',
-  'state/postgres-membership.PostgresMembership': 'keeps what members say of themselves, which fairShare reads',
-  'state/sightings.Sightings': 'compares',
+  'postgres/schema.migrate': 'gets no text',
+  'postgres/postgres-membership.PostgresMembership': 'keeps what members say of themselves, which fairShare reads',
+  'postgres/sightings.Sightings': 'compares',
   'state/move-state.moveState': 'moves records as they are',
   'state/unsealed.UnsealedFiles': 'hashes keys',
   'sign-in/token-endpoint.TokenEndpoint': 'asks; gives the answer to the readers of refusals and of tokens',

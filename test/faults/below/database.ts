@@ -1,4 +1,4 @@
-import { DatabaseError, type QueryOptions } from '../../../lib/state/database';
+import { DatabaseError, type QueryOptions } from '../../../lib/postgres/database';
 import { SharedMemory, type Line, type SharedRuntime } from '../../helpers/shared-memory';
 import type { Activity } from './activity';
 import type { InjectedTime, MachineClock } from './time';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { Database } from '../../../lib/state/database';
-import { UPDATE_CONTENT } from '../../../lib/state/member-statements';
+import { Database } from '../../../lib/postgres/database';
+import { UPDATE_CONTENT } from '../../../lib/postgres/member-statements';
 import type { Assigned, Membership } from '../../../lib/state/membership';
 import type { Key } from '../../../lib/state/store';
 import { ManualClock, settle } from '../../helpers/manual-clock';

@@ -4,15 +4,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Database } from '../../../lib/state/database';
+import { Database } from '../../../lib/postgres/database';
 import { FileStore } from '../../../lib/state/file-store';
-import { PostgresStore } from '../../../lib/state/postgres-store';
+import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';
 import { moveState } from '../../../lib/state/move-state';
 import { systemClock } from '../../../lib/time/clock';
 import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
-const CLI = join(__dirname, '../../../lib/state/cli.ts');
+const CLI = join(__dirname, '../../../lib/state-cli.ts');
 const VALUES: [Key, unknown][] = [
   [['grant', 'a'], { token: 'very secret' }],
   [['print-key', 'a', 'one'], { done: true }],

@@ -3,10 +3,10 @@ import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { Database } from '../../../lib/state/database';
+import { Database } from '../../../lib/postgres/database';
 import { UnsealedFiles, type Unsealed } from '../../../lib/state/unsealed';
 import { FileStore } from '../../../lib/state/file-store';
-import { PostgresStore } from '../../../lib/state/postgres-store';
+import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import type { Key, StateStore } from '../../../lib/state/store';
 import type { Sentence } from '../../../lib/words/sentence';
 import { systemClock } from '../../../lib/time/clock';

@@ -6,8 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 
 import { grantKey, newestGrant, type Grants } from '../../../lib/sign-in/grant';
-import { Database } from '../../../lib/state/database';
-import { PostgresStore } from '../../../lib/state/postgres-store';
+import { Database } from '../../../lib/postgres/database';
+import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import { systemClock } from '../../../lib/time/clock';
 import { Replica } from '../../../scripts/replica.mjs';
 import { startPostgres, type RunningPostgres } from '../../../scripts/postgres.mjs';

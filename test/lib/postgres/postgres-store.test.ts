@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Database } from '../../../lib/state/database';
-import { PostgresStore } from '../../../lib/state/postgres-store';
+import { Database } from '../../../lib/postgres/database';
+import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import type { Key, Lock } from '../../../lib/state/store';
 import type { Sentence } from '../../../lib/words/sentence';
 import { systemClock } from '../../../lib/time/clock';
@@ -21,7 +21,7 @@ function gate() {
   return { open, opened };
 }
 
-describe('state/postgres-store', () => {
+describe('postgres/postgres-store', () => {
   let server: TestPostgres;
   let address: string;
   let opened: PostgresStore[];

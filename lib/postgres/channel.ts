@@ -3,7 +3,7 @@ import type { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
 import { guard } from '../time/guard';
 import type { Database } from './database';
-import type { Key } from './store';
+import type { Key } from '../state/store';
 
 /** The PostgreSQL notification channel of all runtimes on a database. */
 export const CHANNEL = 'remote_printing';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Client } from 'pg';
-import { Database } from '../../../lib/state/database';
-import { LEASE_TIMES, type Lease } from '../../../lib/state/leases';
+import { Database } from '../../../lib/postgres/database';
+import { LEASE_TIMES, type Lease } from '../../../lib/postgres/leases';
 import type { Membership } from '../../../lib/state/membership';
-import { PostgresStore } from '../../../lib/state/postgres-store';
+import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import type { Lock } from '../../../lib/state/store';
 import { systemClock, type Clock } from '../../../lib/time/clock';
 import { ManualClock } from '../../helpers/manual-clock';
@@ -15,7 +15,7 @@ import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 const TOPIC = ['watch', 'an account'] as const;
 const nothing = new Map<string, unknown>();
 
-describe('state/postgres-membership', () => {
+describe('postgres/postgres-membership', () => {
   let server: TestPostgres;
   let address: string;
   let stores: PostgresStore[];

@@ -1,26 +1,16 @@
-import { createHash } from 'node:crypto';
-import { MEMBER, TEXT } from '../rules/limits';
-import { record } from '../service/json-readers';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
+import { settledWithin } from '../time/settled-within';
+import type { Lock } from '../state/lock';
+import type { Locks } from '../state/locks';
+import type { Assigned, Holding, JoinOptions, Member, Membership } from '../state/membership';
+import type { Key } from '../state/store';
 import { encodeMessage, type Channel, type ChannelMessage } from './channel';
 import type { Lease, Leases } from './leases';
-import type { Lock } from './lock';
-import type { Locks } from './locks';
-import {
-  ADD_ITEMS,
-  EVICT,
-  ENTER,
-  HOLDERS,
-  LEAVE,
-  READ_MEMBERS,
-  RELEASE_ITEMS,
-  CLAIM_ITEMS,
-  UPDATE_CONTENT,
-} from './member-statements';
-import type { Assigned, Holding, JoinOptions, Member, Membership } from './membership';
+import { ENTER, EVICT, LEAVE, READ_MEMBERS, UPDATE_CONTENT } from './member-statements';
+import { markOf, Roster, type MemberRow } from './roster';
 import type { Sightings } from './sightings';
-import type { Key } from './store';
+import { hashOf, TopicItems } from './topic-items';
 
 /** Context shared by all memberships of a runtime. */
 export interface MembershipContext {
@@ -28,7 +18,7 @@ export interface MembershipContext {
   /** Id of the runtime. */
   holder: string;
   /** `once`: don't repeat the statement if its outcome is unknown. */
-  query<Row extends object>(text: string, values: unknown[], once?: boolean): Promise<Row[]>;
+  query: <Row extends object>(text: string, values: unknown[], once?: boolean) => Promise<Row[]>;
   /** Whether the database has been available for long enough to evict members with expired leases. */
   mayEvict(): boolean;
   /** Leases of the members of this topic. */
@@ -49,28 +39,6 @@ const LEAVE_WITHIN = 5_000;
 
 const NONE: readonly Member[] = [];
 
-/** A member's description of itself. */
-type About = Omit<Member, 'id'>;
-
-/** A member as last read. */
-interface KnownMember {
-  token: string;
-  mark: string;
-  about: About;
-}
-
-interface Row {
-  id: string;
-  token: string;
-  /** Its last heartbeat, and the lifetime of its lease after that, ms. */
-  beat: string;
-  lasts: number;
-  mark: string;
-  /** Null if the mark is known. */
-  content: string | null;
-  free: string;
-}
-
 /** A runtime's membership in shared work on a PostgreSQL database. Sends its statements one after the other. */
 export class PostgresMembership implements Membership {
   readonly #context: MembershipContext;
@@ -84,10 +52,8 @@ export class PostgresMembership implements Membership {
   #content: string;
   #written = '';
   #lease: Lease | undefined;
-  #known = new Map<string, KnownMember>();
-  #members: readonly Member[] = [];
-  /** Changes with the set of free items. */
-  #free = '';
+  readonly #roster = new Roster();
+  readonly #items: TopicItems;
   #nextRefresh = REFRESH_EVERY;
   #failures = 0;
   #isWaiting = false;
@@ -101,6 +67,13 @@ export class PostgresMembership implements Membership {
     this.#name = hashOf([this.#topic, context.holder]);
     this.#about = { name, since: context.clock.now() };
     this.#content = this.#contentOf(wants);
+    this.#items = new TopicItems({
+      topic: this.#topic,
+      member: this.#name,
+      query: context.query,
+      sightings: context.sightings,
+      payload: this.#payload,
+    });
     this.#stopListening = context.channel.listen((message) => {
       if (message === null || message.topic === this.#topic) this.#step();
     });
@@ -112,13 +85,13 @@ export class PostgresMembership implements Membership {
   }
 
   get members(): readonly Member[] {
-    return this.lock ? this.#members : NONE;
+    return this.lock ? this.#roster.members : NONE;
   }
 
   get lock(): Lock | null {
     // A runtime that stood still may ask before its timers fire.
     if (this.#lease?.isExpired) this.#lease.lose();
-    return this.#members.length > 0 ? (this.#lease ?? null) : null;
+    return this.#roster.members.length > 0 ? (this.#lease ?? null) : null;
   }
 
   want(wants: unknown): void {
@@ -130,63 +103,30 @@ export class PostgresMembership implements Membership {
 
   async take(items: readonly string[], limit: number): Promise<Assigned[]> {
     if (items.length === 0 || limit <= 0) return [];
-    const byName = new Map(items.map((item) => [this.#nameOf(item), item]));
-    const names = [...byName.keys()];
-    const most = Math.min(limit, names.length);
-    const taken = await this.#change(async ({ token }) => {
-      const take = (many: number) => this.#askOnce<Taken>(CLAIM_ITEMS, [this.#name, token, names, many]);
-      const answer = await take(most);
-      const known = answer.filter(({ name }) => name !== null);
-      if (known.length === answer.length || known.length >= most) return known;
-      const words = [...byName.values()].map((item) => JSON.stringify(item));
-      await this.#ask(ADD_ITEMS, [names, this.#topic, words]);
-      return [...known, ...(await take(most - known.length))];
-    });
-    return (taken ?? []).flatMap(({ name, note, idle }) => {
-      const item = byName.get(name ?? '');
-      if (item === undefined) return [];
-      return { item, note: parse(note), idle: idle === null ? Infinity : Math.max(0, Number(idle)) };
-    });
+    return (await this.#change(({ token }) => this.#items.claim(token, items, limit))) ?? [];
   }
 
   async release(notes: ReadonlyMap<string, unknown>): Promise<void> {
-    if (notes.size === 0) return;
-    const names = [...notes.keys()].map((item) => this.#nameOf(item));
-    await this.#change(({ token }) => this.#askOnce(RELEASE_ITEMS, [token, names, this.#byName(notes), this.#payload]));
+    if (notes.size > 0) await this.#change(({ token }) => this.#items.release(token, notes));
   }
 
-  async holders(): Promise<ReadonlyMap<string, Holding>> {
-    const rows = await this.#ask<{ id: string; beat: string; item: string | null }>(HOLDERS, [this.#topic]);
-    const found = new Map<string, { items: string[]; leaseAge: number }>();
-    for (const { id, beat, item } of rows) {
-      const leaseAge = this.#context.sightings.age(id, beat);
-      const holding = found.get(id) ?? { items: [], leaseAge };
-      const word = parse(item);
-      if (typeof word === 'string') holding.items.push(word);
-      found.set(id, holding);
-    }
-    return found;
+  holders(): Promise<ReadonlyMap<string, Holding>> {
+    return this.#items.holders();
   }
 
   async leave(notes: ReadonlyMap<string, unknown>): Promise<void> {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
-    this.#members = [];
+    this.#roster.clear();
     this.#stopListening();
     this.#disarm();
     const left = this.#inOrder(async () => {
       const lease = this.#lease;
       if (!lease) return;
       this.#forget(lease);
-      await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, this.#byName(notes), this.#payload]);
-    }).catch(() => undefined);
-    await new Promise<void>((resolve) => {
-      const cancel = this.#context.clock.after(LEAVE_WITHIN, resolve);
-      void left.then(() => {
-        cancel();
-        resolve();
-      });
+      await this.#ask(LEAVE, [this.#name, lease.token, this.#topic, this.#items.byName(notes), this.#payload]);
     });
+    await settledWithin(this.#context.clock, LEAVE_WITHIN, left);
   }
 
   /** Joins or refreshes, in order with the other statements, and schedules the next step. */
@@ -239,14 +179,13 @@ export class PostgresMembership implements Membership {
   }
 
   async #refresh(): Promise<void> {
-    let rows = await this.#ask<Row>(READ_MEMBERS, [this.#topic, this.#marks]);
+    let rows = await this.#ask<MemberRow>(READ_MEMBERS, [this.#topic, this.#roster.marks]);
     let left = this.#recordSightings(rows);
-    const isThere = ({ token }: KnownMember) => rows.some((row) => row.token === token);
     const expired = this.#context.mayEvict() ? rows.flatMap(({ id }) => this.#context.sightings.expired(id) ?? []) : [];
     // A departed member may have taken an item in its last moment.
-    if (![...this.#known.values()].every(isThere) || expired.length > 0) {
+    if (this.#roster.hasMoreThan(rows) || expired.length > 0) {
       await this.#evict(null, expired);
-      rows = await this.#ask<Row>(READ_MEMBERS, [this.#topic, this.#marks]);
+      rows = await this.#ask<MemberRow>(READ_MEMBERS, [this.#topic, this.#roster.marks]);
       left = this.#recordSightings(rows);
     }
     const ends = left.flatMap((ms) => (ms > 0 ? [ms + AFTER_EXPIRY] : []));
@@ -257,27 +196,16 @@ export class PostgresMembership implements Membership {
   }
 
   /** Records a sighting of each lease. Returns how long each will last at least, ms. */
-  #recordSightings(rows: Row[]): number[] {
+  #recordSightings(rows: MemberRow[]): number[] {
     return rows.map(({ id, beat, lasts }) => this.#context.sightings.record(id, beat, lasts));
   }
 
   /** Adopts the members that were read. */
-  #adopt(rows: Row[]): void {
+  #adopt(rows: MemberRow[]): void {
     // A late write of earlier content may have overwritten the current one.
     const own = rows.find(({ id }) => id === this.id);
-    if (own?.mark !== hash(this.#written)) this.#written = '';
-    const before = this.#known;
-    const known = new Map([...before.values()].map(({ mark, about }) => [mark, about]));
-    for (const { mark, content } of rows) if (content !== null) known.set(mark, readAbout(content));
-    const aboutOf = (mark: string) => known.get(mark) ?? readAbout(null);
-    this.#known = new Map(rows.map(({ id, token, mark }) => [id, { token, mark, about: aboutOf(mark) }]));
-    const free = rows[0]?.free ?? '';
-    const isSame = ([id, { token, mark }]: [string, KnownMember]) =>
-      before.get(id)?.token === token && before.get(id)?.mark === mark;
-    if (free === this.#free && before.size === this.#known.size && [...this.#known].every(isSame)) return;
-    this.#free = free;
-    this.#members = [...this.#known].map(([id, { about }]) => ({ id, ...about }));
-    this.#changed();
+    if (own?.mark !== markOf(this.#written)) this.#written = '';
+    if (this.#roster.adopt(rows)) this.#changed();
   }
 
   async #evict(own: string | null = null, expired: string[] = []): Promise<void> {
@@ -314,8 +242,7 @@ export class PostgresMembership implements Membership {
 
   #forget(lease: Lease): void {
     this.#lease = undefined;
-    this.#members = [];
-    this.#known.clear();
+    this.#roster.clear();
     this.#context.leases.remove(lease);
     lease.lose();
   }
@@ -328,18 +255,9 @@ export class PostgresMembership implements Membership {
     return this.#context.query<Answer>(text, values);
   }
 
-  /** Never repeats a statement: arriving late, it would retake released items or release retaken ones. */
-  #askOnce<Answer extends object>(text: string, values: unknown[]): Promise<Answer[]> {
-    return this.#context.query<Answer>(text, values, true);
-  }
-
   /** Runs after all earlier statements, including those of an earlier membership of this runtime. */
   #inOrder<T>(work: () => Promise<T>): Promise<T> {
     return this.#context.locks.hold(`member ${this.#topic}`, work);
-  }
-
-  get #marks(): string[] {
-    return [...this.#known.values()].map(({ mark }) => mark);
   }
 
   get #payload(): string {
@@ -349,49 +267,4 @@ export class PostgresMembership implements Membership {
   #contentOf(wants: unknown): string {
     return JSON.stringify({ ...this.#about, wants });
   }
-
-  #nameOf(item: string): string {
-    return hashOf([this.#topic, item]);
-  }
-
-  #byName(notes: ReadonlyMap<string, unknown>): string {
-    return JSON.stringify(
-      Object.fromEntries([...notes].map(([item, note]) => [this.#nameOf(item), JSON.stringify(note)])),
-    );
-  }
 }
-
-interface Taken {
-  /** Null: some items have no row yet. */
-  name: string | null;
-  note: string | null;
-  idle: string | null;
-}
-
-/** The entry of a member: of another version it may be anything. */
-export function readAbout(content: string | null): About {
-  const { name, since, wants = null } = record(parse(content)) ?? {};
-  return {
-    name: typeof name === 'string' ? name.slice(0, TEXT.shown) : '',
-    since: isTime(since) ? since : 0,
-    wants,
-  };
-}
-
-/** From 1970 to 9999. */
-const isTime = (value: unknown): value is number =>
-  typeof value === 'number' && value >= 0 && value < 253_402_300_800_000;
-
-/** The value of a JSON text of the database; null for what is none, or too long. */
-function parse(json: string | null): unknown {
-  if (json === null || json.length > MEMBER.content) return null;
-  try {
-    return JSON.parse(json);
-  } catch {
-    return null;
-  }
-}
-
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-const hashOf = (words: readonly string[]): string => hash(JSON.stringify(words));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { RemoteUpdates } from '../../../lib/watch/replication/remote-updates';
-import { Channel, decodeMessage, encodeMessage, type ChannelMessage } from '../../../lib/state/channel';
+import { Channel, decodeMessage, encodeMessage, type ChannelMessage } from '../../../lib/postgres/channel';
 import type { Key } from '../../../lib/state/store';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
@@ -31,7 +31,7 @@ const anyPayload = fc.oneof(
     .map((message) => JSON.stringify(message)),
 );
 
-describe('state/channel', () => {
+describe('postgres/channel', () => {
   it('passes on only string keys and string topics of arbitrary messages', () => {
     const { channel, faults, send } = scripted();
     const received: (ChannelMessage | null)[] = [];

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
-import { asPrintingError } from '../service/errors';
-import { systemClock } from '../time/clock';
-import { Database } from './database';
-import { FileStore } from './file-store';
-import { PostgresStore } from './postgres-store';
-import { moveState, type Movable } from './move-state';
+import { asPrintingError } from './service/errors';
+import { systemClock } from './time/clock';
+import { Database } from './postgres/database';
+import { FileStore } from './state/file-store';
+import { PostgresStore } from './postgres/postgres-store';
+import { moveState, type Movable } from './state/move-state';
 
 const HELP = `Usage: remote-printing-state FROM TO
 

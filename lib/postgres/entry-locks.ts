@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import type { Locks } from '../state/locks';
+import type { Key, PutOptions } from '../state/store';
+import { Deadline } from '../time/deadline';
+import type { Clock } from '../time/clock';
+import { AGAIN, pollUntil } from '../time/retry-until';
+import type { Failure } from './entry-errors';
+import { TAKE } from './entry-statements';
+import type { Lease, Leases } from './leases';
+import { Sightings } from './sightings';
+
+/** Backoff while another holder has the lock, ms. */
+const WAITS = { first: 20, longest: 250, factor: 1.5, jitter: 0.2 };
+
+interface EntryLocksOptions {
+  clock: Clock;
+  /** Id of the runtime. */
+  holder: string;
+  leases: Leases;
+  /** Within this runtime, one request at a time asks for a lock, in the order of asking. */
+  locks: Locks;
+  query: <Row extends object>(text: string, values: unknown[], failed: Failure) => Promise<Row[]>;
+  /** Whether the holder of an expired lease has had time to renew it. */
+  mayTakeOver: () => boolean;
+}
+
+/** Content of a row. */
+export interface Content {
+  content: string | null;
+  /** The value has passed its expiry. */
+  over: boolean | null;
+}
+
+export interface HeldLock extends Content {
+  lease: Lease;
+}
+
+/** Answer to a request for a lock: its token, or the last heartbeat of its holder. */
+interface Holder {
+  token: string | null;
+  beat: string | null;
+  lasts: number | null;
+}
+
+/** The locks of single keys. Each is a lease on the row of the key (ADR 12). */
+export class EntryLocks {
+  readonly #options: EntryLocksOptions;
+  readonly #sightings: Sightings;
+  #turn = 0;
+
+  constructor(options: EntryLocksOptions) {
+    this.#options = options;
+    this.#sightings = new Sightings(options.clock);
+  }
+
+  /** Runs `work` under the key's lock. */
+  hold<T>(key: Key, options: PutOptions, failed: Failure, work: (taken: HeldLock) => Promise<T>): Promise<T> {
+    const { leases, locks } = this.#options;
+    const { deadline } = options;
+    const held = async () => {
+      const taken = await this.#take(key, options, failed);
+      try {
+        return await work(taken);
+      } finally {
+        const finished = leases.finish(taken.lease);
+        await (deadline?.wait(finished).catch(() => undefined) ?? finished);
+      }
+    };
+    return locks.hold(nameOf(key), held, deadline);
+  }
+
+  /** Waits for the lock until the deadline. */
+  #take(key: Key, { deadline, lockOnly }: PutOptions, failed: Failure): Promise<HeldLock> {
+    const { clock, leases } = this.#options;
+    const limit = deadline ?? new Deadline(clock);
+    return pollUntil(limit, WAITS, async () => {
+      const asked = this.#ask(key, lockOnly === true, failed);
+      const taken = await limit.wait(asked).catch((reason: unknown) => {
+        // The lock may still arrive after the wait was abandoned.
+        void asked.then((late) => late && leases.finish(late.lease)).catch(() => undefined);
+        throw reason;
+      });
+      return taken ?? AGAIN;
+    });
+  }
+
+  async #ask(key: Key, lockOnly: boolean, failed: Failure): Promise<HeldLock | undefined> {
+    const { clock, holder, leases, mayTakeOver, query } = this.#options;
+    const name = nameOf(key);
+    const askedAt = clock.monotonic();
+    const own = [holder, ++this.#turn, leases.lasts];
+    const expired = mayTakeOver() ? (this.#sightings.expired(name) ?? null) : null;
+    const kept = lockOnly ? leases.keptToken(name) : null;
+    const values = [name, key[0], JSON.stringify(key), ...own, expired, kept];
+    const [row] = await query<Content & Holder>(TAKE, values, failed);
+    if (row?.token === null) this.#sightings.record(name, row.beat ?? '', Number(row.lasts));
+    if (!row?.token) return undefined;
+    this.#sightings.forget(name);
+    const lease = leases.add(name, row.token, askedAt, expired !== null);
+    return { lease, content: row.content, over: row.over };
+  }
+}
+
+/** Name of a key's row. Hashed, because a key may be longer than an index entry. */
+export const nameOf = (key: Key): string => createHash('sha256').update(JSON.stringify(key)).digest('hex');

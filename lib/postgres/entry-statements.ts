@@ -1,0 +1,73 @@
+import { CHANNEL } from './channel';
+import { BEAT, LASTS, SCHEMA } from './schema';
+
+/** Age after which a row without a value, or a lock that was never released, is deleted. */
+const FORGOTTEN = '1 day';
+
+/** The value has passed its expiry. */
+const OVER = `coalesce(e.until <= clock_timestamp(), false)`;
+
+export const READ = `SELECT e.content, ${OVER} AS over FROM ${SCHEMA}.entries AS e WHERE e.name = $1`;
+
+/**
+ * Acquires a lock. A lock that this runtime already holds is one that it couldn't release, or that it keeps; within the
+ * runtime, each name has one holder at a time. A later turn takes it over. The same turn is asked again after its
+ * answer was lost, and an earlier turn may arrive late. $7 is the heartbeat of an expired lease. $8 is the token of a
+ * lock without a value that is kept, and continues. Without the lock, the answer is the heartbeat of its holder.
+ */
+export const TAKE = `WITH taken AS (
+    INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, token, holder, turn, lasts, beats, ends_at, until)
+    VALUES ($1, $2, $3, nextval('${SCHEMA}.tokens'), $4, $5, $6, 1, clock_timestamp() + $6 * interval '1 ms',
+      clock_timestamp() + interval '${FORGOTTEN}')
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, turn = excluded.turn,
+      token = CASE WHEN (e.holder, e.turn) = (excluded.holder, excluded.turn) OR (e.holder = excluded.holder AND e.token = $8)
+        THEN e.token ELSE excluded.token END,
+      lasts = CASE WHEN e.holder = excluded.holder THEN greatest(e.lasts, excluded.lasts) ELSE excluded.lasts END,
+      beats = coalesce(e.beats, 0) + 1, ends_at = greatest(e.ends_at, excluded.ends_at),
+      until = CASE WHEN e.content IS NULL THEN excluded.until ELSE e.until END
+    WHERE e.holder IS NULL OR (e.holder = excluded.holder AND e.turn <= excluded.turn) OR ${BEAT} = $7
+    RETURNING e.token, e.content, ${OVER} AS over)
+  SELECT token, content, over, NULL AS beat, NULL AS lasts FROM taken
+  UNION ALL SELECT NULL, NULL, NULL, ${BEAT}, ${LASTS} FROM ${SCHEMA}.entries AS e
+    WHERE e.name = $1 AND e.holder IS NOT NULL AND NOT EXISTS (SELECT FROM taken)`;
+
+/**
+ * Locks that a statement depends on. Until it ends, no runtime can take them over, but their holders can still renew
+ * them.
+ */
+const LOCKS = `WITH locks AS (
+  SELECT 1 FROM ${SCHEMA}.entries AS e JOIN unnest($3::text[], $4::bigint[]) AS held (name, token)
+    ON e.name = held.name AND e.token = held.token FOR KEY SHARE OF e)`;
+const STANDS = `name = $1 AND token = $2 AND (SELECT count(*) FROM locks) = cardinality($3::text[])`;
+
+/** Notifies listeners with the commit, unless the payload is blank. */
+const notifying = (payload: string) =>
+  `SELECT name, CASE WHEN ${payload} <> '' THEN pg_notify('${CHANNEL}', ${payload}) END FROM done`;
+
+/** Writes the value and releases the lock. */
+export const WRITE = `${LOCKS}, done AS (
+    UPDATE ${SCHEMA}.entries SET content = $6, until = now() + $7 * interval '1 ms', holder = NULL, ends_at = NULL, lasts = NULL,
+      beats = NULL
+    WHERE ${STANDS} RETURNING name)
+  ${notifying('$5::text')}`;
+
+export const REMOVE = `${LOCKS}, done AS (DELETE FROM ${SCHEMA}.entries WHERE ${STANDS} RETURNING name) ${notifying('$5::text')}`;
+
+export const SET_ASIDE = `WITH damaged AS (
+    UPDATE ${SCHEMA}.entries SET content = NULL, until = now() WHERE name = $1 AND content = $2 RETURNING key)
+  INSERT INTO ${SCHEMA}.set_aside (key, content) SELECT key, $2 FROM damaged RETURNING key`;
+
+export const SWEEP = `DELETE FROM ${SCHEMA}.entries WHERE until <= clock_timestamp() AND holder IS NULL`;
+
+/** Leases that should have expired long ago, by the database's clock, which may be wrong. */
+export const OLD = `SELECT e.name, e.kind, e.key, ${BEAT} AS beat FROM ${SCHEMA}.entries AS e
+  WHERE e.holder IS NOT NULL AND e.ends_at < clock_timestamp() - interval '${FORGOTTEN}' LIMIT 1000`;
+export const DROP = `DELETE FROM ${SCHEMA}.entries AS e WHERE e.name = $1 AND e.until <= clock_timestamp() AND ${BEAT} = $2`;
+
+export const RECORDS = `SELECT name, content FROM ${SCHEMA}.entries WHERE content IS NOT NULL AND name > $1 ORDER BY name LIMIT $2`;
+
+export const ADD = `INSERT INTO ${SCHEMA}.entries AS e (name, kind, key, content, until, token)
+  VALUES ($1, $2, $3, $4, to_timestamp($5::double precision / 1000), nextval('${SCHEMA}.tokens'))
+  ON CONFLICT (name) DO UPDATE SET content = excluded.content, until = excluded.until, token = excluded.token,
+    holder = NULL, ends_at = NULL
+  WHERE e.content IS NULL`;

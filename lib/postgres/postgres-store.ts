@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import { PrintingError } from '../service/errors';
+import { Locks } from '../state/locks';
+import type { JoinOptions, Membership } from '../state/membership';
+import type { Movable } from '../state/move-state';
+import { parseRecord, Records, type RecordsOptions } from '../state/records';
+import { LockLostError, type Change, type Key, type Lock, type PutOptions, type StateStore } from '../state/store';
+import { sleep, type Clock } from '../time/clock';
+import { phrase, type Sentence } from '../words/sentence';
+import { Channel, encodeMessage } from './channel';
+import type { Database, QueryOptions } from './database';
+import { foreign, notReadable, notWritable, type Failure } from './entry-errors';
+import { EntryLocks, nameOf, type Content } from './entry-locks';
+import { ADD, DROP, OLD, READ, RECORDS, REMOVE, SET_ASIDE, SWEEP, WRITE } from './entry-statements';
+import { Lease, Leases, LEASE_TIMES, type LeaseTimes } from './leases';
+import { ABANDONED, EVICT, FORGET_ITEMS } from './member-statements';
+import { PostgresMembership } from './postgres-membership';
+import { Sightings } from './sightings';
+
+export interface PostgresStoreOptions extends RecordsOptions {
+  database: Pick<Database, 'query' | 'listen' | 'steadyFor' | 'close'>;
+  clock: Clock;
+  warn: (sentence: Sentence) => void;
+  /** Default: LEASE_TIMES and STEADY, the same for every runtime that shares the database. */
+  times?: LeaseTimes & { steady: number };
+}
+
+/**
+ * A runtime takes an expired lock over only after the database has answered it for this long without a break, ms (ADR
+ * 12).
+ */
+const STEADY = 10_000;
+/** Records read at once. */
+const PAGE = 100;
+
+/** A StateStore that any number of runtimes share. Each key has a row, and its lock is a lease (ADR 12). */
+export class PostgresStore implements StateStore, Movable {
+  readonly #options: PostgresStoreOptions;
+  readonly #records: Records;
+  readonly #leases: Leases;
+  readonly #locks = new Locks();
+  readonly #entryLocks: EntryLocks;
+  readonly #holder = randomUUID();
+  readonly #channel: Channel;
+  readonly #steady: number;
+
+  constructor(options: PostgresStoreOptions) {
+    this.#options = options;
+    this.#records = new Records(options);
+    this.#leases = new Leases(options.database, options.clock, options.times ?? LEASE_TIMES);
+    this.#entryLocks = new EntryLocks({
+      clock: options.clock,
+      holder: this.#holder,
+      leases: this.#leases,
+      locks: this.#locks,
+      query: (text, values, failed) => this.#query(text, values, failed),
+      mayTakeOver: () => this.#mayTakeOver,
+    });
+    this.#channel = new Channel({
+      database: options.database,
+      clock: options.clock,
+      own: this.#holder,
+      fault: ({ sentence }) =>
+        options.warn(phrase`A change that another Node-RED made could not be followed: ${sentence}`),
+    });
+    this.#steady = options.times?.steady ?? STEADY;
+  }
+
+  get runtime(): string {
+    return this.#holder;
+  }
+
+  async get<T>(key: Key): Promise<T | undefined> {
+    const [row] = await this.#query<Content>(READ, [nameOf(key)], notReadable(key));
+    return this.#value<T>(key, row);
+  }
+
+  async put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
+    // The current value, readable or not, doesn't matter.
+    await this.#entryLocks.hold(key, options, notWritable(key), ({ lease }) => this.#write(key, lease, value, options));
+  }
+
+  async delete(key: Key, options: PutOptions = {}): Promise<void> {
+    await this.#entryLocks.hold(key, options, notWritable(key), ({ lease }) => this.#remove(key, lease, options));
+  }
+
+  update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
+    return this.#entryLocks.hold(key, options, notReadable(key), async ({ lease, ...row }) => {
+      const current = await this.#value<T>(key, row);
+      const next = await change(current, lease);
+      if (next === undefined) {
+        if (current !== undefined) await this.#remove(key, lease, options);
+      } else if (next !== current || typeof next !== 'object') await this.#write(key, lease, next, options);
+      return next;
+    });
+  }
+
+  onChange(listener: (key: Key | null) => void): () => void {
+    return this.#channel.listen((message) => {
+      if (!message?.topic) listener(message?.key ?? null);
+    });
+  }
+
+  join(topic: Key, options: JoinOptions): Membership {
+    const kind: Key = ['assignment'];
+    return new PostgresMembership(topic, options, {
+      clock: this.#options.clock,
+      holder: this.#holder,
+      query: (text, values, once) =>
+        this.#query(text, values, notReadable(kind), { urgent: true, once: once === true }),
+      mayEvict: () => this.#mayTakeOver,
+      sightings: new Sightings(this.#options.clock),
+      leases: this.#leases,
+      locks: this.#locks,
+      channel: this.#channel,
+    });
+  }
+
+  /** Removes expired values, by the database's clock, and locks that were never released. */
+  async sweep(): Promise<void> {
+    const { database, clock } = this.#options;
+    await database.query(SWEEP, []);
+    const evict = (topic: string, beats: string[]) =>
+      database.query(EVICT, [topic, null, beats, encodeMessage({ by: this.#holder, topic })]);
+    const old = await database.query<{ name: string; kind: string; key: string; beat: string }>(OLD, []);
+    // The database's clock may have been set ahead: a live lease shows a new heartbeat within this time.
+    if (old.length > 0) await sleep(clock, this.#leases.lasts);
+    for (const { name, kind, key, beat } of old)
+      await (kind === 'member' ? evict(key, [beat]) : database.query(DROP, [name, beat]));
+    for (const { topic } of await database.query<{ topic: string }>(ABANDONED, [])) await evict(topic, []);
+    await database.query(FORGET_ITEMS, []);
+  }
+
+  async *records(): AsyncGenerator<string> {
+    for (let last = '', isMore = true; isMore;) {
+      const rows = await this.#options.database.query<{ name: string; content: string }>(RECORDS, [last, PAGE]);
+      for (const { content } of rows) if (parseRecord(content)) yield content;
+      last = rows.at(-1)?.name ?? '';
+      isMore = rows.length === PAGE;
+    }
+  }
+
+  async add(record: string): Promise<void> {
+    const { key, until } = parseRecord(record) ?? {};
+    if (key) await this.#options.database.query(ADD, [nameOf(key), key[0], JSON.stringify(key), record, until ?? null]);
+  }
+
+  close(): Promise<void> {
+    this.#leases.close();
+    return this.#options.database.close();
+  }
+
+  /** Whether the holder of an expired lease has had time to renew it. */
+  get #mayTakeOver(): boolean {
+    return this.#options.database.steadyFor >= this.#steady;
+  }
+
+  /** Notification of a change; blank: none. */
+  #payload(key: Key, { notify }: PutOptions): string {
+    return notify ? encodeMessage({ by: this.#holder, key }) : '';
+  }
+
+  async #write(key: Key, lease: Lease, value: unknown, options: PutOptions): Promise<void> {
+    const content = await this.#records.write(key, value, this.#options.clock.now(), options.keepFor);
+    const values = [...standing(lease, options.under), this.#payload(key, options), content, options.keepFor ?? null];
+    const rows = await this.#query(WRITE, values, notWritable(key));
+    if (rows.length === 0) throw new LockLostError();
+    this.#leases.remove(lease);
+    await this.#records.written(key);
+  }
+
+  async #remove(key: Key, lease: Lease, options: PutOptions): Promise<void> {
+    const failed = notWritable(key);
+    const rows = await this.#query(REMOVE, [...standing(lease, options.under), this.#payload(key, options)], failed);
+    // If the answer to the first attempt was lost, the row is already gone.
+    if (rows.length === 0 && (await this.#query(READ, [lease.name], failed)).length > 0) throw new LockLostError();
+    this.#leases.remove(lease);
+  }
+
+  async #value<T>(key: Key, row: Content | undefined): Promise<T | undefined> {
+    const content = row?.content;
+    if (typeof content !== 'string') return undefined;
+    const read = await this.#records.read<T>(key, content);
+    if (typeof read === 'object') return read.value;
+    if (read === 'foreign') {
+      // An unreadable value that is short-lived or has expired counts as missing.
+      if (row?.over || this.#records.isPassing(key)) return undefined;
+      throw foreign(key);
+    }
+    const rows = await this.#query(SET_ASIDE, [nameOf(key), content], notReadable(key));
+    const reason =
+      read === 'unsealed'
+        ? phrase`The saved ${key[0]} is not encrypted, so anybody may have put it there`
+        : phrase`The saved ${key[0]} is damaged`;
+    if (rows.length > 0) this.#options.warn(phrase`${reason}; it was set aside and is treated as missing.`);
+    return undefined;
+  }
+
+  async #query<Row extends object>(
+    text: string,
+    values: unknown[],
+    failed: Failure,
+    options?: QueryOptions,
+  ): Promise<Row[]> {
+    try {
+      return await this.#options.database.query<Row>(text, values, options);
+    } catch (error) {
+      throw error instanceof PrintingError ? error : failed(error);
+    }
+  }
+}
+
+/** First values of a statement that depends on locks. */
+function standing(own: Lease, under: readonly Lock[] = []): unknown[] {
+  const leases = under.filter((lock) => lock instanceof Lease);
+  return [own.name, own.token, leases.map(({ name }) => name), leases.map(({ token }) => token)];
+}
