@@ -6,7 +6,7 @@ import { Deadline, underDeadline } from '../time/deadline';
 import { phrase, type Sentence } from '../words/sentence';
 import { grantFor, grantKey, isLater, withGrant, type Grant, type Grants, type SignInSettings } from './grant';
 import { Renewals } from './renewals';
-import type { TokenEndpoint } from './token-endpoint';
+import { IncompleteAnswer, type TokenEndpoint } from './token-endpoint';
 
 export interface RefreshDeps {
   accountId: string;
@@ -43,6 +43,8 @@ export interface Refreshed {
   unsaved: boolean;
   /** The service refused the client application; the tokens stay unchanged. */
   refusal?: PrintingError | undefined;
+  /** The answer had a new refresh token only. The next refresh uses it. */
+  failure?: PrintingError | undefined;
 }
 
 /** Longest request to the token endpoint, ms: longer than any answer that was still worth waiting for (ADR 13). */
@@ -77,8 +79,10 @@ export async function refresh(
 ): Promise<Refreshed> {
   const { store, accountId, settings, clock, endpoint, renewals = new Renewals() } = deps;
   const renewal = renewals.begin(accountId, settings);
-  let arrived: { grant: Grant; at: number } | undefined;
+  /** The result of an answer; without `at`, it has a new refresh token only. */
+  let arrived: { grant: Grant; at?: number } | undefined;
   let refusal: PrintingError | undefined;
+  let failure: PrintingError | undefined;
 
   const send = async (current: Grant, lock: Lock) => {
     // If the request hasn't left by the deadline, leave it to the next instance.
@@ -107,6 +111,12 @@ export async function refresh(
         return withGrant(stored, settings, await send(current, lock));
       } catch (thrown) {
         const error = asPrintingError(thrown);
+        if (error instanceof IncompleteAnswer) {
+          failure = error;
+          const { refreshToken } = error;
+          arrived = { grant: { ...current, refreshToken, refreshes: (current.refreshes ?? 0) + 1 } };
+          return withGrant(stored, settings, arrived.grant);
+        }
         if (isRefusal(error)) {
           if (ENDS.includes(error.serviceCode ?? ''))
             return end(phrase`The service ended the sign-in: sign in again with the account.`);
@@ -144,11 +154,11 @@ export async function refresh(
 
   try {
     const stored = await hold(store, ['renewal', accountId], renewOnce, deadline);
-    return { grant: grantFor(stored, settings), arrivedAt: arrived?.at, unsaved: false, refusal };
+    return { grant: grantFor(stored, settings), arrivedAt: arrived?.at, unsaved: false, refusal, failure };
   } catch (error) {
     if (!arrived) throw error;
     // The old pair is already spent, so continue with the new one in memory. The store writes it as soon as it can.
-    return { grant: arrived.grant, arrivedAt: arrived.at, unsaved: true };
+    return { grant: arrived.grant, arrivedAt: arrived.at, unsaved: true, failure };
   } finally {
     renewal.end();
   }

@@ -53,6 +53,7 @@ export class TokenEndpoint {
    * stays that of the sign-in, and so does the user if the new token names none.
    * @param deadline the only limit: the endpoint may be silent until then
    * @param fence called when the request is about to leave; if it throws, the request isn't sent
+   * @throws IncompleteAnswer if the answer has a new refresh token only
    */
   async refresh(settings: SignInSettings, grant: Grant, deadline: Deadline, fence?: () => void): Promise<Grant> {
     const oauth = await import('oauth4webapi');
@@ -63,7 +64,12 @@ export class TokenEndpoint {
     });
     const { user, organizationId } = holderOf(grant);
     const holder = (token: string) => ({ user: readToken(token).user ?? user, organizationId });
-    return this.#grant(settings, grant, holder, () => oauth.processRefreshTokenResponse(server, client, response));
+    const rotated = text(record(await response.clone().json())?.refresh_token);
+    return this.#grant(settings, grant, holder, () =>
+      oauth.processRefreshTokenResponse(server, client, response),
+    ).catch((error: unknown) => {
+      throw rotated ? new IncompleteAnswer(rotated) : error;
+    });
   }
 
   async #prepare(settings: SignInSettings, deadline: Deadline, fence?: () => void) {
@@ -141,6 +147,22 @@ function tolerated(body: Json): Json {
   if (lifetime !== null && lifetime >= 0) kept.expires_in = lifetime;
   if (scope) kept.scope = scope;
   return kept;
+}
+
+/** The answer to a refresh that has a new refresh token but no usable access token. */
+export class IncompleteAnswer extends PrintingError {
+  // Private, so that no log shows it.
+  readonly #refreshToken: string;
+
+  constructor(refreshToken: string) {
+    const { code, sentence, outcome } = unexpected();
+    super(code, sentence, { outcome });
+    this.#refreshToken = refreshToken;
+  }
+
+  get refreshToken(): string {
+    return this.#refreshToken;
+  }
 }
 
 /** Names the cause instead of carrying it: the cause may contain the answer, and with it the tokens. */

@@ -117,7 +117,7 @@ export class Tokens implements Credentials {
       return await this.#renew(grant.accessToken, shorter);
     } catch (error) {
       const isValid = this.#endsAt - this.#options.clock.monotonic() > 0;
-      if (isValid && this.#grant === grant && !grant.ended && !this.#blocked && !deadline.aborted)
+      if (isValid && this.#grant?.accessToken === grant.accessToken && !this.#blocked && !deadline.aborted)
         return grant.accessToken;
       // The token expired, or was replaced, before the shorter wait ended. The renewal continues within the caller's
       // time.
@@ -380,7 +380,7 @@ export class Tokens implements Credentials {
     throw error;
   };
 
-  #use({ grant, arrivedAt, unsaved, refusal }: Refreshed): string {
+  #use({ grant, arrivedAt, unsaved, refusal, failure }: Refreshed): string {
     this.#unsaved = unsaved;
     if (unsaved) {
       this.#failures++;
@@ -390,6 +390,7 @@ export class Tokens implements Credentials {
     if (refusal) this.#block(refusal);
     this.#adopt(grant, arrivedAt);
     if (this.#blocked) this.#changes.notify();
+    if (failure) return this.#failed(failure);
     return this.#usable().accessToken;
   }
 

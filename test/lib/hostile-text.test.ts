@@ -527,6 +527,7 @@ const OTHERS: Record<string, string> = {
   'postgres/roster.markOf': 'hashes contents',
   'postgres/topic-items.TopicItems': 'hashes items; notes are read by readJson',
   'postgres/topic-items.hashOf': 'hashes words',
+  'sign-in/token-endpoint.IncompleteAnswer': 'keeps a token of the service',
   'time/settled-within.settledWithin': 'gets work to do',
   'postgres/channel.Channel': 'gives each notification to decodeMessage',
   'postgres/database.DatabaseError': 'gets a code',

@@ -4,7 +4,7 @@ import { MockAgent } from 'undici';
 import { Http } from '../../../lib/http/http';
 import { PrintingError } from '../../../lib/service/errors';
 import type { Grant } from '../../../lib/sign-in/grant';
-import { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
+import { IncompleteAnswer, TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
 
@@ -121,6 +121,18 @@ describe('sign-in/token-endpoint', () => {
     assert.equal((await refresh()).refreshToken, 'refresh-1');
     answer(200, { ...GOOD, refresh_token: '' });
     assert.equal((await exchange()).refreshToken, null);
+  });
+
+  it('reports a new refresh token that comes without an access token, and shows it in no log', async () => {
+    for (const changes of [{ access_token: undefined }, { access_token: 7 }, { token_type: 'mac' }]) {
+      answer(200, { ...GOOD, ...changes });
+      const error = await failure(refresh());
+      assert.ok(error instanceof IncompleteAnswer);
+      assert.deepEqual([error.code, error.refreshToken], ['SERVICE_ERROR', 'refresh-2']);
+      assert.doesNotMatch(`${inspect(error, { showHidden: true })} ${JSON.stringify(error)}`, /refresh-2/);
+    }
+    answer(200, { ...GOOD, access_token: undefined, refresh_token: undefined });
+    assert.ok(!((await failure(refresh())) instanceof IncompleteAnswer));
   });
 
   it('keeps the workspace of the sign-in, and the user if the refreshed token names none', async () => {

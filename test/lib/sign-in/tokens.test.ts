@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { grantFor, grantKey, type Grant, type Grants } from '../../../lib/sign-in/grant';
 import { Renewals } from '../../../lib/sign-in/renewals';
-import type { TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
+import { IncompleteAnswer, type TokenEndpoint } from '../../../lib/sign-in/token-endpoint';
 import { Tokens, type TokensOptions } from '../../../lib/sign-in/tokens';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { WriteBehindStore } from '../../../lib/state/write-behind-store';
+import { UNLOSABLE_LOCK } from '../../../lib/state/locks';
 import type { Key } from '../../../lib/state/store';
 import type { Deadline } from '../../../lib/time/deadline';
 import { MemoryStore } from '../../helpers/memory-store';
@@ -410,6 +411,86 @@ describe('sign-in/tokens', () => {
       failedRefreshes: 0,
       lastSaveMilliseconds: 0,
       longestSaveMilliseconds: 0,
+    });
+  });
+
+  describe('with an answer that has a refresh token but no access token', () => {
+    const rotates = (n: number) => () => Promise.reject(new IncompleteAnswer(`refresh-${n}`));
+
+    it('repeats the refresh with the new refresh token', async () => {
+      script = [rotates(2)];
+      const tokens = open();
+      const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      await clock.advance(1_000);
+      assert.equal(await renewing, 'access-3');
+      assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
+      assert.equal((await stored())?.refreshToken, 'refresh-3');
+      assert.equal(tokens.counters().failedRefreshes, 1);
+    });
+
+    it('saves the new refresh token before the repeat', async () => {
+      script = [rotates(2)];
+      void open()
+        .renew('access-1', { host: 'api', deadline: limit(clock) })
+        .catch(() => undefined);
+      await clock.advance(500);
+      assert.deepEqual(asked, ['refresh-1']);
+      const { accessToken, refreshToken } = (await stored()) ?? {};
+      assert.deepEqual([accessToken, refreshToken], ['access-1', 'refresh-2']);
+      // The runtime ends here. The next one continues from the store.
+      const next = open();
+      assert.equal(await next.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-3');
+      assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
+    });
+
+    it('reports the failure and stays signed in if the access token is missing every time', async () => {
+      script = [rotates(2), rotates(3), rotates(4)];
+      const tokens = open();
+      const renewing = assert.rejects(tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), {
+        code: 'SERVICE_ERROR',
+        outcome: 'not-sent',
+      });
+      await clock.advance(4_000);
+      await renewing;
+      assert.equal(tokens.state, 'signed-in');
+      await clock.advance(5_000);
+      assert.equal(await tokens.renew('access-1', { host: 'api', deadline: limit(clock) }), 'access-5');
+      assert.deepEqual(asked, ['refresh-1', 'refresh-2', 'refresh-3', 'refresh-4']);
+    });
+
+    it('continues with a valid access token', async () => {
+      script = [rotates(2)];
+      const tokens = open();
+      await tokens.bearer(limit(clock));
+      await clock.advance(LIFETIME - 30_000);
+      const bearer = tokens.bearer(limit(clock));
+      await clock.advance(5_000);
+      assert.equal(await bearer, 'access-3');
+      script = [rotates(4), rotates(5), rotates(6)];
+      await clock.advance(LIFETIME - 30_000);
+      const early = tokens.bearer(limit(clock));
+      await clock.advance(5_000);
+      assert.equal(await early, 'access-3');
+      assert.equal((await stored())?.refreshToken, 'refresh-6');
+    });
+
+    it('continues with the new refresh token in memory if it can’t be saved', async () => {
+      script = [rotates(2)];
+      const tokens = open(SETTINGS, { store: new WriteBehindStore(store, clock) });
+      await tokens.bearer(limit(clock));
+      const update = store.update.bind(store);
+      store.update = async (key, change, options) => {
+        if (key[0] !== 'grant') return update(key, change, options);
+        await change(await store.get(key), UNLOSABLE_LOCK);
+        throw new PrintingError('FILE_NOT_WRITABLE', phrase`disk full`, { outcome: 'not-sent' });
+      };
+      const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+      await clock.advance(1_000);
+      assert.equal(await renewing, 'access-3');
+      assert.deepEqual(asked, ['refresh-1', 'refresh-2']);
+      store.update = update;
+      await clock.advance(60_000);
+      assert.equal((await stored())?.refreshToken, 'refresh-3');
     });
   });
 
