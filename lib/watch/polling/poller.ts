@@ -6,9 +6,9 @@ import { isStillOwned } from '../checkpoints/ownership';
 import { Departure } from './departure';
 import { NextPoll } from './next-poll';
 import { Observer } from './observer';
+import { pollCluster, type ClusterPoll } from './poll-cluster';
 import type { PollResult } from './poll-result';
 import type { PollingAccount, PollReports } from './ports';
-import { readStatus } from './read-status';
 import { Requests } from './requests';
 import type { Scheduled } from './scheduler';
 import type { Subscriber } from './subscriber';
@@ -23,6 +23,7 @@ export class Poller implements Scheduled {
   readonly #observer: Observer;
   readonly #requests = new Requests<PollResult>();
   readonly #next: NextPoll;
+  readonly #poll: ClusterPoll;
   /** Time of the last known figures, monotonic ms. */
   #readAt = -Infinity;
 
@@ -34,6 +35,15 @@ export class Poller implements Scheduled {
     this.#subscriptions = new Subscriptions(clusterId, account.plan, reports);
     this.#next = new NextPoll(clusterId, account.plan, this.#subscriptions);
     this.#observer = new Observer(clusterId, account, this.#subscriptions, reports);
+    this.#poll = {
+      ...{ clusterId, account, reports },
+      observer: this.#observer,
+      isWaitedFor: () => this.isWaitedFor,
+      onRead: ({ jobs }) => {
+        this.#readAt = account.clock.monotonic();
+        this.#next.predict(jobs, this.#readAt);
+      },
+    };
   }
 
   get subscribers(): Subscriber[] {
@@ -233,7 +243,7 @@ export class Poller implements Scheduled {
     /** Null: the poll was dropped before its request left. */
     let result: PollResult | null;
     try {
-      [result, isOurs] = await this.#poll(lock, departure);
+      [result, isOurs] = await pollCluster(this.#poll, lock, departure);
       if (!signal.aborted) reports.polled(clusterId, null, start);
       // A cluster that is known to have moved is polled under its new id only.
       if (plan.lastPollOf(clusterId) < start) plan.setLastPoll(clusterId, start);
@@ -273,37 +283,6 @@ export class Poller implements Scheduled {
 
   #nextPoll(): number {
     return this.isOurs ? this.#next.asOwner : this.isWaitedFor ? this.#next.asWaiting : Infinity;
-  }
-
-  async #poll(lock: Lock | null, departure: Departure): Promise<[result: PollResult, isOurs: boolean]> {
-    const { account, clusterId, reports } = this;
-    const observer = this.#observer;
-    const scope = await account.scoped();
-    const memory = await observer.load(scope);
-    account.signal.throwIfAborted();
-    const isOurs = () => isStillOwned(account.ownership, clusterId, lock);
-    if (memory?.movedTo) return [await reports.redirected(clusterId, memory.movedTo), isOurs()];
-    const answer = await readStatus(account, clusterId, { known: () => observer.status, lock: departure });
-    account.signal.throwIfAborted();
-    if ('reboundTo' in answer) {
-      const { reboundTo } = answer;
-      if (!isOurs()) return [await reports.foundElsewhere(reboundTo.clusterId), false];
-      return [await reports.rebound(clusterId, reboundTo), isOurs()];
-    }
-    const { seen, raw } = answer;
-    const { status } = seen;
-    let isDelivered = isOurs();
-    if (memory && (isDelivered || this.isWaitedFor))
-      isDelivered = await observer.process(seen, memory, scope, isDelivered ? lock : null);
-    else scope.of(clusterId).setStatus(status);
-    if (raw !== null) {
-      this.#readAt = account.clock.monotonic();
-      this.#next.predict(status.jobs, this.#readAt);
-      reports.observed(clusterId, status);
-      if (isDelivered && account.ownership.isAwaited(clusterId))
-        account.checkpoints.publish(scope, clusterId, { checkpoint: observer.checkpointOf(memory), figures: status });
-    }
-    return [{ clusterId, status, raw, error: null }, isDelivered];
   }
 
   /** Drops state that became stale while another runtime polled. */
