@@ -4,6 +4,7 @@ import type { ApiClient } from './account/api-client';
 import type { AccountSettings } from './account/settings';
 import { settingsSummary } from './account/settings-summary';
 import { AuthenticatedApiClient } from './account/authenticated-api-client';
+import type { ClientOptions } from './client-options';
 import type { Check } from './connection/check';
 import type { JobControl } from './control/job-control';
 import type { Leftovers } from './files/leftovers';
@@ -26,37 +27,16 @@ import type { Credentials } from './sign-in/credentials';
 import { Renewals } from './sign-in/renewals';
 import type { CurrentScope, Scope } from './state/scope';
 import type { StateStore } from './state/store';
-import { sleep, type Clock } from './time/clock';
+import type { Clock } from './time/clock';
 import { closed } from './time/deadline';
+import { settledWithin } from './time/settled-within';
 import type { Uploads } from './upload/uploads';
 import type { Replica } from './watch/replication/replicas';
-import type { WatchMemory } from './watch/checkpoints/watch-memory';
 import { Watcher } from './watch/watcher';
-import { logReport, type Log } from './watch/views/watcher-log';
+import { logReport } from './watch/views/watcher-log';
 import { phrase, type Sentence } from './words/sentence';
 
-export interface ClientOptions {
-  /** Names the account in the state store. It stays the same across restarts and changes of settings. */
-  accountId: string;
-  settings: AccountSettings;
-  store: StateStore;
-  clock: Clock;
-  /** Log for events that no message can carry: an outage that begins or ends, state that can't be saved. */
-  log: Log;
-  /** The service is the pack's own simulator. */
-  simulated?: boolean;
-  /** Memory of the watcher from one deploy to the next. */
-  memory?: WatchMemory | undefined;
-  /** Renewals of sign-ins under way in this process, whichever instance of the account began them. */
-  renewals?: Renewals;
-  http?: Http;
-  /** Longest wait of `close` for irreversible work, ms. Default: GRACE. */
-  grace?: number;
-  /** Notes of unfinished files. */
-  leftovers?: Leftovers;
-  /** Name of this runtime among those that share an account's work. Default: the host name. */
-  runtimeName?: string;
-}
+export type { ClientOptions } from './client-options';
 
 const isOnThisMachine = ({ apiUrl, authUrl }: AccountSettings): boolean =>
   [apiUrl, authUrl].every((url) => url === '' || isLoopback(url));
@@ -303,7 +283,6 @@ export class Client {
   async close(): Promise<void> {
     this.#closing.abort(closed());
     this.#unresolvedPrints.close();
-    const graceTimer = new AbortController();
     const settled = Promise.all([
       this.watcher.close(),
       this.credentials.close(),
@@ -312,9 +291,7 @@ export class Client {
       this.#reports?.settled(),
       this.#uploads?.settled(),
     ]);
-    // Failures here have already been reported.
-    await Promise.race([settled, sleep(this.clock, this.#grace, graceTimer.signal)]).catch(() => undefined);
-    graceTimer.abort();
+    await settledWithin(this.clock, this.#grace, settled);
     await this.#http.close();
   }
 }

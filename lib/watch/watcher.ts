@@ -3,8 +3,8 @@ import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Membership } from '../state/membership';
 import type { StateStore } from '../state/store';
-import { sleep } from '../time/clock';
 import { guard } from '../time/guard';
+import { settledWithin } from '../time/settled-within';
 import type { PollingAccount, PollReports } from './polling/ports';
 import { PollPlan } from './polling/poll-plan';
 import { ClusterMoves } from './polling/cluster-moves';
@@ -207,9 +207,7 @@ export class Watcher {
     const written = this.#checkpoints.close();
     if (!this.#coordinator) return written;
     // Other runtimes take over soon, even while figures are still being written.
-    const handover = new AbortController();
-    await Promise.race([written, sleep(this.#options.clock, HANDOVER_WITHIN, handover.signal).catch(() => undefined)]);
-    handover.abort();
+    await settledWithin(this.#options.clock, HANDOVER_WITHIN, written);
     await this.#coordinator.leave();
   }
 

@@ -7,6 +7,7 @@ import { UNLOSABLE_LOCK } from '../../state/locks';
 import { LockLostError, type Key, type Lock, type PutOptions, type StateStore } from '../../state/store';
 import { waitBefore } from '../../time/backoff';
 import type { Clock } from '../../time/clock';
+import { settledWithin } from '../../time/settled-within';
 import type { ClusterMemory } from './cluster-memory';
 import { isStillOwned, LIST_ITEM, SOLE_OWNER, type Ownership } from './ownership';
 import type { ListedCluster, ListMemory, ScopeMemory } from './scope-memory';
@@ -180,13 +181,8 @@ export class CheckpointStore {
     this.#closing = true;
     this.#pump();
     if (this.#writers === 0) return;
-    await new Promise<void>((resolve) => {
-      const cancel = this.#isShared ? this.clock.after(CLOSE_WITHIN, resolve) : () => undefined;
-      this.#closeWaiters.push(() => {
-        cancel();
-        resolve();
-      });
-    });
+    const written = new Promise<void>((resolve) => this.#closeWaiters.push(resolve));
+    await (this.#isShared ? settledWithin(this.clock, CLOSE_WITHIN, written) : written);
     this.#queue.clear();
   }
   #closing = false;

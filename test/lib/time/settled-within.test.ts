@@ -4,12 +4,12 @@ import { ManualClock, settle } from '../../helpers/manual-clock';
 
 describe('time/settled-within', () => {
   for (const [title, work] of [
-    ['resolves with the work and leaves no timer', Promise.resolve()],
-    ['resolves with work that fails', Promise.reject(new Error('broken'))],
+    ['resolves with the work and leaves no timer', () => Promise.resolve()],
+    ['resolves with work that fails', () => Promise.reject(new Error('broken'))],
   ] as const)
     it(title, async () => {
       const clock = new ManualClock();
-      await settledWithin(clock, 5_000, work);
+      await settledWithin(clock, 5_000, work());
       assert.equal(clock.waiting, 0);
     });
 
