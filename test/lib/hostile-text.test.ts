@@ -528,6 +528,7 @@ const OTHERS: Record<string, string> = {
   'postgres/topic-items.TopicItems': 'hashes items; notes are read by readJson',
   'postgres/topic-items.hashOf': 'hashes words',
   'sign-in/token-endpoint.IncompleteAnswer': 'keeps a token of the service',
+  'watch/polling/failed-polls.FailedPolls': 'gets no text',
   'watch/polling/poll-cluster.pollCluster': 'asks by readStatus',
   'time/settled-within.settledWithin': 'gets work to do',
   'postgres/channel.Channel': 'gives each notification to decodeMessage',

@@ -4,6 +4,7 @@ import { PAGES } from '../../rules/limits';
 import { readCluster, type Cluster } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
 import type { Json } from '../../service/json-readers';
+import type { Lock } from '../../state/store';
 import { sleep, type Clock } from '../../time/clock';
 import { underDeadline, type Deadline } from '../../time/deadline';
 import { phrase } from '../../words/sentence';
@@ -58,10 +59,13 @@ export class ClusterList {
     this.#asOf = -Infinity;
   }
 
-  /** Returns a list at most `maxAge` ms old. Throws the errors of service calls. */
-  read(maxAge: number): Promise<List> {
+  /**
+   * Returns a list at most `maxAge` ms old. Throws the errors of service calls. `lock` is secured when a request of its
+   * own leaves.
+   */
+  read(maxAge: number, lock?: Pick<Lock, 'secure'>): Promise<List> {
     if (this.#list && this.clock.monotonic() - this.#asOf < maxAge) return Promise.resolve(this.#list);
-    return this.#flight?.list ?? this.#begin();
+    return this.#flight?.list ?? this.#begin(lock);
   }
 
   /** Returns a list whose read begins after this call. */
@@ -90,18 +94,18 @@ export class ClusterList {
     }
   }
 
-  #begin(): Promise<List> {
+  #begin(lock?: Pick<Lock, 'secure'>): Promise<List> {
     const begunAt = this.clock.monotonic();
     this.#begunAt = begunAt;
-    const list = this.#read(begunAt).finally(() => (this.#flight = null));
+    const list = this.#read(begunAt, lock).finally(() => (this.#flight = null));
     this.#flight = { begunAt, list };
     return list;
   }
 
-  async #read(begunAt: number): Promise<List> {
+  async #read(begunAt: number, lock?: Pick<Lock, 'secure'>): Promise<List> {
     try {
       this.#list = await underDeadline(this.clock, { ms: LONGEST, parent: this.signal }, (deadline) =>
-        readList(this.service, deadline, listed),
+        readList(this.service, { deadline, ...(lock && { lock }) }, listed),
       );
       this.#asOf = begunAt;
       return this.#list;
@@ -135,18 +139,18 @@ export const readAllPages = async (
   service: ApiClient,
   deadline: Deadline,
 ): Promise<{ cluster: Cluster; raw: Json }[]> => [
-  ...(await readList(service, deadline, (cluster, raw) => ({ cluster, raw }))).values(),
+  ...(await readList(service, { deadline }, (cluster, raw) => ({ cluster, raw }))).values(),
 ];
 
 /** Reads the whole list, and of each cluster what `keep` returns. Throws the errors of `readAllPages`. */
 async function readList<T>(
   service: ApiClient,
-  deadline: Deadline,
+  limits: { deadline: Deadline; lock?: Pick<Lock, 'secure'> },
   keep: (cluster: Cluster, raw: Json) => T,
 ): Promise<Map<string, T>> {
   const found = new Map<string, T>();
   let entries = 0;
-  for await (const page of pagesOf(service, 'clusters', { query: IN_PAGES, what: WHAT, deadline })) {
+  for await (const page of pagesOf(service, 'clusters', { query: IN_PAGES, what: WHAT, ...limits })) {
     entries += page.length;
     for (const raw of page) {
       const cluster = readCluster(raw);

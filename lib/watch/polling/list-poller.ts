@@ -4,12 +4,13 @@ import { asPrintingError, type PrintingError } from '../../service/errors';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/store';
 import { isoTime } from '../../time/clock';
+import { Departure } from './departure';
+import { FailedPolls } from './failed-polls';
 import type { PollingAccount, PollReports } from './ports';
 import { Requests } from './requests';
 import type { Scheduled } from './scheduler';
 import { isSecured, isStillOwned, LIST_ITEM, SOLE_OWNER } from '../checkpoints/ownership';
 import { LIST } from './poll-result';
-import { retryPoll } from './poll-timing';
 import type { ListedCluster, ListMemory, ScopeMemory } from '../checkpoints/scope-memory';
 
 /** Shortest interval between reads of the list, ms (wire facts, trap 41). */
@@ -31,9 +32,9 @@ export interface ListSubscriber {
 export class ListPoller implements Scheduled {
   readonly #subscribers = new Set<ListSubscriber>();
   readonly #requests = new Requests<PrintingError | null>();
-  #failures = 0;
+  readonly #failed: FailedPolls;
   #due = -Infinity;
-  /** Start of the last read, monotonic ms. */
+  /** Time at which the last read left, monotonic ms. */
   #last = -Infinity;
   #memory: ListMemory | null = null;
 
@@ -41,7 +42,9 @@ export class ListPoller implements Scheduled {
     private readonly account: PollingAccount,
     private readonly reports: PollReports,
     private readonly rebound: (rebound: Rebound<ListedCluster>) => Promise<unknown>,
-  ) {}
+  ) {
+    this.#failed = new FailedPolls(account.plan.random);
+  }
 
   /** Whether any subscriber is active. */
   get isWatched(): boolean {
@@ -90,7 +93,7 @@ export class ListPoller implements Scheduled {
 
   /** Stops the regular reads: another runtime makes them. */
   stopRegularPolls(): void {
-    this.#failures = 0;
+    this.#failed.reset();
     this.reports.ownerChanged(LIST);
     this.replan();
   }
@@ -123,8 +126,8 @@ export class ListPoller implements Scheduled {
   }
 
   wake({ anew = false } = {}): void {
-    if (anew || this.#failures > 0) this.#due = -Infinity;
-    this.#failures = 0;
+    if (anew || this.#failed.isFailing) this.#due = -Infinity;
+    this.#failed.reset();
     this.replan();
   }
 
@@ -149,19 +152,24 @@ export class ListPoller implements Scheduled {
     this.#last = start;
     this.#requests.isInFlight = true;
     let error: PrintingError | null = null;
+    let leftAt: number | undefined;
+    const departure = new Departure(
+      () => false,
+      // The first of several pages counts.
+      () => (this.#last = leftAt ??= account.clock.monotonic()),
+    );
     try {
       const scope = await account.scoped();
       const memory = await this.#load();
-      const list = await account.list.read(asked ? 0 : interval / 2);
+      const list = await account.list.read(asked ? 0 : interval / 2, departure);
       account.signal.throwIfAborted();
-      this.#failures = 0;
-      this.#due = start + interval;
+      this.#failed.recordSuccess();
+      this.#due = this.#last + interval;
       if (memory && lock) await this.#process([...list.values()], memory, scope, lock);
     } catch (thrown) {
       error = asPrintingError(thrown);
-      this.#failures++;
-      const { retryAfter } = error;
-      this.#due = start + retryPoll({ interval, failures: this.#failures, retryAfter }, account.plan.random);
+      this.#failed.record(start, interval, error, departure.lacksToken(error));
+      this.#due = this.#failed.retryAt;
     }
     this.#requests.isInFlight = false;
     if (!account.signal.aborted) {

@@ -1,6 +1,7 @@
 import type { PrintingError } from '../../service/errors';
 import type { PrintJob } from '../../service/print-job';
-import { retryPoll, SHORTEST, turnFrom } from './poll-timing';
+import { FailedPolls } from './failed-polls';
+import { SHORTEST, turnFrom } from './poll-timing';
 import type { PollPlan } from './poll-plan';
 import { joinTurns, Predictions } from './predictions';
 import type { Subscriptions } from './subscriptions';
@@ -10,8 +11,7 @@ const SILENCE = 3;
 
 /** Time of the next poll of one cluster, from turns, predicted ends, updates by other runtimes and backoff. */
 export class NextPoll {
-  #failures = 0;
-  #retryAt = 0;
+  readonly #failed: FailedPolls;
   /** Time of the last update from the owner, or of the start of waiting for one, monotonic ms. */
   #lastUpdateAt = -Infinity;
   #predictions: Predictions | null = null;
@@ -20,11 +20,13 @@ export class NextPoll {
     private readonly clusterId: string,
     private readonly plan: PollPlan,
     private readonly subscriptions: Subscriptions,
-  ) {}
+  ) {
+    this.#failed = new FailedPolls(plan.random);
+  }
 
   /** Whether the last poll failed. */
   get isFailing(): boolean {
-    return this.#failures > 0;
+    return this.#failed.isFailing;
   }
 
   /** Next poll of a cluster that this runtime owns, monotonic ms; Infinity: none. */
@@ -61,34 +63,32 @@ export class NextPoll {
   }
 
   recordSuccess(): void {
-    this.#failures = 0;
+    this.#failed.recordSuccess();
   }
 
   /** Records the failure of a poll that began at `start`. A late token doesn't lengthen the backoff. */
-  recordFailure(start: number, { retryAfter }: PrintingError, lacksToken: boolean): void {
-    if (!lacksToken || !this.isFailing) this.#failures++;
-    const failed = { interval: this.subscriptions.interval, failures: this.#failures, retryAfter };
-    this.#retryAt = start + retryPoll(failed, this.plan.random);
+  recordFailure(start: number, error: PrintingError, lacksToken: boolean): void {
+    this.#failed.record(start, this.subscriptions.interval, error, lacksToken);
   }
 
   /** Ends the backoff. */
   retryNow(): void {
-    this.#retryAt = 0;
+    this.#failed.retryAt = 0;
   }
 
   /** Moves an overdue retry to the next turn. */
   spread(now: number): void {
     const { interval } = this.subscriptions;
-    if (this.#retryAt < now) this.#retryAt = turnFrom(now, interval, this.subscriptions.phase);
+    if (this.#failed.retryAt < now) this.#failed.retryAt = turnFrom(now, interval, this.subscriptions.phase);
   }
 
   /** Drops state that became stale while another runtime polled. */
   reset(): void {
     this.#predictions = null;
-    this.#failures = this.#retryAt = 0;
+    this.#failed.reset();
   }
 
   #retry(last: number): number {
-    return Math.max(this.#retryAt, last + SHORTEST);
+    return Math.max(this.#failed.retryAt, last + SHORTEST);
   }
 }

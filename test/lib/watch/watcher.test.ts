@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { PrintingError } from '../../../lib/service/errors';
+import { phrase } from '../../../lib/words/sentence';
 import { settle } from '../../helpers/manual-clock';
 import { answer, at, job, minute, type Wire } from '../events/observations';
 import type { WatchOptions } from '../../../lib/watch/watcher';
@@ -436,6 +438,16 @@ describe('Watcher', () => {
       const before = service.count('clusterStatus C2');
       await witness.poll();
       assert.equal(service.count('clusterStatus C2'), before + 1);
+    });
+
+    it('reads the list on time after its token came late several times', async () => {
+      account.watch(null);
+      await clock.advance(MINUTE);
+      service.fails = (call) =>
+        call === 'clusters' ? new PrintingError('TIMEOUT', phrase`No token.`, { outcome: 'not-sent' }) : undefined;
+      const before = service.count('clusters');
+      await clock.advance(20 * MINUTE);
+      assert.ok(service.count('clusters') - before >= 16, 'late tokens lengthened the backoff');
     });
 
     it('sends the last figures of all clusters where the list fails, also after a restart', async () => {
