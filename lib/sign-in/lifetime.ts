@@ -1,4 +1,7 @@
 import { LONGEST_LIFETIME } from '../rules/limits';
+import type { StateStore } from '../state/store';
+import type { Clock } from '../time/clock';
+import type { Grant } from './grant';
 
 /** Documented lifetime (wire facts 3), for an answer that names none: 10 minutes. */
 const DEFAULT = 600_000;
@@ -16,3 +19,17 @@ export function lifetimeOf(...candidates: (number | null | undefined)[]): number
 
 /** Clamps a stored moment (ms since 1970) to the range of a date. */
 export const showable = (ms: number): number => (Math.abs(ms) <= LAST ? ms : LAST);
+
+/**
+ * Remaining lifetime of a token that was read, ms. `expiresAt` uses the wall clock of the runtime that wrote it, so it
+ * means nothing here if several runtimes share the store. Each of them follows renewals at once, and an expired token
+ * costs one refused call.
+ */
+export function remainingLifetime(
+  grant: Grant | undefined,
+  { store, clock }: { store: StateStore; clock: Clock },
+): number {
+  if (!grant) return 0;
+  const lifetime = lifetimeOf(grant.lifetime);
+  return store.join ? lifetime : Math.min(lifetime, grant.expiresAt - clock.now());
+}

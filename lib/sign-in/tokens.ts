@@ -1,14 +1,17 @@
 import { retry } from '../http/retry';
-import { asPrintingError, PrintingError, withOutcome } from '../service/errors';
+import { asPrintingError, withOutcome, type PrintingError } from '../service/errors';
 import type { Key } from '../state/store';
 import { waitBefore } from '../time/backoff';
 import { isoTime } from '../time/clock';
-import { closed, Deadline, underDeadline } from '../time/deadline';
+import { closed, Deadline } from '../time/deadline';
 import { Changes } from './changes';
 import type { Credentials, Renewal, SignInInfo } from './credentials';
-import { grantFor, grantKey, holderOf, isLater, whyEnded, withGrant, type Grant, type Grants } from './grant';
-import { lifetimeOf, showable } from './lifetime';
+import { grantKey, holderOf, isLater, whyEnded, type Grant } from './grant';
+import { lifetimeOf, remainingLifetime, showable } from './lifetime';
 import { isRefusal, refresh, type RefreshDeps, type Refreshed } from './refresh';
+import { RefreshCounters } from './refresh-counters';
+import { SavedGrant } from './saved-grant';
+import { clientRefused, nobodySignedIn, refusedAnew, signInEnded } from './sign-in-errors';
 import type { SignInState } from './sign-in-state';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -24,8 +27,6 @@ const PATIENCE = 5_000;
 const SHORTEST_USE = 1_000;
 /** Longest wait for the sign-in's lock, ms: an earlier instance may be in the middle of a slow renewal. */
 const LONGEST_WAIT = 15 * 60_000;
-/** Longest wait for the sign-in's lock when the only aim is to reseal the grant, ms. */
-const LONGEST_SEALING = 2_000;
 const REPEATS = { repeats: 2, first: 1_000, longest: 3_000, factor: 3 };
 /** Pause after a transient failure of a refresh, ms. All callers within it get the same error. */
 const PAUSE = 5_000;
@@ -45,6 +46,8 @@ export class Tokens implements Credentials {
   readonly #options: TokensOptions;
   readonly #changes = new Changes();
   readonly #closing = new AbortController();
+  readonly #counters = new RefreshCounters();
+  readonly #saved: SavedGrant;
   #grant: Grant | undefined;
   /** Monotonic time at which the current access token expires. */
   #endsAt = 0;
@@ -70,15 +73,11 @@ export class Tokens implements Credentials {
    * that.
    */
   #blocked: PrintingError | undefined;
-  #refreshes = 0;
-  #failures = 0;
-  /** Milliseconds from the arrival of a token answer to its write: the window in which a crash loses the sign-in. */
-  #window = { last: 0, longest: 0 };
-
   readonly #endListening: () => void;
 
   constructor(options: TokensOptions) {
     this.#options = options;
+    this.#saved = new SavedGrant(options);
     const key = JSON.stringify(grantKey(options.accountId));
     const onStoreChange = (changed: Key | null) => {
       if (changed === null || JSON.stringify(changed) === key) void this.#catchUp();
@@ -161,21 +160,13 @@ export class Tokens implements Credentials {
   }
 
   counters(): Record<string, number> {
-    return {
-      refreshes: this.#refreshes,
-      refreshesInAll: this.#grant?.refreshes ?? 0,
-      failedRefreshes: this.#failures,
-      lastSaveMilliseconds: this.#window.last,
-      longestSaveMilliseconds: this.#window.longest,
-    };
+    return this.#counters.figures(this.#grant?.refreshes ?? 0);
   }
 
   async signOut(): Promise<void> {
-    const { store, accountId, settings, renewals } = this.#options;
+    const { accountId, settings, renewals } = this.#options;
     renewals?.supersede(accountId, settings);
-    await store.update<Grants>(grantKey(accountId), (stored) => withGrant(stored, settings, undefined), {
-      notify: true,
-    });
+    await this.#saved.remove();
     await this.reload();
   }
 
@@ -199,7 +190,7 @@ export class Tokens implements Credentials {
 
   /** Reads the stored grant once. If it can't be read now, retries until it can. */
   #load(): Promise<void> {
-    this.#loading ??= this.#read().then(
+    this.#loading ??= this.#saved.load(this.#closing.signal).then(
       (grant) => {
         this.#rereads = 0;
         if (this.#failure?.error.code === 'FILE_NOT_READABLE') this.#failure = undefined;
@@ -218,36 +209,17 @@ export class Tokens implements Credentials {
   }
 
   /**
-   * Reads the grant and writes it back unchanged, so that it is always sealed with the current secret. A failure to do
-   * so is harmless. An earlier instance in the middle of a slow renewal may hold the lock for minutes.
-   */
-  async #read(): Promise<Grant | undefined> {
-    const { store, accountId, settings, clock } = this.#options;
-    const key = grantKey(accountId);
-    const copy = (grants: Grants | undefined) => grants && { ...grants };
-    const limit = { ms: LONGEST_SEALING, parent: this.#closing.signal };
-    const stored = await underDeadline(clock, limit, (deadline) => store.update<Grants>(key, copy, { deadline })).catch(
-      () => store.get<Grants>(key),
-    );
-    return grantFor(stored, settings);
-  }
-
-  /**
    * Follows a change by another runtime, which has renewed, ended or replaced the sign-in. Never rejects: the next
    * caller that needs a token reads again.
    */
   async #catchUp(): Promise<void> {
-    const { store, accountId, settings } = this.#options;
-    const key = grantKey(accountId);
     try {
       await this.#load();
-      // `get` returns a pair that is still unwritten, although a sign-out elsewhere may have invalidated it.
-      const stored = await (this.#unsaved ? store.update<Grants>(key, (grants) => grants) : store.get<Grants>(key));
-      let grant = grantFor(stored, settings);
+      let grant = await this.#saved.read(this.#unsaved);
       // A renewal of this runtime reads the stored grant under the lock anyway.
       if (this.#refreshing || this.#closing.signal.aborted) return;
       this.#unsaved = false;
-      if (isLater(this.#grant, grant)) grant = await this.#writeBack(this.#grant);
+      if (isLater(this.#grant, grant)) grant = await this.#saved.writeBack(this.#grant);
       if (grant?.accessToken === this.#grant?.accessToken) return;
       this.#blocked = this.#failure = undefined;
       this.#unproven = false;
@@ -256,14 +228,6 @@ export class Tokens implements Credentials {
     } catch {
       // The next caller reads again.
     }
-  }
-
-  /** Restores renewals that the store has lost in a failover; otherwise a runtime would reuse a spent token. */
-  async #writeBack(own: Grant): Promise<Grant | undefined> {
-    const { store, accountId, settings } = this.#options;
-    const newer = (stored: Grants | undefined) =>
-      isLater(own, grantFor(stored, settings)) ? withGrant(stored, settings, own) : stored;
-    return grantFor(await store.update<Grants>(grantKey(accountId), newer, { insist: true, notify: true }), settings);
   }
 
   #readLater(): void {
@@ -280,7 +244,8 @@ export class Tokens implements Credentials {
     const { clock } = this.#options;
     const now = clock.monotonic();
     if (arrivedAt !== undefined) this.#endsAt = arrivedAt + Math.max(SHORTEST_USE, lifetimeOf(grant?.lifetime));
-    else if (!grant || grant.accessToken !== this.#grant?.accessToken) this.#endsAt = now + this.#left(grant);
+    else if (!grant || grant.accessToken !== this.#grant?.accessToken)
+      this.#endsAt = now + remainingLifetime(grant, this.#options);
     // A refresh continues the current sign-in. Only a different sign-in is a change.
     const isNew =
       grant?.redirectUri !== this.#grant?.redirectUri || (grant?.signedInAt ?? 0) !== (this.#grant?.signedInAt ?? 0);
@@ -290,24 +255,11 @@ export class Tokens implements Credentials {
     if (changed) this.#changes.notify();
   }
 
-  /**
-   * Remaining lifetime of a token that was read, ms. `expiresAt` uses the wall clock of the runtime that wrote it, so
-   * it means nothing here if several runtimes share the store. Each of them follows renewals at once, and an expired
-   * token costs one refused call.
-   */
-  #left(grant: Grant | undefined): number {
-    if (!grant) return 0;
-    const lifetime = lifetimeOf(grant.lifetime);
-    const { store, clock } = this.#options;
-    return store.join ? lifetime : Math.min(lifetime, grant.expiresAt - clock.now());
-  }
-
   #usable(): Grant {
     if (this.#blocked) throw this.#blocked;
-    if (!this.#grant)
-      throw new PrintingError('NOT_SIGNED_IN', phrase`Nobody is signed in: sign in with the account.`, NOT_SENT);
+    if (!this.#grant) throw nobodySignedIn();
     const ended = whyEnded(this.#grant);
-    if (ended) throw new PrintingError('NOT_SIGNED_IN', ended, NOT_SENT);
+    if (ended) throw signInEnded(ended);
     return this.#grant;
   }
 
@@ -369,51 +321,28 @@ export class Tokens implements Credentials {
           // Callers get the error now. The lock stays held so that no other runtime spends the token meanwhile.
           this.#fail(error, wait + PAUSE);
           giveUp(this.#failure.error);
-        } else this.#failures++;
+        } else this.#counters.countFailure();
       },
     });
     return Promise.race([work.then((refreshed) => this.#use(refreshed), this.#failed), givenUp]);
   }
 
   readonly #failed = (error: unknown): never => {
-    this.#failures++;
+    this.#counters.countFailure();
     throw error;
   };
 
   #use({ grant, arrivedAt, unsaved, refusal, failure }: Refreshed): string {
     this.#unsaved = unsaved;
     if (unsaved) {
-      this.#failures++;
+      this.#counters.countFailure();
       this.#options.warn(phrase`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`);
-    } else if (arrivedAt !== undefined) this.#saved(arrivedAt);
+    } else if (arrivedAt !== undefined) this.#counters.countSaved(this.#options.clock.monotonic() - arrivedAt);
     this.#failure = undefined;
-    if (refusal) this.#block(refusal);
+    if (refusal) this.#blocked = clientRefused(refusal);
     this.#adopt(grant, arrivedAt);
     if (this.#blocked) this.#changes.notify();
     if (failure) return this.#failed(failure);
     return this.#usable().accessToken;
   }
-
-  #block(refusal: PrintingError): void {
-    this.#blocked = new PrintingError(
-      'NOT_SIGNED_IN',
-      phrase`The service refused the client application (${refusal.serviceCode ?? ''}): check the client ID, secret and scopes of the account, deploy and sign in again.`,
-      { ...NOT_SENT, statusCode: refusal.statusCode, serviceCode: refusal.serviceCode },
-    );
-  }
-
-  #saved(arrived: number): void {
-    this.#refreshes++;
-    const last = this.#options.clock.monotonic() - arrived;
-    this.#window = { last, longest: Math.max(last, this.#window.longest) };
-  }
 }
-
-const NOT_SENT = { outcome: 'not-sent' } as const;
-
-const refusedAnew = (): PrintingError =>
-  new PrintingError(
-    'NOT_SIGNED_IN',
-    phrase`The service refuses a token that it has just issued: try again later, and sign in again if that continues.`,
-    { ...NOT_SENT, statusCode: 401 },
-  );
