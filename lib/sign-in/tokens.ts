@@ -9,9 +9,10 @@ import type { Credentials, Renewal, SignInInfo } from './credentials';
 import { grantKey, holderOf, isLater, whyEnded, type Grant } from './grant';
 import { lifetimeOf, remainingLifetime, showable } from './lifetime';
 import { isRefusal, refresh, type RefreshDeps, type Refreshed } from './refresh';
+import { RenewalFailures } from './renewal-failures';
 import { RefreshCounters } from './refresh-counters';
 import { SavedGrant } from './saved-grant';
-import { clientRefused, nobodySignedIn, refusedAnew, signInEnded } from './sign-in-errors';
+import { clientRefused, nobodySignedIn, signInEnded } from './sign-in-errors';
 import type { SignInState } from './sign-in-state';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -30,8 +31,6 @@ const LONGEST_WAIT = 15 * 60_000;
 const REPEATS = { repeats: 2, first: 1_000, longest: 3_000, factor: 3 };
 /** Pause after a transient failure of a refresh, ms. All callers within it get the same error. */
 const PAUSE = 5_000;
-/** Backoff of renewals for tokens that the service refuses right after their renewal, ms. */
-const DISTRUST = { first: 30_000, longest: 15 * 60_000 };
 /** Backoff of retries while the store can't be read, ms. */
 const REREAD = { first: 1_000, longest: 30_000 };
 
@@ -48,6 +47,7 @@ export class Tokens implements Credentials {
   readonly #closing = new AbortController();
   readonly #counters = new RefreshCounters();
   readonly #saved: SavedGrant;
+  readonly #failures: RenewalFailures;
   #grant: Grant | undefined;
   /** Monotonic time at which the current access token expires. */
   #endsAt = 0;
@@ -63,11 +63,6 @@ export class Tokens implements Credentials {
   #resting: Promise<void> | undefined;
   /** The current pair couldn't be written yet. */
   #unsaved = false;
-  #failure: { error: PrintingError; until: number } | undefined;
-  /** The current token was issued after a refusal, and the service hasn't accepted it yet. */
-  #unproven = false;
-  /** Renewals in a row caused by the refusal of such a token. */
-  #distrusted = 0;
   /**
    * The service refuses this client application or its scope. Only other settings, and so another instance, can fix
    * that.
@@ -78,6 +73,7 @@ export class Tokens implements Credentials {
   constructor(options: TokensOptions) {
     this.#options = options;
     this.#saved = new SavedGrant(options);
+    this.#failures = new RenewalFailures(options.clock);
     const key = JSON.stringify(grantKey(options.accountId));
     const onStoreChange = (changed: Key | null) => {
       if (changed === null || JSON.stringify(changed) === key) void this.#catchUp();
@@ -131,25 +127,19 @@ export class Tokens implements Credentials {
     await deadline.wait(this.#load());
     const grant = this.#usable();
     if (grant.accessToken !== refused) return grant.accessToken;
-    if (this.#unproven) {
-      this.#unproven = false;
-      this.#fail(refusedAnew(), waitBefore(this.#distrusted++, DISTRUST));
-    }
+    this.#failures.tokenRefused();
     const token = await this.#renew(refused, deadline);
-    this.#unproven = true;
+    this.#failures.tokenIssued();
     return token;
   }
 
   accepted(bearer: string): void {
-    if (bearer !== this.#grant?.accessToken) return;
-    this.#unproven = false;
-    this.#distrusted = 0;
-    if (this.#failure?.error.code === 'NOT_SIGNED_IN') this.#failure = undefined;
+    if (bearer === this.#grant?.accessToken) this.#failures.tokenAccepted();
   }
 
   info(): SignInInfo {
     const holder = this.#grant && holderOf(this.#grant);
-    const error = this.#blocked ?? this.#failure?.error;
+    const error = this.#blocked ?? this.#failures.error;
     return {
       state: this.state,
       user: holder?.user ?? null,
@@ -173,9 +163,7 @@ export class Tokens implements Credentials {
   async reload(): Promise<void> {
     this.#loading = undefined;
     this.#blocked = undefined;
-    this.#failure = undefined;
-    this.#unproven = false;
-    this.#distrusted = 0;
+    this.#failures.reset();
     await this.#load();
   }
 
@@ -193,7 +181,7 @@ export class Tokens implements Credentials {
     this.#loading ??= this.#saved.load(this.#closing.signal).then(
       (grant) => {
         this.#rereads = 0;
-        if (this.#failure?.error.code === 'FILE_NOT_READABLE') this.#failure = undefined;
+        this.#failures.clear('FILE_NOT_READABLE');
         this.#adopt(grant);
       },
       (thrown: unknown) => {
@@ -201,7 +189,7 @@ export class Tokens implements Credentials {
         this.#readLater();
         const error = asPrintingError(thrown);
         // For `info` only: the next call of `bearer` reads again.
-        this.#failure = { error, until: 0 };
+        this.#failures.show(error);
         throw error;
       },
     );
@@ -221,9 +209,8 @@ export class Tokens implements Credentials {
       this.#unsaved = false;
       if (isLater(this.#grant, grant)) grant = await this.#saved.writeBack(this.#grant);
       if (grant?.accessToken === this.#grant?.accessToken) return;
-      this.#blocked = this.#failure = undefined;
-      this.#unproven = false;
-      this.#distrusted = 0;
+      this.#blocked = undefined;
+      this.#failures.reset();
       this.#adopt(grant);
     } catch {
       // The next caller reads again.
@@ -266,7 +253,7 @@ export class Tokens implements Credentials {
   /** Joins the current renewal or begins one. All callers share it, so no single deadline ends it. */
   async #renew(refused: string, deadline: Deadline): Promise<string> {
     const { clock } = this.#options;
-    if (this.#failure && this.#failure.until > clock.monotonic()) throw this.#failure.error;
+    this.#failures.throwIfPaused();
     if (!this.#refreshing) {
       this.#begunAt = clock.monotonic();
       this.#refreshing = this.#refresh(refused).finally(() => (this.#refreshing = undefined));
@@ -284,23 +271,17 @@ export class Tokens implements Credentials {
       error.outcome !== undefined &&
       !isRefusal(error) &&
       !this.#closing.signal.aborted &&
-      this.#failure?.error !== error &&
+      this.#failures.error !== error &&
       (error.retryAfter ?? 0) <= PAUSE;
     try {
       return await retry(deadline, REPEATS, () => this.#refreshOnce(refused, deadline), { passes: isTransient });
     } catch (thrown) {
       const error = asPrintingError(thrown);
-      if (error.code !== 'NOT_SIGNED_IN') this.#fail(error, Math.max(PAUSE, error.retryAfter ?? 0));
+      if (error.code !== 'NOT_SIGNED_IN') this.#failures.pause(error, Math.max(PAUSE, error.retryAfter ?? 0));
       throw withOutcome(error, 'not-sent');
     } finally {
       deadline.end();
     }
-  }
-
-  /** Sets the outcome `not-sent`: the call that needed the renewal was never made. */
-  #fail(error: PrintingError, pause: number): void {
-    const until = Math.max(this.#failure?.until ?? 0, this.#options.clock.monotonic() + pause);
-    this.#failure = { error: withOutcome(error, 'not-sent'), until };
   }
 
   async #refreshOnce(refused: string, deadline: Deadline): Promise<string> {
@@ -316,11 +297,10 @@ export class Tokens implements Credentials {
       },
       onDoubt: (error, wait, isLast) => {
         rest();
-        this.#failure = { error: withOutcome(error, 'not-sent'), until: 0 };
+        this.#failures.show(withOutcome(error, 'not-sent'));
         if (isLast) {
           // Callers get the error now. The lock stays held so that no other runtime spends the token meanwhile.
-          this.#fail(error, wait + PAUSE);
-          giveUp(this.#failure.error);
+          giveUp(this.#failures.pause(error, wait + PAUSE));
         } else this.#counters.countFailure();
       },
     });
@@ -338,7 +318,7 @@ export class Tokens implements Credentials {
       this.#counters.countFailure();
       this.#options.warn(phrase`The renewed sign-in can’t be saved yet; it would be lost if Node-RED ended now.`);
     } else if (arrivedAt !== undefined) this.#counters.countSaved(this.#options.clock.monotonic() - arrivedAt);
-    this.#failure = undefined;
+    this.#failures.clear();
     if (refusal) this.#blocked = clientRefused(refusal);
     this.#adopt(grant, arrivedAt);
     if (this.#blocked) this.#changes.notify();
