@@ -1,62 +1,27 @@
 import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
-import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
-
-const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
+import type { Simulator } from '../../simulator';
+import type { Flow } from '../helpers/flow';
+import { NodeBench, UUID } from './support';
 
 describe('nodes/job-control', () => {
   let simulator: Simulator;
   let flow: Flow;
-  let done: Inbox;
-  let caught: Inbox;
-  let completed: Inbox;
 
-  const node = (changes = {}): Definition => ({
-    id: 'control',
-    type: 'remote-printing-job-control',
-    account: 'account',
-    cluster: '',
-    clusterType: 'str',
-    job: 'clusterJobId',
-    jobType: 'msg',
-    action: 'pause',
-    timeout: 10,
-    wires: [['done']],
-    ...changes,
-  });
-  async function deploy(changes = {}, options = {}): Promise<void> {
-    const inboxes = ['done', 'caught', 'completed'].map(helperNode);
-    const complete = { id: 'complete', type: 'complete', scope: ['control'], uncaught: false, wires: [['completed']] };
-    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
-    [done, caught, completed] = ['done', 'caught', 'completed'].map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox];
-  }
-  async function run(msg: NodeMessage): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
-    const before = [done.all.length, caught.all.length, completed.all.length] as const;
-    flow.send('control', msg);
-    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
-    return { sent: done.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
-  }
-  async function carriedOut(msg: NodeMessage): Promise<NodeMessage> {
-    const { sent, error } = await run(msg);
-    assert.equal(error?.error, undefined);
-    assert.ok(sent[0] && sent.length === 1);
-    return sent[0];
-  }
-  async function failed(msg: NodeMessage, code: string): Promise<NodeMessage> {
-    const { sent, error } = await run(msg);
-    assert.ok(error, `no ${code}`);
-    const { message } = error.error as Error;
-    assert.equal(codeOf(error), code, message);
-    assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
-    assert.equal(sent.length, 0);
-    const shown = message.includes('printer is offline') ? 'status.printerOffline' : `status.error.${code}`;
-    assert.equal(flow.statuses('control').at(-1)?.text, shown);
-    return error;
-  }
+  const bench = new NodeBench(
+    {
+      id: 'control',
+      type: 'remote-printing-job-control',
+      cluster: '',
+      clusterType: 'str',
+      job: 'clusterJobId',
+      jobType: 'msg',
+      action: 'pause',
+      timeout: 10,
+    },
+    { simulator: { timeFactor: 1, actionDelay: 50 } },
+  );
+  const { deploy, one: carriedOut, shownFailed: failed } = bench;
   const clusterId = () => simulator.world.cluster(1).clusterId;
   const statusOf = (uuid: string) => simulator.world.printJob(uuid).status;
   const queued = () => simulator.world.cluster(1).queue.map(({ uuid }) => uuid);
@@ -70,14 +35,8 @@ describe('nodes/job-control', () => {
   const id = (msg: NodeMessage) => String(msg.clusterJobId);
   const sentActions = () => simulator.requests.count('jobAction');
 
-  beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true, timeFactor: 1, actionDelay: 50 });
-    flow = await Flow.start(simulator);
-  });
-  afterEach(async () => {
-    await flow.stop();
-    await simulator.close();
-  });
+  beforeEach(async () => ({ simulator, flow } = await bench.start()));
+  afterEach(() => bench.stop());
 
   describe('actions', () => {
     it('pause, resume and abort a print, and pass on the other properties of the message', async () => {
@@ -195,7 +154,7 @@ describe('nodes/job-control', () => {
     const msg = printing();
     simulator.tokens.expireAccessTokens();
     for (let n = 0; n < 10; n++) flow.send('control', { ...msg, n });
-    await completed.at(9);
+    await bench.completed.at(9);
     assert.equal(queued().length, 11);
     assert.equal(simulator.tokens.refreshes, 1);
   });
@@ -319,6 +278,6 @@ describe('nodes/job-control', () => {
     simulator.world.setActions(1, {});
     await carriedOut(msg);
     assert.equal(statusOf(id(msg)), 'pausing');
-    assert.equal(done.all.length, 1);
+    assert.equal(bench.sent.all.length, 1);
   });
 });

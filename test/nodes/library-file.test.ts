@@ -1,75 +1,37 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { NodeMessage } from 'node-red';
 import type { StoredFile } from '../../lib/service/stored-file';
-import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import type { Simulator } from '../../simulator';
+import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
+import { NodeBench } from './support';
 
 const MESH = 'solid cube\nendsolid cube\n';
 const GCODE = ';TIME:60\nG28\n';
 const stored = (msg: NodeMessage) => msg.payload as StoredFile;
-const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 
 describe('nodes/library-file', () => {
   let simulator: Simulator;
   let flow: Flow;
   let folder: string;
-  let results: Inbox;
-  let caught: Inbox;
-  let completed: Inbox;
 
-  const node = (changes = {}): Definition => ({
-    id: 'library',
-    type: 'remote-printing-library-file',
-    account: 'account',
-    operation: 'upload',
-    kind: 'file',
-    source: 'payload',
-    timeout: 20,
-    wires: [['results']],
-    ...changes,
-  });
-  async function deploy(changes = {}, options = {}): Promise<void> {
-    const inboxes = ['results', 'caught', 'completed'].map(helperNode);
-    const complete = { id: 'complete', type: 'complete', scope: ['library'], uncaught: false, wires: [['completed']] };
-    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
-    [results, caught, completed] = ['results', 'caught', 'completed'].map((id) => flow.listen(id)) as [
-      Inbox,
-      Inbox,
-      Inbox,
-    ];
-  }
-  /** Sends a message and returns its results or its error; checks that the node called `done` once. */
-  async function run(msg: NodeMessage): Promise<{ results: NodeMessage[]; error: NodeMessage | undefined }> {
-    const before = [results.all.length, caught.all.length, completed.all.length] as const;
-    flow.send('library', msg);
-    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
-    return { results: results.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
-  }
-  async function done(msg: NodeMessage): Promise<NodeMessage> {
-    const {
-      results: [first, ...more],
-      error,
-    } = await run(msg);
-    assert.equal(error?.error, undefined);
-    assert.ok(first && more.length === 0);
-    return first;
-  }
-  async function failed(msg: NodeMessage, code: string, words = /./): Promise<NodeMessage> {
-    const { results: sent, error } = await run(msg);
-    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
-    const { message } = error.error as Error;
-    assert.equal(codeOf(error), code, message);
-    assert.match(message, /^[^\s].*[^.]\.$/, 'one sentence');
-    assert.match(message, words);
+  const bench = new NodeBench(
+    {
+      id: 'library',
+      type: 'remote-printing-library-file',
+      operation: 'upload',
+      kind: 'file',
+      source: 'payload',
+      timeout: 20,
+    },
+    { sentence: /^\S.*[^.]\.$/ },
+  );
+  const { deploy, one: done } = bench;
+  async function failed(msg: NodeMessage, code: string, words?: RegExp): Promise<NodeMessage> {
+    const error = await bench.shownFailed(msg, code, words);
     assert.doesNotMatch(JSON.stringify(error.error), /signature|https?:/, 'no signed address');
-    assert.equal(sent.length, 0);
-    assert.match(String(flow.statuses('library').at(-1)?.text), new RegExp(code));
     return error;
   }
   const payload = (changes: NodeMessage = {}): NodeMessage => ({ payload: MESH, filename: 'cube.stl', ...changes });
@@ -81,16 +43,8 @@ describe('nodes/library-file', () => {
     return fileId ? { fileId } : { jobId };
   }
 
-  beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true });
-    flow = await Flow.start(simulator);
-    folder = await mkdtemp(join(tmpdir(), 'library-'));
-  });
-  afterEach(async () => {
-    await flow.stop();
-    await simulator.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  beforeEach(async () => ({ simulator, flow, folder } = await bench.start()));
+  afterEach(() => bench.stop());
 
   describe('upload', () => {
     it('stores a project file, and passes on the other properties of the message', async () => {
@@ -431,7 +385,7 @@ describe('nodes/library-file', () => {
         for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve));
         // The removal of an unfinished file may take longer.
         while ((await readdir(folder)).length > 0) await new Promise((resolve) => setImmediate(resolve));
-        assert.equal(results.all.length, 0);
+        assert.equal(bench.sent.all.length, 0);
         assert.equal(stored(await done(payload({ filename: 'next.stl' }))).name, 'next.stl');
       });
   });

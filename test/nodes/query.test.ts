@@ -7,79 +7,52 @@ import type { Cluster } from '../../lib/service/cluster';
 import type { ClusterStatus } from '../../lib/service/cluster-status';
 import type { MaintenanceTask } from '../../lib/service/maintenance';
 import type { PrintJob } from '../../lib/service/print-job';
-import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import type { Simulator } from '../../simulator';
+import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
+import { clustersOf, NodeBench } from './support';
 
-const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 const GCODE = ';TIME:600\nG28\n';
 const NOWHERE = 'x'.repeat(44);
 
 describe('nodes/query', () => {
   let simulator: Simulator;
   let flow: Flow;
-  let results: Inbox;
-  let caught: Inbox;
-  let completed: Inbox;
-  let stored: Inbox;
 
+  const account = 'account';
+  const source = 'payload';
+  const bench = new NodeBench(
+    { id: 'query', type: 'remote-printing-query' },
+    {
+      // Create the jobs and files to query.
+      others: [
+        {
+          id: 'print',
+          type: 'remote-printing-upload-and-print',
+          account,
+          source,
+          reuseUpload: false,
+          wires: [['stored']],
+        },
+        { id: 'store', type: 'remote-printing-library-file', account, source, wires: [['stored']] },
+        helperNode('stored'),
+      ],
+    },
+  );
+  const { shownFailed: failed } = bench;
+  let stored: Inbox;
   async function deploy(changes = {}, options = {}): Promise<void> {
-    const node = { id: 'query', type: 'remote-printing-query', account: 'account', wires: [['results']], ...changes };
-    const inboxes = ['results', 'caught', 'completed', 'stored'].map(helperNode);
-    const complete = { id: 'complete', type: 'complete', scope: ['query'], uncaught: false, wires: [['completed']] };
-    // Creates the jobs and files to query.
-    const print = {
-      id: 'print',
-      type: 'remote-printing-upload-and-print',
-      account: 'account',
-      source: 'payload',
-      reuseUpload: false,
-      wires: [['stored'], []],
-    };
-    const store = {
-      id: 'store',
-      type: 'remote-printing-library-file',
-      account: 'account',
-      source: 'payload',
-      wires: [['stored']],
-    };
-    await flow.deploy([node, print, store, ...inboxes, catchNode(['caught']), complete], options);
-    [results, caught, completed, stored] = ['results', 'caught', 'completed', 'stored'].map((id) =>
-      flow.listen(id),
-    ) as [Inbox, Inbox, Inbox, Inbox];
-  }
-  async function run(msg: NodeMessage): Promise<{ results: NodeMessage[]; error: NodeMessage | undefined }> {
-    const before = [results.all.length, caught.all.length, completed.all.length] as const;
-    flow.send('query', msg);
-    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
-    return { results: results.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
+    await bench.deploy(changes, options);
+    stored = flow.listen('stored');
   }
   /** Returns the answer; checks that the rest of the message is unchanged. */
   async function ask<T>(msg: NodeMessage = {}): Promise<{ payload: T; raw: unknown; message: NodeMessage }> {
     const req = { socket: {} };
-    const {
-      results: [message, ...more],
-      error,
-    } = await run({ topic: 'mine', req, other: { deep: 1 }, ...msg });
-    assert.equal(error?.error, undefined);
-    assert.ok(message && more.length === 0);
+    const message = await bench.one({ topic: 'mine', req, other: { deep: 1 }, ...msg });
     assert.equal(message.req, req);
     assert.deepEqual([message.topic, message.other], ['mine', { deep: 1 }]);
     return { payload: message.payload as T, raw: message.raw, message };
   }
-  async function failed(msg: NodeMessage, code: string, words = /./): Promise<NodeMessage> {
-    const { results: sent, error } = await run(msg);
-    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
-    const { message } = error.error as Error;
-    assert.equal(codeOf(error), code, message);
-    assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
-    assert.match(message, words);
-    assert.equal(sent.length, 0);
-    assert.match(String(flow.statuses('query').at(-1)?.text), new RegExp(code));
-    return error;
-  }
-  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const clusters = () => clustersOf(simulator);
   const clusterId = (number = 0) => clusters()[number]?.clusterId ?? '';
   /** Prints on a cluster; returns the ids. */
   async function printed(number = 0, name = 'cube.gcode'): Promise<{ jobId: string; clusterJobId: string }> {
@@ -90,14 +63,8 @@ describe('nodes/query', () => {
     return { jobId: jobId ?? '', clusterJobId: clusterJobId ?? '' };
   }
 
-  beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true });
-    flow = await Flow.start(simulator);
-  });
-  afterEach(async () => {
-    await flow.stop();
-    await simulator.close();
-  });
+  beforeEach(async () => ({ simulator, flow } = await bench.start()));
+  afterEach(() => bench.stop());
 
   describe('answers', () => {
     it('answers clusters', async () => {
@@ -386,6 +353,6 @@ describe('nodes/query', () => {
     while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
     await flow.closesAtOnce(() => deploy());
     assert.equal((await ask<Cluster[]>()).payload.length, 3);
-    assert.equal(results.all.length, 1);
+    assert.equal(bench.sent.all.length, 1);
   });
 });

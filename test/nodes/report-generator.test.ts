@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
 import type { Row } from '../../lib/report/csv';
-import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import type { Simulator } from '../../simulator';
+import type { Flow } from '../helpers/flow';
 import { OtherStorage } from '../helpers/other-storage';
+import { clustersOf, codeOf, NodeBench } from './support';
 
 /** Printers of the rows, in order of appearance. */
 const printersOf = (msg: NodeMessage) => [...new Set((msg.payload as Row[]).map((row) => row.printer_uuid))];
-const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 const rowsOf = (msg: NodeMessage) => msg.payload as Row[];
 const partsOf = (msg: NodeMessage) =>
   (msg as { parts?: { id: string; type: string; index: number; count?: number } }).parts;
@@ -19,70 +18,38 @@ describe('nodes/report-generator', () => {
   let simulator: Simulator;
   let flow: Flow;
   let folder: string;
-  let reports: Inbox;
-  let caught: Inbox;
-  let completed: Inbox;
 
-  const node = (changes = {}): Definition => ({
-    id: 'report',
-    type: 'remote-printing-report-generator',
-    account: 'account',
-    timeout: 120,
-    wires: [['reports']],
-    ...changes,
-  });
-  async function deploy(changes = {}, options = {}): Promise<void> {
-    const inboxes = ['reports', 'caught', 'completed'].map(helperNode);
-    const complete = { id: 'complete', type: 'complete', scope: ['report'], uncaught: false, wires: [['completed']] };
-    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
-    [reports, caught, completed] = ['reports', 'caught', 'completed'].map((id) => flow.listen(id)) as [
-      Inbox,
-      Inbox,
-      Inbox,
-    ];
-  }
-  /** Sends a message and returns its results or its error; checks that the node called `done` once. */
-  async function run(msg: NodeMessage = {}): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
-    const before = [reports.all.length, caught.all.length, completed.all.length] as const;
-    flow.send('report', msg);
-    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
-    return { sent: reports.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
-  }
+  const bench = new NodeBench(
+    { id: 'report', type: 'remote-printing-report-generator', timeout: 120 },
+    { simulator: { reportDelay: 0 }, sentence: /^[A-Z"“/].*[^.]\.$/ },
+  );
+  const { deploy, run, one } = bench;
   async function all(msg?: NodeMessage): Promise<NodeMessage[]> {
     const { sent, error } = await run(msg);
     assert.equal(error?.error, undefined);
     return sent;
   }
-  async function one(msg?: NodeMessage): Promise<NodeMessage> {
-    const [first, ...more] = await all(msg);
-    assert.ok(first && more.length === 0);
-    return first;
+  const failed = (code: string, msg: NodeMessage = {}) => bench.failed(msg, code);
+  let storage: OtherStorage | undefined;
+  /** Lets the next report consist of this table. */
+  async function sendsTable(table: string): Promise<void> {
+    storage = await OtherStorage.start((_request, response) => {
+      response.setHeader('content-type', 'text/csv');
+      response.end(table);
+    });
+    const set = { 'data.download_url': `${storage.url}/report` };
+    for (const endpoint of ['createReport', 'getReport'] as const) simulator.faults.add({ endpoint, set });
   }
-  async function failed(code: string, msg?: NodeMessage): Promise<NodeMessage> {
-    const { sent, error } = await run(msg);
-    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
-    assert.equal(codeOf(error), code, (error.error as Error).message);
-    assert.match((error.error as Error).message, /^[A-Z"“/].*[^.]\.$/, 'one sentence');
-    assert.equal(sent.length, 0);
-    return error;
-  }
-  const clusterId = (number = 0) =>
-    simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId)[number]?.clusterId ?? '';
+  const clusterId = (number = 0) => clustersOf(simulator)[number]?.clusterId ?? '';
   const printerUuid = (number: number) => simulator.world.cluster(number + 1).printers[0]!.uuid;
   const ordered = () => simulator.requests.count('createReport');
   const statusOf = () => flow.statuses('report').at(-1);
 
-  beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true, reportDelay: 0 });
-    flow = await Flow.start(simulator);
-    folder = await mkdtemp(join(tmpdir(), 'report-'));
-  });
+  beforeEach(async () => ({ simulator, flow, folder } = await bench.start()));
   afterEach(async () => {
-    await flow.stop();
-    await simulator.close();
-    await rm(folder, { recursive: true, force: true });
+    await bench.stop();
+    await storage?.stop();
+    storage = undefined;
   });
 
   describe('rows', () => {
@@ -108,19 +75,13 @@ describe('nodes/report-generator', () => {
 
     it('reads a table whose lines end in CR alone', async () => {
       await deploy();
-      const storage = await OtherStorage.start((_request, response) => {
-        response.setHeader('content-type', 'text/csv');
-        response.end('job;status\rone;finished\rtwo;aborted\r');
-      });
-      const set = { 'data.download_url': `${storage.url}/report` };
-      for (const endpoint of ['createReport', 'getReport'] as const) simulator.faults.add({ endpoint, set });
+      await sendsTable('job;status\rone;finished\rtwo;aborted\r');
       const message = await one();
       assert.deepEqual(rowsOf(message), [
         { job: 'one', status: 'finished' },
         { job: 'two', status: 'aborted' },
       ]);
       assert.equal(message.rowCount, 2);
-      await storage.stop();
     });
 
     it('reports on all clusters and the last 7 days by default', async () => {
@@ -305,8 +266,8 @@ describe('nodes/report-generator', () => {
       await deploy({ format: 'stream' });
       simulator.world.setReports({ rows: 200_000 });
       flow.send('report', {});
-      await reports.at(500);
-      const inbox = reports;
+      await bench.sent.at(500);
+      const inbox = bench.sent;
       await deploy({ format: 'stream' });
       const sent = inbox.all.length;
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -453,7 +414,7 @@ describe('nodes/report-generator', () => {
       simulator.world.setReports({ outcome: 'stuck' });
       flow.send('report', {});
       while (ordered() === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-      const [sent, errors] = [reports, caught];
+      const [sent, errors] = [bench.sent, bench.caught];
       await deploy();
       assert.equal(sent.all.length, 0);
       assert.ok(errors.all.length <= 1);

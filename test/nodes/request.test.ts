@@ -1,77 +1,30 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { NodeMessage } from 'node-red';
-import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import type { Simulator } from '../../simulator';
+import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
+import { clustersOf, NodeBench } from './support';
 
 const CLUSTERS = '/connect/v1/clusters';
 
 describe('nodes/request', () => {
   let simulator: Simulator;
   let flow: Flow;
-  let answers: Inbox;
-  let caught: Inbox;
-  let completed: Inbox;
 
-  const node = (changes = {}): Definition => ({
+  const bench = new NodeBench({
     id: 'request',
     type: 'remote-printing-request',
-    account: 'account',
     method: 'GET',
     path: '',
     pathType: 'str',
-    wires: [['answers']],
-    ...changes,
   });
-  async function deploy(changes = {}, options: Parameters<Flow['deploy']>[1] = {}): Promise<void> {
-    const inboxes = ['answers', 'caught', 'completed'].map(helperNode);
-    const complete = { id: 'complete', type: 'complete', scope: ['request'], uncaught: false, wires: [['completed']] };
-    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
-    [answers, caught, completed] = ['answers', 'caught', 'completed'].map((id) => flow.listen(id)) as [
-      Inbox,
-      Inbox,
-      Inbox,
-    ];
-  }
-  /** Sends a message and returns its results or its error; checks that the node called `done` once. */
-  async function run(msg: NodeMessage): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
-    const [sent, failures, ends] = [answers.all.length, caught.all.length, completed.all.length];
-    flow.send('request', msg);
-    const ended = await Promise.race([completed.at(ends), caught.at(failures)]);
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(caught.all.length - failures + completed.all.length - ends, 1, 'done exactly once');
-    return { sent: answers.all.slice(sent), error: 'error' in ended ? ended : undefined };
-  }
-  async function answered(msg: NodeMessage): Promise<NodeMessage> {
-    const { sent, error } = await run(msg);
-    assert.equal(error?.error, undefined);
-    assert.equal(sent.length, 1);
-    return sent[0]!;
-  }
-  async function failed(msg: NodeMessage, code: string): Promise<NodeMessage> {
-    const { sent, error } = await run(msg);
-    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
-    const { code: got, message } = error.error as { code: string; message: string };
-    assert.equal(got, code, message);
-    assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
-    assert.equal(sent.length, 0);
-    const shown = message.includes('printer is offline') ? 'status.printerOffline' : `status.error.${code}`;
-    assert.equal(flow.statuses('request').at(-1)?.text, shown);
-    return error;
-  }
-  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const { deploy, one: answered, shownFailed: failed } = bench;
+  const clusters = () => clustersOf(simulator);
   const clusterId = () => clusters()[0]?.clusterId ?? '';
   const asked = () => simulator.requests.list().map(({ method, path }) => `${method} ${path}`);
 
-  beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true });
-    flow = await Flow.start(simulator);
-  });
-  afterEach(async () => {
-    await flow.stop();
-    await simulator.close();
-  });
+  beforeEach(async () => ({ simulator, flow } = await bench.start()));
+  afterEach(() => bench.stop());
 
   describe('the answer', () => {
     it('consists of data, status, headers and raw, on the received message', async () => {
@@ -217,8 +170,8 @@ describe('nodes/request', () => {
       await deploy({ path: CLUSTERS });
       simulator.tokens.expireAccessTokens();
       for (let n = 0; n < 20; n++) flow.send('request', {});
-      await completed.at(19);
-      assert.deepEqual([answers.all.length, caught.all.length, simulator.tokens.refreshes], [20, 0, 1]);
+      await bench.completed.at(19);
+      assert.deepEqual([bench.sent.all.length, bench.caught.all.length, simulator.tokens.refreshes], [20, 0, 1]);
     });
 
     it('requires an account and a sign-in', async () => {
@@ -264,11 +217,11 @@ describe('nodes/request', () => {
     const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
     flow.send('request', {});
     while (hanging.hits === 0) await new Promise((resolve) => setImmediate(resolve));
-    const old = answers;
+    const old = bench.sent;
     await flow.closesAtOnce(() => deploy({ path: CLUSTERS }));
     assert.deepEqual(flow.statuses('request').at(-1)?.text, 'status.idle');
     assert.equal((await answered({})).statusCode, 200);
-    assert.deepEqual([old.all.length, answers.all.length], [0, 1]);
+    assert.deepEqual([old.all.length, bench.sent.all.length], [0, 1]);
     assert.equal(simulator.requests.count('clusters'), 2, 'the interrupted request is not repeated');
   });
 });

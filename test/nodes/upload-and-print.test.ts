@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import type { NodeMessage } from 'node-red';
 import type { PrintResult, Progress } from '../../lib/print/prints';
-import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import type { Simulator } from '../../simulator';
+import { helperNode, type Flow, type Inbox } from '../helpers/flow';
+import { clustersOf, codeOf, NodeBench } from './support';
 
 const GCODE = [
   ';FLAVOR:Marlin',
@@ -21,61 +21,29 @@ const sha256 = (bytes: string | Buffer) => createHash('sha256').update(bytes).di
 
 type Result = PrintResult & { error?: { code: string; message: string } };
 const result = (msg: NodeMessage) => msg.payload as Result;
-const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 
 describe('nodes/upload-and-print', () => {
   let simulator: Simulator;
   let flow: Flow;
   let folder: string;
-  let results: Inbox;
-  let progress: Inbox;
-  let caught: Inbox;
-  let completed: Inbox;
 
-  const node = (changes = {}): Definition => ({
-    id: 'print',
-    type: 'remote-printing-upload-and-print',
-    account: 'account',
-    source: 'payload',
-    timeout: 20,
-    wires: [['results'], ['progress']],
-    ...changes,
-  });
+  const bench = new NodeBench(
+    {
+      id: 'print',
+      type: 'remote-printing-upload-and-print',
+      source: 'payload',
+      timeout: 20,
+      wires: [['sent'], ['progress']],
+    },
+    { simulator: { timeFactor: 3000 }, others: [helperNode('progress')], sentence: /^[A-Z"“/].*[^.]\.$/ },
+  );
+  const { run, one: printed, failed } = bench;
+  let progress: Inbox;
   async function deploy(changes = {}, options = {}): Promise<void> {
-    const inboxes = ['results', 'progress', 'caught', 'completed'].map(helperNode);
-    const complete = { id: 'complete', type: 'complete', scope: ['print'], uncaught: false, wires: [['completed']] };
-    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
-    [results, progress, caught, completed] = ['results', 'progress', 'caught', 'completed'].map((id) =>
-      flow.listen(id),
-    ) as [Inbox, Inbox, Inbox, Inbox];
+    await bench.deploy(changes, options);
+    progress = flow.listen('progress');
   }
-  /** Sends a message and returns its results or its error; checks that the node called `done` once. */
-  async function run(msg: NodeMessage): Promise<{ results: NodeMessage[]; error: NodeMessage | undefined }> {
-    const before = [results.all.length, caught.all.length, completed.all.length] as const;
-    flow.send('print', msg);
-    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
-    return { results: results.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
-  }
-  async function printed(msg: NodeMessage): Promise<NodeMessage> {
-    const {
-      results: [first, ...more],
-      error,
-    } = await run(msg);
-    assert.equal(error?.error, undefined);
-    assert.ok(first && more.length === 0);
-    return first;
-  }
-  async function failed(msg: NodeMessage, code: string): Promise<NodeMessage> {
-    const { results: sent, error } = await run(msg);
-    assert.ok(error, `no ${code}: ${JSON.stringify(sent[0]?.payload)}`);
-    assert.equal(codeOf(error), code, (error.error as Error).message);
-    assert.match((error.error as Error).message, /^[A-Z"“/].*[^.]\.$/, 'one sentence');
-    assert.equal(sent.length, 0);
-    return error;
-  }
-  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const clusters = () => clustersOf(simulator);
   const clusterId = () => clusters()[0]?.clusterId ?? '';
   const payload = (changes: NodeMessage = {}): NodeMessage => ({
     payload: GCODE,
@@ -90,16 +58,8 @@ describe('nodes/upload-and-print', () => {
     return path;
   }
 
-  beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true, timeFactor: 3000 });
-    flow = await Flow.start(simulator);
-    folder = await mkdtemp(join(tmpdir(), 'print-'));
-  });
-  afterEach(async () => {
-    await flow.stop();
-    await simulator.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  beforeEach(async () => ({ simulator, flow, folder } = await bench.start()));
+  afterEach(() => bench.stop());
 
   describe('printing', () => {
     beforeEach(() => deploy());
@@ -303,7 +263,7 @@ describe('nodes/upload-and-print', () => {
 
     it('uploads once and prints once per cluster, with parts', async () => {
       const ids = clusters().map(({ clusterId }) => clusterId);
-      const { results: sent, error } = await run(payload({ clusterId: ids, other: 'kept' }));
+      const { sent, error } = await run(payload({ clusterId: ids, other: 'kept' }));
       assert.equal(error, undefined);
       assert.deepEqual(sent.map((message) => message.clusterId).sort(), [...ids].sort());
       assert.deepEqual(sent.map(({ parts }) => (parts as { index: number }).index).sort(), [0, 1, 2]);
@@ -314,7 +274,7 @@ describe('nodes/upload-and-print', () => {
 
     it('prints on the other clusters when one fails, and ends in the first error', async () => {
       const [one = '', two = ''] = clusters().map(({ clusterId }) => clusterId);
-      const { results: sent, error } = await run(payload({ clusterId: [one, 'no-such', two] }));
+      const { sent, error } = await run(payload({ clusterId: [one, 'no-such', two] }));
       assert.equal(codeOf(error as NodeMessage), 'NOT_FOUND');
       const byIndex = [...sent]
         .sort((a, b) => (a.parts as { index: number }).index - (b.parts as { index: number }).index)
@@ -328,7 +288,7 @@ describe('nodes/upload-and-print', () => {
     });
 
     it('prints once on a cluster that is listed twice', async () => {
-      const { results: sent } = await run(payload({ clusterId: [clusterId(), clusterId()], printKey: 'k' }));
+      const { sent } = await run(payload({ clusterId: [clusterId(), clusterId()], printKey: 'k' }));
       assert.equal(sent.length, 1);
       assert.equal(count('print'), 1);
     });
@@ -353,7 +313,7 @@ describe('nodes/upload-and-print', () => {
         ),
       );
       assert.equal(a, b);
-      const both = [result(await results.at(0)), result(await results.at(1))];
+      const both = [result(await bench.sent.at(0)), result(await bench.sent.at(1))];
       assert.deepEqual(
         both.map(({ duplicate }) => duplicate),
         [false, true],
@@ -365,8 +325,7 @@ describe('nodes/upload-and-print', () => {
         [third.duplicate, third.clusterJobId, third.jobName, third.fileSize],
         [true, both[0]?.clusterJobId, 'cube.gcode', both[0]?.fileSize],
       );
-      await flow.stop({ keep: true });
-      flow = await Flow.start(simulator, flow.userDir);
+      ({ flow } = await bench.restart());
       await deploy();
       assert.equal(result(await printed(payload({ printKey: 'order 7' }))).duplicate, true);
       assert.equal(count('print'), 1);
@@ -386,7 +345,7 @@ describe('nodes/upload-and-print', () => {
       await deploy();
       const ids = clusters().map(({ clusterId }) => clusterId);
       await printed(payload({ printKey: 'k' }));
-      const { results: sent } = await run(payload({ printKey: 'k', clusterId: ids.slice(0, 2) }));
+      const { sent } = await run(payload({ printKey: 'k', clusterId: ids.slice(0, 2) }));
       assert.deepEqual(
         sent.map((message) => [message.clusterId, result(message).duplicate]).sort(),
         [
@@ -650,9 +609,9 @@ describe('nodes/upload-and-print', () => {
     await deploy({ print: false, reuseUpload: false });
     simulator.tokens.expireAccessTokens();
     for (let n = 0; n < 100; n++) flow.send('print', payload({ filename: `part-${n}.gcode`, payload: `G28 ; ${n}\n` }));
-    await completed.at(99);
-    assert.equal(caught.all.length, 0);
-    assert.equal(results.all.length, 100);
+    await bench.completed.at(99);
+    assert.equal(bench.caught.all.length, 0);
+    assert.equal(bench.sent.all.length, 100);
     assert.equal(simulator.tokens.refreshes, 1);
     assert.equal(simulator.tokens.reuseDetections, 0);
   });

@@ -1,83 +1,38 @@
 import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
-import { startSimulator, type Simulator } from '../../simulator';
-import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
+import type { Simulator } from '../../simulator';
+import type { Flow } from '../helpers/flow';
 import { OtherStorage } from '../helpers/other-storage';
+import { clustersOf, codeOf, NodeBench, UUID } from './support';
 
 const PNG = '89504e470d0a1a0a';
-const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 const bytesOf = (msg: NodeMessage) => msg.payload as Buffer;
 
 describe('nodes/webcam-snapshot', () => {
   let simulator: Simulator;
   let flow: Flow;
-  let pictures: Inbox;
-  let caught: Inbox;
-  let completed: Inbox;
 
-  const node = (changes = {}): Definition => ({
-    id: 'camera',
-    type: 'remote-printing-webcam-snapshot',
-    account: 'account',
-    cluster: '',
-    clusterType: 'str',
-    printer: '',
-    printerType: 'str',
-    timeout: 10,
-    maxBytes: 20971520,
-    wires: [['pictures']],
-    ...changes,
-  });
-  async function deploy(changes = {}, options = {}): Promise<void> {
-    const inboxes = ['pictures', 'caught', 'completed'].map(helperNode);
-    const complete = { id: 'complete', type: 'complete', scope: ['camera'], uncaught: false, wires: [['completed']] };
-    await flow.deploy([node(changes), ...inboxes, catchNode(['caught']), complete], options);
-    [pictures, caught, completed] = ['pictures', 'caught', 'completed'].map((id) => flow.listen(id)) as [
-      Inbox,
-      Inbox,
-      Inbox,
-    ];
-  }
-  async function run(msg: NodeMessage): Promise<{ sent: NodeMessage[]; error: NodeMessage | undefined }> {
-    const before = [pictures.all.length, caught.all.length, completed.all.length] as const;
-    flow.send('camera', msg);
-    const ended = await Promise.race([completed.at(before[2]), caught.at(before[1])]);
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(caught.all.length - before[1] + completed.all.length - before[2], 1, 'done exactly once');
-    return { sent: pictures.all.slice(before[0]), error: 'error' in ended ? ended : undefined };
-  }
-  async function taken(msg: NodeMessage): Promise<NodeMessage> {
-    const { sent, error } = await run(msg);
-    assert.equal(error?.error, undefined);
-    assert.ok(sent[0] && sent.length === 1);
-    return sent[0];
-  }
-  async function failed(msg: NodeMessage, code: string): Promise<NodeMessage> {
-    const { sent, error } = await run(msg);
-    assert.ok(error, `no ${code}`);
-    const { message } = error.error as Error;
-    assert.equal(codeOf(error), code, message);
-    assert.match(message, /^[A-Z].*[^.]\.$/, 'one sentence');
-    assert.ok(!message.includes(simulator.storageUrl) && !message.includes('signature'), message);
-    assert.equal(sent.length, 0);
-    const shown = message.includes('printer is offline') ? 'status.printerOffline' : `status.error.${code}`;
-    assert.equal(flow.statuses('camera').at(-1)?.text, shown);
-    return error;
-  }
-  const clusters = () => simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+  const bench = new NodeBench(
+    {
+      id: 'camera',
+      type: 'remote-printing-webcam-snapshot',
+      cluster: '',
+      clusterType: 'str',
+      printer: '',
+      printerType: 'str',
+      timeout: 10,
+      maxBytes: 20971520,
+    },
+    { simulator: { timeFactor: 60, actionDelay: 100 } },
+  );
+  const { deploy, one: taken, shownFailed: failed } = bench;
+  const clusters = () => clustersOf(simulator);
   const cluster = (number = 1) => clusters()[number - 1]!;
   const here = (changes: NodeMessage = {}): NodeMessage => ({ clusterId: cluster().clusterId, ...changes });
   const asked = () => simulator.requests.count('printerAction');
 
-  beforeEach(async () => {
-    simulator = await startSimulator({ autoApprove: true, timeFactor: 60, actionDelay: 100 });
-    flow = await Flow.start(simulator);
-  });
-  afterEach(async () => {
-    await flow.stop();
-    await simulator.close();
-  });
+  beforeEach(async () => ({ simulator, flow } = await bench.start()));
+  afterEach(() => bench.stop());
 
   describe('a picture', () => {
     beforeEach(() => deploy());
@@ -157,17 +112,17 @@ describe('nodes/webcam-snapshot', () => {
 
     it('is shared by simultaneous messages, each with its own bytes', async () => {
       for (let n = 0; n < 20; n++) flow.send('camera', here({ n }));
-      await completed.at(19);
+      await bench.completed.at(19);
       assert.equal(asked(), 1);
       assert.equal(simulator.requests.count('imageGet'), 1);
       assert.deepEqual(
-        pictures.all.map(({ n }) => n).sort((a, b) => Number(a) - Number(b)),
+        bench.sent.all.map(({ n }) => n).sort((a, b) => Number(a) - Number(b)),
         [...Array(20).keys()],
       );
-      const [one, other] = pictures.all as [NodeMessage, NodeMessage];
+      const [one, other] = bench.sent.all as [NodeMessage, NodeMessage];
       bytesOf(one).fill(0);
       assert.equal(bytesOf(other).subarray(0, 8).toString('hex'), PNG);
-      assert.equal(caught.all.length, 0);
+      assert.equal(bench.caught.all.length, 0);
       await taken(here());
       assert.equal(asked(), 2);
     });
@@ -175,9 +130,9 @@ describe('nodes/webcam-snapshot', () => {
     it('is never shared between printers', async () => {
       flow.send('camera', here());
       flow.send('camera', { clusterId: cluster(2).clusterId });
-      await completed.at(1);
+      await bench.completed.at(1);
       assert.equal(asked(), 2);
-      assert.equal(new Set(pictures.all.map(({ printerId }) => printerId)).size, 2);
+      assert.equal(new Set(bench.sent.all.map(({ printerId }) => printerId)).size, 2);
     });
 
     it('survives an expired token at each step', async () => {
@@ -284,7 +239,7 @@ describe('nodes/webcam-snapshot', () => {
       flow.send('camera', here());
       while (asked() < 2) await new Promise((resolve) => setImmediate(resolve));
       simulator.world.setOnline(1, false);
-      assert.equal(codeOf(await caught.at(1)), 'TIMEOUT');
+      assert.equal(codeOf(await bench.caught.at(1)), 'TIMEOUT');
     });
 
     it('reports an unknown final state as ACTION_FAILED', async () => {
@@ -384,7 +339,7 @@ describe('nodes/webcam-snapshot', () => {
     simulator.world.setActions(1, {});
     await taken(here());
     assert.ok(simulator.requests.count('actionStatus') > polls);
-    assert.equal(pictures.all.length, 1);
+    assert.equal(bench.sent.all.length, 1);
   });
 
   it('closes at once during a download', async () => {
