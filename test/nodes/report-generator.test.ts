@@ -379,7 +379,8 @@ describe('nodes/report-generator', () => {
 
     it('ends in TOO_LARGE when the rows exceed the memory limit', async () => {
       await deploy({ timeout: 600 });
-      simulator.world.setReports({ rows: 400_000 });
+      const row = `${'x'.repeat(2 ** 17)}\n`;
+      await sendsTable(`job\n${row.repeat(560)}`);
       assert.match(((await failed('TOO_LARGE')).error as Error).message, /64 MiB/);
     });
 
