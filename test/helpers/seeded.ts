@@ -9,6 +9,12 @@ export function seeded(seed: number): () => number {
   };
 }
 
+/** Returns a function that picks one of its choices. */
+export const picker =
+  (random: () => number) =>
+  <T>(choices: readonly T[]): T =>
+    choices[Math.floor(random() * choices.length)] as T;
+
 /** Runs `work` with its seed; a failure names the seed. */
 export const withSeed = (seed: number, work: (seed: number) => Promise<void>) => async (): Promise<void> => {
   try {

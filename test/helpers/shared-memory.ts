@@ -373,6 +373,7 @@ export class SharedRuntime {
   #isDeaf = false;
   #cut: false | 'at once' | 'after asking' = false;
   #steadySince: number | undefined;
+  #next = { left: Infinity, action: (): void => undefined };
 
   constructor(shared: Shared) {
     this.#shared = shared;
@@ -434,6 +435,11 @@ export class SharedRuntime {
     const late = this.#late ?? [];
     this.#late = undefined;
     for (const action of late) action();
+  }
+
+  /** Calls `action` before the statement that follows `after` further ones; replaces an earlier action. */
+  inTheMiddle(after: number, action: () => void): void {
+    this.#next = { left: after, action };
   }
 
   /** Writes everything pending, as at the end of a runtime. */
@@ -503,6 +509,7 @@ export class SharedRuntime {
   async #query(text: string, values: unknown[], options?: QueryOptions): Promise<object[]> {
     await this.#awake();
     this.statements++;
+    if (this.#next.left-- === 0) this.#next.action();
     this.underWay++;
     try {
       const isAsked = !this.#shared.isAway && this.#cut !== 'at once';

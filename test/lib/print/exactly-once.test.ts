@@ -9,7 +9,8 @@ import { underDeadline } from '../../../lib/time/deadline';
 import { startSimulator, type Fault, type Simulator } from '../../../simulator';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { MemoryStore } from '../../helpers/memory-store';
-import { seeded, withSeed } from '../../helpers/seeded';
+import { PRINT, printingsOf } from '../../helpers/print-request';
+import { picker, seeded, withSeed } from '../../helpers/seeded';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
 
@@ -79,19 +80,11 @@ describe(`print/prints under lost answers, crashes, store faults and short timeo
     const results: PrintResult[] = [];
     const work = underDeadline(systemClock, { ms: seconds * 1000, parent: runtime.ended.signal }, async (deadline) => {
       const request: PrintRequest = {
-        source: () => Promise.resolve({ kind: 'bytes', bytes: Buffer.from('G28\n'), name: 'part.gcode' }),
+        ...PRINT,
         clusterIds: [clusterId()],
-        jobName: '',
-        printKey: '',
-        print: true,
-        startNow: true,
-        waitFor: 'dispatched',
-        compress: false,
         reuseUpload: false,
-        dryRun: false,
         deadline,
         signal: runtime.ended.signal,
-        onProgress: () => undefined,
         onResult: (result) => results.push(result),
         ...changes,
       };
@@ -106,17 +99,7 @@ describe(`print/prints under lost answers, crashes, store faults and short timeo
     return result ? { result } : {};
   }
 
-  /** Counts a file's printings, queued or finished. */
-  function printings(jobName: string): number {
-    const cluster = simulator.world.cluster(1);
-    const jobs = new Set(
-      simulator.world
-        .storedJobs()
-        .filter((job) => job.jobName === jobName)
-        .map(({ jobId }) => jobId),
-    );
-    return [...cluster.queue, ...cluster.history].filter(({ jobId }) => jobId !== null && jobs.has(jobId)).length;
-  }
+  const printings = (jobName: string) => printingsOf(simulator, jobName);
 
   const outcomes: Record<string, number> = {};
   const count = (outcome: string) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
@@ -126,7 +109,7 @@ describe(`print/prints under lost answers, crashes, store faults and short timeo
       'prints each file exactly once',
       withSeed(run, async () => {
         const random = seeded(run);
-        const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
+        const pick = picker(random);
         const keyed = random() < 0.8;
         const refused = random() < 0.15;
         const jobName = `run-${run}.gcode`;

@@ -9,7 +9,7 @@ import type { Peers } from '../../../lib/watch/replication/peers';
 import type { JobEnd, JobEndOptions, Watcher } from '../../../lib/watch/watcher';
 import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';
-import { seeded, withSeed } from '../../helpers/seeded';
+import { picker, seeded, withSeed } from '../../helpers/seeded';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 
 const RUNS = 80;
@@ -129,7 +129,7 @@ describe(`print/late-results in several runtimes with faults`, () => {
       'reports every end once',
       withSeed(run, async () => {
         const random = seeded(run);
-        const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
+        const pick = picker(random);
         const clock = new ManualClock();
         const shared = new SharedMemory(clock);
         const record: Record = { ended: new Set(), reported: new Map(), mayBeLost: new Set() };
@@ -167,16 +167,10 @@ describe(`print/late-results in several runtimes with faults`, () => {
           },
           // In the middle of another operation.
           pauseAsking: (life: Life) => {
-            let left = 1 + Math.floor(random() * 6);
-            let { statements } = life.runtime;
-            Object.defineProperty(life.runtime, 'statements', {
-              configurable: true,
-              get: () => statements,
-              set: (made: number) => {
-                statements = made;
-                if (--left === 0 && !hasEnded && lives.includes(life)) HAZARDS.pause(life);
-              },
-            });
+            const pause = () => {
+              if (!hasEnded && lives.includes(life)) HAZARDS.pause(life);
+            };
+            life.runtime.inTheMiddle(Math.floor(random() * 6), pause);
           },
           cutOff: (life: Life) => {
             life.runtime.cutOff(pick(['at once', 'after asking']));

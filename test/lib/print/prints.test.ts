@@ -6,6 +6,7 @@ import { systemClock } from '../../../lib/time/clock';
 import { closed, underDeadline } from '../../../lib/time/deadline';
 import { startSimulator, type Simulator } from '../../../simulator';
 import { MemoryStore } from '../../helpers/memory-store';
+import { inMemory, PRINT } from '../../helpers/print-request';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
 
@@ -48,16 +49,9 @@ describe('print/prints', function () {
     const outcome: Outcome = { results: [], progress: [], error: undefined };
     const signal = changes.signal ?? new AbortController().signal;
     const request: Omit<PrintRequest, 'deadline'> = {
-      source: () => Promise.resolve({ kind: 'bytes', bytes: Buffer.from(';TIME:600\nG28\n'), name: 'part.gcode' }),
+      ...PRINT,
+      source: inMemory(';TIME:600\nG28\n'),
       clusterIds: [clusterId()],
-      jobName: '',
-      printKey: '',
-      print: true,
-      startNow: true,
-      waitFor: 'dispatched',
-      compress: false,
-      reuseUpload: true,
-      dryRun: false,
       onProgress: (progress) => outcome.progress.push(progress),
       onResult: (result) => outcome.results.push(result),
       ...changes,

@@ -7,7 +7,8 @@ import { asPrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
 import { underDeadline, type Deadline } from '../../../lib/time/deadline';
 import { startSimulator, type Fault, type Simulator } from '../../../simulator';
-import { seeded, withSeed } from '../../helpers/seeded';
+import { inMemory, PRINT, printingsOf } from '../../helpers/print-request';
+import { picker, seeded, withSeed } from '../../helpers/seeded';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
@@ -65,20 +66,13 @@ class Life {
     const text = `;TIME:${SECONDS}\nG28\n; ${changes.printKey}`;
     const work = underDeadline(clock, { ms: 300_000, parent: signal }, (deadline) =>
       this.client.prints.run({
-        source: () => Promise.resolve({ kind: 'bytes', bytes: Buffer.from(text), name: `${changes.printKey}.gcode` }),
+        ...PRINT,
+        source: inMemory(text, `${changes.printKey}.gcode`),
         clusterIds: [clusterId],
-        jobName: '',
-        printKey: '',
-        print: true,
-        startNow: true,
         waitFor: 'finished',
-        compress: false,
-        reuseUpload: true,
-        dryRun: false,
         deadline,
         signal,
         onWait: (scope, awaited) => this.#ends.begin(scope, awaited, message),
-        onProgress: () => undefined,
         onResult: ({ error, status }) => {
           if (!error) this.#report(message, String(status));
         },
@@ -92,20 +86,6 @@ class Life {
     this.isDead = true;
     this.runtime.kill();
     this.#http.close().catch(() => undefined);
-  }
-
-  /** Calls `action` before the statement that follows `after` further ones. */
-  inTheMiddle(after: number, action: () => void): void {
-    let { statements } = this.runtime;
-    let left = after;
-    Object.defineProperty(this.runtime, 'statements', {
-      configurable: true,
-      get: () => statements,
-      set: (made: number) => {
-        statements = made;
-        if (left-- === 0) action();
-      },
-    });
   }
 
   async close(): Promise<void> {
@@ -144,13 +124,7 @@ describe(`print/prints in several runtimes that are killed, paused or cut off`, 
     lives.push(await time.until(life.start(simulator)));
   }
   const clusterId = () => simulator.world.clusters()[0]?.clusterId ?? '';
-  /** Counts a file's printings, queued or finished. */
-  function printings(jobName: string): number {
-    const { queue, history } = simulator.world.cluster(1);
-    const stored = simulator.world.storedJobs().filter((job) => job.jobName === jobName);
-    const ids = new Set<string | null>(stored.map(({ jobId }) => jobId));
-    return [...queue, ...history].filter(({ jobId }) => ids.has(jobId)).length;
-  }
+  const printings = (jobName: string) => printingsOf(simulator, jobName);
 
   /** Messages with a stored wait. */
   function keptMessages(): unknown[] {
@@ -164,7 +138,7 @@ describe(`print/prints in several runtimes that are killed, paused or cut off`, 
       'prints once and reports every message once',
       withSeed(round, async () => {
         const random = seeded(round);
-        const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
+        const pick = picker(random);
         const printKey = `key-${round}`;
         simulator.faults.clear();
         if (random() < 0.3) simulator.faults.add({ endpoint: 'print', ...pick(LOST) });
@@ -186,7 +160,7 @@ describe(`print/prints in several runtimes that are killed, paused or cut off`, 
         for (const victim of victims) {
           const hazard = pick(Object.keys(hazards));
           const step = Math.floor(random() * 40);
-          victim.inTheMiddle(step, () => hazards[hazard]?.(victim));
+          victim.runtime.inTheMiddle(step, () => hazards[hazard]?.(victim));
           happened.push(`${hazard} ${victim.name} after ${step}`);
         }
         const story = () => `${happened.join(', ')}: ${JSON.stringify([...reported])}`;
@@ -197,7 +171,7 @@ describe(`print/prints in several runtimes that are killed, paused or cut off`, 
         await time.pass(Math.floor(random() * 90));
         shared.start();
         for (const victim of victims) {
-          victim.inTheMiddle(Infinity, () => undefined);
+          victim.runtime.inTheMiddle(Infinity, () => undefined);
           victim.runtime.resume();
           victim.runtime.reconnect();
           if (!victim.isDead) continue;
@@ -255,19 +229,11 @@ describe('several runtimes on one store', () => {
     const store = (client: Client | undefined) =>
       within(async (deadline) =>
         client?.prints.run({
-          source: () => Promise.resolve({ kind: 'bytes', bytes: Buffer.from('G28\n'), name: 'part.gcode' }),
+          ...PRINT,
           clusterIds: [],
-          jobName: '',
-          printKey: '',
           print: false,
-          startNow: true,
-          waitFor: 'dispatched',
-          compress: false,
-          reuseUpload: true,
-          dryRun: false,
           deadline,
           signal: new AbortController().signal,
-          onProgress: () => undefined,
           onResult: ({ reusedUpload }) => reused.push(reusedUpload),
         }),
       );

@@ -1,0 +1,30 @@
+import type { PrintRequest } from '../../lib/print/prints';
+import type { Simulator } from '../../simulator';
+
+/** Returns the source of a file in memory. */
+export const inMemory =
+  (text = 'G28\n', name = 'part.gcode'): PrintRequest['source'] =>
+  () =>
+    Promise.resolve({ kind: 'bytes', bytes: Buffer.from(text), name });
+
+/** Print of a small file at once, without a wait for its end. */
+export const PRINT = {
+  source: inMemory(),
+  jobName: '',
+  printKey: '',
+  print: true,
+  startNow: true,
+  waitFor: 'dispatched',
+  compress: false,
+  reuseUpload: true,
+  dryRun: false,
+  onProgress: () => undefined,
+} satisfies Partial<PrintRequest>;
+
+/** Counts a file's printings on the first cluster, queued or finished. */
+export function printingsOf({ world }: Simulator, jobName: string): number {
+  const { queue, history } = world.cluster(1);
+  const stored = world.storedJobs().filter((job) => job.jobName === jobName);
+  const ids = new Set<string | null>(stored.map(({ jobId }) => jobId));
+  return [...queue, ...history].filter(({ jobId }) => ids.has(jobId)).length;
+}
