@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
-import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-client';
+import type { CallOptions } from '../../../lib/account/api-client';
 import { Queries, type Query } from '../../../lib/query/queries';
 import { ClusterList } from '../../../lib/watch/polling/cluster-list';
 import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
+import { ScriptedService } from '../../helpers/scripted-service';
 import { phrase } from '../../../lib/words/sentence';
 
 type Reply = (endpoint: EndpointName, options: CallOptions) => unknown;
@@ -19,17 +20,9 @@ describe('query/queries', () => {
   afterEach(() => assert.equal(clock.waiting, 0, 'no timer is left'));
 
   function open(reply: Reply, overrides = {}) {
-    const calls: { endpoint: EndpointName; options: CallOptions }[] = [];
-    const service: ApiClient = {
-      async call(endpoint, options): Promise<Answer> {
-        calls.push({ endpoint, options });
-        const data = await reply(endpoint, options);
-        if (data instanceof Error) throw data;
-        return { status: 200, data, body: { data } };
-      },
-    };
+    const service = new ScriptedService([(options: CallOptions, endpoint: EndpointName) => reply(endpoint, options)]);
     const clusterList = new ClusterList(service, clock, new AbortController().signal);
-    return { queries: new Queries({ service, clock, clusterList, overrides }), calls };
+    return { queries: new Queries({ service, clock, clusterList, overrides }), calls: service.calls };
   }
   const within = (options = {}) => ({ deadline: limit(clock, options) });
   /** Waits until the call is aborted. */
@@ -100,7 +93,7 @@ describe('query/queries', () => {
     );
     assert.equal((raw as unknown[]).length, 6);
     assert.deepEqual(
-      calls.map(({ options }) => options.query),
+      calls.map(({ query }) => query),
       [
         { limit: '250', status: 'waiting' },
         { limit: '250', status: 'in_progress' },

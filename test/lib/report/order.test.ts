@@ -1,31 +1,14 @@
 import assert from 'node:assert/strict';
-import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-client';
+import type { ApiClient } from '../../../lib/account/api-client';
 import { orderReport, readReport } from '../../../lib/report/order';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 import { limit } from '../../helpers/limits';
+import { ScriptedService } from '../../helpers/scripted-service';
 import { phrase } from '../../../lib/words/sentence';
 
 const URL = 'https://storage.example/report';
 const range = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-02T00:00:00.5Z') };
-
-/** A service that answers in turn, and repeats the last answer forever. */
-class Scripted implements ApiClient {
-  readonly calls: [endpoint: string, options: CallOptions][] = [];
-  #answers: (object | PrintingError)[];
-
-  constructor(...answers: (object | PrintingError)[]) {
-    this.#answers = answers;
-  }
-
-  async call(endpoint: string, options: CallOptions): Promise<Answer> {
-    this.calls.push([endpoint, options]);
-    const [answer = {}] = this.#answers;
-    if (this.#answers.length > 1) this.#answers.shift();
-    if (answer instanceof PrintingError) throw answer;
-    return { status: 200, data: answer, body: { data: answer } };
-  }
-}
 
 describe('report/order', () => {
   let clock: ManualClock;
@@ -54,10 +37,10 @@ describe('report/order', () => {
   const done = answered('success', { download_url: URL });
 
   it('requests a report of the clusters, the type and the range', async () => {
-    const service = new Scripted(done);
+    const service = new ScriptedService([done]);
     assert.deepEqual(await order(service), { reportId: 'r', url: URL, raw: done });
     assert.equal(service.calls.length, 1);
-    assert.deepEqual(service.calls[0]?.[1].data, {
+    assert.deepEqual(service.calls[0]?.data, {
       cluster_ids: ['a', 'b'],
       start_date: '2026-01-01T00:00:00.000Z',
       end_date: '2026-01-02T00:00:00.500Z',
@@ -67,16 +50,21 @@ describe('report/order', () => {
   });
 
   it('polls at growing intervals', async () => {
-    const service = new Scripted(answered('pending'), answered('processing'), answered(null), answered('Processing'));
+    const service = new ScriptedService([
+      answered('pending'),
+      answered('processing'),
+      answered(null),
+      answered('Processing'),
+    ]);
     const work = order(service);
     assert.equal(await after(600, work), 'still waiting');
     assert.ok(service.calls.length > 110 && service.calls.length < 135, String(service.calls.length));
-    assert.deepEqual(service.calls.at(-1)?.[1].ids, { report_id: 'r' });
+    assert.deepEqual(service.calls.at(-1)?.ids, { report_id: 'r' });
     assert.deepEqual(known, ['r']);
   });
 
   it('ends with REPORT_FAILED at once after a failure', async () => {
-    await assert.rejects(after(1, order(new Scripted(answered('failed')))), {
+    await assert.rejects(after(1, order(new ScriptedService([answered('failed')]))), {
       code: 'REPORT_FAILED',
       message: /\(failed\)/,
     });
@@ -88,26 +76,26 @@ describe('report/order', () => {
     ['a success without a URL', answered('success'), /\(no address\)/],
   ] as const)
     it(`waits a minute with ${name}, then ends with REPORT_FAILED`, async () => {
-      assert.equal(await after(59, order(new Scripted(answer))), 'still waiting');
-      await assert.rejects(after(66, order(new Scripted(answer))), { code: 'REPORT_FAILED', message: said });
-      const recovering = new Scripted(answer, answered('processing'), answer, done);
+      assert.equal(await after(59, order(new ScriptedService([answer]))), 'still waiting');
+      await assert.rejects(after(66, order(new ScriptedService([answer]))), { code: 'REPORT_FAILED', message: said });
+      const recovering = new ScriptedService([answer, answered('processing'), answer, done]);
       assert.deepEqual(await after(30, order(recovering)), { reportId: 'r', url: URL, raw: done });
     });
 
   it('repeats a request whose answer was lost, a few times', async () => {
     const lost = new PrintingError('NETWORK', phrase`No.`, { outcome: 'unknown' });
-    const service = new Scripted(lost, lost, done);
+    const service = new ScriptedService([lost, lost, done]);
     assert.deepEqual(await after(30, order(service)), { reportId: 'r', url: URL, raw: done });
     assert.equal(service.calls.length, 3);
-    await assert.rejects(after(60, order(new Scripted(lost))), { code: 'NETWORK' });
-    const refused = new Scripted(new PrintingError('FORBIDDEN', phrase`No.`, { outcome: 'refused' }));
+    await assert.rejects(after(60, order(new ScriptedService([lost]))), { code: 'NETWORK' });
+    const refused = new ScriptedService([new PrintingError('FORBIDDEN', phrase`No.`, { outcome: 'refused' })]);
     await assert.rejects(after(60, order(refused)), { code: 'FORBIDDEN' });
     assert.equal(refused.calls.length, 1);
   });
 
   it('rejects an answer without a report id', async () => {
     for (const answer of [{ status: 'pending' }, { report_id: 7 }, [], 'yes'] as object[])
-      await assert.rejects(after(1, order(new Scripted(answer))), {
+      await assert.rejects(after(1, order(new ScriptedService([answer]))), {
         code: 'SERVICE_ERROR',
         message: /named no report/,
       });
@@ -115,11 +103,11 @@ describe('report/order', () => {
   });
 
   it('accepts a list of one, and reads the URL again', async () => {
-    const service = new Scripted([answered('processing')], [done]);
+    const service = new ScriptedService([[answered('processing')], [done]]);
     const found = await after(5, readReport(service, 'r', limits()));
     assert.deepEqual(found, { reportId: 'r', url: URL, raw: [done] });
     assert.deepEqual(
-      service.calls.map(([endpoint]) => endpoint),
+      service.calls.map(({ endpoint }) => endpoint),
       ['getReport', 'getReport'],
     );
   });
