@@ -4,7 +4,8 @@ import type { Clock } from '../../lib/time/clock';
 export class ManualClock implements Clock {
   #now: number;
   #elapsed = 0;
-  #timers: { at: number; action: () => void }[] = [];
+  /** Pending timers in their order. */
+  readonly #timers: { at: number; action: () => void }[] = [];
 
   constructor(start = Date.parse('2026-01-01T00:00:00.000Z')) {
     this.#now = start;
@@ -15,9 +16,10 @@ export class ManualClock implements Clock {
 
   after = (ms: number, action: () => void) => {
     const timer = { at: this.#elapsed + Math.max(0, ms), action };
-    this.#timers.push(timer);
+    this.#timers.splice(this.#timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer);
     return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
+      const at = this.#timers.indexOf(timer);
+      if (at >= 0) this.#timers.splice(at, 1);
     };
   };
 
@@ -33,16 +35,14 @@ export class ManualClock implements Clock {
 
   /** Delay until the next timer, ms; undefined without a timer. */
   get next(): number | undefined {
-    return this.#timers.length ? Math.min(...this.#timers.map(({ at }) => at)) - this.#elapsed : undefined;
+    return this.#timers[0] && this.#timers[0].at - this.#elapsed;
   }
 
   async advance(ms: number): Promise<void> {
     const end = this.#elapsed + ms;
     await settle();
-    for (;;) {
-      const due = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
-      if (!due) break;
-      this.#timers = this.#timers.filter((other) => other !== due);
+    for (let [due] = this.#timers; due && due.at <= end; [due] = this.#timers) {
+      this.#timers.shift();
       this.#turn(due.at);
       due.action();
       await settle();
