@@ -173,76 +173,79 @@ function isQuiet({ outage, fault, interval, restarts }: Scenario, name: string, 
 /** Longest latency, s. */
 const slowest = ({ latency, slow }: Scenario): number => Math.max(latency, slow?.latency ?? 0);
 
+type Played = Awaited<ReturnType<typeof play>>;
+
+/** Polls come at least every 1.1 intervals, without overlaps, and 10 s apart unless requested. */
+function checkTurns(wanted: Scenario, { polls, names }: Played): void {
+  const most = 1.1 * wanted.interval + 3 * slowest(wanted);
+  const isWhole = wanted.watchers.includes('all');
+  for (const name of isWhole ? names : names.slice(0, 5)) {
+    const all = polls.get(name) ?? [];
+    assert(all.length > 0, `${name} is never polled`);
+    for (const start of [0, ...wanted.restarts]) {
+      const first = all.find(({ begun }) => begun >= start)?.begun ?? Infinity;
+      // A cluster stays unknown while the list can't be read.
+      assert(first <= start + most || !isQuiet(wanted, name, start + 1e-6, start + most), `${name} begins late`);
+    }
+    all.slice(1).forEach(({ begun }, index) => {
+      const before = all[index];
+      assert(before);
+      assert(begun >= before.ended, `${name} overlaps at ${begun}`);
+      const gap = begun - before.begun;
+      // A requested poll follows a read of the list, and queues behind other polls.
+      const asked = wanted.asked.some((time) => Math.abs(begun - time) < 5 + 3 * slowest(wanted));
+      const restarted = wanted.restarts.some((time) => time >= before.begun && time <= begun);
+      assert(asked || restarted || gap >= 10 - 1e-6, `${name}: ${before.begun} and ${begun} are too close`);
+      assert(gap <= most || !isQuiet(wanted, name, before.begun, begun), `${name}: ${gap} s at ${begun}`);
+    });
+  }
+  // The list is read once per interval, but at most once per minute.
+  const known = wanted.joins !== null && isWhole && !wanted.outage && wanted.fault?.how !== 'limited';
+  const seen = (polls.get(NEWCOMER)?.[0]?.begun ?? Infinity) - (wanted.joins ?? 0);
+  assert(
+    !known || seen <= Math.max(60, wanted.interval) + wanted.interval + most,
+    `the new one begins after ${seen} s`,
+  );
+}
+
+/** There are at most six extra polls per print. */
+function checkExtraPolls(wanted: Scenario, { polls, names }: Played): void {
+  const watched = wanted.watchers.includes('all') ? names : names.slice(0, 5);
+  const prints = wanted.print === 0 ? 0 : Math.ceil(LENGTH / wanted.print);
+  const most =
+    (LENGTH / wanted.interval) * 1.1 +
+    2 +
+    6 * prints +
+    wanted.asked.length +
+    wanted.deploys.length +
+    2 * wanted.restarts.length;
+  for (const name of watched) assert((polls.get(name) ?? []).length <= most, name);
+}
+
+/** Every end reaches each watch once. */
+function checkEnds(wanted: Scenario, { delivered, names }: Played): void {
+  assert.equal(new Set(delivered).size, delivered.length, 'delivered twice');
+  if (wanted.print === 0 || wanted.outage || wanted.fault) return;
+  // Excludes prints before the first poll and after the last.
+  const first = Math.ceil((1.2 * wanted.interval + 3) / wanted.print);
+  const last = Math.floor((LENGTH - 1.3 * wanted.interval - 3) / wanted.print);
+  const watched = wanted.watchers.includes('all') ? names : names.slice(0, 5);
+  for (const name of watched)
+    for (let print = first; print < last; print++) {
+      const count = delivered.filter((entry) => entry.endsWith(`/job.finished/${name}-${print}`)).length;
+      assert(count >= 1, `${name}-${print} is lost`);
+    }
+}
+
 describe('a random account, watched for ten minutes,', function () {
-  const check = (property: (scenario: Scenario, played: Awaited<ReturnType<typeof play>>) => void) =>
-    fc.assert(
-      fc.asyncProperty(scenario, async (wanted) => property(wanted, await play(wanted))),
+  it('polls each cluster in its turn, makes at most six extra polls per print, and delivers every end once', async () => {
+    await fc.assert(
+      fc.asyncProperty(scenario, async (wanted) => {
+        const played = await play(wanted);
+        for (const check of [checkTurns, checkExtraPolls, checkEnds]) check(wanted, played);
+      }),
       { numRuns: 20, examples: KNOWN.map((wanted) => [wanted]) },
     );
-
-  it('polls each cluster every 1.1 intervals at least, without overlaps, and 10 s apart unless requested', async () => {
-    await check((wanted, { polls, names }) => {
-      const most = 1.1 * wanted.interval + 3 * slowest(wanted);
-      const isWhole = wanted.watchers.includes('all');
-      for (const name of isWhole ? names : names.slice(0, 5)) {
-        const all = polls.get(name) ?? [];
-        assert(all.length > 0, `${name} is never polled`);
-        for (const start of [0, ...wanted.restarts]) {
-          const first = all.find(({ begun }) => begun >= start)?.begun ?? Infinity;
-          // A cluster stays unknown while the list can't be read.
-          assert(first <= start + most || !isQuiet(wanted, name, start + 1e-6, start + most), `${name} begins late`);
-        }
-        all.slice(1).forEach(({ begun }, index) => {
-          const before = all[index];
-          assert(before);
-          assert(begun >= before.ended, `${name} overlaps at ${begun}`);
-          const gap = begun - before.begun;
-          // A requested poll follows a read of the list, and queues behind other polls.
-          const asked = wanted.asked.some((time) => Math.abs(begun - time) < 5 + 3 * slowest(wanted));
-          const restarted = wanted.restarts.some((time) => time >= before.begun && time <= begun);
-          assert(asked || restarted || gap >= 10 - 1e-6, `${name}: ${before.begun} and ${begun} are too close`);
-          assert(gap <= most || !isQuiet(wanted, name, before.begun, begun), `${name}: ${gap} s at ${begun}`);
-        });
-      }
-      // The list is read once per interval, but at most once per minute.
-      const known = wanted.joins !== null && isWhole && !wanted.outage && wanted.fault?.how !== 'limited';
-      const seen = (polls.get(NEWCOMER)?.[0]?.begun ?? Infinity) - (wanted.joins ?? 0);
-      assert(
-        !known || seen <= Math.max(60, wanted.interval) + wanted.interval + most,
-        `the new one begins after ${seen} s`,
-      );
-    });
-  });
-
-  it('makes at most six extra polls per print', async () => {
-    await check((wanted, { polls, names }) => {
-      const watched = wanted.watchers.includes('all') ? names : names.slice(0, 5);
-      const prints = wanted.print === 0 ? 0 : Math.ceil(LENGTH / wanted.print);
-      const most =
-        (LENGTH / wanted.interval) * 1.1 +
-        2 +
-        6 * prints +
-        wanted.asked.length +
-        wanted.deploys.length +
-        2 * wanted.restarts.length;
-      for (const name of watched) assert((polls.get(name) ?? []).length <= most, name);
-    });
-  });
-
-  it('delivers every end to each watch once', async () => {
-    await check((wanted, { delivered, names }) => {
-      assert.equal(new Set(delivered).size, delivered.length, 'delivered twice');
-      if (wanted.print === 0 || wanted.outage || wanted.fault) return;
-      // Excludes prints before the first poll and after the last.
-      const first = Math.ceil((1.2 * wanted.interval + 3) / wanted.print);
-      const last = Math.floor((LENGTH - 1.3 * wanted.interval - 3) / wanted.print);
-      const watched = wanted.watchers.includes('all') ? names : names.slice(0, 5);
-      for (const name of watched)
-        for (let print = first; print < last; print++) {
-          const count = delivered.filter((entry) => entry.endsWith(`/job.finished/${name}-${print}`)).length;
-          assert(count >= 1, `${name}-${print} is lost`);
-        }
-    });
   });
 });
 
