@@ -1,12 +1,11 @@
-import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { contenders } from './contenders.mjs';
 import { writeGcode } from './gcode.mjs';
-import { inRoom } from './room.mjs';
+import { announce, inRoom } from './room.mjs';
 import { startService } from './service.mjs';
-import { judge, line, table } from './table.mjs';
+import { exitCode, judge, line, table } from './table.mjs';
 
 const MIB = 1024 * 1024;
 const HELP = `Usage: npm run bench -- [options]
@@ -53,11 +52,7 @@ function readArguments(args) {
 
 /** @param {{ size: number, rounds: number } & import('./room.mjs').Room} options */
 async function run({ size, rounds, folder, ends, signal }) {
-  console.log(
-    `A .gcode file of ${size / MIB} MiB to the simulator's storage; Node.js ${process.version}, ${cpus().length} CPUs`,
-  );
-  const [load = 0] = loadavg();
-  if (load > 1) console.log(`The machine is busy (load ${load.toFixed(1)}): the ratios will swing.`);
+  announce(`A .gcode file of ${size / MIB} MiB to the simulator's storage`);
   const file = await writeGcode(join(folder, 'bench.gcode'), size);
   const service = await startService(join(folder, 'service'), ends);
   signal.throwIfAborted();
@@ -78,7 +73,5 @@ async function run({ size, rounds, folder, ends, signal }) {
     }
   }
   console.log(`\n${table(rows, size / MIB)}\n`);
-  const verdicts = judge(rows);
-  for (const { met, text } of verdicts) console.log(`${met ? 'met   ' : 'MISSED'} ${text}`);
-  return verdicts.every(({ met }) => met) ? 0 : 1;
+  return exitCode(judge(rows));
 }

@@ -1,13 +1,11 @@
-import { fork, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 
-import { startNodeRed } from '../scripts/node-red.mjs';
 import { coreFlow, packFlow, ACCOUNT, PATH } from './flows.mjs';
 import { measure } from './measure.mjs';
+import { ending, inNodeRed, inProcess, killed } from './processes.mjs';
 
 /**
  * @typedef {object} Setting
@@ -21,9 +19,8 @@ import { measure } from './measure.mjs';
  * @property {(setting: Setting) => Promise<import('./measure.mjs').Figures>} run one upload in a new process; rejects when the file did not get there
  */
 
-export const probe = join(import.meta.dirname, 'probe.cjs');
-/** Time for a new process to settle after its start, before the upload, ms. */
-const SETTLE = 1500;
+/** Time for a new process to settle after its start, before the measurement, ms. */
+export const SETTLE = 1500;
 
 /** @type {Contender[]} */
 export const contenders = [
@@ -73,89 +70,34 @@ async function curl({ service, file, ends }) {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const gone = once(child, 'close');
-  return ending(
-    ends,
-    killed(
-      child,
-      gone.catch(() => undefined),
-    ),
-    async () => {
-      let said = '';
-      child.stderr.on('data', (text) => (said += text));
-      await once(child, 'spawn');
-      return measure(/** @type {number} */ (child.pid), undefined, async () => {
-        const [code] = await gone;
-        if (code !== 0) throw new Error(said.trim() || `curl ended with ${code}`);
-        return () => service.check(jobId, file);
-      });
-    },
+  const end = killed(
+    child,
+    gone.catch(() => undefined),
   );
+  return ending(ends, end, async () => {
+    let said = '';
+    child.stderr.on('data', (text) => (said += text));
+    await once(child, 'spawn');
+    return measure(/** @type {number} */ (child.pid), undefined, async () => {
+      const [code] = await gone;
+      if (code !== 0) throw new Error(said.trim() || `curl ended with ${code}`);
+      return () => service.check(jobId, file);
+    });
+  });
 }
 
 /** @param {Setting} setting */
-async function bareUndici({ service, file, folder, ends }) {
+async function bareUndici({ service, file, ...setting }) {
   const { url, contentType, jobId } = await service.register(file);
-  const socket = join(await mkdtemp(join(folder, 'bare-')), 'probe');
-  const child = fork(join(import.meta.dirname, 'bare-process.mjs'), {
-    execArgv: ['--require', probe],
-    env: { ...process.env, BENCH_PROBE: socket },
-  });
-  const gone = once(child, 'exit');
-  const crashed = gone.then(() => Promise.reject(new Error('the process ended')));
-  const work = async () => {
-    await once(child, 'message');
+  return inProcess(setting, ['bare-process.mjs'], async (pid, socket, ask) => {
     await sleep(SETTLE);
-    return measure(/** @type {number} */ (child.pid), socket, async () => {
-      child.send({ path: file.path, size: file.size, url, contentType });
-      const [status] = await once(child, 'message');
+    return measure(pid, socket, async () => {
+      const status = await ask({ path: file.path, size: file.size, url, contentType });
       if (status !== 200) throw new Error(`the store answered ${status}`);
       return () => service.check(jobId, file);
     });
-  };
-  return ending(ends, killed(child, gone), () => Promise.race([work(), crashed]));
-}
-
-/**
- * @template T
- * @param {Pick<Setting, 'folder' | 'ends'>} setting
- * @param {{ flows: object[], credentials: Record<string, object>, withPack?: boolean, settings?: Record<string, unknown> }} flow
- * @param {(nodeRed: import('../scripts/node-red.mjs').RunningNodeRed, socket: string) => Promise<T>} work
- */
-export async function inNodeRed({ folder, ends }, flow, work) {
-  const userDir = await mkdtemp(join(folder, 'node-red-'));
-  const socket = join(userDir, 'probe');
-  const env = { NODE_OPTIONS: `--require ${JSON.stringify(probe)}`, BENCH_PROBE: socket };
-  const nodeRed = await startNodeRed({ userDir, env, ...flow });
-  const crashed = nodeRed.exited.then(({ code, signal }) => {
-    throw new Error(`Node-RED ended (${signal ?? code}): ${nodeRed.log.slice(-5).join(' ')}`);
   });
-  return ending(ends, nodeRed.kill, () => Promise.race([work(nodeRed, socket), crashed]));
 }
-
-/**
- * @template T
- * @param {(() => Promise<unknown>)[]} ends
- * @param {() => Promise<unknown>} end called once after `work`, or when the whole benchmark is broken off
- * @param {() => Promise<T>} work
- */
-export async function ending(ends, end, work) {
-  ends.push(end);
-  try {
-    return await work();
-  } finally {
-    const at = ends.indexOf(end);
-    if (at >= 0) {
-      ends.splice(at, 1);
-      await end();
-    }
-  }
-}
-
-/** @param {import('node:child_process').ChildProcess} child @param {Promise<unknown>} gone */
-export const killed = (child, gone) => () => {
-  child.kill('SIGKILL');
-  return gone;
-};
 
 /**
  * Signs in as a user does in the account's dialog and on the service's page, which approves every sign-in.

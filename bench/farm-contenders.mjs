@@ -1,12 +1,8 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ending, inNodeRed, killed, probe } from './contenders.mjs';
 import { coreFlow, farmFlow, idleFlow, singlesFlow } from './farm-flows.mjs';
 import { memoryOf, startProbe } from './measure.mjs';
+import { inNodeRed, inProcess } from './processes.mjs';
 
 /**
  * @typedef {import('./farm-flows.mjs').Wanted & { latency: number, long: boolean }} Farm
@@ -27,6 +23,8 @@ import { memoryOf, startProbe } from './measure.mjs';
  * @property {(farm: Farm) => boolean} [fits]
  * @property {(setting: Setting, farm: Farm, times: Times) => Promise<Watched>} run
  */
+
+const BARE = ['farm-bare-process.mjs'];
 
 /** @type {Contender} */
 export const yardstick = { name: 'bare undici', remembers: false, run: bare };
@@ -59,7 +57,7 @@ export async function idleCosts(setting, seconds) {
   };
   return {
     nodeRed: await inNodeRed(setting, idleFlow, ({ pid }, socket) => cost(pid, socket)),
-    bare: await inBare(setting, ({ pid }, socket) => cost(/** @type {number} */ (pid), socket)),
+    bare: await inProcess(setting, BARE, cost),
   };
 }
 
@@ -72,10 +70,9 @@ export async function nodeRed(setting, farm, times, flow) {
 /** @param {Setting} setting @param {Farm} farm @param {Times} times */
 async function bare(setting, farm, times) {
   await setting.service.become(farm);
-  return inBare(setting, async (child, socket) => {
-    child.send(farm);
-    await once(child, 'message');
-    return watched(setting, farm, times, { pid: /** @type {number} */ (child.pid), socket });
+  return inProcess(setting, BARE, async (pid, socket, ask) => {
+    await ask(farm);
+    return watched(setting, farm, times, { pid, socket });
   });
 }
 
@@ -104,23 +101,4 @@ async function costOf(pid, socket, seconds) {
   } finally {
     running.stop();
   }
-}
-
-/**
- * @template T
- * @param {Pick<Setting, 'folder' | 'ends'>} setting
- * @param {(child: import('node:child_process').ChildProcess, socket: string) => Promise<T>} work
- */
-async function inBare({ folder, ends }, work) {
-  const socket = join(await mkdtemp(join(folder, 'bare-')), 'probe');
-  const child = fork(join(import.meta.dirname, 'farm-bare-process.mjs'), {
-    execArgv: ['--require', probe],
-    env: { ...process.env, BENCH_PROBE: socket },
-  });
-  const gone = once(child, 'exit');
-  const crashed = gone.then(() => Promise.reject(new Error('the process ended')));
-  return ending(ends, killed(child, gone), async () => {
-    await Promise.race([once(child, 'message'), crashed]);
-    return Promise.race([work(child, socket), crashed]);
-  });
 }

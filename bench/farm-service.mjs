@@ -1,6 +1,4 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
+import { startProcess } from './processes.mjs';
 
 /**
  * @typedef {object} FarmService
@@ -11,28 +9,10 @@ import { join } from 'node:path';
 
 /** @param {(() => Promise<unknown>)[]} ends gets what ends it @returns {Promise<FarmService>} */
 export async function startFarmService(ends) {
-  const child = fork(join(import.meta.dirname, 'farm-service-process.mjs'));
-  const gone = once(child, 'exit');
-  const crashed = gone.then(() => Promise.reject(new Error('the service ended')));
-  crashed.catch(() => undefined);
-  ends.push(() => {
-    child.kill('SIGKILL');
-    return gone;
-  });
-  const answer = async () => {
-    const [message] = await Promise.race([once(child, 'message'), crashed]);
-    return message;
-  };
-  const { port } = await answer();
+  const { first, ask } = await startProcess(ends, ['farm-service-process.mjs']);
   return {
-    url: `http://127.0.0.1:${port}`,
-    async become(farm) {
-      child.send({ farm });
-      await answer();
-    },
-    figures(span) {
-      child.send({ span });
-      return answer();
-    },
+    url: `http://127.0.0.1:${first.port}`,
+    become: (farm) => ask({ farm }),
+    figures: (span) => ask({ span }),
   };
 }

@@ -1,10 +1,10 @@
-import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 
 import { farmContenders, idleCosts, yardstick } from './farm-contenders.mjs';
 import { startFarmService } from './farm-service.mjs';
 import { farmTable, judgeFarm, titleOf } from './farm-table.mjs';
-import { inRoom } from './room.mjs';
+import { announce, inRoom } from './room.mjs';
+import { exitCode } from './table.mjs';
 
 const HELP = `Usage: npm run bench -- farm [options]
 
@@ -76,9 +76,7 @@ function readArguments(args) {
 
 /** @param {{ kinds: Kind[], seconds: number | null, only: string[] } & import('./room.mjs').Room} options */
 async function run({ kinds, seconds, only, folder, ends, signal }) {
-  console.log(`Watching many clusters; Node.js ${process.version}, ${cpus().length} CPUs`);
-  const [load = 0] = loadavg();
-  if (load > 1) console.log(`The machine is busy (load ${load.toFixed(1)}): the ratios will swing.`);
+  announce('Watching many clusters');
   const setting = { folder, ends, service: await startFarmService(ends) };
   const beside = { folder, ends, service: await startFarmService(ends) };
   const idle = await idleCosts(setting, 30);
@@ -105,10 +103,8 @@ async function run({ kinds, seconds, only, folder, ends, signal }) {
     runs.push(finished);
     console.log(`\n${titleOf(finished)}\n${farmTable(finished, idle)}`);
   }
-  const verdicts = judgeFarm(runs, idle);
   console.log();
-  for (const { met, text } of verdicts) console.log(`${met ? 'met   ' : 'MISSED'} ${text}`);
-  return verdicts.every(({ met }) => met) ? 0 : 1;
+  return exitCode(judgeFarm(runs, idle));
 }
 
 /** Number of polls before the measurement, until all code is compiled. */

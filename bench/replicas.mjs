@@ -8,7 +8,7 @@ import { idleCosts, nodeRed } from './farm-contenders.mjs';
 import { farmFlow } from './farm-flows.mjs';
 import { startFarmService } from './farm-service.mjs';
 import { inRoom } from './room.mjs';
-import { grid } from './table.mjs';
+import { exitCode, grid } from './table.mjs';
 
 const HELP = `Usage: npm run bench -- replicas [options]
 
@@ -98,15 +98,13 @@ async function run({ clusters, seconds, folder, ends, signal }) {
   const others = statements.filter(({ query }) => !CLOCKWORK.test(query)).reduce((sum, { calls }) => sum + calls, 0);
   const edges = (clusters * seconds) / PRINT;
   const most = TARGET.edge * (edges + SPREAD_OF_ENDS * Math.sqrt(edges));
-  const verdicts = [
+  return exitCode([
     { met: ratio <= TARGET.cpu, text: `CPU of a poll at most ${TARGET.cpu} x that with files: ${ratio.toFixed(2)}` },
     {
       met: others <= most,
       text: `no statement for a poll without an edge: ${others} for ${edges.toFixed(0)} prints in ${withRows.made} polls`,
     },
-  ];
-  for (const { met, text } of verdicts) console.log(`${met ? 'met   ' : 'MISSED'} ${text}`);
-  return verdicts.every(({ met }) => met) ? 0 : 1;
+  ]);
 }
 
 /**

@@ -1,24 +1,19 @@
 // node bench/report.mjs [rounds] [rows]: streams a long report through the node in a real Node-RED, and the same bytes
 // through csv-parse alone. Needs a build.
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'csv-parse';
 import { request } from 'undici';
 
-import { startNodeRed } from '../scripts/node-red.mjs';
+import { SETTLE } from './contenders.mjs';
 import { measure } from './measure.mjs';
+import { inNodeRed, inProcess, startProcess } from './processes.mjs';
+import { inRoom } from './room.mjs';
+import { exitCode, median } from './table.mjs';
 
 /** @typedef {import('./measure.mjs').Figures} Figures */
 
 const TARGET = { growth: 64, ratio: 0.8 };
-const probe = join(import.meta.dirname, 'probe.cjs');
-/** Time for a new process to settle after its start, before the report, ms. */
-const SETTLE = 1500;
 
 /** Main functions of the child processes, by the first argument. @type {Record<string, () => Promise<void>>} */
 const roles = { service: serve, parser: parseBare };
@@ -78,29 +73,24 @@ const SINK = `module.exports = (RED) => RED.nodes.registerType('bench-sink', fun
 });`;
 const SINK_FORM = `<script type="text/javascript">RED.nodes.registerType('bench-sink', { category: 'x', defaults: {} })</script>`;
 
-async function main() {
+/** @param {import('./room.mjs').Room} room */
+async function main(room) {
   const [rounds, rows] = [Number(role || 3), Number(argument ?? 1_000_000)];
-  const folder = await mkdtemp(join(tmpdir(), 'report-bench-'));
-  const service = fork(import.meta.filename, ['service', String(rows)]);
-  try {
-    const [addresses] = await once(service, 'message');
-    /** @type {Record<string, Figures[]>} */
-    const results = { node: [], 'csv-parse': [] };
-    // The first round does not count. Each round starts with the other contender.
-    for (let round = 0; round <= rounds; round++) {
-      for (const turn of [0, 1]) {
-        const isNode = (round + turn) % 2 === 0;
-        const figures = isNode ? await ofNode(folder, addresses, rows) : await ofParser(folder, service, rows);
-        const name = isNode ? 'node' : 'csv-parse';
-        if (round > 0) results[name]?.push(figures);
-        console.log(`${String(round || 'warm-up').padEnd(8)}${line(name, figures, rows)}`);
-      }
+  const { first, ask } = await startProcess(room.ends, ['report.mjs', 'service', String(rows)]);
+  /** @type {Record<string, Figures[]>} */
+  const results = { node: [], 'csv-parse': [] };
+  // The first round does not count. Each round starts with the other contender.
+  for (let round = 0; round <= rounds; round++) {
+    for (const turn of [0, 1]) {
+      room.signal.throwIfAborted();
+      const isNode = (round + turn) % 2 === 0;
+      const figures = isNode ? await ofNode(room, first, rows) : await ofParser(room, () => ask('order'), rows);
+      const name = isNode ? 'node' : 'csv-parse';
+      if (round > 0) results[name]?.push(figures);
+      console.log(`${String(round || 'warm-up').padEnd(8)}${line(name, figures, rows)}`);
     }
-    process.exitCode = judge(results) ? 0 : 1;
-  } finally {
-    service.kill('SIGKILL');
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
+  return exitCode(judge(results));
 }
 
 /** @param {string} name @param {Figures} figures @param {number} rows */
@@ -114,24 +104,22 @@ function line(name, { seconds, growth, probed }, rows) {
 
 /** @param {Record<string, Figures[]>} results */
 function judge({ node = [], 'csv-parse': parser = [] }) {
-  const ratios = node.map(({ seconds }, round) => (parser[round]?.seconds ?? NaN) / seconds).sort((a, b) => a - b);
-  const ratio = ratios[Math.floor(ratios.length / 2)] ?? NaN;
+  const ratio = median(node.map(({ seconds }, round) => (parser[round]?.seconds ?? NaN) / seconds));
   const growth = Math.max(...node.map((figures) => figures.growth));
-  const met = { growth: growth < TARGET.growth, ratio: ratio >= TARGET.ratio };
-  const word = (/** @type {boolean} */ isMet) => (isMet ? 'met   ' : 'MISSED');
-  console.log(`${word(met.growth)} memory grows by less than ${TARGET.growth} MiB: ${growth.toFixed(0)} MiB at most`);
-  console.log(
-    `${word(met.ratio)} rate is at least ${TARGET.ratio} of csv-parse's: ${ratio.toFixed(2)} in the median round`,
-  );
-  return met.growth && met.ratio;
+  return [
+    {
+      met: growth < TARGET.growth,
+      text: `memory grows by less than ${TARGET.growth} MiB: ${growth.toFixed(0)} MiB at most`,
+    },
+    {
+      met: ratio >= TARGET.ratio,
+      text: `rate is at least ${TARGET.ratio} of csv-parse's: ${ratio.toFixed(2)} in the median round`,
+    },
+  ];
 }
 
-/** @param {string} folder @param {{ authUrl: string, apiUrl: string, apiToken: string }} service @param {number} rows */
-async function ofNode(folder, { authUrl, apiUrl, apiToken }, rows) {
-  const userDir = await mkdtemp(join(folder, 'node-red-'));
-  await mkdir(join(userDir, 'nodes'));
-  await writeFile(join(userDir, 'nodes', 'bench-sink.js'), SINK);
-  await writeFile(join(userDir, 'nodes', 'bench-sink.html'), SINK_FORM);
+/** @param {import('./room.mjs').Room} room @param {{ authUrl: string, apiUrl: string, apiToken: string }} service @param {number} rows */
+async function ofNode(room, { authUrl, apiUrl, apiToken }, rows) {
   const z = 'tab';
   const report = { format: 'stream', from: 'last 7 days', fromType: 'relative', timeout: 600 };
   const flows = [
@@ -144,46 +132,33 @@ async function ofNode(folder, { authUrl, apiUrl, apiToken }, rows) {
     { id: 'failed', z, type: 'function', func: 'msg.payload = msg.error; return msg;', wires: [['answer']] },
     { id: 'answer', z, type: 'http response', wires: [] },
   ];
-  const socket = join(userDir, 'probe');
-  const env = {
-    NODE_OPTIONS: `--require ${JSON.stringify(probe)}${process.env.BENCH_NODE_OPTIONS ?? ''}`,
-    BENCH_PROBE: socket,
-  };
-  const nodeRed = await startNodeRed({ userDir, env, flows, credentials: { account: { apiToken } } });
-  try {
+  const nodes = { 'bench-sink.js': SINK, 'bench-sink.html': SINK_FORM };
+  return inNodeRed(room, { flows, credentials: { account: { apiToken } }, nodes }, async (nodeRed, socket) => {
     await sleep(SETTLE);
-    return await measure(nodeRed.pid, socket, async () => {
+    return measure(nodeRed.pid, socket, async () => {
       const { body } = await request(`${nodeRed.url}report`, { headersTimeout: 0 });
       const counted = /** @type {any} */ (await body.json());
       return async () => {
         if (counted.rows !== rows || counted.count !== rows) throw new Error(JSON.stringify(counted));
       };
     });
-  } finally {
-    await nodeRed.kill();
-  }
+  });
 }
 
-/** @param {string} folder @param {import('node:child_process').ChildProcess} service @param {number} rows */
-async function ofParser(folder, service, rows) {
-  const socket = join(await mkdtemp(join(folder, 'parser-')), 'probe');
-  const env = { ...process.env, BENCH_PROBE: socket };
-  const child = fork(import.meta.filename, ['parser'], { execArgv: ['--require', probe], env });
-  try {
-    await once(child, 'message');
+/** @param {import('./room.mjs').Room} room @param {() => Promise<string>} order @param {number} rows */
+async function ofParser(room, order, rows) {
+  return inProcess(room, ['report.mjs', 'parser'], async (pid, socket, ask) => {
     await sleep(SETTLE);
-    service.send('order');
-    const [url] = await once(service, 'message');
-    return await measure(/** @type {number} */ (child.pid), socket, async () => {
-      child.send(url);
-      const [counted] = await once(child, 'message');
+    const url = await order();
+    return measure(pid, socket, async () => {
+      const counted = await ask(url);
       return async () => {
         if (counted !== rows) throw new Error(`${counted} rows`);
       };
     });
-  } finally {
-    child.kill('SIGKILL');
-  }
+  });
 }
 
-await (roles[role] ?? main)();
+const run = roles[role];
+if (run) await run();
+else process.exitCode = await inRoom('report', main);

@@ -1,11 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
  * Environment of a benchmark run: a folder of its own, and functions that end the running processes.
  * @typedef {{ folder: string, ends: (() => Promise<unknown>)[], signal: AbortSignal }} Room
  */
+
+/** Prints the subject of a benchmark, and whether the machine is too busy for it. @param {string} subject */
+export function announce(subject) {
+  console.log(`${subject}; Node.js ${process.version}, ${cpus().length} CPUs`);
+  const [load = 0] = loadavg();
+  if (load > 1) console.log(`The machine is busy (load ${load.toFixed(1)}): the figures will swing.`);
+}
 
 /**
  * Runs a benchmark, on Linux alone (its figures are read from /proc) and without what the environment says of proxies and

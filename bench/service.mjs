@@ -1,6 +1,6 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
+
+import { startProcess } from './processes.mjs';
 
 /**
  * Simulated service in a separate process.
@@ -17,18 +17,7 @@ import { basename, join } from 'node:path';
  * @returns {Promise<Service>}
  */
 export async function startService(folder, ends) {
-  const child = fork(join(import.meta.dirname, 'service-process.mjs'), [folder]);
-  const gone = once(child, 'exit');
-  ends.push(() => {
-    child.kill('SIGKILL');
-    return gone;
-  });
-  const [first] = await Promise.race([
-    once(child, 'message'),
-    gone.then(() => {
-      throw new Error('the simulator did not start');
-    }),
-  ]);
+  const { first } = await startProcess(ends, ['service-process.mjs', folder]);
   const addresses = /** @type {import('./service-process.mjs').Addresses} */ (first);
   const authorized = { authorization: `Bearer ${addresses.apiToken}`, 'content-type': 'application/json' };
 

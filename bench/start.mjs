@@ -4,12 +4,12 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { cpus, loadavg } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
 import { root, startNodeRed } from '../scripts/node-red.mjs';
-import { inRoom } from './room.mjs';
+import { announce, inRoom } from './room.mjs';
 import { startService } from './service.mjs';
+import { median } from './table.mjs';
 
 /**
  * @typedef {{ start: number, main: number, all: number, loading: number, files: number, heap: number, rss: number }} Figures ms, ms, ms, a count, MiB, MiB
@@ -114,13 +114,6 @@ async function start(userDir, { polls, flows, credentials }, ends) {
   }
 }
 
-/** @param {number[]} numbers */
-function median(numbers) {
-  const sorted = numbers.toSorted((one, other) => one - other);
-  const middle = sorted.length / 2;
-  return ((sorted[Math.ceil(middle) - 1] ?? NaN) + (sorted[Math.floor(middle)] ?? NaN)) / 2;
-}
-
 /** First and third quartile. @param {number[]} numbers */
 function quartiles(numbers) {
   const sorted = numbers.toSorted((one, other) => one - other);
@@ -146,9 +139,7 @@ export async function benchStart([given = '15']) {
  * @returns {Promise<Map<string, Figures[]>>} by contender, round by round
  */
 async function run({ rounds, folder, ends, signal }) {
-  console.log(`Starts of a Node-RED, ${rounds} rounds; Node.js ${process.version}, ${cpus().length} CPUs`);
-  const [load = 0] = loadavg();
-  if (load > 1) console.log(`The machine is busy (load ${load.toFixed(1)}): the figures will swing.`);
+  announce(`Starts of a Node-RED, ${rounds} rounds`);
   const { addresses } = await startService(join(folder, 'service'), ends);
   const all = contenders(addresses).map((contender) => ({ ...contender, userDir: join(folder, contender.id) }));
   /** @type {Map<string, Figures[]>} */

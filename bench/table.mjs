@@ -75,6 +75,12 @@ export function judge(rows) {
   ];
 }
 
+/** Prints verdicts; returns the exit code. @param {{ met: boolean, text: string }[]} verdicts */
+export function exitCode(verdicts) {
+  for (const { met, text } of verdicts) console.log(`${met ? 'met   ' : 'MISSED'} ${text}`);
+  return verdicts.every(({ met }) => met) ? 0 : 1;
+}
+
 /** @param {Row} row @param {(figures: import('./measure.mjs').Figures) => number | undefined} figure */
 const values = (row, figure) => row.rounds.flatMap((result) => ('failed' in result ? [] : (figure(result) ?? [])));
 
@@ -101,7 +107,7 @@ function cell(row, numbers, digits) {
 }
 
 /** Median; NaN without numbers. @param {number[]} numbers */
-function median(numbers) {
+export function median(numbers) {
   const sorted = numbers.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
   return ((sorted[Math.ceil(middle) - 1] ?? NaN) + (sorted[Math.floor(middle)] ?? NaN)) / 2;
