@@ -50,25 +50,25 @@ async function scaled(measured: () => number | Promise<number>): Promise<number>
 /** Converts CPU time that this thread has just spent into nominal ms. */
 export const nominal = (spent: number): number => (spent / Math.min(reference(), reference())) * REFERENCE;
 
-/** The shortest of several tries, nominal ms; where the first one is cheap, it is the only one. */
-async function shortest(measured: () => number | Promise<number>): Promise<number> {
+/** The shortest of several tries, nominal ms; those after one below `enough` are saved. */
+async function shortest(measured: () => number | Promise<number>, enough: number): Promise<number> {
   let least = await measured();
   if (least < CHEAP) return least;
   least = Infinity;
-  for (let tries = 0; tries < TRIES && least >= CHEAP; tries++) least = Math.min(least, await scaled(measured));
+  for (let tries = 0; tries < TRIES && least >= enough; tries++) least = Math.min(least, await scaled(measured));
   return least;
 }
 
-/** Processor time of `work` on the thread that it begins in. */
-export const nominalTime = (work: () => unknown): Promise<number> =>
+/** CPU time of `work` on the thread that it begins in; a cost below `enough` needs no second try. */
+export const nominalTime = (work: () => unknown, enough = CHEAP): Promise<number> =>
   shortest(async () => {
     const before = threadTime();
     await work();
     return threadTime() - before;
-  });
+  }, enough);
 
-/** The longest time that `work` lets the event loop stand, from one turn to the next. */
-export const nominalStand = (work: () => Promise<unknown>): Promise<number> =>
+/** Longest time for which `work` blocks the event loop; one below `enough` needs no second try. */
+export const nominalStand = (work: () => Promise<unknown>, enough = CHEAP): Promise<number> =>
   shortest(async () => {
     let [longest, over, before] = [0, false, threadTime()];
     const turn = () => {
@@ -82,4 +82,4 @@ export const nominalStand = (work: () => Promise<unknown>): Promise<number> =>
     over = true;
     turn();
     return longest;
-  });
+  }, enough);
