@@ -55,7 +55,7 @@ describe('any history of prints, polled at any times', () => {
   const check = (property: (polls: PrintEvent[][], frames: Frame[]) => void) =>
     fc.assert(
       fc.property(history, ({ frames }) => property(deliver(frames), frames)),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
   const ofJob = (events: PrintEvent[], id: string) => events.filter((event) => event.job?.clusterJobId === id);
 
@@ -168,7 +168,7 @@ describe('any history of prints, polled at any times', () => {
         // A job that both polls found in a list ended the same way.
         if (few[0] && last.place !== 'nowhere') assert.equal(few[0].type, every[0]?.type);
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
   });
 });

@@ -333,7 +333,7 @@ describe('any sequence of faults on several runtimes', () => {
         for (const { membership } of parts) await membership.leave(nothing);
         for (const runtime of shared.runtimes) assert.equal(runtime.waiting, 0);
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 

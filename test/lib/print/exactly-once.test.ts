@@ -14,7 +14,7 @@ import { picker, seeded, withSeed } from '../../helpers/seeded';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
 
-const RUNS = 250;
+const RUNS = 120;
 
 /** Ways to lose the answer of a dispatch, before or after the service has done the work. */
 const DISPATCH_FAULTS: Omit<Fault, 'endpoint'>[] = [

@@ -12,7 +12,7 @@ import { ManualClock } from '../../helpers/manual-clock';
 import { picker, seeded, withSeed } from '../../helpers/seeded';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 
-const RUNS = 80;
+const RUNS = 40;
 const STEPS = 40;
 const SCOPE: Scope = ['account', 'service', 'workspace'];
 const END: JobEnd = { outcome: 'finished', job: null };

@@ -13,7 +13,7 @@ import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
 
-const ROUNDS = 30;
+const ROUNDS = 20;
 const SECONDS = 20;
 
 /** Ways to lose the answer to a print, after or before the service has done the work. */

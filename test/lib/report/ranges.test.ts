@@ -202,7 +202,7 @@ describe('report/ranges', () => {
           const day = readRange(wall(zone, now).date, wall(zone, now).date, now);
           assert.deepEqual(day, today);
         }),
-        { numRuns: 300 },
+        { numRuns: 100 },
       );
     });
 
@@ -219,7 +219,7 @@ describe('report/ranges', () => {
           if (there.time !== here.time) assert.ok(isSkipped(zone, from), `${there.time} for ${here.time}`);
           assert.deepEqual(readRange(`last ${days} hours`, undefined, now), { from: now - days * HOUR, to: now });
         }),
-        { numRuns: 300 },
+        { numRuns: 100 },
       );
     });
   }

@@ -310,7 +310,7 @@ describe('upload/send: an interrupted upload', () => {
         assert.equal(uploaded.status, 'uploaded');
         if (mode === 'session') assert.equal(count('registerUpload'), 1);
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 

@@ -84,7 +84,7 @@ describe('watch/checkpoints/cluster-memory', () => {
           assert.deepEqual(memory.status, poll.seen.status);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     );
     assert(absorbed > 50, `absorbed ${absorbed} polls`);
   });
