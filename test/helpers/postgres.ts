@@ -1,17 +1,24 @@
 import { Client } from 'pg';
 import { startPostgres, type RunningPostgres } from '../../scripts/postgres.mjs';
 
-/** A PostgreSQL server for one test file. */
+/** The PostgreSQL server of this process, as one test file uses it. */
 export interface TestPostgres extends RunningPostgres {
   /** Creates an empty database; returns its address. */
   fresh(): Promise<string>;
   /** Runs one statement on a database. */
   ask<Row extends object>(address: string, statement: string, values?: unknown[]): Promise<Row[]>;
+  /** Ends the use by this file. The server runs until the end of the process. */
+  stop(): Promise<void>;
 }
 
+let running: Promise<RunningPostgres> | undefined;
+let made = 0;
+after(async () => (await running)?.stop());
+
+/** Starts the server for the first file that needs one; the others share it. */
 export async function testPostgres(): Promise<TestPostgres> {
-  const server = await startPostgres();
-  let made = 0;
+  const server = await (running ??= startPostgres());
+  await server.start();
   const ask = async <Row extends object>(address: string, statement: string, values: unknown[] = []) => {
     const client = new Client(address);
     await client.connect();
@@ -26,5 +33,5 @@ export async function testPostgres(): Promise<TestPostgres> {
     await ask(server.address, `CREATE DATABASE ${name}`);
     return server.address.replace(/postgres$/, name);
   };
-  return { ...server, fresh, ask };
+  return { ...server, fresh, ask, stop: () => Promise.resolve() };
 }
