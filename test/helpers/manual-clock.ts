@@ -42,12 +42,18 @@ export class ManualClock implements Clock {
     const end = this.#elapsed + ms;
     await settle();
     for (let [due] = this.#timers; due && due.at <= end; [due] = this.#timers) {
-      this.#timers.shift();
-      this.#turn(due.at);
-      due.action();
+      this.step();
       await settle();
     }
     this.#turn(end);
+  }
+
+  /** Advances to the next timer and runs it; waits for nothing. */
+  step(): void {
+    const due = this.#timers.shift();
+    if (!due) return;
+    this.#turn(due.at);
+    due.action();
   }
 
   /** Stops the process for `ms`: every timer that falls due meanwhile runs late. */

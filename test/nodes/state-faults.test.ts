@@ -155,7 +155,7 @@ describe('nodes: stored state survives faults', function () {
   describe('wrong clock', () => {
     const SINCE_1970 = HOUR - Date.now() / 1000;
     /** Outlasts the removal of outdated state. */
-    const LONG = 2 * HOUR;
+    const LONG = 1.2 * HOUR;
     async function printsNothing(original: PrintResult): Promise<void> {
       const repeat = await printed();
       assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, original.clusterJobId, 1]);

@@ -206,8 +206,8 @@ describe('nodes/cluster-status: polling through faults', function () {
       assert.ok(freshSince(before));
     });
 
-  it('limits its token refreshes when the service refuses every token for a hundred printers', async () => {
-    await start({ printers: 100 });
+  it('limits its token refreshes when the service refuses every token for forty printers', async () => {
+    await start({ printers: 40 });
     await watch([node({ cluster: '', interval: 60 })]);
     await time.pass(MINUTE);
     const refused: Fault = { endpoint: 'clusterStatus', status: 401, times: 'always' };
