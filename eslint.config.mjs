@@ -85,13 +85,31 @@ const stairs = (/** @type {keyof typeof floors} */ folder) =>
 const schedulers = [
   'lib/time/retry-until.ts',
   'lib/http/retry.ts',
-  'lib/sign-in/{refresh,tokens}.ts',
-  'lib/{state,postgres}/{listening,postgres-membership,postgres-store,write-behind-store}.ts',
+  'lib/sign-in/{refresh,renewal-failures,tokens}.ts',
+  'lib/postgres/{listening,postgres-membership}.ts',
+  'lib/state/write-behind-store.ts',
   'lib/watch/checkpoints/checkpoint-store.ts',
   'lib/watch/polling/{poll-timing,vanished-job-resolver}.ts',
   'lib/watch/replication/service-reach.ts',
 ];
 const loops = ':matches(DoWhileStatement, ForOfStatement, ForStatement, WhileStatement)';
+const handwrittenLoops = [
+  'ImportSpecifier[imported.name="waitBefore"]',
+  `${loops} CallExpression[callee.name="sleep"]`,
+  `${loops} CallExpression[callee.property.name="sleep"]`,
+].map((selector) => ({
+  selector,
+  message:
+    'One loop repeats work with growing waits, so that an abort, a deadline and Retry-After end or delay every repeat alike: use retryUntil or pollUntil of lib/time/retry-until.',
+}));
+
+/** Files that may import the PostgreSQL part. */
+const composition = ['lib/postgres/**', 'lib/state-cli.ts', 'nodes/shared/saved-state.ts'];
+/** Covers the modules that are loaded on demand. */
+const databaseOnDemand = {
+  selector: `CallExpression[callee.name="require"] > Literal[value=/${database.regex.replaceAll('/', '\\/')}/]`,
+  message: database.message,
+};
 
 /** What the editor page gives to a node's script. */
 const browser = [
@@ -170,17 +188,18 @@ export default tseslint.config(
   ...arrows('simulator'),
   {
     files: ['lib/**/*.ts', 'nodes/**/*.ts'],
-    ignores: ['lib/postgres/**', 'lib/state-cli.ts', 'nodes/shared/saved-state.ts'],
-    rules: {
-      // Covers the modules that are loaded on demand.
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: `CallExpression[callee.name="require"] > Literal[value=/${database.regex.replaceAll('/', '\\/')}/]`,
-          message: database.message,
-        },
-      ],
-    },
+    ignores: composition,
+    rules: { 'no-restricted-syntax': ['error', databaseOnDemand] },
+  },
+  {
+    files: ['lib/**/*.ts'],
+    ignores: [...composition, ...schedulers],
+    rules: { 'no-restricted-syntax': ['error', databaseOnDemand, ...handwrittenLoops] },
+  },
+  {
+    files: ['lib/postgres/**/*.ts', 'lib/state-cli.ts'],
+    ignores: schedulers,
+    rules: { 'no-restricted-syntax': ['error', ...handwrittenLoops] },
   },
   {
     files: ['lib/rules/**/*.ts'],
@@ -223,24 +242,6 @@ export default tseslint.config(
         ...['setTimeout', 'setInterval', 'performance'].map((name) => ({
           name,
           message: 'Time is injected: use lib/time/clock.',
-        })),
-      ],
-    },
-  },
-  {
-    files: ['lib/**/*.ts'],
-    ignores: schedulers,
-    rules: {
-      'no-restricted-syntax': [
-        'error',
-        ...[
-          'ImportSpecifier[imported.name="waitBefore"]',
-          `${loops} CallExpression[callee.name="sleep"]`,
-          `${loops} CallExpression[callee.property.name="sleep"]`,
-        ].map((selector) => ({
-          selector,
-          message:
-            'One loop repeats work with growing waits, so that an abort, a deadline and Retry-After end or delay every repeat alike: use retryUntil or pollUntil of lib/time/retry-until.',
         })),
       ],
     },
