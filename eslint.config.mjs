@@ -85,7 +85,7 @@ const stairs = (/** @type {keyof typeof floors} */ folder) =>
 const schedulers = [
   'lib/time/retry-until.ts',
   'lib/http/retry.ts',
-  'lib/sign-in/{refresh,renewal-failures,tokens}.ts',
+  'lib/sign-in/{refresh,renewal-failures,rereads}.ts',
   'lib/postgres/{listening,postgres-membership}.ts',
   'lib/state/write-behind-store.ts',
   'lib/watch/checkpoints/checkpoint-store.ts',

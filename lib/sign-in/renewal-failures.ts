@@ -1,8 +1,11 @@
 import { withOutcome, type PrintingError } from '../service/errors';
 import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
+import { isRefusal } from './refresh';
 import { refusedAnew } from './sign-in-errors';
 
+/** Pause after a transient failure of a renewal, ms. All callers within it get the same error. */
+export const PAUSE = 5_000;
 /** Backoff of renewals for tokens that the service refuses right after their renewal, ms. */
 const DISTRUST = { first: 30_000, longest: 15 * 60_000 };
 
@@ -21,6 +24,15 @@ export class RenewalFailures {
 
   get error(): PrintingError | undefined {
     return this.#failure?.error;
+  }
+
+  /**
+   * Whether a repeat may help: unless the endpoint itself refused, any answer may be transient, even a proxy's page. No
+   * repeat helps against a fault of our own code, nor for a request whose answer was lost, which was repeated already.
+   */
+  isTransient(error: PrintingError): boolean {
+    const isAnswer = error.code !== 'NOT_SIGNED_IN' && error.outcome !== undefined;
+    return isAnswer && !isRefusal(error) && this.error !== error && (error.retryAfter ?? 0) <= PAUSE;
   }
 
   throwIfPaused(): void {

@@ -1,4 +1,4 @@
-import type { StateStore } from '../state/store';
+import type { Key, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { underDeadline } from '../time/deadline';
 import { grantFor, grantKey, isLater, withGrant, type Grant, type Grants, type SignInSettings } from './grant';
@@ -21,6 +21,15 @@ export class SavedGrant {
   constructor(options: SavedGrantOptions) {
     this.#options = options;
     this.#key = grantKey(options.accountId);
+  }
+
+  /** Calls `listener` after each change by another runtime. Returns a function that ends this. */
+  onChange(listener: () => void): () => void {
+    const key = JSON.stringify(this.#key);
+    const onStoreChange = (changed: Key | null) => {
+      if (changed === null || JSON.stringify(changed) === key) listener();
+    };
+    return this.#options.store.onChange?.(onStoreChange) ?? (() => undefined);
   }
 
   /**

@@ -1,18 +1,17 @@
 import { retry } from '../http/retry';
 import { asPrintingError, withOutcome, type PrintingError } from '../service/errors';
-import type { Key } from '../state/store';
-import { waitBefore } from '../time/backoff';
-import { isoTime } from '../time/clock';
 import { closed, Deadline } from '../time/deadline';
 import { Changes } from './changes';
 import type { Credentials, Renewal, SignInInfo } from './credentials';
-import { grantKey, holderOf, isLater, whyEnded, type Grant } from './grant';
-import { lifetimeOf, remainingLifetime, showable } from './lifetime';
-import { isRefusal, refresh, type RefreshDeps, type Refreshed } from './refresh';
-import { RenewalFailures } from './renewal-failures';
+import { isLater, whyEnded, type Grant } from './grant';
+import { lifetimeOf, remainingLifetime } from './lifetime';
+import { refresh, type RefreshDeps, type Refreshed } from './refresh';
+import { PAUSE, RenewalFailures } from './renewal-failures';
 import { RefreshCounters } from './refresh-counters';
+import { Rereads } from './rereads';
 import { SavedGrant } from './saved-grant';
 import { clientRefused, nobodySignedIn, signInEnded } from './sign-in-errors';
+import { signInInfo } from './sign-in-info';
 import type { SignInState } from './sign-in-state';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -29,10 +28,6 @@ const SHORTEST_USE = 1_000;
 /** Longest wait for the sign-in's lock, ms: an earlier instance may be in the middle of a slow renewal. */
 const LONGEST_WAIT = 15 * 60_000;
 const REPEATS = { repeats: 2, first: 1_000, longest: 3_000, factor: 3 };
-/** Pause after a transient failure of a refresh, ms. All callers within it get the same error. */
-const PAUSE = 5_000;
-/** Backoff of retries while the store can't be read, ms. */
-const REREAD = { first: 1_000, longest: 30_000 };
 
 /**
  * The tokens of one signed-in account. The refresh token changes at every use (interface, Authentication 7), and
@@ -48,14 +43,12 @@ export class Tokens implements Credentials {
   readonly #counters = new RefreshCounters();
   readonly #saved: SavedGrant;
   readonly #failures: RenewalFailures;
+  readonly #rereads: Rereads;
   #grant: Grant | undefined;
   /** Monotonic time at which the current access token expires. */
   #endsAt = 0;
   #loading: Promise<void> | undefined;
   #loaded = false;
-  /** Failed reads of the store in a row; #disarm cancels the next one. */
-  #rereads = 0;
-  #disarm: (() => void) | undefined;
   #refreshing: Promise<string> | undefined;
   /** Monotonic time at which the current renewal began. */
   #begunAt = 0;
@@ -74,11 +67,8 @@ export class Tokens implements Credentials {
     this.#options = options;
     this.#saved = new SavedGrant(options);
     this.#failures = new RenewalFailures(options.clock);
-    const key = JSON.stringify(grantKey(options.accountId));
-    const onStoreChange = (changed: Key | null) => {
-      if (changed === null || JSON.stringify(changed) === key) void this.#catchUp();
-    };
-    this.#endListening = options.store.onChange?.(onStoreChange) ?? (() => undefined);
+    this.#rereads = new Rereads(options.clock);
+    this.#endListening = this.#saved.onChange(() => void this.#catchUp());
   }
 
   get state(): SignInState {
@@ -138,15 +128,7 @@ export class Tokens implements Credentials {
   }
 
   info(): SignInInfo {
-    const holder = this.#grant && holderOf(this.#grant);
-    const error = this.#blocked ?? this.#failures.error;
-    return {
-      state: this.state,
-      user: holder?.user ?? null,
-      organizationId: holder?.organizationId ?? null,
-      expiresAt: this.#grant && !this.#grant.ended ? isoTime(showable(this.#grant.expiresAt)) : null,
-      error: (this.#grant && whyEnded(this.#grant)) ?? error?.sentence ?? null,
-    };
+    return signInInfo(this.state, this.#grant, this.#blocked ?? this.#failures.error);
   }
 
   counters(): Record<string, number> {
@@ -169,7 +151,7 @@ export class Tokens implements Credentials {
 
   async close(): Promise<void> {
     this.#closing.abort(closed());
-    this.#disarm?.();
+    this.#rereads.stop();
     this.#endListening();
     const work = this.#refreshing?.catch(() => undefined);
     // A resting token is not active work: the next instance waits for its lock.
@@ -180,13 +162,14 @@ export class Tokens implements Credentials {
   #load(): Promise<void> {
     this.#loading ??= this.#saved.load(this.#closing.signal).then(
       (grant) => {
-        this.#rereads = 0;
+        this.#rereads.succeeded();
         this.#failures.clear('FILE_NOT_READABLE');
         this.#adopt(grant);
       },
       (thrown: unknown) => {
         this.#loading = undefined;
-        this.#readLater();
+        // The next read or the next call of `bearer` reports the failure.
+        if (!this.#closing.signal.aborted) this.#rereads.plan(() => this.#load());
         const error = asPrintingError(thrown);
         // For `info` only: the next call of `bearer` reads again.
         this.#failures.show(error);
@@ -215,14 +198,6 @@ export class Tokens implements Credentials {
     } catch {
       // The next caller reads again.
     }
-  }
-
-  #readLater(): void {
-    if (this.#closing.signal.aborted) return;
-    this.#disarm?.();
-    const wait = waitBefore(this.#rereads++, REREAD);
-    // The next read or the next call of `bearer` reports the failure.
-    this.#disarm = this.#options.clock.after(wait, () => void this.#load().catch(() => undefined));
   }
 
   /** @param arrivedAt monotonic time at which the service issued it to this runtime */
@@ -264,17 +239,9 @@ export class Tokens implements Credentials {
   async #refresh(refused: string): Promise<string> {
     const limit = { ms: LONGEST_WAIT, parent: this.#closing.signal, cure: phrase`try again later` };
     const deadline = new Deadline(this.#options.clock, limit);
-    // Retry unless the endpoint itself refused: any other answer may be transient, even a proxy's page. Don't retry a
-    // fault of our own code, nor a request whose answer was lost, because it has been repeated already.
-    const isTransient = (error: PrintingError) =>
-      error.code !== 'NOT_SIGNED_IN' &&
-      error.outcome !== undefined &&
-      !isRefusal(error) &&
-      !this.#closing.signal.aborted &&
-      this.#failures.error !== error &&
-      (error.retryAfter ?? 0) <= PAUSE;
+    const passes = (error: PrintingError) => !this.#closing.signal.aborted && this.#failures.isTransient(error);
     try {
-      return await retry(deadline, REPEATS, () => this.#refreshOnce(refused, deadline), { passes: isTransient });
+      return await retry(deadline, REPEATS, () => this.#refreshOnce(refused, deadline), { passes });
     } catch (thrown) {
       const error = asPrintingError(thrown);
       if (error.code !== 'NOT_SIGNED_IN') this.#failures.pause(error, Math.max(PAUSE, error.retryAfter ?? 0));

@@ -1,9 +1,9 @@
 import { threadTime } from './thread-time';
 
 /**
- * Processor time in nominal milliseconds: those that the work would need on the reference machine. The unit is a fixed
- * piece of work, measured in the same thread right before and right after. Other processes, the host and
- * V8's coverage slow both alike.
+ * CPU time in nominal milliseconds, the time that the work would need on the reference machine. A fixed piece of work
+ * defines the unit and is measured in the same thread right before and right after. Other processes, the host and V8's
+ * coverage slow both alike.
  */
 
 /**
@@ -11,14 +11,17 @@ import { threadTime } from './thread-time';
  * cancel out: on a loaded AMD EPYC, the minimum of 2,000 rounds is 31 ms, and one nominal ms is 1.5 ms there.
  */
 const REFERENCE = 21;
-/** Work that costs less on the machine of now needs no yardstick, ms. */
+/** Work that costs less is not converted: it is short on any machine, ms. */
 const CHEAP = 30;
-/** The shortest counts: a collection of garbage, or a switch of processes, can fall into one. */
+/** Number of tries. The shortest counts, because a garbage collection or a context switch can fall into one. */
 const TRIES = 5;
 
 const LETTERS = 'a,b;"c\td\n{e}[f]\\ü/'.repeat(55_556).slice(0, 1_000_000);
 
-/** As long as work at the limit, so that both meet the same of what comes and goes: it reads 1 MB of characters, three times. */
+/**
+ * Reads 1 MB of characters three times. This takes about as long as work at the limit, so that disturbances affect both
+ * alike.
+ */
 function referenceWork(): number {
   let found = 0;
   for (let round = 0; round < 3; round++) {
@@ -40,7 +43,7 @@ function reference(): number {
   return threadTime() - before;
 }
 
-/** The processor time of `measured`, in nominal ms; `measured` says how much it was, in ms of now. */
+/** Returns the CPU time of `measured` in nominal ms; `measured` returns it in ms of this machine. */
 async function scaled(measured: () => number | Promise<number>): Promise<number> {
   const before = reference();
   const spent = await measured();
