@@ -158,6 +158,8 @@ export function drive(nodeRed, simulator, room) {
   /** @param {string} type */
   async function deploy(type) {
     deployedAt = performance.now();
+    const starts = () => nodeRed.log.filter((line) => /\] Started (modified )?(flows|nodes)/.test(line)).length;
+    const before = starts();
     const flows = flowsOf(simulator, room, `deploy ${deploys}`);
     const response = await fetch(`${nodeRed.url}flows`, {
       method: 'POST',
@@ -165,6 +167,8 @@ export function drive(nodeRed, simulator, room) {
       body: JSON.stringify(flows),
     });
     if (!response.ok) throw new Error(`a deploy answered ${response.status}`);
+    // Node-RED answers before it has started the new nodes; until then, their paths don't exist.
+    while (starts() === before && !over) await pause(100);
     deployedAt = performance.now();
   }
 
