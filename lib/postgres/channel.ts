@@ -7,7 +7,7 @@ import type { Key } from '../state/store';
 
 /** The PostgreSQL notification channel of all runtimes on a database. */
 export const CHANNEL = 'remote_printing';
-/** Most messages handled one by one per WINDOW ms. Any more count as a single message without content. */
+/** Limit of messages handled singly per WINDOW ms. Further ones count as one message without content. */
 const MOST = 200;
 const WINDOW = 1_000;
 

@@ -241,6 +241,6 @@ const isAway = (error: unknown): boolean => !(error instanceof PrintingError) &&
 /** Whether the connection failed, not the statement. */
 const isBreak = (error: unknown): boolean => isAway(error) || codeIn(error) === READ_ONLY;
 
-/** Code of a failure. The driver has none for a missing or refused password. */
+/** Code of a failure. The driver gives no code for a missing or refused password. */
 const codeIn = (error: unknown): string =>
   error instanceof Error && error.message.startsWith('SASL') ? '28P01' : codeOf(error);

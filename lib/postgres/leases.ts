@@ -94,7 +94,7 @@ export class Lease implements Lock {
     this.#disarm();
   }
 
-  /** Whether the lease can't be relied on any more, even before its signal has aborted. */
+  /** Whether the lease is no longer reliable, even before its signal has aborted. */
   get isExpired(): boolean {
     return this.signal.aborted || this.#leases.clock.monotonic() >= this.#until;
   }

@@ -33,7 +33,7 @@ export interface DispatchResult extends Dispatched {
   duplicate: boolean;
 }
 
-/** State of an open key: its print was found, may still appear, or can't appear any more. */
+/** State of an open key: its print was found, may still appear, or can no longer appear. */
 export type Settled = 'settled' | 'open' | 'hopeless';
 
 /** How long an unreachable cluster keeps an outcome open, ms. */

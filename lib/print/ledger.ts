@@ -14,7 +14,7 @@ export interface Entry {
   /** Data of the caller, returned to repeats. */
   note: unknown;
   /**
-   * Id of the runtime that sends it or stopped while sending; missing if none does, or if the store has no other
+   * Id of the runtime that sends it or stopped while sending; missing without such a runtime, or if the store has no other
    * runtime.
    */
   by?: string;

@@ -18,7 +18,7 @@ export interface PendingWait extends Awaited {
   id: string;
   /** ms since 1970. */
   since: number;
-  /** Id of the runtime that works on it; missing if none does, or if that runtime had no peers. */
+  /** Id of the runtime that works on it; missing without such a runtime, or if that runtime had no peers. */
   by?: string;
 }
 

@@ -24,7 +24,7 @@ interface Completing {
   /** The account that must own the sign-in. Undefined: any account. */
   accountId?: string | undefined;
   /**
-   * SHA-256 of the value that the redirected browser has kept; null where the browser has none. Undefined: skip the
+   * SHA-256 of the value that the redirected browser has kept; null if the browser has no such value. Undefined: skip the
    * check, because a user who may sign the account in pastes the address, whichever browser it is from.
    */
   browser?: string | null | undefined;

@@ -1,6 +1,6 @@
 import { guard } from '../time/guard';
 
-/** Change listeners. One that throws doesn't keep the others from being called. */
+/** Change listeners. An error of one listener doesn't stop the others. */
 export class Changes {
   readonly #listeners = new Set<() => void>();
 

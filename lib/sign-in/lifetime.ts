@@ -3,7 +3,7 @@ import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Grant } from './grant';
 
-/** Documented lifetime (wire facts 3), for an answer that names none: 10 minutes. */
+/** Documented lifetime (wire facts 3), for an answer without a lifetime: 10 minutes. */
 const DEFAULT = 600_000;
 /** Last moment that a date can hold, ms since 1970. */
 const LAST = 8.64e15;

@@ -182,7 +182,7 @@ async function checkWritable(
   deadline: Deadline,
 ): Promise<void> {
   const key = ['refresh', accountId] as const;
-  // Random, because a database compresses what it can.
+  // Random, because a database compresses other data.
   const room = randomBytes(2 * JSON.stringify(stored ?? null).length).toString('base64');
   const probe = { begunAt: isoTime(clock.now()), room };
   await underDeadline(clock, { ms: LONGEST_PROBE, parent: deadline, cure: phrase`try again later` }, (limit) =>

@@ -8,7 +8,7 @@ export interface Lock {
    * that holder may still arrive.
    */
   readonly inherited?: boolean;
-  /** Aborts when the lock can't be relied on any more; undefined if it can't be lost. */
+  /** Aborts when the lock is no longer reliable; undefined if it can't be lost. */
   readonly signal?: AbortSignal;
   /**
    * Secures the lock for `ms` more, before an irreversible step. Call the returned check at the very last moment: it

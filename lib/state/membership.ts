@@ -5,8 +5,8 @@ import type { Lock } from './lock';
  * The runtimes themselves agree on the meaning of the items and on the share of each, by the wishes that all of them
  * see.
  *
- * A runtime is a member while its lease lasts. Until then no other member gets the items that it has taken. If it loses
- * the lease, it loses all items; after it rejoins, it begins with none. It keeps its id.
+ * A runtime is a member while its lease lasts. Until then no other member gets its items. If it loses the lease, it
+ * loses all items; after it rejoins, it owns no items. It keeps its id.
  */
 export interface Membership {
   /** Id of this runtime, the same in all memberships. */
@@ -24,7 +24,7 @@ export interface Membership {
   /** Publishes the wishes of this runtime to the other members: plain JSON. */
   want(wants: unknown): void;
   /**
-   * Takes up to `most` free items out of `items`, in any order. Never rejects: takes none while this runtime isn't a
+   * Claims up to `most` free items of `items`, in any order. Never rejects: claims none while this runtime isn't a
    * member. If the store can't be asked, it gives the lease up, and `onChange` reports when to continue.
    */
   take(items: readonly string[], most: number): Promise<Assigned[]>;
@@ -38,7 +38,7 @@ export interface Membership {
   holders(): Promise<ReadonlyMap<string, Holding>>;
   /**
    * Leaves and releases all items with their notes. Resolves when that is done, or after some seconds; then the lease
-   * expires. Never rejects, and `onChange` isn't called any more.
+   * expires. Never rejects, and `onChange` is no longer called.
    */
   leave(notes: ReadonlyMap<string, unknown>): Promise<void>;
 }
@@ -59,7 +59,7 @@ export interface Holding {
   leaseAge: number;
 }
 
-/** An item that this runtime has just taken. */
+/** An item that this runtime has just claimed. */
 export interface Assigned {
   item: string;
   /** Note of the previous holder; null if there is none. */

@@ -117,7 +117,7 @@ export class WriteBehindStore implements StateStore {
     this.#arm();
   }
 
-  /** Drops an unwritten value: it was written, or isn't wanted any more. */
+  /** Drops an unwritten value: it was written, or is no longer wanted. */
   #drop(name: string): void {
     const unwritten = this.#unwritten.get(name);
     this.#unwritten.delete(name);

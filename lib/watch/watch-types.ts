@@ -21,7 +21,7 @@ export interface WatcherOptions {
   scope: CurrentScope;
   /** Set where several runtimes share the store. */
   sharing?: Sharing | undefined;
-  /** State that survives deploys. Default: none does. */
+  /** State that survives deploys. Default: no state survives. */
   memory?: WatchMemory | undefined;
   random?: () => number;
   /** Writes to the log: each outage once when it begins and once when it ends, and internal faults. */

@@ -55,7 +55,7 @@ export class ClusterMemory {
     return this.#hasCheckpoint;
   }
 
-  /** Whether to write the checkpoint. One that is not loaded is skipped: another runtime may have written since. */
+  /** Whether to write the checkpoint. An unloaded checkpoint is skipped: another runtime may have written since. */
   get needsWriting(): boolean {
     return this.dirty && this.loaded && this.#hasCheckpoint;
   }

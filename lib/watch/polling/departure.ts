@@ -21,7 +21,7 @@ export class Departure implements Pick<Lock, 'secure'> {
     });
   }
 
-  /** Whether the poll failed because a refresh of the sign-in takes too long or the store is away. */
+  /** Whether the poll failed because a refresh of the sign-in is slow or the store is unreachable. */
   lacksToken({ code, outcome }: PrintingError): boolean {
     if (this.#isConnecting) return false;
     return (

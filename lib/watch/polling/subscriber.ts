@@ -10,7 +10,7 @@ export interface Subscriber {
   readonly paused: boolean;
   /** Whether it receives events: events passed to it count as delivered. */
   readonly receivesEvents: boolean;
-  /** Subscriber with the same recipient of events: while that one is subscribed, this one receives none. */
+  /** Subscriber with the same recipient of events: it receives the events while both are subscribed. */
   readonly beside?: unknown;
   /** Progress milestones to report, percent. */
   readonly milestones: readonly number[];

@@ -172,7 +172,7 @@ export class Subscriptions {
     for (const subscriber of this.all) this.#call(() => subscriber.onPoll(result, false));
   }
 
-  /** Delivers kept results whose turn has come. Returns false where none was due. */
+  /** Delivers kept results that are due. Returns false if no result was due. */
   deliverKept(now: number): boolean {
     const turns = this.#entries.filter(({ kept, turn }) => kept !== null && turn <= now);
     for (const entry of turns) {

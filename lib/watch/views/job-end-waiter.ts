@@ -41,7 +41,7 @@ export class JobEndWaiter implements Subscriber {
   #poller: Poller;
   #isDone = false;
   #isReading = false;
-  /** Whether the last read of the job's record found none. */
+  /** Whether the last read found no record of the job. */
   #wasMissing = false;
   /** The job in the history of the last status. */
   #past: PrintJob | undefined;
