@@ -37,7 +37,7 @@ export const LAYERS = {
   },
   repository: { folder: 'test/repository' },
   faults: { folder: 'test/faults', processes: 2 },
-  runtime: { folder: 'test/runtime', needs: ['build', 'browser', 'matrix'] },
+  runtime: { folder: 'test/runtime', processes: 2, needs: ['build', 'browser', 'matrix'] },
   editor: {
     folder: 'test/editor',
     covers: 'EDITOR_COVERAGE',

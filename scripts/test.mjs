@@ -79,9 +79,9 @@ try {
     (await steps.all(
       ...layer('runtime'),
       ...layer('editor'),
+      { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
       ...layer('unit'),
       ...layer('nodes'),
-      { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
       { name: 'types', commands: [[node, bin('typescript/bin/tsc'), '-p', 'tsconfig.json']] },
       { name: 'format', commands: [[node, bin('prettier/bin/prettier.cjs'), '--check', '.']] },
       ...layer('page'),
