@@ -73,7 +73,7 @@ describe('modules that Node-RED loads from the pack', () => {
       // No setting names a database, so none of its modules are loaded.
       assert.deepEqual(
         files.filter((file) =>
-          /^node_modules\/pg|state\/(database|leases|postgres|schema)|watch\/replication\/(replica-coordinator|assignments|remote-updates)/.test(
+          /^node_modules\/pg|^dist\/lib\/postgres\/|watch\/replication\/(replica-coordinator|assignments|remote-updates)/.test(
             file,
           ),
         ),
@@ -81,6 +81,7 @@ describe('modules that Node-RED loads from the pack', () => {
       );
       // Of printing, only the modules that settle the unfinished prints of an earlier runtime are loaded.
       assert.deepEqual(files.filter((file) => file.startsWith('dist/lib/print/')).sort(), [
+        'dist/lib/print/attempt.js',
         'dist/lib/print/claims.js',
         'dist/lib/print/job-list-reader.js',
         'dist/lib/print/ledger.js',
