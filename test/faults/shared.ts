@@ -11,7 +11,7 @@ import { MachineClock } from './below/time';
 import { Chance } from './chance';
 import { lateDatabase, type Hazard } from './hazards';
 import { noticeHazard } from './hostile';
-import { SECOND } from './life';
+import { SAVING, SECOND } from './life';
 import { World } from './machine';
 import { Broken } from './trace';
 
@@ -221,10 +221,12 @@ class SharedRun {
       .length;
   }
 
-  #checkMessage({ key, clusterId, limit, begunAt, ends, result }: Message): void {
+  #checkMessage({ key, clusterId, limit, begunAt, ends, result, code }: Message): void {
     if (ends.length !== 1) throw new Broken(4, `a message of ${key} ended ${ends.length} times`);
     const took = (ends[0] ?? 0) - begunAt;
-    if (took > limit + GRACE)
+    // The call has left, so its outcome is saved even after the deadline.
+    const wasSent = code === 'PRINT_OUTCOME_UNKNOWN' || (result?.printed === true && !result.duplicate);
+    if (took > limit + GRACE + (wasSent ? SAVING : 0))
       throw new Broken(4, `a message of ${key} ended after ${took / SECOND} s of ${limit / SECOND} s`);
     if (result?.printed && this.#printsOf(key, clusterId) !== 1)
       throw new Broken(1, `a message of ${key} is told as printed, ${this.#printsOf(key, clusterId)} prints`);
