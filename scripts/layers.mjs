@@ -17,6 +17,13 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @property {{ name: string, node: string, env: NodeJS.ProcessEnv }[]} [runtimes] runtimes that replace this Node.js
  */
 
+/** The lines of Node-RED, which the tests themselves start. */
+const nodeReds = ['4.1', '5.0'].map((version) => ({
+  name: `Node-RED ${version}`,
+  node: process.execPath,
+  env: { NODE_RED_LINE: version },
+}));
+
 /** @type {Record<string, Layer>} */
 export const LAYERS = {
   unit: { folder: 'test/lib', processes: 2, covers: 'NODE_V8_COVERAGE' },
@@ -38,6 +45,7 @@ export const LAYERS = {
   repository: { folder: 'test/repository' },
   faults: { folder: 'test/faults', processes: 2 },
   runtime: { folder: 'test/runtime', processes: 2, needs: ['build', 'browser', 'matrix'] },
+  examples: { folder: 'test/examples', dealt: true, needs: ['build', 'browser', 'matrix'], runtimes: nodeReds },
   editor: {
     folder: 'test/editor',
     covers: 'EDITOR_COVERAGE',
@@ -45,11 +53,7 @@ export const LAYERS = {
     // A newcomer's path leads through every kind of dialog.
     everywhere: ['newcomer.test.ts'],
     needs: ['build', 'browser', 'matrix'],
-    runtimes: ['4.1', '5.0'].map((version) => ({
-      name: `Node-RED ${version}`,
-      node: process.execPath,
-      env: { NODE_RED_EDITOR: version },
-    })),
+    runtimes: nodeReds,
   },
   page: { folder: 'test/simulator-page', needs: ['browser'] },
 };

@@ -79,6 +79,7 @@ try {
     (await steps.all(
       ...layer('runtime'),
       ...layer('editor'),
+      ...layer('examples'),
       { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
       ...layer('unit'),
       ...layer('nodes'),

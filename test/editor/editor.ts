@@ -6,21 +6,15 @@ import { assertAccessible, COLORS } from '../helpers/accessibility';
 import { saveCoverage, startCoverage } from './coverage';
 import {
   darkTheme,
-  runtimes,
+  newestRuntimes,
   startRealNodeRed,
   type RealNodeRed,
   type RealNodeRedOptions,
   type Runtime,
 } from '../helpers/real-node-red';
 
-const wanted = process.env.NODE_RED_EDITOR;
-/**
- * The newest runtime of each Node-RED line, or those that NODE_RED_EDITOR names; the forms don't depend on the version
- * of Node.js.
- */
-export const editors = runtimes.filter(
-  ({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
-);
+/** The forms don't depend on the version of Node.js. */
+export const editors = newestRuntimes;
 
 /** bcrypt of `correct horse`. */
 const password = '$2b$08$wX0xAJlPav/YhoUReR4Bx.bMBMe0NyIQhzBrLvYbuX3QUH3MIzcrC';

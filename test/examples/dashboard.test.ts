@@ -5,7 +5,7 @@ import { chromium, type Browser, type Locator, type Page } from 'playwright-core
 
 import { ensureChromium } from '../../scripts/debian.mjs';
 import { assertAccessible } from '../helpers/accessibility';
-import { runtimes } from '../helpers/real-node-red';
+import { newestRuntimes } from '../helpers/real-node-red';
 import { ExampleBench, type Cluster } from './example-bench';
 import { dashboardPack, PHONE, SCREEN, Wall } from './wall';
 
@@ -44,14 +44,13 @@ async function tabTo(page: Page, button: Locator): Promise<void> {
   }
 }
 
-/** Runs each exercise on all Node-REDs in parallel. */
+/** Runs each exercise on all wanted Node-REDs in parallel. */
 describe('the wall dashboard', () => {
-  const wanted = runtimes.filter(({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name));
   const places = new Map<string, Place>();
   let browser: Browser;
   before(async () => {
     browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
-    const start = async (runtime: (typeof wanted)[number]) => {
+    const start = async (runtime: (typeof newestRuntimes)[number]) => {
       const bench = await ExampleBench.start(runtime, [dashboardPack]);
       // A notice must not disappear before a slow machine reads it.
       await bench.import(EXAMPLE, {}, (node) =>
@@ -61,7 +60,7 @@ describe('the wall dashboard', () => {
       const [screen, phone] = await Promise.all([Wall.open(browser, bench.url), Wall.open(browser, bench.url, PHONE)]);
       places.set(runtime.name, { bench, screen, phone });
     };
-    await Promise.all(wanted.map(start));
+    await Promise.all(newestRuntimes.map(start));
   });
   after(async () => {
     await browser.close();
@@ -79,7 +78,7 @@ describe('the wall dashboard', () => {
           runs.set(name, run);
         }
       });
-      for (const { name } of wanted) it(name, () => runs.get(name));
+      for (const { name } of newestRuntimes) it(name, () => runs.get(name));
     });
   }
 

@@ -10,7 +10,7 @@ import type { PrintJob } from '../../simulator';
 import { root } from '../../scripts/node-red.mjs';
 import { freshUserDir, startRealNodeRed } from '../helpers/real-node-red';
 import type { RealNodeRed, RealNodeRedOptions, Runtime } from '../helpers/real-node-red';
-import { lean } from './lean';
+import { lean } from '../helpers/lean';
 import { MAIL_CERTIFICATE } from './mail-server';
 
 export interface ExampleNode {

@@ -34,6 +34,12 @@ export const runtimes: Runtime[] = [
   { name: 'Node-RED 5.0 on Node 24', node: nodeBinary('node24'), nodeRed: nodeRed5 },
 ];
 
+const wanted = process.env.NODE_RED_LINE;
+/** The newest runtime of each line of Node-RED, or of the one that NODE_RED_LINE names, such as `5.0`. */
+export const newestRuntimes = runtimes.filter(
+  ({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
+);
+
 export interface RealNodeRedOptions extends Omit<NodeRedOptions, 'userDir'> {
   /**
    * Survives the end, for another start on the same state. By default, a fresh folder that `stop` and `kill` remove.

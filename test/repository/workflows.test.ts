@@ -16,8 +16,8 @@ describe('the workflows', () => {
 
   it('publish a version only after all tests, with provenance, and a prerelease as next', () => {
     const release = readFileSync(join(folder, 'release.yml'), 'utf8');
-    const steps = ['"v$(node -p', 'npm test', 'test:nodes', 'test:editor', 'publish --provenance'].map((step) =>
-      release.indexOf(step),
+    const steps = ['"v$(node -p', 'npm test', 'test:nodes', 'test:examples', 'test:editor', 'publish --provenance'].map(
+      (step) => release.indexOf(step),
     );
     assert.ok(
       steps.every((at, index) => at > (steps[index - 1] ?? 0)),

@@ -10,7 +10,7 @@ import { startSimulator, type Simulator } from '../../simulator/index';
 import { settle } from '../helpers/manual-clock';
 import { freshUserDir, startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
 import { seeded } from '../helpers/seeded';
-import { lean } from './lean';
+import { lean } from '../helpers/lean';
 import { accountOf, credentialsOf, signIn } from './sign-in';
 
 /** Kills that the account must survive, and the limit of all kills: some hit the window in which no client survives. */

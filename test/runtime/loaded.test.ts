@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { startSimulator } from '../../simulator';
 import { startRealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
-import { lean } from './lean';
+import { lean } from '../helpers/lean';
 
 const probe = join(__dirname, 'loaded.cjs');
 

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { startSimulator, type Simulator } from '../../simulator/index';
 import { testPostgres, type TestPostgres } from '../helpers/postgres';
 import { startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
-import { lean } from './lean';
+import { lean } from '../helpers/lean';
 import { accountOf, credentialsOf, signIn } from './sign-in';
 
 const AT = { z: 'tab', x: 1, y: 1 };

@@ -7,7 +7,7 @@ import type { PrintResult } from '../../lib/print/prints';
 import type { PrintEvent } from '../../lib/events/print-event';
 import { startSimulator, type PrintJob, type Simulator } from '../../simulator/index';
 import { freshUserDir, startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
-import { lean } from './lean';
+import { lean } from '../helpers/lean';
 import { accountOf, credentialsOf, signIn } from './sign-in';
 
 const GCODE = ';TIME:3600\nG28\n';

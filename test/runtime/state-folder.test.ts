@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 
 import { startSimulator, type Simulator } from '../../simulator/index';
 import { startRealNodeRed, type RealNodeRed, type RealNodeRedOptions } from '../helpers/real-node-red';
-import { lean } from './lean';
+import { lean } from '../helpers/lean';
 import { accountOf, credentialsOf, signIn } from './sign-in';
 
 const AT = { z: 'tab', x: 1, y: 1 };

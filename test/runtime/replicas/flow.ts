@@ -1,5 +1,5 @@
 import type { Simulator } from '../../../simulator/index';
-import { lean } from '../lean';
+import { lean } from '../../helpers/lean';
 import { accountOf } from '../sign-in';
 
 /** Polling interval, s. */
