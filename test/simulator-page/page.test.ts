@@ -137,6 +137,34 @@ describe('simulator: the page of the control host', function () {
     assert.equal(simulator.world.clusters().length, 4);
   });
 
+  it('keeps a change when an older answer arrives after it', async () => {
+    const card = await open();
+    await card.getByText('Change this printer').click();
+    const online = card.getByLabel('Online');
+    let asked = (): void => undefined;
+    let answer = (): void => undefined;
+    const isAsked = new Promise<void>((resolve) => (asked = resolve));
+    const mayAnswer = new Promise<void>((resolve) => (answer = resolve));
+    await page.route(
+      '**/overview',
+      async (route) => {
+        const response = await route.fetch();
+        asked();
+        await mayAnswer;
+        await route.fulfill({ response });
+      },
+      { times: 1 },
+    );
+    await isAsked;
+    await online.uncheck();
+    await said('offline');
+    const shown = page.waitForResponse('**/overview');
+    answer();
+    await (await shown).finished();
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve))');
+    assert.equal(await online.isChecked(), false);
+  });
+
   it('adds faults, expires tokens, switches uploads, and configures reports', async () => {
     await open();
     await page.getByLabel('The storage host is').selectOption('plain');

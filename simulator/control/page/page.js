@@ -54,6 +54,11 @@ const SETTINGS = {
   changes: (on) => ['required-changes', on ? {} : { value: [] }],
 };
 
+/** Changes under way. */
+let changing = 0;
+/** Changes that ended. */
+let changed = 0;
+
 const byId = (id) => document.getElementById(id);
 const words = (text) => text.replaceAll('_', ' ');
 
@@ -76,11 +81,15 @@ async function send(method, path, body) {
 
 /** Sends a change, shows its success or failure, and refreshes the page. */
 async function change(what, method, path, body) {
+  changing += 1;
   try {
     await send(method, path, body);
     showMessage(`Done: ${what}.`);
   } catch (error) {
     showMessage(`${what}: ${error.message}`, true);
+  } finally {
+    changing -= 1;
+    changed += 1;
   }
   await show();
 }
@@ -266,7 +275,10 @@ function option(value) {
 
 async function show() {
   try {
-    showAll(await send('GET', '/overview'));
+    const before = changed;
+    const world = await send('GET', '/overview');
+    // An answer from before a change would turn the control back that the user has just set.
+    if (changing === 0 && before === changed) showAll(world);
     if (byId('message').classList.contains('lost')) showMessage('');
     byId('message').classList.remove('lost');
   } catch (error) {
