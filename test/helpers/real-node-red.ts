@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -62,6 +62,11 @@ export function freshUserDir(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'remote-printing-'));
 }
 
+/** Settings of the editor's users: hides the tips, whose timer fails while the editor's keymap is still loading. */
+const users = Object.fromEntries(
+  ['_', 'owner'].map((user) => [user, { editor: { view: { 'view-show-tips': false } } }]),
+);
+
 const complaint = /\[(warn|error|fatal)\]|Uncaught|Unhandled|Warning:/;
 /** Expected of any Node-RED without projects, with plain credentials, or with a temporary folder in memory. */
 const expected = /Projects disabled|Encrypted credentials not found|lies inside the container or in memory/;
@@ -71,6 +76,7 @@ export async function startRealNodeRed(options: RealNodeRedOptions = {}): Promis
     throw new Error("dist is missing: 'npm run build'");
   const own = options.userDir === undefined;
   const userDir = options.userDir ?? (await freshUserDir());
+  if (own) await writeFile(join(userDir, '.config.users.json'), JSON.stringify(users));
   const tidy = async () => {
     if (own) await rm(userDir, { recursive: true, force: true });
   };
