@@ -109,6 +109,8 @@ describe('nodes/workspaces', () => {
       flow.send('watch', { turn });
       await status.find((msg) => msg.turn === turn);
     };
+    // A look joins a poll under way; one from before the print would miss it.
+    await status.at(0);
     const first = await print(1);
     await look(1);
     Object.assign(simulator.tokens, { userClaims: () => ({}) });
