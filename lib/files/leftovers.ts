@@ -37,16 +37,19 @@ export class Leftovers {
   }
 
   /**
-   * Records an unfinished file; the returned function removes the note. Continues without a note if it can't be
-   * written. Throws the deadline's reason.
+   * Records the path of an unfinished file before the file exists, so that a crash at any point leaves a note. The
+   * returned function removes the note. Continues without a note if it can't be written. Throws the deadline's reason.
    */
-  async note(path: string, { dev, ino, uid }: BigIntStats, deadline: Deadline): Promise<() => Promise<void>> {
+  async note(path: string, deadline: Deadline): Promise<() => Promise<void>> {
     const [, id = ''] = NAME.exec(basename(path)) ?? [];
     const note = join(this.#folder, `${id}.note`);
-    const about = { path, dev: String(dev), ino: String(ino), uid: String(uid) };
-    const content = JSON.stringify({ ...about, machine: MACHINE, pid: process.pid, started: STARTED });
+    const content = JSON.stringify({ path, machine: MACHINE, pid: process.pid, started: STARTED });
     const calls = new FileCalls(note, deadline);
-    await calls.run(() => this.#write(note, content)).catch(() => deadline.throwIfOver());
+    const written = calls.run(
+      () => this.#write(note, content),
+      () => unlink(note),
+    );
+    await written.catch(() => deadline.throwIfOver());
     return () => calls.release(() => unlink(note));
   }
 
@@ -76,9 +79,6 @@ export class Leftovers {
 
 interface Note {
   path: string;
-  dev: string;
-  ino: string;
-  uid: string;
   machine: string;
   pid: number;
   started: string;
@@ -92,10 +92,10 @@ async function readNote(path: string): Promise<Note | null> {
     if (!found.isFile() || found.size > LONGEST_NOTE || !isOurs(found)) return null;
     const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_NOTE), 0, LONGEST_NOTE, 0);
     const fields = record(JSON.parse(buffer.toString('utf8', 0, bytesRead)));
-    const [wanted, dev, ino, uid] = [text(fields?.path), text(fields?.dev), text(fields?.ino), text(fields?.uid)];
-    const [machine, started, pid] = [text(fields?.machine), text(fields?.started), fields?.pid];
-    if (!wanted || !dev || !ino || !uid || !machine || !started || typeof pid !== 'number') return null;
-    return isAbsolute(wanted) ? { path: wanted, dev, ino, uid, machine, started, pid } : null;
+    const [wanted, machine, started] = [text(fields?.path), text(fields?.machine), text(fields?.started)];
+    const pid = fields?.pid;
+    if (!wanted || !machine || !started || typeof pid !== 'number') return null;
+    return isAbsolute(wanted) ? { path: wanted, machine, started, pid } : null;
   } finally {
     await file.close();
   }
@@ -115,12 +115,14 @@ function isAbandoned({ machine, pid, started }: Note): boolean {
   }
 }
 
-/** Removes exactly the noted file. Returns true if it is gone or another file has its name. */
-async function remove({ path, dev, ino, uid }: Note): Promise<boolean> {
+/**
+ * Removes the noted file; its random name belongs to no other file. Returns true if it is gone, or if the name belongs
+ * to a link, a folder or another user's file.
+ */
+async function remove({ path }: Note): Promise<boolean> {
   try {
     const found = await lstat(path, { bigint: true });
-    const isSame = String(found.dev) === dev && String(found.ino) === ino && String(found.uid) === uid;
-    if (found.isFile() && isSame && isOurs(found)) await unlink(path);
+    if (found.isFile() && isOurs(found)) await unlink(path);
     return true;
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return true;

@@ -36,10 +36,16 @@ export class TargetFile {
   #deleteNote: (() => Promise<void>) | undefined;
   #isFinished = false;
 
-  private constructor(path: string, at: { target: string; part: string }, file: FileHandle, calls: FileCalls) {
+  private constructor(
+    path: string,
+    at: { target: string; part: string; deleteNote: (() => Promise<void>) | undefined },
+    file: FileHandle,
+    calls: FileCalls,
+  ) {
     this.#path = path;
     this.#target = at.target;
     this.#part = at.part;
+    this.#deleteNote = at.deleteNote;
     this.#file = file;
     this.#calls = calls;
   }
@@ -49,16 +55,20 @@ export class TargetFile {
     const { target, found } = await locate(path, calls);
     // The name is short, because the target's may be as long as the file system allows, and unpredictable.
     const part = join(dirname(target), partName(randomBytes(16).toString('hex')));
-    const begun = calls.run(
+    const deleteNote = await leftovers?.note(part, deadline);
+    const made = calls.run(
       // Exclusive: never opens an existing file, link or pipe.
       () => open(part, 'wx', found && Number(found.mode & 0o777n)),
-      (late) => late.close().finally(() => unlink(part)),
+      (late) => late.close(),
     );
-    const file = new TargetFile(path, { target, part }, await begun.catch(unwritable(path)), calls);
+    const handle = await made.catch((error: unknown) => {
+      // Runs after an abandoned call returns, which may create the file.
+      void calls.release(() => removePart(part).then(deleteNote));
+      throw notWritable(path, error);
+    });
+    const file = new TargetFile(path, { target, part, deleteNote }, handle, calls);
     try {
       if (found) await calls.run(() => copyOwnerAndMode(file.#file, found));
-      const stats = await calls.run(() => file.#file.stat({ bigint: true }));
-      file.#deleteNote = await leftovers?.note(part, stats, deadline);
       return file;
     } catch (error) {
       await file.drop();
@@ -93,17 +103,12 @@ export class TargetFile {
     if (this.#isFinished && !this.#deleteNote) return;
     // Runs after an abandoned call returns: until its folder is flushed, a rename may still get lost.
     await this.#calls.release(async () => {
-      if (!this.#isFinished) await this.#removePart();
+      if (!this.#isFinished) {
+        await this.#file.close().catch(() => undefined);
+        await removePart(this.#part);
+      }
       // Not awaited, because the note is in another folder.
       void this.#removeNote();
-    });
-  }
-
-  async #removePart(): Promise<void> {
-    await this.#file.close().catch(() => undefined);
-    // An abandoned rename that succeeded late has moved the file already.
-    await unlink(this.#part).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error;
     });
   }
 
@@ -164,6 +169,13 @@ async function behindLinks(path: string): Promise<string> {
   const target = join(folder, basename(path));
   const link = await readlink(target).catch(() => undefined);
   return link === undefined ? target : behindLinks(resolve(folder, link));
+}
+
+/** Removes an unfinished file. An abandoned call that returns late may have created it, or moved it to its place. */
+async function removePart(part: string): Promise<void> {
+  await unlink(part).catch((error: unknown) => {
+    if (codeOf(error) !== 'ENOENT') throw error;
+  });
 }
 
 /** Copies owner and mode of the replaced file, as far as the system allows. */

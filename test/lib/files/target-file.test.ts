@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { promises as fs } from 'node:fs';
 import {
   chmod,
   lstat,
@@ -214,6 +215,28 @@ describe('files/target-file', () => {
       assert.deepEqual(await left(), ['file.bin']);
     });
 
+    it('records an unfinished file before it exists, and removes the record if the file can’t be created', async () => {
+      const { open } = fs;
+      const recorded: number[] = [];
+      const refuse = { code: '' };
+      fs.open = (async (at: string, ...rest: never[]) => {
+        if (at.endsWith('.part')) {
+          recorded.push((await noted()).length);
+          if (refuse.code) throw Object.assign(new Error('refused'), refuse);
+        }
+        return open(at, ...rest);
+      }) as typeof open;
+      try {
+        await saveFile(path, chunks('new'), leftovers);
+        refuse.code = 'EIO';
+        await assert.rejects(saveFile(path, chunks('newer'), leftovers), { code: 'FILE_NOT_WRITABLE' });
+      } finally {
+        fs.open = open;
+      }
+      assert.deepEqual(recorded, [1, 1]);
+      while ((await noted()).length > 0) await new Promise((resolve) => setImmediate(resolve));
+    });
+
     it('removes the record of an unfinished file that a late rename has moved', async () => {
       const moved = async function* () {
         yield bytes('whole');
@@ -262,9 +285,7 @@ describe('files/target-file', () => {
       const text = await readFile(await note(), 'utf8');
       const precious = join(folder, 'precious');
       await writeFile(precious, 'precious');
-      const { dev, ino, uid } = await stat(precious);
-      const about = { dev: String(dev), ino: String(ino), uid: String(uid) };
-      const other = JSON.stringify({ ...(JSON.parse(text) as object), ...about, path: precious });
+      const other = JSON.stringify({ ...(JSON.parse(text) as object), path: precious });
       const id = (n: number) => join(notes, `${String(n).repeat(32)}.note`);
       execFileSync('mkfifo', [id(1)]);
       await symlink(await note(), id(2));
