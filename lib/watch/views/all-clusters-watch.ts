@@ -140,8 +140,8 @@ export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, Li
 
   #setMembers(clusterIds: readonly string[]): void {
     const listed = new Set(clusterIds);
-    for (const clusterId of [...this.#clusters.members.keys()])
-      if (!listed.has(clusterId)) this.#removeMember(clusterId);
+    for (const [clusterId, { poller }] of [...this.#clusters.members])
+      if (!listed.has(clusterId) && !isAlive(poller)) this.#removeMember(clusterId);
     clusterIds.forEach((clusterId, rank) => this.#addMember(clusterId, rank));
   }
 
@@ -176,3 +176,9 @@ export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, Li
     if (!this.isClosed && !this.isPaused) this.context.guard(() => this.options.onRound(round));
   }
 }
+
+/**
+ * Whether an unlisted cluster still answers the polls of a watch of its own. Those polls consume its events, so a watch
+ * of all clusters that left it after a faulty list would lose them.
+ */
+const isAlive = (poller: Poller): boolean => poller.isWatched && !poller.failing;

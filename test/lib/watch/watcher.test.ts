@@ -398,6 +398,27 @@ describe('Watcher', () => {
       ]);
     });
 
+    it('reports the end of a print while the list lacks a printer that another watch polls', async () => {
+      service.cluster('C2', jobs(at('a', 'printing', 30)));
+      const witness = account.watch(null);
+      const single = account.watch('C2');
+      await settle();
+      const { list } = service;
+      service.list = list.filter(({ cluster_id: id }) => id !== 'C2');
+      await clock.advance(MINUTE);
+      service.cluster('C2', jobs(at('a', 'finished', 100)));
+      service.list = list.filter(({ cluster_id: id }) => id !== 'C2');
+      await clock.advance(5 * MINUTE);
+      const ends = (events: { type: string }[]) => events.filter(({ type }) => type === 'job.finished').length;
+      assert.deepEqual(
+        [witness, single].map(({ events }) => ends(events)),
+        [1, 1],
+      );
+      service.fails = (call) => (call === 'clusterStatus C2' ? notFound() : undefined);
+      await clock.advance(5 * MINUTE);
+      assert.equal(witness.rounds.at(-1)?.results.length, 1);
+    });
+
     for (const odd of [[], {}, [{}], { message: 'Try again.' }])
       it(`reports no removal after a single list of ${JSON.stringify(odd)}`, async () => {
         const witness = account.watch(null);
