@@ -86,7 +86,7 @@ export class Dispatcher {
           isUnknown
             ? // If this can't be written, the next search lasts longer.
               saving.giveUp(key, entry).catch(() => undefined)
-            : this.#warnOnFailure(saving.release(key, before), phrase`The release of a print key`),
+            : this.#warnOnFailure(saving.release(key, entry, before), phrase`The release of a print key`),
         );
         throw thrown;
       }

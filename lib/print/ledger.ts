@@ -127,16 +127,19 @@ export class Ledger {
 
   /** Records that the print exists. */
   async settle(key: KeyOf, entry: Entry, done: Dispatched): Promise<void> {
-    // Another runtime may hold the lock by now; the outcome still belongs to this attempt.
-    const replaces = (stored: unknown) => (stored as Entry | undefined)?.attempt.id === entry.attempt.id;
-    await this.#store.put(this.#key(key), { ...entry, done }, this.#lasting({ insist: true, replaces }));
+    await this.#store.put(
+      this.#key(key),
+      { ...entry, done },
+      this.#outcome((stored) => isAttempt(stored, entry)),
+    );
     if (done.clusterJobId !== null) await this.close(key);
   }
 
-  /** Restores the key's earlier state after a call that certainly failed. */
-  async release(key: KeyOf, before: Entry | undefined): Promise<void> {
-    if (before) return this.#store.put(this.#key(key), before, this.#lasting({ insist: true }));
-    await this.#store.delete(this.#key(key), this.#lasting({ insist: true }));
+  /** Restores the state before `entry`, whose call certainly failed. */
+  async release(key: KeyOf, entry: Entry, before: Entry | undefined): Promise<void> {
+    const outcome = this.#outcome((stored) => isAttempt(stored, entry) && !stored.done);
+    if (before) return this.#store.put(this.#key(key), before, outcome);
+    await this.#store.delete(this.#key(key), outcome);
     await this.close(key);
   }
 
@@ -168,6 +171,11 @@ export class Ledger {
     await this.#store.update(this.#openIndex, changed, { under: this.#locks });
   }
 
+  /** Options for the outcome of an attempt: written even if another runtime holds the lock by now. */
+  #outcome(replaces: (stored: Entry | undefined) => boolean): PutOptions {
+    return this.#lasting({ insist: true, replaces: replaces as (stored: unknown) => boolean });
+  }
+
   #lasting(options: PutOptions = {}): PutOptions {
     return { ...options, keepFor: KEEP, under: this.#locks };
   }
@@ -181,5 +189,7 @@ export class Ledger {
 
 /** Work on the same ledger under a lock; it is cancelled if the lock is lost. */
 type UnderLock<T> = (held: Ledger, limit: Deadline) => Promise<T>;
+
+const isAttempt = (stored: Entry | undefined, { attempt }: Entry): stored is Entry => stored?.attempt.id === attempt.id;
 
 const same = (one: KeyOf) => (other: KeyOf) => one.clusterId === other.clusterId && one.printKey === other.printKey;

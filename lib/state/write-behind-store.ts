@@ -51,10 +51,14 @@ export class WriteBehindStore implements StateStore {
   }
 
   async get<T>(key: Key): Promise<T | undefined> {
-    const unwritten = this.#unwritten.get(nameOf(key));
+    const name = nameOf(key);
+    const unwritten = this.#unwritten.get(name);
     // A closed store is in use again.
     if (unwritten) this.#arm();
-    return unwritten ? (unwritten.value as T | undefined) : this.#inner.get<T>(key);
+    if (unwritten && !isFreed(unwritten)) return unwritten.value as T | undefined;
+    const stored = await this.#inner.get<T>(key);
+    const valid = this.#valid(name, stored);
+    return valid ? (valid.value as T | undefined) : stored;
   }
 
   put<T>(key: Key, value: T, options: PutOptions = {}): Promise<void> {
@@ -194,9 +198,13 @@ const isLost = (error: unknown, { options }: Unwritten): boolean =>
 const freed = (unwritten: Unwritten): Unwritten | undefined =>
   unwritten.options.replaces && { ...unwritten, options: { ...unwritten.options, under: [] } };
 
+/** Whether the value lost its locks, so that another runtime may write at any time. */
+const isFreed = ({ options }: Unwritten): boolean => options.replaces !== undefined && options.under?.length === 0;
+
 /** Whether nothing newer has been stored. */
-function isCurrent({ value, before, options }: Unwritten, stored: unknown): boolean {
-  if (options.replaces && options.under?.length === 0) return options.replaces(stored);
+function isCurrent(unwritten: Unwritten, stored: unknown): boolean {
+  const { value, before, options } = unwritten;
+  if (isFreed(unwritten)) return options.replaces?.(stored) ?? false;
   return !before || [before, jsonOf(value)].includes(jsonOf(stored));
 }
 

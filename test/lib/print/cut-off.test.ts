@@ -11,13 +11,14 @@ import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
 
 const KEY = { clusterId: 'cluster', printKey: 'key' };
 
-/** Two runtimes share a database; one is cut off from it as soon as the service has answered its print. */
-describe('a print key whose runtime loses the store after the print’s answer', () => {
+/** Two runtimes share a database; one is cut off from it right before or after its print. */
+describe('a print key whose runtime loses the store around the print', () => {
   let clock: ManualClock;
   let runtimes: [SharedRuntime, SharedRuntime];
   /** The cluster's queue at the service, which lists a print late. */
   let queue: { uuid: string; cloud_job_id: string; created_at: string; status: string }[];
   let listedFrom: number;
+  let leaving: (runtime: SharedRuntime) => void;
   let answering: (runtime: SharedRuntime) => void;
 
   beforeEach(async () => {
@@ -26,7 +27,7 @@ describe('a print key whose runtime loses the store after the print’s answer',
     runtimes = [shared.runtime(), shared.runtime()];
     queue = [];
     listedFrom = Infinity;
-    answering = () => undefined;
+    leaving = answering = () => undefined;
     for (let n = 0; n < 4; n++) {
       await Promise.all(runtimes.map(({ store }) => store.get(['position', 'any'])));
       await clock.advance(5_000);
@@ -43,6 +44,7 @@ describe('a print key whose runtime loses the store after the print’s answer',
       ],
       print: [
         async ({ lock }: CallOptions) => {
+          leaving(runtime);
           (await lock?.secure(40_000))?.();
           const uuid = `printing-${queue.length + 1}`;
           const created_at = new Date(clock.now()).toISOString();
@@ -102,6 +104,23 @@ describe('a print key whose runtime loses the store after the print’s answer',
 
   it('prints nothing if the other message has too little time for the long search', async () => {
     assert.deepEqual(await cutOff(600, { otherHas: 150 }), ['printing-1', 'PRINT_OUTCOME_UNKNOWN']);
+    assert.equal(queue.length, 1);
+  });
+
+  it('is free again soon after the runtime reconnects if the cut prevented the call', async () => {
+    leaving = (runtime) => runtime.cutOff();
+    const one = print(runtimes[0], 60);
+    await pass(1);
+    leaving = () => undefined;
+    const other = print(runtimes[1], 90);
+    await pass(70);
+    assert.equal(await one, 'FILE_NOT_WRITABLE');
+    runtimes[0].reconnect();
+    await pass(80);
+    assert.equal(await other, 'PRINT_OUTCOME_UNKNOWN');
+    const again = print(runtimes[1], 90);
+    await pass(90);
+    assert.equal(await again, 'printing-1');
     assert.equal(queue.length, 1);
   });
 

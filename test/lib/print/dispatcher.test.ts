@@ -296,7 +296,7 @@ describe('print/dispatcher', () => {
 
   it('removes keys without an entry from the index', async () => {
     await loseAnswer('k');
-    await ledger.release(key('k'), undefined);
+    await disk.delete(['print-key', ...SCOPE, 'cluster', 'k']);
     await disk.put(['open-prints', ...SCOPE], [key('k')]);
     assert.equal(await poll('k'), 'settled');
     assert.deepEqual(await ledger.openKeys(), []);

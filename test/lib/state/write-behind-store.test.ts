@@ -117,6 +117,21 @@ describe('state/write-behind-store', () => {
     assert.equal(store.waiting, 0);
   });
 
+  it('reads what another runtime has stored since the lock of its own outcome was lost', async () => {
+    const replaces = (stored: unknown) => stored === 'attempt';
+    const under: Lock[] = [{ secure: () => Promise.reject(new LockLostError()) }];
+    await disk.put(key, 'attempt');
+    disk.isLost = true;
+    await assert.rejects(store.delete(key, { insist: true, under, replaces }), LockLostError);
+    assert.equal(await store.get(key), undefined);
+    disk.isLost = false;
+    await disk.put(key, 'newer');
+    assert.equal(await store.get(key), 'newer');
+    await clock.advance(120_000);
+    assert.equal(await disk.get(key), 'newer');
+    assert.deepEqual([store.waiting, clock.waiting], [0, 0]);
+  });
+
   it('does not insist unless asked to', async () => {
     disk.full = true;
     await assert.rejects(store.put(key, 1), failed);
