@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core';
 
 import { ensureChromium } from '../../scripts/debian.mjs';
+import { editorTheme } from '../../scripts/node-red.mjs';
 import { assertAccessible, COLORS } from '../helpers/accessibility';
 import { saveCoverage, startCoverage } from './coverage';
 import {
@@ -43,6 +44,9 @@ const STILL = `addEventListener('DOMContentLoaded', () => {
   if (window.jQuery) jQuery.fx.off = true;
 })`;
 
+/** Loads Ace for code, as no form of the pack shows code: Monaco doubles the work of a page load. */
+const LIGHT = { editorTheme: { ...editorTheme, codeEditor: { lib: 'ace' } } };
+
 /** The editor that many test files share, per runtime: a start takes longer than most tests. */
 const shared = new Map<Runtime, Promise<Editor>>();
 after(async () => {
@@ -73,7 +77,7 @@ export class Editor {
     colorScheme: 'light' | 'dark' = 'light',
     locale = 'en-US',
   ): Promise<Editor> {
-    const started = { ...options, node, nodeRed };
+    const started = { ...options, settings: { ...LIGHT, ...options.settings }, node, nodeRed };
     const running = await startRealNodeRed(started);
     const browser = await chromium.launch({ executablePath: ensureChromium(), args: ['--no-sandbox'] });
     const { origin } = new URL(running.url);
