@@ -13,7 +13,7 @@ const root = resolve(import.meta.dirname, '..');
 /** Builds dist/ from scratch. Throws if a file that Node-RED needs is missing. */
 export function build() {
   rmSync(join(root, 'dist'), { recursive: true, force: true });
-  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'], {
+  execFileSync(process.execPath, [join(root, 'node_modules/typescript-7/bin/tsc'), '-p', 'tsconfig.build.json'], {
     cwd: root,
     stdio: 'inherit',
   });

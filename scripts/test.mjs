@@ -83,7 +83,7 @@ try {
       { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
       ...layer('unit'),
       ...layer('nodes'),
-      { name: 'types', commands: [[node, bin('typescript/bin/tsc'), '-p', 'tsconfig.json']] },
+      { name: 'types', commands: [[node, bin('typescript-7/bin/tsc'), '-p', 'tsconfig.json']] },
       { name: 'format', commands: [[node, bin('prettier/bin/prettier.cjs'), '--check', '.']] },
       ...layer('page'),
       ...layer('simulator'),
