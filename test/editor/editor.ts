@@ -44,8 +44,14 @@ const STILL = `addEventListener('DOMContentLoaded', () => {
   if (window.jQuery) jQuery.fx.off = true;
 })`;
 
-/** Loads Ace for code, as no form of the pack shows code: Monaco doubles the work of a page load. */
-const LIGHT = { editorTheme: { ...editorTheme, codeEditor: { lib: 'ace' } } };
+/**
+ * Makes page loads cheap: without the palette manager, and with Ace, since no form of the pack shows code and Monaco
+ * doubles the work.
+ */
+const LIGHT = {
+  editorTheme: { ...editorTheme, codeEditor: { lib: 'ace' } },
+  externalModules: { palette: { allowInstall: false } },
+};
 
 /** The editor that many test files share, per runtime: a start takes longer than most tests. */
 const shared = new Map<Runtime, Promise<Editor>>();
