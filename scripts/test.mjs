@@ -78,11 +78,11 @@ try {
     built &&
     (await steps.all(
       ...layer('runtime'),
+      ...layer('nodes'),
       ...layer('editor'),
       ...layer('examples'),
-      { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
       ...layer('unit'),
-      ...layer('nodes'),
+      { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
       { name: 'types', commands: [[node, bin('typescript-7/bin/tsc'), '-p', 'tsconfig.json']] },
       { name: 'format', commands: [[node, bin('prettier/bin/prettier.cjs'), '--check', '.']] },
       ...layer('page'),
