@@ -81,14 +81,12 @@ const stairs = (/** @type {keyof typeof floors} */ folder) =>
     }));
   });
 
-/** The loop itself, and what plans its own waits: turns of polls, queues of writes, connections, leases, pauses. */
+/** The loop and the timer themselves, and code that plans its own waits: turns of polls, leases, pauses. */
 const schedulers = [
-  'lib/time/retry-until.ts',
+  'lib/time/{retry-until,retry-timer}.ts',
   'lib/http/retry.ts',
-  'lib/sign-in/{refresh,renewal-failures,rereads}.ts',
-  'lib/postgres/{listening,postgres-membership}.ts',
-  'lib/state/write-behind-store.ts',
-  'lib/watch/checkpoints/checkpoint-store.ts',
+  'lib/sign-in/{refresh,renewal-failures}.ts',
+  'lib/postgres/postgres-membership.ts',
   'lib/watch/polling/{poll-timing,vanished-job-resolver}.ts',
   'lib/watch/replication/service-reach.ts',
 ];
@@ -100,7 +98,7 @@ const handwrittenLoops = [
 ].map((selector) => ({
   selector,
   message:
-    'One loop repeats work with growing waits, so that an abort, a deadline and Retry-After end or delay every repeat alike: use retryUntil or pollUntil of lib/time/retry-until.',
+    'One loop repeats work with growing waits, so that an abort, a deadline and Retry-After end or delay every repeat alike: use retryUntil or pollUntil of lib/time/retry-until. Background work uses RetryTimer of lib/time/retry-timer.',
 }));
 
 /** Files that may import the PostgreSQL part. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
-import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
+import { RetryTimer } from '../time/retry-timer';
 
 /** Backoff between attempts to reach the database, ms. */
 const WAITS = { first: 500, longest: 10_000, jitter: 0.2 };
@@ -38,8 +38,7 @@ interface ListeningOptions {
 export class Listening {
   readonly #options: ListeningOptions;
   #client: Client | undefined;
-  #failures = 0;
-  #disarm: () => void = () => undefined;
+  readonly #retries: RetryTimer;
   readonly #own = `remote_printing_${randomBytes(8).toString('hex')}`;
   #probes = 0;
   /** The last probe that arrived. */
@@ -52,12 +51,13 @@ export class Listening {
 
   constructor(options: ListeningOptions) {
     this.#options = options;
+    this.#retries = new RetryTimer(options.clock, WAITS);
     this.#connect();
   }
 
   end(): void {
     this.#ended = true;
-    this.#disarm();
+    this.#retries.stop();
     this.#endProbe();
     this.#client?.end().catch(() => undefined);
     this.#client = undefined;
@@ -93,7 +93,7 @@ export class Listening {
       .connect()
       .then(() => client.query(`LISTEN ${channel}; LISTEN ${this.#own}`))
       .then(() => {
-        this.#failures = 0;
+        this.#retries.succeeded();
         if (this.#ended) return;
         onMessage(null);
         this.#probe(client, this.#probes);
@@ -150,6 +150,6 @@ export class Listening {
     this.#client = undefined;
     this.#endProbe();
     client?.end().catch(() => undefined);
-    this.#disarm = this.#options.clock.after(waitBefore(this.#failures++, WAITS), () => this.#connect());
+    this.#retries.plan(() => this.#connect());
   }
 }

@@ -1,6 +1,7 @@
 import { retry } from '../http/retry';
 import { asPrintingError, withOutcome, type PrintingError } from '../service/errors';
 import { closed, Deadline } from '../time/deadline';
+import { RetryTimer } from '../time/retry-timer';
 import { Changes } from './changes';
 import type { Credentials, Renewal, SignInInfo } from './credentials';
 import { isLater, whyEnded, type Grant } from './grant';
@@ -8,7 +9,6 @@ import { lifetimeOf, remainingLifetime } from './lifetime';
 import { refresh, type RefreshDeps, type Refreshed } from './refresh';
 import { PAUSE, RenewalFailures } from './renewal-failures';
 import { RefreshCounters } from './refresh-counters';
-import { Rereads } from './rereads';
 import { SavedGrant } from './saved-grant';
 import { clientRefused, nobodySignedIn, signInEnded } from './sign-in-errors';
 import { signInInfo } from './sign-in-info';
@@ -27,6 +27,8 @@ const PATIENCE = 5_000;
 const SHORTEST_USE = 1_000;
 /** Longest wait for the sign-in's lock, ms: an earlier instance may be in the middle of a slow renewal. */
 const LONGEST_WAIT = 15 * 60_000;
+/** Waits between reads while the store can't be read, ms. */
+const REREAD = { first: 1_000, longest: 30_000 };
 const REPEATS = { repeats: 2, first: 1_000, longest: 3_000, factor: 3 };
 
 /**
@@ -43,7 +45,7 @@ export class Tokens implements Credentials {
   readonly #counters = new RefreshCounters();
   readonly #saved: SavedGrant;
   readonly #failures: RenewalFailures;
-  readonly #rereads: Rereads;
+  readonly #rereads: RetryTimer;
   #grant: Grant | undefined;
   /** Monotonic time at which the current access token expires. */
   #endsAt = 0;
@@ -67,7 +69,7 @@ export class Tokens implements Credentials {
     this.#options = options;
     this.#saved = new SavedGrant(options);
     this.#failures = new RenewalFailures(options.clock);
-    this.#rereads = new Rereads(options.clock);
+    this.#rereads = new RetryTimer(options.clock, REREAD);
     this.#endListening = this.#saved.onChange(() => void this.#catchUp());
   }
 
@@ -169,7 +171,7 @@ export class Tokens implements Credentials {
       (thrown: unknown) => {
         this.#loading = undefined;
         // The next read or the next call of `bearer` reports the failure.
-        if (!this.#closing.signal.aborted) this.#rereads.plan(() => this.#load());
+        if (!this.#closing.signal.aborted) this.#rereads.plan(() => void this.#load().catch(() => undefined));
         const error = asPrintingError(thrown);
         // For `info` only: the next call of `bearer` reads again.
         this.#failures.show(error);

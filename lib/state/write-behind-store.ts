@@ -1,5 +1,5 @@
-import { waitBefore } from '../time/backoff';
 import type { Clock } from '../time/clock';
+import { RetryTimer } from '../time/retry-timer';
 import type { JoinOptions, Membership } from './membership';
 import { LockLostError, type Change, type Key, type Lock, type PutOptions, type StateStore } from './store';
 
@@ -22,18 +22,15 @@ interface Unwritten {
  */
 export class WriteBehindStore implements StateStore {
   readonly #inner: StateStore;
-  readonly #clock: Clock;
-  readonly #longest: number;
+  readonly #retries: RetryTimer;
   readonly #unwritten = new Map<string, Unwritten>();
   readonly join?: (topic: Key, options: JoinOptions) => Membership;
-  #disarm: (() => void) | undefined;
-  #failures = 0;
+  #isRetrying = false;
 
   /** @param longest longest wait between two attempts, ms */
   constructor(inner: StateStore, clock: Clock, longest = WAITS.longest) {
     this.#inner = inner;
-    this.#clock = clock;
-    this.#longest = longest;
+    this.#retries = new RetryTimer(clock, { ...WAITS, longest });
     if (inner.join) this.join = inner.join.bind(inner);
   }
 
@@ -138,22 +135,21 @@ export class WriteBehindStore implements StateStore {
 
   /** Tries once more to write the unwritten values, then stops. Never rejects. */
   async close(): Promise<void> {
-    this.#disarm?.();
-    this.#disarm = undefined;
+    this.#retries.stop();
     await this.#write();
   }
 
   #arm(): void {
-    this.#disarm ??= this.#clock.after(waitBefore(this.#failures++, { ...WAITS, longest: this.#longest }), () => {
-      this.#write().then(
-        () => {
-          this.#disarm = undefined;
-          if (this.#unwritten.size > 0) this.#arm();
-          else this.#failures = 0;
-        },
-        () => undefined,
-      );
-    });
+    if (!this.#isRetrying) this.#retries.plan(() => void this.#retry());
+  }
+
+  /** Never rejects. */
+  async #retry(): Promise<void> {
+    this.#isRetrying = true;
+    await this.#write();
+    this.#isRetrying = false;
+    if (this.#unwritten.size > 0) this.#arm();
+    else this.#retries.succeeded();
   }
 
   async #write(): Promise<void> {

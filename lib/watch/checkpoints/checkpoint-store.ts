@@ -5,8 +5,8 @@ import type { ClusterStatus } from '../../service/cluster-status';
 import { list, record, text } from '../../service/json-readers';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import { LockLostError, type Key, type Lock, type PutOptions, type StateStore } from '../../state/store';
-import { waitBefore } from '../../time/backoff';
 import type { Clock } from '../../time/clock';
+import { RetryTimer } from '../../time/retry-timer';
 import { settledWithin } from '../../time/settled-within';
 import type { ClusterMemory } from './cluster-memory';
 import { isStillOwned, LIST_ITEM, SOLE_OWNER, type Ownership } from './ownership';
@@ -46,8 +46,7 @@ export class CheckpointStore {
   readonly #queue = new Map<string, QueuedWrite>();
   readonly #inFlight: string[] = [];
   #writers = 0;
-  #failures = 0;
-  #retry: (() => void) | undefined;
+  readonly #retries: RetryTimer;
   #closeWaiters: (() => void)[] = [];
   #settledWaiters: { item: string; resolve: () => void }[] = [];
 
@@ -56,7 +55,9 @@ export class CheckpointStore {
     private readonly clock: Clock,
     private readonly ownership: Ownership,
     private readonly fault: (thrown: unknown) => void,
-  ) {}
+  ) {
+    this.#retries = new RetryTimer(clock, this.#isShared ? SHARED_RETRIES : RETRIES);
+  }
 
   /** Loads the stored checkpoint of a cluster, once. Rejects while the store can't be read. */
   async load(under: ScopeMemory, clusterId: string, memory: ClusterMemory): Promise<void> {
@@ -176,8 +177,7 @@ export class CheckpointStore {
 
   /** Resolves when no write is pending. Failed writes are not retried; the wait for a shared store is limited. */
   async close(): Promise<void> {
-    this.#retry?.();
-    this.#retry = undefined;
+    this.#retries.stop();
     this.#closing = true;
     this.#pump();
     if (this.#writers === 0) return;
@@ -194,7 +194,7 @@ export class CheckpointStore {
   #enqueue(write: Omit<QueuedWrite, 'lock'>): void {
     const lock = this.ownership.lockOf(write.item);
     this.#queue.set(JSON.stringify(write.key), { ...write, lock });
-    if (!this.#retry) this.#pump();
+    if (!this.#retries.isArmed) this.#pump();
   }
 
   #pump(): void {
@@ -207,14 +207,14 @@ export class CheckpointStore {
   async #drain(): Promise<void> {
     for (;;) {
       const [next] = this.#queue;
-      if (!next || this.#retry) break;
+      if (!next || this.#retries.isArmed) break;
       const [name, write] = next;
       this.#queue.delete(name);
       this.#inFlight.push(write.item);
       try {
         const isWritten = await this.#put(write);
         write.onAttempt?.(isWritten);
-        this.#failures = 0;
+        this.#retries.succeeded();
       } catch (thrown) {
         // After a lost lock the next owner resumes from the last written state.
         if (!(thrown instanceof LockLostError)) this.fault(thrown);
@@ -242,11 +242,7 @@ export class CheckpointStore {
   #scheduleRetry(name: string, write: QueuedWrite): void {
     if (this.#closing) return;
     if (!this.#queue.has(name)) this.#queue.set(name, write);
-    const waits = this.#isShared ? SHARED_RETRIES : RETRIES;
-    this.#retry ??= this.clock.after(waitBefore(this.#failures++, waits), () => {
-      this.#retry = undefined;
-      this.#pump();
-    });
+    this.#retries.plan(() => this.#pump());
   }
 
   #resolveSettled(): void {
