@@ -27,7 +27,9 @@ class Newcomer {
 
   static async start(runtime: Runtime, colorScheme: Scheme): Promise<Newcomer> {
     const userDir = await freshUserDir();
-    return new Newcomer(colorScheme, await Editor.start(runtime, { withPack: false, userDir }, colorScheme), userDir);
+    // The palette manager, which the editor of the tests goes without, installs the pack.
+    const options = { withPack: false, userDir, settings: { externalModules: {} } };
+    return new Newcomer(colorScheme, await Editor.start(runtime, options, colorScheme), userDir);
   }
 
   async end(): Promise<void> {
