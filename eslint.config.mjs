@@ -1,5 +1,7 @@
+// The imports that ARCHITECTURE.md allows, and the mechanisms that exist once. .oxlintrc.json has all other rules.
 import js from '@eslint/js';
-import tseslint from 'typescript-eslint';
+import * as parser from '@typescript-eslint/parser';
+import { defineConfig, globalIgnores } from 'eslint/config';
 
 /** From the bottom up: a folder imports itself and what stands before it, never what stands after it. */
 const layers = {
@@ -125,61 +127,13 @@ const browser = [
   'setInterval',
   'clearInterval',
 ];
-const node = [
-  'process',
-  'console',
-  'Buffer',
-  'URL',
-  'fetch',
-  'AbortSignal',
-  'AbortController',
-  'setTimeout',
-  'clearTimeout',
-  'setInterval',
-  'clearInterval',
-  'setImmediate',
-  'performance',
-  'FormData',
-  'Blob',
-  'require',
-  'module',
-  '__dirname',
-];
 const globals = (/** @type {string[]} */ names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
 
-export default tseslint.config(
-  { ignores: ['dist/', 'resources/', 'coverage/', 'matrix/', '.demo/', '.dev/', '.cache/'] },
-  js.configs.recommended,
-  {
-    rules: { eqeqeq: 'error', 'no-console': 'error', 'no-unused-vars': ['error', { argsIgnorePattern: '^_' }] },
-  },
-  {
-    files: ['**/*.ts'],
-    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
-    rules: {
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
-      '@typescript-eslint/no-confusing-void-expression': 'off',
-      '@typescript-eslint/no-unnecessary-type-parameters': 'off',
-      '@typescript-eslint/no-misused-spread': 'off',
-      // The sources have no enums, and these rules cost a fifth of the time.
-      '@typescript-eslint/no-unsafe-enum-assignment': 'off',
-      '@typescript-eslint/no-unsafe-enum-comparison': 'off',
-      // An interface that promises may be kept without waiting.
-      '@typescript-eslint/require-await': 'off',
-      // Says the opposite of no-non-null-assertion.
-      '@typescript-eslint/non-nullable-type-assertion-style': 'off',
-      // A blank setting counts as missing, so || is often what is meant.
-      '@typescript-eslint/prefer-nullish-coalescing': ['error', { ignorePrimitives: { string: true } }],
-      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      // Node-RED's API is full of them: export =, import x = require(), constructors as functions.
-      // And what not every flow needs is loaded on demand, at once: a node can't wait while it is made.
-      '@typescript-eslint/no-require-imports': [
-        'error',
-        { allowAsImport: true, allow: ['^\\.', '^undici', '^pg$', '^write-file-atomic$'] },
-      ],
-    },
-  },
+export default defineConfig(
+  globalIgnores(['dist/', 'resources/', 'coverage/', 'matrix/', '.demo/', '.dev/', '.cache/']),
+  // oxlint reports unused directives; most are for its own rules.
+  { linterOptions: { reportUnusedDisableDirectives: 'off' } },
+  { files: ['**/*.ts'], languageOptions: { parser } },
   ...arrows('lib'),
   { files: ['lib/client.ts'], rules: { 'no-restricted-imports': ['error', { patterns: [outside.lib, database] }] } },
   ...stairs('watch'),
@@ -258,40 +212,10 @@ export default tseslint.config(
       ],
     },
   },
-  { files: ['simulator/**/*.ts', 'bench/**/*.ts'], rules: { '@typescript-eslint/no-non-null-assertion': 'off' } },
-  { files: ['simulator/cli.ts', 'bench/**', 'scripts/**', 'test/**'], rules: { 'no-console': 'off' } },
-  {
-    files: ['test/**/*.ts'],
-    rules: {
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: 'MemberExpression[object.name=/^(describe|context|it)$/][property.name=/^(only|skip)$/]',
-          message: 'Every test runs.',
-        },
-      ],
-      '@typescript-eslint/no-non-null-assertion': 'off',
-      // Both cost a quarter of the time, and a test may well use a deprecated function or an object that looks alike.
-      '@typescript-eslint/no-deprecated': 'off',
-      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
-      '@typescript-eslint/no-unsafe-assignment': 'off',
-      '@typescript-eslint/no-unsafe-member-access': 'off',
-      '@typescript-eslint/no-unsafe-argument': 'off',
-      '@typescript-eslint/no-unsafe-call': 'off',
-      '@typescript-eslint/no-unsafe-return': 'off',
-      '@typescript-eslint/unbound-method': 'off',
-      '@typescript-eslint/no-base-to-string': 'off',
-      '@typescript-eslint/no-empty-function': 'off',
-      '@typescript-eslint/no-unnecessary-condition': 'off',
-    },
-  },
-  {
-    files: ['**/*.mjs', '**/*.cjs'],
-    languageOptions: { globals: globals(node) },
-  },
   {
     // Inlined into the html of the editor, which runs it as a script.
     files: ['nodes/*/form.js'],
+    ...js.configs.recommended,
     languageOptions: { sourceType: 'commonjs', ecmaVersion: 2022, globals: globals([...browser, 'RemotePrinting']) },
   },
 );

@@ -25,7 +25,7 @@ let nodeRed;
 /** @type {import('./simulator.mjs').RunningSimulator | undefined} */
 let simulator;
 /** Ports of the first start: a restart uses them again, because flow and browser have the addresses. */
-let ports = { nodeRed: Number(process.env['PORT'] ?? 1880), simulator: process.env['SIMULATOR_PORT'] ?? '0' };
+const ports = { nodeRed: Number(process.env['PORT'] ?? 1880), simulator: process.env['SIMULATOR_PORT'] ?? '0' };
 
 /** Digest of the built files that each part uses. */
 const digests = () => ({

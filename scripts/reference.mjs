@@ -61,7 +61,7 @@ function defaultOf(property) {
 /** @param {string} text */
 const code = (text) => `\`${text}\``;
 
-/** A table as Prettier formats it. @param {string[][]} columns the first cell of each is its head */
+/** A table as oxfmt formats it. @param {string[][]} columns the first cell of each is its head */
 function markdown(columns) {
   const padded = columns.map((cells) => {
     const width = Math.max(...cells.map(({ length }) => length));

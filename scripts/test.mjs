@@ -82,9 +82,15 @@ try {
       ...layer('editor'),
       ...layer('examples'),
       ...layer('unit'),
-      { name: 'lint', commands: [[node, bin('eslint/bin/eslint.js'), '--max-warnings', '0']] },
+      {
+        name: 'lint',
+        commands: [
+          [node, bin('oxlint/bin/oxlint'), '--report-unused-disable-directives'],
+          [node, bin('eslint/bin/eslint.js'), 'lib', 'nodes', 'editor', 'simulator'],
+        ],
+      },
       { name: 'types', commands: [[node, bin('typescript-7/bin/tsc'), '-p', 'tsconfig.json']] },
-      { name: 'format', commands: [[node, bin('prettier/bin/prettier.cjs'), '--check', '.']] },
+      { name: 'format', commands: [[node, bin('oxfmt/bin/oxfmt'), '--check']] },
       ...layer('page'),
       ...layer('simulator'),
       ...layer('repository'),

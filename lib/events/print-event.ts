@@ -51,4 +51,5 @@ export function isPrintEvent(value: unknown): value is PrintEvent {
  * lacks the milestone in its value and id.
  */
 export type EventDraft =
-  { event: PrintEvent; step?: undefined } | { event: PrintEvent; step: { from: number; to: number } };
+  | { event: PrintEvent; step?: undefined }
+  | { event: PrintEvent; step: { from: number; to: number } };

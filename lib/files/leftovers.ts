@@ -73,7 +73,11 @@ export class Leftovers {
   async #write(note: string, content: string): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const file = await open(note, 'wx', 0o600);
-    await file.writeFile(content).finally(() => file.close());
+    try {
+      await file.writeFile(content);
+    } finally {
+      await file.close();
+    }
   }
 }
 

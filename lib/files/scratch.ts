@@ -29,17 +29,21 @@ export async function openScratch(deadline: Deadline): Promise<ScratchFile> {
     await unlink(path).catch(() => undefined);
     await rmdir(folder).catch(() => undefined);
   };
+  const closeAndRemove = async (file: FileHandle) => {
+    try {
+      await file.close();
+    } finally {
+      await removeNames();
+    }
+  };
   // A flag that the system doesn't have is undefined and adds nothing.
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  const opened = calls.run(
-    () => open(path, flags, 0o600),
-    (late) => late.close().finally(removeNames),
-  );
+  const opened = calls.run(() => open(path, flags, 0o600), closeAndRemove);
   const handle = await opened.catch(async (error: unknown) => {
     await calls.release(removeNames);
     throw error;
   });
   await calls.release(removeNames);
-  const close = () => calls.release(() => handle.close().finally(removeNames));
+  const close = () => calls.release(() => closeAndRemove(handle));
   return { calls, handle, close };
 }

@@ -74,7 +74,14 @@ export interface PrintResult {
 }
 
 export type Stage =
-  'preparing' | 'registering' | 'uploading' | 'confirming' | 'dispatching' | 'dispatched' | 'printing' | 'finished';
+  | 'preparing'
+  | 'registering'
+  | 'uploading'
+  | 'confirming'
+  | 'dispatching'
+  | 'dispatched'
+  | 'printing'
+  | 'finished';
 
 /** Output 2 of upload and print (reference 3.4); the members after `job` are only for the node's status. */
 export interface Progress {

@@ -7,7 +7,7 @@ const LONGEST = 255;
 /** Device names; `con.gcode` is still the device. */
 const DEVICE = /^(con|prn|aux|nul|com[1-9]|lpt[1-9])(\.|$)/i;
 const FORBIDDEN = /[\\/:*?"<>|]/;
-// eslint-disable-next-line no-control-regex -- matches exactly those
+// oxlint-disable-next-line no-control-regex -- matches exactly those
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /**

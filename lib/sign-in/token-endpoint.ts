@@ -34,7 +34,7 @@ export class TokenEndpoint {
       callback,
       redirectUri,
       // The interface has no PKCE, and the service's variant isn't the standard's (wire facts 3).
-      // eslint-disable-next-line @typescript-eslint/no-deprecated
+      // oxlint-disable-next-line typescript/no-deprecated
       oauth.nopkce,
       {
         ...options,
@@ -82,7 +82,7 @@ export class TokenEndpoint {
       options: {
         [oauth.customFetch]: (_: string, init: { headers: Record<string, string>; body?: unknown }) =>
           this.#post({ url: endpoint, headers: init.headers, body: String(init.body), deadline, fence }),
-        // eslint-disable-next-line @typescript-eslint/no-deprecated -- only for this machine itself, as the reference allows
+        // oxlint-disable-next-line typescript/no-deprecated -- only for this machine itself, as the reference allows
         [oauth.allowInsecureRequests]: isLoopback(settings.authUrl),
       },
     };

@@ -32,7 +32,13 @@ for (const runtime of editors) {
         credentials: { account: { clientId: client.id, clientSecret: client.secret } },
       });
     });
-    after(() => editor.close().finally(() => simulator.close()));
+    after(async () => {
+      try {
+        await editor.close();
+      } finally {
+        await simulator.close();
+      }
+    });
     afterEach(function () {
       return editor.settle(this.currentTest);
     });

@@ -22,7 +22,13 @@ for (const runtime of editors) {
       // The ingress admits only requests that start at Home Assistant; this imitates its strict cookie.
       await editor.context.route('**/remote-printing/callback*', (route) => route.fulfill({ status: 401 }));
     });
-    after(() => editor.close().finally(() => simulator.close()));
+    after(async () => {
+      try {
+        await editor.close();
+      } finally {
+        await simulator.close();
+      }
+    });
     afterEach(function () {
       return editor.settle(this.currentTest);
     });

@@ -462,7 +462,8 @@ class FlowsRun {
     hooks.add('onSend.faults', (sent: { source: { id: string; port: number }; msg: NodeMessage }[]) => {
       for (const { source, msg } of sent) {
         const event = msg.payload as
-          { id?: string; type?: string; late?: boolean; job?: { clusterJobId?: string } } | undefined;
+          | { id?: string; type?: string; late?: boolean; job?: { clusterJobId?: string } }
+          | undefined;
         if (source.port !== 1 || !event?.type || !ENDS.includes(event.type)) continue;
         const job = event.job?.clusterJobId ?? '';
         trace.add(`${source.id}: ${event.type} of ${job.slice(0, 8)}${event.late ? ' (late)' : ''}`);

@@ -291,7 +291,7 @@ describe('nodes/report-generator', () => {
           rows(fresh).map((row) => row.job_uuid?.slice(0, 8)),
           ['00000003', '00000004'],
         );
-        if (format === 'stream') assert.deepEqual(fresh.map((message) => partsOf(message)?.index), [0, 1]); // prettier-ignore
+        if (format === 'stream') assert.deepEqual(fresh.map((message) => partsOf(message)?.index), [0, 1]); // oxfmt-ignore
         assert.equal(fresh.at(-1)?.rowCount, 2);
         await deploy({ format, onlyNew: false });
         assert.equal(rows(await all()).length, 5);

@@ -75,7 +75,11 @@ export async function withTypedChoices<T>(
 async function withSimulated<T>(runtime: Runtime, choose: (choices: Choices) => Promise<T>): Promise<T> {
   const { openSimulated } = require('../simulated-service') as typeof import('../simulated-service');
   const world = await openSimulated(runtime, FORMS);
-  return withSettings(runtime, FORMS, world.settings, choose).finally(() => world.close());
+  try {
+    return await withSettings(runtime, FORMS, world.settings, choose);
+  } finally {
+    await world.close();
+  }
 }
 
 /** Account id that signs in the forms of simulated accounts that aren't running. */

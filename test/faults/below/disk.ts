@@ -158,11 +158,7 @@ export class Disks {
 
   /** Opens, writes and closes a file in single steps, as the system does. */
   async #writeWhole(mount: Mount, name: string, [path, data, options]: unknown[]): Promise<void> {
-    const given = (typeof options === 'object' ? options : {}) as {
-      flag?: string;
-      mode?: number;
-      flush?: boolean;
-    } | null;
+    const given: { flag?: string; mode?: number; flush?: boolean } | null = typeof options === 'object' ? options : {};
     const flag = given?.flag ?? (name === 'appendFile' ? 'a' : 'w');
     const fd = (await this.#work(mount, 'open', [path, flag, given?.mode])) as number;
     try {

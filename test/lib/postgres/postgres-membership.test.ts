@@ -110,7 +110,7 @@ describe('postgres/postgres-membership', () => {
         parts.map(async ({ membership }) => {
           const { lock } = membership;
           if (!lock || locks.get(membership) !== lock) return false;
-          return lock.secure(0).then(() => membership.lock === lock, () => false); // prettier-ignore
+          return lock.secure(0).then(() => membership.lock === lock, () => false); // oxfmt-ignore
         }),
       );
       for (const [at, { membership, has }] of parts.entries())
@@ -196,7 +196,7 @@ describe('postgres/postgres-membership', () => {
     const store = open(systemClock, 10_000, { lasts: 1_000, margin: 100, renewal: 200 });
     const here = await join(store);
     await here.take(['kept', 'wanted', 'given back'], 3);
-    await here.release(new Map([['given back', 1], ['wanted', 1]])); // prettier-ignore
+    await here.release(new Map([['given back', 1], ['wanted', 1]])); // oxfmt-ignore
     const silent = { ...LEASE_TIMES, renewal: 600_000 };
     const gone = open(systemClock, 10_000, silent).join(['watch', 'a deleted account'], {
       name: 'b',
@@ -212,9 +212,9 @@ describe('postgres/postgres-membership', () => {
     await ask(`UPDATE remote_printing.entries SET ends_at = ends_at - interval '25 h' WHERE holder = $1`, [gone.id]);
     await here.take(['wanted'], 1);
     await store.sweep();
-    assert.deepEqual((await ask<{ item: string }>('SELECT item FROM remote_printing.assignments ORDER BY item')).map(({ item }) => item), ['"kept"', '"wanted"']); // prettier-ignore
+    assert.deepEqual((await ask<{ item: string }>('SELECT item FROM remote_printing.assignments ORDER BY item')).map(({ item }) => item), ['"kept"', '"wanted"']); // oxfmt-ignore
     assert.equal(await count('entries'), 1);
-    assert.deepEqual([...(await here.holders()).values()].map(({ items }) => [...items].sort()), [['kept', 'wanted']]); // prettier-ignore
+    assert.deepEqual([...(await here.holders()).values()].map(({ items }) => [...items].sort()), [['kept', 'wanted']]); // oxfmt-ignore
   });
 
   it('migrates the tables of the first version', async () => {
@@ -323,7 +323,7 @@ describe('any sequence of faults on several runtimes', () => {
           await clock.advance(1_000);
           check();
         }
-        assert.deepEqual(parts.map(({ membership }) => membership.members.length), [4, 4, 4, 4]); // prettier-ignore
+        assert.deepEqual(parts.map(({ membership }) => membership.members.length), [4, 4, 4, 4]); // oxfmt-ignore
         for (const part of parts) {
           take(part, items.length);
           await clock.advance(0);

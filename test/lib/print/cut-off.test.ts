@@ -62,7 +62,7 @@ describe('a print key whose runtime loses the store around the print', () => {
         KEY,
         async (ledger, deadline) => {
           const entry = await ledger.find(KEY);
-          const earlier = entry && (entry.done ?? (await dispatcher.searchAgain(ledger, KEY, entry, deadline)));
+          const earlier = entry ? (entry.done ?? (await dispatcher.searchAgain(ledger, KEY, entry, deadline))) : null;
           if (earlier) return { ...earlier, duplicate: true };
           return dispatcher.dispatch(ledger, { ...request, deadline });
         },

@@ -55,14 +55,14 @@ describe('report/csv', () => {
     });
 
   it('accepts a byte order mark, CR LF, blank lines and a last line without an end', async () => {
-    const wanted = { columns: ['a', 'b'], rows: [{ a: '1', b: 'ä' }, { a: '2', b: '' }] }; // prettier-ignore
+    const wanted = { columns: ['a', 'b'], rows: [{ a: '1', b: 'ä' }, { a: '2', b: '' }] }; // oxfmt-ignore
     assert.deepEqual(await read('\uFEFFa,b\r\n1,ä\r\n\r\n2,\r\n'), wanted);
     assert.deepEqual(await read('\uFEFF"a","b"\r\n1,ä\r\n2,'), wanted);
     assert.deepEqual(await read('a,b\n1,ä\r\n2,'), wanted, 'both ends of lines in one table');
   });
 
   it('accepts lines that end in CR, and keeps a CR in a cell if they end otherwise', async () => {
-    const rows = [{ a: '1', b: 'x\ny' }, { a: '2', b: '' }]; // prettier-ignore
+    const rows = [{ a: '1', b: 'x\ny' }, { a: '2', b: '' }]; // oxfmt-ignore
     assert.deepEqual(await read('a;b\r1;"x\ny"\r\r2;'), { columns: ['a', 'b'], rows });
     assert.deepEqual(await read('a;b\r1;"x\ny"\r2;\r', 4, 1), { columns: ['a', 'b'], rows });
     assert.deepEqual(await read('a;b\r'), { columns: ['a', 'b'], rows: [] });

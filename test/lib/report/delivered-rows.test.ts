@@ -75,7 +75,7 @@ describe('report/delivered-rows', () => {
 
   it('serializes reports of the same name', async () => {
     const both = await Promise.all([fresh([{ uuid: '1' }]), fresh([{ uuid: '1' }])]);
-    assert.deepEqual(both.map(({ length }) => length), [1, 0]); // prettier-ignore
+    assert.deepEqual(both.map(({ length }) => length), [1, 0]); // oxfmt-ignore
   });
 
   it('delivers nothing while the record of delivered rows can’t be read', async () => {

@@ -186,7 +186,7 @@ describe('report/reports', () => {
       const path = join(folder, 'broken.csv');
       await run({ format: 'csv' });
       await run({ format: 'file', path });
-      assert.deepEqual(results.map(({ payload }) => payload), [broken, path]); // prettier-ignore
+      assert.deepEqual(results.map(({ payload }) => payload), [broken, path]); // oxfmt-ignore
       for (const { report } of results) assert.deepEqual([report.columns, report.rowCount], [['a', 'b'], null]);
       assert.equal(await readFile(path, 'utf8'), `\uFEFF${broken}`);
       assert.equal(headers[0]?.authorization, undefined, 'without a bearer');

@@ -51,7 +51,7 @@ describe('a value that is written late', () => {
         const second = all ? clock.advance(seconds * 1_000).then(() => {
           shared.start();
           return renew(other, spent);
-        }) : renew(other, spent); // prettier-ignore
+        }) : renew(other, spent); // oxfmt-ignore
         second.catch(() => undefined);
         if (!all) {
           for (let n = 0; n < seconds; n++) await clock.advance(1_000);

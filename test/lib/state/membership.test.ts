@@ -163,7 +163,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
       it('distinguishes members with the same name and wishes', async () => {
         const all = [join('a'), join('a'), join('a')];
         for (const one of all) await sees(one, 3);
-        for (const one of all) assert.deepEqual(one.members.map(({ name }) => name), ['a', 'a', 'a']); // prettier-ignore
+        for (const one of all) assert.deepEqual(one.members.map(({ name }) => name), ['a', 'a', 'a']); // oxfmt-ignore
       });
 
       it('sees new wishes and departures at once', async () => {
@@ -224,7 +224,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
           assert.ok(made <= 26, `${made} statements`);
         }
         // The set of free items is unchanged. In a database, the test itself moves the times of the rows.
-        if (where === 'memory') assert.deepEqual(all.map((one) => one.changes()), changes); // prettier-ignore
+        if (where === 'memory') assert.deepEqual(all.map((one) => one.changes()), changes); // oxfmt-ignore
       });
 
       it('sees changes even if their notifications were lost', async () => {
@@ -280,7 +280,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
           assert.ok(taken.every(({ length }) => length <= 50));
           for (const [at, one] of all.entries())
             taken[at]!.push(
-              ...itemsOf(await one.take(ITEMS.filter((item) => !taken[at]!.includes(item)), 50 - taken[at]!.length)), // prettier-ignore
+              ...itemsOf(await one.take(ITEMS.filter((item) => !taken[at]!.includes(item)), 50 - taken[at]!.length)), // oxfmt-ignore
             );
           assert.deepEqual(taken.flat().sort(), [...ITEMS].sort());
           for (const [at, one] of all.entries()) assert.deepEqual(await heldBy(one), taken[at]!.sort());
@@ -291,7 +291,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
       it('ignores the release of items that the member doesn’t hold', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
-        await two.release(new Map([['x', 'not mine'], ['unknown', 'neither']])); // prettier-ignore
+        await two.release(new Map([['x', 'not mine'], ['unknown', 'neither']])); // oxfmt-ignore
         assert.deepEqual(await two.take(['x'], 1), []);
         await one.release(new Map([['x', 'mine']]));
         await one.release(new Map([['x', 'again']]));
@@ -329,7 +329,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         one.runtime.kill();
         await place.pass(14_000);
         const holders = await two.holders();
-        assert.deepEqual([...holders].map(([id, { items }]) => [id, items]).sort(), [[one.id, ['x']], [two.id, []]].sort()); // prettier-ignore
+        assert.deepEqual([...holders].map(([id, { items }]) => [id, items]).sort(), [[one.id, ['x']], [two.id, []]].sort()); // oxfmt-ignore
         assert.ok(holders.get(one.id)!.leaseAge >= 14_000 && holders.get(two.id)!.leaseAge < 14_000);
       });
     });
@@ -537,7 +537,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         place.shared.halt();
         const all = [join('one', 1), join('two')];
         await place.pass(60_000);
-        assert.deepEqual(all.map(({ members, lock }) => [members, lock]), [[[], null], [[], null]]); // prettier-ignore
+        assert.deepEqual(all.map(({ members, lock }) => [members, lock]), [[[], null], [[], null]]); // oxfmt-ignore
         all[0]!.want(2);
         await assert.rejects(all[0]!.holders(), { code: 'FILE_NOT_READABLE' });
         place.shared.start();
@@ -555,7 +555,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.ok(all.every(({ lock }) => lock === null));
         place.shared.start();
         for (const one of all) await passUntil(() => one.members.length === 3, 10_000);
-        assert.deepEqual(all.map(({ id }) => id), ids); // prettier-ignore
+        assert.deepEqual(all.map(({ id }) => id), ids); // oxfmt-ignore
         const taken = await Promise.all(all.map((one) => one.take(ITEMS, 100)));
         assert.equal(new Set(taken.flat().map(({ item }) => item)).size, taken.flat().length);
         for (const { idle } of taken.flat()) assert.ok(idle >= 39_000, `${idle} ms`);

@@ -41,10 +41,10 @@ describe('nodes/shared/on-input', () => {
 
   for (const thrown of [new TypeError('odd'), 'odd', undefined, null])
     it(`turns ${String(thrown)} into an error with a code`, async () => {
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- any value may be thrown
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- any value may be thrown
       const { ends, msg } = await run(() => Promise.reject(thrown));
       assert.equal(ends.length, 1);
-      assert.equal((ends[0]?.[0] as PrintingError).code, 'SERVICE_ERROR');
+      assert.equal((ends[0]![0] as PrintingError).code, 'SERVICE_ERROR');
       assert.deepEqual(msg, { clusterId: 'mine' });
     });
 

@@ -266,7 +266,7 @@ describe('several runtimes that watch one account', () => {
       let release: () => void = () => undefined;
       replica.token = new Promise((resolve) => (release = resolve));
       await clock.advance(last + 80_000 - clock.monotonic());
-      (replica.account.watcher.membership?.lock as Lease).lose();
+      (replica.account.watcher.membership!.lock as Lease).lose();
       release();
       await clock.advance(15_000);
       assert.ok(replicas.polls.some(({ at }) => at > last));
