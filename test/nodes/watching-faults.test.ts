@@ -239,7 +239,7 @@ describe('nodes/cluster-status: polling through faults', function () {
     assert.ok(freshSince(before));
   });
 
-  it('continues immediately after a new sign-in, however long the service refused the old one', async () => {
+  it('continues within seconds of a new sign-in, however long the service refused the old one', async () => {
     await start();
     await watch();
     simulator.faults.add({ endpoint: '*', path: '/connect/', status: 401, times: 'always' });
@@ -247,7 +247,8 @@ describe('nodes/cluster-status: polling through faults', function () {
     simulator.faults.clear();
     const before = status.all.length;
     await signInAnew();
-    await time.pass(1);
+    // The last refused poll may have just left, and two polls are 10 s apart.
+    await time.pass(11);
     assert.ok(freshSince(before));
   });
 
