@@ -22,7 +22,7 @@ export async function transfer(
   output: Output,
   { signal, onRows }: { signal: AbortSignal; onRows: (rows: number) => void },
 ): Promise<Transferred> {
-  const { contentType, stream } = await download(http, url, { what: phrase`the report`, signal });
+  const { contentType, size: announced, stream } = await download(http, url, { what: phrase`the report`, signal });
   const table = new CsvReader();
   const read = { rows: 0, isTable: true };
   let size = 0;
@@ -39,6 +39,7 @@ export async function transfer(
   };
   try {
     if (contentType === 'text/html') throw notReport();
+    if ((announced ?? 0) > output.most) throw tooLarge(output.most);
     for await (const part of stream as AsyncIterable<Buffer>) {
       size += part.length;
       if (size > output.most) throw tooLarge(output.most);
