@@ -11,8 +11,8 @@ import { createInterface } from 'node:readline';
 /** Longest output of a failed command in the summary, lines. */
 const LINES = 200;
 
-/** Number of parallel commands. They sometimes wait, so one more than the number of cores keeps all cores busy. */
-const AT_A_TIME = availableParallelism() + 1;
+/** Number of parallel steps. Most wait as long as they compute, so two more than the number of cores keep all cores busy. */
+const AT_A_TIME = availableParallelism() + 2;
 
 /** Runs steps in parallel, prints each line at once, and reports all failures with their causes at the end. */
 export class Steps {

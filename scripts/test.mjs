@@ -78,10 +78,10 @@ try {
     built &&
     (await steps.all(
       ...layer('runtime'),
-      ...layer('nodes'),
       ...layer('editor'),
-      ...layer('examples'),
+      ...layer('nodes'),
       ...layer('unit'),
+      ...layer('examples'),
       {
         name: 'lint',
         commands: [
