@@ -29,8 +29,7 @@ for (const runtime of editors) {
       await page.locator('#node-input-maxBytes-shown:not(.input-error)').waitFor();
       await editor.done();
       await editor.deploy();
-      assert.deepEqual(await editor.saved(id), {
-        id,
+      await editor.assertSaved(id, {
         type: 'remote-printing-webcam-snapshot',
         name: '',
         account,
@@ -61,8 +60,7 @@ for (const runtime of editors) {
       await page.fill('#node-input-timeout', '90');
       await editor.done();
       await editor.deploy();
-      assert.deepEqual(await editor.saved(id), {
-        id,
+      await editor.assertSaved(id, {
         type: 'remote-printing-job-control',
         name: '',
         account,

@@ -373,6 +373,16 @@ export class Editor {
     return Object.fromEntries(Object.entries(node).filter(([name]) => !place.includes(name)));
   }
 
+  /** Asserts the values of a deployed node: those expected, and the defaults of all other properties. */
+  async assertSaved(id: string, expected: { type: string; [property: string]: unknown }): Promise<void> {
+    const defaults = await this.page.evaluate<Record<string, unknown>>(
+      `Object.fromEntries(
+        Object.entries(RED.nodes.getType('${expected.type}').defaults).map(([name, { value }]) => [name, value]),
+      )`,
+    );
+    assert.deepEqual(await this.saved(id), { ...defaults, ...expected, id });
+  }
+
   /** Clicks a field with suggestions; returns the list once it has entries. */
   async offers(field: string): Promise<Locator> {
     await this.page.click(`#${field}`);

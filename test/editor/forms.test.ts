@@ -73,8 +73,7 @@ for (const runtime of editors) {
       await editor.page.fill('#node-input-milestones', '10, 90');
       await editor.done();
       await editor.deploy();
-      assert.deepEqual(await editor.saved(id), {
-        id,
+      await editor.assertSaved(id, {
         type: 'remote-printing-cluster-status',
         name: 'watch it',
         account,
@@ -104,8 +103,7 @@ for (const runtime of editors) {
       assert.equal(await page.isVisible('#node-input-file-shown'), false);
       await editor.done();
       await editor.deploy();
-      assert.deepEqual(await editor.saved(id), {
-        id,
+      await editor.assertSaved(id, {
         type: 'remote-printing-upload-and-print',
         name: '',
         account,
@@ -137,8 +135,7 @@ for (const runtime of editors) {
       await editor.fillTyped('path', 'jsonata', '"/connect/v1/clusters/" & clusterId');
       await editor.done();
       await editor.deploy();
-      assert.deepEqual(await editor.saved(id), {
-        id,
+      await editor.assertSaved(id, {
         type: 'remote-printing-request',
         name: '',
         account,

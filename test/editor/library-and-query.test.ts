@@ -62,8 +62,7 @@ for (const runtime of editors) {
       await page.fill('#node-input-timeout-shown', '2');
       await editor.done();
       await editor.deploy();
-      assert.deepEqual(await editor.saved(id), {
-        id,
+      await editor.assertSaved(id, {
         type: 'remote-printing-library-file',
         name: '',
         account,
@@ -109,8 +108,7 @@ for (const runtime of editors) {
       await editor.fillTyped('item', 'msg', 'payload.job.clusterJobId');
       await editor.done();
       await editor.deploy();
-      assert.deepEqual(await editor.saved(id), {
-        id,
+      await editor.assertSaved(id, {
         type: 'remote-printing-query',
         name: '',
         account,
