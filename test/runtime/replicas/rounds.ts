@@ -17,8 +17,11 @@ export interface RoundsOptions {
 export type Breaches = Map<string, string[]>;
 
 export const KINDS: HazardKind[] = ['kill', 'renewal', 'pause', 'cut', 'outage', 'deploy'];
-/** Longest wait for open work after a round, ms: the lock of a dead replica expires after two minutes. */
-const PATIENCE = 240_000;
+/**
+ * Longest wait for open work after a round, ms. A replica that is killed in the middle of a renewal holds its lock for up
+ * to two minutes, the token rests for two more, and only then do the others poll again.
+ */
+const PATIENCE = 330_000;
 
 /** Breaches of one rule that are printed per round. */
 const SHOWN = 5;
