@@ -24,10 +24,19 @@ const LEFTOVER_AGE = 60 * 60 * 1000;
 /** A clock that differs from a file's own time by this much counts as wrong, ms. */
 const NOT_BELIEVED = 5 * 365 * 24 * 60 * 60 * 1000;
 /**
- * A clock that was set by more than this since the start counts as wrong too, ms. It is less than the extra time that
- * values are kept beyond the promised one.
+ * A clock that was set by more than this since the start counts as wrong too, and so does one that has moved by more
+ * between two sweeps, ms. It is less than the extra time that values are kept beyond the promised one.
  */
 const SET_BY = 5 * 24 * 60 * 60 * 1000;
+
+/** State of the sweeps, ms since 1970. */
+interface Swept {
+  /** Time of the last sweep. */
+  at: number;
+  /** Start of the time that was followed without a gap. The age of earlier values counts from here. */
+  since: number;
+}
+const SWEPT: Key = ['swept', 'values'];
 
 /**
  * A StateStore with one small JSON file per key. A write creates a new file, flushes it, renames it and flushes the
@@ -37,13 +46,16 @@ export class FileStore implements StateStore, Movable {
   readonly #options: FileStoreOptions;
   readonly #locks = new Locks();
   readonly #records: Records;
+  /** Monotonic time of the start. */
+  readonly #startedAt: number;
   /** Wall time minus monotonic time at the start. */
   readonly #lead: number;
 
   constructor(options: FileStoreOptions) {
     this.#options = options;
     this.#records = new Records(options);
-    this.#lead = options.clock.now() - options.clock.monotonic();
+    this.#startedAt = options.clock.monotonic();
+    this.#lead = options.clock.now() - this.#startedAt;
   }
 
   get<T>(key: Key): Promise<T | undefined> {
@@ -80,6 +92,7 @@ export class FileStore implements StateStore, Movable {
     const { clock, folder: root } = this.#options;
     const now = clock.now();
     const wasSet = Math.abs(now - clock.monotonic() - this.#lead) > SET_BY;
+    const since = wasSet ? Infinity : await this.#followedSince(now);
     for (const kind of await entries(root)) {
       const folder = join(root, kind);
       for (const name of await entries(folder)) {
@@ -89,18 +102,31 @@ export class FileStore implements StateStore, Movable {
           if (now - mtimeMs > LEFTOVER_AGE) await rm(path, { force: true }).catch(() => undefined);
         } else if (name.endsWith('.json') && !wasSet) {
           const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
-          if (found && isExpired(found, now)) await this.#forget(found.key, now);
+          if (found && isExpired(found, now, since)) await this.#forget(found.key, now, since);
         }
       }
     }
   }
 
+  /**
+   * Records a sweep at `now`. Returns since when the clock was followed without a gap. In a gap, either Node-RED was
+   * off, or a wrong clock was set.
+   */
+  async #followedSince(now: number): Promise<number> {
+    const start = now - (this.#options.clock.monotonic() - this.#startedAt);
+    const swept = await this.update<Swept>(SWEPT, (last) => {
+      const isGap = !last || now < last.at || start - last.at > SET_BY;
+      return { at: now, since: isGap ? start : last.since };
+    });
+    return swept?.since ?? start;
+  }
+
   /** Removes an expired value, unless it has been written again meanwhile. */
-  async #forget(key: Key, now: number): Promise<void> {
+  async #forget(key: Key, now: number, since: number): Promise<void> {
     const path = this.#path(key);
     await this.#locks.hold(path, async () => {
       const found = await readFile(path, 'utf8').then(parseRecord, () => undefined);
-      if (found && isExpired(found, now)) await rm(path, { force: true }).catch(() => undefined);
+      if (found && isExpired(found, now, since)) await rm(path, { force: true }).catch(() => undefined);
     });
   }
 
@@ -196,9 +222,12 @@ const notWritable = ([kind]: Key, cause: unknown): PrintingError =>
     { cause, outcome: 'not-sent' },
   );
 
-function isExpired({ at, until }: StoredRecord, now: number): boolean {
+/** `since`: start of the time that counts for values from before it, ms since 1970. */
+function isExpired({ at, until }: StoredRecord, now: number, since: number): boolean {
   if (until === undefined || until > now) return false;
-  return at === undefined || (now >= at && now - at < NOT_BELIEVED);
+  if (at === undefined) return true;
+  if (now < at || now - at >= NOT_BELIEVED) return false;
+  return at >= since || now - since >= until - at;
 }
 
 /** Names in a folder; none if it doesn't exist or isn't a folder. */

@@ -73,6 +73,48 @@ describe('state/file-store', () => {
     assert.equal(await store.get(['print-key', 'a']), undefined);
   });
 
+  it('keeps print keys that were written while the clock was behind, for their keepFor from the next start', async () => {
+    const day = 24 * 3600_000;
+    const start = (now: number) => {
+      const clock = new ManualClock(now);
+      return {
+        clock,
+        store: new FileStore({ folder, clock, sealedKinds: [], secrets: () => [], warn: () => undefined }),
+      };
+    };
+    const right = Date.parse('2026-01-01');
+    await start(right - 200 * day).store.put(['print-key', 'a'], 1, { keepFor: 100 * day });
+    const { clock, store } = start(right);
+    await store.sweep();
+    assert.equal(await store.get(['print-key', 'a']), 1);
+    for (let days = 0; days < 99; days++) {
+      await clock.advance(day);
+      await store.sweep();
+    }
+    assert.equal(await store.get(['print-key', 'a']), 1);
+    await clock.advance(2 * day);
+    await store.sweep();
+    assert.equal(await store.get(['print-key', 'a']), undefined);
+  });
+
+  it('counts short times without a runtime, and no long ones, towards the keepFor of print keys', async () => {
+    const day = 24 * 3600_000;
+    let now = Date.parse('2026-01-01');
+    const later = async (days: number) => {
+      now += days * day;
+      const clock = new ManualClock(now);
+      const store = new FileStore({ folder, clock, sealedKinds: [], secrets: () => [], warn: () => undefined });
+      await store.sweep();
+      return store;
+    };
+    await (await later(0)).put(['print-key', 'a'], 1, { keepFor: 100 * day });
+    for (let weekends = 0; weekends < 24; weekends++) await later(4);
+    assert.equal(await (await later(3)).get(['print-key', 'a']), 1);
+    assert.equal(await (await later(2)).get(['print-key', 'a']), undefined);
+    await (await later(0)).put(['print-key', 'b'], 1, { keepFor: 100 * day });
+    assert.equal(await (await later(200)).get(['print-key', 'b']), 1);
+  });
+
   it('makes files readable by their owner only', async () => {
     await open().put(['grant', 'a'], 'x');
     assert.equal((await stat(await only('grant'))).mode & 0o777, 0o600);
