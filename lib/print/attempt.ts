@@ -9,6 +9,8 @@ export interface PrintAttempt {
   jobId: string;
   /** By the service's clock; by the runtime's where the service reports no time. */
   begunAt: number;
+  /** Whether only the runtime's clock, which may be wrong by years, dates the attempt. */
+  undated?: true;
   /** The printing was created between these times; the bounds allow for clocks that differ. */
   earliest: number;
   latest: number;
@@ -42,6 +44,7 @@ export function newAttempt(
     clusterId,
     jobId,
     begunAt,
+    ...(listing.at === null && { undated: true as const }),
     // A current listing shows every older printing by its id. Without one, only the age excludes older printings.
     earliest: listing.current ? 0 : Math.min(begunAt, now) - TOLERANCE,
     // Either clock may be slow.
@@ -49,6 +52,13 @@ export function newAttempt(
     known: [...new Set([...listed.flatMap(({ clusterJobId }) => clusterJobId ?? []), ...claimed])],
   };
 }
+
+/** Ids of printings that the attempt may have created if its time is wrong. */
+export const doubtful = ({ jobId, undated, known }: PrintAttempt, printings: PrintJob[]): string[] =>
+  printings
+    .filter((job) => undated && job.jobId === jobId)
+    .flatMap(({ clusterJobId }) => clusterJobId ?? [])
+    .filter((id) => !known.includes(id));
 
 /** Printings that the attempt may have created, the likeliest first. */
 export function candidates(

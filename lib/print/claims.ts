@@ -1,7 +1,7 @@
 import type { PrintJob } from '../service/print-job';
 import type { Scope } from '../state/scope';
 import { LockLostError, type Lock, type StateStore } from '../state/store';
-import { candidates, type Dispatched, type PrintAttempt } from './attempt';
+import { candidates, doubtful, type Dispatched, type PrintAttempt } from './attempt';
 
 /** A printing on a cluster, and the attempt that created it. */
 interface Claim {
@@ -42,6 +42,14 @@ export class Claims {
       attempt,
       jobs.find(({ clusterJobId }) => clusterJobId === claimed),
     );
+  }
+
+  /** Whether no attempt owns some printing that this one may have created if its time is wrong. */
+  async isDoubtful(attempt: PrintAttempt, printings: PrintJob[]): Promise<boolean> {
+    const ids = doubtful(attempt, printings);
+    if (ids.length === 0) return false;
+    const owned = await this.of(attempt.clusterId, attempt.jobId);
+    return ids.some((id) => !owned.includes(id));
   }
 
   /**

@@ -52,7 +52,8 @@ export async function search(deps: SearchDeps, attempt: PrintAttempt, deadline: 
     if (print) return { end: 'found', print };
     const written = await outcome?.().catch(() => null);
     if (written) return { end: 'found', print: written };
-    return { end: listing?.current && written !== null ? 'absent' : 'cut' };
+    if (!listing?.current || written === null) return { end: 'cut' };
+    return { end: (await ledger.claims.isDoubtful(attempt, printings).catch(() => true)) ? 'cut' : 'absent' };
   };
   const found = async () => {
     const seen = await look();

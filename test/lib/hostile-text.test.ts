@@ -499,6 +499,7 @@ const OTHERS: Record<string, string> = {
   'events/milestones.milestone': 'gets numbers',
   'events/milestones.eventsFor': 'gets numbers',
   'print/attempt.newAttempt': 'gets jobs that were read',
+  'print/attempt.doubtful': 'gets jobs that were read',
   'print/claims.likeliest': 'gets jobs that were read',
   'print/claims.Claims': 'gets jobs that were read',
   'print/job-list-reader.JobListReader': 'gets jobs that were read',

@@ -343,6 +343,20 @@ describe('print/dispatcher', () => {
       }
     });
 
+    for (const [name, shift] of shifts.slice(1))
+      it(`does not treat the lost print as absent if only a clock that ${name} dates it`, async () => {
+        clock = new ManualClock(START + shift);
+        dispatcher = new Dispatcher({ service, jobListReader, clock, warn: () => undefined });
+        // Without a time and without lists.
+        status = () => ({ is_online: true });
+        await loseAnswer('k', () => accepted('p1', 'job', START));
+        status = () => ({ is_online: true, generated_time: iso(START), print_jobs: queue });
+        assert.equal(await outcome(again('k')), 'PRINT_OUTCOME_UNKNOWN');
+        // Another attempt owns the printing.
+        await ledger.claims.claimFirst({ ...(await ledger.find(key('k')))!.attempt, id: 'other' }, ['p1']);
+        assert.equal(await outcome(again('k')), undefined);
+      });
+
     it('does not mistake a much later print for the lost one', async () => {
       await loseAnswer('k');
       await clock.advance(60 * DAY);
