@@ -39,8 +39,11 @@ export type Settled = 'settled' | 'open' | 'hopeless';
 /** How long an unreachable cluster keeps an outcome open, ms. */
 const UNSEEN_FOR = 7 * 24 * 60 * 60 * 1000;
 
-/** Least time allowed for saving an outcome, ms. */
+/** Least time allowed for saving the outcome of a print that may exist, ms. */
 const LONGEST_SAVE = 10_000;
+
+/** Least time allowed for freeing the key of a print that doesn't exist, ms. */
+const LONGEST_RELEASE = 1_000;
 
 /**
  * Sends a stored job to a cluster exactly once (interface, endpoint 10; ADR 4). The service prints again at each call,
@@ -82,12 +85,15 @@ export class Dispatcher {
         return await this.#send(held, limited, entry, key);
       } catch (thrown) {
         const isUnknown = asPrintingError(thrown).code === 'PRINT_OUTCOME_UNKNOWN';
-        await this.#save(held, limit, (saving) =>
-          isUnknown
-            ? // If this can't be written, the next search lasts longer.
-              saving.giveUp(key, entry).catch(() => undefined)
-            : this.#warnOnFailure(saving.release(key, entry, before), phrase`The release of a print key`),
-        );
+        // If this can't be written, the next search lasts longer.
+        if (isUnknown) await this.#save(held, limit, (saving) => saving.giveUp(key, entry).catch(() => undefined));
+        else
+          await this.#save(
+            held,
+            limit,
+            (saving) => this.#warnOnFailure(saving.release(key, entry, before), phrase`The release of a print key`),
+            LONGEST_RELEASE,
+          );
         throw thrown;
       }
     };
@@ -225,10 +231,15 @@ export class Dispatcher {
 
   /**
    * Saves an answer through a ledger that allows the disk some extra time, even if the deadline has passed or the node
-   * has closed: the next holder of the print key's lock must find the answer.
+   * has closed: the next holder of the print key's lock must find the answer. A write that lasts longer continues.
    */
-  async #save(ledger: Ledger, deadline: Deadline, save: (saving: Ledger) => Promise<void>): Promise<void> {
-    const ms = Math.max(LONGEST_SAVE, deadline.remaining());
+  async #save(
+    ledger: Ledger,
+    deadline: Deadline,
+    save: (saving: Ledger) => Promise<void>,
+    least = LONGEST_SAVE,
+  ): Promise<void> {
+    const ms = Math.max(least, deadline.remaining());
     await underDeadline(this.#deps.clock, { ms }, (limit) => save(ledger.within(limit)));
   }
 

@@ -430,6 +430,25 @@ describe('print/dispatcher', () => {
     assert.equal((await ledger.find(key('k')))?.done?.clusterJobId, 'p1', 'the started write continues');
   });
 
+  it('ends soon after its deadline if freeing the key of a refused print lasts longer', async () => {
+    class SlowStore extends MemoryStore {
+      override async delete(key: Key): Promise<void> {
+        await sleep(clock, 8_000);
+        return super.delete(key);
+      }
+    }
+    ledger = new Ledger(new SlowStore(), SCOPE);
+    print = () => {
+      throw new PrintingError('SERVICE_ERROR', phrase`No.`, { outcome: 'refused' });
+    };
+    const deadline = limit(clock, { seconds: 1 });
+    assert.equal(await outcome(dispatch('k', { deadline })), 'SERVICE_ERROR');
+    assert.ok(clock.monotonic() <= 2_000, `${clock.monotonic()} ms`);
+    while (clock.next !== undefined) await clock.advance(clock.next);
+    await settle();
+    assert.equal(await ledger.find(key('k')), undefined, 'the started write continues');
+  });
+
   it('cancels a call in flight at its timeout, but not when the node closes', async () => {
     const closing = new AbortController();
     const deadline = new Deadline(clock, { ms: 60_000, parent: closing.signal });
