@@ -1,6 +1,7 @@
 import type { Checkpoint, KnownJob } from '../../events/checkpoint';
 import { fingerprint, isSettled } from '../../events/fingerprint';
 import { complete, progressOf } from '../../events/job-edges';
+import type { JobAnswer } from '../../events/job-ends';
 import { milestone } from '../../events/milestones';
 import type { Observation } from '../../events/observation';
 import type { ClusterStatus } from '../../service/cluster-status';
@@ -16,6 +17,12 @@ interface Stable {
   /** Queued jobs; their figures are in the volatile part. */
   jobs: PrintJob[];
   history: PrintJob[];
+}
+
+/** An observation that no subscriber to events received. */
+interface Undelivered {
+  seen: Observation;
+  answers: ReadonlyMap<string, JobAnswer>;
 }
 
 /**
@@ -41,6 +48,7 @@ export class ClusterMemory {
   delivered = 0;
   saved = 0;
   readonly #texts = new PackedTexts();
+  #undelivered: Undelivered | null = null;
   #hasStatus = false;
   #hasCheckpoint = false;
   /** Fingerprint of the checkpoint's observation, where an equal one causes no events. */
@@ -74,6 +82,11 @@ export class ClusterMemory {
     return !this.#hasStatus && !this.#hasCheckpoint && this.movedTo === null;
   }
 
+  /** The last observation after the checkpoint's, where no subscriber to events received it. */
+  get undelivered(): Undelivered | null {
+    return this.#undelivered;
+  }
+
   /** The last known figures. */
   get status(): ClusterStatus | null {
     return this.#unpackStatus(this.#stable);
@@ -91,6 +104,12 @@ export class ClusterMemory {
       return { ...known, progress: Math.max(known.progress, highest?.[at] ?? 0), job };
     });
     return { ...checkpoint, jobs };
+  }
+
+  /** Records an observation that no subscriber to events received. The checkpoint stays as it is. */
+  recordUndelivered(seen: Observation, answers: ReadonlyMap<string, JobAnswer>): void {
+    this.setStatus(seen.status);
+    if (this.#hasCheckpoint) this.#undelivered = { seen, answers };
   }
 
   /** Restores state from the store or from another memory. Present figures are newer and stay. */
@@ -150,6 +169,7 @@ export class ClusterMemory {
     this.#hasStatus = status !== null;
     this.#highest = null;
     this.#fingerprint = null;
+    this.#undelivered = null;
   }
 
   get #stable(): Stable {

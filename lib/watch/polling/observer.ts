@@ -115,16 +115,19 @@ export class Observer {
       this.reset();
       return true;
     }
-    const lastOf = () => (receivers().length > 0 ? memory.checkpoint : (this.#undelivered ?? memory.checkpoint));
-    let before = lastOf();
+    const start = () =>
+      receivers().length > 0 ? catchUp(memory) : { checkpoint: this.checkpointOf(memory), drafts: [] };
+    let { checkpoint: before, drafts: missed } = start();
     const open = openQuestions(before, seen);
     let answers = new Map<string, JobAnswer>();
     if (open.length > 0 || this.#vanishedJobs) {
       answers = await (this.#vanishedJobs ??= new VanishedJobResolver()).ask(account, clusterId, open);
       account.signal.throwIfAborted();
-      before = lastOf();
+      // Subscribers may have come or left meanwhile.
+      ({ checkpoint: before, drafts: missed } = start());
     }
-    const { checkpoint, drafts } = advance(before, seen, { answers, late: memory.late && before !== null });
+    const { checkpoint, drafts: current } = advance(before, seen, { answers, late: memory.late && before !== null });
+    const drafts = [...missed, ...current];
     if (lock !== UNLOSABLE_LOCK && hasEvents(drafts, receivers())) {
       if (!(await isSecured(account.ownership, clusterId, lock))) return false;
       account.signal.throwIfAborted();
@@ -132,7 +135,8 @@ export class Observer {
     const eventSubscribers = receivers();
     if (eventSubscribers.length === 0) {
       this.#undelivered = checkpoint;
-      memory.setStatus(seen.status);
+      if (lock === null) memory.setStatus(seen.status);
+      else memory.recordUndelivered(seen, answers);
       return lock !== null;
     }
     const delivered = eventSubscribers.map((subscriber) => subscriber.deliver(drafts)).some((some) => some);
@@ -145,6 +149,15 @@ export class Observer {
     else memory.dirty = true;
     return true;
   }
+}
+
+/**
+ * The delivered checkpoint, advanced by the last undelivered observation: a job that was shown only then may leave no
+ * other trace.
+ */
+function catchUp({ checkpoint, undelivered }: ClusterMemory): { checkpoint: Checkpoint | null; drafts: EventDraft[] } {
+  if (!checkpoint || !undelivered) return { checkpoint, drafts: [] };
+  return advance(checkpoint, undelivered.seen, { answers: undelivered.answers, late: true });
 }
 
 /** Whether any subscriber would receive an event. */

@@ -773,6 +773,20 @@ describe('Watcher', () => {
       );
     });
 
+    it('of a single watch reports the end of a job that only a poll right after its close has seen', async () => {
+      const first = account.watch('C1');
+      await settle();
+      service.cluster('C1', () => {
+        first.close();
+        return jobs(job('a', 'queued'));
+      });
+      await clock.advance(MINUTE);
+      const again = account.watch('C1');
+      service.cluster('C1', answer());
+      await clock.advance(3 * MINUTE);
+      assert.deepEqual(again.delivered(), ['job.queued a', 'job.ended a']);
+    });
+
     it('repeats no milestone', async () => {
       service.cluster('C1', jobs(at('a', 'printing', 24.5)));
       account.watch('C1');
