@@ -1,11 +1,11 @@
 import type { Client } from '../../lib/client';
 import type { Chance } from './chance';
+import { DAY } from './below/time';
 import { startOffset, type Hazard } from './hazards';
 import { Machine, type World } from './machine';
 import { Broken } from './trace';
 
 export const SECOND = 1000;
-const DAY = 24 * 3600 * SECOND;
 /** Additional time for a message after its print call, ms: a slow disk gets it to save the outcome. */
 export const SAVING = 10 * SECOND;
 /** Time after which every backoff and pause of the pack has ended. */
@@ -28,11 +28,10 @@ export class Life {
   /** Whether the faults have ended. */
   over = false;
   crashes = 0;
-  /** Starts with a wall clock that is at least a day off the last one. */
-  clockJumps = 0;
   /** Time of the last disk fault, in elapsed ms. */
   diskFailedUntil = -Infinity;
   #journal = false;
+  #jumpsAtStarts = 0;
   #deploying: Promise<void> = Promise.resolve();
   readonly #ends: (() => void)[] = [];
 
@@ -113,9 +112,14 @@ export class Life {
     });
   }
 
+  /** Steps of the wall clock by at least a day, within a life and between two lives. */
+  get clockJumps(): number {
+    return this.world.machines.reduce((sum, { clock }) => sum + clock.jumps, this.#jumpsAtStarts);
+  }
+
   start(offset = 0): void {
     const last = this.world.machines.at(-1)?.clock.offset ?? offset;
-    if (Math.abs(offset - last) >= DAY) this.clockJumps++;
+    if (Math.abs(offset - last) >= DAY) this.#jumpsAtStarts++;
     this.world.trace.add(`Node-RED starts${offset ? `, its clock off by ${offset / SECOND} s` : ''}`);
     this.machine = this.world.boot(offset);
     this.machine.mount.journal = this.#journal;

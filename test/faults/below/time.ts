@@ -10,6 +10,7 @@ interface Timer {
 }
 
 const START = Date.parse('2026-03-01T12:00:00.000Z');
+export const DAY = 24 * 3600_000;
 
 /** The single time of a run. It advances from timer to timer, and only when no work is in flight. */
 export class InjectedTime {
@@ -100,16 +101,31 @@ export class InjectedTime {
 
 /** Clocks of one machine. Its wall clock may be wrong and may be corrected at any time. */
 export class MachineClock implements Clock {
+  /** Steps of the wall clock by at least a day. */
+  jumps = 0;
   #slept = 0;
   #stopped = false;
+  #offset: number;
 
   constructor(
     private readonly time: InjectedTime,
-    /** Wall clock minus true time, ms. */
-    public offset: number,
-  ) {}
+    offset: number,
+  ) {
+    this.#offset = offset;
+  }
 
-  now = () => this.time.truth() + this.offset;
+  /** Wall clock minus true time, ms. The clock of a stopped machine keeps its last one. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  set offset(offset: number) {
+    if (this.#stopped) return;
+    if (Math.abs(offset - this.#offset) >= DAY) this.jumps++;
+    this.#offset = offset;
+  }
+
+  now = () => this.time.truth() + this.#offset;
   monotonic = () => this.time.elapsed + this.#slept;
   after = (ms: number, action: () => void) => (this.#stopped ? () => undefined : this.time.after(ms, action, this));
 
