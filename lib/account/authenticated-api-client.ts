@@ -113,7 +113,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       request.headers = { ...request.headers, 'content-type': 'application/json' };
     }
     try {
-      request.fence = await lock?.secure(limit.remaining());
+      if (lock) request.fence = await deadline.wait(lock.secure(limit.remaining()));
       this.#requests++;
       const { status, headers, body: parsed, text, size } = await this.#http.text(request);
       const now = (this.#lastAnswer = this.#clock.now());

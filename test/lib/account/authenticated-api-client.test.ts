@@ -243,6 +243,14 @@ describe('account/authenticated-api-client', () => {
     assert.equal(clock.waiting, 0);
   });
 
+  it('sends nothing, and ends at its deadline, while the database does not secure the lock', async () => {
+    const lock = { secure: () => new Promise<never>(() => undefined) };
+    await assert.rejects(later(print({ deadline: within(1_000), underWay: within(1_000), lock }), 1_000), {
+      code: 'TIMEOUT',
+      outcome: 'not-sent',
+    });
+  });
+
   it('omits URLs and tokens from its errors', async () => {
     answer(500, {
       errors: [{ code: 'x', title: 'see https://signed.example/?key=abc for more', id: '1', http_status: '500' }],
