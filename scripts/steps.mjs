@@ -11,8 +11,8 @@ import { createInterface } from 'node:readline';
 /** Longest output of a failed command in the summary, lines. */
 const LINES = 200;
 
-/** Number of parallel steps. Most wait as long as they compute, so two more than the number of cores keep all cores busy. */
-const AT_A_TIME = availableParallelism() + 2;
+/** Number of parallel steps. Most wait longer than they compute, so more of them than there are cores keep all cores busy. */
+const AT_A_TIME = availableParallelism() + 4;
 
 /** Runs steps in parallel, prints each line at once, and reports all failures with their causes at the end. */
 export class Steps {
@@ -21,21 +21,32 @@ export class Steps {
   /** @type {{ name: string, why: string[] }[]} */
   failures = [];
   #began = performance.now();
+  #running = 0;
+  /** @type {(() => void)[]} */
+  #waiting = [];
 
   /** @param {string} cwd */
   constructor(cwd) {
     this.cwd = cwd;
   }
 
-  /** Runs steps; returns whether all succeeded. @param {Step[]} steps @returns {Promise<boolean>} */
+  /** Runs steps, in their order as others end; returns whether all succeeded. @param {Step[]} steps @returns {Promise<boolean>} */
   async all(...steps) {
-    const waiting = [...steps];
-    let good = true;
-    const worker = async () => {
-      for (let step = waiting.shift(); step; step = waiting.shift()) good = (await this.#run(step)) && good;
-    };
-    await Promise.all(Array.from({ length: AT_A_TIME }, worker));
-    return good;
+    const results = await Promise.all(steps.map((step) => this.#inTurn(step)));
+    return results.every(Boolean);
+  }
+
+  /** @param {Step} step */
+  async #inTurn(step) {
+    if (this.#running < AT_A_TIME) this.#running++;
+    else await new Promise((/** @type {(value: void) => void} */ begin) => this.#waiting.push(begin));
+    try {
+      return await this.#run(step);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running--;
+    }
   }
 
   /** Records a failure outside of a command. @param {string} name @param {string} why */

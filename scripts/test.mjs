@@ -72,15 +72,12 @@ try {
   await setUp();
   const built = await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs']] });
   // These runs have the machine to themselves, because their duration is measured.
-  const held = built && (await steps.all(...layer('faults')));
-  // The longest steps run first, so that no long step remains alone at the end.
-  const good =
-    built &&
-    (await steps.all(
-      ...layer('runtime'),
-      ...layer('editor'),
-      ...layer('nodes'),
-      ...layer('unit'),
+  if (built) await steps.all(...layer('faults'));
+  if (built) {
+    // The longest steps run first, so that no long step remains alone at the end.
+    const longest = steps.all(...layer('runtime'));
+    const counted = steps.all(...layer('editor'), ...layer('nodes'), ...layer('unit'));
+    const others = steps.all(
       ...layer('examples'),
       {
         name: 'lint',
@@ -95,9 +92,11 @@ try {
       ...layer('simulator'),
       ...layer('repository'),
       { name: 'pack', commands: [[node, 'scripts/check-pack.mjs']], tests: true },
-    ));
-  // A failed test lowers the coverage, so report only the test.
-  if (held && good) await steps.all(coverage());
+    );
+    // A failed test lowers the coverage, so report only the test.
+    if (await counted) await steps.all(coverage());
+    await Promise.all([longest, others]);
+  }
 } catch (error) {
   steps.fail('npm test', error instanceof Error ? error.message : String(error));
 }
