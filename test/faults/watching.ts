@@ -235,9 +235,12 @@ class WatchingRun {
         continue;
       }
       if (told.length === 0 && !this.#mayBeMissed(uuid)) throw new Broken(3, `the end of ${short} was never told`);
-      if (new Set(told.map(({ id }) => id)).size > 1)
-        throw new Broken(3, `the end of ${short} was told under several ids`);
-      if (new Set(told.map(({ type }) => type)).size > 1) throw new Broken(3, `the end of ${short} was told otherwise`);
+      if (!this.#mayDiffer(uuid)) {
+        if (new Set(told.map(({ id }) => id)).size > 1)
+          throw new Broken(3, `the end of ${short} was told under several ids`);
+        if (new Set(told.map(({ type }) => type)).size > 1)
+          throw new Broken(3, `the end of ${short} was told otherwise`);
+      }
       for (const [name, clusterId] of this.#nodes) {
         const times = told.filter(({ node }) => node === name).length;
         if (times > 1 && !this.#mayRepeat())
@@ -254,9 +257,14 @@ class WatchingRun {
 
   /** Whether a print may be missed: it left no history, and no node saw it or a crash lost that. */
   #mayBeMissed(uuid: string): boolean {
-    if (this.#seen.has(uuid) && this.#life.crashes === 0) return false;
-    return !this.world.simulator.world.clusters().some(({ history }) => history.some((job) => job.uuid === uuid));
+    return (!this.#seen.has(uuid) || this.#life.crashes > 0) && !this.#hasHistory(uuid);
   }
+
+  /** Whether a repeated end may differ: a crash lost the first one, and the print left no history. */
+  #mayDiffer = (uuid: string): boolean => this.#life.crashes > 0 && !this.#hasHistory(uuid);
+
+  #hasHistory = (uuid: string): boolean =>
+    this.world.simulator.world.clusters().some(({ history }) => history.some((job) => job.uuid === uuid));
 
   /** Whether an event may be repeated with the same id: after a crash, or after a disk fault prevented its save. */
   #mayRepeat(): boolean {
