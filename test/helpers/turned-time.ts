@@ -1,15 +1,18 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Transform } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import zlib from 'node:zlib';
 import { createSandbox } from 'sinon';
 import { systemClock } from '../../lib/time/clock';
 import { ManualClock } from './manual-clock';
 
 /**
- * How long time waits for a request without a sign of life, in ms of this process's own processor time: some requests
- * are made to hang. Client and service share the process, so a starved process uses up none of it.
+ * How long time waits for a request without a sign of life, in naps of at least 1 ms: some requests are made to hang. Client and service
+ * share the process, so a starved process takes no naps.
  */
-const PATIENCE = 1_000;
+const PATIENCE = 500;
+/** Turns of the event loop before a nap, which leaves the processor to threads and to other processes. */
+const AWAKE = 20;
 /** Longest wait for work in threads, real ms. Such work never hangs, but a busy machine can delay it. */
 const THREAD_PATIENCE = 60_000;
 /** Turns of the event loop that process the data received so far. */
@@ -29,14 +32,15 @@ const THREADS = /^(FS|Close)Req|^MessagePort$/;
 export class TurnedTime {
   readonly #clock: ManualClock;
   readonly #sandbox = createSandbox();
-  /** Requests in flight, each with this process's work (ms) at its last sign of life. */
+  #naps = 0;
+  /** Requests in flight, each with the number of naps before its last sign of life. */
   readonly #requests = new Map<unknown, number>();
   #packing = 0;
-  readonly #begin = (message: unknown) => this.#requests.set((message as About).request, ownWork());
+  readonly #begin = (message: unknown) => this.#requests.set((message as About).request, this.#naps);
   readonly #end = (message: unknown) => this.#requests.delete((message as About).request);
   readonly #chunk = (message: unknown) => {
     const { request, chunk } = message as About & { chunk: { length: number } };
-    if (chunk.length >= ALIVE && this.#requests.has(request)) this.#requests.set(request, ownWork());
+    if (chunk.length >= ALIVE && this.#requests.has(request)) this.#requests.set(request, this.#naps);
   };
 
   /** `start`: initial wall-clock time, ms since 1970. */
@@ -111,11 +115,18 @@ export class TurnedTime {
 
   async #breathe(isEnough = () => false): Promise<void> {
     const began = performance.now();
-    for (let turn = 0; !isEnough() && turn < TURNS; turn++) {
+    for (let turn = 0, busy = 0; !isEnough() && turn < TURNS; turn++) {
       await new Promise((resolve) => setImmediate(resolve));
       const patient = performance.now() - began < THREAD_PATIENCE;
-      if (this.#requestAlive() || (patient && this.#threadsWork())) turn = 0;
+      if (!this.#requestAlive() && !(patient && this.#threadsWork())) continue;
+      turn = 0;
+      if (++busy > AWAKE) await this.#nap();
     }
+  }
+
+  async #nap(): Promise<void> {
+    await sleep(1);
+    this.#naps++;
   }
 
   /** Whether threads of Node.js are busy. */
@@ -125,18 +136,10 @@ export class TurnedTime {
   }
 
   #requestAlive(): boolean {
-    if (this.#requests.size === 0) return false;
-    const now = ownWork();
-    return [...this.#requests.values()].some((seen) => now - seen < PATIENCE);
+    return [...this.#requests.values()].some((seen) => this.#naps - seen < PATIENCE);
   }
 }
 
 interface About {
   request: unknown;
-}
-
-/** Processor time of this process so far, ms. */
-function ownWork(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
 }

@@ -5,13 +5,23 @@ import { threadTime } from '../../helpers/thread-time';
 /** Idle turns of the event loop after which all work is done. */
 const CALM = 6;
 
-/** A turn that takes less CPU time is not converted, ms: it is short at any speed of the machine. */
+/** A turn that takes less time is not converted, ms: it is short at any speed of the machine. */
 const SHORT = 30;
+
+/** Longest age of a reading of the CPU time that is used again, ms: a reading takes as long as many turns. */
+const FRESH = 5;
 
 /** Turn of the event loop and its CPU time. */
 export interface Turn {
   cause: string;
   /** CPU time, nominal ms. */
+  cpu: number;
+}
+
+interface Moment {
+  /** Monotonic time, ms. */
+  at: number;
+  /** CPU time of the main thread so far, ms. */
   cpu: number;
 }
 
@@ -31,6 +41,8 @@ export class Activity {
   #count = 0;
   /** CPU time that the measurement itself has used, ms. */
   #overhead = 0;
+  /** The last reading of the CPU time, and when it was made. */
+  #reading: Moment = { at: -Infinity, cpu: 0 };
 
   /** Marks work as in flight until the returned function is called. */
   begin(): () => void {
@@ -57,7 +69,7 @@ export class Activity {
 
   /** Runs `action` now; its turn ends with the next immediate. */
   measure(cause: string, action: () => void): void {
-    const began = this.#cpuTime();
+    const began = this.#now();
     setImmediate(() => this.#measured(cause, began));
     action();
   }
@@ -66,9 +78,9 @@ export class Activity {
     const end = this.begin();
     setImmediate(() => {
       const { cause, action } = this.#turns[0] as { cause: string | null; action: () => void };
-      const began = cause === null ? 0 : this.#cpuTime();
+      const began = cause === null ? null : this.#now();
       setImmediate(() => {
-        if (cause !== null) this.#measured(cause, began);
+        if (cause !== null && began) this.#measured(cause, began);
         this.#turns.shift();
         if (this.#turns.length > 0) this.#nextTurn();
       });
@@ -77,10 +89,18 @@ export class Activity {
     });
   }
 
-  #measured(cause: string, began: number): void {
-    const spent = this.#cpuTime() - began;
+  #measured(cause: string, began: Moment): void {
+    const passed = performance.now() - began.at;
+    const spent = passed < SHORT ? passed : this.#cpuTime() - began.cpu;
     const cpu = spent < SHORT ? spent : this.#nominal(spent);
     if (cpu > this.longest.cpu) this.longest = { cause, cpu };
+  }
+
+  /** The present moment. Its CPU time may be too small by what the last few milliseconds used. */
+  #now(): Moment {
+    const at = performance.now();
+    if (at - this.#reading.at > FRESH) this.#reading = { at, cpu: this.#cpuTime() };
+    return { at, cpu: this.#reading.cpu };
   }
 
   #nominal(spent: number): number {
