@@ -119,8 +119,15 @@ export class Dispatcher {
         return now?.attempt.id === attempt.id ? now.done : undefined;
       };
       const outcome = held.isElsewhere(entry) ? written : undefined;
-      const found = await search({ ...this.#deps, ledger: held, outcome }, attempt, limit);
-      if (found.end === 'cut') throw unknown(attempt, found);
+      const { clock } = this.#deps;
+      const began = clock.monotonic();
+      const { searchedFor } = entry;
+      const found = await search({ ...this.#deps, ledger: held, outcome, searchedFor }, attempt, limit);
+      if (found.end === 'cut') {
+        const record = (saving: Ledger) => saving.recordSearch(key, entry, clock.monotonic() - began);
+        if (outcome) await this.#save(held, limit, record, LONGEST_RELEASE).catch(() => undefined);
+        throw unknown(attempt, found);
+      }
       if (found.end === 'absent') return undefined;
       await this.#warnOnFailure(held.settle(key, entry, found.print), phrase`The outcome of a print`);
       return found.print;

@@ -18,6 +18,8 @@ export interface Entry {
    * runtime.
    */
   by?: string;
+  /** Time for which messages have searched in vain for a print that another runtime may have sent, ms. */
+  searchedFor?: number;
   done?: Dispatched;
   /** How the print ended, once known. */
   ended?: JobEnd;
@@ -123,6 +125,17 @@ export class Ledger {
   /** Records that this runtime has lost the answer and searched in vain, so that others needn't wait for it. */
   async giveUp(key: KeyOf, entry: Entry): Promise<void> {
     if (this.#store.runtime !== undefined) await this.#store.put(this.#key(key), entry, this.#lasting());
+  }
+
+  /** Records a search that was cut short, so that a later one is shorter. */
+  async recordSearch(key: KeyOf, entry: Entry, ms: number): Promise<void> {
+    await this.#store.update<Entry>(
+      this.#key(key),
+      // The runtime that made the attempt may have written its outcome meanwhile.
+      (stored) =>
+        isAttempt(stored, entry) && !stored.done ? { ...stored, searchedFor: (stored.searchedFor ?? 0) + ms } : stored,
+      this.#lasting(),
+    );
   }
 
   /** Records that the print exists. */

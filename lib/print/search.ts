@@ -31,11 +31,13 @@ interface SearchDeps {
    * Rejects if it can't be read.
    */
   outcome?: (() => Promise<Dispatched | undefined>) | undefined;
+  /** Time for which earlier searches with `outcome` have lasted, ms. */
+  searchedFor?: number | undefined;
 }
 
 /** Searches the cluster for the printing of an attempt. Never throws. The job's lock must be held. */
 export async function search(deps: SearchDeps, attempt: PrintAttempt, deadline: Deadline): Promise<Search> {
-  const { jobListReader, ledger, outcome, warn } = deps;
+  const { jobListReader, ledger, outcome, searchedFor = 0, warn } = deps;
   let polled: PrintJob[] = [];
   const look = async (): Promise<Search> => {
     const listing = await underDeadline(deadline.clock, { ms: READ_FOR, parent: deadline }, (limit) =>
@@ -60,7 +62,7 @@ export async function search(deps: SearchDeps, attempt: PrintAttempt, deadline: 
     return seen.end === 'found' ? seen : AGAIN;
   };
   const stop = jobListReader.listen(attempt.clusterId, ({ printings }) => (polled = printings));
-  const limit = deadline.within(outcome ? SEARCH_LONGER : SEARCH_FOR);
+  const limit = deadline.within(outcome ? Math.max(SEARCH_FOR, SEARCH_LONGER - searchedFor) : SEARCH_FOR);
   try {
     // The last look follows when the time is up.
     return await pollUntil(limit, WORK_IN_PROGRESS, found).catch(() => (deadline.aborted ? { end: 'cut' } : look()));

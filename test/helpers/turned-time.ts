@@ -7,8 +7,8 @@ import { systemClock } from '../../lib/time/clock';
 import { ManualClock } from './manual-clock';
 
 /**
- * How long time waits for a request without a sign of life, in naps of at least 1 ms: some requests are made to hang. Client and service
- * share the process, so a starved process takes no naps.
+ * How long time waits for a request without a sign of life, in naps of at least 1 ms: some requests are made to hang.
+ * Client and service share the process, so a starved process takes no naps.
  */
 const PATIENCE = 500;
 /** Turns of the event loop before a nap, which leaves the processor to threads and to other processes. */

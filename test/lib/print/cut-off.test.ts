@@ -107,6 +107,22 @@ describe('a print key whose runtime loses the store around the print', () => {
     assert.equal(queue.length, 1);
   });
 
+  it('continues the long search of earlier messages that had too little time', async () => {
+    leaving = (runtime) => runtime.kill();
+    const one = print(runtimes[0], 60);
+    await pass(70);
+    leaving = () => undefined;
+    const ends = [];
+    for (let message = 1; message <= 4; message++) {
+      const other = print(runtimes[1], 60);
+      await pass(70);
+      ends.push(await other);
+    }
+    assert.deepEqual(ends, ['PRINT_OUTCOME_UNKNOWN', 'PRINT_OUTCOME_UNKNOWN', 'PRINT_OUTCOME_UNKNOWN', 'printing-1']);
+    assert.equal(queue.length, 1);
+    one.catch(() => undefined);
+  });
+
   it('is free again soon after the runtime reconnects if the cut prevented the call', async () => {
     leaving = (runtime) => runtime.cutOff();
     const one = print(runtimes[0], 60);
