@@ -18,17 +18,21 @@ const node = process.execPath;
 const bin = (/** @type {string} */ file) => join(root, 'node_modules', file);
 const steps = new Steps(root);
 
+/** Installs all prerequisites. Resolves once the checkout's own dependencies are there; `matrix` when all are. */
 async function setUp() {
-  const folders = [root, join(root, 'matrix')];
-  refuseLinks(...folders);
+  const folder = join(root, 'matrix');
+  refuseLinks(root, folder);
   mkdirSync(counts);
   process.env['REPORT_LINES'] = 'yes';
-  const installed = ensureInstalled(...folders);
+  const own = ensureInstalled(root);
+  const matrix = ensureInstalled(folder);
+  matrix.catch(() => undefined);
   // Installs one after another, before anything runs: the package manager allows only one at a time.
   process.env['CHROMIUM_PATH'] = ensureChromium();
   ensureMosquitto();
   ensurePostgres();
-  await installed;
+  await own;
+  return { matrix };
 }
 
 /** Steps of a layer, one for each runtime; none if its folder is missing. @param {string} name @returns {import('./steps.mjs').Step[]} */
@@ -69,30 +73,31 @@ function coverage() {
 }
 
 try {
-  await setUp();
+  const { matrix } = await setUp();
   const built = await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs']] });
+  await steps.all(
+    {
+      name: 'lint',
+      commands: [
+        [node, bin('oxlint/bin/oxlint'), '--report-unused-disable-directives'],
+        [node, bin('eslint/bin/eslint.js'), 'lib', 'nodes', 'editor', 'simulator'],
+      ],
+    },
+    { name: 'types', commands: [[node, bin('typescript-7/bin/tsc'), '-p', 'tsconfig.json']] },
+    { name: 'format', commands: [[node, bin('oxfmt/bin/oxfmt'), '--check']] },
+  );
+  await matrix;
   // These runs have the machine to themselves, because their duration is measured.
   if (built) await steps.all(...layer('faults'));
   if (built) {
     // The longest steps run first, so that no long step remains alone at the end.
     const longest = steps.all(...layer('runtime'));
     const counted = steps.all(...layer('editor'), ...layer('nodes'), ...layer('unit'));
-    const others = steps.all(
-      ...layer('examples'),
-      {
-        name: 'lint',
-        commands: [
-          [node, bin('oxlint/bin/oxlint'), '--report-unused-disable-directives'],
-          [node, bin('eslint/bin/eslint.js'), 'lib', 'nodes', 'editor', 'simulator'],
-        ],
-      },
-      { name: 'types', commands: [[node, bin('typescript-7/bin/tsc'), '-p', 'tsconfig.json']] },
-      { name: 'format', commands: [[node, bin('oxfmt/bin/oxfmt'), '--check']] },
-      ...layer('page'),
-      ...layer('simulator'),
-      ...layer('repository'),
-      { name: 'pack', commands: [[node, 'scripts/check-pack.mjs']], tests: true },
-    );
+    const others = steps.all(...layer('examples'), ...layer('page'), ...layer('simulator'), ...layer('repository'), {
+      name: 'pack',
+      commands: [[node, 'scripts/check-pack.mjs']],
+      tests: true,
+    });
     // A failed test lowers the coverage, so report only the test.
     if (await counted) await steps.all(coverage());
     await Promise.all([longest, others]);
