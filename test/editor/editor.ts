@@ -137,6 +137,11 @@ export class Editor {
     return this.#page;
   }
 
+  /** Waits until a script returns true. A check in each frame would make the browser draw all the time. */
+  async until(script: string): Promise<void> {
+    await this.page.waitForFunction(script, undefined, { polling: 50 });
+  }
+
   /** Imports flows through the import dialog. */
   async import(flows: readonly object[]): Promise<void> {
     const { page } = this;
@@ -169,7 +174,7 @@ export class Editor {
     if (await login.isVisible()) await this.#logIn();
     await palette.waitFor();
     // The flows load after the palette.
-    await page.waitForFunction(`RED.workspaces.count() > 0 && !$('#red-ui-loading-progress').is(':visible')`);
+    await this.until(`RED.workspaces.count() > 0 && !$('#red-ui-loading-progress').is(':visible')`);
     if (this.style) await page.addStyleTag({ content: this.style });
     // Notifications would cover click targets.
     await page.evaluate('RED.notifications.hide = true');
@@ -265,7 +270,7 @@ export class Editor {
    * Waits until the dialog's text is dark on light, or light on dark: the browser may apply the scheme a frame later.
    */
   async colored(colorScheme: 'light' | 'dark'): Promise<void> {
-    await this.page.waitForFunction(`(() => {
+    await this.until(`(() => {
       const [red, green, blue] = $('.red-ui-tray form label').css('color').match(/\\d+/g).map(Number);
       return (red + green + blue > 384) === ${colorScheme === 'dark'};
     })()`);
@@ -324,18 +329,18 @@ export class Editor {
   /** Waits until a dialog has slid in and was raised: earlier input may be lost. */
   async #opened(count: number): Promise<void> {
     await this.#dialogs(count);
-    await this.page.waitForFunction(`$('#red-ui-editor-stack').css('z-index') === '13'`);
+    await this.until(`$('#red-ui-editor-stack').css('z-index') === '13'`);
   }
 
   async #closed(left: number): Promise<void> {
     await this.#dialogs(left);
     const shades = ['#red-ui-header-shade', '#red-ui-editor-shade', '#red-ui-palette-shade', '.red-ui-sidebar-shade'];
-    if (left === 0) await this.page.waitForFunction(`$('${shades.join()}').filter(':visible').length === 0`);
+    if (left === 0) await this.until(`$('${shades.join()}').filter(':visible').length === 0`);
   }
 
   /** Waits until so many dialogs are open; only the last one is on the page, at rest. */
   async #dialogs(count: number): Promise<void> {
-    await this.page.waitForFunction(`(() => {
+    await this.until(`(() => {
       const edited = RED.editor.getEditStack();
       const trays = $('.red-ui-tray');
       if (edited.length !== ${count} || trays.length !== Math.min(${count}, 1)) return false;
@@ -359,7 +364,7 @@ export class Editor {
     ]);
     assert.ok(answer.ok(), `deploy answered ${answer.status()}`);
     await this.page.locator('#red-ui-full-shade').waitFor({ state: 'hidden' });
-    await this.page.waitForFunction(`$('#red-ui-header-button-deploy').hasClass('disabled')`);
+    await this.until(`$('#red-ui-header-button-deploy').hasClass('disabled')`);
   }
 
   /** Returns a deployed node without its position and wires. */

@@ -50,13 +50,11 @@ for (const runtime of editors) {
       for (const [word, count] of Object.entries(found)) {
         await search.fill(word);
         await search.press('End');
-        await page.waitForFunction(
-          `$('.red-ui-palette-node[data-palette-type^=remote-printing]:visible').length === ${count}`,
-        );
+        await editor.until(`$('.red-ui-palette-node[data-palette-type^=remote-printing]:visible').length === ${count}`);
       }
       await search.fill('');
       await search.press('End');
-      await page.waitForFunction(`$('.red-ui-palette-node[data-palette-type=inject]').is(':visible')`);
+      await editor.until(`$('.red-ui-palette-node[data-palette-type=inject]').is(':visible')`);
       const label = page.locator('.red-ui-palette-node[data-palette-type=remote-printing-job-control]');
       assert.equal((await label.textContent())?.replace(/\s+/g, ' ').trim(), 'job control');
     });
@@ -319,7 +317,7 @@ for (const runtime of editors) {
       await page.evaluate('RED.notifications.hide = false');
       await editor.import(second!);
       await page.getByRole('button', { name: 'Import copy' }).click();
-      await page.waitForFunction(`RED.nodes.filterNodes({ type: 'remote-printing-query' }).length > 0`);
+      await editor.until(`RED.nodes.filterNodes({ type: 'remote-printing-query' }).length > 0`);
       await page.evaluate('RED.notifications.hide = true');
       const shared = first!.find(({ type }) => type === 'remote-printing-account')!.id;
       assert.deepEqual((await page.evaluate<string[]>(accounts)).sort(), [...others, shared].sort());

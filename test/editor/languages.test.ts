@@ -194,9 +194,7 @@ for (const runtime of editors) {
       const search = editor.page.locator('#red-ui-palette-search input[type=text]').last();
       await search.fill(String(query.keywords).split(' ').at(-1) ?? '');
       await search.press('End');
-      await editor.page.waitForFunction(
-        `$('.red-ui-palette-node[data-palette-type^=remote-printing]:visible').length === 1`,
-      );
+      await editor.until(`$('.red-ui-palette-node[data-palette-type^=remote-printing]:visible').length === 1`);
       await search.fill('');
       await search.press('End');
     });
