@@ -90,6 +90,17 @@ describe('nodes/cluster-status: an outage has one notice', () => {
         assert.deepEqual([logged(WARN).length, logged(INFO).length], [1, 1]);
       });
 
+    it('measures its duration independently of a clock that is set meanwhile', async () => {
+      await deploy([node()]);
+      await time.pass(20);
+      const fault = simulator.faults.add(down);
+      await time.pass(10 * 60);
+      time.set(time.now() + 24 * 3600_000);
+      fault.remove();
+      await time.pass(20 * 60);
+      assert.match(logged(INFO).at(-1) ?? '', /again after 1\d min\.$/);
+    });
+
     it('names a single failing printer, and reports a later, larger outage separately', async () => {
       await deploy([node()]);
       await time.pass(20);

@@ -258,16 +258,17 @@ export class Outages {
 
   #end(outage: Outage): void {
     const { clock, report } = this.#parts;
+    const { affected, began, since, isReported } = outage;
     this.#drop(outage);
-    if (!outage.isReported || !outage.affected) return;
-    const { clusterId } = outage.affected;
-    const sentence = this.#notices.recoveryOf(outage, outage.affected, Math.max(0, clock.now() - outage.since));
+    if (!isReported || !affected) return;
+    // The wall clock, which may have been set, dates only outages from before this process.
+    const lasted = Math.max(0, Number.isFinite(began) ? clock.monotonic() - began : clock.now() - since);
+    const sentence = this.#notices.recoveryOf(outage, affected, lasted);
     const finish = () => {
-      report({ kind: 'recovered', clusterId, sentence });
+      report({ kind: 'recovered', clusterId: affected.clusterId, sentence });
       void this.#marks.change((marks) => marks.filter(({ id }) => id !== outage.id));
     };
-    if (outage.notifying) void outage.notifying.then(finish);
-    else finish();
+    void (outage.notifying ? outage.notifying.then(finish) : finish());
   }
 
   #forget({ id }: Mark): void {
