@@ -29,7 +29,7 @@ export function darkTheme(): string {
 /** Every supported pair of Node-RED and Node.js, oldest first. */
 export const runtimes: Runtime[] = [
   { name: 'Node-RED 4.1 on Node 20.18.1', node: nodeBinary('node20-floor'), nodeRed: nodeRed4 },
-  { name: 'Node-RED 4.1 on Node 20', node: nodeBinary('node20'), nodeRed: nodeRed4 },
+  { name: 'Node-RED 4.1 on this Node.js', node: process.execPath, nodeRed: nodeRed4 },
   { name: 'Node-RED 5.0 on Node 22.9.0', node: nodeBinary('node22-floor'), nodeRed: nodeRed5 },
   { name: 'Node-RED 5.0 on Node 24', node: nodeBinary('node24'), nodeRed: nodeRed5 },
 ];
@@ -37,7 +37,7 @@ export const runtimes: Runtime[] = [
 const wanted = process.env.NODE_RED_LINE;
 /** The newest runtime of each line of Node-RED, or of the one that NODE_RED_LINE names, such as `5.0`. */
 export const newestRuntimes = runtimes.filter(
-  ({ name }) => /4\.1 on Node 20$|5\.0 on Node 24$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
+  ({ name }) => /4\.1 on this Node\.js$|5\.0 on Node 24$/.test(name) && name.includes(`Node-RED ${wanted ?? ''}`),
 );
 
 export interface RealNodeRedOptions extends Omit<NodeRedOptions, 'userDir'> {
