@@ -8,8 +8,8 @@ const WAITS = { first: 1_000, longest: 60_000 };
 interface Unwritten {
   key: Key;
   value: unknown;
-  /** JSON of the stored value that it replaces; empty if it replaces any. */
-  before?: string | false | undefined;
+  /** JSON of the stored values that it replaces; missing if it replaces any. */
+  replaceable?: readonly string[] | undefined;
   options: PutOptions;
   /** Releases the locks that are kept for it. */
   release: () => void;
@@ -68,16 +68,16 @@ export class WriteBehindStore implements StateStore {
 
   async update<T>(key: Key, change: Change<T>, options: PutOptions = {}): Promise<T | undefined> {
     const name = nameOf(key);
-    let next: { value: T | undefined; before: Unwritten['before'] } | undefined;
+    let next: Pick<Unwritten, 'value' | 'replaceable'> | undefined;
     let release = noop;
     const changed: Change<T> = async (stored, lock) => {
       const unwritten = this.#valid(name, stored);
       // Keep the lock from the start: if the write gets no answer, the lock must not have been released by then.
       if (unwritten || options.insist) release = keep([lock, ...(options.under ?? [])]);
       // Serialize before the change, which may mutate the value.
-      const before = unwritten ? unwritten.before : options.insist && jsonOf(stored);
+      const replaceable = unwritten || options.insist ? [jsonOf(stored)] : undefined;
       const value = await change(unwritten ? (unwritten.value as T | undefined) : stored, lock);
-      next = { value, before };
+      next = { value, replaceable };
       // Returned unchanged, the value isn't new to the caller, but it is to the inner store, so pass a copy.
       return unwritten && typeof value === 'object' && value === unwritten.value ? structuredClone(value) : value;
     };
@@ -85,7 +85,7 @@ export class WriteBehindStore implements StateStore {
       await this.#inner.update<T>(key, changed, options);
       this.#drop(name);
       release();
-      return next?.value;
+      return next?.value as T | undefined;
     } catch (error) {
       if (next) this.#retain(error, { key, ...next, options, release });
       else release();
@@ -100,9 +100,11 @@ export class WriteBehindStore implements StateStore {
       this.#drop(nameOf(key));
       release();
     } catch (error) {
-      const before = this.#unwritten.get(nameOf(key))?.before;
+      const before = this.#unwritten.get(nameOf(key));
+      // The write of the earlier value may have arrived.
+      const replaceable = before?.replaceable && [...before.replaceable, jsonOf(before.value)];
       if (options.deadline?.aborted) release();
-      else this.#retain(error, { key, value, before, options, release });
+      else this.#retain(error, { key, value, replaceable, options, release });
       throw error;
     }
   }
@@ -199,9 +201,9 @@ const isFreed = ({ options }: Unwritten): boolean => options.replaces !== undefi
 
 /** Whether nothing newer has been stored. */
 function isCurrent(unwritten: Unwritten, stored: unknown): boolean {
-  const { value, before, options } = unwritten;
+  const { value, replaceable, options } = unwritten;
   if (isFreed(unwritten)) return options.replaces?.(stored) ?? false;
-  return !before || [before, jsonOf(value)].includes(jsonOf(stored));
+  return !replaceable || [...replaceable, jsonOf(value)].includes(jsonOf(stored));
 }
 
 const nameOf = (key: Key): string => JSON.stringify(key);

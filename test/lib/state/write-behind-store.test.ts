@@ -104,6 +104,26 @@ describe('state/write-behind-store', () => {
     assert.equal(store.waiting, 0);
   });
 
+  for (const [change, write] of [
+    ['an update', () => store.update<{ n: number }>(key, (value) => ({ n: (value?.n ?? 0) + 1 }), { insist: true })],
+    ['a put', () => store.put(key, { n: 3 }, { insist: true })],
+  ] as const)
+    it(`keeps the value of ${change} that follows a write whose answer was lost`, async () => {
+      await store.put(key, { n: 1 });
+      disk.full = true;
+      await assert.rejects(
+        store.update(key, () => ({ n: 2 }), { insist: true }),
+        failed,
+      );
+      // The first write has arrived, but its answer has not.
+      disk.values.set(JSON.stringify(key), '{"n":2}');
+      await assert.rejects(write(), failed);
+      disk.full = false;
+      await clock.advance(60_000);
+      assert.deepEqual(await store.get(key), { n: 3 });
+      assert.deepEqual(await disk.get(key), { n: 3 });
+    });
+
   it('drops a value whose lock was lost', async () => {
     const under: Lock[] = [{ secure: () => Promise.reject(new LockLostError()) }];
     disk.full = true;
