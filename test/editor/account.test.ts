@@ -222,10 +222,15 @@ for (const runtime of editors) {
       );
     });
 
-    /** Runs the connection test; returns the named line of its result. */
-    async function testConnection(name: string) {
+    /** Runs the connection test until its end. By key, since a click misses a button that new text moves meanwhile. */
+    async function runTest(): Promise<void> {
       await editor.page.getByRole('button', { name: 'Test connection' }).press('Enter');
       await editor.page.locator('#remote-printing-test:enabled').waitFor();
+    }
+
+    /** Runs the connection test; returns the named line of its result. */
+    async function testConnection(name: string) {
+      await runTest();
       for (const summary of await folded().all()) await summary.click();
       const line = editor.page.locator('#remote-printing-checks li').filter({
         has: editor.page.getByText(name, { exact: true }),
@@ -241,7 +246,7 @@ for (const runtime of editors) {
     it('tests the connection before the first deploy, and names missing settings', async () => {
       const { page } = editor;
       await addAccount();
-      await page.click('#remote-printing-test');
+      await runTest();
       await noted('API host');
       assert.equal(await page.locator('#remote-printing-checks li').count(), 0);
       await fillIn();
@@ -265,8 +270,7 @@ for (const runtime of editors) {
       const { page } = editor;
       await addAccount();
       await fillIn();
-      await page.click('#remote-printing-test');
-      await page.locator('#remote-printing-test:enabled').waitFor();
+      await runTest();
       const shown = page.locator('#remote-printing-checks li:visible');
       assert.deepEqual(await shown.locator('b').allTextContents(), ['Sign-in']);
       assert.deepEqual(
@@ -278,10 +282,9 @@ for (const runtime of editors) {
       await signIn();
       await state('signed in as');
       simulator.faults.add({ endpoint: 'clusters', status: 403, times: 'always' });
-      await page.click('#remote-printing-test');
-      await page.locator('#remote-printing-test:enabled').waitFor();
+      await runTest();
       simulator.faults.clear();
-      assert.equal(await shown.locator('b').first().textContent(), 'Printers');
+      assert.match((await shown.allTextContents())[0] ?? '', /Printers/);
       const marks = await shown.getByRole('img').allTextContents();
       assert.deepEqual([...marks].sort().reverse(), marks, 'faults first, then corrections by a button');
     });
@@ -295,7 +298,7 @@ for (const runtime of editors) {
         ['clientId', 'id'],
         ['clientSecret', 'secret'],
       ] as const) {
-        await page.click('#remote-printing-test');
+        await runTest();
         await noted(/fill it in\.$/);
         assert.doesNotMatch((await page.textContent('#remote-printing-test-note')) ?? '', /open the account/);
         await page.fill(`#node-config-input-${name}`, value);

@@ -201,6 +201,8 @@ for (const runtime of editors) {
       await newcomer.said('state-error', 'refused');
       await newcomer.signIn('Approve');
       await newcomer.said('state', 'signed in as');
+      // The last text to arrive moves the button.
+      await newcomer.said('holder', 'Workspace:');
       await newcomer.click('#remote-printing-test');
       await newcomer.said('test-note', 'No problems found');
       await newcomer.said('checks', 'School');
