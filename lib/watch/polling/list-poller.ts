@@ -23,6 +23,8 @@ export interface ListSubscriber {
   readonly paused: boolean;
   /** As in `Subscriber`. */
   readonly beside?: unknown;
+  /** Called before a read with the clusters of the last list, and those that only the last list lacks. */
+  recalled(clusterIds: readonly string[]): void;
   /** Called with the known clusters, and with the failure where the list could not be read. */
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void;
   deliverAll(events: PrintEvent[]): boolean;
@@ -73,6 +75,7 @@ export class ListPoller implements Scheduled {
   add(subscriber: ListSubscriber): void {
     this.#subscribers.add(subscriber);
     this.#due = -Infinity;
+    this.#recall([subscriber]);
     this.account.ownership.changed();
     this.replan();
     if (!this.#isOurs) void this.loadPublished();
@@ -161,6 +164,7 @@ export class ListPoller implements Scheduled {
     try {
       const scope = await account.scoped();
       const memory = await this.#load();
+      this.#recall(this.#subscribers);
       const list = await account.list.read(asked ? 0 : interval / 2, departure);
       account.signal.throwIfAborted();
       this.#failed.recordSuccess();
@@ -189,6 +193,11 @@ export class ListPoller implements Scheduled {
   get #interval(): number {
     const active = [...this.#subscribers].filter(({ paused }) => !paused).map(({ interval }) => interval);
     return Math.max(SHORTEST, active.length > 0 ? Math.min(...active) : 0);
+  }
+
+  #recall(subscribers: Iterable<ListSubscriber>): void {
+    const clusterIds = this.#memory?.checkpoint?.known.map(({ clusterId }) => clusterId) ?? [];
+    for (const subscriber of subscribers) subscriber.recalled(clusterIds);
   }
 
   #publish(error: PrintingError | null): void {

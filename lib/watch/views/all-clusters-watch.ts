@@ -11,6 +11,7 @@ import type { Round, Watch, WatchOptions, WatchState } from './watch';
 
 interface AllClustersContext extends WatchContext {
   list: ListPoller;
+  pollers: ReadonlyMap<string, Poller>;
   pollerOf: (clusterId: string) => Poller;
   /** Whether it watched before the deploy and keeps its turn. */
   known: boolean;
@@ -111,6 +112,15 @@ export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, Li
     if (result.status && this.changeFilter && !this.changeFilter.isChange(result.status))
       result = { ...result, status: null };
     this.#groups.add(result);
+  }
+
+  /** Joins the clusters that other watches poll already: those polls consume events before the list arrives. */
+  recalled(clusterIds: readonly string[]): void {
+    if (this.isClosed) return;
+    clusterIds.forEach((clusterId, rank) => {
+      const poller = this.context.pollers.get(clusterId);
+      if (poller && isAlive(poller)) this.#addMember(clusterId, rank);
+    });
   }
 
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void {

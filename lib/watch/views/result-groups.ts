@@ -37,6 +37,8 @@ export class ResultGroups {
   /** Whether the group goes out as soon as no cluster is awaited. */
   #sendsWhenComplete = true;
   #boundary = 0;
+  /** Whether the list has been read, or could not be. */
+  #isListKnown = false;
   #listError: PrintingError | null = null;
   #disarm: () => void = () => undefined;
 
@@ -62,13 +64,14 @@ export class ResultGroups {
   add(result: PollResult): void {
     this.#batch.add(result);
     this.#awaited.delete(result.clusterId);
-    if (this.#sendsWhenComplete && this.#awaited.size === 0) this.#send();
+    if (this.#sendsWhenComplete && this.#isListKnown && this.#awaited.size === 0) this.#send();
   }
 
   /** Records a read of the list. */
   recordList(clusterIds: readonly string[] | null, error: PrintingError | null): void {
     const { ownCount, members } = this.#options.clusters;
     this.#listError = error;
+    this.#isListKnown = true;
     const isComplete = this.#awaited.size === 0 && (ownCount > 0 || members.size === 0);
     if (this.#sendsWhenComplete && isComplete && (clusterIds ?? error)) this.#send();
   }

@@ -63,9 +63,9 @@ export class Watches {
   }
 
   #watchAll(options: WatchOptions, known: boolean): Watch {
-    const { pollerOf } = this.#options;
+    const { pollers, pollerOf } = this.#options;
     const list = this.#options.list();
-    const watch = new AllClustersWatch(options, { ...this.#context, known, list, pollerOf });
+    const watch = new AllClustersWatch(options, { ...this.#context, known, list, pollers, pollerOf });
     list.add(watch);
     return watch;
   }

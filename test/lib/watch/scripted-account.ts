@@ -32,6 +32,8 @@ export class ScriptedService implements ApiClient {
   fails: (call: string) => Error | undefined = () => undefined;
   /** Promise that every answer waits for. */
   gate: Promise<void> = Promise.resolve();
+  /** Promise that every list waits for. */
+  listGate: Promise<void> = Promise.resolve();
   /** Pages of a list with several. */
   pages: { data: Wire[]; body: Wire }[] | null = null;
 
@@ -65,6 +67,7 @@ export class ScriptedService implements ApiClient {
     this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay);
     try {
       await this.gate;
+      if (endpoint === 'clusters') await this.listGate;
       deadline.throwIfOver();
       const failure = this.fails(call);
       if (failure) throw failure;

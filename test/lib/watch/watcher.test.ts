@@ -419,6 +419,43 @@ describe('Watcher', () => {
       assert.equal(witness.rounds.at(-1)?.results.length, 1);
     });
 
+    it('reports an end that another watch sees after a restart while the list lacks the printer', async () => {
+      service.cluster('C2', jobs(at('a', 'printing', 30)));
+      account.watch(null);
+      account.watch('C2');
+      await settle();
+      await account.watcher.close();
+      account.start();
+      service.cluster('C2', jobs(at('a', 'finished', 100)));
+      const { list } = service;
+      service.list = list.filter(({ cluster_id: id }) => id !== 'C2');
+      const witness = account.watch(null);
+      account.watch('C2');
+      await settle();
+      service.list = list;
+      await clock.advance(5 * MINUTE);
+      assert.equal(witness.events.filter(({ type }) => type === 'job.finished').length, 1);
+      assert.equal(witness.rounds.at(-1)?.results.length, 2);
+    });
+
+    it('reports an end that another watch sees after a deploy of its own while the list is slow', async () => {
+      service.cluster('C2', jobs(at('a', 'printing', 30)));
+      const before = account.watch(null);
+      account.watch('C2');
+      await clock.advance(1.75 * MINUTE);
+      before.close();
+      let open: () => void = () => undefined;
+      service.listGate = new Promise((resolve) => (open = resolve));
+      const witness = account.watch(null);
+      service.cluster('C2', jobs(at('a', 'finished', 100)));
+      await clock.advance(MINUTE / 2);
+      assert.equal(witness.events.filter(({ type }) => type === 'job.finished').length, 1);
+      assert.equal(witness.rounds.length, 0, 'a group went out before the list');
+      open();
+      await clock.advance(MINUTE);
+      assert.equal(witness.rounds[0]?.results.length, 2);
+    });
+
     for (const odd of [[], {}, [{}], { message: 'Try again.' }])
       it(`reports no removal after a single list of ${JSON.stringify(odd)}`, async () => {
         const witness = account.watch(null);
