@@ -1,3 +1,4 @@
+import { ANSWER } from '../../lib/rules/limits';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
@@ -123,8 +124,8 @@ class SignInRun {
       const text = (texts.get(connection) ?? '') + data.toString('latin1');
       texts.set(connection, text);
       const at = text.indexOf(last.refreshToken);
-      // A hostile answer without its access token counts as lost.
-      if (at < 0 || !text.includes(last.accessToken) || !text.includes('}', at)) return;
+      // A hostile answer that is nested too deep or lacks its access token counts as lost.
+      if (at < 0 || !text.includes(last.accessToken) || !text.includes('}', at) || isTooDeep(text)) return;
       const { machine } = this.#life;
       last.arrived = { machine, at: time.elapsed };
       trace.add('the new pair arrives');
@@ -154,4 +155,15 @@ class SignInRun {
     this.#excused = 'the machine ended before it can have saved the new pair';
     this.world.trace.add(this.#excused);
   }
+}
+
+/** Whether JSON text exceeds the depth that the pack reads. */
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (const character of text) {
+    if (character === '[' || character === '{') depth++;
+    if (depth > ANSWER.depth) return true;
+    if (character === ']' || character === '}') depth--;
+  }
+  return false;
 }
