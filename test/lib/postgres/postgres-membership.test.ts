@@ -198,15 +198,15 @@ describe('postgres/postgres-membership', () => {
     await here.take(['kept', 'wanted', 'given back'], 3);
     await here.release(new Map([['given back', 1], ['wanted', 1]])); // oxfmt-ignore
     const silent = { ...LEASE_TIMES, renewal: 600_000 };
-    const gone = open(systemClock, 10_000, silent).join(['watch', 'a deleted account'], {
-      name: 'b',
-      wants: null,
-      onChange: () => {},
-    });
+    const crashed = open(systemClock, 10_000, silent);
+    const gone = crashed.join(['watch', 'a deleted account'], { name: 'b', wants: null, onChange: () => {} });
     joined.push(gone);
     await until(() => gone.lock !== null);
     await gone.take(['x', 'y'], 2);
+    // A live member would join again once it is deleted.
+    await crashed.close();
     await store.sweep();
+    assert.equal(await count('entries'), 2);
     assert.equal(await count('assignments'), 5);
     await ask(`UPDATE remote_printing.assignments SET left_at = left_at - interval '25 h' WHERE note IS NOT NULL`);
     await ask(`UPDATE remote_printing.entries SET ends_at = ends_at - interval '25 h' WHERE holder = $1`, [gone.id]);
