@@ -84,26 +84,15 @@ for (const runtime of editors) {
 
     /** Opens the dialog of the deployed account, signed in. */
     async function openSignedIn(): Promise<void> {
-      await editor.open('watch');
-      await editor.openAccount();
+      await editor.openAlone('account');
       const shown = editor.page.locator('#remote-printing-state');
       await shown.filter({ hasText: /signed/ }).waitFor();
       if (((await shown.textContent()) ?? '').includes('signed out')) await signIn();
       await state('signed in as');
     }
 
-    async function addAccount(): Promise<string> {
-      await editor.add('remote-printing-cluster-status');
-      return editor.addAccount();
-    }
-
-    async function saveBoth(): Promise<void> {
-      await editor.saveAccount();
-      await editor.done();
-    }
-
     it('has a name for every field, including folded parts', async () => {
-      await addAccount();
+      await editor.openAlone();
       for (const summary of await editor.page.locator('summary').all()) await summary.click();
       assert.deepEqual(await unnamed(editor.form), []);
       await editor.assertAccessible('account, everything unfolded');
@@ -118,7 +107,7 @@ for (const runtime of editors) {
     });
 
     it("explains why it can't sign in, and closes the window that it opened", async () => {
-      await addAccount();
+      await editor.openAlone();
       const opened = editor.context.waitForEvent('page');
       await editor.page.click('#remote-printing-sign-in');
       const page = await opened;
@@ -130,28 +119,28 @@ for (const runtime of editors) {
 
     it('signs in before the first deploy, and deploys without secrets', async () => {
       const { page } = editor;
-      const account = await addAccount();
+      const watch = await editor.add('remote-printing-cluster-status');
+      const account = await editor.addAccount();
       await fillIn();
       const callback = `${editor.nodeRed.url}remote-printing/callback`;
       assert.equal(await page.inputValue('#remote-printing-redirect'), callback);
       assert.ok((await signIn()).startsWith(`${callback}?`));
       await state('signed in as');
       await said('press Deploy');
-      await saveBoth();
+      await editor.saveAccount();
+      await editor.done();
       await editor.deploy();
       const saved = await editor.saved(account);
       assert.equal(saved.authUrl, simulator.authUrl);
       assert.doesNotMatch(JSON.stringify(saved), new RegExp(`${simulator.client.secret}|token`));
-      await editor.open(
-        await page.evaluate<string>(`RED.nodes.filterNodes({}).find((node) => node.account === '${account}').id`),
-      );
+      await editor.open(watch);
       await editor.openAccount();
       await state('signed in as');
     });
 
     it('shows in place that a sign-in was refused or failed, or that its window was closed', async () => {
       const { page } = editor;
-      await addAccount();
+      await editor.openAlone();
       await fillIn();
       const wrong = page.locator('#remote-printing-state-error');
       const atService = async (): Promise<Page> => {
@@ -245,7 +234,7 @@ for (const runtime of editors) {
 
     it('tests the connection before the first deploy, and names missing settings', async () => {
       const { page } = editor;
-      await addAccount();
+      await editor.openAlone();
       await runTest();
       await noted('API host');
       assert.equal(await page.locator('#remote-printing-checks li').count(), 0);
@@ -268,7 +257,7 @@ for (const runtime of editors) {
 
     it('lists the faults of a test first, and folds the rest', async () => {
       const { page } = editor;
-      await addAccount();
+      await editor.openAlone();
       await fillIn();
       await runTest();
       const shown = page.locator('#remote-printing-checks li:visible');
@@ -291,7 +280,7 @@ for (const runtime of editors) {
 
     it('names missing settings in terms of the open dialog', async () => {
       const { page } = editor;
-      await addAccount();
+      await editor.openAlone();
       for (const [name, value] of [
         ['authUrl', simulator.authUrl],
         ['apiUrl', simulator.apiUrl],
@@ -391,7 +380,7 @@ for (const runtime of editors) {
 
     it('shows the paths in a table with default and certainty, and marks an invalid one', async () => {
       const { page } = editor;
-      const account = await addAccount();
+      const account = await editor.openAlone();
       await fillIn();
       for (const summary of await page.locator('summary').all()) await summary.click();
       const rows = page.locator('#remote-printing-paths tbody tr');
@@ -413,20 +402,20 @@ for (const runtime of editors) {
       await field.fill(' GET /connect/v1/jobs ');
       assert.equal(await field.getAttribute('aria-invalid'), 'false');
       assert.equal(await page.isVisible('#node-config-input-paths'), false);
-      await editor.saveAccount();
+      await editor.saveAccount(0);
       const saved = () => page.evaluate(`RED.nodes.node('${account}').paths`);
       assert.equal(await saved(), '{"printJobs":"GET /connect/v1/jobs"}');
-      await editor.openAccount();
+      await editor.openAlone(account);
       for (const summary of await page.locator('summary').all()) await summary.click();
       assert.equal(await field.inputValue(), 'GET /connect/v1/jobs');
       await field.fill('');
-      await saveBoth();
+      await editor.saveAccount(0);
       assert.equal(await saved(), '{}');
     });
 
     it('lists the printers by name, never as HTML', async () => {
       await openSignedIn();
-      await saveBoth();
+      await editor.saveAccount(0);
       await editor.open('watch');
       await (await editor.offers('node-input-cluster-shown')).nth(1).click();
       const hostile = '<img src=x onerror="document.title=1">&amp;';
@@ -445,12 +434,12 @@ for (const runtime of editors) {
       await state('signed out');
       await signIn();
       await state('signed in as');
-      await saveBoth();
+      await editor.saveAccount(0);
     });
 
     it("accepts a pasted address when the browser can't return", async () => {
       const { page } = editor;
-      await addAccount();
+      await editor.openAlone();
       await fillIn();
       for (const summary of await page.locator('summary').all()) await summary.click();
       await page.fill('#node-config-input-redirectUri', 'http://127.0.0.1:9/callback');
@@ -474,14 +463,14 @@ for (const runtime of editors) {
     it('polls the state during a sign-in, and stops when the dialog closes', async () => {
       const { page } = editor;
       await page.clock.install();
-      await addAccount();
+      await editor.openAlone();
       await fillIn();
       const opened = editor.context.waitForEvent('page');
       await page.click('#remote-printing-sign-in');
       await (await opened).getByRole('button', { name: 'Sign in' }).waitFor();
       const isQuestion = (url: string) => /remote-printing\/accounts\/\w+$/.test(new URL(url).pathname);
       await Promise.all([page.waitForRequest((request) => isQuestion(request.url())), page.clock.runFor(2000)]);
-      await editor.cancelAccount();
+      await editor.cancelAccount(0);
       let asked = 0;
       page.on('request', (request) => {
         if (isQuestion(request.url())) asked++;

@@ -196,10 +196,11 @@ export class Editor {
   async settle(test: Mocha.Test | undefined): Promise<void> {
     this.#allProblems.push(...this.#problems.splice(0).map((problem) => `${test?.title}: ${problem}`));
     if (test?.state === 'failed') return this.reload();
-    const open = await this.page.evaluate<number>('RED.editor.getEditStack().length');
-    if (open === 0) return;
-    if (open > 1) await this.cancelAccount();
-    await this.cancel();
+    const open = await this.page.evaluate<boolean[]>(
+      `RED.editor.getEditStack().map(({ _def }) => _def.category === 'config')`,
+    );
+    if (open.length === 0) return;
+    for (let left = open.length - 1; left >= 0; left--) await (open[left] ? this.cancelAccount(left) : this.cancel());
     await this.#loadFlows();
   }
 
@@ -294,10 +295,11 @@ export class Editor {
     return this.#accountOpened();
   }
 
-  /** Opens the account's dialog alone, like the sidebar of configuration nodes. */
-  async openAlone(account: string): Promise<void> {
+  /** Opens an account's dialog alone, like the sidebar of configuration nodes; a new account's by default. Returns its id. */
+  async openAlone(account = '_ADD_'): Promise<string> {
     await this.page.evaluate(`RED.editor.editConfig('', 'remote-printing-account', '${account}')`);
     await this.#opened(1);
+    return this.page.evaluate('RED.editor.getEditStack().at(-1).id');
   }
 
   async #accountOpened(): Promise<string> {
@@ -305,12 +307,13 @@ export class Editor {
     return this.page.evaluate('RED.editor.getEditStack().at(-1).id');
   }
 
-  async saveAccount(): Promise<void> {
+  /** `left`: number of dialogs that remain open. */
+  async saveAccount(left = 1): Promise<void> {
     await this.page.click('#node-config-dialog-ok');
-    await this.#closed(1);
+    await this.#closed(left);
   }
 
-  /** `left`: number of dialogs that remain open. */
+  /** `left`: as in `saveAccount`. */
   async cancelAccount(left = 1): Promise<void> {
     await this.page.click('#node-config-dialog-cancel');
     await this.#closed(left);
