@@ -9,8 +9,8 @@ const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules',
  * @typedef {object} Layer
  * @property {string} folder
  * @property {number} [processes] number that share its files in `npm test`, because they wait more than they compute; default 1
+ * @property {Record<string, number>} [weights] processor time of files, by name, if their size does not show it; s
  * @property {boolean} [dealt] whether `npm test` runs each file on only one of the runtimes, which differ little
- * @property {string[]} [everywhere] exceptions from `dealt`: files that `npm test` runs on each runtime
  * @property {'NODE_V8_COVERAGE' | 'EDITOR_COVERAGE'} [covers] variable that names the folder
  *   for the coverage data of its runs, in Node.js or in the browser
  * @property {('build' | 'browser' | 'matrix')[]} [needs] prerequisites
@@ -43,15 +43,23 @@ export const LAYERS = {
     ],
   },
   repository: { folder: 'test/repository' },
-  faults: { folder: 'test/faults', processes: 2 },
-  runtime: { folder: 'test/runtime', processes: 2, needs: ['build', 'browser', 'matrix'] },
+  faults: {
+    folder: 'test/faults',
+    processes: 2,
+    weights: {
+      'prints.test.ts': 41,
+      'flows.test.ts': 27,
+      'sign-in.test.ts': 26,
+      'watching.test.ts': 22,
+      'shared.test.ts': 18,
+    },
+  },
+  runtime: { folder: 'test/runtime', processes: 3, needs: ['build', 'browser', 'matrix'] },
   examples: { folder: 'test/examples', dealt: true, needs: ['build', 'browser', 'matrix'], runtimes: nodeReds },
   editor: {
     folder: 'test/editor',
     covers: 'EDITOR_COVERAGE',
     dealt: true,
-    // A newcomer's path leads through every kind of dialog.
-    everywhere: ['newcomer.test.ts'],
     needs: ['build', 'browser', 'matrix'],
     runtimes: nodeReds,
   },
@@ -68,21 +76,17 @@ export const mocha = (node, args) => [node, join(root, 'node_modules/mocha/bin/m
  * Distributes the files of a layer, or of one share of it, evenly to its processes.
  * @param {Layer} layer @param {{ index: number, of: number }} [share] @returns {string[][]}
  */
-export function parts({ folder, processes = 1, everywhere = [] }, { index, of } = { index: 0, of: 1 }) {
+export function parts({ folder, processes = 1, weights = {} }, { index, of } = { index: 0, of: 1 }) {
   const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
-    .map((file) => ({ path: join(folder, file), size: statSync(join(root, folder, file)).size }))
+    .map((file) => ({ path: join(folder, file), size: weights[file] ?? statSync(join(root, folder, file)).size }))
     .sort((one, other) => other.size - one.size);
   const dealt = Array.from({ length: processes * of }, () => ({ paths: [''].slice(1), size: 0 }));
-  const deal = (/** @type {typeof dealt} */ among, /** @type {typeof files[number]} */ { path, size }) => {
-    const least = among.reduce((one, other) => (other.size < one.size ? other : one));
+  for (const { path, size } of files) {
+    const least = dealt.reduce((one, other) => (other.size < one.size ? other : one));
     least.paths.push(path);
     least.size += size;
-  };
-  const shares = Array.from({ length: of }, (_, at) => dealt.slice(at * processes, (at + 1) * processes));
-  for (const file of files)
-    if (everywhere.some((name) => file.path.endsWith(name))) shares.forEach((share) => deal(share, file));
-    else deal(dealt, file);
-  const mine = shares[index] ?? [];
+  }
+  const mine = dealt.slice(index * processes, (index + 1) * processes);
   return mine.map(({ paths }) => paths).filter((paths) => paths.length > 0);
 }
