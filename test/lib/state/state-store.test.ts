@@ -99,6 +99,13 @@ async function database(server: TestPostgres): Promise<Place> {
   };
 }
 
+/** A promise that stays open until `letGo` is called, whether or not the wait has begun. */
+function gate(): { letGo: () => void; free: Promise<void> } {
+  let letGo = () => {};
+  const free = new Promise<void>((resolve) => (letGo = resolve));
+  return { letGo, free };
+}
+
 let server: TestPostgres;
 before(async () => {
   server = await testPostgres();
@@ -210,11 +217,11 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
     });
 
     it('locks a key during its change, and no other key', async () => {
-      let letGo = () => {};
-      const slow = store.update<number[]>(
-        ['position', 'a'],
-        (list = []) => new Promise((resolve) => (letGo = () => resolve([...list, 1]))),
-      );
+      const { letGo, free } = gate();
+      const slow = store.update<number[]>(['position', 'a'], async (list = []) => {
+        await free;
+        return [...list, 1];
+      });
       const after = store.update<number[]>(['position', 'a'], (list = []) => [...list, 2]);
       await store.put(['position', 'b'], 'free');
       letGo();
@@ -223,11 +230,11 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
     });
 
     it('makes a put and a delete wait for a change', async () => {
-      let letGo = () => {};
-      const slow = store.update<string>(
-        ['position', 'a'],
-        () => new Promise((resolve) => (letGo = () => resolve('first'))),
-      );
+      const { letGo, free } = gate();
+      const slow = store.update<string>(['position', 'a'], async () => {
+        await free;
+        return 'first';
+      });
       const put = store.put(['position', 'a'], 'second');
       const deleted = store.delete(['position', 'a']);
       await store.put(['position', 'b'], 'meanwhile');
@@ -267,12 +274,12 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
     it('waits for a lock until the deadline and leaves its holder alone', async () => {
       const clock = new ManualClock();
       const key: Key = ['position', 'a'];
-      let letGo = () => {};
+      const { letGo, free } = gate();
       let holding: Promise<unknown> = Promise.resolve();
       await new Promise<void>((begun) => {
         holding = store.update<number>(key, async () => {
           begun();
-          await new Promise<void>((resolve) => (letGo = resolve));
+          await free;
           return 1;
         });
       });
