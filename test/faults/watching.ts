@@ -90,7 +90,8 @@ class WatchingRun {
     if (chance.is(0.1)) this.#planLoss(chance.whole(0, horizon * 0.7));
     await world.time.pass(horizon);
     await life.recover();
-    if (this.#isSignInLost) {
+    // The sign-in scenario decides whether a lost answer to a renewal may cost the sign-in.
+    if (this.#isSignInLost || world.simulator.tokens.reuseDetections > 0) {
       await this.#checkLoss();
       return life.leave();
     }
