@@ -180,7 +180,7 @@ function busyFlows(simulator: Simulator): object[] {
     accountOf(simulator),
     {
       ...{ ...at, id: 'again', type: 'inject', name: '', props: [] },
-      ...{ repeat: '0.03', once: true, onceDelay: 0, wires: [['one', 'all']] },
+      ...{ repeat: '0.1', once: true, onceDelay: 0, wires: [['one', 'all']] },
     },
     { ...status, id: 'one', cluster: clusterId, clusterType: 'str', interval: 60 },
     { ...status, id: 'all', cluster: '', clusterType: 'str', interval: 60 },
