@@ -90,9 +90,9 @@ try {
   // These runs have the machine to themselves, because their duration is measured.
   if (built) await steps.all(...layer('faults'));
   if (built) {
-    // The longest steps run first, so that no long step remains alone at the end.
+    // The longest steps run first, and those that compute most before those that wait, so that all cores are busy at the end.
     const longest = steps.all(...layer('runtime'));
-    const counted = steps.all(...layer('editor'), ...layer('nodes'), ...layer('unit'));
+    const counted = steps.all(...layer('editor'), ...layer('unit'), ...layer('nodes'));
     const others = steps.all(...layer('examples'), ...layer('page'), ...layer('simulator'), ...layer('repository'), {
       name: 'pack',
       commands: [[node, 'scripts/check-pack.mjs']],
