@@ -74,33 +74,37 @@ function coverage() {
 
 try {
   const { matrix } = await setUp();
-  const built = await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs']] });
-  await steps.all(
-    {
-      name: 'lint',
-      commands: [
-        [node, bin('oxlint/bin/oxlint'), '--report-unused-disable-directives'],
-        [node, bin('eslint/bin/eslint.js'), 'lib', 'nodes', 'editor', 'simulator'],
-      ],
-    },
-    { name: 'types', commands: [[node, bin('typescript-7/bin/tsc'), '-p', 'tsconfig.json']] },
-    { name: 'format', commands: [[node, bin('oxfmt/bin/oxfmt'), '--check']] },
-  );
-  await matrix;
-  // These runs have the machine to themselves, because their duration is measured.
-  if (built) await steps.all(...layer('faults'));
-  if (built) {
-    // The longest steps run first, and those that compute most before those that wait, so that all cores are busy at the end.
+  const checks = () =>
+    steps.all(
+      {
+        name: 'lint',
+        commands: [
+          [node, bin('oxlint/bin/oxlint'), '--report-unused-disable-directives'],
+          [node, bin('eslint/bin/eslint.js'), 'lib', 'nodes', 'editor', 'simulator'],
+        ],
+      },
+      { name: 'types', commands: [[node, bin('typescript-7/bin/tsc'), '-p', 'tsconfig.json']] },
+      { name: 'format', commands: [[node, bin('oxfmt/bin/oxfmt'), '--check']] },
+    );
+  if (await steps.all({ name: 'build', commands: [[node, 'scripts/build.mjs']] })) {
+    // The longest steps run first, and those that compute most before those that wait, so that all cores are busy at the
+    // end. The matrix installs meanwhile.
+    const first = [checks(), steps.all(...layer('faults'))];
+    const unit = steps.all(...layer('unit'));
+    await matrix.catch((error) => Promise.all([...first, unit]).then(() => Promise.reject(error)));
     const longest = steps.all(...layer('runtime'));
-    const counted = steps.all(...layer('editor'), ...layer('unit'), ...layer('nodes'));
+    const counted = Promise.all([unit, steps.all(...layer('editor'), ...layer('nodes'))]);
     const others = steps.all(...layer('examples'), ...layer('page'), ...layer('simulator'), ...layer('repository'), {
       name: 'pack',
       commands: [[node, 'scripts/check-pack.mjs']],
       tests: true,
     });
     // A failed test lowers the coverage, so report only the test.
-    if (await counted) await steps.all(coverage());
-    await Promise.all([longest, others]);
+    if ((await counted).every(Boolean)) await steps.all(coverage());
+    await Promise.all([...first, longest, others]);
+  } else {
+    await checks();
+    await matrix;
   }
 } catch (error) {
   steps.fail('npm test', error instanceof Error ? error.message : String(error));
