@@ -1,6 +1,8 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
+import { nodeProgram } from './node-versions.mjs';
+
 const root = resolve(import.meta.dirname, '..');
 const matrix = (/** @type {string} */ path) => join(root, 'matrix/node_modules', path);
 
@@ -26,10 +28,11 @@ const nodeReds = ['4.1', '5.0'].map((version) => ({
 
 /** @type {Record<string, Layer>} */
 export const LAYERS = {
-  unit: { folder: 'test/lib', processes: 2, covers: 'NODE_V8_COVERAGE' },
+  unit: { folder: 'test/lib', processes: 3, covers: 'NODE_V8_COVERAGE' },
   simulator: { folder: 'test/simulator', processes: 2 },
   nodes: {
     folder: 'test/nodes',
+    processes: 2,
     covers: 'NODE_V8_COVERAGE',
     dealt: true,
     needs: ['matrix'],
@@ -37,7 +40,7 @@ export const LAYERS = {
       { name: 'Node.js 20', node: process.execPath, env: {} },
       {
         name: 'Node.js 24, Node-RED 5.0',
-        node: matrix('node24/bin/node'),
+        node: nodeProgram('24'),
         env: { NODE_RED_PATH: matrix('node-red/lib/red.js') },
       },
     ],

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { build } from './build.mjs';
 import { ensureChromium } from './debian.mjs';
 import { ensureInstalledOrExit } from './install.mjs';
+import { nodeProgram } from './node-versions.mjs';
 import { root, startNodeRed } from './node-red.mjs';
 import { startSimulatorProcess } from './simulator.mjs';
 
@@ -150,7 +151,7 @@ async function withScene(shoot) {
   const flows = examples(['01-print-ended-picture-to-a-chat', '05-wall-dashboard']);
   const nodeRed = await startNodeRed({
     userDir,
-    node: join(matrix, 'node24/bin/node'),
+    node: nodeProgram('24'),
     nodeRed: join(matrix, 'node-red'),
     settings: { nodesDir: [root, join(matrix, '@flowfuse/node-red-dashboard')] },
     flows,

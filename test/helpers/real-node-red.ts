@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { root, startNodeRed, type NodeRedOptions, type RunningNodeRed } from '../../scripts/node-red.mjs';
+import { nodeProgram } from '../../scripts/node-versions.mjs';
 
 const matrix = join(root, 'matrix', 'node_modules');
-const nodeBinary = (name: string) => join(matrix, name, 'bin', 'node');
 
 export interface Runtime {
   name: string;
@@ -28,10 +28,10 @@ export function darkTheme(): string {
 
 /** Every supported pair of Node-RED and Node.js, oldest first. */
 export const runtimes: Runtime[] = [
-  { name: 'Node-RED 4.1 on Node 20.18.1', node: nodeBinary('node20-floor'), nodeRed: nodeRed4 },
+  { name: 'Node-RED 4.1 on Node 20.18.1', node: nodeProgram('20-floor'), nodeRed: nodeRed4 },
   { name: 'Node-RED 4.1 on this Node.js', node: process.execPath, nodeRed: nodeRed4 },
-  { name: 'Node-RED 5.0 on Node 22.9.0', node: nodeBinary('node22-floor'), nodeRed: nodeRed5 },
-  { name: 'Node-RED 5.0 on Node 24', node: nodeBinary('node24'), nodeRed: nodeRed5 },
+  { name: 'Node-RED 5.0 on Node 22.9.0', node: nodeProgram('22-floor'), nodeRed: nodeRed5 },
+  { name: 'Node-RED 5.0 on Node 24', node: nodeProgram('24'), nodeRed: nodeRed5 },
 ];
 
 const wanted = process.env.NODE_RED_LINE;

@@ -30,7 +30,7 @@ describe('an install', () => {
     clone = join(base, 'clone');
     mkdirSync(join(clone, 'matrix'), { recursive: true });
     cpSync(join(root, 'scripts'), join(clone, 'scripts'), { recursive: true });
-    for (const file of ['package.json', 'package-lock.json', 'matrix/package-lock.json'])
+    for (const file of ['package.json', 'package-lock.json', 'matrix/package-lock.json', 'matrix/node-versions.json'])
       cpSync(join(root, file), join(clone, file));
     mkdirSync(join(base, 'shared'));
     precious = join(base, 'shared/precious');
