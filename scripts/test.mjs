@@ -92,7 +92,7 @@ try {
     await matrix;
     // The longest steps run first, and those that compute most before those that wait, so that all cores are busy at the end.
     const longest = steps.all(...layer('runtime'));
-    const counted = steps.all(...layer('editor'), ...layer('nodes'), ...layer('unit'));
+    const counted = steps.all(...layer('editor'), ...layer('unit'), ...layer('nodes'));
     const others = steps.all(...layer('examples'), ...layer('page'), ...layer('simulator'), ...layer('repository'), {
       name: 'pack',
       commands: [[node, 'scripts/check-pack.mjs']],
