@@ -148,10 +148,17 @@ describe('the wall dashboard', () => {
     await pause.click();
     await screen.answer('Pause chosen.gcode on Window printer?', 'Cancel');
     assert.equal((await bench.prints('chosen.gcode'))[0]!.status, 'printing');
-    // Uses the keyboard alone; the open dialog has the focus.
-    await pause.press('Enter');
+    // Uses the keyboard alone; the open dialog has the focus. A busy page can discard a key press.
     const dialog = screen.page.getByRole('dialog');
-    await dialog.waitFor();
+    const opens = () =>
+      dialog.waitFor({ timeout: 5000 }).then(
+        () => true,
+        () => false,
+      );
+    await bench.until(async () => {
+      await pause.press('Enter');
+      return opens();
+    });
     await tabTo(screen.page, dialog.getByRole('button', { name: 'Pause', exact: true }));
     await screen.page.keyboard.press('Enter');
     await shows(bench, card, /paused: chosen\.gcode/);
