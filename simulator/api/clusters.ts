@@ -2,12 +2,18 @@ import { page } from '../wire/paging';
 import { clusterRecord, statusRecord } from '../wire/cluster-records';
 import { modelOf } from '../world/models';
 import type { Route } from '../http/server';
+import { isObject, readData } from '../http/bodies';
+import { invalidValue } from '../http/refusals';
+import { previewUrls } from './previews';
 import { signedInRoutes, type ApiParts } from './signed-in';
+
+const LONGEST_NOTE = 3500;
 
 /** Clusters and their status: calls 8 and 9 (wire facts 5 and 6). */
 export function clusterRoutes(parts: ApiParts): Route[] {
   const { world } = parts;
   const signedIn = signedInRoutes(parts.tokens);
+  const previewUrl = previewUrls(parts);
   return [
     signedIn('clusters', 'GET', '/connect/v1/clusters', ({ query, request }, { organizationId }) => {
       const status = query.get('status');
@@ -17,14 +23,23 @@ export function clusterRoutes(parts: ApiParts): Route[] {
         .filter((cluster) => status === null || cluster.authorized === (status === 'active'))
         .filter((cluster) => variant === null || modelOf(cluster).display === variant);
       return page(clusters, query, parts.apiUrl() + request.url!, (cluster) =>
-        clusterRecord(world.upToDate(cluster), world.moment()),
+        clusterRecord(world.upToDate(cluster), world.moment(), previewUrl),
       );
     }),
     signedIn('cluster', 'GET', '/connect/v1/clusters/{cluster_id}', ({ params }, { organizationId }) => ({
-      data: clusterRecord(world.cluster(params.cluster_id!, organizationId), world.moment()),
+      data: clusterRecord(world.cluster(params.cluster_id!, organizationId), world.moment(), previewUrl),
     })),
     signedIn('clusterStatus', 'GET', '/connect/v1/clusters/{cluster_id}/status', ({ params }, { organizationId }) => ({
-      data: statusRecord(world.cluster(params.cluster_id!, organizationId), world.moment()),
+      data: statusRecord(world.cluster(params.cluster_id!, organizationId), world.moment(), previewUrl),
     })),
+    signedIn('clusterNote', 'POST', '/connect/v1/clusters/{cluster_id}/note', async (call, { organizationId }) => {
+      const cluster = world.cluster(call.params.cluster_id!, organizationId);
+      const note = (await readData(call, 'ClusterNote', ['note']))?.note;
+      const text = isObject(note) ? note.note : undefined;
+      if (typeof text !== 'string' || text === '' || text.length > LONGEST_NOTE)
+        throw invalidValue('ClusterNote', 'note', `must have 1 to ${LONGEST_NOTE} characters`, text);
+      world.setNote(cluster.clusterId, text);
+      return { data: clusterRecord(cluster, world.moment(), previewUrl) };
+    }),
   ];
 }

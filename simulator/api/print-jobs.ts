@@ -4,17 +4,20 @@ import { iso } from '../world/clock';
 import { page } from '../wire/paging';
 import { printJobRecord, stateOf } from '../wire/print-job-record';
 import { invalidValue } from '../http/refusals';
+import { previewUrls } from './previews';
 import type { Route } from '../http/server';
 import { signedInRoutes, type ApiParts } from './signed-in';
 import type { PrintJob } from '../world/state';
 
 const PATH = '/connect/v1/clusters/{cluster_id}';
+const LONGEST_NOTE = 500;
 
 /** Prints: calls 10 and 11, and the list of all print jobs (wire facts 7, 8 and 13.2). */
 export function printJobRoutes(parts: ApiParts): Route[] {
   const { world } = parts;
   const signedIn = signedInRoutes(parts.tokens);
   const storedJob = storedJobWriter(parts);
+  const previewUrl = previewUrls(parts);
   return [
     signedIn('print', 'POST', `${PATH}/print/{job_id}`, async (call, { userId, organizationId }) => {
       const { params } = call;
@@ -32,8 +35,17 @@ export function printJobRoutes(parts: ApiParts): Route[] {
       const cluster = world.cluster(params.cluster_id!, organizationId);
       const job = world.printJob(params.cluster_job_id!, cluster.clusterId);
       const source = world.storedJobs(organizationId).find(({ jobId }) => jobId === job.jobId);
-      const record = printJobRecord(cluster, job, world.moment());
+      const record = printJobRecord(cluster, job, world.moment(), previewUrl);
       return { data: source ? { ...record, source: storedJob(source) } : record };
+    }),
+    signedIn('printJobNote', 'POST', `${PATH}/print_jobs/{cluster_job_id}`, async (call, { organizationId }) => {
+      const cluster = world.cluster(call.params.cluster_id!, organizationId);
+      const job = world.printJob(call.params.cluster_job_id!, cluster.clusterId);
+      const note = (await readData(call, 'PrintJobNote', ['note']))?.note;
+      if (typeof note !== 'string' || note.length > LONGEST_NOTE)
+        throw invalidValue('PrintJobNote', 'note', `must have at most ${LONGEST_NOTE} characters`, note);
+      world.setJobNote(job, note);
+      return { data: printJobRecord(cluster, job, world.moment(), previewUrl) };
     }),
     signedIn('printJobs', 'GET', '/connect/v1/print_jobs', ({ query, request }, { userId, organizationId }) => {
       const wanted = printJobFilter(query, userId);
@@ -45,7 +57,7 @@ export function printJobRoutes(parts: ApiParts): Route[] {
       const records = clusters.flatMap((cluster) =>
         [...cluster.queue, ...cluster.history]
           .filter((job) => job.visibleAt <= moment.at && wanted.job(job))
-          .map((job) => printJobRecord(cluster, job, moment)),
+          .map((job) => printJobRecord(cluster, job, moment, previewUrl)),
       );
       return page(records.filter(wanted.record), query, parts.apiUrl() + request.url!, (record) => record);
     }),

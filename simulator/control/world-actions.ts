@@ -1,7 +1,7 @@
 import { MODELS } from '../world/models';
 import { Refusal } from '../http/refusals';
 import { UPLOAD_MODES } from '../world/state';
-import type { ActionSwitch, Cluster, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
+import type { ActionSwitch, Cluster, Material, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
 import type { ClusterRef } from '../world/world-base';
 import type { World } from '../world/world';
 
@@ -66,6 +66,10 @@ export function worldActions(world: World): Record<string, Action> {
     'maintenance-due': (body) => world.setMaintenanceDue(cluster(body), texts(body, 'value')),
     memberships: (body) => world.setMemberships(choice(body, 'value', ['ids', 'objects'])),
     name: (body) => world.setName(cluster(body), body.value === null ? null : text(body, 'value')),
+    note: (body) => world.setNote(cluster(body), body.value === null ? null : text(body, 'value')),
+    load: (body) => world.load(cluster(body), whole(body, 'extruder'), spool(body), optionalNumber(body, 'volumeLeft')),
+    'print-core': (body) =>
+      world.setPrintCore(cluster(body), whole(body, 'extruder'), body.value === null ? null : text(body, 'value')),
     'add-cluster': (body) => {
       const options: Parameters<World['addCluster']>[0] = {};
       if (body.name !== undefined) options.name = text(body, 'name');
@@ -129,6 +133,16 @@ function number(body: Body, name: string): number {
   const value = body[name];
   if (typeof value !== 'number' || !(value >= 0)) throw wrong(name, 'a number from 0');
   return value;
+}
+
+const optionalNumber = (body: Body, name: string): number | undefined =>
+  body[name] === undefined ? undefined : number(body, name);
+
+/** Reads a material; null for an empty bay. */
+function spool(body: Body): Partial<Material> | null {
+  if (body.material === null) return null;
+  const given = ['guid', 'brand', 'color', 'material'].filter((name) => body[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, text(body, name)]));
 }
 
 function whole(body: Body, name: string): number {

@@ -15,6 +15,7 @@ export const ENDPOINTS = [
   'storagePut',
   'storageGet',
   'imageGet',
+  'previewGet',
   'reportGet',
   'clusters',
   'cluster',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createGunzip, type Gunzip } from 'node:zlib';
+import { materialNeeds } from '../world/gcode-materials';
 import { guessSeconds, printSeconds } from '../world/gcode-time';
 import type { Arrived } from '../world/library';
 
@@ -8,7 +9,7 @@ const END_BYTES = 64 * 1024;
 /** Largest gzip to unpack, bytes; the printing time of larger ones is guessed. */
 const UNPACKED_UP_TO = 64 * 1024 * 1024;
 
-/** Computes size, hash and printing time of a file while its bytes pass. */
+/** Computes size, hash, printing time and material of a file while its bytes pass. */
 export class Digest {
   private readonly hash = createHash('sha256');
   private readonly ends = new FileEnds();
@@ -28,12 +29,14 @@ export class Digest {
 
   async end(): Promise<Arrived> {
     await this.packed?.end();
-    const stated = printSeconds(this.ends.text());
+    const comments = this.ends.text();
+    const stated = printSeconds(comments);
     return {
       size: this.size,
       sha256: this.hash.digest('hex'),
       printSeconds: stated ?? guessSeconds(this.size, this.about.contentType !== 'text/plain'),
       parsed: stated !== undefined,
+      needs: materialNeeds(comments),
     };
   }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { pictureAnswer } from './picture/picture';
 import { Refusal } from '../http/refusals';
 import { csv } from './report-csv';
+import { previewOf } from '../world/scene';
 import { reportLines } from '../world/report-lines';
 import { reportFileName } from '../world/report';
 import type { Answer, Call, Route } from '../http/server';
@@ -14,7 +15,7 @@ export function storageRoutes(parts: UploadParts & { urls: SignedUrls }): Route[
 
   const get = (
     endpoint: string,
-    purpose: 'download' | 'image' | 'report',
+    purpose: 'download' | 'image' | 'preview' | 'report',
     handle: (key: string, call: Call) => Answer | Promise<Answer>,
   ): Route => ({
     endpoint,
@@ -58,6 +59,10 @@ export function storageRoutes(parts: UploadParts & { urls: SignedUrls }): Route[
     get('imageGet', 'image', (actionId) => {
       const { cluster, action } = exists(world.picture(actionId));
       return pictureAnswer(action.scene!, cluster.pictureSwitch);
+    }),
+    get('previewGet', 'preview', (key) => {
+      const file = exists(world.fileOfKey(key));
+      return pictureAnswer(previewOf(file, world.moment().now));
     }),
     get('reportGet', 'report', (key) => {
       const report = exists(world.reportOfKey(key));

@@ -4,7 +4,7 @@ import { same } from '../world/secrets';
 
 const LIFETIME = 15 * 60_000;
 
-type Purpose = 'upload' | 'download' | 'image' | 'report';
+type Purpose = 'upload' | 'download' | 'image' | 'preview' | 'report';
 
 /** Signed addresses of the storage host, which need no token; valid for 15 minutes by default (wire facts 4.2). */
 export class SignedUrls {

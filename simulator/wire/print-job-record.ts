@@ -1,7 +1,8 @@
 import { iso } from '../world/clock';
 import { modelOf } from '../world/models';
 import type { Moment } from '../world/moment';
-import type { Cluster, Extruder, PrintJob } from '../world/state';
+import { densityOf, DIAMETER, neededVolume } from '../world/spools';
+import type { Cluster, Extruder, Material, PrintJob } from '../world/state';
 import { elapsed, isActive, isReady, PHASE_SECONDS } from '../world/virtual-printer';
 
 type Wire = Record<string, unknown>;
@@ -10,12 +11,23 @@ export function extruderRecord(extruder: Extruder, index: number): Wire {
   return {
     extruder_index: index,
     ...(extruder.printCore === null ? {} : { print_core_id: extruder.printCore }),
-    material: extruder.material ?? { material: 'empty' },
+    material: extruder.material ? materialRecord(extruder.material) : { material: 'empty' },
   };
 }
 
+/** Record of a material (wire facts 4.1 and 6.2). */
+export const materialRecord = (material: Material): Wire => ({
+  ...material,
+  diameter: DIAMETER,
+  density: densityOf(material.material),
+});
+
+/** Returns the signed address of the picture of a job's file; `undefined` without one. */
+export type PreviewUrl = (job: PrintJob) => string | undefined;
+
 /** Record of a print job (wire facts 8). */
-export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Moment): Wire {
+export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Moment, previewUrl?: PreviewUrl): Wire {
+  const preview = previewUrl?.(job);
   const model = modelOf(cluster);
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   return {
@@ -39,7 +51,10 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     force: job.force,
     machine_variant: model.display,
     compatible_machine_families: [model.display],
-    configuration: (cluster.printers[0]?.extruders ?? []).map(extruderRecord),
+    configuration: (printer ?? cluster.printers[0])?.extruders.map((extruder, index) => ({
+      ...extruderRecord(extruder, index),
+      estimated_material_volume: neededVolume(job, index),
+    })),
     build_plate: { type: 'glass' },
     configuration_changes_required: job.changes,
     impediments_to_printing: job.changes.map((change) => ({
@@ -50,6 +65,8 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     is_online: cluster.online,
     last_seen: 0.5,
     network_error_count: 0,
+    ...(preview === undefined ? {} : { preview_url: preview }),
+    ...(job.note ? { note: job.note } : {}),
   };
 }
 

@@ -1,5 +1,6 @@
 import { iso } from '../world/clock';
-import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
+import { densityOf, DIAMETER } from '../world/spools';
+import type { LibraryFile, MaterialNeed, StoredFile, StoredJob } from '../world/state';
 
 type Wire = Record<string, unknown>;
 
@@ -28,7 +29,9 @@ export function storedJobRecord(job: StoredJob, about: { uploaded: boolean; user
     ...storedRecord(job, about),
     ...(job.sourceFileId === null ? {} : { source_file_id: job.sourceFileId }),
     ...(about.uploaded ? { parsing_status: 'success' } : {}),
-    ...(about.uploaded && job.parsed ? { metadata: { print: { estimated_time: job.printSeconds } } } : {}),
+    ...(about.uploaded && job.parsed
+      ? { metadata: { extruders: job.needs?.map(needRecord) ?? [], print: { estimated_time: job.printSeconds } } }
+      : {}),
   };
 }
 
@@ -38,4 +41,15 @@ export function libraryFileRecord(
   about: { uploaded: boolean; username?: string | undefined },
 ): Wire {
   return { file_id: file.fileId, file_name: file.fileName, ...storedRecord(file, about) };
+}
+
+/** Record of an extruder in a file's metadata (wire facts 4.1); its comments don't name the material. */
+function needRecord({ extruder, volume, guid, printCore }: MaterialNeed): Wire {
+  const density = densityOf('');
+  return {
+    extruder_index: extruder,
+    ...(printCore === null ? {} : { print_core_id: printCore }),
+    estimated_material_volume: volume,
+    material: { ...(guid === null ? {} : { guid }), diameter: DIAMETER, density, weight: (volume * density) / 1000 },
+  };
 }

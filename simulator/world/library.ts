@@ -1,5 +1,5 @@
 import { recordNotFound } from '../http/refusals';
-import type { LibraryFile, LibraryProject, StoredFile, StoredJob, UploadMode } from './state';
+import type { LibraryFile, LibraryProject, MaterialNeed, StoredFile, StoredJob, UploadMode } from './state';
 import { WorldBase } from './world-base';
 
 type Announced = Pick<
@@ -14,6 +14,8 @@ export interface Arrived {
   printSeconds: number;
   /** Whether `printSeconds` comes from the file. */
   parsed: boolean;
+  /** Material by the file's comments; empty without them. */
+  needs: MaterialNeed[];
 }
 
 /** Stored jobs (toolpaths) and library files (everything else). */
@@ -28,6 +30,12 @@ export class Library extends WorldBase {
       this.storedJobs(organizationId).find((job) => job.jobId === jobId),
       'PrintJob',
     );
+  }
+
+  /** Returns a stored job whose file is there; `undefined` otherwise. */
+  uploadedJob(jobId: string): StoredJob | undefined {
+    const job = this.state.storedJobs.find((other) => other.jobId === jobId);
+    return job && this.isUploaded(job) ? job : undefined;
   }
 
   libraryFiles(organizationId?: string): LibraryFile[] {
@@ -94,11 +102,11 @@ export class Library extends WorldBase {
   }
 
   /** Records an object at an upload address. Unless it is the whole file, the record says `uploading` forever. */
-  stored(file: StoredFile, { size, sha256, printSeconds, parsed }: Arrived): void {
+  stored(file: StoredFile, { size, sha256, printSeconds, parsed, needs }: Arrived): void {
     file.usedAt = this.clock.now();
     if (size === file.fileSize) {
       Object.assign(file, { sha256, uploadedAt: file.usedAt + this.options.uploadConfirmDelay });
-      if ('printSeconds' in file) Object.assign(file, { printSeconds, parsed });
+      if ('printSeconds' in file) Object.assign(file, { printSeconds, parsed, needs });
     }
     this.options.changed();
   }

@@ -1,5 +1,6 @@
 import type { Cluster, Extruder } from './state';
 import { NIL_UUID, type Ids } from './ids';
+import { SPOOL } from './spools';
 
 /** An invented printer model. */
 export interface Model {
@@ -11,18 +12,26 @@ export interface Model {
   nozzles: string[];
   hot: number;
   plate: number;
+  /** Temperature of the heated chamber; null without one. */
+  chamber: number | null;
+  /** Whether it has a material station and an air manager. */
+  station: boolean;
   /** Whether it is of the second brand: a host id of 20 hex digits, and a nil id of the printer (wire facts 1, 6.1). */
   secondBrand: boolean;
 }
 
 export const MODELS: readonly Model[] = [
   model('Simulated Maker One', 'simulated_maker_one', '8.3.1', ['AA 0.4', 'BB 0.4'], 205, 60),
-  model('Simulated Maker Duo', 'simulated_maker_duo', '9.0.2', ['AA 0.4', 'AA 0.8'], 215, 65),
+  {
+    ...model('Simulated Maker Duo', 'simulated_maker_duo', '9.0.2', ['AA 0.4', 'AA 0.8'], 215, 65),
+    chamber: 38,
+    station: true,
+  },
   { ...model('Simulated Reproducer Z', 'simulated_reproducer_z', '2.710.5', ['0.4'], 230, 90), secondBrand: true },
 ];
 
 function model(display: string, id: string, firmware: string, nozzles: string[], hot: number, plate: number): Model {
-  return { display, id, firmware, nozzles, hot, plate, secondBrand: false };
+  return { display, id, firmware, nozzles, hot, plate, chamber: null, station: false, secondBrand: false };
 }
 
 export const modelOf = (cluster: Cluster): Model => MODELS.find(({ id }) => id === cluster.model) ?? MODELS[0]!;
@@ -113,5 +122,7 @@ function newExtruders(ids: Ids, type: Model, number: number): Extruder[] {
       index === 1 && number % 2 === 0
         ? null
         : { guid: ids.uuid(), brand: 'Generic', color: COLORS[(number + index) % COLORS.length]!, material: 'PLA' },
+    // Spools that have been in use for different times.
+    volumeLeft: Math.round(SPOOL * (1 - ((3 * number + 2 * index) % 8) / 10)),
   }));
 }

@@ -1,5 +1,16 @@
 import { newCluster } from './models';
-import type { ActionSwitch, Cluster, Dispatch, PictureSwitch, PrinterFault, RequiredChange } from './state';
+import { recordNotFound } from '../http/refusals';
+import { SPOOL } from './spools';
+import type {
+  ActionSwitch,
+  Cluster,
+  Dispatch,
+  Extruder,
+  Material,
+  PictureSwitch,
+  PrinterFault,
+  RequiredChange,
+} from './state';
 import type { ClusterRef } from './world-base';
 import { Library } from './library';
 
@@ -90,6 +101,30 @@ export class Printers extends Library {
   /** Sets the format of future camera pictures; an empty switch restores the default. */
   setPicture(ref: ClusterRef, pictureSwitch: PictureSwitch = {}): void {
     this.update(ref, { pictureSwitch });
+  }
+
+  setNote(ref: ClusterRef, note: string | null): void {
+    this.update(ref, { note });
+  }
+
+  /** Loads a material into an extruder of the first printer, by default a full spool; null empties it. */
+  load(ref: ClusterRef, index: number, material: Partial<Material> | null, volumeLeft = SPOOL): void {
+    const extruder = this.extruder(ref, index);
+    const { guid = this.ids.uuid(), brand = 'Generic', color = 'Silver', material: type = 'PLA' } = material ?? {};
+    Object.assign(extruder, { material: material && { guid, brand, color, material: type }, volumeLeft });
+    this.options.changed();
+  }
+
+  /** Inserts a print core into an extruder of the first printer; null removes it. */
+  setPrintCore(ref: ClusterRef, index: number, printCore: string | null): void {
+    this.extruder(ref, index).printCore = printCore;
+    this.options.changed();
+  }
+
+  private extruder(ref: ClusterRef, index: number): Extruder {
+    const extruder = this.cluster(ref).printers[0]?.extruders[index];
+    if (!extruder) throw recordNotFound('Extruder');
+    return extruder;
   }
 
   setName(ref: ClusterRef, friendlyName: string | null): void {

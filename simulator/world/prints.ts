@@ -27,6 +27,7 @@ export class Prints extends Printers {
       jobId: stored.jobId,
       name: stored.jobName,
       timeTotal: stored.printSeconds,
+      needs: stored.needs ?? [],
       sentFrom: 'cloud',
       held: !startNow,
       owner: owner ? { userId, name: owner.name } : null,
@@ -40,6 +41,7 @@ export class Prints extends Printers {
       jobId: null,
       name: about.name,
       timeTotal: about.seconds,
+      needs: [],
       sentFrom: about.from ?? 'usb',
       held: false,
       owner: null,
@@ -49,7 +51,7 @@ export class Prints extends Printers {
 
   private enqueue(
     cluster: Cluster,
-    about: Pick<PrintJob, 'jobId' | 'name' | 'timeTotal' | 'sentFrom' | 'held' | 'owner' | 'visibleAt'>,
+    about: Pick<PrintJob, 'jobId' | 'name' | 'timeTotal' | 'needs' | 'sentFrom' | 'held' | 'owner' | 'visibleAt'>,
   ): PrintJob {
     const at = this.clock.virtual();
     const dispatch = about.jobId === null ? 'queued' : cluster.dispatch;
@@ -71,6 +73,12 @@ export class Prints extends Printers {
     if (dispatch === 'failed') end(cluster, job, 'failed', at);
     this.options.changed();
     return job;
+  }
+
+  /** Sets the note of a job; an empty one removes it. */
+  setJobNote(job: PrintJob, note: string): void {
+    job.note = note === '' ? null : note;
+    this.options.changed();
   }
 
   // Manual actions on print jobs. Without `uuid`, they apply to the first job in a suitable state.

@@ -1,7 +1,7 @@
 import type { Moment } from './moment';
 import { printerStatus, temperature } from './printer';
 import { modelOf } from './models';
-import type { Cluster, Printer, PrintJob, Scene } from './state';
+import type { Cluster, Printer, PrintJob, Scene, StoredFile } from './state';
 import { activeJob, elapsed, leftJob } from './virtual-printer';
 
 /** Printing time of one layer, seconds. */
@@ -27,9 +27,29 @@ export function sceneOf(cluster: Cluster, printer: Printer, moment: Moment): Sce
   };
 }
 
+/** Returns the view of a file's finished part, without the printer's lamp and temperatures. */
+export function previewOf(file: StoredFile, now: number): Scene {
+  const name = 'jobName' in file ? String(file.jobName) : '';
+  const layers = layersOf('printSeconds' in file ? Number(file.printSeconds) : 0);
+  const job = { name, status: 'finished', percent: 100, layer: layers, layers, left: 0 };
+  return {
+    printer: 'Preview',
+    status: 'idle',
+    takenAt: now,
+    nozzle: 25,
+    plate: 25,
+    head: 0,
+    material: 'PLA',
+    color: 'Silver',
+    job,
+  };
+}
+
+const layersOf = (seconds: number): number => Math.min(MOST_LAYERS, Math.max(5, Math.round(seconds / LAYER_SECONDS)));
+
 function progress(job: PrintJob, at: number): NonNullable<Scene['job']> {
   const done = elapsed(job, at);
-  const layers = Math.min(MOST_LAYERS, Math.max(5, Math.round(job.timeTotal / LAYER_SECONDS)));
+  const layers = layersOf(job.timeTotal);
   const share = job.timeTotal > 0 ? done / job.timeTotal : 0;
   return {
     name: job.name,

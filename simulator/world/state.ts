@@ -111,6 +111,17 @@ export interface StoredJob extends StoredFile {
   printSeconds: number;
   /** Whether `printSeconds` comes from the file. */
   parsed: boolean;
+  /** Material per extruder that the file's header states. Older worlds lack it. */
+  needs?: MaterialNeed[];
+}
+
+/** Material that a file needs on one extruder. */
+export interface MaterialNeed {
+  extruder: number;
+  /** mm³. */
+  volume: number;
+  guid: string | null;
+  printCore: string | null;
 }
 
 /** A mesh, an image or a document in the library. */
@@ -133,6 +144,8 @@ export interface Cluster {
   hostGuid: string;
   hostName: string;
   friendlyName: string | null;
+  /** Older worlds lack it. */
+  note?: string | null;
   model: string;
   organizationId: string;
   userId: string;
@@ -188,7 +201,16 @@ export interface PrinterFault {
 export interface Extruder {
   printCore: string | null;
   /** Loaded material; null for an empty bay. */
-  material: { guid: string; brand: string; color: string; material: string } | null;
+  material: Material | null;
+  /** Rest on the spool, mm³. Older worlds lack it. */
+  volumeLeft?: number;
+}
+
+export interface Material {
+  guid: string;
+  brand: string;
+  color: string;
+  material: string;
 }
 
 export interface RequiredChange {
@@ -240,6 +262,10 @@ export interface PrintJob {
   changes: RequiredChange[];
   /** Message of the approver. */
   message: string | null;
+  /** Material of the file. Older worlds lack it. */
+  needs?: MaterialNeed[];
+  /** Older worlds lack it. */
+  note?: string | null;
   /** Time of its removal from the queue, real ms since 1970. */
   deletedAt: number | null;
 }

@@ -1,3 +1,4 @@
+import { useMaterial } from './spools';
 import type { ActiveStatus, Cluster, EndStatus, Printer, PrintJob } from './state';
 
 /**
@@ -62,6 +63,7 @@ export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: numb
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   if (printer && isActive(job)) {
     heat(printer, 0, at);
+    useMaterial(printer, job, job.timeTotal > 0 ? elapsed(job, at) / job.timeTotal : 0);
     printer.freeSince = at;
     // The part remains until the next print starts, so that later pictures show it.
     printer.left = job.uuid;

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startSimulator, type SimulatorOptions } from '../../simulator/index';
-import { Bench, call, form, REDIRECT, SCOPE } from './support';
+import { Bench, call, form, REDIRECT, SCOPE, withoutAddresses } from './support';
 
 describe('simulator: restart', () => {
   let dataDir: string;
@@ -179,7 +179,7 @@ describe('simulator: restart', () => {
       try {
         await bench.print(await bench.upload('G28'));
         bench.pass(50);
-        return [(await bench.api('GET', '/connect/v1/clusters')).json.data, await bench.status()];
+        return withoutAddresses([(await bench.api('GET', '/connect/v1/clusters')).json.data, await bench.status()]);
       } finally {
         await bench.simulator.close();
       }

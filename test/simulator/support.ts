@@ -140,3 +140,7 @@ export function signIn(simulator: Simulator, redirectUri = REDIRECT, scope = SCO
   const organizationId = user!.organizations[0]!.organizationId;
   return simulator.tokens.signIn({ userId: user!.userId, organizationId, redirectUri, scope });
 }
+
+/** Returns a record without signed addresses, which contain the port of their simulator. */
+export const withoutAddresses = (record: unknown): unknown =>
+  JSON.parse(JSON.stringify(record, (name, value: unknown) => (name === 'preview_url' ? undefined : value)));
