@@ -5,7 +5,8 @@ import { complete, copyOf, endJob, followJob } from './job-edges';
 import { judge, settles, type JobAnswer } from './job-ends';
 import { isReachable, timeOf, type Observation } from './observation';
 import type { EventDraft } from './print-event';
-import { followPrinters } from './printer-edges';
+import { followPlates } from './plate-waits';
+import { followMaintenance, followPrinters } from './printer-edges';
 
 /** Ends stored beyond those that the service still lists, and how many of them include the whole job. */
 const ENDS_KEPT = 50;
@@ -33,10 +34,14 @@ export function advance(
     at,
     late,
     count: before?.count ?? 0,
+    since: before?.since ?? at,
   });
 
-  const printers = followPrinters(before, seen, before && builder);
+  const known = before && builder;
+  const printers = followPrinters(before, seen, known);
+  const maintenance = followMaintenance(before?.maintenance, seen, known);
   const jobs = followJobs(before, seen, answers, builder);
+  const plates = followPlates(before?.plates, seen.jobs, { ended: jobs.ended, at, builder: known });
   const checkpoint: Checkpoint = {
     version: 2,
     count: builder.count,
@@ -47,6 +52,8 @@ export function advance(
     hostGuid: seen.status.hostGuid ?? before?.hostGuid ?? null,
     ...printers,
     ...jobs,
+    plates,
+    maintenance,
   };
   return { checkpoint, drafts: builder.drafts };
 }

@@ -1,4 +1,5 @@
 import type { JobState, PrintJob } from '../service/print-job';
+import type { Material } from '../service/printer';
 import type { EndType } from './print-event';
 
 /** A job that has not ended, as last observed. */
@@ -30,6 +31,33 @@ export interface Ended {
   job: PrintJob | null;
 }
 
+/** What an extruder holds. */
+export interface ExtruderCheckpoint {
+  index: number;
+  printCore: string | null;
+  material: Material | null;
+  /** Number of spools so far, which identifies the present one. */
+  loads: number;
+  /** Parts that were missing in the last observation; missing once more, they count as removed. */
+  removing: ('printCore' | 'material')[];
+  /** Lowest estimate of the rest of the present spool, percent; null if unknown. */
+  left: number | null;
+  /** Print that is known to need more than is left. */
+  shortFor: string | null;
+  /** Number of events per change, by type and observed facts; absent without any. */
+  edges?: Record<string, number>;
+}
+
+/** A plate that was not cleared after a print. */
+export interface PlateCheckpoint {
+  /** The print. */
+  id: string;
+  /** Time at which its end was first observed; null if it had ended before the first observation. */
+  since: string | null;
+  /** Its wait at the last event or change, whole minutes. */
+  minutes: number;
+}
+
 export interface PrinterCheckpoint {
   id: string;
   status: string | null;
@@ -37,6 +65,8 @@ export interface PrinterCheckpoint {
   faults: string[];
   /** Firmware versions that have become an event. */
   firmware: string[];
+  /** Missing in checkpoints of earlier versions. */
+  extruders?: ExtruderCheckpoint[];
 }
 
 /** The state with which the next observation of a cluster is compared: plain JSON (reference 6). */
@@ -63,6 +93,10 @@ export interface Checkpoint {
   jobs: KnownJob[];
   /** Oldest first. */
   ended: Ended[];
+  /** Plates that wait to be cleared. Missing in checkpoints of earlier versions, like the next. */
+  plates?: PlateCheckpoint[];
+  /** Whether maintenance is due, and how often it became due; null if unknown. */
+  maintenance?: { isDue: boolean | null; count: number };
 }
 
 /** Returns a stored checkpoint, or null for any other value. */

@@ -1,5 +1,5 @@
 import type { PrintJob } from '../service/print-job';
-import type { EventDraft, EventType, PrintEvent } from './print-event';
+import type { EventDraft, EventType, PrintEvent, Step } from './print-event';
 
 interface Scene {
   clusterId: string;
@@ -7,6 +7,8 @@ interface Scene {
   at: string;
   late: boolean;
   count: number;
+  /** Time of the first observation. */
+  since: string;
 }
 
 type Details = Partial<Pick<PrintEvent, 'printerId' | 'printerName' | 'job' | 'previous' | 'value'>>;
@@ -38,14 +40,22 @@ export class EventBuilder {
     this.once(type, [subject, moment].filter(Boolean).join('/'), details);
   }
 
-  /** Adds progress, which becomes an event for each subscriber with a milestone in the step. */
-  step(subject: string, from: number, to: number, job: PrintJob): void {
-    this.drafts.push({ event: makeEvent(this.scene, 'job.progress', subject, ofJob(job)), step: { from, to } });
+  /**
+   * Adds the time of the first observation to a subject whose events are counted in the checkpoint. It distinguishes
+   * them from those of an earlier checkpoint that was lost.
+   */
+  counted(subject: string): string {
+    return `${subject}/${Date.parse(this.scene.since).toString(36)}`;
+  }
+
+  /** Adds a step, which becomes an event for each subscriber with a threshold in it. */
+  step(type: EventType, subject: string, step: Step, details: Details): void {
+    this.drafts.push({ event: makeEvent(this.scene, type, subject, details), step });
   }
 }
 
 export function makeEvent(
-  { clusterId, clusterName, at, late }: Omit<Scene, 'count'>,
+  { clusterId, clusterName, at, late }: Omit<Scene, 'count' | 'since'>,
   type: EventType,
   subject: string,
   details: Details,

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { PrintJob } from '../service/print-job';
 import { advance, openQuestions } from './advance';
 import type { Checkpoint } from './checkpoint';
+import { extruderFacts } from './extruder-edges';
 import type { Observation } from './observation';
 
 /**
@@ -9,8 +10,9 @@ import type { Observation } from './observation';
  * that left no open question, an equal fingerprint means no event, and the same jobs except for their figures.
  */
 export function fingerprint({ status, jobs, history, faults, hostPrinterId }: Observation): string {
-  const seen: unknown[] = [status.name, status.hostGuid, status.online, hostPrinterId];
-  for (const { printerId, name, status: is, firmware } of status.printers) {
+  const seen: unknown[] = [status.name, status.hostGuid, status.online, status.maintenanceDue, hostPrinterId];
+  for (const printer of status.printers) {
+    const { printerId, name, status: is, firmware } = printer;
     const found = printerId === null ? undefined : faults.get(printerId);
     seen.push(
       printerId,
@@ -20,6 +22,7 @@ export function fingerprint({ status, jobs, history, faults, hostPrinterId }: Ob
       firmware.latest,
       firmware.updateStatus,
       found && [...found.keys()],
+      extruderFacts({ status, printer }),
     );
   }
   seen.push(jobs?.length);
@@ -51,6 +54,10 @@ function pushJob(seen: unknown[], job: PrintJob): void {
     job.owner,
     job.sentFrom,
     job.createdAt,
+    job.estimatedTime,
+    job.materials,
+    job.hasPreview,
+    job.note,
     job.changesRequired,
     // A missing figure is filled in from an earlier record, so which figures are missing matters.
     job.progress === null,

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import type { JobState, PrintJob } from '../service/print-job';
+import type { JobMaterial, JobState, PrintJob } from '../service/print-job';
 import type { KnownJob } from './checkpoint';
 import { ofJob, type EventBuilder } from './event-builder';
-import type { EndType, EventType } from './print-event';
+import type { EndType } from './print-event';
+import { RecurringEdges } from './recurring-edges';
 
 const UNDER_WAY: readonly JobState[] = ['printing', 'paused', 'finishing'];
 const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
@@ -59,14 +60,18 @@ export function followJob(
   if (isNew && !underWay) builder.once('job.queued', id, ofJob(job));
   if (underWay && !before?.started) builder.once('job.started', id, ofJob(job));
   if (job.state !== previous) {
-    if (NEEDS_A_PERSON.includes(job.state)) edges.add('job.attention', needOf(job), job);
+    if (NEEDS_A_PERSON.includes(job.state)) edges.add('job.attention', needOf(job), ofJob(job));
     // The elapsed time of a paused print stands still, so it identifies the pause.
-    if (job.state === 'paused') edges.add('job.paused', timeOf(job), job);
+    if (job.state === 'paused') edges.add('job.paused', timeOf(job), ofJob(job));
     if (job.state === 'printing' && before && previous === 'paused')
-      edges.add('job.resumed', edges.last('job.paused') ?? timeOf(before.job), job);
+      edges.add('job.resumed', edges.last('job.paused') ?? timeOf(before.job), ofJob(job));
   }
-  if (!isNew && progress > before.progress) builder.step(id, before.progress, progress, job);
+  if (!isNew && progress > before.progress) addProgress(id, before.progress, progress, job, builder);
   return edges.all ? { ...after, edges: edges.all } : after;
+}
+
+function addProgress(id: string, from: number, to: number, job: PrintJob, builder: EventBuilder): void {
+  builder.step('job.progress', id, { of: 'milestones', from, to }, ofJob(job));
 }
 
 /** Elapsed time of a print, or else its progress. */
@@ -76,46 +81,6 @@ const timeOf = ({ timeElapsed, progress }: PrintJob): string =>
 /** Identifies the reason for which a person is needed. */
 const needOf = (job: PrintJob): string =>
   `${job.state}-${timeOf(job)}-${hash('sha256', JSON.stringify(job.changesRequired), 'base64url').slice(0, 8)}`;
-
-/** Most recurring edges stored per job. */
-const EDGES_KEPT = 20;
-
-/**
- * The recurring edges of one job. Observed facts identify them, so that an edge that is found again after its
- * checkpoint was lost has the same id. A number is appended only if the same facts occur a second time.
- */
-class RecurringEdges {
-  #counts: Record<string, number> | undefined;
-
-  constructor(
-    private readonly id: string,
-    counts: Record<string, number> | undefined,
-    private readonly builder: EventBuilder,
-  ) {
-    this.#counts = counts;
-  }
-
-  get all(): Record<string, number> | undefined {
-    return this.#counts;
-  }
-
-  add(type: EventType, facts: string, job: PrintJob): void {
-    const name = `${type}/${facts}`;
-    const counts = this.#counts ?? {};
-    const before = counts[name] ?? 0;
-    // The latest edge is last.
-    const others = Object.entries(counts).filter(([other]) => other !== name);
-    this.#counts = Object.fromEntries([...others, [name, before + 1] as const].slice(-EDGES_KEPT));
-    this.builder.once(type, [this.id, facts, ...(before > 0 ? [before + 1] : [])].join('/'), ofJob(job));
-  }
-
-  /** The facts of the latest edge of a type. */
-  last(type: EventType): string | undefined {
-    return Object.keys(this.#counts ?? {})
-      .findLast((name) => name.startsWith(`${type}/`))
-      ?.slice(type.length + 1);
-  }
-}
 
 /** Adds the event of an end, after the progress up to it. */
 export function endJob(
@@ -127,7 +92,7 @@ export function endJob(
 ): void {
   const reached = type === 'job.finished' ? 100 : (job?.progress ?? 0);
   if (job && before?.started && !before.silent && reached > before.progress) {
-    builder.step(id, before.progress, reached, job);
+    addProgress(id, before.progress, reached, job, builder);
   }
   builder.once(type, id, job ? ofJob(job) : {});
 }
@@ -141,9 +106,11 @@ export function complete(record: PrintJob | null, known: PrintJob | undefined): 
   return whole;
 }
 
-/** An earlier remaining time is stale, so it never fills in. */
+/** Fields that an earlier record never fills in: a time is stale then, and a note may have been removed. */
+const PASSING: readonly (keyof PrintJob)[] = ['timeRemaining', 'note'];
+
 const isMissing = (record: PrintJob, field: keyof PrintJob): boolean =>
-  record[field] === null && field !== 'timeRemaining';
+  record[field] === null && !PASSING.includes(field);
 
 const assign = <K extends keyof PrintJob>(job: PrintJob, from: PrintJob, field: K): void => {
   job[field] = from[field];
@@ -153,17 +120,31 @@ function hasNothingNew(record: PrintJob, known: PrintJob): boolean {
   if (record.changesRequired.length > 0 || known.changesRequired.length > 0) return false;
   for (const name in record) {
     const field = name as keyof PrintJob;
-    const isOld = record[field] === known[field] || isMissing(record, field) || field === 'changesRequired';
+    const isOld =
+      record[field] === known[field] ||
+      isMissing(record, field) ||
+      field === 'changesRequired' ||
+      field === 'materials';
     if (!isOld) return false;
   }
-  return true;
+  return areSameMaterials(record.materials, known.materials);
+}
+
+function areSameMaterials(some: readonly JobMaterial[], others: readonly JobMaterial[] = []): boolean {
+  const isSame = (one: JobMaterial, other: JobMaterial | undefined) =>
+    other !== undefined && (Object.keys(one) as (keyof JobMaterial)[]).every((key) => one[key] === other[key]);
+  return some.length === others.length && some.every((one, at) => isSame(one, others[at]));
 }
 
 const isSame = (one: KnownJob, other: KnownJob): boolean =>
   (Object.keys(other) as (keyof KnownJob)[]).every((field) => one[field] === other[field]);
 
+/** A job as an earlier version may have stored it. */
+type StoredJob = Omit<PrintJob, 'materials'> & { materials?: JobMaterial[] };
+
 /** Returns a copy, as flows receive the observation itself and may change it. */
-export const copyOf = (job: PrintJob): PrintJob => ({
+export const copyOf = ({ materials = [], changesRequired, ...job }: StoredJob): PrintJob => ({
   ...job,
-  changesRequired: job.changesRequired.map((change) => ({ ...change })),
+  materials: materials.map((material) => ({ ...material })),
+  changesRequired: changesRequired.map((change) => ({ ...change })),
 });

@@ -52,7 +52,7 @@ export function advanceList<T extends ListedIdentity>(
     );
     const byHost = new Map([...missing.values()].map((cluster) => [cluster.hostGuid, cluster.clusterId]));
     const edge = (type: 'cluster.added' | 'cluster.removed', { clusterId, name }: KnownCluster) => {
-      const builder = new EventBuilder({ clusterId, clusterName: name, at, late, count });
+      const builder = new EventBuilder({ clusterId, clusterName: name, at, late, count, since: at });
       builder.edge(type, '', {});
       count = builder.count;
       events.push(...builder.drafts.map(({ event }) => event));

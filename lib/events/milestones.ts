@@ -1,6 +1,5 @@
 import { readMilestones } from '../rules/milestones';
 import { PrintingError } from '../service/errors';
-import type { EventDraft, PrintEvent } from './print-event';
 import { phrase } from '../words/sentence';
 
 /** Reads a setting such as `25,50,75` into rising numbers; blank means none. Throws NOT_CONFIGURED. */
@@ -16,12 +15,3 @@ export function parseMilestones(setting: string): number[] {
 /** The highest milestone after `from`, up to and including `to`. */
 export const milestone = (from: number, to: number, milestones: readonly number[]): number | null =>
   milestones.reduce<number | null>((best, m) => (m > from && m <= to && m > (best ?? 0) ? m : best), null);
-
-/** The events of `drafts` for a subscriber with these milestones. */
-export function eventsFor(drafts: readonly EventDraft[], milestones: readonly number[]): PrintEvent[] {
-  return drafts.flatMap(({ event, step }) => {
-    if (!step) return [event];
-    const value = milestone(step.from, step.to, milestones);
-    return value === null ? [] : [{ ...event, id: `${event.id}/${value}`, value }];
-  });
-}

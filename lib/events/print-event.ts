@@ -17,6 +17,11 @@ export type EventType =
   | 'printer.status'
   | 'printer.fault'
   | 'firmware.available'
+  | 'maintenance.due'
+  | 'material.changed'
+  | 'material.low'
+  | 'printcore.changed'
+  | 'plate.awaiting'
   | 'cluster.added'
   | 'cluster.removed'
   | 'cluster.rebound';
@@ -36,7 +41,7 @@ export interface PrintEvent {
   printerName: string | null;
   job: PrintJob | null;
   previous: unknown;
-  /** A milestone, a printer's status, a fault, a firmware version or a cluster id, depending on the type. */
+  /** Depends on the type: a milestone, a printer's status, a fault, a firmware version, a material, a cluster id … */
   value: unknown;
 }
 
@@ -46,10 +51,19 @@ export function isPrintEvent(value: unknown): value is PrintEvent {
   return text(id) !== null && text(type) !== null && text(at) !== null && flag(late) !== null;
 }
 
+/** A change of a figure, which becomes an event for each subscriber with a threshold in it. */
+export interface Step {
+  /** Kind of threshold: milestones of progress, the rest of a material, the wait of a plate. */
+  of: 'milestones' | 'lowMaterial' | 'plateWait';
+  from: number;
+  to: number;
+}
+
 /**
- * An event, or a step of progress that becomes an event for subscribers with a milestone in it. The `event` of a step
- * lacks the milestone in its value and id.
+ * An event, or a step that becomes an event for subscribers with a threshold in it. The `event` of a step lacks the
+ * threshold in its value and id.
  */
-export type EventDraft =
-  | { event: PrintEvent; step?: undefined }
-  | { event: PrintEvent; step: { from: number; to: number } };
+export interface EventDraft {
+  event: PrintEvent;
+  step?: Step;
+}

@@ -1,6 +1,7 @@
 import type { Observation } from './observation';
 import type { Checkpoint, PrinterCheckpoint } from './checkpoint';
 import type { EventBuilder } from './event-builder';
+import { followExtruders } from './extruder-edges';
 
 type TrackedState = Pick<Checkpoint, 'online' | 'onlineDoubted' | 'hostPrinterId' | 'hostPrinterName' | 'printers'>;
 
@@ -81,5 +82,19 @@ function followPrinter(
     status: printer.status ?? previous,
     faults: faults ? [...faults.keys()] : (before?.faults ?? []),
     firmware,
+    extruders: followExtruders(before?.extruders, { status: seen.status, printer }, edges),
   };
+}
+
+/** Returns whether maintenance of a cluster is due, and adds the event when it becomes due. */
+export function followMaintenance(
+  before: Checkpoint['maintenance'],
+  { status: { maintenanceDue }, hostPrinterId }: Observation,
+  builder: EventBuilder | null,
+): NonNullable<Checkpoint['maintenance']> {
+  const { isDue, count } = before ?? { isDue: null, count: 0 };
+  if (maintenanceDue === null || maintenanceDue === isDue) return { isDue, count };
+  if (!maintenanceDue || isDue === null) return { isDue: maintenanceDue, count };
+  builder?.once('maintenance.due', `${builder.counted('')}-${count + 1}`, { printerId: hostPrinterId });
+  return { isDue: true, count: count + 1 };
 }

@@ -74,6 +74,9 @@ export const NOTIFICATION = 8_000;
  */
 export const STATUS_LIST = 1_000;
 
+/** Capabilities of a cluster to keep; the service has some thirty. */
+export const CAPABILITIES = 200;
+
 /** Limits of a report's table. Every row pays for all columns, even a row of a single byte. */
 export const TABLE = {
   columns: 200,

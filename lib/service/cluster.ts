@@ -1,3 +1,4 @@
+import { CAPABILITIES } from '../rules/limits';
 import { readOptionalPrintJob, type PrintJob } from './print-job';
 import { readPrinter, type Printer } from './printer';
 import { flag, number, record, text, type Json } from './json-readers';
@@ -9,6 +10,11 @@ export interface ClusterIdentity {
   model: string | null;
   /** Whether the account may use it: the record's `status`, which is not a printer state (wire facts, trap 18). */
   authorized: boolean | null;
+  /** Abilities of the printer, in the service's words (wire facts 12.6); null if unknown. */
+  capabilities: readonly string[] | null;
+  note: string | null;
+  /** Whether at least one maintenance task is due. */
+  maintenanceDue: boolean | null;
 }
 
 /** An entry of the cluster list (reference 3.5, query `clusters`). */
@@ -33,8 +39,14 @@ export function readCluster(wire: Json): Cluster | null {
     model: text(wire.printer_type) ?? text(host?.machine_variant),
     online: flag(wire.is_online),
     authorized: wire.status === 'active' ? true : wire.status === 'inactive' ? false : null,
+    capabilities: readCapabilities(wire.capabilities),
+    note: text(record(wire.note)?.note) ?? text(wire.note),
+    maintenanceDue: flag(wire.maintenance_due),
     printerCount: number(wire.printer_count),
     printers: host ? [readPrinter(host)] : [],
     current: readOptionalPrintJob(wire.host_current_print_job, clusterId),
   };
 }
+
+const readCapabilities = (wire: unknown): string[] | null =>
+  Array.isArray(wire) ? wire.slice(0, CAPABILITIES).filter((entry): entry is string => text(entry) !== null) : null;

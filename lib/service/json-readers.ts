@@ -34,6 +34,12 @@ export function number(value: unknown): number | null {
   return Number.isFinite(parsed) ? parsed : null;
 }
 
+/** Returns a number that is not negative; null for any other value, such as the service's -1 for unknown. */
+export function amount(value: unknown): number | null {
+  const found = number(value);
+  return found !== null && found >= 0 ? found : null;
+}
+
 export const flag = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null);
 
 /** Fast path for the format of nearly all times; excludes the last days of months, which may not exist. */

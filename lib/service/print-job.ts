@@ -1,6 +1,7 @@
 import { phrase } from '../words/sentence';
 import { few } from './few';
-import { flag, number, record, records, text, time, type Json } from './json-readers';
+import { amount, flag, number, record, records, text, time, type Json } from './json-readers';
+import { readMaterial } from './printer';
 
 /** Normalized state of a job (reference 3.2); `status` remains the service's word. */
 export type JobState =
@@ -30,6 +31,20 @@ export interface ChangeRequired {
   overridable: boolean | null;
 }
 
+/** What a print takes from one extruder. */
+export interface JobMaterial {
+  /** Counted from 0 (left). */
+  extruder: number | null;
+  guid: string | null;
+  brand: string | null;
+  type: string | null;
+  color: string | null;
+  /** mm³. */
+  volume: number | null;
+  /** g. */
+  weight: number | null;
+}
+
 /** One printing of a stored file (reference 3.2). Times in seconds, `progress` in percent with one decimal. */
 export interface PrintJob {
   clusterJobId: string | null;
@@ -47,6 +62,12 @@ export interface PrintJob {
   owner: string | null;
   sentFrom: string | null;
   createdAt: string | null;
+  /** Slicer's estimate. */
+  estimatedTime: number | null;
+  materials: JobMaterial[];
+  /** Whether the service has a picture of the file. Its address is signed, and so a secret. */
+  hasPreview: boolean;
+  note: string | null;
   changesRequired: ChangeRequired[];
 }
 
@@ -86,6 +107,7 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
   const timeTotal = number(wire.time_total);
   const ratio = share(timeElapsed, timeTotal);
   const changesRequired = records(wire.configuration_changes_required).map(readChange);
+  const metadata = record(record(wire.source)?.metadata);
   return {
     // Older answers use other names for the instance's id (wire facts 7).
     clusterJobId: text(wire.uuid) ?? text(wire.job_instance_uuid) ?? text(wire.cluster_job_id),
@@ -103,6 +125,10 @@ export function readPrintJob(wire: Json, clusterId: string | null = null): Print
     owner: text(wire.owner),
     sentFrom: text(wire.sent_from),
     createdAt: time(wire.created_at),
+    estimatedTime: amount(record(metadata?.print)?.estimated_time),
+    materials: readMaterials(wire.configuration, metadata?.extruders),
+    hasPreview: text(wire.preview_url) !== null,
+    note: text(record(wire.note)?.note) ?? text(wire.note),
     changesRequired,
   };
 }
@@ -123,6 +149,33 @@ export const isKnownStatus = (status: string): boolean => status === 'wait_clean
 function share(elapsed: number | null, total: number | null): number | null {
   if (elapsed === null || total === null || total <= 0) return null;
   return Math.min(1, Math.max(0, elapsed / total));
+}
+
+/**
+ * Reads the materials of a job from its configuration and, where the answer has them, from its file's metadata, which
+ * are more exact (wire facts 4.1 and 6.2). Skips extruders that the job does not use.
+ */
+function readMaterials(configuration: unknown, metadata: unknown): JobMaterial[] {
+  const found = new Map<number | null, JobMaterial>();
+  for (const wire of [...records(configuration), ...records(metadata)]) {
+    const extruder = number(wire.extruder_index);
+    const before = found.get(extruder);
+    const details = record(wire.material);
+    const material = readMaterial(details);
+    const volume = amount(wire.estimated_material_volume) ?? before?.volume ?? null;
+    const weight = amount(details?.weight) ?? before?.weight ?? null;
+    if (!material && !before && volume === null) continue;
+    found.set(extruder, {
+      extruder,
+      guid: material?.guid ?? before?.guid ?? null,
+      brand: material?.brand ?? before?.brand ?? null,
+      type: material?.name ?? before?.type ?? null,
+      color: material?.color ?? before?.color ?? null,
+      volume,
+      weight,
+    });
+  }
+  return [...found.values()];
 }
 
 function readChange(wire: Json): ChangeRequired {

@@ -1,10 +1,14 @@
-import { flag, number, record, records, text, time, type Json } from './json-readers';
+import { amount, flag, number, record, records, text, time, type Json } from './json-readers';
 
 export interface Material {
   guid: string | null;
   brand: string | null;
   name: string | null;
   color: string | null;
+  /** mm. */
+  diameter: number | null;
+  /** g/cm³. */
+  density: number | null;
 }
 
 export interface Extruder {
@@ -13,7 +17,29 @@ export interface Extruder {
   printCore: string | null;
   /** °C now. */
   temperature: number | null;
+  /** Estimated rest of the material, and a full spool of it, mm³. */
+  volumeLeft: number | null;
+  volumeFull: number | null;
   material: Material | null;
+}
+
+/** Slot of a material station. */
+export interface Slot {
+  /** Counted from 0. */
+  index: number | null;
+  /** Extruder that the slot feeds, counted from 0 (left). */
+  extruder: number | null;
+  compatible: boolean | null;
+  material: Material | null;
+  /** Rest of the material, from 0 to 1. */
+  remaining: number | null;
+}
+
+export interface AirFilter {
+  status: string | null;
+  /** Time in use, and its limit, seconds. */
+  age: number | null;
+  limit: number | null;
 }
 
 export interface Fault {
@@ -33,13 +59,21 @@ export interface Printer {
   maintenanceRequired: boolean | null;
   firmware: { version: string | null; latest: string | null; updateStatus: string | null };
   extruders: Extruder[];
+  /** Slots of the material station; empty without one. */
+  slots: Slot[];
   buildPlate: { type: string | null; temperature: number | null } | null;
+  chamber: { temperature: number | null } | null;
+  airFilter: AirFilter | null;
+  /** Faults and errors. */
   faults: Fault[];
+  /** Errors alone: they keep the printer from printing. */
+  errors: Fault[];
 }
 
 /** Reads a printer object (wire facts 6.1). */
 export function readPrinter(wire: Json): Printer {
   const plate = record(wire.build_plate);
+  const chamber = record(wire.chamber);
   return {
     printerId: text(wire.uuid),
     name: text(wire.friendly_name) ?? text(wire.unique_name),
@@ -53,8 +87,12 @@ export function readPrinter(wire: Json): Printer {
       updateStatus: text(wire.firmware_update_status),
     },
     extruders: records(wire.configuration).map(readExtruder),
+    slots: records(record(wire.material_station)?.material_slots).map(readSlot),
     buildPlate: plate && { type: text(plate.type), temperature: number(plate.temperature) },
+    chamber: chamber && { temperature: number(chamber.temperature) },
+    airFilter: readAirFilter(record(wire.air_manager)),
     faults: [...(readFaults(wire)?.values() ?? [])],
+    errors: records(wire.errors).map(readFault),
   };
 }
 
@@ -63,18 +101,44 @@ function readExtruder(wire: Json): Extruder {
     index: number(wire.extruder_index),
     printCore: text(wire.print_core_id),
     temperature: number(wire.temperature),
+    volumeLeft: amount(wire.estimated_material_volume),
+    volumeFull: amount(wire.original_material_volume),
     material: readMaterial(record(wire.material)),
   };
 }
 
+/** Reads a slot of a material station (wire facts 6.2); an unknown rest is -1. */
+function readSlot(wire: Json): Slot {
+  const remaining = amount(wire.material_remaining);
+  return {
+    index: number(wire.slot_index),
+    extruder: number(wire.extruder_index),
+    compatible: flag(wire.compatible),
+    material: wire.material_empty === true ? null : readMaterial(record(wire.material)),
+    remaining: remaining === null ? null : Math.min(1, remaining),
+  };
+}
+
+/** Reads the air manager; the service counts its filter's age in hours (wire facts 6.1). */
+function readAirFilter(wire: Json | null): AirFilter | null {
+  if (!wire || wire.supported === false) return null;
+  const seconds = (hours: unknown) => {
+    const found = amount(hours);
+    return found === null ? null : Math.round(found * 3600);
+  };
+  return { status: text(wire.filter_status), age: seconds(wire.filter_age), limit: seconds(wire.filter_max_age) };
+}
+
 /** Reads a material; an empty bay reports the material `empty` (wire facts, trap 24). */
-function readMaterial(wire: Json | null): Material | null {
+export function readMaterial(wire: Json | null): Material | null {
   if (!wire) return null;
   const material = {
     guid: text(wire.guid),
     brand: text(wire.brand),
     name: text(wire.material),
     color: text(wire.color),
+    diameter: amount(wire.diameter),
+    density: amount(wire.density),
   };
   if (material.guid === null && material.name === 'empty') return null;
   return Object.values(material).some((value) => value !== null) ? material : null;
@@ -87,12 +151,14 @@ export function readFaults(wire: Json): Map<string, Fault> | null {
   for (const entry of [...records(wire.faults), ...records(wire.errors)]) {
     const key = text(entry.uuid) ?? text(entry.code);
     if (key === null || faults.has(key)) continue;
-    faults.set(key, {
-      code: text(entry.code),
-      message: text(entry.message),
-      severity: text(entry.severity),
-      at: time(entry.timestamp),
-    });
+    faults.set(key, readFault(entry));
   }
   return faults;
 }
+
+const readFault = (wire: Json): Fault => ({
+  code: text(wire.code),
+  message: text(wire.message),
+  severity: text(wire.severity),
+  at: time(wire.timestamp),
+});

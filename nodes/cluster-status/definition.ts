@@ -36,5 +36,19 @@ export const definition = {
       icon: 'flag-o',
       meaning: 'percentages for `job.progress`',
     },
+    lowMaterial: {
+      kind: 'amount',
+      default: 10,
+      unit: 'unit.percentOfSpool',
+      icon: 'battery-quarter',
+      meaning: 'share of a full spool below which `material.low` comes, percent',
+    },
+    plateWait: {
+      kind: 'amount',
+      default: 30,
+      unit: 'unit.minutes',
+      icon: 'bell-o',
+      meaning: 'minutes after the end of a print until `plate.awaiting` comes for a plate that was not cleared',
+    },
   },
 } as const satisfies NodeDefinition;

@@ -6,6 +6,7 @@ import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import type { Round, Watch } from '../../lib/watch/watch-types';
 import type { Saved } from '../shared/definition';
 import { clientOf } from '../shared/account-link';
+import { addChangeTexts } from '../shared/change-texts';
 import { clusterStatusText } from '../shared/cluster-status-text';
 import { isBlank, needsMessage, readText } from '../shared/inputs';
 import { translated, translatedError } from '../shared/language';
@@ -25,14 +26,14 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
   RED.nodes.createNode(this, saved);
   const status = new StatusLine(RED, this);
   const settings = settingsOf(definition, saved);
-  const { account, cluster: setting } = settings;
+  const { account, cluster: setting, lowMaterial, plateWait } = settings;
   const onlyChanges = settings.send === 'changes';
   const { least } = definition.properties.interval;
   const tooShort = !isBlank(saved.interval) && Number(saved.interval) < least;
   if (tooShort) this.warn(RED._('warning.interval'));
   const interval = tooShort ? least : settings.interval;
   // A flow without the property has no milestones.
-  const readMilestones = () => parseMilestones(saved.milestones ?? '');
+  const readThresholds = () => ({ milestones: parseMilestones(saved.milestones ?? ''), lowMaterial, plateWait });
   let closed = false;
   const isClosed = () => closed;
   let watch: Watch | undefined;
@@ -51,7 +52,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
       if (!payload) return [];
       const parts = group && { id: `${this.id}-${group.id}`, type: 'array', index: group.start + at };
       return {
-        payload,
+        payload: addChangeTexts(RED, payload),
         raw,
         topic: clusterId,
         clusterId,
@@ -62,7 +63,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
 
   const sendEvents = (client: Client, events: PrintEvent[]) => {
     if (isClosed()) return;
-    for (const event of events) this.send([null, eventMessage(client, event)]);
+    for (const event of events) this.send([null, eventMessage(RED, client, event)]);
   };
   const trouble = (error: PrintingError) => {
     if (isClosed()) return;
@@ -83,7 +84,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
       // A Catch node handles the nodes of one flow.
       audience: this.z,
       interval,
-      milestones: readMilestones(),
+      ...readThresholds(),
       onlyChanges,
       onRound: (round: Round) => {
         if (isClosed()) return;
@@ -171,7 +172,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
       audience: this.z,
       interval,
       paused: true,
-      milestones: readMilestones(),
+      ...readThresholds(),
       onRound: () => undefined,
       beside: watch,
       onEvents: (events) => sendEvents(client, events),
@@ -193,10 +194,10 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
 }
 
 /** Output 2: a fresh message for each event (reference 3.3). */
-function eventMessage(client: Client, event: PrintEvent): NodeMessage {
+function eventMessage(RED: NodeAPI, client: Client, event: PrintEvent): NodeMessage {
   const { clusterId, printerId, job } = event;
   return {
-    payload: structuredClone(event),
+    payload: addChangeTexts(RED, structuredClone(event)),
     topic: event.type,
     clusterId,
     ...(printerId ? { printerId } : {}),

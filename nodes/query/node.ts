@@ -2,6 +2,7 @@ import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { readPrintJobFilter, type PrintJobFilter } from '../../lib/query/print-job-filter';
 import type { Query } from '../../lib/query/queries';
 import { PrintingError } from '../../lib/service/errors';
+import { addChangeTexts } from '../shared/change-texts';
 import type { Saved } from '../shared/definition';
 import { isBlank, read, readText } from '../shared/inputs';
 import { readClusterIds } from '../shared/print-inputs';
@@ -67,7 +68,9 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
     const { payload, raw, ids } = await client.queries.ask(asked, { deadline });
     const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
     show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
-    send(Object.assign(msg, ids, { payload, raw }, client.simulated && { simulated: true }));
+    send(
+      Object.assign(msg, ids, { payload: addChangeTexts(RED, payload), raw }, client.simulated && { simulated: true }),
+    );
   });
 }
 

@@ -7,6 +7,7 @@ import { asPrintingError } from '../../lib/service/errors';
 import type { Scope } from '../../lib/state/scope';
 import type { Saved } from '../shared/definition';
 import { isInFlows } from '../shared/account-link';
+import { addChangeTexts } from '../shared/change-texts';
 import { whenFlowsStarted } from '../shared/flows-started';
 import { read, readFlag, readText } from '../shared/inputs';
 import { readClusterIds, readSource } from '../shared/print-inputs';
@@ -87,7 +88,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       show(progressText(progress, awaited.size));
       const { rate: _rate, secondsLeft: _left, ahead: _ahead, ...payload } = progress;
       const message = { ...copyOf(RED, passedOn), ...known(progress), ...marks };
-      send([null, { ...message, payload, topic: progress.stage }]);
+      send([null, { ...message, payload: addChangeTexts(RED, payload), topic: progress.stage }]);
     };
     const onResult = (result: PrintResult, index: number) => {
       if (signal.aborted) return;
@@ -152,6 +153,7 @@ interface Note {
 
 /** Message properties of a result. */
 function resultOf(RED: NodeAPI, { error, raw, ...payload }: PrintResult): NodeMessage {
+  addChangeTexts(RED, payload);
   if (!error) return { raw, payload };
   return { raw, payload: { ...payload, error: { code: error.code, message: translated(RED, error.sentence) } } };
 }

@@ -1,9 +1,10 @@
-import type { Checkpoint, KnownJob } from '../../events/checkpoint';
+import type { Checkpoint, KnownJob, PlateCheckpoint } from '../../events/checkpoint';
 import { fingerprint, isSettled } from '../../events/fingerprint';
 import { complete, progressOf } from '../../events/job-edges';
 import type { JobAnswer } from '../../events/job-ends';
-import { milestone } from '../../events/milestones';
-import type { Observation } from '../../events/observation';
+import { timeOf, type Observation } from '../../events/observation';
+import { isPlateDue, waitingPlate } from '../../events/plate-waits';
+import { passed, type Thresholds } from '../../events/thresholds';
 import type { ClusterStatus } from '../../service/cluster-status';
 import type { PrintJob } from '../../service/print-job';
 import { packFigures, unpackFigures } from './packed-status';
@@ -58,6 +59,8 @@ export class ClusterMemory {
    * packed checkpoint, as the figures are.
    */
   #highest: number[] | null = null;
+  /** Plates that wait to be cleared; ahead of the packed checkpoint, too. */
+  #plates: PlateCheckpoint[] = [];
 
   get hasCheckpoint(): boolean {
     return this.#hasCheckpoint;
@@ -103,7 +106,7 @@ export class ClusterMemory {
       const job = complete(queue[at] ?? null, known.job ?? undefined) as PrintJob;
       return { ...known, progress: Math.max(known.progress, highest?.[at] ?? 0), job };
     });
-    return { ...checkpoint, jobs };
+    return { ...checkpoint, jobs, ...(highest && { plates: this.#plates }) };
   }
 
   /** Records an observation that no subscriber to events received. The checkpoint stays as it is. */
@@ -127,16 +130,22 @@ export class ClusterMemory {
   }
 
   /**
-   * Absorbs an observation that causes no events: it equals the last one, and no job passed a milestone. Returns false,
-   * and leaves the state as it is, where the observation may cause events.
+   * Absorbs an observation that causes no events: it equals the last one, and no figure passed a threshold. Returns
+   * false, and leaves the state as it is, where the observation may cause events.
    */
-  absorb(seen: Observation, milestones: readonly (readonly number[])[]): boolean {
+  absorb(seen: Observation, subscribers: readonly Thresholds[]): boolean {
     const highest = this.#highest;
     if (!highest || this.late || this.#fingerprint === null || this.#fingerprint !== fingerprint(seen)) return false;
     const reached = seen.status.jobs.map((job, at) => Math.max(highest[at] ?? 0, progressOf(job)));
-    for (const some of milestones)
-      if (reached.some((now, at) => milestone(highest[at] ?? 0, now, some) !== null)) return false;
+    const plates = this.#plates.map((plate) => waitingPlate(plate, timeOf(seen)));
+    for (const thresholds of subscribers) {
+      const isPassed = (to: number, at: number) =>
+        passed({ of: 'milestones', from: highest[at] ?? 0, to }, thresholds) !== null;
+      if (reached.some(isPassed)) return false;
+      if (plates.some((plate, at) => isPlateDue(this.#plates[at] ?? plate, plate, thresholds))) return false;
+    }
     this.#highest = reached;
+    this.#plates = plates;
     this.#texts.setVolatile(packFigures(seen.status));
     this.dirty = true;
     return true;
@@ -150,6 +159,7 @@ export class ClusterMemory {
     this.#set(checkpoint, status, jobs);
     const known = new Map(checkpoint.jobs.map((job) => [job.id, job.progress]));
     this.#highest = jobs.map((job) => Math.max(known.get(job.clusterJobId ?? '') ?? 0, progressOf(job)));
+    this.#plates = checkpoint.plates ?? [];
     this.#fingerprint = isSettled(checkpoint, seen) ? fingerprint(seen) : null;
   }
 

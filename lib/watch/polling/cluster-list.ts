@@ -122,6 +122,9 @@ const listed = ({
   hostGuid,
   model,
   authorized,
+  capabilities,
+  note,
+  maintenanceDue,
   online,
   printers: [host],
 }: Cluster): ListedCluster => ({
@@ -130,6 +133,9 @@ const listed = ({
   hostGuid,
   model,
   authorized,
+  capabilities,
+  note,
+  maintenanceDue,
   online,
   host: host ? { printerId: host.printerId, name: host.name } : null,
 });

@@ -1,11 +1,12 @@
 import type { Subscriber } from './subscriber';
 import type { Poller } from './poller';
+import { NO_THRESHOLDS } from '../../events/thresholds';
 
 /** Subscriber that only keeps a cluster polled, also under a new id. `forOthers`: other runtimes wait for its polls. */
 export class KeepPolling implements Subscriber {
   readonly receivesEvents = false;
   readonly wants;
-  readonly milestones = [];
+  readonly thresholds = NO_THRESHOLDS;
   readonly paused = false;
 
   constructor(

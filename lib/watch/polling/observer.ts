@@ -1,9 +1,9 @@
 import { advance, openQuestions } from '../../events/advance';
 import type { Checkpoint, Ended } from '../../events/checkpoint';
 import type { JobAnswer } from '../../events/job-ends';
-import { eventsFor } from '../../events/milestones';
 import type { Observation } from '../../events/observation';
 import type { EventDraft } from '../../events/print-event';
+import { eventsFor } from '../../events/thresholds';
 import type { ClusterStatus } from '../../service/cluster-status';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/store';
@@ -110,8 +110,8 @@ export class Observer {
     const { account, clusterId } = this;
     // Don't emit events that another runtime owns.
     const receivers = () => (lock === null ? [] : this.subscriptions.forEvents);
-    const milestones = receivers().map((subscriber) => subscriber.milestones);
-    if (milestones.length > 0 && memory.absorb(seen, milestones)) {
+    const thresholds = receivers().map((subscriber) => subscriber.thresholds);
+    if (thresholds.length > 0 && memory.absorb(seen, thresholds)) {
       this.reset();
       return true;
     }
@@ -145,7 +145,8 @@ export class Observer {
     memory.record(checkpoint, seen);
     // Write rarely, to spare SD cards. Delivered events must be written, or a restart would deliver them again.
     if (delivered) memory.delivered++;
-    if (delivered || !before || !hasSameJobs(before, checkpoint)) account.checkpoints.write(scope, clusterId, memory);
+    if (delivered || !before || !hasSameContents(before, checkpoint))
+      account.checkpoints.write(scope, clusterId, memory);
     else memory.dirty = true;
     return true;
   }
@@ -162,10 +163,17 @@ function catchUp({ checkpoint, undelivered }: ClusterMemory): { checkpoint: Chec
 
 /** Whether any subscriber would receive an event. */
 const hasEvents = (drafts: readonly EventDraft[], eventSubscribers: readonly Subscriber[]): boolean =>
-  drafts.length > 0 && eventSubscribers.some(({ milestones }) => eventsFor(drafts, milestones).length > 0);
+  drafts.length > 0 && eventSubscribers.some(({ thresholds }) => eventsFor(drafts, thresholds).length > 0);
 
-const hasSameJobs = (one: Checkpoint, other: Checkpoint): boolean =>
-  hasSameIds(one.jobs, other.jobs) && hasSameIds(one.ended.slice(-10), other.ended.slice(-10));
+/** Whether two checkpoints have the same jobs and spools. */
+const hasSameContents = (one: Checkpoint, other: Checkpoint): boolean =>
+  hasSameIds(one.jobs, other.jobs) &&
+  hasSameIds(one.ended.slice(-10), other.ended.slice(-10)) &&
+  loadsOf(one) === loadsOf(other);
+
+/** Number of spools so far: the number identifies a spool in later events, so a restart must not count it again. */
+const loadsOf = ({ printers }: Checkpoint): number =>
+  printers.reduce((sum, { extruders }) => (extruders ?? []).reduce((all, { loads }) => all + loads, sum), 0);
 
 const hasSameIds = (some: readonly { id: string }[], others: readonly { id: string }[]): boolean =>
   some.length === others.length && some.every(({ id }, at) => id === others[at]?.id);

@@ -66,9 +66,8 @@ export async function readStatus(
   }
 
   /** Observation with `online` from the list and the last known figures. */
-  function unread({ name, hostGuid, model, authorized, online, host }: ListedCluster): Observation {
+  function unread({ clusterId: _id, online, host, ...identity }: ListedCluster): Observation {
     const at = receivedAt();
-    const identity = { name, hostGuid, model, authorized };
     const last = known() ?? readClusterStatus({}, { clusterId, receivedAt: at, identity });
     const status = { ...last, ...identity, online, stale: true };
     return { status, at, jobs: null, history: null, faults: new Map(), hostPrinterId: host?.printerId ?? null };

@@ -1,4 +1,5 @@
 import type { EventDraft } from '../../events/print-event';
+import type { Thresholds } from '../../events/thresholds';
 import type { PollResult } from './poll-result';
 
 /** Subscriber to the polls of one cluster. */
@@ -12,8 +13,8 @@ export interface Subscriber {
   readonly receivesEvents: boolean;
   /** Subscriber with the same recipient of events: it receives the events while both are subscribed. */
   readonly beside?: unknown;
-  /** Progress milestones to report, percent. */
-  readonly milestones: readonly number[];
+  /** Thresholds at which steps become its events. */
+  readonly thresholds: Thresholds;
   /** Called after every poll. `due`: it is the subscriber's turn, and the result is its own copy. */
   onPoll(result: PollResult, due: boolean): void;
   /**

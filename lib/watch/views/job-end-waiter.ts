@@ -10,6 +10,7 @@ import { readJobRecord } from '../polling/job-record';
 import type { Poller } from '../polling/poller';
 import type { PollResult } from '../polling/poll-result';
 import type { JobEnd, JobEndOptions } from './watch';
+import { NO_THRESHOLDS } from '../../events/thresholds';
 
 /** Time after which the record of an unlisted job is read, ms. New jobs take a while to be listed. */
 const PATIENCE = 120_000;
@@ -32,7 +33,7 @@ type JobEndAccount = Pick<PollingAccount, 'service' | 'clock' | 'signal'> & Pick
 export class JobEndWaiter implements Subscriber {
   readonly receivesEvents = false;
   readonly wants = 'wait';
-  readonly milestones = [];
+  readonly thresholds = NO_THRESHOLDS;
   readonly paused = false;
   readonly interval: number;
   readonly ended: Promise<JobEnd>;

@@ -1,4 +1,4 @@
-import { eventsFor } from '../../events/milestones';
+import { eventsFor, type Thresholds } from '../../events/thresholds';
 import type { EventDraft, PrintEvent } from '../../events/print-event';
 import type { PrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
@@ -29,7 +29,7 @@ let audiences = 0;
 export abstract class NodeWatch {
   readonly receivesEvents = true;
   readonly beside: unknown;
-  readonly milestones: readonly number[];
+  readonly thresholds: Thresholds;
   readonly interval: number;
   readonly audience: string;
   protected isPaused: boolean;
@@ -44,7 +44,8 @@ export abstract class NodeWatch {
     protected readonly context: WatchContext,
   ) {
     this.beside = options.beside;
-    this.milestones = options.milestones;
+    const { milestones, lowMaterial = 0, plateWait = 0 } = options;
+    this.thresholds = { milestones, lowMaterial, plateWait };
     this.interval = intervalOf(options.interval);
     this.audience = options.audience ?? `watch ${++audiences}`;
     this.isPaused = options.paused ?? false;
@@ -67,7 +68,7 @@ export abstract class NodeWatch {
   }
 
   deliver(drafts: readonly EventDraft[]): boolean {
-    return this.deliverAll(this.isClosed ? [] : eventsFor(drafts, this.milestones));
+    return this.deliverAll(this.isClosed ? [] : eventsFor(drafts, this.thresholds));
   }
 
   deliverAll(events: PrintEvent[]): boolean {

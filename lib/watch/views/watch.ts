@@ -31,6 +31,10 @@ export interface WatchOptions {
   /** Seconds; at least 10. */
   interval: number;
   milestones: readonly number[];
+  /** Share below which material is low, percent. Default 0: no events. */
+  lowMaterial?: number | undefined;
+  /** Time after which a plate that was not cleared is reported, minutes. Default 0: no events. */
+  plateWait?: number | undefined;
   /** Omits a status without a change (reference 3.1, `send`). Default false. */
   onlyChanges?: boolean | undefined;
   /** Watch with the same `onEvents`: this watch omits the events of clusters that the other one watches as well. */

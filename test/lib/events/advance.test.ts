@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { answer, at, CLUSTER, job, minute, own, Story, type Wire } from './observations';
+import { answer, at, CLUSTER, job, minute, own, Story, withMilestones, type Wire } from './observations';
 
 const jobs = (...print_jobs: Wire[]) => answer({ print_jobs });
 const past = (...recently_completed: Wire[]) => answer({ recently_completed });
@@ -255,7 +255,7 @@ describe('advance: ends', () => {
   describe('wait_cleanup (trap 20)', () => {
     const cleanup = (percent: number) => jobs(at('a', 'wait_cleanup', percent));
     const printing = () => {
-      const story = new Story([]);
+      const story = new Story(withMilestones());
       story.poll(answer());
       story.poll(jobs(at('a', 'printing', 50)));
       return story;

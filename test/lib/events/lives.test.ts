@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { advance, openQuestions } from '../../../lib/events/advance';
 import type { PrintEvent } from '../../../lib/events/print-event';
 import type { JobAnswer } from '../../../lib/events/job-ends';
-import { eventsFor } from '../../../lib/events/milestones';
+import { eventsFor } from '../../../lib/events/thresholds';
 import type { Checkpoint } from '../../../lib/events/checkpoint';
 import {
   history,
@@ -17,7 +17,7 @@ import {
   type Frame,
   type Moment,
 } from './histories';
-import { observation, own } from './observations';
+import { observation, own, withMilestones } from './observations';
 
 const END_TYPES = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
 
@@ -39,13 +39,13 @@ function deliver(frames: Frame[], between: (checkpoint: Checkpoint) => Checkpoin
     // The same answers again make no events, except for the second observation that a vanished job and being online
     // need.
     const again = advance(step.checkpoint, seen, { answers });
-    const events = eventsFor(again.drafts, MILESTONES);
+    const events = eventsFor(again.drafts, withMilestones(...MILESTONES));
     const vanished = new Set(events.filter(({ type }) => type === 'job.ended').map(({ job }) => job?.clusterJobId));
     const anew = events.filter(
       ({ type, job }) => !/^printer\.o(n|ff)line$/.test(type) && !vanished.has(job?.clusterJobId),
     );
     assert.deepEqual(anew, []);
-    polls.push(eventsFor(step.drafts, MILESTONES));
+    polls.push(eventsFor(step.drafts, withMilestones(...MILESTONES)));
     checkpoint = between(step.checkpoint);
   });
   return polls;

@@ -1,9 +1,10 @@
 import { advance, openQuestions } from '../../../lib/events/advance';
 import type { PrintEvent } from '../../../lib/events/print-event';
 import type { JobAnswer } from '../../../lib/events/job-ends';
-import { eventsFor } from '../../../lib/events/milestones';
 import { observe, type Observation } from '../../../lib/events/observation';
 import type { Checkpoint } from '../../../lib/events/checkpoint';
+import { eventsFor, NO_THRESHOLDS, type Thresholds } from '../../../lib/events/thresholds';
+import type { ClusterIdentity } from '../../../lib/service/cluster';
 import { readPrintJob } from '../../../lib/service/print-job';
 
 export type Wire = Record<string, unknown>;
@@ -38,8 +39,21 @@ export const own = (wire: Wire): JobAnswer => ({
   deleted: typeof wire.deleted_at === 'string',
 });
 
-export function observation(wire: Wire, time = 0): Observation {
-  const identity = { name: 'Workshop', hostGuid: 'G1', model: null, authorized: true };
+export const withMilestones = (...milestones: number[]): Thresholds => ({ ...NO_THRESHOLDS, milestones });
+
+const IDENTITY = {
+  name: 'Workshop',
+  hostGuid: 'G1',
+  model: null,
+  authorized: true,
+  capabilities: null,
+  note: null,
+  maintenanceDue: null,
+};
+
+/** An observation at a minute; `listed`: facts of the list of printers. */
+export function observation(wire: Wire, time = 0, listed: Partial<ClusterIdentity> = {}): Observation {
+  const identity = { ...IDENTITY, ...listed };
   const seen = observe(
     { generated_time: minute(time), ...wire },
     { clusterId: CLUSTER, receivedAt: minute(time), identity },
@@ -54,7 +68,7 @@ export class Story {
   asked: string[] = [];
   #time = 0;
 
-  constructor(readonly milestones: readonly number[] = [25, 50, 75]) {}
+  constructor(private readonly thresholds: Thresholds = withMilestones(25, 50, 75)) {}
 
   /** The events of the next poll. `answers` are the records that it can read; every other record is unanswered. */
   events(wire: Wire, answers: Record<string, JobAnswer> = {}, late = false): PrintEvent[] {
@@ -63,7 +77,7 @@ export class Story {
     const given = this.asked.map((id) => [id, answers[id] ?? 'unanswered'] as const);
     const step = advance(this.checkpoint, seen, { answers: new Map(given), late });
     this.checkpoint = JSON.parse(JSON.stringify(step.checkpoint)) as Checkpoint;
-    return eventsFor(step.drafts, this.milestones);
+    return eventsFor(step.drafts, this.thresholds);
   }
 
   /** Skips so many minutes without a poll. */

@@ -11,6 +11,9 @@ describe('readCluster', () => {
     is_online: true,
     printer_count: 2,
     printer_type: 'brand_modelx',
+    capabilities: ['webcam_snapshot', 7, ''],
+    note: { note: 'left of the door' },
+    maintenance_due: true,
     host_printer: { uuid: 'P1', friendly_name: 'Left', machine_variant: 'Brand Model X', status: 'printing' },
     host_current_print_job: { uuid: 'J1', status: 'printing' },
   };
@@ -26,6 +29,9 @@ describe('readCluster', () => {
       model: 'brand_modelx',
       online: true,
       authorized: true,
+      capabilities: ['webcam_snapshot'],
+      note: 'left of the door',
+      maintenanceDue: true,
       printerCount: 2,
     });
     assert.deepEqual(
@@ -63,6 +69,9 @@ describe('readCluster', () => {
       model: null,
       online: null,
       authorized: null,
+      capabilities: null,
+      note: null,
+      maintenanceDue: null,
       printerCount: null,
       printers: [],
       current: null,

@@ -18,6 +18,16 @@ const full = {
   owner: 'Ada',
   sent_from: 'cloud',
   created_at: '2026-01-01T07:15:00.250Z',
+  preview_url: 'https://storage.example/preview?signature=secret',
+  note: 'for Ada',
+  configuration: [
+    {
+      extruder_index: 0,
+      estimated_material_volume: 8000,
+      material: { guid: 'M1', brand: 'Generic', material: 'PLA', color: 'Red' },
+    },
+    { extruder_index: 1, material: { material: 'empty' } },
+  ],
   configuration_changes_required: [],
 };
 
@@ -39,14 +49,42 @@ describe('readPrintJob', () => {
       owner: 'Ada',
       sentFrom: 'cloud',
       createdAt: '2026-01-01T07:15:00.250Z',
+      estimatedTime: null,
+      materials: [{ extruder: 0, guid: 'M1', brand: 'Generic', type: 'PLA', color: 'Red', volume: 8000, weight: null }],
+      hasPreview: true,
+      note: 'for Ada',
       changesRequired: [],
     });
   });
 
+  it('completes the materials and the time from the metadata of the file', () => {
+    const metadata = {
+      print: { estimated_time: 3500 },
+      extruders: [
+        { extruder_index: 0, estimated_material_volume: 8100, material: { guid: 'M1', weight: 10.2 } },
+        { extruder_index: 1, estimated_material_volume: -1 },
+        { extruder_index: 2, estimated_material_volume: 500, material: { material: 'PVA' } },
+      ],
+    };
+    const { materials, estimatedTime } = readPrintJob({ ...full, source: { metadata } });
+    assert.equal(estimatedTime, 3500);
+    const nothing = { guid: null, brand: null, color: null, weight: null };
+    assert.deepEqual(materials, [
+      { extruder: 0, guid: 'M1', brand: 'Generic', type: 'PLA', color: 'Red', volume: 8100, weight: 10.2 },
+      { ...nothing, extruder: 2, type: 'PVA', volume: 500 },
+    ]);
+  });
+
+  it('reads a note as text or as an object, and never the signed address of a preview', () => {
+    assert.equal(readPrintJob({ note: { note: 'for Ada' } }).note, 'for Ada');
+    assert.equal(readPrintJob({ preview_url: '' }).hasPreview, false);
+    assert.doesNotMatch(JSON.stringify(readPrintJob(full)), /secret/);
+  });
+
   it('leaves missing fields null', () => {
-    const { state, changesRequired, ...rest } = readPrintJob({});
+    const { state, changesRequired, materials, hasPreview, ...rest } = readPrintJob({});
     assert.equal(state, 'unknown');
-    assert.deepEqual(changesRequired, []);
+    assert.deepEqual([changesRequired, materials, hasPreview], [[], [], false]);
     assert.deepEqual([...new Set(Object.values(rest))], [null]);
   });
 

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { advance, openQuestions } from '../../../../lib/events/advance';
 import type { Checkpoint } from '../../../../lib/events/checkpoint';
 import type { JobAnswer } from '../../../../lib/events/job-ends';
-import { eventsFor } from '../../../../lib/events/milestones';
 import type { Observation } from '../../../../lib/events/observation';
+import { eventsFor, NO_THRESHOLDS } from '../../../../lib/events/thresholds';
 import type { Fault } from '../../../../lib/service/printer';
 import { ClusterMemory } from '../../../../lib/watch/checkpoints/cluster-memory';
 import { history, JOBS, MILESTONES, view, wireOf, type Frame } from '../../events/histories';
-import { answer, at, observation, own } from '../../events/observations';
+import { answer, at, observation, own, withMilestones } from '../../events/observations';
 
 /** One poll of the history: its observation, and whether events are delivered. */
 interface Poll {
@@ -70,8 +70,8 @@ describe('watch/checkpoints/cluster-memory', () => {
             answers: answersTo(openQuestions(plain, poll.seen), poll.frame),
           });
           plain = step.checkpoint;
-          const expected = eventsFor(step.drafts, MILESTONES);
-          if (memory.absorb(poll.seen, [[], MILESTONES])) {
+          const expected = eventsFor(step.drafts, withMilestones(...MILESTONES));
+          if (memory.absorb(poll.seen, [NO_THRESHOLDS, withMilestones(...MILESTONES)])) {
             absorbed++;
             assert.deepEqual(expected, []);
           } else {
@@ -79,7 +79,7 @@ describe('watch/checkpoints/cluster-memory', () => {
             const answers = answersTo(openQuestions(before, poll.seen), poll.frame);
             const { checkpoint, drafts } = advance(before, poll.seen, { answers });
             memory.record(checkpoint, poll.seen);
-            assert.deepEqual(eventsFor(drafts, MILESTONES), expected);
+            assert.deepEqual(eventsFor(drafts, withMilestones(...MILESTONES)), expected);
           }
           assert.deepEqual(memory.status, poll.seen.status);
         }
@@ -96,13 +96,13 @@ describe('watch/checkpoints/cluster-memory', () => {
     const first = see(10, 0);
     memory.record(advance(null, first).checkpoint, first);
     assert.deepEqual(
-      [see(24, 1), see(12, 2), see(23, 3)].map((seen) => memory.absorb(seen, [[25]])),
+      [see(24, 1), see(12, 2), see(23, 3)].map((seen) => memory.absorb(seen, [withMilestones(25)])),
       [true, true, true],
     );
     assert.equal(memory.checkpoint?.jobs[0]?.progress, 24);
     assert.equal(memory.checkpoint.jobs[0].job.progress, 23);
-    assert.equal(memory.absorb(see(25, 4), [[]]), true);
-    assert.equal(memory.absorb(see(50, 5), [[], [50]]), false);
+    assert.equal(memory.absorb(see(25, 4), [NO_THRESHOLDS]), true);
+    assert.equal(memory.absorb(see(50, 5), [NO_THRESHOLDS, withMilestones(50)]), false);
     assert.equal(memory.status?.jobs[0]?.progress, 25, 'a poll that is not absorbed leaves the state as it is');
   });
 
@@ -118,7 +118,7 @@ describe('watch/checkpoints/cluster-memory', () => {
       memory.record(advance(null, first).checkpoint, first);
       const seen = structuredClone(first);
       change(seen);
-      return memory.absorb(seen, [[]]);
+      return memory.absorb(seen, [NO_THRESHOLDS]);
     };
     assert.equal(
       absorbs(() => undefined),
@@ -172,15 +172,15 @@ describe('watch/checkpoints/cluster-memory', () => {
   it('absorbs no poll while an event may be pending', () => {
     const memory = new ClusterMemory();
     const seen = observation(answer());
-    assert.equal(memory.absorb(seen, [[]]), false, 'the first poll');
+    assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), false, 'the first poll');
     memory.record(advance(null, seen).checkpoint, seen);
-    assert.equal(memory.absorb(seen, [[]]), true);
+    assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), true);
     memory.late = true;
-    assert.equal(memory.absorb(seen, [[]]), false, 'the first poll after a time without subscribers');
+    assert.equal(memory.absorb(seen, [NO_THRESHOLDS]), false, 'the first poll after a time without subscribers');
     memory.late = false;
     const offline = observation(answer({ is_online: false }), 1);
-    assert.equal(memory.absorb(offline, [[]]), false);
+    assert.equal(memory.absorb(offline, [NO_THRESHOLDS]), false);
     memory.record(advance(memory.checkpoint, offline).checkpoint, offline);
-    assert.equal(memory.absorb(offline, [[]]), false, 'a second poll confirms the event');
+    assert.equal(memory.absorb(offline, [NO_THRESHOLDS]), false, 'a second poll confirms the event');
   });
 });
