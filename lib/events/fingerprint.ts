@@ -55,7 +55,6 @@ function pushJob(seen: unknown[], job: PrintJob): void {
     job.sentFrom,
     job.createdAt,
     job.estimatedTime,
-    job.materials,
     job.hasPreview,
     job.note,
     job.changesRequired,
@@ -64,5 +63,8 @@ function pushJob(seen: unknown[], job: PrintJob): void {
     job.timeElapsed === null,
     job.timeTotal === null,
     job.timeRemaining === null,
+    job.materials.length,
   );
+  // The GUID stands for all that is known of a material.
+  for (const { guid, volume } of job.materials) seen.push(guid, volume);
 }

@@ -24,7 +24,15 @@ export function records(value: unknown): Json[] {
 
 /** Returns a non-blank string, else null; one that is too long for any field counts as missing. */
 export const text = (value: unknown): string | null =>
-  typeof value === 'string' && value.length <= TEXT.field && value.trim() !== '' ? value : null;
+  typeof value === 'string' && value.length <= TEXT.field && (startsVisibly(value) || value.trim() !== '')
+    ? value
+    : null;
+
+/** Fast path for nearly all texts: whether the first character is a visible one of ASCII. */
+const startsVisibly = (value: string): boolean => {
+  const code = value.charCodeAt(0);
+  return code > 0x20 && code < 0x7f;
+};
 
 /** Returns a finite number, also from a string; else null. */
 export function number(value: unknown): number | null {

@@ -1,7 +1,6 @@
 import { phrase } from '../words/sentence';
 import { few } from './few';
 import { amount, flag, number, record, records, text, time, type Json } from './json-readers';
-import { readMaterial } from './printer';
 
 /** Normalized state of a job (reference 3.2); `status` remains the service's word. */
 export type JobState =
@@ -152,31 +151,43 @@ function share(elapsed: number | null, total: number | null): number | null {
 }
 
 /**
- * Reads the materials of a job from its configuration and, where the answer has them, from its file's metadata, which
- * are more exact (wire facts 4.1 and 6.2). Skips extruders that the job does not use.
+ * Reads the materials of a job from its configuration, and completes them from its file's metadata where the answer has
+ * them, which are more exact (wire facts 4.1 and 6.2). Skips extruders that the job does not use.
  */
 function readMaterials(configuration: unknown, metadata: unknown): JobMaterial[] {
-  const found = new Map<number | null, JobMaterial>();
-  for (const wire of [...records(configuration), ...records(metadata)]) {
-    const extruder = number(wire.extruder_index);
-    const before = found.get(extruder);
-    const details = record(wire.material);
-    const material = readMaterial(details);
-    const volume = amount(wire.estimated_material_volume) ?? before?.volume ?? null;
-    const weight = amount(details?.weight) ?? before?.weight ?? null;
-    if (!material && !before && volume === null) continue;
-    found.set(extruder, {
-      extruder,
-      guid: material?.guid ?? before?.guid ?? null,
-      brand: material?.brand ?? before?.brand ?? null,
-      type: material?.name ?? before?.type ?? null,
-      color: material?.color ?? before?.color ?? null,
-      volume,
-      weight,
-    });
+  const found = records(configuration).map(readJobMaterial).filter(isUsed);
+  if (metadata === undefined) return found;
+  for (const material of records(metadata).map(readJobMaterial).filter(isUsed)) {
+    const known = found.find(({ extruder }) => extruder === material.extruder);
+    if (known) complete(known, material);
+    else found.push(material);
   }
-  return [...found.values()];
+  return found;
 }
+
+const NONE: Json = {};
+
+function readJobMaterial(wire: Json): JobMaterial {
+  const material = record(wire.material) ?? NONE;
+  const guid = text(material.guid);
+  const type = text(material.material);
+  return {
+    extruder: number(wire.extruder_index),
+    guid,
+    brand: text(material.brand),
+    type: guid === null && type === 'empty' ? null : type,
+    color: text(material.color),
+    volume: amount(wire.estimated_material_volume),
+    weight: amount(material.weight),
+  };
+}
+
+function complete(known: JobMaterial, exact: JobMaterial): void {
+  for (const [name, value] of Object.entries(exact)) if (value !== null) Object.assign(known, { [name]: value });
+}
+
+const isUsed = ({ guid, brand, type, color, volume, weight }: JobMaterial): boolean =>
+  (guid ?? brand ?? type ?? color) !== null || volume !== null || weight !== null;
 
 function readChange(wire: Json): ChangeRequired {
   return {

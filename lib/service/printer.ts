@@ -130,7 +130,7 @@ function readAirFilter(wire: Json | null): AirFilter | null {
 }
 
 /** Reads a material; an empty bay reports the material `empty` (wire facts, trap 24). */
-export function readMaterial(wire: Json | null): Material | null {
+function readMaterial(wire: Json | null): Material | null {
   if (!wire) return null;
   const material = {
     guid: text(wire.guid),
