@@ -183,7 +183,7 @@ function readJobMaterial(wire: Json): JobMaterial {
 }
 
 function complete(known: JobMaterial, exact: JobMaterial): void {
-  for (const [name, value] of Object.entries(exact)) if (value !== null) Object.assign(known, { [name]: value });
+  Object.assign(known, Object.fromEntries(Object.entries(exact).filter(([, value]) => value !== null)));
 }
 
 const isUsed = ({ guid, brand, type, color, volume, weight }: JobMaterial): boolean =>
