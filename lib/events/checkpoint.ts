@@ -1,5 +1,7 @@
+import { list } from '../service/json-readers';
 import type { JobState, PrintJob } from '../service/print-job';
 import type { Material } from '../service/printer';
+import { storedJob } from '../service/stored-shapes';
 import type { EndType } from './print-event';
 
 /** A job that has not ended, as last observed. */
@@ -99,8 +101,14 @@ export interface Checkpoint {
   maintenance?: { isDue: boolean | null; count: number };
 }
 
-/** Returns a stored checkpoint, or null for any other value. */
+/** Returns a stored checkpoint, with complete jobs, or null for any other value. */
 export function readCheckpoint(stored: unknown): Checkpoint | null {
   const checkpoint = stored as Partial<Checkpoint> | null | undefined;
-  return checkpoint?.version === 2 ? (checkpoint as Checkpoint) : null;
+  if (checkpoint?.version !== 2) return null;
+  const { jobs, ended, ...rest } = checkpoint as Checkpoint;
+  return {
+    ...rest,
+    jobs: (list(jobs) as KnownJob[]).map((known) => ({ ...known, job: storedJob(known.job) })),
+    ended: (list(ended) as Ended[]).map((end) => ({ ...end, job: end.job && storedJob(end.job) })),
+  };
 }

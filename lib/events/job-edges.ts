@@ -130,7 +130,7 @@ function hasNothingNew(record: PrintJob, known: PrintJob): boolean {
   return areSameMaterials(record.materials, known.materials);
 }
 
-function areSameMaterials(some: readonly JobMaterial[], others: readonly JobMaterial[] = []): boolean {
+function areSameMaterials(some: readonly JobMaterial[], others: readonly JobMaterial[]): boolean {
   const isSame = (one: JobMaterial, other: JobMaterial | undefined) =>
     other !== undefined && (Object.keys(one) as (keyof JobMaterial)[]).every((key) => one[key] === other[key]);
   return some.length === others.length && some.every((one, at) => isSame(one, others[at]));
@@ -139,11 +139,8 @@ function areSameMaterials(some: readonly JobMaterial[], others: readonly JobMate
 const isSame = (one: KnownJob, other: KnownJob): boolean =>
   (Object.keys(other) as (keyof KnownJob)[]).every((field) => one[field] === other[field]);
 
-/** A job as an earlier version may have stored it. */
-type StoredJob = Omit<PrintJob, 'materials'> & { materials?: JobMaterial[] };
-
 /** Returns a copy, as flows receive the observation itself and may change it. */
-export const copyOf = ({ materials = [], changesRequired, ...job }: StoredJob): PrintJob => ({
+export const copyOf = ({ materials, changesRequired, ...job }: PrintJob): PrintJob => ({
   ...job,
   materials: materials.map((material) => ({ ...material })),
   changesRequired: changesRequired.map((change) => ({ ...change })),

@@ -3,6 +3,7 @@ import { readCheckpoint, type Checkpoint } from '../../events/checkpoint';
 import { readListCheckpoint } from '../../events/list-changes';
 import type { ClusterStatus } from '../../service/cluster-status';
 import { list, record, text } from '../../service/json-readers';
+import { storedIdentity, storedStatus } from '../../service/stored-shapes';
 import { UNLOSABLE_LOCK } from '../../state/locks';
 import { LockLostError, type Key, type Lock, type PutOptions, type StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
@@ -71,7 +72,7 @@ export class CheckpointStore {
     // Otherwise another runtime has written since, and the memory is older.
     if (!isCurrent) {
       if (memory.marks.length > 0) memory.forget();
-      memory.restore(readCheckpoint(stored), record(figures) as ClusterStatus | null);
+      memory.restore(readCheckpoint(stored), storedStatus(figures));
       memory.movedTo = text(movedTo);
       memory.dirty = false;
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
@@ -92,7 +93,7 @@ export class CheckpointStore {
     const known = readCheckpoint(checkpoint);
     if (!known) return;
     memory.forget();
-    memory.restore(known, record(figures) as ClusterStatus | null);
+    memory.restore(known, storedStatus(figures));
     memory.marks = list(marks).filter((mark) => typeof mark === 'string');
     memory.movedTo = null;
     memory.dirty = true;
@@ -107,7 +108,7 @@ export class CheckpointStore {
     const { mark, clusters } = record(stored) ?? {};
     if (!memory.marks.includes(text(mark) ?? '')) {
       memory.checkpoint = readListCheckpoint(stored);
-      memory.clusters = list(clusters) as ListedCluster[];
+      memory.clusters = (list(clusters) as ListedCluster[]).map(storedIdentity);
       if (this.#isShared) memory.marks = [text(mark) ?? ''];
     }
     memory.late = memory.checkpoint !== null && memory.wasUnwatched;

@@ -2,7 +2,7 @@ import type { Key, StateStore } from '../../state/store';
 import { record, text } from '../../service/json-readers';
 import { guard } from '../../time/guard';
 import { readCheckpoint } from '../../events/checkpoint';
-import type { ClusterStatus } from '../../service/cluster-status';
+import { storedStatus } from '../../service/stored-shapes';
 import { CHECKPOINT, OBSERVATION } from '../checkpoints/checkpoint-store';
 import type { ListPoller } from '../polling/list-poller';
 import type { Poller } from '../polling/poller';
@@ -59,7 +59,7 @@ export class RemoteUpdates {
     };
     if (!here || !isWanted()) return;
     const update = record(await store.get<unknown>([OBSERVATION, ...here, clusterId]));
-    const figures = record(update?.figures) as ClusterStatus | null;
+    const figures = storedStatus(update?.figures);
     if (figures) await isWanted()?.receiveUpdate(readCheckpoint(update?.checkpoint), figures);
   }
 
