@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { account, Editor, editors, unnamed } from './editor';
 
 for (const runtime of editors) {
-  describe(`forms of webcam snapshot and job control in ${runtime.name}`, function () {
+  describe(`the editor in ${runtime.name}, with webcam snapshot and job control`, function () {
     let editor: Editor;
 
     before(async () => {
@@ -13,7 +13,7 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
-    it('save the settings of webcam snapshot', async () => {
+    it('saves the settings of webcam snapshot', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-webcam-snapshot');
       assert.deepEqual(await unnamed(editor.form), []);
@@ -42,7 +42,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('save the settings of job control, and offer every action', async () => {
+    it('saves the settings of job control, and offers every action', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-job-control');
       assert.deepEqual(await unnamed(editor.form), []);
@@ -73,7 +73,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('offer print jobs, print files and the printers of a group by name', async () => {
+    it('offers print jobs, print files and the printers of a group by name', async () => {
       const { page } = editor;
       const choose = async (field: string) => {
         const choice = (await editor.offers(`node-input-${field}-shown`)).nth(1);
@@ -102,7 +102,7 @@ for (const runtime of editors) {
       assert.match(await choose('fileId'), /^[\w-]+/);
     });
 
-    it('ignore a list of printers that arrives after the dialog was closed', async () => {
+    it('ignores a list of printers that arrives after the dialog was closed', async () => {
       const { page } = editor;
       let release = () => {};
       const held = new Promise<void>((resolve) => (release = resolve));
@@ -120,7 +120,7 @@ for (const runtime of editors) {
       await page.unroute(/\/clusters(\?|$)/);
     });
 
-    it('start with the documented defaults', async () => {
+    it('starts with the documented defaults', async () => {
       const camera = await editor.add('remote-printing-webcam-snapshot');
       await editor.page.selectOption('#node-input-account', account);
       await editor.done();

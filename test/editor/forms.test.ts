@@ -10,7 +10,7 @@ const example = (name: string) =>
   JSON.parse(readFileSync(join(__dirname, `../../examples/${name}.json`), 'utf8')) as { id: string; type: string }[];
 
 for (const runtime of editors) {
-  describe(`forms in ${runtime.name}`, function () {
+  describe(`the editor in ${runtime.name}`, function () {
     let editor: Editor;
 
     before(async () => {
@@ -20,7 +20,7 @@ for (const runtime of editors) {
       return editor.settle(this.currentTest);
     });
 
-    it('show the nodes in the palette by name, in the order of use, in one category, with their icons', async () => {
+    it('shows the nodes in the palette by name, in the order of use, in one category, with their icons', async () => {
       const category = editor.page.locator('.red-ui-palette-category', { hasText: 'remote printing' });
       const labels = await category.locator('.red-ui-palette-label').allTextContents();
       const words = labels.map((label) => label.replace(/\s+/g, ' '));
@@ -42,7 +42,7 @@ for (const runtime of editors) {
       for (const icon of icons) assert.match(icon, /^<svg/);
     });
 
-    it('are found in the palette by common search words', async () => {
+    it('finds the nodes in the palette by common search words', async () => {
       const { page } = editor;
       const search = page.locator('#red-ui-palette-search input[type=text]').last();
       const all = 8;
@@ -59,7 +59,7 @@ for (const runtime of editors) {
       assert.equal((await label.textContent())?.replace(/\s+/g, ' ').trim(), 'job control');
     });
 
-    it('save the settings of cluster status', async () => {
+    it('saves the settings of cluster status', async () => {
       const id = await editor.add('remote-printing-cluster-status');
       assert.deepEqual(await unnamed(editor.form), []);
       await editor.assertAccessible('cluster status');
@@ -83,7 +83,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('save the settings of upload and print, and show only the fields in use', async () => {
+    it('saves the settings of upload and print, and shows only the fields in use', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-upload-and-print');
       assert.deepEqual(await unnamed(editor.form), []);
@@ -124,7 +124,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('save the settings of printing request', async () => {
+    it('saves the settings of printing request', async () => {
       const id = await editor.add('remote-printing-request');
       assert.deepEqual(await unnamed(editor.form), []);
       await editor.assertAccessible('printing request');
@@ -143,7 +143,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('start with the documented defaults', async () => {
+    it('starts with the documented defaults', async () => {
       const id = await editor.add('remote-printing-upload-and-print');
       await editor.page.selectOption('#node-input-account', account);
       await editor.done();
@@ -166,7 +166,7 @@ for (const runtime of editors) {
       );
     });
 
-    it('preselect the only account, and list printers of an undeployed account', async () => {
+    it('preselects the only account, and lists printers of an undeployed account', async () => {
       const { page } = editor;
       await editor.add('remote-printing-cluster-status');
       assert.equal(await page.inputValue('#node-input-account'), account);
@@ -182,7 +182,7 @@ for (const runtime of editors) {
       assert.equal(await note.textContent(), '');
     });
 
-    it('find a printer by name, show its name, and save its ID', async () => {
+    it('finds a printer by name, shows its name, and saves its ID', async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-cluster-status');
       const field = page.locator('#node-input-cluster-shown');
@@ -233,7 +233,7 @@ for (const runtime of editors) {
       assert.deepEqual([cluster === value, clusterType], [false, 'str']);
     });
 
-    it('are operable by keyboard, with accessible lists', async () => {
+    it('is operable by keyboard, with accessible lists', async () => {
       const { page } = editor;
       await editor.add('remote-printing-upload-and-print');
       const focused = () => page.evaluate<string>('document.activeElement.id');
@@ -274,7 +274,7 @@ for (const runtime of editors) {
       assert.match((await described.textContent()) ?? '', new RegExp(`${name}`));
     });
 
-    it('label nodes by their printer, and ports by their purpose', async () => {
+    it('labels nodes by their printer, and ports by their purpose', async () => {
       const id = await editor.add('remote-printing-upload-and-print');
       const labelled = (words: string) =>
         editor.page.locator(`[id="${id}"] .red-ui-flow-node-label`, { hasText: words }).waitFor();
@@ -303,7 +303,7 @@ for (const runtime of editors) {
       }
     });
 
-    it('share one account between imported examples, which links to the simulator', async () => {
+    it('shares one account between imported examples, which links to the simulator', async () => {
       const { page } = editor;
       const [first, second] = ['12-print-a-file', '15-printing-queries'].map(example);
       const accounts = `(() => {
@@ -336,7 +336,7 @@ for (const runtime of editors) {
       await simulator.close();
     });
 
-    it('validate settings in the browser as the runtime does', async () => {
+    it('validates settings in the browser as the runtime does', async () => {
       const wrong: string[] = [];
       for (const { name, rule, node, good, bad, taken } of settings) {
         const values = [...good, ...bad];

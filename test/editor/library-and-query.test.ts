@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { account, Editor, editors, unnamed } from './editor';
 
 for (const runtime of editors) {
-  describe(`forms of library file and printing query in ${runtime.name}`, function () {
+  describe(`the editor in ${runtime.name}, with library file and printing query`, function () {
     let editor: Editor;
 
     before(async () => {
@@ -23,7 +23,7 @@ for (const runtime of editors) {
       return selectors.filter((_, index) => visible[index]);
     };
 
-    it("show the fields of library file's operation, and save the settings", async () => {
+    it("shows the fields of library file's operation, and saves the settings", async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-library-file');
       await page.selectOption('#node-input-account', account);
@@ -77,7 +77,7 @@ for (const runtime of editors) {
       });
     });
 
-    it("show the fields of printing query's query, and save the settings", async () => {
+    it("shows the fields of printing query's query, and saves the settings", async () => {
       const { page } = editor;
       const id = await editor.add('remote-printing-query');
       await page.selectOption('#node-input-account', account);
@@ -120,7 +120,7 @@ for (const runtime of editors) {
       });
     });
 
-    it('start with the documented defaults', async () => {
+    it('starts with the documented defaults', async () => {
       const file = await editor.add('remote-printing-library-file');
       await editor.page.selectOption('#node-input-account', account);
       await editor.done();

@@ -78,7 +78,7 @@ describe('the wall dashboard', () => {
           runs.set(name, run);
         }
       });
-      for (const { name } of newestRuntimes) it(name, () => runs.get(name));
+      for (const { name } of newestRuntimes) it(`works in ${name}`, () => runs.get(name));
     });
   }
 

@@ -47,7 +47,7 @@ describe('the examples', () => {
           runs.set(name, run);
         }
       });
-      for (const { name } of newestRuntimes) it(name, () => runs.get(name));
+      for (const { name } of newestRuntimes) it(`works in ${name}`, () => runs.get(name));
     });
   }
 

@@ -9,7 +9,7 @@ export interface Scenario {
   run: (seed: number) => Promise<void>;
   /** Number of runs in `npm test`, from seed 1; all scenarios together have 1,000. */
   count: number;
-  /** Rule that holds in each run. */
+  /** Rule that holds in each run, as the title of its tests. */
   rule: string;
 }
 
@@ -17,19 +17,19 @@ export const SCENARIOS: Record<string, Scenario> = {
   prints: {
     run: printsRun,
     count: 500,
-    rule: 'one print key prints once, or says that its outcome is unknown and prints no second time',
+    rule: 'prints once for each print key, or reports that the outcome is unknown',
   },
-  'sign-in': { run: signInRun, count: 230, rule: 'a sign-in that was good is good after the fault is gone' },
-  watching: { run: watchingRun, count: 150, rule: 'each end is told once, over deploys, restarts and crashes' },
+  'sign-in': { run: signInRun, count: 230, rule: 'keeps a valid sign-in after the fault ends' },
+  watching: { run: watchingRun, count: 150, rule: 'reports each end once, over deploys, restarts and crashes' },
   shared: {
     run: sharedRun,
     count: 40,
-    rule: 'runtimes that share a database keep one sign-in, print once for each key and tell each end once',
+    rule: 'keeps one sign-in for runtimes that share a database, prints once for each key and reports each end once',
   },
   flows: {
     run: flowsRun,
     count: 80,
-    rule: 'each message is done once, within its timeout, and nothing is left after the close',
+    rule: 'ends each message once, within its timeout, and leaves nothing after the close',
   },
 };
 

@@ -18,7 +18,7 @@ const BASELINE = 250 * SECOND;
 const FACTOR = 4;
 
 /** End of a print that was reported to a node. */
-interface Told {
+interface ReportedEnd {
   id: string;
   type: string;
   job: string;
@@ -38,7 +38,7 @@ class WatchingRun {
   readonly #chance: Chance;
   readonly #life: Life;
   readonly #interval: number;
-  readonly #told: Told[] = [];
+  readonly #told: ReportedEnd[] = [];
   readonly #prints: string[] = [];
   /** Prints that a node has seen. */
   readonly #seen = new Set<string>();

@@ -371,7 +371,7 @@ describe('several runtimes on one database', () => {
     });
   });
 
-  describe('prints', () => {
+  describe('a print', () => {
     /** The service's queue of the cluster. */
     let queue: object[];
     let beforeSending: (from: string) => Promise<void>;
@@ -414,7 +414,7 @@ describe('several runtimes on one database', () => {
       };
     }
 
-    it('are made once per key and reported as duplicates elsewhere', async () => {
+    it('is made once per key and reported as a duplicate elsewhere', async () => {
       const dispatches = Array.from({ length: 5 }, (_, n) => open(String(n), replica()));
       const all = await Promise.all(dispatches.map((dispatch) => dispatch()));
       assert.equal(queue.length, 1);
@@ -422,7 +422,7 @@ describe('several runtimes on one database', () => {
       assert.equal(all.filter(({ duplicate }) => duplicate).length, 4);
     });
 
-    it('are not sent by a runtime that stood still before its request', async () => {
+    it('is not sent by a runtime that stood still before its request', async () => {
       const clock = new ManualClock();
       const sleeper = open('sleeper', replica(clock), clock);
       const other = await steady();
@@ -448,7 +448,7 @@ describe('several runtimes on one database', () => {
       );
     });
 
-    it('are not sent while the database is away, and the message says so', async () => {
+    it('is not sent while the database is away, and the message says so', async () => {
       const dispatch = open('one', replica());
       beforeSending = () => Promise.resolve();
       await server.halt();

@@ -389,12 +389,12 @@ describe('nodes/account', () => {
       await works();
     });
 
-    describe('two accounts with the simulated service', () => {
+    describe('a second account with the simulated service', () => {
       const second: Definition = { ...simulated, id: 'second' };
       const pageOf = async (id: string) => (await flow.get(`accounts/${id}`).expect(200)).body.simulatorUrl as string;
       const reach = async (page: string) => (await fetch(page)).status;
 
-      it('share one world, which stops with the last of them', async () => {
+      it('shares one world, which stops with the last account', async () => {
         await flow.deploy([], { account: simulated, more: [second], credentials: {} });
         await works();
         await works('second');
@@ -411,7 +411,7 @@ describe('nodes/account', () => {
         await assert.rejects(reach(page));
       });
 
-      it('sign in again after their world was deleted', async () => {
+      it('signs in again after its world was deleted', async () => {
         await deploy();
         await flow.stop({ keep: true });
         await rm(join(flow.userDir, 'remote-printing-simulator'), { recursive: true });
@@ -453,8 +453,8 @@ describe('nodes/account', () => {
     });
   });
 
-  describe('secrets', () => {
-    it('never appear in flows, statuses, messages, answers or the log', async () => {
+  describe('a secret', () => {
+    it('never appears in flows, statuses, messages, answers or the log', async () => {
       const secrets = new Set<string>([simulator.client.secret]);
       simulator.faults.add({
         endpoint: 'token',

@@ -624,7 +624,7 @@ describe('nodes/admin', () => {
     });
   });
 
-  it('accounts/:id/replicas lists no replica for state in a folder, and counts the token refreshes', async () => {
+  it('lists no replica at accounts/:id/replicas for state in a folder, and counts the token refreshes', async () => {
     await flow.signIn();
     simulator.tokens.expireAccessTokens();
     await flow.get('accounts/account/clusters').expect(200);

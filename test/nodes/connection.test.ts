@@ -61,7 +61,7 @@ describe('nodes/admin accounts/:id/test', () => {
     });
   });
 
-  it('tests an account before its first deploy, also after a sign-in', async () => {
+  it('tests an account before its first deploy, even after a sign-in', async () => {
     await flow.deploy([]);
     const out = await test(typedSettings(), 'new');
     assert.equal(out('apiHost').ok, true);

@@ -13,7 +13,7 @@ import { TurnedTime } from '../helpers/turned-time';
 const SHARE = '/a-share-that-hangs';
 const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 
-describe('nodes: files on a hanging share', () => {
+describe('nodes: a file on a hanging share', () => {
   let time: TurnedTime;
   let simulator: Simulator;
   let flow: Flow;
@@ -80,7 +80,7 @@ describe('nodes: files on a hanging share', () => {
     ['report', ['stat', 'realpath', 'access', 'open', 'write', 'fsync', 'close', 'rename']],
   ] as const)
     for (const step of steps)
-      it(`end a message of ${id} in TIMEOUT when ${step} hangs`, async () => {
+      it(`ends a message of ${id} in TIMEOUT when ${step} hangs`, async () => {
         hang({ names: [step] });
         const began = time.now();
         flow.send(id, { filename: part('a') });
@@ -94,7 +94,7 @@ describe('nodes: files on a hanging share', () => {
       });
 
   for (const step of ['open', 'fsync'])
-    it(`leave no record of a finished report when the ${step} of its folder returns late`, async () => {
+    it(`leaves no record of a finished report when the ${step} of its folder returns late`, async () => {
       hang({ names: [step], paths: (path) => path === '' });
       flow.send('report', {});
       assert.equal(codeOf(await time.until(caught.at(0))), 'TIMEOUT');
@@ -107,7 +107,7 @@ describe('nodes: files on a hanging share', () => {
       assert.ok((await readdir(folder)).includes('report.csv'));
     });
 
-  it('delay no message when only a close hangs', async () => {
+  it('delays no message when only a close hangs', async () => {
     hang({ names: ['close'] });
     flow.send('print', { filename: part('a') });
     await time.until(results.at(0));
@@ -117,7 +117,7 @@ describe('nodes: files on a hanging share', () => {
     assert.deepEqual(disks.open(mount), []);
   });
 
-  it('delay no other file, and are readable again after the share recovers', async () => {
+  it('delays no other file, and is readable again after the share recovers', async () => {
     hang();
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) flow.send('print', { filename: part(name) });
     const other = join(await mkdtemp(join(tmpdir(), 'other-')), 'healthy.gcode');

@@ -38,8 +38,8 @@ describe('nodes/job-control', () => {
   beforeEach(async () => ({ simulator, flow } = await bench.start()));
   afterEach(() => bench.stop());
 
-  describe('actions', () => {
-    it('pause, resume and abort a print, and pass on the other properties of the message', async () => {
+  describe('an action', () => {
+    it('pauses, resumes and aborts a print, and passes on the other properties of the message', async () => {
       await deploy({ action: 'msg.action' });
       const msg = printing();
       const req = { socket: {} };
@@ -61,7 +61,7 @@ describe('nodes/job-control', () => {
       assert.equal(statusOf(id(msg)), 'aborting');
     });
 
-    it('apply to the current print when no job is given', async () => {
+    it('applies to the current print when no job is given', async () => {
       await deploy({ action: 'pause', job: '', jobType: 'str' });
       const [now, next] = [printing(), job()];
       const { clusterJobId, payload } = await carriedOut({ clusterId: clusterId() });
@@ -69,28 +69,28 @@ describe('nodes/job-control', () => {
       assert.deepEqual([statusOf(id(now)), statusOf(id(next))], ['pausing', 'queued']);
     });
 
-    it('end in NOT_ACCEPTED without a request when no job is given and nothing is printing', async () => {
+    it('ends in NOT_ACCEPTED without a request when no job is given and nothing is printing', async () => {
       await deploy({ action: 'abort' });
       const { error } = await failed({ clusterId: clusterId() }, 'NOT_ACCEPTED');
       assert.match((error as Error).message, /Nothing is printing on this printer/);
       assert.equal(sentActions(), 0);
     });
 
-    it('end in INVALID_INPUT when the configured message property has no job', async () => {
+    it('ends in INVALID_INPUT when the configured message property has no job', async () => {
       await deploy({ action: 'abort', job: 'mine', jobType: 'msg' });
       printing();
       await failed({ clusterId: clusterId() }, 'INVALID_INPUT');
       assert.equal(sentActions(), 0);
     });
 
-    it("come from the node's setting, whatever the message says", async () => {
+    it("comes from the node's setting, whatever the message says", async () => {
       await deploy({ action: 'abort' });
       const msg = printing();
       const { payload } = await carriedOut({ ...msg, action: 'pause' });
       assert.equal((payload as { action: string }).action, 'abort');
     });
 
-    it('remove a job from the queue, and move it within the queue', async () => {
+    it('removes a job from the queue, and moves it within the queue', async () => {
       await deploy({ action: 'msg.action' });
       const [first, second, third] = [printing(), job(), job()];
       await carriedOut({ ...third, action: 'move', position: 0 });
@@ -99,7 +99,7 @@ describe('nodes/job-control', () => {
       assert.deepEqual(queued(), [id(first), id(second)]);
     });
 
-    it('duplicate a job', async () => {
+    it('duplicates a job', async () => {
       await deploy({ action: 'duplicate' });
       const msg = printing();
       await carriedOut({ ...msg, quantity: 2 });
@@ -108,7 +108,7 @@ describe('nodes/job-control', () => {
       assert.equal(queued().length, 4);
     });
 
-    it('force a waiting job to start in spite of differences', async () => {
+    it('forces a waiting job to start in spite of differences', async () => {
       await deploy({ action: 'force' });
       printing();
       const msg = job();
@@ -116,7 +116,7 @@ describe('nodes/job-control', () => {
       assert.equal(simulator.world.printJob(id(msg)).force, true);
     });
 
-    it('pass through when unknown, with an object payload as their data', async () => {
+    it('passes through when unknown, with an object payload as its data', async () => {
       await deploy({ action: 'msg.action' });
       const msg = job();
       Object.assign(simulator.world.printJob(id(msg)), { status: 'wait_approval' });

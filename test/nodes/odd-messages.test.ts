@@ -128,7 +128,7 @@ describe('nodes: messages that are frozen, read-only or unreadable', () => {
     const made = (): NodeMessage => ({ _msgid: 'odd', clusterId: clusterId(), ...message() });
     const asked = () => simulator.requests.count(endpoint);
 
-    it(`${type} processes messages that are frozen, read-only, or unreadable where it reads nothing`, async () => {
+    it(`lets ${type} process messages that are frozen, read-only, or unreadable where it reads nothing`, async () => {
       await deploy(one);
       const names = ['payload', 'raw', 'topic', 'clusterJobId', 'statusCode', 'parts', 'error'];
       const odd: NodeMessage[] = [];
@@ -146,7 +146,7 @@ describe('nodes: messages that are frozen, read-only or unreadable', () => {
       assert.ok(asked() > before);
     });
 
-    it(`${type} ends in INVALID_INPUT before any work when a property can't be read`, async () => {
+    it(`ends a message of ${type} in INVALID_INPUT before any work when a property can't be read`, async () => {
       await deploy(one);
       const before = asked();
       const odd = [Object.defineProperty(made(), 'other', { get: throws, enumerable: true })];
@@ -160,7 +160,7 @@ describe('nodes: messages that are frozen, read-only or unreadable', () => {
       }
     });
 
-    it(`${type} ends a frozen message in its failure once`, async () => {
+    it(`ends a frozen message of ${type} in its failure once`, async () => {
       await deploy(one);
       const error = await run(Object.freeze({ ...made(), ...one.unknown() }), true);
       const { failure = 'NOT_FOUND' } = one;

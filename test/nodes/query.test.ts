@@ -227,8 +227,8 @@ describe('nodes/query', () => {
     });
   });
 
-  describe('failures', () => {
-    it('name the missing input', async () => {
+  describe('a failure', () => {
+    it('names the missing input', async () => {
       for (const [query, words] of [
         ['cluster-status', /msg\.clusterId/],
         ['maintenance', /msg\.clusterId/],
@@ -244,7 +244,7 @@ describe('nodes/query', () => {
       await failed({ clusterId: ['a'], clusterJobId: 'b' }, 'INVALID_INPUT');
     });
 
-    it("contain the ids and the service's status and code", async () => {
+    it("contains the ids and the service's status and code", async () => {
       for (const [query, ids] of [
         ['cluster-status', { clusterId: NOWHERE }],
         ['maintenance', { clusterId: NOWHERE }],
@@ -265,7 +265,7 @@ describe('nodes/query', () => {
       ['RATE_LIMITED', { status: 429, retryAfter: 61 }],
       ['SERVICE_ERROR', { status: 418 }],
     ] as const)
-      it(`are ${code} for every query`, async () => {
+      it(`is ${code} for every query`, async () => {
         for (const [query, endpoint] of [
           ['clusters', 'clusters'],
           ['cluster-status', 'clusterStatus'],
@@ -282,7 +282,7 @@ describe('nodes/query', () => {
         }
       });
 
-    it('are SERVICE_ERROR for malformed answers', async () => {
+    it('is SERVICE_ERROR for malformed answers', async () => {
       for (const [query, endpoint] of [
         ['clusters', 'clusters'],
         ['cluster-status', 'clusterStatus'],
@@ -300,14 +300,14 @@ describe('nodes/query', () => {
       }
     });
 
-    it('are NETWORK only after a retry', async () => {
+    it('is NETWORK only after a retry', async () => {
       await deploy();
       simulator.faults.add({ endpoint: 'clusters', reset: true });
       assert.equal((await ask<Cluster[]>()).payload.length, 3);
       assert.equal(simulator.requests.count('clusters'), 2);
     });
 
-    it('are NOT_CONFIGURED or NOT_SIGNED_IN without an account, a query or a sign-in', async () => {
+    it('is NOT_CONFIGURED or NOT_SIGNED_IN without an account, a query or a sign-in', async () => {
       await deploy({ account: 'none' });
       await failed({}, 'NOT_CONFIGURED');
       await deploy({ query: 'what-is-new' });

@@ -278,7 +278,7 @@ describe('nodes/report-generator', () => {
 
   describe('only new rows', () => {
     for (const format of ['rows', 'stream']) {
-      it(`leaves known rows out of ${format}, also after a redeploy`, async () => {
+      it(`leaves known rows out of ${format}, even after a redeploy`, async () => {
         await deploy({ format, onlyNew: true });
         simulator.world.setReports({ rows: 3 });
         const rows = (sent: NodeMessage[]) => sent.flatMap(({ payload }) => payload) as Row[];

@@ -104,7 +104,7 @@ describe('nodes: stored state survives faults', function () {
     return fault;
   }
 
-  describe('too many open files for a moment', () => {
+  describe('a moment with too many open files', () => {
     let first: PrintResult;
     beforeEach(async () => {
       await start();
@@ -114,7 +114,7 @@ describe('nodes: stored state survives faults', function () {
       await restart();
     });
 
-    it('keep the account signed in', async () => {
+    it('keeps the account signed in', async () => {
       const signIns = simulator.requests.count('authorize');
       const fault = openTooMany('grant');
       await deploy({ signIn: false });
@@ -126,7 +126,7 @@ describe('nodes: stored state survives faults', function () {
       assert.deepEqual([state, simulator.requests.count('authorize')], ['signed-in', signIns]);
     });
 
-    it("don't make a print key available again", async () => {
+    it("doesn't make a print key available again", async () => {
       const fault = openTooMany('print-key');
       await deploy();
       await assert.rejects(printed(), { code: 'FILE_NOT_READABLE' });
@@ -136,7 +136,7 @@ describe('nodes: stored state survives faults', function () {
       assert.deepEqual([repeat.duplicate, repeat.clusterJobId, calls()], [true, first.clusterJobId, 1]);
     });
 
-    it("don't prevent the report of a print's end", async () => {
+    it("doesn't prevent the report of a print's end", async () => {
       // The print ends while Node-RED is down.
       simulator.world.advance(2 * HOUR);
       const fault = openTooMany('checkpoint');

@@ -218,7 +218,7 @@ describe('nodes/upload-and-print', () => {
       assert.equal(result(await printed(payload())).printed, true);
     });
 
-    it('uploads the same content once, also after a redeploy, until the service has lost it', async () => {
+    it('uploads the same content once, even after a redeploy, until the service has lost it', async () => {
       await deploy();
       const first = result(await printed(payload()));
       const second = result(await printed(payload({ filename: 'other-name.gcode' })));

@@ -169,15 +169,15 @@ describe('nodes/webcam-snapshot', () => {
     });
   });
 
-  describe('settings', () => {
-    it('take precedence over the message', async () => {
+  describe('a setting', () => {
+    it('takes precedence over the message', async () => {
       const { clusterId, printers } = cluster(2);
       await deploy({ cluster: clusterId, printer: 'a.printer', printerType: 'msg' });
       const msg = await taken({ clusterId: 'other', printerId: 'other', a: { printer: printers[0]?.uuid } });
       assert.deepEqual([msg.clusterId, msg.printerId], [clusterId, printers[0]?.uuid]);
     });
 
-    it("are read from the editor's strings", async () => {
+    it("is read from the editor's string", async () => {
       await deploy({ timeout: '10', maxBytes: '10' });
       await failed(here(), 'TOO_LARGE');
     });

@@ -34,7 +34,7 @@ describe('nodes/workspaces', () => {
       ({ clusterId }) => clusterId,
     );
 
-  it('are listed for the signed-in user; the current one has its name', async () => {
+  it('lists the workspaces of the signed-in user, and names the current one', async () => {
     await flow.deploy([]);
     const { body } = await flow.get('accounts/account/workspaces').expect(200);
     assert.deepEqual(body, [
@@ -44,7 +44,7 @@ describe('nodes/workspaces', () => {
     assert.equal((await state('account')).organizationId, workspaceId(0));
   });
 
-  it('are listed with names when the service returns objects', async () => {
+  it('lists workspaces by name when the service returns objects', async () => {
     await flow.deploy([]);
     simulator.faults.add({
       endpoint: 'currentUser',
@@ -64,7 +64,7 @@ describe('nodes/workspaces', () => {
     assert.deepEqual(body, named);
   });
 
-  it('change with a sign-in that names another one', async () => {
+  it('changes the workspace with a sign-in that names another one', async () => {
     await flow.deploy([]);
     assert.deepEqual(await listed('account'), clusterIds(0));
     await signIn('account', { organizationId: workspaceId(1) });
@@ -75,7 +75,7 @@ describe('nodes/workspaces', () => {
     assert.deepEqual(await listed('account'), clusterIds(1));
   });
 
-  it('stay the same when the service denies access to the other one', async () => {
+  it('keeps the workspace when the service denies access to the other one', async () => {
     await flow.deploy([]);
     const { body } = await flow.post('accounts/account/sign-in', { redirectUri: REDIRECT, organizationId: 'none' });
     await assert.rejects(followTo((body as { authorizeUrl: string }).authorizeUrl, REDIRECT), /403/);
@@ -83,7 +83,7 @@ describe('nodes/workspaces', () => {
     assert.deepEqual(await listed('account'), clusterIds(0));
   });
 
-  it('survive a refreshed token without workspace: no repeated print, no lost event', async () => {
+  it('keeps the workspace after a refreshed token that names none, without a repeated print or a lost event', async () => {
     const clusterId = clusterIds(0)[0] ?? '';
     await flow.deploy([
       {
@@ -127,7 +127,7 @@ describe('nodes/workspaces', () => {
     assert.deepEqual([user, organizationId], [simulator.users[0]?.username, workspaceId(0)]);
   });
 
-  describe('two accounts in two workspaces', () => {
+  describe('each of two accounts in two workspaces', () => {
     const accounts = () => ({
       account: account('account', { organizationId: workspaceId(0) }),
       more: [account('school', { organizationId: workspaceId(1) })],
@@ -160,7 +160,7 @@ describe('nodes/workspaces', () => {
       await signIn('school');
     });
 
-    it('have their own user, clusters and messages', async () => {
+    it('has its own user, clusters and messages', async () => {
       assert.equal((await state('account')).organizationId, workspaceId(0));
       assert.equal((await state('school')).organizationId, workspaceId(1));
       assert.deepEqual(await listed('account'), clusterIds(0));
@@ -169,7 +169,7 @@ describe('nodes/workspaces', () => {
       assert.deepEqual(await seen('school', 1), clusterIds(1));
     });
 
-    it("can't reach each other's clusters", async () => {
+    it("can't reach the other's clusters", async () => {
       const foreign = clusterIds(1)[0];
       const request = { id: 'request', type: 'remote-printing-request', method: 'GET', account: 'account' };
       const catching = { id: 'catch', type: 'catch', scope: ['request'], wires: [['caught']] };
@@ -182,14 +182,14 @@ describe('nodes/workspaces', () => {
       assert.match(message, /^The .*\.$/, 'a sentence without the name of a class');
     });
 
-    it('refresh their tokens separately', async () => {
+    it('refreshes its tokens separately', async () => {
       simulator.tokens.expireAccessTokens();
       await Promise.all([listed('account'), listed('school'), listed('account'), listed('school')]);
       assert.equal(simulator.tokens.refreshes, 2);
       assert.equal(simulator.tokens.reuseDetections, 0);
     });
 
-    it('are signed out separately and permanently', async () => {
+    it('is signed out separately and permanently', async () => {
       await flow.post('accounts/school/sign-out').expect(200);
       assert.equal((await state('school')).state, 'signed-out');
       const { body } = await flow.get('accounts/school/clusters').expect(400);
@@ -202,7 +202,7 @@ describe('nodes/workspaces', () => {
       assert.deepEqual(await listed('school'), clusterIds(1));
     });
 
-    it('have their own diagnostics, with shortened ids and without secrets', async () => {
+    it('has its own diagnostics, with shortened ids and without secrets', async () => {
       await listed('school');
       const { body } = await flow.get('accounts/school/diagnostics').expect(200);
       assert.equal(body.state, 'signed-in');
@@ -215,13 +215,13 @@ describe('nodes/workspaces', () => {
     });
   });
 
-  describe('overridden paths', () => {
+  describe('an overridden path', () => {
     const paths = {
       currentUser: 'GET {auth_url}/check-token',
       printJobs: 'GET /connect/v1/clusters',
     };
 
-    it('replace the paths of requests', async () => {
+    it('replaces the path of requests', async () => {
       const query = { id: 'query', type: 'remote-printing-query', account: 'account', query: 'print-jobs' };
       await flow.deploy([{ ...query, wires: [['found']] }, helperNode('found')], {
         account: account('account', { paths: JSON.stringify(paths) }),
@@ -237,13 +237,13 @@ describe('nodes/workspaces', () => {
       );
     });
 
-    it('appear in the diagnostics', async () => {
+    it('appears in the diagnostics', async () => {
       await flow.deploy([], { account: account('account', { paths: JSON.stringify(paths) }) });
       const { body } = await flow.get('accounts/account/diagnostics').expect(200);
       assert.deepEqual(body.settings.overriddenPaths, ['currentUser', 'printJobs']);
     });
 
-    it('prevent the account from starting when one is invalid, and name that one', async () => {
+    it('prevents the account from starting when it is invalid, and is named', async () => {
       const wrong: [string, RegExp][] = [
         ['{', /not JSON/],
         ['[]', /JSON object/],

@@ -57,7 +57,7 @@ const load = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8
 const accountOf = (nodes: FlowNode[]) => nodes.filter(({ type }) => type === 'remote-printing-account');
 
 describe('examples', () => {
-  it('are numbered and share only the account', () => {
+  it('has numbered files that share only the account', () => {
     for (const file of files) assert.match(file, /^\d\d-[a-z0-9-]+\.json$/);
     const numbers = files.map((file) => file.slice(0, 2));
     assert.deepEqual(numbers, [...new Set(numbers)]);

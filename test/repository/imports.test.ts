@@ -36,8 +36,8 @@ function circles(imports: Map<string, string[]>): string[] {
   return found;
 }
 
-describe('imports', () => {
-  it('are found, including types and dynamic imports', () => {
+describe('the check of imports', () => {
+  it('finds imports, including types and dynamic imports', () => {
     const text = `import { a } from './deadline'; import type { B } from './clock'; type C = import('./backoff').C;
       export * from '../state/store'; const d = import('../http/http');`;
     assert.deepEqual(
@@ -58,14 +58,14 @@ describe('imports', () => {
     assert.deepEqual(circles(ring), ['a > b > c > a']);
   });
 
-  it('never form a cycle', () => {
+  it('finds no cycle', () => {
     const files = sources(MODULE);
     const imports = new Map(files.map((path) => [path, importsOf(path, textOf(path))]));
     assert.ok([...imports.values()].flat().length > 1000);
     assert.deepEqual(circles(imports), []);
   });
 
-  it('of the private files of a package are allowed only if its version is pinned', () => {
+  it('allows the private files of a package only if its version is pinned', () => {
     const { dependencies } = JSON.parse(textOf('package.json')) as { dependencies: Record<string, string> };
     const files = ['lib', 'nodes', 'simulator'].flatMap((folder) => sources(MODULE, folder));
     const loaded = files.flatMap((path) =>

@@ -68,14 +68,14 @@ function runtimeOf(file: string, found = new Set<string>()): string[] {
 
 describe('locales', () => {
   for (const type of types) {
-    it(`${type} has every text that its form uses`, () => {
+    it(`has every text that the form of ${type} uses`, () => {
       const html = htmlOf(type);
       const keys = [...formKeys(html), ...scriptKeys(html)];
       assert.ok(keys.length > 0);
       assert.deepEqual(missing(keys, type), []);
     });
 
-    it(`${type} has every text that its runtime uses`, () => {
+    it(`has every text that the runtime of ${type} uses`, () => {
       const own = join(nodes, nodeOf(type).name, 'node.ts');
       const files = runtimeOf(own);
       assert.ok(files.length > 3);
@@ -83,7 +83,7 @@ describe('locales', () => {
       assert.deepEqual([...missing(scriptKeys(read(own)), type), ...missingStatus(statusKeys, type)], []);
     });
 
-    it(`${type} has error texts for exactly the errors that its help explains`, () => {
+    it(`has error texts of ${type} for exactly the errors that its help explains`, () => {
       const { help } = nodeOf(type);
       const explained = all(help, /<dt>([A-Z_, ]+)<\/dt>/g).flatMap((codes) => codes.split(', '));
       const errors = explained.map((code) => `status.error.${code}`);
@@ -96,7 +96,7 @@ describe('locales', () => {
       );
     });
 
-    it(`${type} has a help text with every property of its form`, () => {
+    it(`has a help text of ${type} with every property of its form`, () => {
       const { help } = nodeOf(type);
       assert.match(help, new RegExp(`data-help-name="${type}"`));
       const labels = formKeys(htmlOf(type)).filter((key) => /(^|:)label\./.test(key));
@@ -107,7 +107,7 @@ describe('locales', () => {
       assert.deepEqual(unsaid, []);
     });
 
-    it(`${type} has a help text with every required part and one example`, () => {
+    it(`has a help text of ${type} with every required part and one example`, () => {
       const { help } = nodeOf(type);
       const parts =
         type === account ? ['Properties', 'Example'] : ['Properties', 'Inputs', 'Outputs', 'Example', 'Details'];
@@ -119,7 +119,7 @@ describe('locales', () => {
       if (type !== account) assert.match(help, /<h4>Errors<\/h4>/);
     });
 
-    it(`${type} keeps its status texts short`, () => {
+    it(`keeps the status texts of ${type} short`, () => {
       const values: Partial<Record<string, string>> = {
         percent: '99',
         left: '12 h 34 min',
@@ -224,10 +224,10 @@ describe('locales', () => {
     for (const language of languages) assert.equal(readTexts(language, account).get('language'), language);
   });
 
-  describe('sentences', () => {
+  describe('the catalogue of sentences', () => {
     const written = sentences();
 
-    it('include exactly those in the code', () => {
+    it('includes exactly those in the code', () => {
       assert.ok(written.size > 250);
       for (const language of others) {
         const known = readSentences(language);
@@ -237,7 +237,7 @@ describe('locales', () => {
       }
     });
 
-    it('are created only by the template or from stored ones', () => {
+    it('lets only the template and stored grants create a sentence', () => {
       const made = sources().filter((file) => read(root, file).includes('new Sentence('));
       assert.deepEqual(made, ['lib/sign-in/grant.ts', 'lib/words/sentence.ts']);
     });

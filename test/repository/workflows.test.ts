@@ -5,8 +5,8 @@ import { root } from '../helpers/sources';
 
 const folder = join(root, '.github/workflows');
 
-describe('the workflows', () => {
-  it('pin each action to a commit and state its version', () => {
+describe('.github/workflows', () => {
+  it('pins each action to a commit and states its version', () => {
     const uses = readdirSync(folder).flatMap((file) =>
       [...readFileSync(join(folder, file), 'utf8').matchAll(/uses: *(.*)/g)].map(([, action]) => `${file}: ${action}`),
     );
@@ -14,7 +14,7 @@ describe('the workflows', () => {
     for (const use of uses) assert.match(use, /: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
-  it('publish a version only after all tests, with provenance, and a prerelease as next', () => {
+  it('publishes a version only after all tests, with provenance, and a prerelease as next', () => {
     const release = readFileSync(join(folder, 'release.yml'), 'utf8');
     const steps = ['"v$(node -p', 'npm test', 'test:nodes', 'test:examples', 'test:editor', 'publish --provenance'].map(
       (step) => release.indexOf(step),

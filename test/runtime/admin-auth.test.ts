@@ -61,7 +61,7 @@ describe('admin endpoints behind adminAuth', function () {
   }
 
   for (const endpoint of [...reads, ...writes]) {
-    it(`${endpoint.method} ${endpoint.path} rejects requests without a valid token`, async () => {
+    it(`rejects ${endpoint.method} ${endpoint.path} without a valid token`, async () => {
       assert.equal(await status(endpoint), 401);
       assert.equal(await status(endpoint, 'made-up'), 401);
     });

@@ -41,15 +41,15 @@ async function loaded(options: RealNodeRedOptions, awaited?: RegExp): Promise<st
   return JSON.parse(list) as string[];
 }
 
-describe('modules that Node-RED loads from the pack', () => {
-  it('are only those that register the nodes, while no flow uses them', async () => {
+describe('Node-RED with the pack', () => {
+  it('loads only the modules that register the nodes, while no flow uses them', async () => {
     const files = await loaded({ flows: [] });
     const others = files.filter((file) => !/^dist\/nodes\/remote-printing-[\w-]+\.js$/.test(file));
     assert.deepEqual(others, ['dist/nodes/shared/admin/index.js']);
     assert.equal(files.length - others.length, 9);
   });
 
-  it('are only those that a status node of a real account needs', async () => {
+  it('loads only the modules that a status node of a real account needs', async () => {
     const simulator = await startSimulator();
     try {
       const { authUrl, apiUrl, users } = simulator;

@@ -30,7 +30,7 @@ const ends = [
   { how: 'killed', end: (nodeRed: RealNodeRed) => nodeRed.kill() },
 ];
 
-describe('restart of Node-RED', function () {
+describe('a Node-RED that restarts', function () {
   let simulator: Simulator;
   let userDir: string;
   let nodeRed: RealNodeRed;
@@ -47,7 +47,7 @@ describe('restart of Node-RED', function () {
   });
 
   for (const { how, end } of ends) {
-    it(`${how} in mid-print: reports an end that it missed once, as late`, async () => {
+    it(`reports an end that it missed once, as late, after it was ${how} in mid-print`, async () => {
       const job = await printToTheMiddle();
       await end(nodeRed);
       simulator.world.advance(TO_THE_END);
@@ -68,7 +68,7 @@ describe('restart of Node-RED', function () {
       await assertNothingTwice();
     });
 
-    it(`${how} in mid-print: reports the later end of the print once, as usual`, async () => {
+    it(`reports the later end of a print once, as usual, after it was ${how} in mid-print`, async () => {
       const job = await printToTheMiddle();
       await end(nodeRed);
 
@@ -91,7 +91,7 @@ describe('restart of Node-RED', function () {
       await assertNothingTwice();
     });
 
-    it(`${how} after a print: returns the first result again for its print key`, async () => {
+    it(`returns the first result again for a print key after it was ${how} after the print`, async () => {
       await start({ flows: flowsFor(simulator, userDir) });
       const first = await print();
       await end(nodeRed);
@@ -106,7 +106,7 @@ describe('restart of Node-RED', function () {
   for (const watched of [true, false]) {
     const where = `${watched ? 'watched' : 'unwatched'} cluster`;
 
-    it(`killed between a print and its answer, ${where}: finds that print by its print key`, async () => {
+    it(`finds a print by its print key after it was killed between the print and its answer (${where})`, async () => {
       await start({ flows: flowsFor(simulator, userDir, { watched }) });
       simulator.faults.add({
         endpoint: 'print',
@@ -120,7 +120,7 @@ describe('restart of Node-RED', function () {
       await assertFound();
     });
 
-    it(`killed while it looks for a print with a lost answer, ${where}: finds that print by its print key`, async () => {
+    it(`finds a print by its print key after it was killed during the search for a lost answer (${where})`, async () => {
       await start({ flows: flowsFor(simulator, userDir, { watched }) });
       simulator.faults.add({ endpoint: 'print', when: 'after', reset: true });
       await press('print');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Bench, type Wire } from './support';
 
-describe('simulator: actions', () => {
+describe('simulator: an action', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.start();
@@ -25,7 +25,7 @@ describe('simulator: actions', () => {
   const printerPath = (number = 1): string =>
     `printers/${bench.simulator.world.cluster(number).printers[0]!.uuid}/action`;
 
-  it('are pending, then sent, then successful, and take effect only at the end', async () => {
+  it('is pending, then sent, then successful, and takes effect only at the end', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(STARTED + 10);
     const { data } = (await jobAction(uuid, 'pause')).json;
@@ -49,7 +49,7 @@ describe('simulator: actions', () => {
     assert.deepEqual(await statuses(), ['wait_cleanup']);
   });
 
-  it('take effect at their own time, however late they are read', async () => {
+  it('takes effect at its own time, however late it is read', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(STARTED + 10);
     await jobAction(uuid, 'pause');
@@ -57,7 +57,7 @@ describe('simulator: actions', () => {
     assert.equal((await bench.status()).print_jobs[0].time_elapsed, 11);
   });
 
-  it("act on the printer's state at their arrival", async () => {
+  it("acts on the printer's state at its arrival", async () => {
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(10);
     bench.simulator.world.setActions(1, { seconds: STARTED });
@@ -67,7 +67,7 @@ describe('simulator: actions', () => {
     assert.deepEqual([job.status, job.time_elapsed], ['aborted', 10]);
   });
 
-  it('need real time, regardless of the time factor', async () => {
+  it('needs real time, regardless of the time factor', async () => {
     const fast = await Bench.start({ timeFactor: 60, actionDelay: 2000 });
     try {
       const uuid = fast.simulator.world.cluster(1).printers[0]!.uuid;
@@ -81,7 +81,7 @@ describe('simulator: actions', () => {
     }
   });
 
-  it('remove, move and duplicate waiting jobs', async () => {
+  it('removes, moves and duplicates waiting jobs', async () => {
     const jobId = await bench.upload(ten);
     const [running, first, second, third] = [
       await bench.print(jobId),
@@ -111,7 +111,7 @@ describe('simulator: actions', () => {
     assert.equal(new Set(jobs.map((job: Wire) => job.uuid)).size, 5);
   });
 
-  it('force a job in spite of overridable changes', async () => {
+  it('forces a job in spite of overridable changes', async () => {
     const { world } = bench.simulator;
     const jobId = await bench.upload(ten);
     world.setRequiredChanges(1);
@@ -125,7 +125,7 @@ describe('simulator: actions', () => {
     assert.equal((await jobAction(await bench.print(jobId), 'force')).status, 409);
   });
 
-  it('approve and reject jobs', async () => {
+  it('approves and rejects jobs', async () => {
     bench.simulator.world.setDispatch(1, 'wait_approval');
     const jobId = await bench.upload(ten);
     const [yes, no] = [await bench.print(jobId), await bench.print(jobId)];
@@ -137,7 +137,7 @@ describe('simulator: actions', () => {
     assert.deepEqual([history[0].uuid, history[0].status_message.body], [no, 'Too long.']);
   });
 
-  it("are refused when the job's state doesn't allow them", async () => {
+  it("is refused when the job's state doesn't allow it", async () => {
     const jobId = await bench.upload(ten);
     const [running, waiting] = [await bench.print(jobId), await bench.print(jobId)];
     bench.pass(STARTED);
@@ -156,7 +156,7 @@ describe('simulator: actions', () => {
     }
   });
 
-  it('fail when the state changes before they arrive', async () => {
+  it('fails when the state changes before it arrives', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(STARTED);
     const { action_id: id } = (await jobAction(uuid, 'pause')).json.data;
@@ -165,7 +165,7 @@ describe('simulator: actions', () => {
     assert.equal((await bench.actionStatus(id)).status, 'failed');
   });
 
-  it('rename printers and make them unavailable', async () => {
+  it('renames printers and makes them unavailable', async () => {
     await bench.action(`${printerPath()}/rename`, { name: 'Corner printer' });
     await bench.action(`${printerPath()}/set_availability`, { enabled: false });
     bench.pass(1);
@@ -185,7 +185,7 @@ describe('simulator: actions', () => {
     }
   });
 
-  it('rename one printer of a group without the group', async () => {
+  it('renames one printer of a group without the group', async () => {
     const clusterId = bench.simulator.world.addCluster({ name: 'Pair', printers: 2 });
     const { uuid } = bench.simulator.world.cluster(clusterId).printers[1]!;
     const path = `/connect/v1/clusters/${clusterId}/printers/${uuid}/action/rename`;
@@ -198,7 +198,7 @@ describe('simulator: actions', () => {
     );
   });
 
-  it('refuse unknown names, fields and ids', async () => {
+  it('is refused for unknown names, fields and ids', async () => {
     const uuid = await bench.print(await bench.upload(ten));
     for (const [path, data, status] of [
       [`print_jobs/${uuid}/action/explode`, undefined, 400],
@@ -221,7 +221,7 @@ describe('simulator: actions', () => {
     assert.equal((await bench.api('GET', `/connect/v1/clusters/${bench.clusterId()}/action_status/x`)).status, 404);
   });
 
-  it('are refused by printers that are offline or lack the capability', async () => {
+  it('is refused by printers that are offline or lack the capability', async () => {
     const { world } = bench.simulator;
     const uuid = await bench.print(await bench.upload(ten));
     world.setCapabilities(1, ['status']);
@@ -235,7 +235,7 @@ describe('simulator: actions', () => {
     }
   });
 
-  it('never end when the printer goes offline or never answers', async () => {
+  it('never ends when the printer goes offline or never answers', async () => {
     const { world } = bench.simulator;
     const path = `${printerPath()}/rename`;
     const first = (await bench.action(path, { name: 'One' })).json.data.action_id;
@@ -249,7 +249,7 @@ describe('simulator: actions', () => {
     assert.equal((await bench.actionStatus(second)).status, 'sent');
   });
 
-  it("end as the cluster's switch specifies", async () => {
+  it("ends as the cluster's switch specifies", async () => {
     const { world } = bench.simulator;
     const uuid = await bench.print(await bench.upload(ten));
     bench.pass(STARTED);
@@ -272,7 +272,7 @@ describe('simulator: actions', () => {
     assert.deepEqual(await statuses(), ['pausing']);
   });
 
-  it('keep their ids when the cluster reconnects under another id', async () => {
+  it('keeps its id when the cluster reconnects under another id', async () => {
     const { action_id: id } = (await bench.action(`${printerPath()}/identify`)).json.data;
     bench.simulator.world.rebind(1);
     bench.pass(1);

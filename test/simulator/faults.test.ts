@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders 
 import type { Fault } from '../../simulator/index';
 import { Bench, call, form, REDIRECT, SCOPE, type Reply } from './support';
 
-describe('simulator: faults', () => {
+describe('simulator: a fault', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.start();
@@ -15,7 +15,7 @@ describe('simulator: faults', () => {
   const statusPath = (): string => `/connect/v1/clusters/${bench.clusterId()}/status`;
   const printPath = (jobId: string): string => `/connect/v1/clusters/${bench.clusterId()}/print/${jobId}`;
 
-  it('affect an endpoint so many times, after so many requests', async () => {
+  it('affects an endpoint so many times, after so many requests', async () => {
     const fault = bench.simulator.faults.add({ endpoint: 'clusterStatus', status: 503, after: 1, times: 2 });
     const seen: number[] = [];
     for (let count = 0; count < 4; count++) seen.push((await bench.api('GET', statusPath())).status);
@@ -24,7 +24,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.api('GET', '/connect/v1/clusters')).status, 200);
   });
 
-  it('affect a single cluster permanently until removed', async () => {
+  it('affects a single cluster permanently until removed', async () => {
     const fault = bench.simulator.faults.add({ endpoint: '*', path: bench.clusterId(1), times: 'always', status: 500 });
     for (let count = 0; count < 3; count++) assert.equal((await bench.api('GET', statusPath())).status, 500);
     assert.equal((await bench.api('GET', `/connect/v1/clusters/${bench.clusterId(2)}/status`)).status, 200);
@@ -32,7 +32,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.api('GET', statusPath())).status, 200);
   });
 
-  it('answer errors in the format of each origin', async () => {
+  it('answers an error in the format of each origin', async () => {
     const { faults, authUrl } = bench.simulator;
     faults.add({ endpoint: 'clusters', status: 429, retryAfter: 7 });
     const limited = await bench.api('GET', '/connect/v1/clusters');
@@ -56,7 +56,7 @@ describe('simulator: faults', () => {
     assert.match(page.text, /^<!doctype html>/);
   });
 
-  it('break the connection before the work is done', async () => {
+  it('breaks the connection before the work is done', async () => {
     const jobId = await bench.upload('G28');
     bench.simulator.faults.add({ endpoint: 'print', reset: true });
     await assert.rejects(bench.api('POST', printPath(jobId)), broken);
@@ -64,7 +64,7 @@ describe('simulator: faults', () => {
     assert.equal(bench.simulator.requests.list('print')[0]!.status, 0);
   });
 
-  it('lose the answer after the work was done', async () => {
+  it('loses the answer after the work was done', async () => {
     const { faults } = bench.simulator;
     const jobId = await bench.upload('G28');
     faults.add({ endpoint: 'print', reset: true, when: 'after' });
@@ -79,7 +79,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.api('GET', `/slicer/v1/jobs/${record.job_id}`)).json.data.status, 'uploaded');
   });
 
-  it('lose the answer to a refresh, so that the spent token ends the sign-in', async () => {
+  it('loses the answer to a refresh, so that the spent token ends the sign-in', async () => {
     const { simulator } = bench;
     const [token] = simulator.tokens.refreshTokens;
     const values = { client_id: 'simulator', client_secret: 'simulator-secret', redirect_uri: REDIRECT, scope: SCOPE };
@@ -91,7 +91,7 @@ describe('simulator: faults', () => {
     assert.equal(simulator.tokens.reuseDetections, 1);
   });
 
-  it('interrupt an upload at a byte, without storing it or using up its address', async () => {
+  it('interrupts an upload at a byte, without storing it or using up its address', async () => {
     const body = Buffer.alloc(3_000_000, 'G1 X1\n');
     const record = await bench.register(body);
     bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 1_000_000 });
@@ -100,7 +100,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.put(record, body)).status, 200);
   });
 
-  it('truncate an answer', async () => {
+  it('truncates an answer', async () => {
     bench.simulator.faults.add({ endpoint: 'clusters', cut: 'body' });
     const reply = await bench.api('GET', '/connect/v1/clusters');
     assert.equal(reply.status, 200);
@@ -126,7 +126,7 @@ describe('simulator: faults', () => {
     return Buffer.concat(chunks);
   };
 
-  it('truncate an answer at any byte', async () => {
+  it('truncates an answer at any byte', async () => {
     const whole = (await bench.api('GET', '/connect/v1/clusters')).bytes;
     for (const at of [0, 1, 1000, whole.length - 1]) {
       bench.simulator.faults.add({ endpoint: 'clusters', cut: 'connection', cutAtByte: at });
@@ -141,7 +141,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.api('GET', '/connect/v1/clusters')).text, whole.toString().slice(0, 10));
   });
 
-  it('interrupt or truncate a download at any byte', async () => {
+  it('interrupts or truncates a download at any byte', async () => {
     const body = Buffer.alloc(300_000, 'G1 X1\n');
     const id = await bench.upload(body);
     const { download_url: url } = (await bench.api('GET', `/slicer/v1/jobs/${id}`)).json.data;
@@ -156,7 +156,7 @@ describe('simulator: faults', () => {
     assert.equal((await call(url)).bytes.length, body.length);
   });
 
-  it('stop in the middle of an answer', async () => {
+  it('stops in the middle of an answer', async () => {
     bench.simulator.faults.add({ endpoint: 'clusters', cut: 'hang', cutAtByte: 7 });
     const response = await list();
     assert.equal((await bytesOf(response, 7)).length, 7);
@@ -167,7 +167,7 @@ describe('simulator: faults', () => {
     response.destroy();
   });
 
-  it('trickle an answer bytewise, followed by endless blanks, on every host', async () => {
+  it('trickles an answer bytewise, followed by endless blanks, on every host', async () => {
     const { simulator } = bench;
     const whole = (await bench.api('GET', '/connect/v1/clusters')).text;
     simulator.faults.add({ endpoint: '*', trickle: 1, times: 3 });
@@ -192,7 +192,7 @@ describe('simulator: faults', () => {
     }
   });
 
-  it('interrupt or stall a request at any byte, without doing its work', async () => {
+  it('interrupts or stalls a request at any byte, without doing its work', async () => {
     const { faults, requests, authUrl } = bench.simulator;
     const jobId = await bench.upload('G28');
     const print = (): Promise<Reply> => bench.api('POST', printPath(jobId), { data: { start_now: true } });
@@ -216,7 +216,7 @@ describe('simulator: faults', () => {
     await silent;
   });
 
-  it('do the work without an answer', async () => {
+  it('does the work without an answer', async () => {
     const { faults, requests } = bench.simulator;
     const jobId = await bench.upload('G28');
     faults.add({ endpoint: 'print', hang: true, when: 'after' });
@@ -227,7 +227,7 @@ describe('simulator: faults', () => {
     await silent;
   });
 
-  it('set, remove and transform fields of answers', async () => {
+  it('sets, removes and transforms fields of answers', async () => {
     const { faults } = bench.simulator;
     faults.add({
       endpoint: 'clusters',
@@ -256,7 +256,7 @@ describe('simulator: faults', () => {
     assert.equal((await bench.status()).print_jobs.length, 1);
   });
 
-  it('answer a print with the status failed', async () => {
+  it('answers a print with the status failed', async () => {
     bench.simulator.world.setDispatch(1, 'failed');
     const jobId = await bench.upload('G28');
     assert.equal((await bench.api('POST', printPath(jobId))).json.data.status, 'failed');
@@ -265,7 +265,7 @@ describe('simulator: faults', () => {
     assert.equal(history[0].status, 'failed');
   });
 
-  it('delay an answer, or never send it', async () => {
+  it('delays an answer, or never sends it', async () => {
     const { faults, simulator } = { faults: bench.simulator.faults, simulator: bench.simulator };
     const begin = performance.now();
     faults.add({ endpoint: 'clusters', delay: 40 });
@@ -280,7 +280,7 @@ describe('simulator: faults', () => {
     await Promise.all([hanging, late]);
   });
 
-  it('are refused when invalid', () => {
+  it('is refused when invalid', () => {
     const bad: unknown[] = [
       { endpoint: 'nothing', status: 500 },
       { status: 500 },

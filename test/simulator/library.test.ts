@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Bench, call, type Wire } from './support';
 
-describe('simulator: library files', () => {
+describe('simulator: a library file', () => {
   let bench: Bench;
   let dataDir: string;
   beforeEach(async () => {
@@ -27,7 +27,7 @@ describe('simulator: library files', () => {
     return (await bench.api('GET', `/slicer/v1/files/${record.file_id}`)).json.data;
   };
 
-  it('are registered, uploaded, confirmed and downloaded', async () => {
+  it('is registered, uploaded, confirmed and downloaded', async () => {
     const announced = await register();
     assert.equal(announced.status, 200);
     const { data } = announced.json;
@@ -80,12 +80,12 @@ describe('simulator: library files', () => {
     ['an empty project', { library_project_id: '' }, 'library_project_id'],
     ['the name of a job', { job_name: 'cube.gcode' }, 'job_name'],
   ] as const)
-    it(`refuse ${what}`, async () => {
+    it(`is refused for ${what}`, async () => {
       const reply = await register(values);
       assert.deepEqual([reply.status, reply.json.errors[0].meta.field_name], [400, field]);
     });
 
-  it('are deleted with their bytes, like stored jobs', async () => {
+  it('is deleted with its bytes, like a stored job', async () => {
     const { file_id: fileId } = await upload();
     const jobId = await bench.upload('G28');
     const { world } = bench.simulator;
@@ -98,7 +98,7 @@ describe('simulator: library files', () => {
     while (keys.some(existsSync)) await new Promise(setImmediate);
   });
 
-  it('belong to one workspace', async () => {
+  it('belongs to one workspace', async () => {
     const { file_id: id } = await upload();
     const { apiUrl, users } = bench.simulator;
     for (const method of ['GET', 'DELETE']) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { MODELS } from '../../simulator/world/models';
 import { Bench, type Wire } from './support';
 
-describe('simulator: lists', () => {
+describe('simulator: a list', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.start();
@@ -12,7 +12,7 @@ describe('simulator: lists', () => {
   const names = async (query: string): Promise<string[]> =>
     (await bench.api('GET', `/connect/v1/print_jobs${query}`)).json.data.map((job: Wire) => job.name);
 
-  it('filter print jobs of all clusters by cluster, state, source and text', async () => {
+  it('filters print jobs of all clusters by cluster, state, source and text', async () => {
     const { world } = bench.simulator;
     const [cube, vase] = [
       await bench.upload(';TIME:60\n', { job_name: 'cube.gcode' }),
@@ -40,7 +40,7 @@ describe('simulator: lists', () => {
     assert.equal((await bench.api('GET', '/connect/v1/print_jobs?private_only=yes')).status, 400);
   });
 
-  it('contain the stored jobs, newest first', async () => {
+  it('contains the stored jobs, newest first', async () => {
     for (const name of ['one.gcode', 'two.gcode']) await bench.upload('G28', { job_name: name });
     const { json } = await bench.api('GET', '/slicer/v1/jobs');
     assert.deepEqual(
@@ -53,7 +53,7 @@ describe('simulator: lists', () => {
     assert.equal(json.meta.page.total_count, 2);
   });
 
-  it("filter clusters by authorization and by the model's display name", async () => {
+  it("filters clusters by authorization and by the model's display name", async () => {
     bench.simulator.world.setAuthorized(3, false);
     const ids = async (query: string): Promise<string[]> =>
       (await bench.api('GET', `/connect/v1/clusters${query}`)).json.data.map((cluster: Wire) => cluster.cluster_id);
@@ -63,7 +63,7 @@ describe('simulator: lists', () => {
     assert.deepEqual(await ids(`?machine_variant=${MODELS[1]!.id}`), []);
   });
 
-  it('update only the clusters that a call needs', async () => {
+  it('updates only the clusters that a call needs', async () => {
     const { world } = bench.simulator;
     const ids = [1, 2, 3].map((number) => bench.clusterId(number));
     for (const number of [1, 2, 3]) world.printLocally(number, { name: 'boat.ufp', seconds: 900 });
@@ -80,7 +80,7 @@ describe('simulator: lists', () => {
     assert.deepEqual(untouched(), ids.slice(2));
   });
 
-  it('find a cluster by its id after it was reconnected, added or removed', async () => {
+  it('finds a cluster by its id after it was reconnected, added or removed', async () => {
     const { world } = bench.simulator;
     const status = async (id: string): Promise<number> =>
       (await bench.api('GET', `/connect/v1/clusters/${id}/status`)).status;
@@ -92,7 +92,7 @@ describe('simulator: lists', () => {
     assert.equal(bench.clusterId(1), bound);
   });
 
-  it('contain the special cases of the wire facts', async () => {
+  it('contains the special cases of the wire facts', async () => {
     await bench.print(await bench.upload('G28'), 1);
     const [one, two, three] = (await bench.api('GET', '/connect/v1/clusters')).json.data;
     assert.match(one.host_guid, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);

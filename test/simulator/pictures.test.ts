@@ -31,7 +31,7 @@ function decode(file: Buffer): { width: number; height: number; pixel: (x: numbe
   };
 }
 
-describe('simulator: pictures', () => {
+describe('simulator: a picture', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.start();
@@ -49,7 +49,7 @@ describe('simulator: pictures', () => {
     return details.value.image_url;
   };
 
-  it('show the growing part', async () => {
+  it('shows the growing part', async () => {
     await bench.print(await bench.upload(';TIME:6000\n'));
     bench.pass(95 + 600);
     const early = await call(await snapshot());
@@ -68,7 +68,7 @@ describe('simulator: pictures', () => {
     assert.deepEqual([green(a), green(b)], [62, 554]);
   });
 
-  it('show the finished part until the next print starts', async () => {
+  it('shows the finished part until the next print starts', async () => {
     const pixel = async () => decode((await call(await snapshot())).bytes).pixel(320, 250);
     const empty = await pixel();
     const stored = await bench.upload(';TIME:600\n');
@@ -84,7 +84,7 @@ describe('simulator: pictures', () => {
     assert.notDeepEqual(await pixel(), part);
   });
 
-  it('show an empty plate after manual cleaning', async () => {
+  it('shows an empty plate after manual cleaning', async () => {
     const { world } = bench.simulator;
     const pixel = async () => decode((await call(await snapshot())).bytes).pixel(320, 250);
     const empty = await pixel();
@@ -96,7 +96,7 @@ describe('simulator: pictures', () => {
     assert.deepEqual(await pixel(), empty);
   });
 
-  it('show the moment of the snapshot', async () => {
+  it('shows the moment of the snapshot', async () => {
     await bench.print(await bench.upload(';TIME:6000\n'));
     bench.pass(1000);
     const url = await snapshot();
@@ -105,7 +105,7 @@ describe('simulator: pictures', () => {
     assert.deepEqual((await call(url)).bytes, bytes);
   });
 
-  it('need only their signed address, which expires', async () => {
+  it('needs only its signed address, which expires', async () => {
     const url = await snapshot();
     assert.equal(new URL(url).origin, bench.simulator.storageUrl);
     assert.equal((await call(url, { headers: { authorization: `Bearer ${bench.token}` } })).status, 400);
@@ -136,7 +136,7 @@ describe('simulator: pictures', () => {
     assert.equal((await call(url)).status, 200);
   });
 
-  it("don't exist when the action failed", async () => {
+  it("doesn't exist when the action failed", async () => {
     bench.simulator.world.setActions(1, { outcome: 'failed' });
     const { uuid } = bench.simulator.world.cluster(1).printers[0]!;
     const { json } = await bench.action(`printers/${uuid}/action/get_webcam_snapshot`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { Bench, call, type Reply, type Wire } from './support';
 
-describe('simulator: reports', () => {
+describe('simulator: a report', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.start();
@@ -38,7 +38,7 @@ describe('simulator: reports', () => {
     return uuid;
   };
 
-  it('are pending, then processing, then successful with a CSV', async () => {
+  it('is pending, then processing, then successful with a CSV', async () => {
     const uuid = await finish();
     const { data } = (await order()).json;
     assert.deepEqual(data, { report_id: data.report_id, status: 'pending' });
@@ -69,7 +69,7 @@ describe('simulator: reports', () => {
     assert.equal((await call((await read(data.report_id)).download_url)).status, 200);
   });
 
-  it('can succeed immediately', async () => {
+  it('succeeds immediately without a delay', async () => {
     const quick = await Bench.start({ reportDelay: 0 });
     try {
       const { json } = await quick.api('PUT', '/report/v1/reports', {
@@ -87,7 +87,7 @@ describe('simulator: reports', () => {
     }
   });
 
-  it('contain all ended prints of these clusters, whatever their outcome', async () => {
+  it('contains all ended prints of its clusters, whatever their outcome', async () => {
     const { world } = bench.simulator;
     for (let count = 0; count < 12; count++) await finish(`part ${count}.gcode`);
     await finish('other printer.gcode', 2);
@@ -136,11 +136,11 @@ describe('simulator: reports', () => {
     ['no end', { end_date: undefined }, 400],
     ['an unknown field', { format: 'csv' }, 400],
   ] as const)
-    it(`refuse ${what}`, async () => {
+    it(`is refused for ${what}`, async () => {
       assert.equal((await order(values)).status, status);
     });
 
-  it('are invisible to other workspaces', async () => {
+  it('is invisible to other workspaces', async () => {
     const { report_id: id } = (await order()).json.data;
     const { apiUrl, users } = bench.simulator;
     const headers = { authorization: `Bearer ${users[1]!.apiToken}` };
@@ -149,7 +149,7 @@ describe('simulator: reports', () => {
     assert.equal((await order({ cluster_ids: [foreign] })).status, 404);
   });
 
-  it('end as the switch specifies', async () => {
+  it('ends as the switch specifies', async () => {
     const { world } = bench.simulator;
     const after = async (seconds: number): Promise<Wire> => {
       const { report_id: id } = (await order()).json.data;
@@ -169,7 +169,7 @@ describe('simulator: reports', () => {
     assert.equal((await after(1)).status, 'success');
   });
 
-  it('come in every CSV dialect', async () => {
+  it('comes in every CSV dialect', async () => {
     const { world } = bench.simulator;
     await finish();
     const text = async (made: Parameters<typeof world.setReports>[0]): Promise<string> => {
@@ -191,7 +191,7 @@ describe('simulator: reports', () => {
     assert.deepEqual(new Set(invented.map((row) => row.printer_uuid)).size, 2);
   });
 
-  it('break off on demand', async () => {
+  it('breaks off on demand', async () => {
     const { world } = bench.simulator;
     world.setReports({ rows: 10_000, cutAfter: 100_000 });
     const url = await address();
@@ -207,7 +207,7 @@ describe('simulator: reports', () => {
     assert.equal(received, 100_000);
   });
 
-  it('need little memory for a hundred thousand lines', async function () {
+  it('needs little memory for a hundred thousand lines', async function () {
     bench.simulator.world.setReports({ rows: 100_000 });
     const url = await address();
     const before = process.memoryUsage().rss;

@@ -10,7 +10,7 @@ import { Bench, call, type Reply, type Wire } from './support';
 const KIB = 1024;
 const BLOCK = 256 * KIB;
 
-describe('simulator: upload addresses', () => {
+describe('simulator: an upload address', () => {
   const body = Buffer.concat([Buffer.from(';TIME:77\n'), Buffer.alloc(1_500_000, 'G1 X1 Y2\n')]);
   const total = body.length;
   let bench: Bench;
@@ -224,7 +224,7 @@ describe('simulator: upload addresses', () => {
         assert.deepEqual(range(await ask(record)), [308, undefined]);
       });
 
-    it('requires its Origin, also for progress queries', async () => {
+    it('requires its Origin, even for progress queries', async () => {
       const record = await bench.register(body, { origin: 'https://example.org' });
       assert.equal((await ask(record)).status, 403);
       assert.equal((await part(record, 0, BLOCK)).status, 403);
@@ -312,7 +312,7 @@ describe('simulator: upload addresses', () => {
     });
   });
 
-  it('have the mode that was set at their registration', async () => {
+  it('has the mode that was set at its registration', async () => {
     const once = await bench.register(body);
     const setMode = (value: string): Promise<Reply> =>
       call(`${bench.simulator.controlUrl}/world/upload-mode`, {

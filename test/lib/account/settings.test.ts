@@ -90,7 +90,7 @@ describe('account/settings', () => {
       assert.equal(settings.authUrl, '');
       assert.deepEqual(settings.signIn, { apiToken: 'a-b_c|d' });
     });
-    it('still reads a given account host', () => {
+    it('reads a given account host', () => {
       assert.equal(readSettings({ ...config, authUrl: GOOD.authUrl }).authUrl, GOOD.authUrl);
       refused(() => readSettings({ ...config, authUrl: 'ftp://account.example' }), /account host/);
     });

@@ -14,7 +14,7 @@ function said(name: Overridable, base: string, paths: Paths, { overrides = {}, a
 }
 
 describe('connection/compare', () => {
-  describe('finds the call in use', () => {
+  describe('the call in use', () => {
     const there: Paths = { '/print_jobs': { get: call } };
     for (const [what, about, paths] of [
       ['below the description’s own path', {}, there],
@@ -24,25 +24,26 @@ describe('connection/compare', () => {
       ['below a basePath', { swagger: '2.0', basePath: '/connect/v1' }, there],
       ['by its whole path', { servers: [{ url: '/' }] }, { '/connect/v1/print_jobs': { get: call } }],
     ] as const)
-      it(what, () => assert.equal(said('printJobs', '/connect/v1', paths, { about }), 'same'));
+      it(`finds the call in use ${what}`, () =>
+        assert.equal(said('printJobs', '/connect/v1', paths, { about }), 'same'));
 
-    it('with any names of parameters', () => {
+    it('finds the call in use with any names of parameters', () => {
       const paths = { '/clusters/{id}/action_status/{uuid}': { get: call } };
       assert.equal(said('actionStatus', '/connect/v1', paths), 'same');
     });
 
-    it('on the account host, and in the storage', () => {
+    it('finds the call in use on the account host, and in the storage', () => {
       assert.equal(said('currentUser', '', { '/users/current': { get: call } }), 'same');
       assert.equal(said('deleteJob', '/slicer/v1', { '/jobs/{id}': { delete: call } }), 'same');
     });
 
-    it('of an override', () => {
+    it('finds the call of an override', () => {
       const overrides = { printJobs: 'GET /connect/v1/all_jobs' };
       assert.equal(said('printJobs', '/connect/v1', { '/all_jobs': { get: call } }, { overrides }), 'same');
     });
   });
 
-  describe('suggests a similar call', () => {
+  describe('a similar call', () => {
     for (const [name, base, path, method, wanted] of [
       ['printJobs', '/connect/v1', '/printJobs', 'get', 'GET /connect/v1/printJobs'],
       ['printJobs', '/connect/v1', '/jobs', 'get', 'GET /connect/v1/jobs'],
@@ -67,11 +68,11 @@ describe('connection/compare', () => {
         'POST /connect/v1/clusters/{cluster_id}/printer/{printer_id}/actions/{action}',
       ],
     ] as const)
-      it(`${name}: ${method} ${path}`, () => {
+      it(`suggests ${wanted} for ${name}`, () => {
         assert.equal(said(name, base, { [path]: { [method]: call } }), wanted);
       });
 
-    it('even if an undescribed override is in use', () => {
+    it('suggests a call even if an undescribed override is in use', () => {
       const overrides = { printJobs: 'GET /connect/v1/x' };
       assert.equal(
         said('printJobs', '/connect/v1', { '/print_jobs': { get: call } }, { overrides }),
@@ -80,7 +81,7 @@ describe('connection/compare', () => {
     });
   });
 
-  describe('suggests nothing', () => {
+  describe('an unsuitable call', () => {
     for (const [why, name, base, paths] of [
       ['for an empty description', 'printJobs', '/connect/v1', {}],
       [
@@ -112,7 +113,7 @@ describe('connection/compare', () => {
       ['that can’t be an override', 'printJobs', '/connect/v1', { '/print jobs': { get: call } }],
       ['that leaves the host', 'printJobs', '/connect/v1', { '/../print_jobs': { get: call } }],
     ] as const)
-      it(why, () => assert.equal(said(name, base, paths as Paths), 'none'));
+      it(`suggests nothing ${why}`, () => assert.equal(said(name, base, paths as Paths), 'none'));
   });
 
   it('ignores anything that is not a description', () => {

@@ -158,7 +158,7 @@ describe('connection/connection-test', () => {
     assert.equal(find('path.printJobs').ok, null);
   });
 
-  describe('paths', () => {
+  describe('a path', () => {
     const MOVED: [name: string, endpoint: string, call: string][] = [
       ['printJobs', 'printJobs', 'GET /connect/v1/jobs'],
       ['maintenance', 'pendingMaintenance', 'GET /connect/v1/clusters/{cluster_id}/pending_maintenance'],
@@ -167,7 +167,7 @@ describe('connection/connection-test', () => {
       ['currentUser', 'currentUser', 'GET /user/current'],
     ];
     for (const [name, endpoint, call] of MOVED)
-      it(`${name}: reports a wrong path, and suggests the right one`, async () => {
+      it(`reports a wrong path of ${name}, and suggests the right one`, async () => {
         const own = await startSimulator({ paths: { [endpoint]: call } });
         try {
           const { find } = await test({}, { at: own });
@@ -187,7 +187,7 @@ describe('connection/connection-test', () => {
       ['createReport', 'createReport', 'POST /report/v1/reports', 'POST /report/v1/reports'],
       ['deleteJob', 'deleteJob', 'DELETE /slicer/v1/job/{job_id}', 'DELETE {storage}/job/{job_id}'],
     ] as const)
-      it(`${name}: suggests the right path without trying it`, async () => {
+      it(`suggests the right path of ${name} without trying it`, async () => {
         const find = await testOf({ paths: { [endpoint]: call } });
         assert.deepEqual(find(`described.${name}`).suggestion, { name, value: used });
       });
@@ -233,7 +233,7 @@ describe('connection/connection-test', () => {
   });
 
   describe('the description', () => {
-    it('may be missing', async () => {
+    it('is undecided if the service has none', async () => {
       simulator.faults.add({ endpoint: 'spec', status: 404, times: 'always' });
       const { checks, find } = await test();
       assert.equal(find('description').ok, null);
@@ -254,7 +254,7 @@ describe('connection/connection-test', () => {
         assert.equal((await test()).find('description').ok, null);
       });
 
-    it('may exist for a single base', async () => {
+    it('is compared for its base if another base has none', async () => {
       simulator.faults.add({ endpoint: 'spec', path: '/connect', status: 500, times: 'always' });
       const { checks, find } = await test();
       assert.equal(find('description').ok, true);

@@ -261,20 +261,20 @@ describe('advance: ends', () => {
       return story;
     };
 
-    it('is settled by the history first', () => {
+    it('gets its end from the history first', () => {
       const story = printing();
       const wire = answer({ print_jobs: [at('a', 'wait_cleanup', 99)], recently_completed: [job('a', 'failed')] });
       assert.deepEqual(story.poll(wire), ['job.failed a']);
       assert.deepEqual(story.asked, []);
     });
 
-    it('is settled by its record second', () => {
+    it('gets its end from its record second', () => {
       const story = printing();
       assert.deepEqual(story.poll(cleanup(99), { a: own(job('a', 'aborted')) }), ['job.aborted a']);
       assert.deepEqual(story.asked, ['a']);
     });
 
-    it('is settled by its times last', () => {
+    it('gets its end from its times last', () => {
       const word = own(at('a', 'wait_cleanup', 50));
       assert.deepEqual(printing().poll(cleanup(95), { a: word }), ['job.finished a']);
       assert.deepEqual(printing().poll(cleanup(94)), ['job.aborted a']);
@@ -289,14 +289,14 @@ describe('advance: ends', () => {
       assert.deepEqual(story.poll(past(job('a', 'finished'))), ['job.finished a']);
     });
 
-    it('is aborted after aborting, whatever its times', () => {
+    it('ends as aborted after aborting, whatever its times', () => {
       const story = printing();
       assert.deepEqual(story.poll(jobs(at('a', 'aborting', 97))), []);
       assert.deepEqual(story.poll(cleanup(97)), ['job.aborted a']);
     });
   });
 
-  describe('aborting', () => {
+  describe('a job that is aborting', () => {
     const aborting = () => {
       const story = begun();
       story.poll(jobs(job('a', 'printing')));
@@ -304,13 +304,13 @@ describe('advance: ends', () => {
       return story;
     };
 
-    it('is not an end yet', () => {
+    it('has not ended yet', () => {
       assert.deepEqual(aborting().poll(jobs(job('a', 'aborted'))), ['job.aborted a']);
       assert.deepEqual(aborting().poll(past(job('a', 'aborting'))), ['job.aborted a']);
       assert.deepEqual(aborting().poll(past(job('a', 'failed'))), ['job.failed a']);
     });
 
-    it('makes a vanished job aborted', () => {
+    it('ends as aborted when it vanishes', () => {
       assert.deepEqual(aborting().poll(answer()), ['job.aborted a']);
       assert.deepEqual(aborting().poll(answer(), { a: 'gone' }), ['job.aborted a']);
       assert.deepEqual(aborting().poll(answer(), { a: own(job('a', 'aborting', { state: 'in_progress' })) }), []);
@@ -322,7 +322,7 @@ describe('advance: ends', () => {
       );
     });
 
-    it('may be followed by more printing', () => {
+    it('can continue to print', () => {
       const story = aborting();
       story.poll(jobs(job('a', 'printing')));
       assert.deepEqual(story.poll(answer(), { a: 'gone' }), []);
@@ -330,7 +330,7 @@ describe('advance: ends', () => {
     });
   });
 
-  describe('vanished job', () => {
+  describe('a vanished job', () => {
     const vanished = () => {
       const story = begun();
       story.poll(jobs(job('a', 'printing')));
@@ -525,8 +525,8 @@ describe('advance: printers', () => {
   });
 });
 
-describe('advance: ids', () => {
-  it('are equal when an event is produced twice, and differ when it recurs', () => {
+describe('advance: an event', () => {
+  it('has the same id when it is produced twice, and another one when it recurs', () => {
     const story = begun();
     story.events(jobs(at('a', 'printing', 10)));
     const before = story.checkpoint;
@@ -546,7 +546,7 @@ describe('advance: ids', () => {
     ['job.attention', at('a', 'wait_user_action', 20), at('a', 'wait_user_action', 20)],
     ['job.paused', job('a', 'paused'), job('a', 'paused')],
   ] as const)
-    it(`are equal for a ${type} found again later, whatever was delivered in between (${JSON.stringify(wire)})`, () => {
+    it(`has the same id if a ${type} is found again later, whatever was delivered in between (${JSON.stringify(wire)})`, () => {
       const story = begun();
       story.events(jobs(at('a', 'printing', 10)));
       const before = story.checkpoint;
@@ -561,7 +561,7 @@ describe('advance: ids', () => {
       assert.equal(once.id, twice.id);
     });
 
-  it('differ for pauses, resumes and attentions of one job that show the same figures', () => {
+  it('has an id of its own among pauses, resumes and attentions of one job that show the same figures', () => {
     const story = begun();
     const [printing, paused, needed] = ['printing', 'paused', 'wait_user_action'].map((word) =>
       jobs(at('a', word, 20)),
@@ -573,7 +573,7 @@ describe('advance: ids', () => {
     assert.equal(new Set(events.map(({ id }) => id)).size, 6);
   });
 
-  it('never identify two events, whatever part of the stored state was lost', () => {
+  it('never shares its id with another event, whatever part of the stored state was lost', () => {
     const story = begun();
     const [on, off] = [answer(), answer({ is_online: false })];
     const stored = story.checkpoint;
@@ -588,7 +588,7 @@ describe('advance: ids', () => {
     assert.equal(new Set([...delivered, ...anew].map(({ id }) => id)).size, 4);
   });
 
-  it('differ for two changes from one checkpoint', () => {
+  it('has another id than a different change from the same checkpoint', () => {
     const story = begun();
     const before = story.checkpoint;
     const status = (word: string) => answer({ printers: [{ uuid: 'P1', status: word }] });
@@ -598,7 +598,7 @@ describe('advance: ids', () => {
     assert.notEqual(error?.id, printing?.id);
   });
 
-  it('mark late events', () => {
+  it('is marked if it is late', () => {
     const story = begun();
     assert.equal(story.events(jobs(job('a', 'printing')), {}, true)[0]?.late, true);
     assert.equal(story.events(jobs(job('a', 'paused')))[0]?.late, false);

@@ -316,8 +316,8 @@ describe('library/library', () => {
     });
   });
 
-  describe('info and delete', () => {
-    it('report an empty answer', async () => {
+  describe('reading or deleting a file', () => {
+    it('reports an empty answer', async () => {
       const ref = await stored();
       simulator.faults.add({ endpoint: 'getFile', transform: () => ({ data: [] }) });
       await fails(client.library.info(ref, limits()), 'SERVICE_ERROR', /is empty/);
@@ -325,7 +325,7 @@ describe('library/library', () => {
     });
 
     for (const status of [200, 202, 204])
-      it(`treat ${status} as a successful deletion`, async () => {
+      it(`treats ${status} as a successful deletion`, async () => {
         const ref = await stored();
         // The simulator itself answers 204.
         if (status !== 204) simulator.faults.add({ endpoint: 'deleteFile', when: 'after', status });
@@ -333,7 +333,7 @@ describe('library/library', () => {
         assert.equal(simulator.world.libraryFiles().length, 0);
       });
 
-    it('explain a refused deletion', async () => {
+    it('explains a refused deletion', async () => {
       const ref = await stored();
       simulator.faults.add({ endpoint: 'deleteFile', status: 405 });
       const error = await fails(client.library.remove(ref, limits()), 'SERVICE_ERROR', /may not support deleting/);
@@ -344,7 +344,7 @@ describe('library/library', () => {
       await fails(client.library.remove({ kind: 'job', id: 'x'.repeat(44) }, limits()), 'NOT_FOUND', /the stored job/);
     });
 
-    it('send a deletion once', async () => {
+    it('sends a deletion once', async () => {
       const ref = await stored();
       simulator.faults.add({ endpoint: 'deleteFile', when: 'after', reset: true });
       await fails(client.library.remove(ref, limits()), 'NETWORK');

@@ -334,7 +334,7 @@ describe('state on PostgreSQL with connection faults', () => {
       assert.deepEqual([most, warned], [4, []]);
     });
 
-    it('may stop during the migration without ending the process', async () => {
+    it('can stop during the migration without ending the process', async () => {
       const other = new Client(address);
       other.on('error', () => undefined);
       await other.connect();

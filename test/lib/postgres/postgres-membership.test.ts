@@ -59,7 +59,7 @@ describe('postgres/postgres-membership', () => {
     return rows[0]?.many;
   };
 
-  it('takes ten thousand items at once, whatever the table’s statistics say', async () => {
+  it('acquires ten thousand items at once, whatever the table’s statistics say', async () => {
     const items = Array.from({ length: 10_000 }, (_, n) => `cluster ${n}`);
     const [one, two] = [await join(), await join()];
     await ask('ANALYZE remote_printing.assignments');
@@ -161,7 +161,7 @@ describe('postgres/postgres-membership', () => {
     assert.ok(membership.lock);
   });
 
-  it('takes nothing while it is being evicted', async () => {
+  it('acquires nothing while it is being evicted', async () => {
     const one = await join();
     assert.equal((await one.take(['x', 'y'], 1)).length, 1);
     const end = await between(`DELETE FROM remote_printing.entries WHERE kind = 'member'`);
@@ -173,7 +173,7 @@ describe('postgres/postgres-membership', () => {
     await until(async () => (await other.take(['x', 'y'], 2)).length > 0);
   });
 
-  it('frees no item that another member has taken since the statement began', async () => {
+  it('frees no item that another member has acquired since the statement began', async () => {
     const [one, two] = [await join(), await join()];
     await two.take(['x', 'y'], 2);
     // The item of a member that was evicted during a take.

@@ -160,7 +160,7 @@ describe('postgres/postgres-store', () => {
       assert.equal(await second.get(KEY), 'new');
     });
 
-    it('rejects it also after the new holder released the lock or deleted the value', async () => {
+    it('rejects it even after the new holder released the lock or deleted the value', async () => {
       for (const [at, next] of [undefined, 'new'].entries()) {
         const first = await changing(open());
         await runOut();

@@ -253,7 +253,7 @@ describe('print/prints', function () {
       assert.deepEqual([done.clusterId, ...ids], [current, current]);
     });
 
-    it('returns the finished job, also for a repeat of its key', async () => {
+    it('returns the finished job, even for a repeat of its key', async () => {
       const wanted = { waitFor: 'finished', printKey: 'k' } as const;
       const done = first(await run(wanted));
       assert.deepEqual([done.status, done.job?.state, done.duplicate], ['finished', 'finished', false]);

@@ -203,7 +203,7 @@ describe(`print/prints in several runtimes that are killed, paused or cut off`, 
     );
 });
 
-describe('several runtimes on one store', () => {
+describe('a runtime that shares its store', () => {
   let time: TurnedTime;
   let simulator: Simulator;
   let clients: Client[];
@@ -224,7 +224,7 @@ describe('several runtimes on one store', () => {
   const within = <T>(work: (deadline: Deadline) => Promise<T>): Promise<T> =>
     underDeadline(systemClock, { ms: 300_000 }, work);
 
-  it('reuse another runtime’s upload while the service stores it', async () => {
+  it('reuses another runtime’s upload while the service stores it', async () => {
     const reused: boolean[] = [];
     const store = (client: Client | undefined) =>
       within(async (deadline) =>
@@ -245,7 +245,7 @@ describe('several runtimes on one store', () => {
     assert.deepEqual(reused.slice(4), [false, true, true]);
   });
 
-  it('deliver each report row once, both at the same time and in succession', async () => {
+  it('delivers each report row once, both at the same time and in succession', async () => {
     simulator.world.setReports({ rows: 200 });
     const rows: unknown[] = [];
     const report = (client: Client) =>

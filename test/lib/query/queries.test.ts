@@ -48,7 +48,7 @@ describe('query/queries', () => {
     { query: 'maintenance', clusterId: 'c' },
   ];
   for (const query of all) {
-    it(`${query.query} ends at its deadline`, async () => {
+    it(`ends ${query.query} at its deadline`, async () => {
       const { queries } = open(hang);
       const work = fails(queries.ask(query, within({ seconds: 60 })));
       await clock.advance(59_999);
@@ -62,7 +62,7 @@ describe('query/queries', () => {
       assert.deepEqual(ids, Object.values(given));
     });
 
-    it(`${query.query} ends when its node closes, and removes its listener`, async () => {
+    it(`ends ${query.query} when its node closes, and removes its listener`, async () => {
       const { queries } = open(hang);
       const closing = new AbortController();
       const deadline = limit(clock, { signal: closing.signal });

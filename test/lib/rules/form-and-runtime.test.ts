@@ -13,7 +13,7 @@ const page = {
   },
 };
 
-describe('the form and the runtime', () => {
+describe('the validation in the form and at runtime', () => {
   before(() => Object.assign(globalThis, page));
   after(() => Reflect.deleteProperty(globalThis, 'RED'));
 
@@ -32,14 +32,14 @@ describe('the form and the runtime', () => {
 
     describe(`${setting.name}${where.join('')}`, () => {
       for (const value of setting.good)
-        it(`both accept ${JSON.stringify(value)}`, () => {
+        it(`accepts ${JSON.stringify(value)} in both`, () => {
           assert.deepEqual([inForm(value), setting.taken(value)], [true, true]);
         });
       for (const value of setting.bad)
-        it(`both reject ${JSON.stringify(value)}`, () => {
+        it(`rejects ${JSON.stringify(value)} in both`, () => {
           assert.deepEqual([inForm(value), setting.taken(value)], [false, false]);
         });
-      it('agree on any text', () => {
+      it('agrees on any text', () => {
         fc.assert(
           fc.property(near([...setting.good, ...setting.bad]), (value) => inForm(value) === setting.taken(value)),
           { numRuns: 1000 },
@@ -48,13 +48,13 @@ describe('the form and the runtime', () => {
     });
   }
 
-  it('skip the rules of a simulated account', () => {
+  it('skips the rules of a simulated account', () => {
     const node = { _: (key: string) => key, id: 'node', service: 'simulator' } as EditorNode;
     for (const rule of [validators.host('apiUrl'), validators.paths(), validators.storagePath(), validators.origin()])
       assert.equal(rule.call(node, 'nonsense', {}), true);
   });
 
-  it('omit the user’s text from their reasons', () => {
+  it('omits the user’s text from its reasons', () => {
     const marked = fc.tuple(fc.string(), fc.string()).map(([before, after]) => `${before}<b>mine</b>${after}`);
     const hostile = fc.oneof(
       marked,

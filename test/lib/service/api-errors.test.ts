@@ -9,8 +9,8 @@ const body = (code: string, more = {}) => ({
   errors: [{ id: '1', code, http_status: '409', title: 'A title.', ...more }],
 });
 
-describe('service/api-errors', () => {
-  it('have the codes of the reference, with the service’s own', () => {
+describe('service/api-errors: an error', () => {
+  it('has the code of the reference, with the service’s own', () => {
     const codes: [number, string, string][] = [
       [401, 'NOT_SIGNED_IN', 'refused'],
       [403, 'FORBIDDEN', 'refused'],
@@ -34,7 +34,7 @@ describe('service/api-errors', () => {
     }
   });
 
-  it('name the obstacle at the printer', () => {
+  it('names the obstacle at the printer', () => {
     for (const [code, obstacle, words] of [
       ['printerInactive', 'offline', /^The printer is offline: switch it on/],
       ['printerQueueFull', 'queue-full', /^The queue of the printer is full: /],
@@ -47,7 +47,7 @@ describe('service/api-errors', () => {
     }
   });
 
-  it('are read from any body', () => {
+  it('is read from any body', () => {
     assert.deepEqual(readRefusal(body('a')), { serviceCode: 'a', says: 'A title.' });
     assert.deepEqual(readRefusal({ errors: { code: 'single' } }), { serviceCode: 'single', says: undefined });
     assert.deepEqual(readRefusal({ error: 'invalid_grant', error_description: 'Gone.' }), {
@@ -74,7 +74,7 @@ describe('service/api-errors', () => {
     );
   });
 
-  it('contain no URLs and no endless texts', () => {
+  it('contains no URLs and no endless texts', () => {
     const says = `see https://store.example/x?signature=secret ${'long '.repeat(100)}`;
     const { message } = refusalError(400, body('a', { detail: says }), phrase`the upload`);
     assert.doesNotMatch(message, /secret|store\.example/);
@@ -89,7 +89,7 @@ describe('service/api-errors', () => {
     ['URLs', 'a://'.repeat(250_000)],
     ['trailing dots', `x${'.'.repeat(1_000_000)}x`],
   ] as const)
-    it(`are read without delay if the service repeats ${what}`, async () => {
+    it(`is read without delay if the service repeats ${what}`, async () => {
       const ms = await nominalTime(() => {
         refusalError(400, body(words, { detail: words }), phrase`the upload`);
         withoutAddresses(words);
@@ -97,7 +97,7 @@ describe('service/api-errors', () => {
       assert.ok(ms < 50, `${ms} ms`);
     });
 
-  it('distinguish an expired token from other refusals', () => {
+  it('distinguishes an expired token from other refusals', () => {
     assert.equal(isExpiredToken(401, null), true);
     assert.equal(isExpiredToken(403, body('tokenExpired')), true);
     assert.equal(isExpiredToken(403, body('invalidToken')), true);
@@ -106,7 +106,7 @@ describe('service/api-errors', () => {
     assert.equal(isExpiredToken(400, body('tokenExpired')), false);
   });
 
-  it('are SERVICE_ERROR with their cause for internal errors', () => {
+  it('is SERVICE_ERROR with its cause for an internal error', () => {
     const cause = new TypeError('x is undefined');
     const error = asPrintingError(cause);
     assert.equal(error.code, 'SERVICE_ERROR');

@@ -11,7 +11,7 @@ const unsupported = (words: RegExp) => (error: unknown) => {
 };
 
 describe('service/file-types', () => {
-  it('are the rows of the interface', () => {
+  it('lists the rows of the interface', () => {
     const rows = (types: typeof TOOLPATHS) =>
       types.map(({ extension, contentType, type }) => `${extension} ${contentType} ${type}`);
     assert.deepEqual(rows(TOOLPATHS), [
@@ -36,14 +36,14 @@ describe('service/file-types', () => {
     ]);
   });
 
-  it('are found by the name in any case', () => {
+  it('finds a type by the name in any case', () => {
     for (const type of TOOLPATHS) assert.equal(toolpath(`My.Part${type.extension.toUpperCase()}`), type);
     for (const type of PROJECT_FILES) assert.equal(storedType('file', `My.Part${type.extension.toUpperCase()}`), type);
     for (const type of TOOLPATHS) assert.equal(storedType('job', `My.Part${type.extension}`), type);
     assert.equal(toolpath('part.stl.gcode').contentType, 'text/plain');
   });
 
-  it('report that a mesh must be sliced first', () => {
+  it('reports that a mesh must be sliced first', () => {
     for (const name of ['a.stl', 'a.3MF', 'a.obj', 'a.step', 'a.stp'])
       assert.throws(
         () => toolpath(name),
@@ -51,7 +51,7 @@ describe('service/file-types', () => {
       );
   });
 
-  it('list the allowed extensions', () => {
+  it('lists the allowed extensions', () => {
     for (const name of ['a.gz', 'a.txt', 'gcode', '.gcode', '.gcode.gz', '.ufp', 'a.gcode ', ''])
       assert.throws(
         () => toolpath(name),
@@ -67,14 +67,14 @@ describe('service/file-types', () => {
         );
   });
 
-  it('name the kind that accepts a file', () => {
+  it('names the kind that accepts a file', () => {
     for (const name of ['a.gcode', 'a.gcode.gz', 'a.UFP'])
       assert.throws(() => storedType('file', name), unsupported(/choose the kind "print job"/));
     for (const name of ['a.stl', 'a.3mf', 'a.txt', 'a.png'])
       assert.throws(() => storedType('job', name), unsupported(/choose the kind "project file"/));
   });
 
-  it('depend only on the end of the name', () => {
+  it('depends only on the end of the name', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.constantFrom(...TOOLPATHS), (stem, type) => {
         assert.equal(findToolpath(stem + type.extension), type);

@@ -41,7 +41,7 @@ describe('service/job-name', () => {
     assert.equal(jobName('', 'part.ufp', true), 'part.ufp');
   });
 
-  it('must not contradict the file', () => {
+  it('is rejected if it contradicts the file', () => {
     refuses(['a.ufp', 'part.gcode', false], /"a\.ufp" ends in \.ufp but the file is sent as \.gcode/);
     refuses(['a.gcode', 'part.gcode.gz', false], /sent as \.gcode\.gz/);
     refuses(['a.gcode.gz', 'part.gcode', false], /sent as \.gcode:/);

@@ -6,30 +6,30 @@ import { flag, list, number, record, records, text, time } from '../../../lib/se
 const nothing = [undefined, null, NaN, Symbol('x'), () => 1];
 
 describe('service/json-readers', () => {
-  it('record: accepts only objects', () => {
+  it('accepts only objects as a record', () => {
     const object = { a: 1 };
     assert.equal(record(object), object);
     for (const other of [...nothing, [], 'a', 1, true]) assert.equal(record(other), null);
   });
 
-  it('list: accepts arrays, and a single object as a list of one', () => {
+  it('accepts arrays as a list, and a single object as a list of one', () => {
     assert.deepEqual(list([1, null]), [1, null]);
     assert.deepEqual(list({ a: 1 }), [{ a: 1 }]);
     for (const other of [...nothing, 'a', 1]) assert.deepEqual(list(other), []);
     assert.deepEqual(records([{ a: 1 }, null, 'b', [], { c: 2 }]), [{ a: 1 }, { c: 2 }]);
   });
 
-  it('text: accepts only strings that are not blank', () => {
+  it('accepts only strings that are not blank as a text', () => {
     assert.equal(text(' a '), ' a ');
     for (const other of [...nothing, '', ' \n', 1, {}]) assert.equal(text(other), null);
   });
 
-  it('text: rejects a string that is too long for any field', () => {
+  it('rejects a text that is too long for any field', () => {
     assert.equal(text('a'.repeat(TEXT.field))?.length, TEXT.field);
     assert.equal(text('a'.repeat(TEXT.field + 1)), null);
   });
 
-  it('number: accepts finite numbers, also as strings', () => {
+  it('accepts finite numbers, even as strings', () => {
     assert.equal(number(0), 0);
     assert.equal(number('409'), 409);
     assert.equal(number(' -1.5 '), -1.5);
@@ -37,12 +37,12 @@ describe('service/json-readers', () => {
       assert.equal(number(other), null);
   });
 
-  it('flag: accepts only booleans', () => {
+  it('accepts only booleans as a flag', () => {
     assert.equal(flag(false), false);
     for (const other of [...nothing, 0, 'true']) assert.equal(flag(other), null);
   });
 
-  it('time: converts any zone to ISO 8601 UTC, and reads a time without a zone as UTC', () => {
+  it('converts a time of any zone to ISO 8601 UTC, and reads one without a zone as UTC', () => {
     assert.equal(time('2024-03-01T07:15:00.250Z'), '2024-03-01T07:15:00.250Z');
     assert.equal(time('2024-03-01T07:15:00+02:00'), '2024-03-01T05:15:00.000Z');
     assert.equal(time('2024-03-01 07:15:00'), '2024-03-01T07:15:00.000Z');
@@ -51,7 +51,7 @@ describe('service/json-readers', () => {
       assert.equal(time(other), null);
   });
 
-  it('time: returns ISO 8601 UTC unchanged', () => {
+  it('returns a time in ISO 8601 UTC unchanged', () => {
     fc.assert(
       fc.property(fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2200-01-01') }), (date) => {
         assert.equal(time(date.toISOString()), date.toISOString());
@@ -60,7 +60,7 @@ describe('service/json-readers', () => {
     );
   });
 
-  it('never throw', () => {
+  it('never throws', () => {
     fc.assert(
       fc.property(fc.anything(), (any) => {
         for (const read of [record, list, records, text, number, flag, time]) read(any);

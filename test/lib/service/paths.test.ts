@@ -12,7 +12,7 @@ const is = (code: ErrorCode, words: RegExp) => (error: unknown) => {
 };
 
 describe('service/paths', () => {
-  it('fill the path parameters of every call', () => {
+  it('fills the path parameters of every call', () => {
     const ids = {
       cluster_id: 'C',
       printer_id: 'P',
@@ -51,17 +51,17 @@ describe('service/paths', () => {
     for (const [name, call] of Object.entries(expected)) assert.equal(calls[name], call, name);
   });
 
-  it('use the account’s storage path, with or without a trailing slash', () => {
+  it('uses the account’s storage path, with or without a trailing slash', () => {
     for (const storagePath of ['/other/v2', '/other/v2/', '/other/v2//'])
       assert.equal(target('storedJob', { job_id: 'J' }, { storagePath, overrides: {} }).path, '/other/v2/jobs/J');
   });
 
-  it('keep the characters of ids, even `=`, and encode those that are illegal in a path', () => {
+  it('keeps the characters of ids, even `=`, and encodes those that are illegal in a path', () => {
     assert.equal(target('storedJob', { job_id: 'aB-_9==' }, settings).path, '/slicer/v1/jobs/aB-_9==');
     assert.equal(target('storedJob', { job_id: 'a b?c#d%' }, settings).path, '/slicer/v1/jobs/a%20b%3Fc%23d%25');
   });
 
-  it('reject ids that are missing or would lead elsewhere', () => {
+  it('rejects ids that are missing or would lead elsewhere', () => {
     assert.throws(() => target('storedJob', {}, settings), is('INVALID_INPUT', /job ID is missing/));
     assert.throws(() => target('storedJob', { job_id: '' }, settings), is('INVALID_INPUT', /job ID is missing/));
     for (const id of ['a/b', 'a\\b', '..', 'a..b', '.'])
@@ -71,7 +71,7 @@ describe('service/paths', () => {
       );
   });
 
-  it('have the same shape for any id', () => {
+  it('gives a path the same shape for any id', () => {
     fc.assert(
       fc.property(fc.string(), (id) => {
         let path;
@@ -90,8 +90,8 @@ describe('service/paths', () => {
     );
   });
 
-  describe('overrides', () => {
-    it('replace method and path', () => {
+  describe('an override', () => {
+    it('replaces method and path', () => {
       const overrides = readOverrides(
         '{"deleteJob": "POST {storage}/jobs/{job_id}/remove", "currentUser": "GET /me/v2"}',
       );
@@ -110,11 +110,11 @@ describe('service/paths', () => {
       });
     });
 
-    it('may be missing', () => {
+    it('is optional', () => {
       for (const none of [undefined, null, '', '{}', {}]) assert.deepEqual(readOverrides(none), {});
     });
 
-    it('are rejected with the fault', () => {
+    it('is rejected with the fault', () => {
       const wrong: [unknown, RegExp][] = [
         ['{', /not JSON/],
         ['[]', /must be a JSON object/],

@@ -259,7 +259,7 @@ describe('sign-in/tokens', () => {
     assert.match(warnings[0] ?? '', /can’t be saved yet/);
   });
 
-  it('spends no refresh token while the store isn’t writable', async () => {
+  it('uses no refresh token while the store isn’t writable', async () => {
     const tokens = open();
     await tokens.bearer(limit(clock));
     const put = store.put.bind(store);
@@ -402,7 +402,7 @@ describe('sign-in/tokens', () => {
     assert.equal(info.expiresAt, new Date(clock.now() + LIFETIME).toISOString());
   });
 
-  it('measures how long a new pair takes to be saved', async () => {
+  it('measures the time until a new pair is saved', async () => {
     const tokens = open();
     await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
     assert.deepEqual(tokens.counters(), {
@@ -503,7 +503,7 @@ describe('sign-in/tokens', () => {
       return { answer, release: () => release() };
     };
 
-    it('rests the token after a lost answer, then uses it once more', async () => {
+    it('does not use the token for a while after a lost answer, then uses it again', async () => {
       script = [fails('NETWORK')];
       const tokens = open();
       const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
@@ -514,7 +514,7 @@ describe('sign-in/tokens', () => {
       assert.deepEqual(asked, ['refresh-1', 'refresh-1']);
     });
 
-    it('answers every caller after a second lost answer and rests the token for two more minutes', async () => {
+    it('answers every caller after a second lost answer and does not use the token for two more minutes', async () => {
       script = [fails('NETWORK'), fails('NETWORK')];
       const [one, two] = [open(), open()];
       await two.bearer(limit(clock));
@@ -630,7 +630,7 @@ describe('sign-in/tokens', () => {
       assert.deepEqual([after.state, asked.length], ['signed-out', 1]);
     });
 
-    it('spends no spent token after the store has lost the last renewal', async () => {
+    it('never reuses a spent token after the store has lost the last renewal', async () => {
       await store.put(grantKey('a'), grant(1, { signedInAt }));
       script = [];
       const tokens = open(SETTINGS, {

@@ -136,7 +136,7 @@ describe('a value that is written late', () => {
     assert.equal(one.waiting, 0);
   });
 
-  it('is written even if its own runtime mayReplace the same lock again before', async () => {
+  it('is written even if its own runtime acquires the same lock again before that', async () => {
     const settled = hold(one.store, LOCK, async (lock) => {
       one.cutOff();
       await one.store.put(ENTRY, 'printed', { under: [lock], insist: true });

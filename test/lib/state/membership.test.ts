@@ -298,7 +298,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.equal((await two.take(['x'], 1))[0]?.note, 'mine');
       });
 
-      it('takes none before it has joined, and none if none are asked for', async () => {
+      it('acquires no item before it has joined, and none if none are asked for', async () => {
         const one = join();
         assert.deepEqual(await one.take(['x'], 1), []);
         await one.release(new Map([['x', 1]]));
@@ -322,8 +322,8 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
       });
     });
 
-    describe('holders', () => {
-      it('are listed with the age of their leases, even without items', async () => {
+    describe('a holder', () => {
+      it('is listed with the age of its lease, even without items', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         one.runtime.kill();
@@ -545,7 +545,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.ok(all[1]!.members.some(({ wants }) => wants === 2));
       });
 
-      it('leads to no eviction after an outage for all: each member rejoins and takes items again', async () => {
+      it('leads to no eviction after an outage for all: each member rejoins and acquires items again', async () => {
         const all = await together(3);
         for (const [at, one] of all.entries()) await one.take(ITEMS.slice(at * 100, at * 100 + 100), 100);
         await place.pass(20_000);
@@ -561,7 +561,7 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         for (const { idle } of taken.flat()) assert.ok(idle >= 39_000, `${idle} ms`);
       });
 
-      it('costs no member its items if it returns soon', async () => {
+      it('leaves every member its items if it returns soon', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
         await one.take(['x'], 1);
         const { lock } = one;

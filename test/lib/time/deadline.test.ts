@@ -85,7 +85,7 @@ describe('time/deadline', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  it('notifies current listeners of its end, also through a part that ends with it', async () => {
+  it('notifies current listeners of its end, even through a part that ends with it', async () => {
     const whole = new Deadline(clock, { ms: 1_000 });
     const part = whole.within(5_000);
     const notified: string[] = [];

@@ -48,7 +48,7 @@ describe('time/retry-timer', () => {
     assert.deepEqual(attempts, [1_000, 2_000]);
   });
 
-  it('plans anew after a stop', async () => {
+  it('can plan again after a stop', async () => {
     plan();
     timer.stop();
     assert.deepEqual([timer.isArmed, clock.waiting], [false, 0]);

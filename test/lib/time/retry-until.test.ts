@@ -121,7 +121,7 @@ describe('time/retry-until', () => {
     assert.deepEqual(at, [0, 30_000]);
   });
 
-  it('waits as by default where waitAfter returns undefined', async () => {
+  it('waits as by default if waitAfter returns undefined', async () => {
     const errors = [limited(20_000), broken];
     const waitAfter = () => undefined;
     const failing = async () => {

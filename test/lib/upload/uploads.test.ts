@@ -112,9 +112,9 @@ describe('upload/uploads', () => {
     return error;
   };
 
-  describe('sends', () => {
+  describe('an upload', () => {
     for (const { extension, contentType } of TOOLPATHS)
-      it(`${extension} as ${contentType}`, async () => {
+      it(`sends ${extension} as ${contentType}`, async () => {
         const bytes = randomBytes(300_000);
         const uploaded = await send(await file(`part${extension}`, bytes));
         const { raw, ...rest } = uploaded;
@@ -135,7 +135,7 @@ describe('upload/uploads', () => {
         assert.deepEqual(storage.bytes.get('job-1'), bytes);
       });
 
-    it('files of sizes around a chunk', async () => {
+    it('sends files of sizes around a chunk', async () => {
       for (const size of [1, MIB / 2 - 1, MIB / 2, MIB / 2 + 1, 3 * MIB]) {
         const bytes = randomBytes(size);
         const { jobId } = await send({ kind: 'bytes', bytes, name: 'part.ufp' });
@@ -143,7 +143,7 @@ describe('upload/uploads', () => {
       }
     });
 
-    it('a stream with any chunks', async () => {
+    it('sends a stream with any chunks', async () => {
       const parts = ['G28\n', new Uint8Array([71, 49]), Buffer.alloc(0), Buffer.from('ö\n'), Buffer.alloc(0)];
       const stream = Readable.from(parts);
       await send({ kind: 'stream', stream, size: 9, name: 'C:\\prints\\part.gcode' });
@@ -152,14 +152,14 @@ describe('upload/uploads', () => {
       assert.ok(stream.destroyed);
     });
 
-    it('the origin, and the content type from the service’s answer', async () => {
+    it('sends the origin, and the content type from the service’s answer', async () => {
       service.onRegister = (record) => (record.content_type = 'text/x-gcode');
       const uploaded = await send(await file('part.gcode', text(10)), {}, open({ origin: 'https://flows.example' }));
       assert.equal(uploaded.contentType, 'text/x-gcode');
       assert.equal(storage.jobs.get('job-1')?.origin, 'https://flows.example');
     });
 
-    it('the opened file, even if it is replaced or deleted', async () => {
+    it('sends the opened file, even if it is replaced or deleted', async () => {
       const bytes = randomBytes(1000);
       const path = join(folder, 'part.gcode');
       const replaced = () => rm(path).then(() => writeFile(path, randomBytes(1000)));
@@ -169,11 +169,11 @@ describe('upload/uploads', () => {
       }
     });
 
-    it('the requested job name', async () => {
+    it('sends the requested job name', async () => {
       assert.equal((await send(await file('part.gcode', text(10)), { jobName: 'Order 17' })).jobName, 'Order 17.gcode');
     });
 
-    it('reports of its stages, from the first to the last byte', async () => {
+    it('reports its stages, from the first to the last byte', async () => {
       await send(await file('part.gcode', text(MIB)));
       assert.deepEqual(
         stages.map(({ stage, progress }) => [stage, progress.bytesSent, progress.bytesTotal, progress.percent]),
@@ -450,7 +450,7 @@ describe('upload/uploads', () => {
       );
     });
 
-    it('of a stream fails once its beginning is no longer kept', async () => {
+    it('fails if the beginning of its stream is no longer kept', async () => {
       storage.faults.push({ resetAt: 12 * MIB });
       const stream = Readable.from(Array.from({ length: 16 }, () => text(MIB)));
       const error = await fails(
@@ -462,7 +462,7 @@ describe('upload/uploads', () => {
       assert.equal(storage.puts.length, 1);
     });
 
-    it('of a stream is repeated while all its bytes are kept', async () => {
+    it('is repeated while all bytes of its stream are kept', async () => {
       storage.faults.push({ resetAt: MIB });
       const bytes = randomBytes(2 * MIB);
       const stream = Readable.from([bytes.subarray(0, MIB), bytes.subarray(MIB)]);
@@ -471,7 +471,7 @@ describe('upload/uploads', () => {
       assert.ok(storage.bytes.get('job-2')?.equals(bytes));
     });
 
-    it('of a compressed stream is repeated from the temporary file', async () => {
+    it('is repeated from the temporary file of its compressed stream', async () => {
       storage.faults.push({ resetAt: 1 });
       const stream = Readable.from([text(10)]);
       const { jobId } = await send({ kind: 'stream', stream, size: 10, name: 'a.gcode' }, { compress: true });
@@ -804,13 +804,13 @@ describe('upload/uploads', () => {
     });
   });
 
-  describe('is aborted', () => {
+  describe('an aborted upload', () => {
     let controller: AbortController;
     const reason = new PrintingError('TIMEOUT', phrase`The time is up.`);
     const stop = () => controller.abort(reason);
     beforeEach(() => (controller = new AbortController()));
 
-    it('while bytes are sent', async () => {
+    it('ends while bytes are sent', async () => {
       let chunks = 3;
       const stream = new Readable({ read: () => chunks-- > 0 && stream.push(text(100_000)) });
       storage.faults.push({ hang: stop });
@@ -819,12 +819,12 @@ describe('upload/uploads', () => {
       assert.ok(stream.destroyed);
     });
 
-    it('while the store is silent', async () => {
+    it('ends while the store is silent', async () => {
       storage.faults.push({ hang: stop });
       await assert.rejects(send(await file('part.gcode', text(20 * MIB)), { signal: controller.signal }), reason);
     });
 
-    it('while a stream has nothing to compress', async () => {
+    it('ends while a stream has nothing to compress', async () => {
       const stream = new PassThrough();
       stream.write(text(100));
       const source: Source = { kind: 'stream', stream, size: MIB, name: 'a.gcode' };
@@ -834,7 +834,7 @@ describe('upload/uploads', () => {
       assert.ok(stream.destroyed);
     });
 
-    it('while it waits for a retry', async () => {
+    it('ends while it waits for a retry', async () => {
       storage.faults.push({ status: 503 });
       const work = start(await file('part.gcode', text(10)), { signal: controller.signal });
       while (!clock.waiting) await settle(1);
@@ -842,7 +842,7 @@ describe('upload/uploads', () => {
       await assert.rejects(work, reason);
     });
 
-    it('while it waits for confirmation', async () => {
+    it('ends while it waits for confirmation', async () => {
       service.statuses.push('uploading');
       const work = start(await file('part.gcode', text(10)), { signal: controller.signal });
       while (!clock.waiting) await settle(1);
@@ -850,7 +850,7 @@ describe('upload/uploads', () => {
       await assert.rejects(work, reason);
     });
 
-    it('while it waits for another upload of the same bytes', async () => {
+    it('ends while it waits for another upload of the same bytes', async () => {
       const first = new AbortController();
       const uploads = open();
       const source = await file('part.gcode', text(MIB));
@@ -866,7 +866,7 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 1);
     });
 
-    it('while it searches for an earlier upload', async () => {
+    it('ends while it searches for an earlier upload', async () => {
       const source: Source = { kind: 'bytes', bytes: text(5 * MIB), name: 'a.gcode' };
       await send(source, { reuse: true });
       const work = start(source, { reuse: true, signal: controller.signal });

@@ -3,12 +3,12 @@ import { Replicas } from './replicas';
 
 const MINUTE = 60_000;
 
-describe('several runtimes that watch a farm', () => {
+describe('the replication of a farm', () => {
   for (const [clusters, count] of [
     [400, 2],
     [870, 29],
   ] as const) {
-    it(`share ${clusters} clusters among ${count}, and move only the share of one that joins or leaves`, async () => {
+    it(`shares ${clusters} clusters among ${count} runtimes, and moves only the share of one that joins or leaves`, async () => {
       const replicas = new Replicas();
       const { clock, service } = replicas;
       replicas.latency = null;

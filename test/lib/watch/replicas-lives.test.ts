@@ -180,14 +180,14 @@ async function play(wanted: Scenario) {
   return { replicas, names, allowed, outcomes };
 }
 
-describe('random runtimes that share an account for a quarter of an hour', function () {
+describe('the replication among random runtimes for a quarter of an hour', function () {
   const check = (property: (scenario: Scenario, played: Awaited<ReturnType<typeof play>>) => void) =>
     fc.assert(
       fc.asyncProperty(scenario, async (wanted) => property(wanted, await play(wanted))),
       { numRuns: 25, examples: KNOWN.map((wanted) => [wanted]) },
     );
 
-  it('deliver every end once, keep the rate of statuses, and poll each cluster within a lease', async () => {
+  it('delivers every end once, sends statuses at their interval, and polls each cluster within a lease', async () => {
     await check((wanted, { replicas, names, allowed, outcomes }) => {
       const nodes = wanted.watched === 'both' ? 2 : 1;
       const delivered = replicas.delivered.filter(({ type }) => type === 'job.finished').map(({ id }) => id);

@@ -5,7 +5,7 @@ import { Replicas, type Replica } from './replicas';
 const MINUTE = 60_000;
 const CLUSTERS = ['C0', 'C1', 'C2', 'C3'];
 
-describe('several runtimes of an account that is not signed in', () => {
+describe('the replication of an account that is not signed in', () => {
   let replicas: Replicas;
   let clock: Replicas['clock'];
   let sent: { by: string; clusterId: string; at: number; stale: boolean }[];
@@ -59,7 +59,7 @@ describe('several runtimes of an account that is not signed in', () => {
     ['all printers', [null]],
   ] as const)
     describe(`with nodes that watch ${what}`, () => {
-      it('send stale messages at the interval, from one runtime per printer', async () => {
+      it('sends stale messages at the interval, from one runtime per printer', async () => {
         start(watched);
         start(watched);
         await clock.advance(5 * MINUTE);
@@ -68,7 +68,7 @@ describe('several runtimes of an account that is not signed in', () => {
         assert.equal((await checkMessages()).size, 2);
       });
 
-      it('take over from a runtime that closes', async () => {
+      it('moves the printers of a runtime that closes', async () => {
         const first = start(watched);
         start(watched);
         await clock.advance(5 * MINUTE);
@@ -79,7 +79,7 @@ describe('several runtimes of an account that is not signed in', () => {
         assert.deepEqual([...(await checkMessages())], ['R2']);
       });
 
-      it('take over from a runtime that dies', async () => {
+      it('moves the printers of a runtime that dies', async () => {
         const first = start(watched);
         start(watched);
         await clock.advance(5 * MINUTE);
@@ -90,7 +90,7 @@ describe('several runtimes of an account that is not signed in', () => {
         assert.deepEqual([...(await checkMessages())], ['R2']);
       });
 
-      it('send the stored figures after all have restarted', async () => {
+      it('sends the stored figures after all runtimes have restarted', async () => {
         start(watched);
         start(watched);
         await clock.advance(5 * MINUTE);
@@ -103,7 +103,7 @@ describe('several runtimes of an account that is not signed in', () => {
         assert.deepEqual([...(await checkMessages())].sort(), ['R3', 'R4']);
       });
 
-      it('leave every printer to a runtime that is still signed in, and share them again after a sign-in', async () => {
+      it('leaves every printer to a runtime that is still signed in, and shares them again after a sign-in', async () => {
         const first = start(watched);
         start(watched);
         await clock.advance(5 * MINUTE);

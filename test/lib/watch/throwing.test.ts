@@ -30,7 +30,7 @@ describe('a failing callback', () => {
   const warnings = () => warned.getCalls().filter(({ args }) => args[1] === 'RemotePrinting').length;
 
   for (const [how, callback] of Object.entries(CALLBACKS)) {
-    it(`does not stop other timers where a timer ${how}`, async () => {
+    it(`does not stop other timers if a timer ${how}`, async () => {
       const timers = sinon.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       const after = sinon.spy();
       systemClock.after(5, callback);
@@ -40,7 +40,7 @@ describe('a failing callback', () => {
       assert.deepEqual([after.callCount, warnings()], [1, 1]);
     });
 
-    it(`does not stop other listeners where a listener to the sign-in ${how}`, async () => {
+    it(`does not stop other listeners if a listener to the sign-in ${how}`, async () => {
       const changes = new Changes();
       const other = sinon.spy();
       changes.on(callback);
@@ -50,7 +50,7 @@ describe('a failing callback', () => {
       assert.deepEqual([other.callCount, warnings()], [1, 1]);
     });
 
-    it(`does not stop other followers where a follower of a signal or a deadline ${how}`, async () => {
+    it(`does not stop other followers if a follower of a signal or a deadline ${how}`, async () => {
       const controller = new AbortController();
       const deadline = new Deadline(new ManualClock(), { parent: controller.signal });
       const others = [sinon.spy(), sinon.spy()] as const;
@@ -63,7 +63,7 @@ describe('a failing callback', () => {
       assert.deepEqual([...others.map(({ callCount }) => callCount), warnings()], [1, 1, 2]);
     });
 
-    it(`does not stop other watches where every callback of a watch ${how}`, async () => {
+    it(`does not stop other watches if every callback of a watch ${how}`, async () => {
       const { clock, service, signIn, ...account } = new ScriptedAccount();
       const { watcher, reports } = account;
       service.cluster('C1', answer({ print_jobs: [job('a', 'queued')] }));
@@ -106,7 +106,7 @@ describe('a failing callback', () => {
       await watcher.close();
     });
 
-    it(`does not stop other polls where a poll ${how}`, async () => {
+    it(`does not stop other polls if a poll ${how}`, async () => {
       const clock = new ManualClock();
       const fault = sinon.spy();
       const scheduler = new Scheduler({ clock, usable: () => true, onJump: callback, fault });
@@ -117,7 +117,7 @@ describe('a failing callback', () => {
       assert.deepEqual([fault.callCount, other.callCount], [1, 1]);
     });
 
-    it(`does not stop shared work where a progress listener ${how}`, async () => {
+    it(`does not stop shared work if a progress listener ${how}`, async () => {
       const shared = new SingleFlight<number, string>();
       const listener = sinon.spy();
       const { signal } = new AbortController();
@@ -131,7 +131,7 @@ describe('a failing callback', () => {
       assert.deepEqual([listener.callCount, warnings()], [1, 1]);
     });
 
-    it(`does not stop other nodes where a node's first work after a deploy ${how}`, async () => {
+    it(`does not stop other nodes if a node's first work after a deploy ${how}`, async () => {
       const started: (() => void)[] = [];
       const RED = { events: { once: (_: string, listener: () => void) => started.push(listener) } };
       const other = sinon.spy();
@@ -143,7 +143,7 @@ describe('a failing callback', () => {
     });
   }
 
-  it('stays a warning where the stream of a message throws on destroy', async () => {
+  it('stays a warning if the stream of a message throws on destroy', async () => {
     const stream = new Readable({ read: () => undefined });
     stream.destroy = fails;
     const controller = new AbortController();
@@ -154,7 +154,7 @@ describe('a failing callback', () => {
     assert.equal(warnings(), 2);
   });
 
-  it('closes the connection where an answer to the editor can’t be written', async () => {
+  it('closes the connection if an answer to the editor can’t be written', async () => {
     const destroy = sinon.spy();
     const response = { set: () => undefined, type: fails, status: fails, destroy };
     const request = { get: () => undefined, acceptsLanguages: () => [] };

@@ -179,7 +179,7 @@ describe('Watcher', () => {
       assert.deepEqual([service.count('clusterStatus'), own.length], [polls + 1, sent + 2]);
     });
 
-    it('continues where a result can’t be copied for all watches', async () => {
+    it('continues if a result can’t be copied for all watches', async () => {
       let deep: unknown = 0;
       for (let depth = 0; depth < 9_000; depth++) deep = [deep];
       service.cluster('C1', answer({ later: deep }));
@@ -192,7 +192,7 @@ describe('Watcher', () => {
       assert.deepEqual([one.delivered(), other.delivered()], [['job.queued a'], ['job.queued a']]);
     });
 
-    it('delivers events to a watch beside another one only where the other lacks the cluster', async () => {
+    it('delivers events to a watch beside another one only if the other lacks the cluster', async () => {
       const farm = account.watch(null);
       await clock.advance(MINUTE);
       const visit = account.watch('C1', { paused: true, beside: farm.watch });
@@ -508,7 +508,7 @@ describe('Watcher', () => {
       assert.ok(service.count('clusters') - before >= 16, 'late tokens lengthened the backoff');
     });
 
-    it('sends the last figures of all clusters where the list fails, also after a restart', async () => {
+    it('sends the last figures of all clusters if the list fails, even after a restart', async () => {
       account.watch(null);
       await settle();
       await account.watcher.close();
@@ -555,8 +555,8 @@ describe('Watcher', () => {
     });
   });
 
-  describe('failures', () => {
-    it('are reported once at the start and once at the end, with the last figures in between', async () => {
+  describe('a failure', () => {
+    it('is reported once at the start and once at the end, with the last figures in between', async () => {
       const witness = account.watch('C1');
       await settle();
       service.fails = () => broken();
@@ -578,7 +578,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('slow the polls down, at least by Retry-After', async () => {
+    it('slows the polls down, at least by Retry-After', async () => {
       service.fails = () => broken();
       account.watch('C1');
       await settle();
@@ -597,7 +597,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusterStatus'), count + 1);
     });
 
-    it('are returned to a request, also while paused', async () => {
+    it('is returned to a request, even while paused', async () => {
       const witness = account.watch('C1');
       await settle();
       witness.pause();
@@ -608,7 +608,7 @@ describe('Watcher', () => {
       assert.equal(witness.rounds.length, 1);
     });
 
-    it('include an answer without a status', async () => {
+    it('is reported for an answer without a status', async () => {
       service.statuses.set('C1', 'proxy page' as unknown as Wire);
       const { rounds } = account.watch('C1');
       await settle();
@@ -616,7 +616,7 @@ describe('Watcher', () => {
       assert.equal(rounds[0].results[0]?.status, null);
     });
 
-    it('of the store are reported and cost no status', async () => {
+    it('is reported for the store, and the status is still sent', async () => {
       account.store.get = () => Promise.reject(new Error('disk'));
       const witness = account.watch('C1');
       await settle();
@@ -627,7 +627,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('of a write are repaired by the next write', async () => {
+    it('is repaired by the next write if one to the store failed', async () => {
       const { store } = account;
       const put = store.put.bind(store);
       store.put = () => Promise.reject(new Error('disk full'));
@@ -669,7 +669,7 @@ describe('Watcher', () => {
       for (const { rounds } of witnesses) assert.equal(rounds.at(-1)?.error, null);
     });
 
-    it('causes no poll where the first answer confirms it', async () => {
+    it('causes no poll if the first answer confirms it', async () => {
       account.signIn.become('unchecked');
       account.watch('C1');
       await settle();
@@ -796,7 +796,7 @@ describe('Watcher', () => {
       assert.equal(after.events.at(-1)?.late, false);
     });
 
-    it('of a single watch makes missed events late, too', async () => {
+    it('marks missed events as late even if only a single watch restarts', async () => {
       account.watch('C1').close();
       const first = account.watch('C1');
       await settle();
@@ -810,7 +810,7 @@ describe('Watcher', () => {
       );
     });
 
-    it('of a single watch reports the end of a job that only a poll right after its close has seen', async () => {
+    it('reports the end of a job that only a poll right after the close of a single watch has seen', async () => {
       const first = account.watch('C1');
       await settle();
       service.cluster('C1', () => {
@@ -1051,7 +1051,7 @@ describe('Watcher', () => {
       service.cluster('N1', answer({ recently_completed: [job('a', 'finished')] }), { host_guid: 'G-C1' });
     };
 
-    it('means a new id where the list contains the same machine, reports it once and moves', async () => {
+    it('means a new id if the list contains the same machine, reports it once and moves', async () => {
       const witness = account.watch('C1', { milestones: [] });
       await settle();
       rebind();
@@ -1117,7 +1117,7 @@ describe('Watcher', () => {
       ['C1', null],
       [null, 'C1'],
     ]) {
-      it(`reports the new id to each watch once where the watch of ${order[0] ?? 'all'} starts first`, async () => {
+      it(`reports the new id to each watch once if the watch of ${order[0] ?? 'all'} starts first`, async () => {
         const witnesses = order.map((clusterId) => account.watch(clusterId, { milestones: [] }));
         await settle();
         rebind();
@@ -1160,7 +1160,7 @@ describe('Watcher', () => {
       assert.equal(service.count('clusterStatus'), 2);
     });
 
-    it('resolves at once for an end delivered before, also after a restart', async () => {
+    it('resolves at once for an end delivered before, even after a restart', async () => {
       account.watch('C1');
       await settle();
       service.cluster('C1', answer({ recently_completed: [job('a', 'aborted')] }));
@@ -1186,7 +1186,7 @@ describe('Watcher', () => {
       assert.equal((await followed).outcome, 'finished');
     });
 
-    it('resolves with `ended` where the service knows neither the job nor the cluster', async () => {
+    it('resolves with `ended` if the service knows neither the job nor the cluster', async () => {
       const gone = [account.watcher.follow('C1', 'a'), account.watcher.follow('C9', 'b')];
       await clock.advance(5 * MINUTE);
       const ends = await Promise.all(gone);

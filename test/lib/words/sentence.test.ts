@@ -43,7 +43,7 @@ describe('words/sentence', () => {
     assert.equal(String(changed), '… failed 7');
   });
 
-  it('can be made from a stored pattern', () => {
+  it('creates a sentence from a stored pattern', () => {
     assert.equal(new Sentence('offline').in(GERMAN), 'offline geschaltet');
   });
 });

@@ -9,7 +9,7 @@ import { openSimulated } from '../../../nodes/shared/simulated-service';
 import { limit } from '../../helpers/limits';
 import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
-describe('nodes/simulated-service: two Node-REDs on one database', () => {
+describe('nodes/simulated-service: each of two Node-REDs on one database', () => {
   let server: TestPostgres;
   let stateStore: string;
   const ends: (() => Promise<void>)[] = [];
@@ -41,7 +41,7 @@ describe('nodes/simulated-service: two Node-REDs on one database', () => {
     return client;
   }
 
-  it('each have their own world, and are signed in there', async () => {
+  it('has its own world, and is signed in there', async () => {
     const clients = [await open(), await open()];
     for (const client of clients) {
       const deadline = limit(client.clock);

@@ -1,7 +1,7 @@
-import type { Line } from './flow';
+import type { DiaryLine } from './flow';
 
 /** Line of a replica's diary. */
-export interface Told extends Line {
+export interface ReplicaDiaryLine extends DiaryLine {
   replica: number;
 }
 
@@ -57,7 +57,7 @@ export interface Evidence {
   /** Time at which the whole farm was running. */
   since: number;
   now: number;
-  told: readonly Told[];
+  told: readonly ReplicaDiaryLine[];
   printings: readonly Printing[];
   asked: readonly Asked[];
   /** Polls by cluster. */

@@ -14,8 +14,18 @@ import { startPostgres, type RunningPostgres } from '../../../scripts/postgres.m
 import { signIn } from '../../../scripts/demo.mjs';
 import { startSimulator, type Cluster, type Simulator } from '../../../simulator/index';
 import { credentialsOf } from '../sign-in';
-import type { Asked, Evidence, Hazard, HazardKind, Poll, Printing, Shares, Stretch, Told } from './evidence';
-import { flowsOf, settings, type Line } from './flow';
+import type {
+  Asked,
+  Evidence,
+  Hazard,
+  HazardKind,
+  Poll,
+  Printing,
+  Shares,
+  Stretch,
+  ReplicaDiaryLine,
+} from './evidence';
+import { flowsOf, settings, type DiaryLine } from './flow';
 import { PRINTERS, QUIET, REPLICAS, TOKEN_LIFETIME } from './rules';
 import { Way } from './way';
 
@@ -41,7 +51,7 @@ export class Farm {
   readonly #postgres: RunningPostgres;
   readonly #ways: Way[];
   readonly #state: PostgresStore;
-  readonly #told: Told[] = [];
+  readonly #told: ReplicaDiaryLine[] = [];
   readonly #readTo: number[];
   readonly #printings = new Map<string, Printing>();
   readonly #asked: Asked[] = [];
@@ -354,7 +364,7 @@ export class Farm {
       const whole = text.slice(0, text.lastIndexOf('\n') + 1);
       this.#readTo[at] = from + Buffer.byteLength(whole);
       for (const line of whole.split('\n').slice(0, -1))
-        this.#told.push({ ...(JSON.parse(line) as Line), replica: at + 1 });
+        this.#told.push({ ...(JSON.parse(line) as DiaryLine), replica: at + 1 });
     } finally {
       await file.close();
     }

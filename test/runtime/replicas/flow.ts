@@ -9,7 +9,7 @@ export const INTERVAL = 10;
 export const settings = lean('10-function.js', '21-httpin.js', '25-catch.js');
 
 /** Line of a diary: a message or error that the flow received. */
-export interface Line {
+export interface DiaryLine {
   at: number;
   kind: 'status' | 'event' | 'end' | 'error';
   /** Source node: `all` watches all printers, `one` the first, and `waits` waits for the end of prints. */
@@ -36,7 +36,7 @@ export function flowsOf(simulator: Simulator): object[] {
   });
   const status = { account: 'account', clusterType: 'str', interval: INTERVAL, milestones: '' };
   const print = { account: 'account', cluster: '', clusterType: 'str', source: 'payload', timeout: 150 };
-  const note = (of: string, kind: Line['kind'], fields: string) =>
+  const note = (of: string, kind: DiaryLine['kind'], fields: string) =>
     node(`${of}-${kind}`, 'function', {
       func: `const line = { at: Date.now(), kind: '${kind}', node: '${of}', ${fields} };
         fs.appendFileSync(env.get('DIARY'), JSON.stringify(line) + '\\n');`,

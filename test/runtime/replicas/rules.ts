@@ -1,5 +1,5 @@
 import { INTERVAL } from './flow';
-import type { Evidence, Hazard, Poll, Stretch, Told } from './evidence';
+import type { Evidence, Hazard, Poll, Stretch, ReplicaDiaryLine } from './evidence';
 
 /** Lifetime of an access token, s. */
 export const TOKEN_LIFETIME = 10;
@@ -36,7 +36,7 @@ const BREAKS = ['cut', 'outage'];
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
 
 /** End of every print that a node watches, by node and print. */
-function ends({ told, printings, polls }: Evidence): { what: string; printing: string; told: Told[] }[] {
+function ends({ told, printings, polls }: Evidence): { what: string; printing: string; told: ReplicaDiaryLine[] }[] {
   const [first] = [...polls.keys()];
   return printings.flatMap(({ uuid, name, clusterId }) =>
     (clusterId === first ? ['all', 'one'] : ['all']).map((node) => ({
@@ -68,10 +68,13 @@ const isCutOff = ({ hazards }: Evidence, replica: number, at: number): boolean =
   hazards.some((hazard) => hits(hazard, replica) && Math.abs(hazard.from - at) < WINDOW);
 
 /** Repeated deliveries. One is excused if it has the same id and the first sender could not save its delivery. */
-function repeats(seen: Evidence, list: { what: string; told: Told[] }[]): { sentence: string; isExcused: boolean }[] {
+function repeats(
+  seen: Evidence,
+  list: { what: string; told: ReplicaDiaryLine[] }[],
+): { sentence: string; isExcused: boolean }[] {
   return list.flatMap(({ what, told }) =>
     told.slice(1).map((again, at) => {
-      const before = told[at] as Told;
+      const before = told[at] as ReplicaDiaryLine;
       const after = `${((again.at - before.at) / 1000).toFixed(1)} s`;
       return {
         sentence: `${what} was told by ${before.replica}, and ${after} later by ${again.replica} (${again.at})`,
@@ -103,7 +106,7 @@ export function gaps({ polls, since, now, hazards, stuck, lost }: Evidence) {
 
 export const RULES: Rule[] = [
   {
-    name: 'one refresh for each expiry, in total',
+    name: 'refreshes once for each expiry, in total',
     broken({ refreshes, lost, hazards }) {
       // A token is valid for its lifetime or up to a second less, and is renewed when a tenth of that is left.
       const least = Math.min(0.9 * TOKEN_LIFETIME, TOKEN_LIFETIME - 1) * 1000 - 500;
@@ -116,7 +119,7 @@ export const RULES: Rule[] = [
     },
   },
   {
-    name: 'no sign-in is lost',
+    name: 'loses no sign-in',
     open: ({ states }) =>
       states.flatMap((state, at) => (state === 'signed-in' ? [] : [`replica ${at + 1} is ${state ?? 'silent'}`])),
     broken({ reuseDetections, lost, hazards }) {
@@ -131,13 +134,13 @@ export const RULES: Rule[] = [
     excused: ({ lost }) => lost.map((at) => `a kill cost the sign-in (${at})`),
   },
   {
-    name: 'each end is told exactly once, in sum',
+    name: 'reports each end exactly once, in total',
     open: (seen) => ends(seen).flatMap(({ what, told }) => (told.length > 0 ? [] : [`${what} was never told`])),
     broken: (seen) => sentences(repeats(seen, ends(seen)), false),
     excused: (seen) => sentences(repeats(seen, ends(seen)), true),
   },
   {
-    name: 'each wait for an end gets it exactly once, in sum',
+    name: 'ends each wait for an end exactly once, in total',
     open: (seen) =>
       waits(seen).flatMap(({ what, told, replica, createdAt }) =>
         told.length > 0 || isCutOff(seen, replica, createdAt) ? [] : [`${what} never came`],
@@ -146,7 +149,7 @@ export const RULES: Rule[] = [
     excused: (seen) => sentences(repeats(seen, waits(seen)), true),
   },
   {
-    name: 'one print for each key',
+    name: 'prints once for each key',
     open: ({ asked }) =>
       keysOf(asked, 'print')
         .filter((key) => !asked.some((one) => one.key === key && one.job !== null))
@@ -163,14 +166,14 @@ export const RULES: Rule[] = [
     ],
   },
   {
-    name: `no printer is left unpolled for longer than its interval plus a lease`,
+    name: 'leaves no printer unpolled for longer than its interval plus a lease',
     broken: (seen) =>
       gaps(seen)
         .filter(({ ms, excused }) => ms - excused > INTERVAL * 1000 + LEASE + BUSY)
         .map(({ printer, ms, from }) => `printer ${printer} was not polled for ${(ms / 1000).toFixed(1)} s (${from})`),
   },
   {
-    name: 'one replica at a time polls a printer',
+    name: 'polls a printer from one replica at a time',
     broken: ({ polls, hazards }) =>
       [...polls].slice(-QUIET).flatMap(([clusterId, times]) =>
         times.slice(1).flatMap(({ at, by }, index) => {
@@ -186,7 +189,7 @@ export const RULES: Rule[] = [
       ),
   },
   {
-    name: 'all replicas take part, with about as many printers each',
+    name: 'polls about as many printers in each replica',
     open: ({ shares }) =>
       shares === null || (shares && isEven(shares.members)) ? [] : [`the shares are ${shares?.members.join(', ')}`],
     broken: ({ shares }) => (shares === null ? ['the replicas do not know of each other'] : []),

@@ -9,7 +9,7 @@ import { Replicas, type Replica } from '../replicas';
 
 const MINUTE = 60_000;
 
-describe('several runtimes that watch one account', () => {
+describe('the replication among runtimes that watch one account', () => {
   let replicas: Replicas;
   let clock: Replicas['clock'];
   let service: Replicas['service'];
@@ -57,7 +57,7 @@ describe('several runtimes that watch one account', () => {
     const clusters = ids(4);
     beforeEach(() => clusters.forEach((id) => service.cluster(id)));
 
-    it('let one runtime poll each cluster and send its messages and events', async () => {
+    it('lets one runtime poll each cluster and send its messages and events', async () => {
       start(2, clusters);
       await clock.advance(10 * MINUTE);
       for (const id of clusters) {
@@ -79,7 +79,7 @@ describe('several runtimes that watch one account', () => {
       ]);
     });
 
-    it('take over the turns of a closing runtime at once, without late events', async () => {
+    it('moves the turns of a closing runtime at once, without late events', async () => {
       start(2, clusters);
       await clock.advance(5 * MINUTE);
       for (const id of clusters) service.cluster(id, answer({ print_jobs: [job('a', 'queued')] }));
@@ -92,7 +92,7 @@ describe('several runtimes that watch one account', () => {
       assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE);
     });
 
-    it('deliver no end twice where a runtime closes before a slow store has its deliveries', async () => {
+    it('delivers each end once if a runtime closes before a slow store has saved its deliveries', async () => {
       const many = ids(48);
       const printing = (id: string) => answer({ print_jobs: [at(`${id}-a`, 'printing', 50)] });
       for (const id of many) service.cluster(id, printing(id));
@@ -122,7 +122,7 @@ describe('several runtimes that watch one account', () => {
       assert.deepEqual([ends.length, new Set(ends).size], [48, 48]);
     });
 
-    it('take over the clusters of a dead runtime within a lease', async () => {
+    it('moves the clusters of a dead runtime within a lease', async () => {
       start(3, clusters);
       await clock.advance(5 * MINUTE);
       replicas.all[1]?.kill();
@@ -132,7 +132,7 @@ describe('several runtimes that watch one account', () => {
       assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE + LEASE, gaps().join());
     });
 
-    it('poll a regained printer no sooner than an interval after their own last poll', async () => {
+    it('polls a regained printer no sooner than an interval after the runtime’s own last poll', async () => {
       service.cluster('C0');
       start(1, ['C0'], 10);
       await clock.advance(MINUTE);
@@ -148,7 +148,7 @@ describe('several runtimes that watch one account', () => {
       assert.ok(Math.min(...apart(times)) >= 10_000, apart(times).join());
     });
 
-    it('count the interval from the departure of a request that waited for a token', async () => {
+    it('counts the interval from the departure of a request that waited for a token', async () => {
       service.cluster('C0');
       start(1, ['C0'], 10);
       const [replica] = replicas.all;
@@ -168,8 +168,8 @@ describe('several runtimes that watch one account', () => {
     });
 
     for (const [what, isAsked] of [
-      ['drop a poll that waited for a token until another runtime had taken over', false],
-      ['send a poll that a message requested although another runtime has taken over', true],
+      ['drops a poll that waited for a token until another runtime had taken over', false],
+      ['sends a poll that a message requested although another runtime has taken over', true],
     ] as const)
       it(what, async () => {
         service.cluster('C0');
@@ -203,7 +203,7 @@ describe('several runtimes that watch one account', () => {
       ['before their departure', (replica: Replica) => void (replica.token = late())],
       ['after the service had refused the old token', (replica: Replica) => void (replica.call = refused)],
     ] as const)
-      it(`poll each printer in its turn after polls failed without a token ${what}`, async () => {
+      it(`polls each printer in its turn after polls failed without a token ${what}`, async () => {
         const many = ids(60);
         many.forEach((id) => service.cluster(id));
         start(2, many);
@@ -225,7 +225,7 @@ describe('several runtimes that watch one account', () => {
         assert.ok(Math.max(...perSecond.values()) <= 4, [...perSecond.values()].join());
       });
 
-    it('poll less and less often while no connection to the service succeeds', async () => {
+    it('polls less and less often while no connection to the service succeeds', async () => {
       service.cluster('C0');
       start(1, ['C0'], 10);
       await clock.advance(MINUTE);
@@ -241,7 +241,7 @@ describe('several runtimes that watch one account', () => {
       assert.ok(tries >= 4 && tries <= 6, String(tries));
     });
 
-    it('poll at once if the last poll of a closed runtime never left', async () => {
+    it('polls at once after the last poll of a closed runtime never left', async () => {
       service.cluster('C0');
       start(2, ['C0']);
       await clock.advance(5 * MINUTE);
@@ -256,7 +256,7 @@ describe('several runtimes that watch one account', () => {
       assert.equal(pollersOf('C0', last + 1).length, 1);
     });
 
-    it('poll a regained printer at once if its last poll never left', async () => {
+    it('polls a regained printer at once after its last poll never left', async () => {
       service.cluster('C0');
       start(1, ['C0']);
       const [replica] = replicas.all;
@@ -272,7 +272,7 @@ describe('several runtimes that watch one account', () => {
       assert.ok(replicas.polls.some(({ at }) => at > last));
     });
 
-    it('answer a message in the runtime that receives it, without advancing the checkpoint', async () => {
+    it('answers a message in the runtime that receives it, without advancing the checkpoint', async () => {
       start(2, ['C0']);
       await clock.advance(MINUTE);
       const [poller] = pollersOf('C0');
@@ -333,7 +333,7 @@ describe('several runtimes that watch one account', () => {
     const other = (name: string | undefined) => replicas.all.find((one) => one.name !== name) ?? replicas.start();
 
     for (const watched of [null, 'C0'])
-      it(`uses the polls of the owner where ${watched ?? 'every cluster'} is watched`, async () => {
+      it(`uses the polls of the owner if ${watched ?? 'every cluster'} is watched`, async () => {
         service.cluster('C0', printing);
         start(2, [watched]);
         await clock.advance(2 * MINUTE);
@@ -376,7 +376,7 @@ describe('several runtimes that watch one account', () => {
       assert.equal(pollersOf('C0').length, 2);
     });
 
-    it('resolves at once where the end was delivered before', async () => {
+    it('resolves at once if the end was delivered before', async () => {
       service.cluster('C0', printing);
       start(2, ['C0']);
       await clock.advance(MINUTE);
@@ -538,7 +538,7 @@ describe('several runtimes that watch one account', () => {
   });
 
   describe('all clusters', () => {
-    it('are shared evenly, with one poller per cluster and one reader of the list', async () => {
+    it('shares all clusters evenly, with one poller per cluster and one reader of the list', async () => {
       ids(100).forEach((id) => service.cluster(id));
       start(3, [null]);
       await clock.advance(5 * MINUTE);
@@ -557,7 +557,7 @@ describe('several runtimes that watch one account', () => {
     });
   });
 
-  it('list the polls of every runtime for a problem report', async () => {
+  it('lists the polls of every runtime for a problem report', async () => {
     ids(9).forEach((id) => service.cluster(`long-name-${id}`));
     start(3, [null]);
     await clock.advance(2 * MINUTE);

@@ -7,7 +7,7 @@ import { ManualClock } from '../../../helpers/manual-clock';
 describe('a node that watches one printer without a poll for an interval and a half', () => {
   for (const [what, isHandedOver] of [
     ['sends the last known figures', false],
-    ['sends nothing where the printer was handed over while they were read', true],
+    ['sends nothing if the printer was handed over while they were read', true],
   ] as const)
     it(what, async () => {
       const clock = new ManualClock();
