@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fromRoot, root, sources, textOf } from '../helpers/sources';
 
 const INTERFACE = textOf('docs/service/interface.md');
@@ -117,6 +117,17 @@ describe('the documentation of the repository', () => {
     assert.equal(adrs.size, states.length, 'a number stands for two decisions');
   });
 
+  it('names in each changed decision the later one', () => {
+    const heads = new Map(sources(/\.md$/, 'docs/adr').map((path) => [basename(path), headOf(textOf(path))]));
+    const changes = [...heads].flatMap(([later, head]) => changedBy(head).map((earlier) => ({ later, earlier })));
+    assert.ok(changes.length > 10);
+    const lost = changes.filter(({ later, earlier }) => {
+      const head = heads.get(earlier) ?? '';
+      return !head.includes(`(${later})`) && !head.includes(`Superseded by ADR ${Number.parseInt(later, 10)}\n`);
+    });
+    assert.deepEqual(lost, []);
+  });
+
   it('has no broken links', () => {
     const lost = sources(/\.md$/).flatMap((path) =>
       all(textOf(path), /\]\(([^)\s]+)\)/g)
@@ -145,6 +156,16 @@ describe('the documentation of the repository', () => {
     assert.deepEqual(lost, []);
   });
 });
+
+/** The status and the date of a decision, with the decisions that it changes and those that change it. */
+const headOf = (adr: string) => adr.split('\n\n').slice(1, 3).join('\n').concat('\n');
+
+/** Files of the decisions that a decision changes, according to the sentences of its head that begin with `It`. */
+const changedBy = (head: string) =>
+  head
+    .split(/\.\s+/)
+    .filter((sentence) => sentence.startsWith('It '))
+    .flatMap((sentence) => all(sentence, /\]\(([\w-]+\.md)\)/g));
 
 /** Returns the anchor of a heading as Git forges build it. */
 const anchorOf = (heading: string) =>
