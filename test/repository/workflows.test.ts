@@ -24,5 +24,6 @@ describe('.github/workflows', () => {
       String(steps),
     );
     assert.match(release, /\*-\*\) tag=next ;; \*\) tag=latest/);
+    assert.match(release, /npx --yes npm@\d+\.\d+\.\d+ publish/);
   });
 });
