@@ -11,7 +11,7 @@ function postgresFolders() {
 
 /** @param {string} name @returns {string | undefined} */
 function onPath(name) {
-  // Servers are in folders that only root has on the PATH.
+  // Debian installs servers in folders that are only on root's PATH.
   return [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', ...postgresFolders()]
     .map((folder) => join(folder, name))
     .find((file) => {

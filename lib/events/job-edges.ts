@@ -10,7 +10,7 @@ const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
 
 const isUnderWay = ({ state }: PrintJob): boolean => UNDER_WAY.includes(state);
 
-/** Progress that counts: only that of a job under way. */
+/** Progress of a job under way, %; 0 for any other job. */
 export const progressOf = (job: PrintJob): number => (isUnderWay(job) ? (job.progress ?? 0) : 0);
 
 /**
@@ -24,7 +24,7 @@ export function followJob(
   builder: EventBuilder | null,
 ): KnownJob {
   const figures = before && hasNothingNew(job, before.job) ? before.job : copyOf(complete(job, before?.job) ?? job);
-  // Neither is an edge; the state of an `aborting` job is that of its coming end.
+  // Neither makes an event: an `aborting` job already shows the state of its end.
   if (job.state === 'unknown' || job.status === 'aborting') {
     const blank = {
       id,

@@ -12,7 +12,7 @@ export interface KnownCluster {
   clusterId: string;
   hostGuid: string | null;
   name: string | null;
-  /** Missing from the last list; missing once more, it counts as removed. */
+  /** Whether the last list lacked it. A second list without it proves the removal. */
   missing?: true;
 }
 

@@ -11,7 +11,7 @@ const OWN = ['localhost', '127.0.0.1', '::1'];
 
 /**
  * Proxies of an environment (`http_proxy`, `https_proxy`, `no_proxy`, in either case), or null. `proxy:3128` means
- * `http://proxy:3128`; an invalid address counts as none.
+ * `http://proxy:3128`; an invalid address is ignored.
  */
 export function proxiesOf(env: NodeJS.ProcessEnv): Proxies | null {
   const given = (name: string) => env[name] || env[name.toUpperCase()];

@@ -18,7 +18,7 @@ export interface Entry {
    * runtime.
    */
   by?: string;
-  /** Time for which messages have searched in vain for a print that another runtime may have sent, ms. */
+  /** Total time of unsuccessful searches for a print that another runtime may have sent, ms. */
   searchedFor?: number;
   done?: Dispatched;
   /** How the print ended, once known. */
@@ -122,7 +122,7 @@ export class Ledger {
     return by !== undefined && by !== this.#store.runtime;
   }
 
-  /** Records that this runtime has lost the answer and searched in vain, so that others needn't wait for it. */
+  /** Records that this runtime lost the answer and did not find the print: others need not wait for it. */
   async giveUp(key: KeyOf, entry: Entry): Promise<void> {
     if (this.#store.runtime !== undefined) await this.#store.put(this.#key(key), entry, this.#lasting());
   }

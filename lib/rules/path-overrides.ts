@@ -56,7 +56,7 @@ export type PathFault =
 
 const CALL = /^(GET|PUT|POST|DELETE) (\{auth_url\}|\{storage\})?(\/[^\s?#]*)$/;
 
-/** Reads an account's `paths`: an object or JSON text; blank is none. */
+/** Reads an account's `paths`: an object or JSON text. Blank means no overrides. */
 export function readPathOverrides(paths: unknown): { overrides: PathOverrides } | { fault: PathFault } {
   let parsed: unknown = paths ?? '';
   if (typeof parsed === 'string') {

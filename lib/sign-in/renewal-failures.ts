@@ -74,7 +74,7 @@ export class RenewalFailures {
     if (code === undefined || this.#failure?.error.code === code) this.#failure = undefined;
   }
 
-  /** Begins anew with another sign-in. */
+  /** Resets everything for a new sign-in. */
   reset(): void {
     this.#failure = undefined;
     this.#unproven = false;

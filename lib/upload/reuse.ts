@@ -43,7 +43,7 @@ export class ReusableUploads {
     hash: () => Promise<string>,
     deadline: Deadline,
   ): Promise<(Stored & { job: Json }) | undefined> {
-    // The size is checked first, as hashing a large file is slow and mostly in vain.
+    // Check the size first: hashing a large file is slow and rarely finds a match.
     if (!(await this.#read(this.#sizeKey(kind), deadline))) return undefined;
     const stored = record(await this.#read(this.#key(kind, await hash()), deadline));
     const jobId = text(stored?.jobId);

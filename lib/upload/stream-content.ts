@@ -77,7 +77,7 @@ class StreamTail {
   /** Reads one more part from the stream; false at its end. Concurrent readers share the same read. */
   #pull(): Promise<boolean> {
     this.#pulling ??= this.#next().then((more) => {
-      // A failed or ended stream stays so.
+      // Keep the promise after a failure or the end: such a stream never delivers again.
       if (more) this.#pulling = undefined;
       return more;
     });

@@ -48,7 +48,7 @@ export interface Fault {
 
   /** Delay before anything else happens, ms; with `when: 'after'`, between the work and the answer. */
   delay?: number;
-  /** From code only: delays until this resolves, so that a test can hold back an answer. */
+  /** Delays the answer until this resolves; only tests in code can set it. */
   until?: () => Promise<unknown>;
   /** Never answers, and keeps the connection open. */
   hang?: boolean;

@@ -23,7 +23,7 @@ export interface ListSubscriber {
   readonly paused: boolean;
   /** As in `Subscriber`. */
   readonly beside?: unknown;
-  /** Called before a read with the clusters of the last list, and those that only the last list lacks. */
+  /** Called before a read, with the clusters of the last list and those that it lacked for the first time. */
   recalled(clusterIds: readonly string[]): void;
   /** Called with the known clusters, and with the failure where the list could not be read. */
   listed(clusterIds: readonly string[] | null, error: PrintingError | null): void;

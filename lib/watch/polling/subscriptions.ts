@@ -102,7 +102,7 @@ export class Subscriptions {
     return this.#entries.length < before;
   }
 
-  /** Plans all turns anew after this runtime gained the cluster; `polledAt`, `soon`: as in `startRegularPolls`. */
+  /** Replans all turns after this runtime gained the cluster; `polledAt`, `soon`: as in `startRegularPolls`. */
   restart(now: number, polledAt: number | null, soon: number | null): void {
     for (const entry of this.#entries) {
       const { interval } = entry.subscriber;

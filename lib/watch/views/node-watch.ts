@@ -52,7 +52,7 @@ export abstract class NodeWatch {
     this.changeFilter = options.onlyChanges ? new ChangeFilter() : null;
   }
 
-  /** Null where this runtime polls. */
+  /** Reason why this runtime does not poll; null if it polls. */
   protected abstract get standby(): Standby | null;
 
   get paused(): boolean {

@@ -13,7 +13,7 @@ export function nameFor(clusterId: string, name: string | null | undefined): str
   return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
 }
 
-/** Notice of an outage; about the list alone where no printer is affected. */
+/** Notice of an outage. It names the list of printers if no printer is affected. */
 export function outageNotice(error: PrintingError, affected: AffectedPrinters): PrintingError {
   const { sentence, ids } = error;
   const { clusterId } = affected;

@@ -13,5 +13,5 @@ export function logReport(log: Log, { kind, clusterId, error, sentence }: Watche
   if (kind === 'outage') return log.warn(reason);
   if (kind === 'recovered') return sentence && log.info(sentence);
   const what = clusterId === null ? phrase`the list of printers` : phrase`printer ${clusterId.slice(0, 6)}…`;
-  log.warn(phrase`Watching ${what} met a fault: ${reason}`);
+  log.warn(phrase`A fault occurred while watching ${what}: ${reason}`);
 }

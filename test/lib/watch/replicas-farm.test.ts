@@ -54,7 +54,7 @@ describe('the replication of a farm', () => {
         longest = Math.max(longest, at - (last.get(clusterId) ?? 0));
         last.set(clusterId, at);
       }
-      // Clusters gained together are spread a little.
+      // Allow for the spread of clusters that were gained together.
       const [interval, lease, spread] = [1.1 * MINUTE, 20_000, 5 * (clusters / count / Math.max(1, count - 1))];
       assert.ok(longest <= interval + lease + spread, `${longest} ms unpolled`);
       await replicas.close();
