@@ -70,7 +70,7 @@ describe('report/ranges', () => {
       assert.deepEqual(range('last month', undefined, now), ['2026-09-30T22:00:00.000Z', '2026-10-31T23:00:00.000Z']);
     });
 
-    it('counts a Sunday to the week before, and January’s last month to the year before', () => {
+    it('counts a Sunday as part of the week before, and the month before January as part of the year before', () => {
       const sunday = '2026-01-04T12:00:00Z';
       assert.deepEqual(range('this week', undefined, sunday), ['2025-12-28T23:00:00.000Z', '2026-01-04T23:00:00.000Z']);
       assert.deepEqual(range('last month', undefined, sunday), [

@@ -285,7 +285,7 @@ describe('upload/uploads', () => {
       assert.equal(service.count('registerUpload'), 2, 'it is not tried again');
     });
 
-    describe('in a file that is rewritten in place at the same size', () => {
+    describe('a file that is rewritten in place at the same size', () => {
       const rewrite = (keepTime: boolean) => {
         const path = join(folder, 'part.gcode');
         const { atime, mtime, size } = statSync(path);
@@ -677,7 +677,7 @@ describe('upload/uploads', () => {
       assert.equal((await send(source, { reuse })).jobId, 'job-2');
     });
 
-    describe('of a large file, hashed after the upload', () => {
+    describe('a large file, hashed after the upload', () => {
       const big = text(9 * MIB);
 
       it('reuses the upload, from any source', async () => {
