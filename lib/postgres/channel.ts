@@ -33,7 +33,8 @@ interface ChannelOptions {
 /** Encodes a message as a pg_notify payload. */
 export function encodeMessage(message: ChannelMessage): string {
   const payload = JSON.stringify(message);
-  return Buffer.byteLength(payload) < NOTIFICATION
+  // No text has fewer bytes than characters; counting the bytes of a long one takes a while.
+  return payload.length < NOTIFICATION && Buffer.byteLength(payload) < NOTIFICATION
     ? payload
     : JSON.stringify({ by: message.by } satisfies ChannelMessage);
 }

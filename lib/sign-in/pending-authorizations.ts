@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { TEXT } from '../rules/limits';
 import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { underDeadline } from '../time/deadline';
@@ -177,7 +178,8 @@ export class PendingAuthorizations {
 const keyOf = (accountId: string) => ['sign-in', accountId] as const;
 
 /** The account that a state names; not verified. */
-const ownerOf = (state: string): string => Buffer.from(state.split('.')[1] ?? '', 'base64url').toString();
+const ownerOf = (state: string): string =>
+  Buffer.from(state.slice(0, TEXT.matched).split('.')[1] ?? '', 'base64url').toString();
 
 const read = (stored: Stored | undefined): Stored => {
   const { pending, latest } = stored ?? { pending: [], latest: null };

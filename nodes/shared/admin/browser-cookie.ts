@@ -43,10 +43,7 @@ export function setBrowserCookie(
  */
 export function browserHashOf(request: Request, state: string): string | null | undefined {
   if (!(request.get('user-agent') ?? '').startsWith('Mozilla/')) return undefined;
-  const name = nameOf(state);
-  for (const pair of (request.get('cookie') ?? '').split(';')) {
-    const [key = '', value = ''] = pair.trim().split('=');
-    if (key === name && value !== '') return hash(value);
-  }
-  return null;
+  const [, rest = ''] = `; ${request.get('cookie') ?? ''}`.split(`; ${nameOf(state)}=`, 2);
+  const [value = ''] = rest.split(';', 1);
+  return value === '' ? null : hash(value);
 }

@@ -77,7 +77,7 @@ export function signInEndpoints(RED: NodeAPI) {
       const id = idOf(request);
       // An account that isn't deployed exists only by its sign-in, pending or complete.
       await stateOf(RED, id);
-      await finish(pastedQuery(text(record(request.body)?.url)?.trim() ?? ''), { accountId: id });
+      await finish(pastedQuery(request.body), { accountId: id });
       return stateOf(RED, id);
     }),
 
@@ -96,8 +96,9 @@ export function signInEndpoints(RED: NodeAPI) {
   };
 }
 
-/** Returns the query of the address that a sign-in ended on. Throws INVALID_INPUT for any other text. */
-function pastedQuery(pasted: string): URLSearchParams {
+/** Returns the query of the pasted address, on which a sign-in ended. Throws INVALID_INPUT for any other body. */
+export function pastedQuery(body: unknown): URLSearchParams {
+  const pasted = text(record(body)?.url)?.trim() ?? '';
   const refuse = (why: Sentence) => new PrintingError('INVALID_INPUT', why);
   if (pasted === '') throw refuse(phrase`Paste the address of the page that the sign-in ended on.`);
   if (!/^https?:/i.test(pasted) || !URL.canParse(pasted))

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import type { Request, Response } from 'express';
+import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { TEXT } from '../../../lib/rules/limits';
+import { PrintingError } from '../../../lib/service/errors';
+import { phrase } from '../../../lib/words/sentence';
+import { browserHashOf, setBrowserCookie } from '../../../nodes/shared/admin/browser-cookie';
+import { pastedQuery } from '../../../nodes/shared/admin/sign-in';
+import { typedAccount } from '../../../nodes/shared/admin/typed-account';
+import { connectionConfig, hostOf, signInConfig } from '../../../nodes/shared/admin/typed-settings';
+import { callbackPage } from '../../../nodes/shared/callback-page';
+import { clusterStatusText } from '../../../nodes/shared/cluster-status-text';
+import { copierOf } from '../../../nodes/shared/copies';
+import { amount, isBlank, kindOf, ofMessage, read, readFlag, readText } from '../../../nodes/shared/inputs';
+import { inLanguage, translated, translatedError } from '../../../nodes/shared/language';
+import { markFailed } from '../../../nodes/shared/on-input';
+import { copyOf, plainMessage, readable, readingOf } from '../../../nodes/shared/plain-message';
+import { readClusterIds, readSource } from '../../../nodes/shared/print-inputs';
+import { readReportClusters } from '../../../nodes/shared/report-inputs';
+import { settingsOf } from '../../../nodes/shared/settings';
+import { failureText, StatusLine } from '../../../nodes/shared/status';
+import { definition } from '../../../nodes/upload-and-print/definition';
+import { checkCosts, exportsIn, MOST, prepared } from '../../helpers/hostile-texts';
+
+const RED = {
+  _: (key: string) => key,
+  nodes: { eachNode: () => undefined },
+  util: { cloneMessage: structuredClone },
+} as unknown as NodeAPI;
+const NODE = { status: () => undefined } as unknown as Node;
+/** A browser that sends the text in every header and in the path. */
+const requestOf = (words: string) =>
+  ({
+    get: (name: string) => (name === 'user-agent' ? `Mozilla/${words}` : words),
+    originalUrl: `/${words}`,
+  }) as unknown as Request;
+const RESPONSE = { append: () => undefined } as unknown as Response;
+const messageOf = (words: string): NodeMessage => ({ payload: words, topic: words, order: { [words]: [words] } });
+const frozen = (words: string): NodeMessage => Object.freeze(messageOf(words));
+const errorOf = (words: string) => new PrintingError('TIMEOUT', phrase`It is ${words}.`, { serviceCode: words });
+/** Parts of a text as the list of a message. */
+const entries = prepared((words) => words.split(/[,;/. ]/));
+const fields = (words: string) => Object.fromEntries(Object.keys(definition.properties).map((name) => [name, words]));
+
+/** How each exported function that reads texts gets one. */
+const READERS: Record<string, (words: string) => unknown> = {
+  'admin/browser-cookie.browserHashOf': (words) => [
+    browserHashOf(requestOf(words), words),
+    browserHashOf(requestOf(`remote-printing-sign-in-${words}`), words),
+  ],
+  'admin/browser-cookie.setBrowserCookie': (words) =>
+    setBrowserCookie(requestOf(words), RESPONSE, { authorizeUrl: 'https://a', redirectUri: 'https://a', value: '' }),
+  'admin/sign-in.pastedQuery': (words) => {
+    for (const pasted of [words, `https:${words}`, `https://a/?code=${words}`, `https://a/?${words}`])
+      for (const url of [pasted, pasted.slice(0, TEXT.field)])
+        assert.throws(() => pastedQuery({ url }), { code: 'INVALID_INPUT' });
+  },
+  'admin/typed-account.typedAccount': (words) => [
+    typedAccount(RED, words, { [words]: words }),
+    typedAccount(RED, words, words),
+  ],
+  'admin/typed-settings.hostOf': (words) => hostOf(words),
+  'admin/typed-settings.signInConfig': (words) => signInConfig({ authUrl: words, [words]: '' }, undefined),
+  'admin/typed-settings.connectionConfig': (words) => connectionConfig({ signIn: 'token', apiToken: words }, undefined),
+  'cluster-status-text.clusterStatusText': (words) =>
+    clusterStatusText({ standby: { why: 'other', by: words } } as never, null, true),
+  'copies.copierOf': (words) => copierOf(RED, messageOf(words))(),
+  'inputs.isBlank': (words) => isBlank(words),
+  'inputs.read': (words) => read(RED, NODE, ofMessage('payload'), messageOf(words)),
+  'inputs.readText': (words) => readText(RED, NODE, ofMessage('payload'), messageOf(words)),
+  'inputs.readFlag': (words) => readFlag(messageOf(words), 'payload'),
+  'inputs.amount': (words) => amount(words, 1),
+  'inputs.kindOf': (words) => kindOf(words),
+  'language.inLanguage': (words) => [
+    inLanguage(words, errorOf(words).sentence),
+    callbackPage.failed('de', errorOf(words).sentence),
+  ],
+  'language.translated': (words) => translated(RED, errorOf(words).sentence),
+  'language.translatedError': (words) => translatedError(RED, errorOf(words)),
+  'on-input.markFailed': (words) => markFailed(messageOf(words), errorOf(words)),
+  'plain-message.copyOf': (words) => copyOf(RED, messageOf(words)),
+  'plain-message.plainMessage': (words) => plainMessage(frozen(words)),
+  'plain-message.readable': (words) => readable(messageOf(words)),
+  'plain-message.readingOf': (words) =>
+    readingOf(words, () => {
+      throw new Error(words);
+    }),
+  'print-inputs.readClusterIds': (words) => [readClusterIds(words), readClusterIds(entries(words).filter(Boolean))],
+  'print-inputs.readSource': (words) =>
+    readSource(
+      RED,
+      NODE,
+      { kind: 'payload', file: ofMessage('filename') },
+      { payload: words, filename: words } as NodeMessage,
+      words,
+    ),
+  'report-inputs.readReportClusters': (words) => readReportClusters(words),
+  'settings.settingsOf': (words) => settingsOf(definition, fields(words) as never),
+  'status.StatusLine': (words) =>
+    new StatusLine(RED, NODE).show({ fill: 'red', shape: 'dot', key: 'a', values: { name: words } }),
+  'status.failureText': (words) => failureText(errorOf(words)),
+};
+
+/** Exported functions that read no text from elsewhere, and why. */
+const OTHERS: Record<string, string> = {
+  'account-link.isAccount': 'gets a node',
+  'account-link.clientOf': 'gets the id of a node',
+  'account-link.isInFlows': 'compares ids of nodes',
+  'admin/account.accountEndpoints': 'answers by typedAccount and stateOf',
+  'admin/accounts.UnknownAccount': 'gets no text',
+  'admin/accounts.deployedAccount': 'compares ids of nodes',
+  'admin/accounts.knownAccount': 'compares ids of nodes',
+  'admin/browser-cookie.newBrowserValue': 'gets no text',
+  'admin/connection.connectionEndpoint': 'answers by typedAccount; tests by lib/connection',
+  'admin/handle.handle': 'passes on a request; Express reads its languages',
+  'admin/handle.idOf': 'gets a part of a path, which Node.js limits',
+  'admin/index.addAdminEndpoints': 'gets no text',
+  'admin/sign-in.signInEndpoints': 'answers by pastedQuery, browserHashOf, typed-settings and Authorization',
+  'admin/state.stateOf': 'compares by hostOf and grantAt',
+  'admin/typed-account.typedSettings': 'reads by connectionConfig and readSettings',
+  'admin/typed-account.whyWithheld': 'compares by hostOf and grantFor',
+  'admin/typed-account.withTypedChoices': 'asks',
+  'admin/wanted.deployedIdentity': 'compares the settings of a node',
+  'admin/wanted.wantedBy': 'compares the settings of a node',
+  'flows-started.whenFlowsStarted': 'gets work to do',
+  'inputs.needsMessage': 'reads by isBlank',
+  'inputs.ofMessage': 'gets the name of a property',
+  'language.languageOf': 'Express reads the header, which Node.js limits',
+  'on-input.onInput': 'passes on messages by plainMessage, readable and markFailed',
+  'printing-text.printingText': 'gets the numbers of a job that was read',
+  'runtime.runtimeOf': 'reads settings.js',
+  'saved-state.savedState': 'reads settings.js',
+  'simulated-service.openSimulated': 'starts a simulator',
+  'simulated-world.SimulatedWorld': 'starts a simulator',
+  'status.clockTime': 'gets numbers',
+  'status.left': 'gets numbers',
+  'status.percent': 'gets numbers',
+  'status.rate': 'gets numbers',
+  'status.signInText': 'gets a state of this pack',
+  'status.staleText': 'gets numbers',
+  'work-node.workNode': 'passes on messages by onInput',
+};
+
+describe('nodes/shared: hostile text of 1 MB', () => {
+  for (const [name, readsText] of Object.entries(READERS))
+    it(`keeps ${name} under ${MOST} ms`, () => checkCosts(readsText));
+
+  it('is given to every exported function that reads texts', () => {
+    const found = exportsIn('nodes/shared');
+    assert.ok(found.length > 50, 'the source was not read');
+    const known = [...Object.keys(READERS), ...Object.keys(OTHERS)];
+    assert.deepEqual(
+      found.filter((name) => !known.includes(name)),
+      [],
+      'says how it gets its text in READERS, or why it gets none in OTHERS',
+    );
+    assert.deepEqual(
+      known.filter((name) => !found.includes(name)),
+      [],
+      'is listed and no longer there',
+    );
+  });
+});
