@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NodeMessage } from 'node-red';
@@ -11,6 +11,7 @@ import { catchNode, Flow, helperNode, type Inbox } from '../helpers/flow';
 import { TurnedTime } from '../helpers/turned-time';
 
 const SHARE = '/a-share-that-hangs';
+const TEMPORARY = '/a-temporary-folder-that-hangs';
 const codeOf = (msg: NodeMessage) => (msg.error as { code?: string } | undefined)?.code;
 
 describe('nodes: a file on a hanging share', () => {
@@ -19,6 +20,7 @@ describe('nodes: a file on a hanging share', () => {
   let flow: Flow;
   let folder: string;
   let disks: Disks;
+  let injected: InjectedTime;
   let mount: Mount;
   let removeDisks: () => void;
   let comeBack: () => void;
@@ -31,7 +33,8 @@ describe('nodes: a file on a hanging share', () => {
     const activity = new Activity();
     disks = new Disks(activity);
     removeDisks = disks.install();
-    mount = disks.mount(SHARE, folder, new InjectedTime(activity));
+    injected = new InjectedTime(activity);
+    mount = disks.mount(SHARE, folder, injected);
     time = new TurnedTime();
     simulator = await startSimulator({ autoApprove: true, now: time.now, accessTokenLifetime: 1e7 });
     flow = await Flow.start(simulator);
@@ -47,6 +50,11 @@ describe('nodes: a file on a hanging share', () => {
         compress: true,
       },
       { ...account, id: 'library', type: 'remote-printing-library-file', kind: 'job', source: 'file' },
+      {
+        ...account,
+        ...{ id: 'download', type: 'remote-printing-library-file', operation: 'download', kind: 'job' },
+        ...{ fileId: 'stored', fileIdType: 'msg', file: `${SHARE}/down.gcode`, fileType: 'str' },
+      },
       {
         ...account,
         ...{ id: 'report', type: 'remote-printing-report-generator', format: 'file' },
@@ -65,11 +73,16 @@ describe('nodes: a file on a hanging share', () => {
     await rm(folder, { recursive: true });
   });
 
-  function hang(fault: DiskFault = {}): void {
+  function hang(fault: DiskFault = {}, at = mount): void {
     const hang = new Promise<void>((resolve) => (comeBack = resolve));
     const added = { ...fault, hang };
-    mount.faults.add(added);
-    void hang.then(() => mount.faults.delete(added));
+    at.faults.add(added);
+    void hang.then(() => at.faults.delete(added));
+  }
+  /** Stores a print job in the library, and returns its id. */
+  async function stored(): Promise<unknown> {
+    flow.send('library', { filename: part('f') });
+    return (await time.until(results.at(0))).jobId;
   }
   const part = (name: string) => `${SHARE}/${name}.gcode`;
 
@@ -92,6 +105,52 @@ describe('nodes: a file on a hanging share', () => {
         await time.pass(60);
         assert.deepEqual([caught.all.length, results.all.length], [1, 0]);
       });
+
+  for (const step of ['stat', 'realpath', 'access', 'open', 'write', 'fsync', 'close', 'rename'])
+    it(`ends a download to a file in TIMEOUT when ${step} hangs`, async () => {
+      const id = await stored();
+      hang({ names: [step] });
+      const began = time.now();
+      flow.send('download', { stored: id });
+      assert.equal(codeOf(await time.until(caught.at(0))), 'TIMEOUT');
+      assert.equal(time.now() - began, 30_000);
+      comeBack();
+      await time.settled();
+      assert.deepEqual(disks.open(mount), [], 'the handle is closed once the call returns');
+      const unfinished = (await readdir(folder)).filter((name) => !name.endsWith('.gcode'));
+      assert.deepEqual(unfinished, [], 'no unfinished file is left once the call returns');
+      assert.deepEqual([caught.all.length, results.all.length], [1, 1]);
+      flow.send('download', { stored: id });
+      await time.until(results.at(1));
+      assert.equal(await readFile(join(folder, 'down.gcode'), 'utf8'), 'G28\n');
+    });
+
+  for (const step of ['mkdtemp', 'open', 'unlink', 'rmdir', 'write', 'read'])
+    it(`ends a compressed upload in TIMEOUT when ${step} of the temporary folder hangs`, async () => {
+      const real = await mkdtemp(join(tmpdir(), 'temporary-'));
+      const temporary = disks.mount(TEMPORARY, real, injected);
+      const { TMPDIR } = process.env;
+      process.env.TMPDIR = TEMPORARY;
+      try {
+        hang({ names: [step] }, temporary);
+        const began = time.now();
+        flow.send('packed', { filename: part('a') });
+        assert.equal(codeOf(await time.until(caught.at(0))), 'TIMEOUT');
+        assert.equal(time.now() - began, 30_000);
+        comeBack();
+        await time.settled();
+        assert.deepEqual(disks.open(temporary), [], 'the handle is closed once the call returns');
+        assert.deepEqual(await readdir(real), [], 'no name is left once the call returns');
+        flow.send('packed', { filename: part('a') });
+        await time.until(results.at(0));
+        assert.equal(caught.all.length, 1);
+      } finally {
+        if (TMPDIR === undefined) delete process.env.TMPDIR;
+        else process.env.TMPDIR = TMPDIR;
+        disks.unmount(temporary);
+        await rm(real, { recursive: true });
+      }
+    });
 
   for (const step of ['open', 'fsync'])
     it(`leaves no record of a finished report when the ${step} of its folder returns late`, async () => {

@@ -87,13 +87,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     }),
   'print-inputs.readClusterIds': (words) => [readClusterIds(words), readClusterIds(entries(words).filter(Boolean))],
   'print-inputs.readSource': (words) =>
-    readSource(
-      RED,
-      NODE,
-      { kind: 'payload', file: ofMessage('filename') },
-      { payload: words, filename: words } as NodeMessage,
-      words,
-    ),
+    readSource(RED, NODE, { kind: 'payload', file: ofMessage('filename') }, { payload: words, filename: words }, words),
   'report-inputs.readReportClusters': (words) => readReportClusters(words),
   'settings.settingsOf': (words) => settingsOf(definition, fields(words) as never),
   'status.StatusLine': (words) =>
