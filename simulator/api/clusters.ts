@@ -2,8 +2,8 @@ import { page } from '../wire/paging';
 import { clusterRecord, statusRecord } from '../wire/cluster-records';
 import { modelOf } from '../world/models';
 import type { Route } from '../http/server';
-import { isObject, readData } from '../http/bodies';
-import { invalidValue } from '../http/refusals';
+import { checkFields, isObject, readData } from '../http/bodies';
+import { invalidValue, requiredField } from '../http/refusals';
 import { previewUrls } from './previews';
 import { signedInRoutes, type ApiParts } from './signed-in';
 
@@ -34,12 +34,20 @@ export function clusterRoutes(parts: ApiParts): Route[] {
     })),
     signedIn('clusterNote', 'POST', '/connect/v1/clusters/{cluster_id}/note', async (call, { organizationId }) => {
       const cluster = world.cluster(call.params.cluster_id!, organizationId);
-      const note = (await readData(call, 'ClusterNote', ['note']))?.note;
-      const text = isObject(note) ? note.note : undefined;
-      if (typeof text !== 'string' || text === '' || text.length > LONGEST_NOTE)
-        throw invalidValue('ClusterNote', 'note', `must have 1 to ${LONGEST_NOTE} characters`, text);
-      world.setNote(cluster.clusterId, text);
+      world.setNote(cluster.clusterId, readNote((await readData(call, 'ClusterNote', ['note']))?.note));
       return { data: clusterRecord(cluster, world.moment(), previewUrl) };
     }),
   ];
+}
+
+/** Reads the note about a cluster, an object (wire facts 13.2). */
+function readNote(value: unknown): string {
+  if (value === undefined) throw requiredField('ClusterNote', 'note');
+  if (!isObject(value)) throw invalidValue('ClusterNote', 'note', 'must be an object', value);
+  checkFields('Note', value, ['note']);
+  const { note } = value;
+  if (note === undefined) throw requiredField('Note', 'note');
+  if (typeof note !== 'string' || note === '' || note.length > LONGEST_NOTE)
+    throw invalidValue('Note', 'note', `must have 1 to ${LONGEST_NOTE} characters`, note);
+  return note;
 }

@@ -14,7 +14,13 @@ type Wire = Record<string, unknown>;
 
 /** Returns a function that makes the record of a stored job, with a new signed address. */
 export function storedJobWriter(parts: ApiParts): (job: StoredJob) => Wire {
-  return (job) => ({ ...storedJobRecord(job, about(parts, job)), ...address(parts, job) });
+  return (job) => ({ ...storedJobRecord(job, about(parts, job)), ...address(parts, job), ...picture(parts, job) });
+}
+
+/** The service shows pictures of UFP files alone (wire facts 4.1). */
+function picture({ world, urls, storageUrl }: ApiParts, job: StoredJob): Wire {
+  if (job.contentType !== 'application/x-ufp' || !world.isUploaded(job)) return {};
+  return { preview_image_url: storageUrl() + urls.sign('preview', job.key) };
 }
 
 function about({ world, users }: ApiParts, file: StoredFile): { uploaded: boolean; username: string | undefined } {

@@ -3,7 +3,7 @@ import { isObject, readData } from '../http/bodies';
 import { iso } from '../world/clock';
 import { page } from '../wire/paging';
 import { printJobRecord, stateOf } from '../wire/print-job-record';
-import { invalidValue } from '../http/refusals';
+import { invalidValue, requiredField } from '../http/refusals';
 import { previewUrls } from './previews';
 import type { Route } from '../http/server';
 import { signedInRoutes, type ApiParts } from './signed-in';
@@ -42,6 +42,7 @@ export function printJobRoutes(parts: ApiParts): Route[] {
       const cluster = world.cluster(call.params.cluster_id!, organizationId);
       const job = world.printJob(call.params.cluster_job_id!, cluster.clusterId);
       const note = (await readData(call, 'PrintJobNote', ['note']))?.note;
+      if (note === undefined) throw requiredField('PrintJobNote', 'note');
       if (typeof note !== 'string' || note.length > LONGEST_NOTE)
         throw invalidValue('PrintJobNote', 'note', `must have at most ${LONGEST_NOTE} characters`, note);
       world.setJobNote(job, note);

@@ -1,5 +1,6 @@
 import { MODELS } from '../world/models';
 import { Refusal } from '../http/refusals';
+import { SPOOL } from '../world/spools';
 import { UPLOAD_MODES } from '../world/state';
 import type { ActionSwitch, Cluster, Material, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
 import type { ClusterRef } from '../world/world-base';
@@ -67,7 +68,7 @@ export function worldActions(world: World): Record<string, Action> {
     memberships: (body) => world.setMemberships(choice(body, 'value', ['ids', 'objects'])),
     name: (body) => world.setName(cluster(body), body.value === null ? null : text(body, 'value')),
     note: (body) => world.setNote(cluster(body), body.value === null ? null : text(body, 'value')),
-    load: (body) => world.load(cluster(body), whole(body, 'extruder'), spool(body), optionalNumber(body, 'volumeLeft')),
+    load: (body) => world.load(cluster(body), whole(body, 'extruder'), spool(body), optionalVolume(body)),
     'print-core': (body) =>
       world.setPrintCore(cluster(body), whole(body, 'extruder'), body.value === null ? null : text(body, 'value')),
     'add-cluster': (body) => {
@@ -135,8 +136,12 @@ function number(body: Body, name: string): number {
   return value;
 }
 
-const optionalNumber = (body: Body, name: string): number | undefined =>
-  body[name] === undefined ? undefined : number(body, name);
+function optionalVolume(body: Body): number | undefined {
+  if (body.volumeLeft === undefined) return undefined;
+  const value = number(body, 'volumeLeft');
+  if (value > SPOOL) throw wrong('volumeLeft', `a number from 0 to ${SPOOL}, a full spool in mm³`);
+  return value;
+}
 
 /** Reads a material; null for an empty bay. */
 function spool(body: Body): Partial<Material> | null {

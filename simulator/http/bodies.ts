@@ -42,11 +42,16 @@ export async function readData(
   const body = await readJson(call);
   if (body === undefined) return undefined;
   if (!isObject(body) || body.data === undefined) throw requiredField(model, 'data');
-  for (const name of Object.keys(body)) if (name !== 'data') throw unexpectedField(model, name);
+  checkFields(model, body, ['data']);
   const { data } = body;
   if (!isObject(data)) throw invalidValue(model, 'data', 'must be an object', data);
-  for (const name of Object.keys(data)) if (!fields.includes(name)) throw unexpectedField(model, name);
+  checkFields(model, data, fields);
   return data;
+}
+
+/** Throws for a field that the model doesn't have. */
+export function checkFields(model: string, data: Record<string, unknown>, fields: string[]): void {
+  for (const name of Object.keys(data)) if (!fields.includes(name)) throw unexpectedField(model, name);
 }
 
 /** Reads a URL-encoded form; throws for a repeated field (`oauth` and `html` endpoints). */

@@ -123,7 +123,7 @@ function slotRecords(extruders: Extruder[]): Wire[] {
       slot_index: SLOTS_PER_EXTRUDER * index + place,
       extruder_index: index,
       compatible: true,
-      print_core_id: extruder.printCore ?? '',
+      ...(extruder.printCore === null ? {} : { print_core_id: extruder.printCore }),
       ...contents,
     });
     const empty = { material_empty: true, material_remaining: -1 };

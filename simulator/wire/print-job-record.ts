@@ -51,10 +51,10 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     force: job.force,
     machine_variant: model.display,
     compatible_machine_families: [model.display],
-    configuration: (printer ?? cluster.printers[0])?.extruders.map((extruder, index) => ({
-      ...extruderRecord(extruder, index),
-      estimated_material_volume: neededVolume(job, index),
-    })),
+    configuration: (printer ?? cluster.printers[0])?.extruders.flatMap((extruder, index) => {
+      const volume = neededVolume(job, index);
+      return volume > 0 ? [{ ...extruderRecord(extruder, index), estimated_material_volume: volume }] : [];
+    }),
     build_plate: { type: 'glass' },
     configuration_changes_required: job.changes,
     impediments_to_printing: job.changes.map((change) => ({

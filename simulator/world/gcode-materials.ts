@@ -3,7 +3,7 @@ import type { MaterialNeed } from './state';
 /** Largest number of an extruder that counts. */
 const LAST_EXTRUDER = 15;
 
-const GRIFFIN = /^;EXTRUDER_TRAIN\.(\d{1,2})\.(MATERIAL\.VOLUME_USED|MATERIAL\.GUID|NOZZLE\.NAME):[ \t]*(.{1,64})$/gm;
+const GRIFFIN = /^;EXTRUDER_TRAIN\.(\d{1,2})\.(MATERIAL\.VOLUME_USED|MATERIAL\.GUID|NOZZLE\.NAME):(.{1,64})$/gm;
 /** PrusaSlicer and its relatives: one figure per extruder, cm³. */
 const PRUSA = /^; filament used \[cm3\] = ([\d., ]{1,200})$/m;
 
@@ -17,8 +17,8 @@ export function materialNeeds(text: string): MaterialNeed[] {
     const extruder = Number(number);
     if (extruder > LAST_EXTRUDER) continue;
     const need = needs.get(extruder) ?? { extruder, volume: 0, guid: null, printCore: null };
-    if (field === 'MATERIAL.GUID') need.guid = value!.trim();
-    else if (field === 'NOZZLE.NAME') need.printCore = value!.trim();
+    if (field === 'MATERIAL.GUID') need.guid = value!.trim() || null;
+    else if (field === 'NOZZLE.NAME') need.printCore = value!.trim() || null;
     else need.volume = volume(value!);
     needs.set(extruder, need);
   }

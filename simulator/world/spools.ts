@@ -20,14 +20,14 @@ export function neededVolume(job: PrintJob, extruder: number): number {
 }
 
 /**
- * Reduces the spools by the material of an ended print, of which `share` was printed: records state the material before
- * a print (wire facts 6.2). A full spool replaces an empty one.
+ * Reduces the spools by the material of a print that has just ended, by the printed share: records state the material
+ * before a print (wire facts 6.2). A full spool replaces an empty one.
  */
-export function useMaterial(printer: Printer, job: PrintJob, share: number): void {
+export function useMaterial(printer: Printer, job: PrintJob): void {
+  const share = job.timeTotal > 0 ? job.printed / job.timeTotal : 0;
   for (const [index, extruder] of printer.extruders.entries()) {
-    if (!extruder.material) continue;
-    const left = volumeLeft(extruder) - share * neededVolume(job, index);
-    extruder.volumeLeft = Math.round(left > 0 ? left : SPOOL + (left % SPOOL));
+    const left = Math.round(volumeLeft(extruder) - share * neededVolume(job, index));
+    extruder.volumeLeft = left > 0 ? left : SPOOL + (left % SPOOL);
   }
 }
 

@@ -62,8 +62,7 @@ export function advance(cluster: Cluster, at: number): void {
 export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: number): void {
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   if (printer && isActive(job)) {
-    heat(printer, 0, at);
-    useMaterial(printer, job, job.timeTotal > 0 ? elapsed(job, at) / job.timeTotal : 0);
+    if (job.status !== 'wait_cleanup') awaitCleanup(printer, job, at);
     printer.freeSince = at;
     // The part remains until the next print starts, so that later pictures show it.
     printer.left = job.uuid;
@@ -71,6 +70,13 @@ export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: numb
   enter(job, status, at);
   cluster.queue = cluster.queue.filter((other) => other !== job);
   cluster.history = [job, ...cluster.history].slice(0, HISTORY_KEPT);
+}
+
+/** Ends the printing; the part is still on the plate. */
+function awaitCleanup(printer: Printer, job: PrintJob, at: number): void {
+  enter(job, 'wait_cleanup', at);
+  useMaterial(printer, job);
+  heat(printer, 0, at);
 }
 
 /** Changes the status, and keeps the printing time so far. */
@@ -148,12 +154,9 @@ function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
     case 'resuming':
       return after(PHASE_SECONDS.resuming, (at) => enter(job, 'printing', at));
     case 'aborting':
-      return after(PHASE_SECONDS.aborting, (at) => {
-        enter(job, 'wait_cleanup', at);
-        heat(printer, 0, at);
-      });
+      return after(PHASE_SECONDS.aborting, (at) => awaitCleanup(printer, job, at));
     case 'post_print':
-      return after(PHASE_SECONDS.post_print, (at) => enter(job, 'wait_cleanup', at));
+      return after(PHASE_SECONDS.post_print, (at) => awaitCleanup(printer, job, at));
     case 'wait_cleanup':
       if (cluster.cleaning === 'manual') return [];
       return after(PHASE_SECONDS.wait_cleanup, (at) => end(cluster, job, cleanedStatus(job), at));

@@ -54,6 +54,44 @@ describe('simulator: restart', () => {
     }
   });
 
+  it('loads a world that was stored before materials and notes were', async () => {
+    const bench = await Bench.start({ dataDir });
+    const jobId = await bench.upload(';TIME:600\n');
+    const uuid = await bench.print(jobId);
+    const clusterId = bench.clusterId();
+    await bench.simulator.close();
+    const file = join(dataDir, 'world.json');
+    const stored = await readFile(file, 'utf8');
+    const names = ['note', 'volumeLeft', 'needs'];
+    const without = JSON.stringify(JSON.parse(stored, (name, value) => (names.includes(name) ? undefined : value)));
+    assert.notEqual(without, JSON.stringify(JSON.parse(stored)));
+    await writeFile(file, without);
+
+    let now = bench.clock.now;
+    const second = await startSimulator({ dataDir, now: () => now });
+    try {
+      const headers = { authorization: `Bearer ${bench.token}` };
+      const read = async (path: string) => (await call(`${second.apiUrl}${path}`, { headers })).json.data;
+      const clusterPath = `/connect/v1/clusters/${clusterId}`;
+      const full = { estimated_material_volume: 604_800, original_material_volume: 604_800 };
+      const loaded = async () => {
+        const [extruder] = (await read(`${clusterPath}/status`)).printers[0].configuration;
+        const { estimated_material_volume, original_material_volume } = extruder;
+        return { estimated_material_volume, original_material_volume };
+      };
+      assert.deepEqual(await loaded(), full);
+      assert.equal('note' in (await read(clusterPath)), false);
+      const job = await read(`${clusterPath}/print_jobs/${uuid}`);
+      assert.deepEqual([job.configuration[0].estimated_material_volume, job.note], [2400, undefined]);
+      const { metadata } = await read(`/slicer/v1/jobs/${jobId}`);
+      assert.deepEqual(metadata, { extruders: [], print: { estimated_time: 600 } });
+      now += 3_600_000;
+      assert.deepEqual(await loaded(), { ...full, estimated_material_volume: 604_800 - 2400 });
+    } finally {
+      await second.close();
+    }
+  });
+
   it('keeps actions, pictures and reports', async () => {
     const bench = await Bench.start({ dataDir });
     const { uuid } = bench.simulator.world.cluster(1).printers[0]!;
