@@ -6,11 +6,11 @@ import type { Node, NodeMessage } from 'node-red';
 import helper from 'node-red-node-test-helper';
 import { asPrintingError } from '../../lib/service/errors';
 import { systemClock } from '../../lib/time/clock';
-import { Flow, helperNode, type Definition } from '../helpers/flow';
+import { catchNode, Flow, helperNode, type Definition } from '../helpers/flow';
 import type { Mount } from './below/disk';
 import { MachineClock } from './below/time';
 import { Chance } from './chance';
-import { clockHazard, diskHazard, serviceHazard, slowHazard, wireHazard, type Hazard } from './hazards';
+import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
 import { hostileHazard } from './hostile';
 import { SAVING, SECOND } from './life';
 import { signIn, World } from './machine';
@@ -31,10 +31,16 @@ const FACTOR = 4;
 const RECOVERY = 20 * 60 * SECOND;
 /** Longest time from a message's limit to its end, ms. */
 const GRACE = SECOND;
+/** Node that waits for the ends of its prints. */
+const WAITING = 'print-and-wait';
 /** Time within which nodes without a timeout setting end, s. */
 const NO_TIMEOUT = 600;
 /** Nodes that read or write a file on the share. */
-const ON_SHARE = ['print-file', 'upload-file', 'report-file'];
+const ON_SHARE = ['print-file', 'upload-file', 'report-file', 'download-file'];
+/** Nodes without messages and changes of their own. */
+const FIXED = ['sink', 'catch'];
+/** Codes of a download that fails before the removal of its unfinished file hangs. */
+const BROKEN_OFF = ['NETWORK', 'SERVICE_ERROR'];
 /** Longest time that Node-RED waits for a node to close in a deploy, ms. */
 const LONGEST_CLOSE = 15 * SECOND;
 
@@ -48,11 +54,17 @@ interface Sent {
   /** Folder of the share that contains the message's file. */
   folder: string;
   code?: string;
+  /** Time of the print's acceptance, which the limit applies to, if the node waits for the print's end. */
+  accepted?: number;
+  /** The awaited print. */
+  clusterJobId?: string;
+  /** Results of an awaited end: `on time`, or `late` after the message ended without one. */
+  results: ('on time' | 'late')[];
 }
 
 /** Runs the nodes in a Node-RED over all kinds of deploys and restarts, while everything below them fails. */
 export async function flowsRun(seed: number): Promise<void> {
-  const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8, timeFactor: FACTOR, storage: 'disk' });
   const run = new FlowsRun(world);
   await world.run(async () => {
     try {
@@ -80,6 +92,8 @@ class FlowsRun {
   #deploying: Promise<void> = Promise.resolve();
   #diskFailed = false;
   #singles = 0;
+  /** Late results without the properties of their message. */
+  #strays = 0;
   #over = false;
   #lives = 0;
   /** Ids of the unfinished files that ended processes left. */
@@ -110,6 +124,8 @@ class FlowsRun {
       const aimed = chance.is(0.3);
       at(0.9, () => (aimed ? this.#atArrival(() => this.#send()) : this.#send()));
     }
+    if (this.#nodes.some(({ id }) => id === WAITING))
+      for (let count = chance.whole(1, 3); count > 0; count--) at(0.6, () => this.#send([WAITING]));
     for (let count = chance.whole(0, 3); count > 0; count--) {
       const hazard = this.#hazard();
       at(0.8, () => this.#begin(hazard));
@@ -145,6 +161,7 @@ class FlowsRun {
     await world.time.pass(RECOVERY);
     this.#checkMessages();
     this.#checkEnds();
+    this.#checkResults();
     await this.#stop();
     // undici releases a pending connection only when it is established or has failed.
     await world.time.pass(15 * SECOND);
@@ -183,6 +200,25 @@ class FlowsRun {
         timeout: timeout(),
       },
       { id: 'print-file', type: 'remote-printing-upload-and-print', ...fixed, source: 'file', timeout: timeout() },
+      {
+        id: WAITING,
+        type: 'remote-printing-upload-and-print',
+        ...fixed,
+        source: 'payload',
+        waitFor: 'finished',
+        timeout: timeout(),
+      },
+      {
+        id: 'download-file',
+        type: 'remote-printing-library-file',
+        operation: 'download',
+        kind: 'job',
+        fileId: 'stored',
+        fileIdType: 'msg',
+        file: 'target',
+        fileType: 'msg',
+        timeout: timeout(),
+      },
       {
         id: 'upload-file',
         type: 'remote-printing-library-file',
@@ -232,6 +268,7 @@ class FlowsRun {
     }));
     this.#nodes = [
       helperNode('sink'),
+      catchNode(['sink']),
       ...watching.filter((_, index) => index === this.world.seed % 3 || chance.is(0.4)),
       ...working.filter(({ id }) => chance.is(0.4) || (hangs && ON_SHARE.includes(id))),
     ];
@@ -273,6 +310,8 @@ class FlowsRun {
     mount.onFault = ({ name, path }, code) => this.world.trace.add(`disk: ${code} on ${name} of ${path}`);
     if (process.env.STEPS) mount.onStep = ({ name, path }) => this.world.trace.add(`step ${name} ${path}`);
     this.#mount = mount;
+    this.#clock.offset = startOffset(this.world, this.#chance);
+    if (this.#clock.offset !== 0) this.world.trace.add(`its clock is off by ${this.#clock.offset / SECOND} s`);
     this.#flow = await Flow.start(this.world.simulator, userDir);
     this.#deploy('full');
     await this.#settled();
@@ -327,7 +366,7 @@ class FlowsRun {
   #deploy(type: 'full' | 'flows' | 'nodes'): void {
     const flow = this.#flow;
     if (!flow) return;
-    const changeable = this.#nodes.filter(({ id }) => id !== 'sink');
+    const changeable = this.#nodes.filter(({ id }) => !FIXED.includes(id));
     const changed = this.#chance.pick([...changeable.map(({ id }) => id), 'account']);
     if (type !== 'full') {
       this.#changes.set(changed, (this.#changes.get(changed) ?? 0) + 1);
@@ -356,19 +395,20 @@ class FlowsRun {
   }
 
   #send(names?: readonly string[]): void {
-    const nodes = this.#nodes.filter(({ id }) => names?.includes(id) ?? id !== 'sink');
+    const nodes = this.#nodes.filter(({ id }) => names?.includes(id) ?? !FIXED.includes(id));
     const definition = this.#chance.pick(nodes);
     const node = helper.getNode(definition.id) as Node | null;
     if (!node || !this.#flow) return;
     const id = `m${this.#sent.length + 1}`;
     const limit = typeof definition.timeout === 'number' ? definition.timeout : NO_TIMEOUT;
-    const sent = {
+    const sent: Sent = {
       id,
       node: definition.id,
       begunAt: this.world.time.elapsed,
       limit,
       ends: [],
-      stream: undefined as Readable | undefined,
+      results: [],
+      stream: undefined,
       // The folder belongs to this message, or is shared by several messages.
       folder: this.#chance.is(0.7) ? id : 'all',
     };
@@ -381,11 +421,16 @@ class FlowsRun {
     const payload = kind === 'bytes' || definition.source !== 'payload' ? bytes : this.#stream(kind, bytes);
     if (payload instanceof Readable) sent.stream = payload;
     const message: NodeMessage = { _msgid: id, payload };
-    Object.assign(message, { printKey, filename, fileSize: bytes.length });
+    Object.assign(message, { printKey, filename, fileSize: bytes.length, order: id });
     if (definition.source === 'file')
       Object.assign(message, { filename: this.#share.place(sent.folder, filename, bytes) });
     if (definition.format === 'file')
       Object.assign(message, { reportFile: this.#share.place(sent.folder, `${id}.csv`) });
+    if (definition.operation === 'download') {
+      const jobs = this.world.simulator.world.storedJobs().map(({ jobId }) => jobId);
+      const target = this.#share.place(sent.folder, `${id}.gcode`);
+      Object.assign(message, { stored: this.#chance.pick(jobs) ?? 'none', target });
+    }
     if (definition.type === 'remote-printing-cluster-status' && this.#chance.is(0.3))
       Object.assign(message, { clusterId: this.world.clusterId(2) });
     if (this.#chance.is(0.15)) this.#spoil(message, sent);
@@ -461,6 +506,7 @@ class FlowsRun {
     const { trace, time } = this.world;
     hooks.add('onSend.faults', (sent: { source: { id: string; port: number }; msg: NodeMessage }[]) => {
       for (const { source, msg } of sent) {
+        this.#recordWait(source, msg);
         const event = msg.payload as
           | { id?: string; type?: string; late?: boolean; job?: { clusterJobId?: string } }
           | undefined;
@@ -488,15 +534,47 @@ class FlowsRun {
     });
   }
 
+  /** Records the acceptance and the result of a print whose end a message awaits. */
+  #recordWait({ id, port }: { id: string; port: number }, msg: NodeMessage): void {
+    const sent = this.#sent.find(({ id: order, node }) => order === msg.order && node === WAITING);
+    if (!sent) {
+      if (msg.late && msg.order === undefined) this.#strays++;
+      return;
+    }
+    if (id === WAITING && port === 1) {
+      if (msg.topic === 'dispatched' || msg.topic === 'printing') sent.accepted ??= this.world.time.elapsed;
+      if (typeof msg.clusterJobId === 'string') sent.clusterJobId = msg.clusterJobId;
+    } else if ((id === WAITING && port === 0) || (id === 'catch' && msg.late)) {
+      sent.results.push(msg.late ? 'late' : 'on time');
+      this.world.trace.add(`message ${sent.id} has its result${msg.late ? ' (late)' : ''}`);
+    }
+  }
+
+  /** Each message to the waiting node has one result, in time or late, or fails, once its print has ended. */
+  #checkResults(): void {
+    if (this.#diskFailed) return;
+    if (this.#strays > 0) throw new Broken(3, `${this.#strays} late results of no message`);
+    const ended = this.world.simulator.world.cluster(1).history.map(({ uuid }) => uuid);
+    for (const { id, node, ends, code, results, clusterJobId = '' } of this.#sent) {
+      if (node !== WAITING || (ends.length === 0 && !ended.includes(clusterJobId))) continue;
+      const count = results.length + (code === undefined ? 0 : 1);
+      const isUnderWay = clusterJobId !== '' && !ended.includes(clusterJobId);
+      if (count > 1 || (count === 0 && !isUnderWay))
+        throw new Broken(3, `message ${id} has ${count} results: ${[...results, code ?? ''].join(', ')}`);
+    }
+  }
+
   #checkMessages(): void {
-    for (const { id, node, begunAt, limit, ends, stream, folder, code } of this.#sent) {
+    const queued = this.world.simulator.world.cluster(1).queue.map(({ uuid }) => uuid);
+    for (const { id, node, begunAt, limit, ends, stream, folder, code, accepted, clusterJobId = '' } of this.#sent) {
+      if (ends.length === 0 && queued.includes(clusterJobId)) continue;
       if (ends.length !== 1) throw new Broken(4, `message ${id} to ${node} ended ${ends.length} times`);
-      const took = (ends[0] ?? 0) - begunAt;
+      const took = (accepted ?? ends[0] ?? 0) - begunAt;
       const saving = this.#diskFailed && node.startsWith('print') ? SAVING : 0;
       if (took > limit * SECOND + GRACE + saving)
         throw new Broken(4, `message ${id} to ${node} ended after ${took / SECOND} s of ${limit} s`);
       // In a shared folder, other messages may wait for the file.
-      if (folder === id) this.#share.checkEnd(folder, code);
+      if (folder === id) this.#share.checkEnd(folder, code, node === 'download-file' ? BROKEN_OFF : []);
       if (stream && !stream.destroyed)
         throw new Broken(5, `message ${id} to ${node} ended, and its stream is still open`);
     }

@@ -49,9 +49,9 @@ export class Share {
     if (hang?.paths) this.#addHang(hang.paths);
   }
 
-  /** Throws if a message with a hanging file in this folder ended for another reason. */
-  checkEnd(folder: string, code: string | undefined): void {
-    if (code !== undefined && this.#stalled.has(folder) && !CODES.includes(code))
+  /** Throws if a message with a hanging file in this folder ended for another reason than that or one of `others`. */
+  checkEnd(folder: string, code: string | undefined, others: readonly string[]): void {
+    if (code !== undefined && this.#stalled.has(folder) && ![...CODES, ...others].includes(code))
       throw new Broken(4, `the file in ${folder} hangs, but its message ends in ${code}`);
   }
 
