@@ -89,6 +89,10 @@ export interface Fault {
   remove?: string[];
   /** From code only: transforms the answer's body. */
   transform?: (body: unknown) => unknown;
+  /** From code only: adds headers to the answer, or replaces its own. */
+  headers?: Record<string, string>;
+  /** From code only: replaces the answer's body. */
+  content?: string;
 }
 
 export interface AddedFault {
@@ -122,6 +126,8 @@ const EFFECTS = [
   'set',
   'remove',
   'transform',
+  'headers',
+  'content',
 ];
 
 /** The active faults; the first matching one affects a request. */

@@ -22,7 +22,8 @@ export async function send(
   closing: AbortSignal,
 ): Promise<void> {
   const headers: Record<string, string> = { 'cache-control': 'no-store', ...answer.headers };
-  const body = answer.stream ?? bodyOf(answer, fault, headers);
+  const body = replaced(answer, fault, headers) ?? answer.stream ?? bodyOf(answer, fault, headers);
+  Object.assign(headers, fault?.headers);
   const head = (): ServerResponse => response.writeHead(answer.status, headers);
   if (fault?.cut) return cutOff(response, body, { cut: fault.cut, at: fault.cutAtByte, headers, head });
   // An answer without body can't trickle.
@@ -34,6 +35,15 @@ export async function send(
   head();
   if (Buffer.isBuffer(body)) response.end(body);
   else await pipeline(body, response);
+}
+
+/** The body that a fault sends instead of the answer's; undefined for none. */
+function replaced({ stream }: Answer, fault: Fault | undefined, headers: Record<string, string>): Buffer | undefined {
+  if (fault?.content === undefined) return undefined;
+  stream?.destroy();
+  const body = Buffer.from(fault.content);
+  headers['content-length'] = String(body.length);
+  return body;
 }
 
 function bodyOf(answer: Answer, fault: Fault | undefined, headers: Record<string, string>): Buffer {

@@ -11,7 +11,7 @@ import type { Mount } from './below/disk';
 import { MachineClock } from './below/time';
 import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
-import { hostileHazard } from './hostile';
+import { hostileAnswerHazard, hostileHazard, STORED } from './hostile';
 import { SAVING, SECOND } from './life';
 import { signIn, World } from './machine';
 import { Share } from './share';
@@ -284,7 +284,8 @@ class FlowsRun {
     const endpoints = ['clusterStatus', 'clusters', 'print', 'printJob', 'actionStatus', 'storagePut', '*'] as const;
     if (kind < 0.82) return serviceHazard(world, chance, endpoints);
     if (kind < 0.88) return slowHazard(world, chance, endpoints);
-    if (kind < 0.95) return hostileHazard(world, chance, endpoints);
+    if (kind < 0.91) return hostileHazard(world, chance, endpoints);
+    if (kind < 0.96) return hostileAnswerHazard(world, chance, [...endpoints, ...STORED]);
     return clockHazard(world, chance, machine);
   }
 

@@ -94,6 +94,63 @@ export function hostileHazard(world: World, chance: Chance, endpoints: readonly 
   };
 }
 
+/** Endpoints of the object store. */
+export const STORED: readonly Fault['endpoint'][] = ['storagePut', 'storageGet', 'imageGet', 'reportGet'];
+const LONG = 12_000;
+/** Hostile headers, and the status that a client reads them with; undefined for the status of the answer itself. */
+const HEADERS: readonly { name: string; status?: number; values: readonly string[] }[] = [
+  {
+    ...{ name: 'retry-after', status: 429 },
+    values: [
+      '-1',
+      '1e308',
+      'NaN',
+      '',
+      '9'.repeat(LONG),
+      '0.0001',
+      'Fri, 31 Dec 9999 23:59:59 GMT',
+      '1 '.repeat(LONG / 2),
+    ],
+  },
+  {
+    ...{ name: 'range', status: 308 },
+    values: ['', 'bytes=0-', 'bytes=5-3', 'bytes=0--1', `bytes=0-${'9'.repeat(LONG)}`, '-'.repeat(LONG), '0-1'],
+  },
+  {
+    ...{ name: 'location', status: 308 },
+    values: ['', '//', '/', 'http://169.254.169.254/', 'javascript:alert(1)', `http://${'a.'.repeat(LONG / 2)}`],
+  },
+  { name: 'content-type', values: ['', 'image/', ';'.repeat(LONG), 'text/html', `image/${'x'.repeat(LONG)}`] },
+  { name: 'content-encoding', values: ['gzip', 'br', 'identity', 'x', 'gzip,'.repeat(LONG / 5), ','.repeat(LONG)] },
+  { name: 'content-length', values: ['0', '1', '99999999999999', '-1', '1e9', '', '9'.repeat(LONG)] },
+  {
+    name: 'date',
+    values: ['', 'NaN', 'Thu, 01 Jan 1970 00:00:00 GMT', 'Fri, 31 Dec 9999 23:59:59 GMT', '9'.repeat(LONG)],
+  },
+  { name: 'x-long', values: ['a'.repeat(20_000)] },
+];
+
+/** Period of answers with a hostile header, or with a hostile text as their whole body. */
+export function hostileAnswerHazard(world: World, chance: Chance, endpoints: readonly Fault['endpoint'][]): Hazard {
+  const endpoint = chance.pick(endpoints);
+  const times = chance.pick<number | 'always'>([1, 2, 5, 'always']);
+  const { name, status, values } = chance.pick(HEADERS);
+  const value = chance.pick(values);
+  const effect: Partial<Fault> = chance.is(0.25)
+    ? { content: hostileText(chance, MOST) }
+    : { headers: { [name]: value }, ...(status !== undefined && chance.is(0.7) ? { status } : {}) };
+  const shown =
+    effect.content === undefined ? `${name}: ${value.slice(0, 40)} (${effect.status ?? ''})` : 'another body';
+  return {
+    lasts: chance.spread(1000, 120_000),
+    begin: () => {
+      world.trace.add(`service: ${endpoint} will answer with ${shown}, ${times} times`);
+      const added = world.simulator.faults.add({ endpoint, times, ...effect });
+      return () => added.remove();
+    },
+  };
+}
+
 /** Foreign texts on the pack's channel, sent once or repeatedly: any role of the database can send them. */
 export function noticeHazard(world: World, chance: Chance, database: FaultyDatabase): Hazard {
   const choices = new Chance(seeded(chance.whole(1, 1e9)));

@@ -7,7 +7,7 @@ import type { Fault } from '../../simulator';
 import { holdStream, type Source } from '../../lib/upload/source';
 import { Chance } from './chance';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
-import { hostileHazard } from './hostile';
+import { hostileAnswerHazard, hostileHazard, STORED } from './hostile';
 import { Life, SAVING, SECOND } from './life';
 import { signIn, World, type Machine } from './machine';
 import { Broken } from './trace';
@@ -114,7 +114,8 @@ class PrintsRun {
     const endpoints = ['print', 'print', 'print', 'clusterStatus', 'registerUpload', 'storagePut', 'getJob'] as const;
     if (kind < 0.8) return serviceHazard(world, chance, endpoints);
     if (kind < 0.88) return slowHazard(world, chance, endpoints);
-    if (kind < 0.95) return hostileHazard(world, chance, endpoints);
+    if (kind < 0.91) return hostileHazard(world, chance, endpoints);
+    if (kind < 0.96) return hostileAnswerHazard(world, chance, [...endpoints, ...STORED]);
     return clockHazard(world, chance, machine);
   }
 
