@@ -1,4 +1,5 @@
 import { waitBefore } from '../time/backoff';
+import { guard } from '../time/guard';
 import type { Clock } from '../time/clock';
 import { settledWithin } from '../time/settled-within';
 import type { Lock } from '../state/lock';
@@ -62,7 +63,7 @@ export class PostgresMembership implements Membership {
 
   constructor(topic: Key, { name, wants, onChange }: JoinOptions, context: MembershipContext) {
     this.#context = context;
-    this.#onChange = onChange;
+    this.#onChange = guard(onChange);
     this.#topic = hashOf(topic);
     this.#name = hashOf([this.#topic, context.holder]);
     this.#about = { name, since: context.clock.now() };

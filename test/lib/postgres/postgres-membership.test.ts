@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Client } from 'pg';
+import sinon from 'sinon';
 import { Database } from '../../../lib/postgres/database';
 import { LEASE_TIMES, type Lease } from '../../../lib/postgres/leases';
 import type { Membership } from '../../../lib/state/membership';
@@ -76,6 +77,25 @@ describe('postgres/postgres-membership', () => {
     await two.leave(new Map(items.map((item) => [item, { polledAt: 2 }])));
     assert.equal((await one.take(items, items.length)).filter(({ note }) => note !== null).length, items.length);
     assert.ok(joined.every((membership) => membership === two || membership.lock));
+  });
+
+  it('remains a member, also after a lost lease, if the listener to its changes throws', async () => {
+    const warned = sinon.stub(process, 'emitWarning');
+    try {
+      const one = await join(open(), () => {
+        throw new TypeError('not ours');
+      });
+      const first = one.lock;
+      await join();
+      await until(() => one.members.length === 2);
+      await ask(`DELETE FROM remote_printing.entries WHERE kind = 'member'`);
+      await ask(`SELECT pg_notify('remote_printing', '{"by":"a test"}')`);
+      await until(() => one.lock !== null && one.lock !== first);
+      assert.equal((await one.take(['cluster'], 1)).length, 1);
+      assert.ok(warned.getCalls().filter(({ args }) => (args as unknown[])[1] === 'RemotePrinting').length >= 3);
+    } finally {
+      warned.restore();
+    }
   });
 
   it('gives each item to one holder while members are evicted, rejoin, take and release concurrently', async () => {

@@ -122,6 +122,8 @@ export class ScriptedAccount<Time extends Clock = ManualClock, State extends Sta
   /** State that survives a deploy, but no restart. */
   memory = new WatchMemory();
   reports: WatcherReport[] = [];
+  /** Called with each report. */
+  onReport: (event: WatcherReport) => void = () => undefined;
   watcher: Watcher;
 
   /** `sharing`: name of this runtime among others. */
@@ -151,7 +153,10 @@ export class ScriptedAccount<Time extends Clock = ManualClock, State extends Sta
       memory: this.memory,
       ...(this.sharing !== undefined && { sharing: { topic: ['watching', 'A1'], name: this.sharing } }),
       random: () => 0,
-      report: (event) => this.reports.push(event),
+      report: (event) => {
+        this.reports.push(event);
+        return this.onReport(event);
+      },
     });
     return this.watcher;
   }

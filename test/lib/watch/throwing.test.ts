@@ -106,6 +106,22 @@ describe('a failing callback', () => {
       await watcher.close();
     });
 
+    it(`does not stop watching where the account's log ${how}`, async () => {
+      const account = new ScriptedAccount();
+      const { clock, service } = account;
+      account.onReport = callback;
+      service.cluster('C1');
+      const { rounds, troubles } = account.watch('C1', { onEvents: callback });
+      service.fails = () => broken();
+      await clock.advance(5 * MINUTE);
+      service.fails = () => undefined;
+      await clock.advance(10 * MINUTE);
+      assert.deepEqual(troubles, ['SERVICE_ERROR']);
+      assert.equal(rounds.at(-1)?.error, null);
+      assert.ok(warnings() >= 2, `${warnings()}`);
+      await account.watcher.close();
+    });
+
     it(`does not stop other polls if a poll ${how}`, async () => {
       const clock = new ManualClock();
       const fault = sinon.spy();
