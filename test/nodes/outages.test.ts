@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { NodeMessage } from 'node-red';
 import helper from 'node-red-node-test-helper';
 import type { ClusterStatus } from '../../lib/service/cluster-status';
-import { startSimulator, type Fault, type Simulator } from '../../simulator';
+import { startSimulator, type Fault, type Simulator, type SimulatorOptions } from '../../simulator';
 import { catchNode, Flow, helperNode, type Definition, type Inbox } from '../helpers/flow';
 import { TurnedTime } from '../helpers/turned-time';
 
@@ -55,11 +55,14 @@ describe('nodes/cluster-status: an outage has one notice', () => {
     await deploy(nodes, { signIn: false });
   };
 
-  beforeEach(async () => {
-    time = new TurnedTime();
-    simulator = await startSimulator({ autoApprove: true, now: time.now, accessTokenLifetime: 1e7 });
+  const begin = async (options: SimulatorOptions = {}) => {
+    simulator = await startSimulator({ autoApprove: true, now: time.now, accessTokenLifetime: 1e7, ...options });
     flow = await Flow.start(simulator);
     await flow.deploy([]);
+  };
+  beforeEach(async () => {
+    time = new TurnedTime();
+    await begin();
   });
   afterEach(async () => {
     await time.until(flow.stop());
@@ -89,6 +92,22 @@ describe('nodes/cluster-status: an outage has one notice', () => {
         assert.match(logged(INFO).at(-1) ?? '', /3 printers .* can be read again after \d+ min\./);
         assert.deepEqual([logged(WARN).length, logged(INFO).length], [1, 1]);
       });
+
+    it('names three of five printers, and counts the others', async () => {
+      await time.until(flow.stop());
+      await simulator.close();
+      await begin({ printers: 5 });
+      await deploy([node()]);
+      await time.pass(20);
+      const fault = simulator.faults.add(down);
+      await time.pass(10 * 60);
+      assert.equal(caught.all.length, 1, notices().join('\n'));
+      assert.match(notices()[0] ?? '', /^5 printers can’t be read \([^,]+, [^,]+, [^,]+ and 2 more\)/);
+      assert.equal(names(notices()[0]), 3, notices()[0]);
+      fault.remove();
+      await time.pass(20 * 60);
+      assert.match(logged(INFO).at(-1) ?? '', /5 printers \([^,]+, [^,]+, [^,]+ and 2 more\) can be read again/);
+    });
 
     it('measures its duration independently of a clock that is set meanwhile', async () => {
       await deploy([node()]);
