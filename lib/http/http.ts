@@ -1,11 +1,12 @@
 import { lookup as systemLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
-import type { Agent, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { withOutcome } from '../service/errors';
 import { closed, type Deadline } from '../time/deadline';
 import { flatten } from './flatten';
 import { forbidden, guardedLookup } from './foreign-hosts';
+import { ignoringContinue } from './interim-answers';
 import { networkError } from './network-error';
 import { proxiesOf } from './proxies';
 import { storageAddress } from './storage-address';
@@ -238,6 +239,8 @@ class Begun implements Handler {
 
 type Request = (dispatcher: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
 
+type Undici = typeof import('undici');
+
 type OverDispatcher = (this: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
 
 /** A dispatcher and the request function for it. */
@@ -249,26 +252,41 @@ interface Transport {
 }
 
 /**
- * Loads two files of undici, because undici as a whole loads more slowly than the pack itself. They are private, so
+ * Loads four files of undici, because undici as a whole loads more slowly than the pack itself. They are private, so
  * package.json pins undici to the version that has them (ADR 17).
  */
-function undici(): { Agent: typeof Agent; request: Request } {
-  const Agent = require('undici/lib/dispatcher/agent.js') as typeof import('undici').Agent;
+function undici() {
+  const Agent = require('undici/lib/dispatcher/agent.js') as Undici['Agent'];
+  const Pool = require('undici/lib/dispatcher/pool.js') as Undici['Pool'];
+  const buildConnector = require('undici/lib/core/connect.js') as Undici['buildConnector'];
   const request = require('undici/lib/api/api-request.js') as OverDispatcher;
-  return { Agent, request: (dispatcher, options) => request.call(dispatcher, options) };
+  return {
+    Agent,
+    Pool,
+    buildConnector,
+    request: (dispatcher: Dispatcher, options: Dispatcher.RequestOptions) => request.call(dispatcher, options),
+  };
 }
 
 function createTransport(given: Dispatcher | undefined, lookup?: LookupFunction): Transport {
-  const { Agent, request } = undici();
-  const dispatcher = given ?? systemDispatcher(Agent, lookup);
+  const { request } = undici();
+  const dispatcher = given ?? systemDispatcher(lookup);
   return { dispatcher, streaming: dispatcher.compose(markBegun), request };
 }
 
 /** Creates connections like Node-RED's own nodes: through HTTP_PROXY and related variables if set. */
-function systemDispatcher(Direct: typeof Agent, lookup: LookupFunction | undefined): Dispatcher {
-  const options = { connect: { timeout: CONNECT, ...(lookup && { lookup }) }, connections: 64 };
+function systemDispatcher(lookup: LookupFunction | undefined): Dispatcher {
+  const { Agent, Pool, buildConnector } = undici();
+  const connect = buildConnector({ timeout: CONNECT, ...(lookup && { lookup }) });
+  const options = {
+    connect,
+    connections: 64,
+    // A tunnel through a proxy brings a `connect` of its own.
+    factory: (origin: string | URL, given: { connect?: typeof connect }) =>
+      new Pool(new URL(origin), { ...given, connect: ignoringContinue(given.connect ?? connect) }),
+  };
   const proxies = proxiesOf(process.env);
-  if (!proxies) return new Direct(options);
-  const { EnvHttpProxyAgent } = require('undici') as typeof import('undici');
+  if (!proxies) return new Agent(options);
+  const { EnvHttpProxyAgent } = require('undici') as Undici;
   return new EnvHttpProxyAgent({ ...options, ...proxies });
 }

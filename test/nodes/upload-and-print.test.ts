@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { chmod, writeFile } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
@@ -109,6 +111,25 @@ describe('nodes/upload-and-print', () => {
         assert.deepEqual([got.jobName, got.contentType], [name, contentType]);
         assert.equal(simulator.world.storedJob(got.jobId ?? '').sha256, sha256(bytes));
       });
+
+    it('prints once through a gateway that sends 100 Continue before each answer', async () => {
+      const gateway = createServer((client) => {
+        const service = connect(Number(new URL(simulator.apiUrl).port), '127.0.0.1');
+        client.pipe(service).on('data', (bytes) => {
+          if (bytes.toString('latin1').startsWith('HTTP/1.1 ')) client.write('HTTP/1.1 100 Continue\r\n\r\n');
+          client.write(bytes);
+        });
+        for (const socket of [client, service])
+          socket.on('error', () => undefined).on('close', () => [client, service].forEach((other) => other.destroy()));
+      }).listen(0, '127.0.0.1');
+      gateway.unref();
+      await once(gateway, 'listening');
+      const apiUrl = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
+      await deploy({}, { account: { ...flow.account, apiUrl } });
+      const got = result(await printed(payload({ printKey: 'k' })));
+      gateway.close();
+      assert.deepEqual([got.printed, got.duplicate, count('print')], [true, false, 1]);
+    });
 
     it('names the job by msg.jobName plus the extension of the file', async () => {
       const got = result(await printed(payload({ jobName: 'Halter links' })));
