@@ -126,8 +126,9 @@ describe('nodes/cluster-status', () => {
       assert.equal(msg.parts, undefined);
       assert.equal('simulated' in msg, false);
       const { printers, ...rest } = payloadOf(msg);
-      const keys = 'authorized clusterId current generatedAt history hostGuid jobs model name online receivedAt stale';
-      assert.deepEqual(Object.keys(rest).sort(), keys.split(' '));
+      const keys = `authorized capabilities clusterId current generatedAt history hostGuid jobs maintenanceDue model name
+        note online receivedAt stale`;
+      assert.deepEqual(Object.keys(rest).sort(), keys.split(/\s+/));
       assert.equal(printers.length, 1);
       assert.equal(printers[0]?.status, 'idle');
       assert.equal(statusTexts().at(-1), 'status.idle');
