@@ -69,6 +69,8 @@ for (const runtime of editors) {
       await editor.page.fill('#node-input-interval', '30');
       await editor.page.selectOption('#node-input-send', 'changes');
       await editor.page.fill('#node-input-milestones', '10, 90');
+      await editor.page.fill('#node-input-lowMaterial', '15');
+      await editor.page.fill('#node-input-plateWait', '45');
       await editor.done();
       await editor.deploy();
       await editor.assertSaved(id, {
@@ -80,6 +82,8 @@ for (const runtime of editors) {
         interval: '30',
         send: 'changes',
         milestones: '10, 90',
+        lowMaterial: '15',
+        plateWait: '45',
       });
     });
 

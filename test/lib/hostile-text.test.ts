@@ -37,11 +37,12 @@ import { readClusterStatus, statusRecord } from '../../lib/service/cluster-statu
 import { asPrintingError, PrintingError } from '../../lib/service/errors';
 import { few } from '../../lib/service/few';
 import { findToolpath, storedType, toolpath } from '../../lib/service/file-types';
+import { describeChange } from '../../lib/service/job-changes';
 import { checkFileName, jobName } from '../../lib/service/job-name';
 import { readMaintenanceTask } from '../../lib/service/maintenance';
 import { readOverrides, target } from '../../lib/service/paths';
 import { isKnownStatus, readOptionalPrintJob, readPrintJob, readPrintJobs } from '../../lib/service/print-job';
-import { readFaults, readPrinter } from '../../lib/service/printer';
+import { readFaults, readMaterial, readPrinter } from '../../lib/service/printer';
 import {
   isExpiredToken,
   readRefusal,
@@ -50,7 +51,7 @@ import {
   withoutAddresses,
 } from '../../lib/service/api-errors';
 import { readStoredFile, storedId } from '../../lib/service/stored-file';
-import { flag, list, number, record, records, text, time } from '../../lib/service/json-readers';
+import { amount, flag, list, number, record, records, text, time } from '../../lib/service/json-readers';
 import { readHost } from '../../lib/sign-in/hosts';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { shown } from '../../lib/words/shown';
@@ -166,6 +167,22 @@ async function signingIn() {
 const seen = (words: string) =>
   observe({ printers: [FIELDS(field(words))], print_jobs: [FIELDS(field(words))] }, CONTEXT) ?? assert.fail();
 
+/** A printer with a material and a print core of these names. */
+const loadedWith = (words: string) => {
+  const name = field(words);
+  const configuration = [
+    { extruder_index: 0, print_core_id: name, material: { brand: name, material: name, color: name } },
+  ];
+  const printers = [{ ...FIELDS(name), uuid: 'P', configuration }];
+  return observe({ is_online: true, printers, print_jobs: [FIELDS(name)] }, CONTEXT) ?? assert.fail();
+};
+const changeOf = (type: string, words: string) => ({
+  type_of_change: type,
+  index: 0,
+  origin_name: words,
+  target_name: words,
+});
+
 const concerned = (words: string) => ({ count: 5, names: [words, words, words], clusterId: words });
 const markOf = (words: string) => ({
   id: words,
@@ -248,6 +265,14 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/print-job.readPrintJob': (words) => readPrintJob(FIELDS(words)),
   'service/print-job.readPrintJobs': (words) => readPrintJobs([FIELDS(words)]),
   'service/printer.readFaults': (words) => readFaults({ faults: [FIELDS(words)] }),
+  'service/job-changes.describeChange': (words) =>
+    ['material_change', 'print_core_change', 'buildplate_change', words].map((type) =>
+      String(
+        describeChange(readPrintJob({ configuration_changes_required: [changeOf(type, words)] }).changesRequired[0]!),
+      ),
+    ),
+  'service/printer.readMaterial': (words) =>
+    readMaterial({ guid: words, brand: words, material: words, diameter: words }),
   'service/printer.readPrinter': (words) => readPrinter(FIELDS(words)),
   'service/api-errors.isExpiredToken': (words) => isExpiredToken(403, { errors: [{ code: words }] }),
   'service/api-errors.readRefusal': (words) => readRefusal({ errors: [{ code: words, detail: words }] }),
@@ -259,6 +284,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/stored-file.storedId': (words) => storedId('job', FIELDS(words)),
   'service/json-readers.flag': (words) => flag(words),
   'service/json-readers.list': (words) => list(words),
+  'service/json-readers.amount': (words) => amount(words),
   'service/json-readers.number': (words) => number(words),
   'service/json-readers.record': (words) => record(words),
   'service/json-readers.records': (words) => records(words),
@@ -384,7 +410,10 @@ const READERS: Record<string, (words: string) => unknown> = {
     ]),
   'print/plain-properties.plainProperties': (words) =>
     plainProperties({ a: words, [words]: 1, b: words.slice(0, 60_000) }),
-  'events/advance.advance': (words) => advance(null, seen(words)),
+  'events/advance.advance': (words) => {
+    const { checkpoint } = advance(null, loadedWith(words));
+    return advance(checkpoint, loadedWith(`x${words}`));
+  },
   'events/changed.changed': (words) => changed({ a: words, b: [words] }, { a: words, b: [`${words}x`] }),
   'events/checkpoint.readCheckpoint': (words) => readCheckpoint(words),
   'events/fingerprint.fingerprint': (words) => fingerprint(seen(words)),
@@ -495,6 +524,13 @@ const OTHERS: Record<string, string> = {
   'events/job-ends.settles': 'gets jobs that were read',
   'events/job-ends.judge': 'gets jobs that were read',
   'events/printer-edges.followPrinters': 'gets jobs that were read',
+  'events/printer-edges.followMaintenance': 'gets printers that were read',
+  'events/extruder-edges.followExtruders': 'gets printers that were read',
+  'events/extruder-edges.extruderFacts': 'gets printers that were read',
+  'events/plate-waits.followPlates': 'gets jobs that were read',
+  'events/plate-waits.waitingPlate': 'gets times of the clock',
+  'events/plate-waits.isPlateDue': 'gets times of the clock',
+  'events/recurring-edges.RecurringEdges': 'gets printers that were read',
   'events/observation.timeOf': 'gets jobs that were read',
   'events/observation.isReachable': 'gets jobs that were read',
   'events/list-changes.advanceList': 'compares ids of printers that were read',
@@ -502,7 +538,8 @@ const OTHERS: Record<string, string> = {
   'events/list-changes.sameHost': 'compares ids of printers that were read',
   'events/list-changes.reboundEvent': 'compares ids of printers that were read',
   'events/milestones.milestone': 'gets numbers',
-  'events/milestones.eventsFor': 'gets numbers',
+  'events/thresholds.passed': 'gets numbers',
+  'events/thresholds.eventsFor': 'gets numbers',
   'print/attempt.newAttempt': 'gets jobs that were read',
   'print/attempt.doubtful': 'gets jobs that were read',
   'print/claims.likeliest': 'gets jobs that were read',
