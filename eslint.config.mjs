@@ -2,6 +2,7 @@
 import js from '@eslint/js';
 import * as parser from '@typescript-eslint/parser';
 import { defineConfig, globalIgnores } from 'eslint/config';
+import { oneLoop } from './scripts/one-loop.mjs';
 
 /** From the bottom up: a folder imports itself and what stands before it, never what stands after it. */
 const layers = {
@@ -83,26 +84,6 @@ const stairs = (/** @type {keyof typeof floors} */ folder) =>
     }));
   });
 
-/** The loop and the timer themselves, and code that plans its own waits: turns of polls, leases, pauses. */
-const schedulers = [
-  'lib/time/{retry-until,retry-timer}.ts',
-  'lib/http/retry.ts',
-  'lib/sign-in/{refresh,renewal-failures}.ts',
-  'lib/postgres/postgres-membership.ts',
-  'lib/watch/polling/{poll-timing,vanished-job-resolver}.ts',
-  'lib/watch/replication/service-reach.ts',
-];
-const loops = ':matches(DoWhileStatement, ForOfStatement, ForStatement, WhileStatement)';
-const handwrittenLoops = [
-  'ImportSpecifier[imported.name="waitBefore"]',
-  `${loops} CallExpression[callee.name="sleep"]`,
-  `${loops} CallExpression[callee.property.name="sleep"]`,
-].map((selector) => ({
-  selector,
-  message:
-    'One loop repeats work with growing waits, so that an abort, a deadline and Retry-After end or delay every repeat alike: use retryUntil or pollUntil of lib/time/retry-until. Background work uses RetryTimer of lib/time/retry-timer.',
-}));
-
 /** Files that may import the PostgreSQL part. */
 const composition = ['lib/postgres/**', 'lib/state-cli.ts', 'nodes/shared/saved-state.ts'];
 /** Covers the modules that are loaded on demand. */
@@ -131,8 +112,7 @@ const globals = (/** @type {string[]} */ names) => Object.fromEntries(names.map(
 
 export default defineConfig(
   globalIgnores(['dist/', 'resources/', 'coverage/', 'matrix/', '.demo/', '.dev/', '.cache/']),
-  // oxlint reports unused directives; most are for its own rules.
-  { linterOptions: { reportUnusedDisableDirectives: 'off' } },
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   { files: ['**/*.ts'], languageOptions: { parser } },
   ...arrows('lib'),
   { files: ['lib/client.ts'], rules: { 'no-restricted-imports': ['error', { patterns: [outside.lib, database] }] } },
@@ -144,14 +124,9 @@ export default defineConfig(
     rules: { 'no-restricted-syntax': ['error', databaseOnDemand] },
   },
   {
-    files: ['lib/**/*.ts'],
-    ignores: [...composition, ...schedulers],
-    rules: { 'no-restricted-syntax': ['error', databaseOnDemand, ...handwrittenLoops] },
-  },
-  {
-    files: ['lib/postgres/**/*.ts', 'lib/state-cli.ts'],
-    ignores: schedulers,
-    rules: { 'no-restricted-syntax': ['error', ...handwrittenLoops] },
+    files: ['lib/**/*.ts', 'nodes/**/*.ts'],
+    plugins: { house: { rules: { 'one-loop': oneLoop } } },
+    rules: { 'house/one-loop': 'error' },
   },
   {
     files: ['lib/rules/**/*.ts'],

@@ -1,6 +1,6 @@
-import { waitBefore } from '../time/backoff';
-import { guard } from '../time/guard';
 import type { Clock } from '../time/clock';
+import { guard } from '../time/guard';
+import { RetryTimer } from '../time/retry-timer';
 import { settledWithin } from '../time/settled-within';
 import type { Lock } from '../state/lock';
 import type { Locks } from '../state/locks';
@@ -34,7 +34,7 @@ const REFRESH_EVERY = 5_000;
 /** Delay after the expiry of a member's lease until its eviction, ms. */
 const AFTER_EXPIRY = 20;
 /** Backoff between attempts to join, ms. */
-const WAITS = { first: 250, longest: 5_000, jitter: 0.2 };
+const WAITS = { first: 500, longest: 5_000, jitter: 0.2 };
 /** Longest wait for the database when leaving, ms. */
 const LEAVE_WITHIN = 5_000;
 
@@ -56,7 +56,7 @@ export class PostgresMembership implements Membership {
   readonly #roster = new Roster();
   readonly #items: TopicItems;
   #nextRefresh = REFRESH_EVERY;
-  #failures = 0;
+  readonly #retries: RetryTimer;
   #isWaiting = false;
   #hasLeft = false;
   #disarm: () => void = () => undefined;
@@ -64,6 +64,7 @@ export class PostgresMembership implements Membership {
   constructor(topic: Key, { name, wants, onChange }: JoinOptions, context: MembershipContext) {
     this.#context = context;
     this.#onChange = guard(onChange);
+    this.#retries = new RetryTimer(context.clock, WAITS);
     this.#topic = hashOf(topic);
     this.#name = hashOf([this.#topic, context.holder]);
     this.#about = { name, since: context.clock.now() };
@@ -120,7 +121,7 @@ export class PostgresMembership implements Membership {
     this.#hasLeft = true;
     this.#roster.clear();
     this.#stopListening();
-    this.#disarm();
+    this.#stopTimers();
     const left = this.#inOrder(async () => {
       const lease = this.#lease;
       if (!lease) return;
@@ -134,7 +135,7 @@ export class PostgresMembership implements Membership {
   #step(): void {
     if (this.#isWaiting || this.#hasLeft) return;
     this.#isWaiting = true;
-    this.#disarm();
+    this.#stopTimers();
     const step = async () => {
       this.#isWaiting = false;
       if (this.#hasLeft) return;
@@ -144,19 +145,24 @@ export class PostgresMembership implements Membership {
       else if (this.#content !== this.#written) await this.#publish();
       await this.#refresh();
       // A member that joins and loses its lease at once must back off further.
-      if (!isNew) this.#failures = 0;
+      if (!isNew) this.#retries.succeeded();
     };
     this.#inOrder(step)
       // The database reports the failure. Without a lease, the next step tries again.
-      .catch(() => this.#failures++)
+      .catch(() => undefined)
       .finally(() => this.#schedule());
   }
 
   #schedule(): void {
     this.#disarm();
     if (this.#hasLeft || this.#isWaiting) return;
-    const wait = this.#lease ? this.#nextRefresh : waitBefore(this.#failures, WAITS);
-    this.#disarm = this.#context.clock.after(wait, () => this.#step());
+    if (this.#lease) this.#disarm = this.#context.clock.after(this.#nextRefresh, () => this.#step());
+    else this.#retries.plan(() => this.#step());
+  }
+
+  #stopTimers(): void {
+    this.#disarm();
+    this.#retries.stop();
   }
 
   async #enter(): Promise<void> {
@@ -236,7 +242,6 @@ export class PostgresMembership implements Membership {
   #lost(lease: Lease): void {
     if (lease !== this.#lease) return;
     this.#forget(lease);
-    this.#failures++;
     this.#schedule();
     this.#changed();
   }

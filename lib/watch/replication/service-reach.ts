@@ -1,17 +1,18 @@
 import type { ApiClient } from '../../account/api-client';
 import { asPrintingError, type ErrorCode, type PrintingError } from '../../service/errors';
-import { waitBefore } from '../../time/backoff';
-import { sleep, type Clock } from '../../time/clock';
-import { underDeadline } from '../../time/deadline';
+import { waitBefore, type Backoff } from '../../time/backoff';
+import type { Clock } from '../../time/clock';
+import { underDeadline, type Deadline } from '../../time/deadline';
+import { AGAIN, pollUntil } from '../../time/retry-until';
 import { phrase } from '../../words/sentence';
 
 /** Error codes of a call that did not reach the service, or got no answer. */
 const UNREACHED: readonly ErrorCode[] = ['NETWORK', 'TIMEOUT', 'SERVICE_ERROR'];
 /** Timeout of one probe, ms. */
 const LONGEST = 10_000;
-/** Time between two probes, ms: while reachability is in doubt, and while the service is known to be unreachable. */
-const IN_DOUBT = 5_000;
-const APART = 10_000;
+/** Constant waits between two probes: while reachability is in doubt, and while the service is known to be unreachable. */
+const IN_DOUBT: Backoff = { first: 5_000, longest: 5_000 };
+const LOST: Backoff = { first: 10_000, longest: 10_000 };
 /** Period of failing polls and probes before others take over, ms. In a general outage, all know of it by then. */
 const GRACE = 20_000;
 /** Period of answered probes before polls return, ms; longer after each relapse. */
@@ -59,30 +60,42 @@ export class ServiceReach {
   async #probe(): Promise<void> {
     const { clock, signal } = this.#parts;
     this.#isProbing = true;
-    let since = clock.monotonic();
-    while (!signal.aborted) {
+    const settle = async (deadline: Deadline) => {
+      if (await this.#isReachedInTime(deadline)) return;
+      const now = clock.monotonic();
+      this.#relapses = now - this.#backAt < STABLE_AFTER ? this.#relapses + 1 : 0;
+      this.#setLost(true);
+      await deadline.sleep(LOST.first);
+      await this.#untilBack(deadline, now);
+      this.#backAt = clock.monotonic();
+      this.#setLost(false);
+    };
+    await underDeadline(clock, { parent: signal }, settle).catch(() => undefined);
+    this.#isProbing = false;
+  }
+
+  /** Resolves at the first answered probe or poll, with false if there is none within the grace period. */
+  #isReachedInTime(deadline: Deadline): Promise<boolean> {
+    const { clock } = this.#parts;
+    const since = clock.monotonic();
+    return pollUntil(deadline, IN_DOUBT, async () => {
       const sentAt = clock.monotonic();
+      if ((await this.#sendProbe()) || this.#reachedAt >= sentAt) return true;
+      return clock.monotonic() - since >= GRACE ? false : AGAIN;
+    });
+  }
+
+  /** Resolves when all probes of a period were answered. @param since monotonic time of the last unanswered one, ms */
+  #untilBack(deadline: Deadline, since: number): Promise<void> {
+    const { clock } = this.#parts;
+    // eslint-disable-next-line house/one-loop -- the length of a period, not a wait
+    const period = waitBefore(this.#relapses, BACK);
+    return pollUntil(deadline, LOST, async () => {
       const isAnswered = await this.#sendProbe();
       const now = clock.monotonic();
-      if (this.#isLost) {
-        if (!isAnswered) since = now;
-        else if (now - since >= waitBefore(this.#relapses, BACK)) {
-          this.#backAt = now;
-          this.#setLost(false);
-          break;
-        }
-      } else {
-        // An answered poll counts as an answered probe.
-        if (isAnswered || this.#reachedAt >= sentAt) break;
-        if (now - since >= GRACE) {
-          this.#relapses = now - this.#backAt < STABLE_AFTER ? this.#relapses + 1 : 0;
-          since = now;
-          this.#setLost(true);
-        }
-      }
-      await sleep(clock, this.#isLost ? APART : IN_DOUBT, signal).catch(() => undefined);
-    }
-    this.#isProbing = false;
+      if (!isAnswered) since = now;
+      return now - since >= period ? undefined : AGAIN;
+    });
   }
 
   #setLost(isLost: boolean): void {
