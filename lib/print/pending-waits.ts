@@ -63,6 +63,7 @@ export class PendingWaits {
       if (attempt === 0) failed(error);
       return undefined;
     };
+    // The store repeats a value that it couldn't write, but not a change that couldn't begin (ADR 24).
     await retryUntil(this.#deadline, REWRITE, write, { waitAfter }).catch(() => undefined);
   }
 
