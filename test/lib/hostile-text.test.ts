@@ -42,7 +42,10 @@ import { checkFileName, jobName } from '../../lib/service/job-name';
 import { readMaintenanceTask } from '../../lib/service/maintenance';
 import { readOverrides, target } from '../../lib/service/paths';
 import { isKnownStatus, readOptionalPrintJob, readPrintJob, readPrintJobs } from '../../lib/service/print-job';
-import { readFaults, readMaterial, readPrinter } from '../../lib/service/printer';
+import type { ClusterIdentity } from '../../lib/service/cluster';
+import type { PrintJob } from '../../lib/service/print-job';
+import { storedIdentity, storedJob, storedStatus } from '../../lib/service/stored-shapes';
+import { readFaults, readPrinter } from '../../lib/service/printer';
 import {
   isExpiredToken,
   readRefusal,
@@ -271,8 +274,6 @@ const READERS: Record<string, (words: string) => unknown> = {
         describeChange(readPrintJob({ configuration_changes_required: [changeOf(type, words)] }).changesRequired[0]!),
       ),
     ),
-  'service/printer.readMaterial': (words) =>
-    readMaterial({ guid: words, brand: words, material: words, diameter: words }),
   'service/printer.readPrinter': (words) => readPrinter(FIELDS(words)),
   'service/api-errors.isExpiredToken': (words) => isExpiredToken(403, { errors: [{ code: words }] }),
   'service/api-errors.readRefusal': (words) => readRefusal({ errors: [{ code: words, detail: words }] }),
@@ -280,6 +281,10 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/api-errors.refusalError': (words) =>
     refusalError(409, { errors: [{ code: words, title: words }] }, phrase`it`),
   'service/api-errors.withoutAddresses': (words) => withoutAddresses(words),
+  'service/stored-shapes.storedIdentity': (words) => storedIdentity(FIELDS(words) as unknown as ClusterIdentity),
+  'service/stored-shapes.storedJob': (words) => storedJob(FIELDS(words) as unknown as PrintJob),
+  'service/stored-shapes.storedStatus': (words) =>
+    storedStatus({ ...FIELDS(words), printers: [FIELDS(words)], jobs: [FIELDS(words)], current: FIELDS(words) }),
   'service/stored-file.readStoredFile': (words) => readStoredFile({ kind: 'job', id: words }, FIELDS(words)),
   'service/stored-file.storedId': (words) => storedId('job', FIELDS(words)),
   'service/json-readers.flag': (words) => flag(words),
@@ -497,6 +502,7 @@ const OTHERS: Record<string, string> = {
   'http/foreign-hosts.forbidden': 'makes a sentence',
   'http/foreign-hosts.guardedLookup': 'gets addresses of the resolver',
   'http/http.Http': 'asks',
+  'http/interim-answers.ignoringContinue': 'gets bytes, at most 16 kB; tested by itself',
   'http/retry.isPassing': 'gets an error',
   'http/retry.retry': 'gets work to do',
   'http/whole-text.WholeText': 'asks; its answer is limited by AnswerShape',

@@ -117,7 +117,7 @@ describe('http/interim-answers: an unrequested 100 Continue', () => {
     await assert.rejects(post(1), { code: 'NETWORK', outcome: 'unknown' });
   });
 
-  it('with an endless head fails', async () => {
+  it('fails after an interim answer with an endless head', async () => {
     respond = (socket) => socket.write(`HTTP/1.1 100 Continue\r\na: ${'b'.repeat(100_000)}`);
     await assert.rejects(post(), { code: 'NETWORK', outcome: 'unknown' });
   });
