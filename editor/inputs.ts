@@ -98,6 +98,8 @@ export const itemInput = (name: string): void =>
       switch (typedText('#node-input-query')) {
         case 'print-job':
           return ofCluster((cluster) => lists.printJobs(account, cluster));
+        case 'preview':
+          return ofCluster((cluster) => lists.printJobs(account, cluster)) ?? lists.storedJobs(account);
         case 'stored-job':
           return lists.storedJobs(account);
         default:

@@ -218,7 +218,8 @@ export class Client {
     const { Queries } = require('./query/queries') as typeof import('./query/queries');
     const { service, clock, watcher } = this;
     const { overrides } = this.#settings.paths;
-    return (this.#queries ??= new Queries({ service, clock, clusterList: watcher.clusterList, overrides }));
+    const parts = { service, http: this.#http, clock, clusterList: watcher.clusterList };
+    return (this.#queries ??= new Queries({ ...parts, overrides }));
   }
 
   get choices(): Choices {

@@ -1,6 +1,6 @@
-import { FILTER } from '../rules/limits';
 import { PrintingError } from '../service/errors';
-import { record, text, type Json } from '../service/json-readers';
+import { FilterInput } from '../service/filter-input';
+import { text, type Json } from '../service/json-readers';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Filter of print jobs (wire facts 13.2); an empty list or text matches all. */
@@ -19,37 +19,15 @@ const NAMES = ['status', 'sentFrom', 'clusterIds', 'search', 'privateOnly'];
 
 /** Reads a user's filter: an object or its JSON; undefined for no filter. Throws INVALID_INPUT with the cause. */
 export function readPrintJobFilter(given: unknown): PrintJobFilter {
-  const filter = given === undefined ? {} : record(typeof given === 'string' ? parse(given) : given);
-  if (!filter || Buffer.isBuffer(filter)) throw refusal(phrase`must be an object such as {"status":"in_progress"}`);
-  const unknown = Object.keys(filter).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw refusal(phrase`has no "${unknown}", but ${NAMES.join(', ')}`);
-  const { search = '', privateOnly = false } = filter;
-  if (typeof search !== 'string') throw refusal(phrase`needs a string as its search`);
-  checkLength([search], 'search');
-  if (typeof privateOnly !== 'boolean') throw refusal(phrase`needs true or false as its privateOnly`);
+  const example = phrase`must be an object such as {"status":"in_progress"}`;
+  const input = FilterInput.open(given, NAMES, refusal, example);
   return {
-    status: texts(filter, 'status'),
-    sentFrom: texts(filter, 'sentFrom'),
-    clusterIds: texts(filter, 'clusterIds'),
-    search: search.trim(),
-    privateOnly,
+    search: input.string('search', phrase`needs a string as its search`).trim(),
+    privateOnly: input.flag('privateOnly', phrase`needs true or false as its privateOnly`) ?? false,
+    status: input.texts('status'),
+    sentFrom: input.texts('sentFrom'),
+    clusterIds: input.texts('clusterIds'),
   };
-}
-
-/** Reads one text, or a list of texts. */
-function texts(filter: Json, name: string): string[] {
-  const given = filter[name] ?? [];
-  const all: unknown[] = Array.isArray(given) ? given : [given];
-  if (all.length > FILTER.values) throw refusal(phrase`has more than ${FILTER.values} values in its ${name}`);
-  checkLength(all, name);
-  const found = all.map(text);
-  if (found.includes(null)) throw refusal(phrase`needs a string, or an array of strings, as its ${name}`);
-  return [...new Set(found as string[])];
-}
-
-function checkLength(values: readonly unknown[], name: string): void {
-  if (values.some((value) => typeof value === 'string' && value.length > FILTER.value))
-    throw refusal(phrase`has a value of more than ${FILTER.value} characters in its ${name}`);
 }
 
 /**
@@ -82,14 +60,6 @@ export function fits({ status, sentFrom, clusterIds }: PrintJobFilter, wire: Jso
     within(sentFrom, text(wire.sent_from)) &&
     within(clusterIds, text(wire.cluster_id))
   );
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return null;
-  }
 }
 
 const refusal = (rule: Sentence) => new PrintingError('INVALID_INPUT', phrase`The filter of the print jobs ${rule}.`);

@@ -4,6 +4,7 @@ import { readPages } from '../account/pages';
 import type { ApiClient } from '../account/api-client';
 import { readFile } from '../library/library';
 import { PAGES } from '../rules/limits';
+import type { Http } from '../http/http';
 import { readClusterStatus, statusRecord } from '../service/cluster-status';
 import { asPrintingError, PrintingError, withIds, type Ids } from '../service/errors';
 import { readMaintenanceTask } from '../service/maintenance';
@@ -14,6 +15,10 @@ import { records, type Json } from '../service/json-readers';
 import { isoTime, type Clock } from '../time/clock';
 import { readStored } from '../upload/stored-job';
 import { readAllPages, type ClusterList } from '../watch/polling/cluster-list';
+import { matches, type PrinterFilter } from '../service/printer-filter';
+import { printerEntry, type PrinterEntry } from '../service/printer-entry';
+import { sumMaterials } from './materials';
+import { idsOfPreview, readPreview, type PreviewOf } from './preview';
 import { filterQueries, fits, type PrintJobFilter } from './print-job-filter';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -23,7 +28,9 @@ export type Query =
   | { query: 'cluster-status' | 'maintenance'; clusterId: string }
   | { query: 'print-jobs'; filter: PrintJobFilter }
   | { query: 'print-job'; clusterId: string; clusterJobId: string }
-  | { query: 'stored-job' | 'library-file'; id: string };
+  | { query: 'stored-job' | 'library-file'; id: string }
+  | { query: 'printers' | 'materials'; printers: PrinterFilter }
+  | { query: 'preview'; of: PreviewOf };
 
 export interface QueryAnswer {
   /** Normalised (reference 3). */
@@ -31,6 +38,8 @@ export interface QueryAnswer {
   /** The service's own data of all pages, unchanged. */
   raw: unknown;
   ids: Ids;
+  /** Media type of a payload that is a Buffer. */
+  contentType?: string;
 }
 
 interface Limits {
@@ -39,6 +48,7 @@ interface Limits {
 
 interface QueriesDeps {
   service: ApiClient;
+  http: Http;
   clock: Clock;
   overrides: PathOverrides;
   clusterList: Pick<ClusterList, 'find'>;
@@ -79,12 +89,37 @@ export class Queries {
         return this.#currentUser(limits);
       case 'maintenance':
         return this.#maintenance(query.clusterId, limits);
+      case 'printers':
+        return this.#printers(query.printers, limits);
+      case 'materials':
+        return this.#materials(query.printers, limits);
+      case 'preview':
+        return this.#preview(query.of, limits);
     }
   }
 
   async #clusters({ deadline }: Limits): Promise<QueryAnswer> {
     const listed = await readAllPages(this.#deps.service, deadline);
     return { payload: listed.map(({ cluster }) => cluster), raw: listed.map(({ raw }) => raw), ids: {} };
+  }
+
+  async #printers(filter: PrinterFilter, { deadline }: Limits): Promise<QueryAnswer & { payload: PrinterEntry[] }> {
+    const listed = await readAllPages(this.#deps.service, deadline);
+    const found = listed.flatMap(({ cluster, raw }) => {
+      const printer = printerEntry(cluster);
+      return matches(filter, printer) ? { printer, raw } : [];
+    });
+    return { payload: found.map(({ printer }) => printer), raw: found.map(({ raw }) => raw), ids: {} };
+  }
+
+  async #materials(filter: PrinterFilter, limits: Limits): Promise<QueryAnswer> {
+    const { payload: printers, raw, ids } = await this.#printers(filter, limits);
+    return { payload: sumMaterials(printers, filter.materials), raw, ids };
+  }
+
+  async #preview(of: PreviewOf, { deadline }: Limits): Promise<QueryAnswer> {
+    const { bytes, contentType, raw } = await readPreview(this.#deps, of, deadline);
+    return { payload: bytes, contentType, raw, ids: idsOfPreview(of) };
   }
 
   async #clusterStatus(clusterId: string, limits: Limits): Promise<QueryAnswer> {
@@ -152,6 +187,7 @@ export class Queries {
 }
 
 function idsOf(query: Query): Ids {
+  if ('of' in query) return idsOfPreview(query.of);
   if ('id' in query) return storedIds({ kind: query.query === 'stored-job' ? 'job' : 'file', id: query.id });
   const { clusterId, clusterJobId } = { clusterId: undefined, clusterJobId: undefined, ...query };
   return { clusterId, clusterJobId };

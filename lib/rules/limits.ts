@@ -65,6 +65,9 @@ export const MEMBER = {
   clusters: 20_000,
 } as const;
 
+/** Bytes of a picture, unless a node sets another limit. */
+export const PICTURE = 20 * 1024 * 1024;
+
 /** Bytes of one notification on a database channel; PostgreSQL itself allows 8,000. */
 export const NOTIFICATION = 8_000;
 

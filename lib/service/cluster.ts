@@ -1,7 +1,7 @@
 import { CAPABILITIES } from '../rules/limits';
 import { readOptionalPrintJob, type PrintJob } from './print-job';
 import { readPrinter, type Printer } from './printer';
-import { flag, number, record, text, type Json } from './json-readers';
+import { amount, flag, number, record, text, type Json } from './json-readers';
 
 /** Identity of a cluster, which only the list contains. */
 export interface ClusterIdentity {
@@ -22,6 +22,8 @@ export interface Cluster extends ClusterIdentity {
   clusterId: string;
   online: boolean | null;
   printerCount: number | null;
+  /** Print jobs that print or wait. */
+  jobCount: number | null;
   /** Only the host printer, as the list has no others; empty while the cluster is offline. */
   printers: Printer[];
   current: PrintJob | null;
@@ -43,6 +45,7 @@ export function readCluster(wire: Json): Cluster | null {
     note: text(record(wire.note)?.note) ?? text(wire.note),
     maintenanceDue: flag(wire.maintenance_due),
     printerCount: number(wire.printer_count),
+    jobCount: amount(wire.host_print_job_count),
     printers: host ? [readPrinter(host)] : [],
     current: readOptionalPrintJob(wire.host_current_print_job, clusterId),
   };

@@ -2,7 +2,7 @@
 module.exports = {
   label() {
     if (this.name) return this.name;
-    const isOfPrinter = ['cluster-status', 'print-jobs', 'print-job', 'maintenance'].includes(this.query);
+    const isOfPrinter = ['cluster-status', 'print-jobs', 'print-job', 'preview', 'maintenance'].includes(this.query);
     const printer = isOfPrinter && RemotePrinting.printerName(this);
     const key = (printer ? 'nodeLabel.' : 'query.') + this.query;
     return this._(key, { printer });

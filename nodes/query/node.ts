@@ -1,7 +1,9 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { readPrintJobFilter, type PrintJobFilter } from '../../lib/query/print-job-filter';
+import type { PreviewOf } from '../../lib/query/preview';
 import type { Query } from '../../lib/query/queries';
 import { PrintingError } from '../../lib/service/errors';
+import { readPrinterFilter } from '../../lib/service/printer-filter';
 import { addChangeTexts } from '../shared/change-texts';
 import type { Saved } from '../shared/definition';
 import { isBlank, read, readText } from '../shared/inputs';
@@ -13,6 +15,9 @@ import { definition } from './definition';
 
 /** Timeout, seconds; the node has no setting for it (reference 4, RATE_LIMITED). */
 const TIMEOUT = 60;
+
+/** Form of a print's id; that of a stored job has another (wire facts 1). */
+const PRINT_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Errors for a missing item, with the form's labels. */
 const NO_ITEM = {
@@ -41,11 +46,32 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
     return { ...filter, clusterIds: readClusterIds(named).clusterIds };
   };
 
+  /** Reads a print, with its printer, or a stored job. */
+  const readPreviewOf = async (msg: NodeMessage): Promise<PreviewOf> => {
+    const [chosen, ofMessage, jobId] = await Promise.all([
+      readText(RED, this, { ...item, message: null }, msg),
+      readText(RED, this, { ...item, value: '', message: 'clusterJobId' }, msg),
+      readText(RED, this, { ...item, value: '', message: 'jobId' }, msg),
+    ]);
+    if (chosen !== undefined)
+      return PRINT_ID.test(chosen) ? { clusterId: await readCluster(msg), clusterJobId: chosen } : { jobId: chosen };
+    const clusterId = await readText(RED, this, cluster, msg);
+    if (ofMessage !== undefined && clusterId !== undefined) return { clusterId, clusterJobId: ofMessage };
+    if (jobId !== undefined) return { jobId };
+    if (ofMessage !== undefined) return { clusterId: await readCluster(msg), clusterJobId: ofMessage };
+    return missing(phrase`Choose a print job or a stored job in the node, or set msg.clusterJobId or msg.jobId.`);
+  };
+
   const readQuery = async (msg: NodeMessage): Promise<Query> => {
     switch (query) {
       case 'clusters':
       case 'current-user':
         return { query };
+      case 'printers':
+      case 'materials':
+        return { query, printers: readPrinterFilter(await read(RED, this, { ...item, message: 'filter' }, msg)) };
+      case 'preview':
+        return { query, of: await readPreviewOf(msg) };
       case 'cluster-status':
       case 'maintenance':
         return { query, clusterId: await readCluster(msg) };
@@ -65,12 +91,11 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
   workNode(RED, this, { account, timeout: TIMEOUT }, async (msg, send, { client, deadline, show }) => {
     const asked = await readQuery(msg);
     show({ fill: 'blue', shape: 'dot', key: 'asking' });
-    const { payload, raw, ids } = await client.queries.ask(asked, { deadline });
+    const { payload, raw, ids, contentType } = await client.queries.ask(asked, { deadline });
     const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
     show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
-    send(
-      Object.assign(msg, ids, { payload: addChangeTexts(RED, payload), raw }, client.simulated && { simulated: true }),
-    );
+    const answer = { payload: addChangeTexts(RED, payload), raw, ...(contentType !== undefined && { contentType }) };
+    send(Object.assign(msg, ids, answer, client.simulated && { simulated: true }));
   });
 }
 

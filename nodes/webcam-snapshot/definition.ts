@@ -1,3 +1,4 @@
+import { PICTURE } from '../../lib/rules/limits';
 import type { NodeDefinition } from '../shared/definition';
 
 export const definition = {
@@ -22,7 +23,7 @@ export const definition = {
     timeout: { kind: 'amount', default: 60, unit: 'unit.seconds', icon: 'clock-o', meaning: 'seconds' },
     maxBytes: {
       kind: 'amount',
-      default: 20 * 1024 * 1024,
+      default: PICTURE,
       unit: 'unit.megabytes',
       per: 1024 * 1024,
       icon: 'arrows-v',

@@ -2,6 +2,7 @@ import { readData } from '../http/bodies';
 import { page } from '../wire/paging';
 import { libraryFileRecord, storedJobRecord } from '../wire/stored-records';
 import { requiredField } from '../http/refusals';
+import { storedPreview } from './previews';
 import type { Route } from '../http/server';
 import { signedInRoutes, type ApiParts } from './signed-in';
 import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
@@ -14,13 +15,8 @@ type Wire = Record<string, unknown>;
 
 /** Returns a function that makes the record of a stored job, with a new signed address. */
 export function storedJobWriter(parts: ApiParts): (job: StoredJob) => Wire {
-  return (job) => ({ ...storedJobRecord(job, about(parts, job)), ...address(parts, job), ...picture(parts, job) });
-}
-
-/** The service shows pictures of UFP files alone (wire facts 4.1). */
-function picture({ world, urls, storageUrl }: ApiParts, job: StoredJob): Wire {
-  if (job.contentType !== 'application/x-ufp' || !world.isUploaded(job)) return {};
-  return { preview_image_url: storageUrl() + urls.sign('preview', job.key) };
+  const preview = storedPreview(parts);
+  return (job) => ({ ...storedJobRecord(job, about(parts, job)), ...address(parts, job), ...preview(job) });
 }
 
 function about({ world, users }: ApiParts, file: StoredFile): { uploaded: boolean; username: string | undefined } {

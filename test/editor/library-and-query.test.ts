@@ -83,10 +83,13 @@ for (const runtime of editors) {
       await page.selectOption('#node-input-account', account);
       const needed: Record<string, string[]> = {
         clusters: [],
+        printers: ['#node-input-item-shown'],
+        materials: ['#node-input-item-shown'],
         'cluster-status': ['#node-input-cluster-shown'],
         'print-jobs': ['#node-input-cluster-shown', '#node-input-item-shown'],
         'print-job': ['#node-input-cluster-shown', '#node-input-item-shown'],
         'stored-job': ['#node-input-item-shown'],
+        preview: ['#node-input-cluster-shown', '#node-input-item-shown'],
         'library-file': ['#node-input-item-shown'],
         maintenance: ['#node-input-cluster-shown'],
         'current-user': [],

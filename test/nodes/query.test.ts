@@ -6,6 +6,8 @@ import type { CurrentUser } from '../../lib/account/current-user';
 import type { Cluster } from '../../lib/service/cluster';
 import type { ClusterStatus } from '../../lib/service/cluster-status';
 import type { MaintenanceTask } from '../../lib/service/maintenance';
+import type { PrinterEntry } from '../../lib/service/printer-entry';
+import type { LoadedMaterial } from '../../lib/query/materials';
 import type { PrintJob } from '../../lib/service/print-job';
 import type { Simulator } from '../../simulator';
 import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
@@ -84,11 +86,15 @@ describe('nodes/query', () => {
       );
       assert.deepEqual(Object.keys(payload[0] ?? {}).sort(), [
         'authorized',
+        'capabilities',
         'clusterId',
         'current',
         'hostGuid',
+        'jobCount',
+        'maintenanceDue',
         'model',
         'name',
+        'note',
         'online',
         'printerCount',
         'printers',
@@ -98,6 +104,107 @@ describe('nodes/query', () => {
         payload.map((cluster) => cluster.clusterId),
       );
       assert.match(String(flow.statuses('query').at(-1)?.text), /found/);
+    });
+
+    it('answers printers that match a filter, with one request per page', async () => {
+      await deploy({ query: 'printers' });
+      await printed(0);
+      const [busy, idle] = clusters();
+      idle!.note = 'by the door #door';
+      const before = simulator.requests.list().length;
+      const { payload, raw, message } = await ask<PrinterEntry[]>();
+      assert.deepEqual(
+        simulator.requests
+          .list()
+          .slice(before)
+          .map(({ endpoint }) => endpoint),
+        ['clusters'],
+      );
+      assert.equal(payload.length, clusters().length);
+      assert.equal((raw as unknown[]).length, payload.length);
+      assert.equal(message.clusterId, undefined);
+      const one = payload.find((printer) => printer.clusterId === busy?.clusterId);
+      assert.deepEqual([one?.idle, one?.jobCount, one?.current?.name], [false, 1, 'cube.gcode']);
+      const found = async (filter: unknown) =>
+        (await ask<PrinterEntry[]>({ filter })).payload.map((printer) => printer.clusterId);
+      assert.deepEqual(await found({ tag: 'door' }), [idle?.clusterId]);
+      assert.deepEqual(await found({ model: 'Simulated Maker Duo', idle: true }), [idle?.clusterId]);
+      assert.deepEqual(await found({ model: 'simulated_maker_one', idle: true }), []);
+      const { color } = one!.extruders[0]!.material!;
+      assert.ok((await found({ material: { name: 'PLA', color } })).includes(busy!.clusterId));
+      await failed({ filter: { models: 'X' } }, 'INVALID_INPUT', /no "models"/);
+      await deploy({ query: 'printers', item: '{"tag":"door"}', itemType: 'json' });
+      assert.deepEqual(await found({ tag: 'other' }), [idle?.clusterId], 'the setting wins');
+    });
+
+    it('answers materials with the places of each', async () => {
+      await deploy({ query: 'materials' });
+      const { payload } = await ask<LoadedMaterial[]>({ filter: { name: clusters()[0]!.friendlyName } });
+      const loaded = clusters()[0]!.printers[0]!.extruders.flatMap(({ material }) => material ?? []);
+      assert.deepEqual(payload.map(({ guid }) => guid).sort(), loaded.map(({ guid }) => guid).sort());
+      const [material] = payload;
+      assert.deepEqual([material?.name, material?.brand, material?.printers.length], ['PLA', 'Generic', 1]);
+      assert.equal(material?.volumeLeft, material?.printers[0]?.volumeLeft);
+      assert.ok(Number(material?.volumeLeft) > 0);
+    });
+
+    describe('preview', () => {
+      const isPng = (payload: unknown) =>
+        Buffer.isBuffer(payload) && payload.subarray(1, 4).toString('latin1') === 'PNG';
+
+      it('answers the picture of a print, and of a stored UFP file', async () => {
+        await deploy({ query: 'preview' });
+        const { jobId, clusterJobId } = await printed(0, 'cube.ufp');
+        const before = simulator.requests.list().length;
+        const ofPrint = await ask({ clusterId: clusterId(), clusterJobId, jobId });
+        assert.deepEqual(
+          simulator.requests
+            .list()
+            .slice(before)
+            .map(({ endpoint }) => endpoint),
+          ['printJob', 'previewGet'],
+        );
+        assert.ok(isPng(ofPrint.payload));
+        const { message, raw } = ofPrint;
+        assert.deepEqual(
+          [message.contentType, message.clusterId, message.clusterJobId],
+          ['image/png', clusterId(), clusterJobId],
+        );
+        assert.equal((raw as { uuid: string }).uuid, clusterJobId);
+        const ofFile = await ask({ jobId });
+        assert.ok(isPng(ofFile.payload));
+        assert.equal((ofFile.raw as { job_id: string }).job_id, jobId);
+        assert.ok(isPng((await ask({ jobId, clusterJobId })).payload), 'a print without its printer');
+      });
+
+      it('reads the id in the node as that of a print or of a stored job', async () => {
+        await deploy();
+        const { jobId, clusterJobId } = await printed(0, 'cube.ufp');
+        await deploy({ query: 'preview', item: jobId, itemType: 'str' });
+        assert.equal((await ask({ clusterId: clusterId() })).message.jobId, jobId);
+        await deploy({
+          query: 'preview',
+          item: clusterJobId,
+          itemType: 'str',
+          cluster: clusterId(),
+          clusterType: 'str',
+        });
+        assert.equal((await ask({ jobId: 'other' })).message.clusterJobId, clusterJobId);
+        await deploy({ query: 'preview', item: clusterJobId, itemType: 'str' });
+        await failed({}, 'INVALID_INPUT', /msg\.clusterId/);
+      });
+
+      it('is NOT_FOUND, with the cure, without a picture', async () => {
+        await deploy({ query: 'preview' });
+        const { jobId } = await printed(0, 'cube.gcode');
+        await failed({ jobId }, 'NOT_FOUND', /UFP/);
+        const { jobId: other } = await printed(1, 'other.ufp');
+        simulator.faults.add({ endpoint: 'previewGet', status: 404 });
+        await failed({ jobId: other }, 'NOT_FOUND', /UFP/);
+        await failed({ jobId: NOWHERE }, 'NOT_FOUND');
+        await failed({}, 'INVALID_INPUT', /msg\.clusterJobId or msg\.jobId/);
+        await failed({ clusterJobId: 'some' }, 'INVALID_INPUT', /msg\.clusterId/);
+      });
     });
 
     it('answers cluster-status', async () => {

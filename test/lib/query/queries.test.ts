@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import type { CallOptions } from '../../../lib/account/api-client';
 import { Queries, type Query } from '../../../lib/query/queries';
+import { Http } from '../../../lib/http/http';
+import { readPrinterFilter } from '../../../lib/service/printer-filter';
 import { ClusterList } from '../../../lib/watch/polling/cluster-list';
 import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
@@ -22,7 +24,8 @@ describe('query/queries', () => {
   function open(reply: Reply, overrides = {}) {
     const service = new ScriptedService([(options: CallOptions, endpoint: EndpointName) => reply(endpoint, options)]);
     const clusterList = new ClusterList(service, clock, new AbortController().signal);
-    return { queries: new Queries({ service, clock, clusterList, overrides }), calls: service.calls };
+    const http = new Http(undefined, { isLocal: true });
+    return { queries: new Queries({ service, http, clock, clusterList, overrides }), calls: service.calls };
   }
   const within = (options = {}) => ({ deadline: limit(clock, options) });
   /** Waits until the call is aborted. */
@@ -46,6 +49,10 @@ describe('query/queries', () => {
     { query: 'library-file', id: 'f' },
     { query: 'current-user' },
     { query: 'maintenance', clusterId: 'c' },
+    { query: 'printers', printers: readPrinterFilter({}) },
+    { query: 'materials', printers: readPrinterFilter({}) },
+    { query: 'preview', of: { clusterId: 'c', clusterJobId: 'p' } },
+    { query: 'preview', of: { jobId: 'j' } },
   ];
   for (const query of all) {
     it(`ends ${query.query} at its deadline`, async () => {
@@ -58,8 +65,8 @@ describe('query/queries', () => {
       assert.match(error.message, /within 60 s/);
       const { clusterId, clusterJobId, jobId, fileId } = error.ids;
       const ids = [clusterId, clusterJobId, jobId, fileId].filter((id) => id !== undefined);
-      const { query: _, filter: __, ...given } = { filter: null, ...query };
-      assert.deepEqual(ids, Object.values(given));
+      const { query: _, filter: __, printers: ___, of, ...given } = { filter: 0, printers: 0, of: {}, ...query };
+      assert.deepEqual(ids, Object.values({ ...given, ...of }));
     });
 
     it(`ends ${query.query} when its node closes, and removes its listener`, async () => {

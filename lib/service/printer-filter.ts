@@ -1,0 +1,133 @@
+import { TEXT } from '../rules/limits';
+import { phrase, type Sentence } from '../words/sentence';
+import { PrintingError } from './errors';
+import { FilterInput } from './filter-input';
+import { record } from './json-readers';
+import type { Material } from './printer';
+import type { PrinterEntry } from './printer-entry';
+
+/** Filter of printers (reference 3.5). A missing criterion matches every printer, an unknown value of a printer none. */
+export interface PrinterFilter {
+  /** One of them. */
+  models: string[];
+  names: string[];
+  /** All of them. */
+  tags: string[];
+  materials: MaterialFilter[];
+  idle: boolean | null;
+}
+
+/** The given fields of a material, or a text that names the material. */
+export type MaterialFilter = string | Partial<Record<MaterialField, string>>;
+
+type MaterialField = (typeof MATERIAL_FIELDS)[number];
+
+const CRITERIA = ['model', 'name', 'tag', 'material', 'idle'];
+const MATERIAL_FIELDS = ['guid', 'brand', 'name', 'color'] as const;
+
+/** Reads a user's filter: an object or its JSON; undefined for no filter. Throws INVALID_INPUT with the cause. */
+export function readPrinterFilter(given: unknown): PrinterFilter {
+  const example = phrase`must be an object such as {"model":"X","idle":true}`;
+  const input = FilterInput.open(given, CRITERIA, refusal, example);
+  return {
+    models: input.texts('model'),
+    names: input.texts('name'),
+    tags: input.texts('tag').map((tag) => tag.replace(/^#/, '')),
+    materials: input.values('material').map(readMaterialFilter),
+    idle: input.flag('idle', phrase`needs true or false as its idle`) ?? null,
+  };
+}
+
+/** Whether a filter has no criterion. */
+export const isEmptyFilter = ({ models, names, tags, materials, idle }: PrinterFilter): boolean =>
+  idle === null && [models, names, tags, materials].every(({ length }) => length === 0);
+
+/** Whether a printer matches all criteria. */
+export function matches(filter: PrinterFilter, printer: PrinterEntry): boolean {
+  return Object.values(CHECKS).every((fits) => fits(filter, printer));
+}
+
+/** The failure of a filter that no printer matches; names the criterion that leaves none. */
+export function noneMatches(filter: PrinterFilter, printers: readonly PrinterEntry[]): PrintingError {
+  let left = printers;
+  for (const [criterion, fits] of Object.entries(CHECKS)) {
+    const matching = left.filter((printer) => fits(filter, printer));
+    if (matching.length === 0 && left.length > 0)
+      return new PrintingError('NOT_ACCEPTED', reason(criterion, left.length));
+    left = matching;
+  }
+  return new PrintingError('NOT_ACCEPTED', phrase`The account has no printer: connect one to the account.`);
+}
+
+const reason = (criterion: string, count: number): Sentence =>
+  criterion === 'idle'
+    ? phrase`No suitable printer is idle (suitable: ${count}): try again later, or change the filter.`
+    : phrase`No printer (of ${count}) matches the ${criterion} in the filter: change the filter or the printer.`;
+
+/** Whether a loaded material is the wanted one. */
+export function matchesMaterial(wanted: MaterialFilter, material: Material): boolean {
+  if (typeof wanted === 'string') return isNamedBy(wanted, material);
+  return MATERIAL_FIELDS.every((field) => wanted[field] === undefined || isSame(wanted[field], material[field]));
+}
+
+/** The materials in a printer's extruders, and in the slots of its material station. */
+export const loadedMaterials = ({ extruders, slots }: Pick<PrinterEntry, 'extruders' | 'slots'>): Material[] =>
+  [...extruders, ...slots].flatMap(({ material }) => material ?? []);
+
+type Check = (filter: PrinterFilter, printer: PrinterEntry) => boolean;
+
+const CHECKS = {
+  model: ({ models }, { model }) =>
+    models.length === 0 || (model !== null && models.some((one) => plain(one) === plain(model))),
+  name: ({ names }, { name, clusterName }) =>
+    names.length === 0 || names.some((one) => isSame(one, name) || isSame(one, clusterName)),
+  tag: ({ tags }, printer) => tags.every((tag) => printer.tags.some((one) => isSame(tag, one))),
+  material: ({ materials }, printer) => {
+    const loaded = loadedMaterials(printer);
+    return materials.every((wanted) => loaded.some((material) => matchesMaterial(wanted, material)));
+  },
+  idle: ({ idle }, printer) => idle === null || idle === printer.idle,
+} satisfies Record<string, Check>;
+
+/** Letters and digits alone: the service writes a model as `Brand Model` and as `brand_model` (wire facts, trap 25). */
+const plain = (model: string): string =>
+  model
+    .slice(0, TEXT.matched)
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}+]/gu, '');
+
+const isSame = (one: string, other: string | null): boolean =>
+  other !== null && one.trim().toLowerCase() === other.trim().toLowerCase();
+
+const wordsOf = (value: string | null): string[] =>
+  (value ?? '')
+    .slice(0, TEXT.matched)
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
+
+/**
+ * Whether each word of a text belongs to a field of which the text has all words: `red PLA` names a PLA of any brand in
+ * red, but no Tough PLA.
+ */
+function isNamedBy(given: string, material: Material): boolean {
+  const words = wordsOf(given);
+  const named = MATERIAL_FIELDS.map((field) => wordsOf(material[field])).filter((field) =>
+    field.every((word) => words.includes(word)),
+  );
+  return words.length > 0 && words.every((word) => named.some((field) => field.includes(word)));
+}
+
+function readMaterialFilter(given: unknown): MaterialFilter {
+  if (typeof given === 'string' && given.trim() !== '') return given;
+  const material = record(given);
+  if (!material || Buffer.isBuffer(material))
+    throw refusal(phrase`needs a text such as "red PLA", or an object, as its material`);
+  const input = new FilterInput(material, MATERIAL_FIELDS, refusal);
+  const rule = phrase`needs a text such as "red PLA", or an object, as its material`;
+  const fields = Object.keys(material).map((field) => [field, input.string(field, rule)] as const);
+  // A blank field is no criterion.
+  return Object.fromEntries(fields.filter(([, value]) => value.trim() !== ''));
+}
+
+const refusal = (rule: Sentence) => new PrintingError('INVALID_INPUT', phrase`The filter of the printers ${rule}.`);
