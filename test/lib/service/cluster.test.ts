@@ -14,6 +14,7 @@ describe('readCluster', () => {
     capabilities: ['webcam_snapshot', 7, ''],
     note: { note: 'left of the door' },
     maintenance_due: true,
+    host_print_job_count: 3,
     host_printer: { uuid: 'P1', friendly_name: 'Left', machine_variant: 'Brand Model X', status: 'printing' },
     host_current_print_job: { uuid: 'J1', status: 'printing' },
   };
@@ -33,6 +34,7 @@ describe('readCluster', () => {
       note: 'left of the door',
       maintenanceDue: true,
       printerCount: 2,
+      jobCount: 3,
     });
     assert.deepEqual(
       printers.map(({ printerId, name, model, status }) => ({ printerId, name, model, status })),
@@ -73,6 +75,7 @@ describe('readCluster', () => {
       note: null,
       maintenanceDue: null,
       printerCount: null,
+      jobCount: null,
       printers: [],
       current: null,
     });
