@@ -127,14 +127,16 @@ export class Watcher {
       },
     });
     this.#outages = new Outages({
-      ...{ store, clock, signIn, signal, scope: options.scope },
+      account: { store, clock, signIn, signal, scope: options.scope },
       memory: this.#memory.outages(JSON.stringify(options.sharing?.topic ?? null)),
-      nameOf: (clusterId) =>
-        this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
-      polled: () => this.#polledIds(),
-      isPolled: (clusterId) =>
-        clusterId === LIST ? this.#list.isPolled : (this.#pollers.get(clusterId)?.isPolled ?? false),
-      watchesOf: (clusterId) => this.#watches.of(clusterId),
+      polls: {
+        nameOf: (clusterId) =>
+          this.clusterList.last?.get(clusterId)?.name ?? this.#pollers.get(clusterId)?.lastKnown().status?.name,
+        polled: () => this.#polledIds(),
+        isPolled: (clusterId) =>
+          clusterId === LIST ? this.#list.isPolled : (this.#pollers.get(clusterId)?.isPolled ?? false),
+        watchesOf: (clusterId) => this.#watches.of(clusterId),
+      },
       report: (event) => this.#report(event),
       fault: (thrown) => this.#reportFault(null, thrown),
     });
@@ -217,21 +219,21 @@ export class Watcher {
       require('./replication/replica-coordinator') as typeof import('./replication/replica-coordinator');
     const { service, store, clock, signIn } = this.#options;
     return new ReplicaCoordinator(join, {
-      ...sharing,
-      service,
-      store,
-      clock,
-      signal: this.#closing.signal,
-      checkpoints: () => this.#checkpoints,
-      list: () => this.#list,
-      pollers: this.#pollers,
-      polledAt: this.#memory.polledAt,
-      scoped: () => this.#scoped(),
-      usable: () => signIn.usable,
-      awaitedInterval: this.#jobEndInterval,
-      standbyChanged: () => this.#watches.checkStandby(),
-      moved: (clusterId, to) => this.#moves.followRemote(clusterId, to),
-      fault: (thrown) => this.#reportFault(null, thrown),
+      sharing,
+      account: { service, store, clock, signal: this.#closing.signal, scoped: () => this.#scoped() },
+      polls: {
+        list: () => this.#list,
+        pollers: this.#pollers,
+        polledAt: this.#memory.polledAt,
+        checkpoints: () => this.#checkpoints,
+        usable: () => signIn.usable,
+        awaitedInterval: this.#jobEndInterval,
+      },
+      reports: {
+        standbyChanged: () => this.#watches.checkStandby(),
+        moved: (clusterId, to) => this.#moves.followRemote(clusterId, to),
+        fault: (thrown) => this.#reportFault(null, thrown),
+      },
     });
   }
 

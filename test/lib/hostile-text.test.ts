@@ -106,6 +106,7 @@ import { readJobRecord } from '../../lib/watch/polling/job-record';
 import { ChangeFilter } from '../../lib/watch/views/change-filter';
 import { nameFor, outageNotice, recoveryNotice, signInNotice } from '../../lib/watch/views/notice';
 import { OutageMarks } from '../../lib/watch/checkpoints/outage-marks';
+import { OutageMemory } from '../../lib/watch/checkpoints/outage-memory';
 import { packFigures, unpackFigures } from '../../lib/watch/checkpoints/packed-status';
 import { PackedTexts } from '../../lib/watch/checkpoints/packed-texts';
 import { replicasOf } from '../../lib/watch/replication/replicas';
@@ -457,13 +458,18 @@ const READERS: Record<string, (words: string) => unknown> = {
     outageNotice(new PrintingError('TIMEOUT', phrase`It is ${words}.`), concerned(words)).message,
   'watch/views/notice.recoveryNotice': (words) => String(recoveryNotice(concerned(words), 1)),
   'watch/views/notice.signInNotice': (words) => signInNotice(phrase`It is ${words}.`, concerned(words)).message,
-  'watch/checkpoints/outage-marks.OutageMarks': (words) =>
-    new OutageMarks({
+  'watch/checkpoints/outage-marks.OutageMarks': async (words) => {
+    const memory = new OutageMemory();
+    const parts = {
       store: { get: () => Promise.resolve({ marks: [markOf(words)] }) } as never,
-      scope: () => Promise.resolve(['a', 's', 'w']),
+      scope: () => Promise.resolve(['a', 's', 'w'] as const),
       clock: { now: () => 0 } as never,
       fault: () => undefined,
-    }).read(),
+    };
+    await new OutageMarks(parts, memory).load();
+    assert.equal(memory.marks.length, 1);
+    return memory.marks;
+  },
   'watch/checkpoints/packed-status.packFigures': (words) => packFigures(seen(words).status),
   'watch/checkpoints/packed-status.unpackFigures': (words) => unpackFigures(packed(words), seen('a').status),
   'watch/checkpoints/packed-texts.PackedTexts': (words) => {

@@ -2,6 +2,7 @@ import { list, record, text } from '../../service/json-readers';
 import type { CurrentScope } from '../../state/scope';
 import type { Key, StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
+import { SIGN_IN, type Mark, type OutageMemory } from './outage-memory';
 
 /** Key kind: reported outages, so that no restart and no other runtime reports them again. */
 const OUTAGES = 'outages';
@@ -11,20 +12,6 @@ const GOOD_FOR = 24 * 3600_000;
 const LONGEST = 5_000;
 /** Most printers in a mark. A mark without a list covers any printer. */
 const MOST = 1_000;
-
-/** The stored mark of a reported outage. */
-export interface Mark {
-  id: string;
-  /** Wall time, ms. */
-  since: number;
-  /** Time of the last write, wall time, ms. */
-  at: number;
-  kind: string;
-  /** Null: too many to list. */
-  printers: string[] | null;
-  /** Audiences that have received the notice. */
-  told: string[];
-}
 
 export const covers = ({ kind, printers }: Mark, of: { kind: string; members: ReadonlySet<string> }): boolean =>
   kind === of.kind && (printers === null || printers.some((clusterId) => of.members.has(clusterId)));
@@ -41,11 +28,43 @@ interface OutageMarksOptions {
 
 /** Stored marks of an account's reported outages. */
 export class OutageMarks {
-  constructor(private readonly parts: OutageMarksOptions) {}
+  #isReading = false;
 
-  /** Rejects while the store can't be read. */
-  async read(): Promise<Mark[]> {
-    return this.#valid(await this.parts.store.get<unknown>(await this.#key()));
+  constructor(
+    private readonly parts: OutageMarksOptions,
+    private readonly memory: OutageMemory,
+  ) {}
+
+  /** Reads the marks into the memory, once. The next call retries a failure. Never rejects. */
+  async load(): Promise<void> {
+    const { memory } = this;
+    if (memory.areMarksRead || this.#isReading) return;
+    this.#isReading = true;
+    try {
+      const known = new Set(memory.open.map(({ id }) => id));
+      const stored = this.#valid(await this.parts.store.get<unknown>(await this.#key()));
+      memory.marks = stored.filter(({ id }) => !known.has(id));
+      memory.areMarksRead = true;
+      const signIn = memory.marks.find(({ kind }) => kind === SIGN_IN);
+      if (signIn && !memory.isSignInLost) this.forget(signIn);
+    } catch {
+      // The next poll retries.
+    }
+    this.#isReading = false;
+  }
+
+  /** Removes a mark that covers a failure from the memory, and returns it. */
+  adopt(kind: string, clusterId: string): Mark | null {
+    const { memory } = this;
+    const mark = memory.marks.find((one) => covers(one, { kind, members: new Set([clusterId]) }));
+    if (mark) memory.marks = memory.marks.filter((other) => other !== mark);
+    return mark ?? null;
+  }
+
+  /** Forgets a mark whose outage has ended. */
+  forget({ id }: Pick<Mark, 'id'>): void {
+    this.memory.marks = this.memory.marks.filter((mark) => mark.id !== id);
+    void this.change((marks) => marks.filter((mark) => mark.id !== id));
   }
 
   /**

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { PrintingError } from '../../service/errors';
-import type { Mark } from './outage-marks';
 
 /** Kind of the outage that a lost sign-in causes. */
 export const SIGN_IN = 'sign-in';
@@ -51,6 +50,20 @@ export const newOutage = (outage: NewOutage): Outage => ({
   ...{ markedAt: -Infinity, disarm: () => undefined },
 });
 
+/** The stored mark of a reported outage. */
+export interface Mark {
+  id: string;
+  /** Wall time, ms. */
+  since: number;
+  /** Time of the last write, wall time, ms. */
+  at: number;
+  kind: string;
+  /** Null: too many to list. */
+  printers: string[] | null;
+  /** Audiences that have received the notice. */
+  told: string[];
+}
+
 /** Outages, kept across deploys. */
 export class OutageMemory {
   open: Outage[] = [];
@@ -60,4 +73,8 @@ export class OutageMemory {
   marks: Mark[] = [];
   areMarksRead = false;
   wasSignedIn = false;
+
+  get isSignInLost(): boolean {
+    return this.open.some(({ kind }) => kind === SIGN_IN);
+  }
 }

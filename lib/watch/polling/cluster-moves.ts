@@ -86,7 +86,7 @@ export class ClusterMoves {
     const draft: EventDraft = { event };
     const single = this.#options.pollers.get(previous)?.eventSubscribers.filter((one) => one.wants !== 'all') ?? [];
     const toAll = this.#options.list().deliver([event], single);
-    return single.map((subscriber) => subscriber.deliver([draft])).some((delivered) => delivered) || toAll;
+    return single.map(({ events }) => events.deliver([draft])).some((delivered) => delivered) || toAll;
   }
 
   #replaceListed(scope: ScopeMemory, previous: string, { clusterId, hostGuid, name }: ListedIdentity): void {

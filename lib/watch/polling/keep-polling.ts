@@ -1,12 +1,10 @@
 import type { Subscriber } from './subscriber';
 import type { Poller } from './poller';
-import { NO_THRESHOLDS } from '../../events/thresholds';
 
 /** Subscriber that only keeps a cluster polled, also under a new id. `forOthers`: other runtimes wait for its polls. */
 export class KeepPolling implements Subscriber {
-  readonly receivesEvents = false;
+  readonly events = null;
   readonly wants;
-  readonly thresholds = NO_THRESHOLDS;
   readonly paused = false;
 
   constructor(
@@ -20,10 +18,6 @@ export class KeepPolling implements Subscriber {
 
   onPoll(): void {
     // The results reach observation listeners.
-  }
-
-  deliver(): boolean {
-    return false;
   }
 
   moveTo(poller: Poller): void {

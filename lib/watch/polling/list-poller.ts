@@ -6,6 +6,7 @@ import type { Lock } from '../../state/store';
 import { isoTime } from '../../time/clock';
 import { Departure } from './departure';
 import { FailedPolls } from './failed-polls';
+import type { EventReceiver } from './subscriber';
 import type { PollingAccount, PollReports } from './ports';
 import { Requests } from './requests';
 import type { Scheduled } from './scheduler';
@@ -21,8 +22,7 @@ export interface ListSubscriber {
   /** Polling interval, ms. */
   readonly interval: number;
   readonly paused: boolean;
-  /** As in `Subscriber`. */
-  readonly beside?: unknown;
+  readonly events: Pick<EventReceiver, 'beside'>;
   /** Called before a read, with the clusters of the last list and those that it lacked for the first time. */
   recalled(clusterIds: readonly string[]): void;
   /** Called with the known clusters, and with the failure where the list could not be read. */
@@ -141,10 +141,10 @@ export class ListPoller implements Scheduled {
 
   /** Delivers events to all subscribers except those beside one of `others`, which receive the events as well. */
   deliver(events: PrintEvent[], others: readonly unknown[] = []): boolean {
-    const eventSubscribers = [...this.#subscribers].filter(
-      ({ beside }) => beside === undefined || !others.includes(beside),
+    const receivers = [...this.#subscribers].filter(
+      ({ events: { beside } }) => beside === undefined || !others.includes(beside),
     );
-    return eventSubscribers.map((subscriber) => subscriber.deliverAll(events)).some((delivered) => delivered);
+    return receivers.map((subscriber) => subscriber.deliverAll(events)).some((delivered) => delivered);
   }
 
   async run(asked: boolean): Promise<number> {

@@ -11,7 +11,7 @@ import type { ClusterMemory } from '../checkpoints/cluster-memory';
 import { isSecured } from '../checkpoints/ownership';
 import type { ScopeMemory } from '../checkpoints/scope-memory';
 import type { PollingAccount, PollReports } from './ports';
-import type { Subscriber } from './subscriber';
+import type { EventSubscriber } from './subscriber';
 import type { Subscriptions } from './subscriptions';
 import { VanishedJobResolver } from './vanished-job-resolver';
 
@@ -110,7 +110,7 @@ export class Observer {
     const { account, clusterId } = this;
     // Don't emit events that another runtime owns.
     const receivers = () => (lock === null ? [] : this.subscriptions.forEvents);
-    const thresholds = receivers().map((subscriber) => subscriber.thresholds);
+    const thresholds = receivers().map(({ events }) => events.thresholds);
     if (thresholds.length > 0 && memory.absorb(seen, thresholds)) {
       this.reset();
       return true;
@@ -139,7 +139,7 @@ export class Observer {
       else memory.recordUndelivered(seen, answers);
       return lock !== null;
     }
-    const delivered = eventSubscribers.map((subscriber) => subscriber.deliver(drafts)).some((some) => some);
+    const delivered = eventSubscribers.map(({ events }) => events.deliver(drafts)).some((some) => some);
     this.#undelivered = null;
     memory.late = false;
     memory.record(checkpoint, seen);
@@ -162,8 +162,8 @@ function catchUp({ checkpoint, undelivered }: ClusterMemory): { checkpoint: Chec
 }
 
 /** Whether any subscriber would receive an event. */
-const hasEvents = (drafts: readonly EventDraft[], eventSubscribers: readonly Subscriber[]): boolean =>
-  drafts.length > 0 && eventSubscribers.some(({ thresholds }) => eventsFor(drafts, thresholds).length > 0);
+const hasEvents = (drafts: readonly EventDraft[], eventSubscribers: readonly EventSubscriber[]): boolean =>
+  drafts.length > 0 && eventSubscribers.some(({ events }) => eventsFor(drafts, events.thresholds).length > 0);
 
 /** Whether two checkpoints have the same jobs and spools. */
 const hasSameContents = (one: Checkpoint, other: Checkpoint): boolean =>

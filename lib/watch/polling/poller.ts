@@ -11,7 +11,7 @@ import type { PollResult } from './poll-result';
 import type { PollingAccount, PollReports } from './ports';
 import { Requests } from './requests';
 import type { Scheduled } from './scheduler';
-import type { Subscriber } from './subscriber';
+import type { EventSubscriber, Subscriber } from './subscriber';
 import { Subscriptions, type Poll } from './subscriptions';
 
 /** Pause after a 429 without Retry-After, ms. */
@@ -51,7 +51,7 @@ export class Poller implements Scheduled {
   }
 
   /** Subscribers that receive events. */
-  get eventSubscribers(): Subscriber[] {
+  get eventSubscribers(): EventSubscriber[] {
     return this.#subscriptions.forEvents;
   }
 
@@ -95,8 +95,7 @@ export class Poller implements Scheduled {
 
   remove(subscriber: Subscriber): void {
     if (!this.#subscriptions.remove(subscriber)) return;
-    if (subscriber.receivesEvents && !this.#subscriptions.some(({ receivesEvents }) => receivesEvents))
-      this.#observer.markUnwatched();
+    if (subscriber.events && !this.#subscriptions.some(({ events }) => events !== null)) this.#observer.markUnwatched();
     this.account.ownership.changed();
     this.replan();
     this.#releaseIfUnused();

@@ -2,6 +2,16 @@ import type { EventDraft } from '../../events/print-event';
 import type { Thresholds } from '../../events/thresholds';
 import type { PollResult } from './poll-result';
 
+/** Receiver of the events of one cluster. Events that it was given count as delivered. */
+export interface EventReceiver {
+  /** Thresholds at which steps become its events. */
+  readonly thresholds: Thresholds;
+  /** Subscriber with the same recipient of events: it receives the events while both are subscribed. */
+  readonly beside?: unknown;
+  /** Returns true where the subscriber received any event. */
+  deliver(drafts: readonly EventDraft[]): boolean;
+}
+
 /** Subscriber to the polls of one cluster. */
 export interface Subscriber {
   /** Interest announced to other runtimes; null: none. */
@@ -9,12 +19,8 @@ export interface Subscriber {
   /** Polling interval, ms. */
   readonly interval: number;
   readonly paused: boolean;
-  /** Whether it receives events: events passed to it count as delivered. */
-  readonly receivesEvents: boolean;
-  /** Subscriber with the same recipient of events: it receives the events while both are subscribed. */
-  readonly beside?: unknown;
-  /** Thresholds at which steps become its events. */
-  readonly thresholds: Thresholds;
+  /** Null: it receives no events. */
+  readonly events: EventReceiver | null;
   /** Called after every poll. `due`: it is the subscriber's turn, and the result is its own copy. */
   onPoll(result: PollResult, due: boolean): void;
   /**
@@ -23,8 +29,8 @@ export interface Subscriber {
    */
   readonly keepsTurn?: boolean;
   onTurn?(result: PollResult): void;
-  /** Returns true where the subscriber received any event. */
-  deliver(drafts: readonly EventDraft[]): boolean;
   /** Called after this runtime gained or lost the regular polls of a cluster. */
   assigned?(clusterId: string, isOurs: boolean): void;
 }
+
+export type EventSubscriber = Subscriber & { readonly events: EventReceiver };

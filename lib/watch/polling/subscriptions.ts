@@ -4,7 +4,7 @@ import type { PollPlan } from './poll-plan';
 import type { PollResult } from './poll-result';
 import { firstSpan, isCloseBefore, isTurn, turnAfter, turnAfterFirst, turnAgain, turnFrom } from './poll-timing';
 import type { PollReports } from './ports';
-import type { Subscriber } from './subscriber';
+import type { EventSubscriber, Subscriber } from './subscriber';
 
 /** Interval without an active subscriber, ms. */
 const USUAL_INTERVAL = 60_000;
@@ -46,12 +46,11 @@ export class Subscriptions {
   }
 
   /** Subscribers that receive events. */
-  get forEvents(): Subscriber[] {
+  get forEvents(): EventSubscriber[] {
     const all = this.all;
-    return all.filter(
-      ({ receivesEvents, beside }) =>
-        receivesEvents && (beside === undefined || !all.some((other) => other === beside)),
-    );
+    return all
+      .filter((one): one is EventSubscriber => one.events !== null)
+      .filter(({ events: { beside } }) => beside === undefined || !all.some((other) => other === beside));
   }
 
   get isEmpty(): boolean {

@@ -1,8 +1,6 @@
-import type { ApiClient } from '../../account/api-client';
 import type { Assigned, Membership } from '../../state/membership';
 import type { StateStore } from '../../state/store';
 import { record } from '../../service/json-readers';
-import type { Clock } from '../../time/clock';
 import { underDeadline } from '../../time/deadline';
 import { retryUntil } from '../../time/retry-until';
 import { Assignments, type SharedWork } from './assignments';
@@ -17,6 +15,7 @@ import type { ListPoller } from '../polling/list-poller';
 import { LivePeers } from './live-peers';
 import { ServiceReach } from './service-reach';
 import type { Poller } from '../polling/poller';
+import type { PollingAccount } from '../polling/ports';
 import type { ScopeMemory } from '../checkpoints/scope-memory';
 import type { Sharing, Standby } from './sharing';
 
@@ -30,26 +29,31 @@ const WAITS = { first: 1_000, longest: 10_000 };
 /** Grace period at the start before the status says that the store is unreachable, ms. */
 const SHOWN_AFTER = 3_000;
 
-interface ReplicaCoordinatorOptions extends Sharing {
-  store: StateStore;
-  clock: Clock;
-  service: ApiClient;
-  /** Aborts when the watcher closes. */
-  signal: AbortSignal;
-  checkpoints: () => CheckpointStore;
+interface ReplicaCoordinatorOptions {
+  sharing: Sharing;
+  account: Pick<PollingAccount, 'service' | 'clock' | 'signal' | 'scoped'> & { store: StateStore };
+  polls: SharedPolls;
+  reports: ReplicaReports;
+}
+
+/** The polls that runtimes hand to each other. */
+interface SharedPolls {
   list: () => ListPoller;
   pollers: ReadonlyMap<string, Poller>;
   /** When the last poll of a cluster began, monotonic ms. */
   polledAt: ReadonlyMap<string, number>;
-  /** State of the present scope. Rejects while the scope is unknown. */
-  scoped: () => Promise<ScopeMemory>;
+  checkpoints: () => CheckpointStore;
   /** Whether the account is signed in. */
   usable: () => boolean;
   /** Polling interval of a cluster that other runtimes wait for, ms. */
   awaitedInterval: number;
-  /** Called after another runtime has reported a new cluster id. */
+}
+
+/** Reports to the watcher. */
+interface ReplicaReports {
+  /** Another runtime has reported a new cluster id. */
   moved: (clusterId: string, to: string) => Promise<void>;
-  /** Called after `standbyOf` may return another reason. */
+  /** `standbyOf` may return another reason. */
   standbyChanged: () => void;
   fault: (thrown: unknown) => void;
 }
@@ -78,21 +82,23 @@ export class ReplicaCoordinator implements SharedWork {
 
   constructor(join: Join, parts: ReplicaCoordinatorOptions) {
     this.#parts = parts;
-    const { topic, name, clock } = parts;
+    const { account, polls, reports } = parts;
+    const { topic, name } = parts.sharing;
+    const { clock } = account;
     const onChange = () => {
       this.peers.refresh();
       this.ownership.changed();
     };
-    this.reach = new ServiceReach({ ...parts, changed: () => this.ownership.changed() });
+    this.reach = new ServiceReach({ ...account, changed: () => this.ownership.changed() });
     this.membership = join(topic, { name, wants: null, onChange });
     this.peers = new LivePeers(this.membership);
     this.ownership = new Assignments(this.membership, clock, this);
-    this.#names = new OwnerNames(this.membership, clock, parts.standbyChanged);
+    this.#names = new OwnerNames(this.membership, clock, reports.standbyChanged);
     this.#disarm = clock.after(SHOWN_AFTER, () => {
       this.#showsMissing = true;
-      parts.standbyChanged();
+      reports.standbyChanged();
     });
-    this.#remoteUpdates = new RemoteUpdates({ ...parts, scope: () => this.#scope });
+    this.#remoteUpdates = new RemoteUpdates({ ...account, ...polls, ...reports, scope: () => this.#scope });
     void this.#readScope();
   }
 
@@ -110,7 +116,7 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   wants(): Wants {
-    const { list, pollers, usable } = this.#parts;
+    const { list, pollers, usable } = this.#parts.polls;
     if (!this.#scope) return { workspace: null, all: false, clusters: [], waits: [] };
     const [clusters, waits]: [string[], string[]] = [[], []];
     for (const [clusterId, poller] of pollers) {
@@ -123,15 +129,16 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   listed(): readonly string[] {
-    return this.#parts.list().clusterIds ?? [];
+    return this.#parts.polls.list().clusterIds ?? [];
   }
 
   gained({ item, note, idle }: Assigned, among: number): void {
-    const { checkpoints, clock, list, pollers } = this.#parts;
+    const { account, polls } = this.#parts;
+    const { checkpoints, list, pollers } = polls;
     const { ago, late, unwritten } = record(note) ?? {};
     // A lost lease leaves no note, but this runtime's own last poll may be recent.
-    const own = this.#parts.polledAt.get(item) ?? null;
-    const polledAt = Number.isFinite(ago) ? clock.monotonic() - (ago as number) - idle : own;
+    const own = polls.polledAt.get(item) ?? null;
+    const polledAt = Number.isFinite(ago) ? account.clock.monotonic() - (ago as number) - idle : own;
     const memory = item === LIST_ITEM ? this.#scope?.list : this.#scope?.of(item);
     if (memory) {
       memory.loaded = false;
@@ -143,7 +150,7 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   async finish(item: string): Promise<void> {
-    const { checkpoints } = this.#parts;
+    const { checkpoints } = this.#parts.polls;
     const poller = this.#pollerOf(item);
     poller?.replan();
     await poller?.settled();
@@ -153,8 +160,8 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   handoverOf(item: string): unknown {
-    const { checkpoints, clock, list, polledAt } = this.#parts;
-    const now = clock.monotonic();
+    const { checkpoints, list, polledAt } = this.#parts.polls;
+    const now = this.#parts.account.clock.monotonic();
     if (item === LIST_ITEM) return { ago: now - list().polledAt };
     const memory = this.#scope?.clusters.get(item);
     const { late = false, unwatchedSince = now } = memory ?? {};
@@ -176,7 +183,7 @@ export class ReplicaCoordinator implements SharedWork {
   }
 
   reassigned(): void {
-    const { pollers, awaitedInterval } = this.#parts;
+    const { pollers, awaitedInterval } = this.#parts.polls;
     const isWanted = (clusterId: string) => this.ownership.isAwaited(clusterId) && this.ownership.isOurs(clusterId);
     for (const clusterId of this.ownership.awaited) {
       const poller = pollers.get(clusterId);
@@ -194,11 +201,11 @@ export class ReplicaCoordinator implements SharedWork {
     this.#wasMember = isMember;
     this.#showsMissing ||= isMember;
     this.#names.refresh(() => this.#elsewhere);
-    this.#parts.standbyChanged();
+    this.#parts.reports.standbyChanged();
   }
 
   fault(thrown: unknown): void {
-    this.#parts.fault(thrown);
+    this.#parts.reports.fault(thrown);
   }
 
   /** Reason for not polling a cluster; null where this runtime polls. `clusterId` null: a reason that holds for all. */
@@ -210,18 +217,19 @@ export class ReplicaCoordinator implements SharedWork {
 
   /** Clusters watched here and polled by other runtimes. */
   get #elsewhere(): string[] {
-    return [...this.#parts.pollers.values()]
+    return [...this.#parts.polls.pollers.values()]
       .filter((poller) => poller.isWatched && !poller.isOurs)
       .map(({ clusterId }) => clusterId);
   }
 
   #pollerOf(item: string): Poller | ListPoller | undefined {
-    return item === LIST_ITEM ? this.#parts.list() : this.#parts.pollers.get(item);
+    const { list, pollers } = this.#parts.polls;
+    return item === LIST_ITEM ? list() : pollers.get(item);
   }
 
   /** Reads the scope, with retries. Never rejects. */
   async #readScope(): Promise<void> {
-    const { scoped, clock, signal } = this.#parts;
+    const { scoped, clock, signal } = this.#parts.account;
     if (this.#isReadingScope || signal.aborted) return;
     this.#isReadingScope = true;
     const read = async () => {

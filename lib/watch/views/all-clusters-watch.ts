@@ -9,7 +9,7 @@ import type { Standby } from '../replication/sharing';
 import { WatchedClusters } from './watched-clusters';
 import type { Round, Watch, WatchOptions, WatchState } from './watch';
 
-interface AllClustersContext extends WatchContext {
+interface AccountPollers {
   list: ListPoller;
   pollers: ReadonlyMap<string, Poller>;
   pollerOf: (clusterId: string) => Poller;
@@ -30,14 +30,14 @@ export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, Li
 
   constructor(
     options: WatchOptions,
-    protected override readonly context: AllClustersContext,
+    context: WatchContext,
+    private readonly polling: AccountPollers,
   ) {
     super(options, context);
     this.#startedAt = context.clock.monotonic();
     this.#clusters = new WatchedClusters(() => context.clock.now());
-    const { clock, guard, usable } = context;
     this.#groups = new ResultGroups({
-      ...{ clock, guard, usable, clusters: this.#clusters, changeFilter: this.changeFilter, interval: this.interval },
+      ...{ context, clusters: this.#clusters, changeFilter: this.changeFilter, interval: this.interval },
       emit: (round) => this.#emitRound(round),
       restoreClusters: () => this.#restoreClusters(),
       isClosed: () => this.isClosed,
@@ -64,7 +64,7 @@ export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, Li
   }
 
   async #requestAll(deliver: (round: Round) => void, failedIds: string[]): Promise<PrintingError | null> {
-    const listError = await this.context.list.ask();
+    const listError = await this.polling.list.ask();
     if (listError) failedIds.push(LIST);
     if (this.isClosed) return listError;
     const batch = this.#groups.newBatch((round) => {
@@ -93,14 +93,14 @@ export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, Li
     this.isPaused = false;
     this.#groups.start();
     for (const { poller } of this.#clusters.members.values()) poller.resume(this, this.requests > 0);
-    this.context.list.replan();
+    this.polling.list.replan();
   }
 
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
     this.#groups.stop();
-    this.context.list.remove(this);
+    this.polling.list.remove(this);
     for (const { poller } of this.#clusters.members.values()) poller.remove(this);
     this.context.closed(this);
   }
@@ -118,7 +118,7 @@ export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, Li
   recalled(clusterIds: readonly string[]): void {
     if (this.isClosed) return;
     clusterIds.forEach((clusterId, rank) => {
-      const poller = this.context.pollers.get(clusterId);
+      const poller = this.polling.pollers.get(clusterId);
       if (poller && isAlive(poller)) this.#addMember(clusterId, rank);
     });
   }
@@ -155,10 +155,10 @@ export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, Li
     clusterIds.forEach((clusterId, rank) => this.#addMember(clusterId, rank));
   }
 
-  #addMember(clusterId: string, rank: number, known = this.context.known): void {
+  #addMember(clusterId: string, rank: number, known = this.polling.known): void {
     const member = this.#clusters.members.get(clusterId);
     if (member) return void (member.rank = rank);
-    const poller = this.context.pollerOf(clusterId);
+    const poller = this.polling.pollerOf(clusterId);
     this.#clusters.members.set(clusterId, { poller, rank, isOurs: false });
     this.assigned(clusterId, poller.isOurs);
     poller.add(this, { known, by: this.#startedAt + this.interval });
@@ -173,13 +173,13 @@ export class AllClustersWatch extends NodeWatch implements Watch, Subscriber, Li
   }
 
   async #restoreClusters(): Promise<void> {
-    const clusterIds = await this.context.list.recall();
+    const clusterIds = await this.polling.list.recall();
     if (!this.isClosed && clusterIds.length > 0) this.#setMembers(clusterIds);
   }
 
   #replanAll(): void {
     for (const { poller } of this.#clusters.members.values()) poller.pause();
-    this.context.list.replan();
+    this.polling.list.replan();
   }
 
   #emitRound(round: Round): void {

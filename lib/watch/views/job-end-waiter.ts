@@ -10,7 +10,6 @@ import { readJobRecord } from '../polling/job-record';
 import type { Poller } from '../polling/poller';
 import type { PollResult } from '../polling/poll-result';
 import type { JobEnd, JobEndOptions } from './watch';
-import { NO_THRESHOLDS } from '../../events/thresholds';
 
 /** Time after which the record of an unlisted job is read, ms. New jobs take a while to be listed. */
 const PATIENCE = 120_000;
@@ -31,9 +30,8 @@ type JobEndAccount = Pick<PollingAccount, 'service' | 'clock' | 'signal'> & Pick
 
 /** Subscriber that waits for the end of one job. */
 export class JobEndWaiter implements Subscriber {
-  readonly receivesEvents = false;
+  readonly events = null;
   readonly wants = 'wait';
-  readonly thresholds = NO_THRESHOLDS;
   readonly paused = false;
   readonly interval: number;
   readonly ended: Promise<JobEnd>;
@@ -105,10 +103,6 @@ export class JobEndWaiter implements Subscriber {
     if (this.#poller.isOpen(clusterJobId)) return;
     if (error && error.code !== 'NOT_FOUND') return;
     if (this.account.clock.monotonic() - this.#since >= PATIENCE) void this.#readRecord();
-  }
-
-  deliver(): boolean {
-    return false;
   }
 
   moveTo(poller: Poller): void {

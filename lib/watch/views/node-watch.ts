@@ -1,8 +1,9 @@
-import { eventsFor, type Thresholds } from '../../events/thresholds';
+import { eventsFor } from '../../events/thresholds';
 import type { EventDraft, PrintEvent } from '../../events/print-event';
 import type { PrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
 import { intervalOf } from '../polling/poll-timing';
+import type { EventReceiver } from '../polling/subscriber';
 import type { Standby } from '../replication/sharing';
 import { ChangeFilter } from './change-filter';
 import type { Watch, WatchOptions } from './watch';
@@ -27,9 +28,7 @@ let audiences = 0;
 
 /** One node's view of its clusters: the node's options, and deliveries to it. */
 export abstract class NodeWatch {
-  readonly receivesEvents = true;
-  readonly beside: unknown;
-  readonly thresholds: Thresholds;
+  readonly events: EventReceiver;
   readonly interval: number;
   readonly audience: string;
   protected isPaused: boolean;
@@ -43,9 +42,10 @@ export abstract class NodeWatch {
     protected readonly options: WatchOptions,
     protected readonly context: WatchContext,
   ) {
-    this.beside = options.beside;
-    const { milestones, lowMaterial = 0, plateWait = 0 } = options;
-    this.thresholds = { milestones, lowMaterial, plateWait };
+    const { milestones, lowMaterial = 0, plateWait = 0, beside } = options;
+    const thresholds = { milestones, lowMaterial, plateWait };
+    const deliver = (drafts: readonly EventDraft[]) => !this.isClosed && this.deliverAll(eventsFor(drafts, thresholds));
+    this.events = { thresholds, beside, deliver };
     this.interval = intervalOf(options.interval);
     this.audience = options.audience ?? `watch ${++audiences}`;
     this.isPaused = options.paused ?? false;
@@ -65,10 +65,6 @@ export abstract class NodeWatch {
 
   notify(error: PrintingError): void {
     if (!this.isClosed) this.context.guard(() => this.options.onTrouble(error));
-  }
-
-  deliver(drafts: readonly EventDraft[]): boolean {
-    return this.deliverAll(this.isClosed ? [] : eventsFor(drafts, this.thresholds));
   }
 
   deliverAll(events: PrintEvent[]): boolean {

@@ -4,8 +4,8 @@ import type { CurrentScope } from '../../state/scope';
 import type { StateStore } from '../../state/store';
 import type { Clock } from '../../time/clock';
 import type { Sentence } from '../../words/sentence';
-import { covers, OutageMarks, printersOf, type Mark } from '../checkpoints/outage-marks';
-import { newOutage, SIGN_IN, type Outage, type OutageMemory } from '../checkpoints/outage-memory';
+import { covers, OutageMarks, printersOf } from '../checkpoints/outage-marks';
+import { newOutage, SIGN_IN, type Mark, type Outage, type OutageMemory } from '../checkpoints/outage-memory';
 import { deliver, OutageNotices } from './outage-notices';
 import type { Watch, WatcherReport } from './watch';
 
@@ -22,19 +22,23 @@ const SERVICE = 'service';
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['NOT_FOUND', 'FORBIDDEN', 'INVALID_INPUT', 'NOT_ACCEPTED']);
 
 interface OutagesOptions {
-  store: StateStore;
-  clock: Clock;
-  scope: CurrentScope;
-  signIn: SignInWatch & { info?(): { error: Sentence | null } };
+  account: {
+    store: StateStore;
+    clock: Clock;
+    scope: CurrentScope;
+    signIn: SignInWatch & { info?(): { error: Sentence | null } };
+    /** Aborts when the watcher closes. */
+    signal: AbortSignal;
+  };
   memory: OutageMemory;
-  /** Aborts when the watcher closes. */
-  signal: AbortSignal;
-  nameOf: (clusterId: string) => string | null | undefined;
-  /** Clusters that this runtime polls regularly, and the list. */
-  polled: () => string[];
-  isPolled: (clusterId: string) => boolean;
-  /** Watches of a cluster; for null, all watches. */
-  watchesOf: (clusterId: string | null) => Watch[];
+  polls: {
+    nameOf: (clusterId: string) => string | null | undefined;
+    /** Clusters that this runtime polls regularly, and the list. */
+    polled: () => string[];
+    isPolled: (clusterId: string) => boolean;
+    /** Watches of a cluster; for null, all watches. */
+    watchesOf: (clusterId: string | null) => Watch[];
+  };
   report: (event: WatcherReport) => void;
   fault: (thrown: unknown) => void;
 }
@@ -48,13 +52,12 @@ export class Outages {
   readonly #memory: OutageMemory;
   readonly #marks: OutageMarks;
   readonly #notices: OutageNotices;
-  #isReadingMarks = false;
 
   constructor(parts: OutagesOptions) {
     this.#parts = parts;
     this.#memory = parts.memory;
-    this.#marks = new OutageMarks(parts);
-    this.#notices = new OutageNotices(parts);
+    this.#marks = new OutageMarks({ ...parts.account, fault: parts.fault }, parts.memory);
+    this.#notices = new OutageNotices({ signIn: parts.account.signIn, nameOf: parts.polls.nameOf });
     this.#memory.resume = (outage) => this.#scheduleReport(outage);
     for (const outage of this.#memory.open) if (!outage.isReported) this.#scheduleReport(outage);
   }
@@ -65,7 +68,7 @@ export class Outages {
 
   /** Records the outcome of a poll that began at `start` (monotonic, ms). */
   polled(clusterId: string, error: PrintingError | null, start: number): void {
-    void this.#readMarks();
+    void this.#marks.load();
     if (error) this.#recordFailure(clusterId, error);
     else this.#recordSuccess(clusterId, start);
   }
@@ -80,7 +83,7 @@ export class Outages {
           : clusterIds.some((clusterId) => outage.members.has(clusterId));
       if (isKnown) outage.notified.add(audience);
       if (outage.isReported && (isKnown || outage.kind === SIGN_IN))
-        void this.#notify(outage, () => this.#parts.watchesOf(null));
+        void this.#notify(outage, () => this.#parts.polls.watchesOf(null));
     }
   }
 
@@ -98,7 +101,8 @@ export class Outages {
 
   /** Call after the sign-in may have ended or begun. */
   signInChanged(): void {
-    const { signIn, clock, polled } = this.#parts;
+    const { account, polls } = this.#parts;
+    const { signIn, clock } = account;
     const memory = this.#memory;
     const lost = memory.open.find(({ kind }) => kind === SIGN_IN);
     if (signIn.state === 'signed-in') {
@@ -109,7 +113,7 @@ export class Outages {
     const hasEnded = signIn.state === 'sign-in-needed' || (signIn.state === 'signed-out' && memory.wasSignedIn);
     if (!hasEnded || lost) return;
     const outage = this.#openOutage(SIGN_IN, null, []);
-    for (const clusterId of polled()) outage.members.add(clusterId);
+    for (const clusterId of polls.polled()) outage.members.add(clusterId);
     outage.disarm = clock.after(SIGN_IN_DELAY, () => this.#report(outage));
   }
 
@@ -119,13 +123,9 @@ export class Outages {
     if (lost && !watch.paused && !lost.notified.has(watch.audience)) void this.#notify(lost, () => [watch]);
   }
 
-  get #isSignInLost(): boolean {
-    return this.#memory.open.some(({ kind }) => kind === SIGN_IN);
-  }
-
   #recordFailure(clusterId: string, error: PrintingError): void {
-    const { isPolled, polled, watchesOf, clock } = this.#parts;
-    if (!isPolled(clusterId) || (error.code === 'NOT_SIGNED_IN' && this.#isSignInLost)) return;
+    const { isPolled, polled, watchesOf } = this.#parts.polls;
+    if (!isPolled(clusterId) || (error.code === 'NOT_SIGNED_IN' && this.#memory.isSignInLost)) return;
     const kind = REFUSALS.has(error.code) ? error.code : SERVICE;
     const others = this.#memory.open.filter((outage) => outage.members.has(clusterId) && outage.kind !== kind);
     for (const outage of others) if (outage.kind !== SIGN_IN) this.#removeMember(outage, clusterId, false);
@@ -139,7 +139,7 @@ export class Outages {
     outage.members.add(clusterId);
     outage.error ??= error;
     if (!outage.isReported) return this.#reportWhenComplete(outage);
-    const isOld = clock.monotonic() - outage.markedAt > (outage.hasGrown ? REFRESH_GROWN : REFRESH);
+    const isOld = this.#parts.account.clock.monotonic() - outage.markedAt > (outage.hasGrown ? REFRESH_GROWN : REFRESH);
     if (isOld || watchesOf(clusterId).some(({ audience, paused }) => !paused && !outage.notified.has(audience)))
       void this.#notify(outage, () => watchesOf(clusterId));
   }
@@ -155,7 +155,7 @@ export class Outages {
     for (const mark of memory.marks) {
       if (mark.kind === SIGN_IN) continue;
       // The outage may have ended while this runtime did not poll.
-      if (mark.printers === null) this.#forget(mark);
+      if (mark.printers === null) this.#marks.forget(mark);
       else if (mark.printers.includes(clusterId)) {
         const adopted = this.#adopt(mark.kind, clusterId);
         if (adopted) this.#removeMember(adopted, clusterId);
@@ -166,14 +166,15 @@ export class Outages {
   #removeMember(outage: Outage, clusterId: string, works = true): void {
     outage.members.delete(clusterId);
     // A cluster that is not polled keeps no outage open.
-    for (const member of outage.members) if (this.#parts.isPolled(member)) return this.#reportWhenComplete(outage);
+    for (const member of outage.members)
+      if (this.#parts.polls.isPolled(member)) return this.#reportWhenComplete(outage);
     if (works) return this.#end(outage);
     this.#drop(outage);
-    void this.#marks.change((marks) => marks.filter(({ id }) => id !== outage.id));
+    this.#marks.forget(outage);
   }
 
   #openOutage(kind: string, error: PrintingError | null, pending: readonly string[]): Outage {
-    const { clock } = this.#parts;
+    const { clock } = this.#parts.account;
     const outage = newOutage({ kind, error, pending, since: clock.now(), began: clock.monotonic() });
     this.#memory.open.push(outage);
     return outage;
@@ -181,15 +182,13 @@ export class Outages {
 
   /** Resumes an outage that an earlier process or another runtime has reported. */
   #adopt(kind: string, clusterId: string): Outage | null {
-    const { memory, clock } = this.#parts;
-    const mark = memory.marks.find((one) => covers(one, { kind, members: new Set([clusterId]) }));
+    const mark = this.#marks.adopt(kind, clusterId);
     if (!mark) return null;
-    memory.marks = memory.marks.filter((other) => other !== mark);
     const outage = this.#openOutage(kind, null, []);
     outage.began = -Infinity;
     for (const printer of mark.printers ?? []) outage.members.add(printer);
     this.#mergeMark(outage, mark);
-    outage.markedAt = clock.monotonic();
+    outage.markedAt = this.#parts.account.clock.monotonic();
     return outage;
   }
 
@@ -200,7 +199,7 @@ export class Outages {
   }
 
   #scheduleReport(outage: Outage): Outage {
-    const { clock } = this.#parts;
+    const { clock } = this.#parts.account;
     const limit = outage.kind === SIGN_IN ? SIGN_IN_DELAY : COLLECT_WITHIN;
     const wait = Math.max(0, outage.began + limit - clock.monotonic());
     outage.disarm = clock.after(wait, () => this.#report(outage));
@@ -218,7 +217,7 @@ export class Outages {
   }
 
   #report(outage: Outage): void {
-    const { watchesOf } = this.#parts;
+    const { watchesOf } = this.#parts.polls;
     if (outage.isReported || !this.#memory.open.includes(outage)) return;
     outage.isReported = true;
     outage.disarm();
@@ -232,7 +231,8 @@ export class Outages {
 
   /** Notifies the audiences of these watches that lack the notice, and then updates the mark. Never rejects. */
   async #notify(outage: Outage, watches: () => Watch[], isFirst = false): Promise<void> {
-    const { signal, clock, report } = this.#parts;
+    const { account, report } = this.#parts;
+    const { signal, clock } = account;
     outage.markedAt = clock.monotonic();
     outage.hasGrown = false;
     await this.#marks.change((marks) => {
@@ -257,7 +257,8 @@ export class Outages {
   }
 
   #end(outage: Outage): void {
-    const { clock, report } = this.#parts;
+    const { account, report } = this.#parts;
+    const { clock } = account;
     const { affected, began, since, isReported } = outage;
     this.#drop(outage);
     if (!isReported || !affected) return;
@@ -266,35 +267,13 @@ export class Outages {
     const sentence = this.#notices.recoveryOf(outage, affected, lasted);
     const finish = () => {
       report({ kind: 'recovered', clusterId: affected.clusterId, sentence });
-      void this.#marks.change((marks) => marks.filter(({ id }) => id !== outage.id));
+      this.#marks.forget(outage);
     };
     void (outage.notifying ? outage.notifying.then(finish) : finish());
-  }
-
-  #forget({ id }: Mark): void {
-    this.#memory.marks = this.#memory.marks.filter((mark) => mark.id !== id);
-    void this.#marks.change((marks) => marks.filter((mark) => mark.id !== id));
   }
 
   #drop(outage: Outage): void {
     outage.disarm();
     this.#memory.open = this.#memory.open.filter((other) => other !== outage);
-  }
-
-  /** Reads the stored marks once, and again after a change of ownership. Never rejects. */
-  async #readMarks(): Promise<void> {
-    const memory = this.#memory;
-    if (memory.areMarksRead || this.#isReadingMarks) return;
-    this.#isReadingMarks = true;
-    try {
-      const known = new Set(memory.open.map(({ id }) => id));
-      memory.marks = (await this.#marks.read()).filter(({ id }) => !known.has(id));
-      memory.areMarksRead = true;
-      const signIn = memory.marks.find(({ kind }) => kind === SIGN_IN);
-      if (signIn && !this.#isSignInLost) this.#forget(signIn);
-    } catch {
-      // The next poll retries.
-    }
-    this.#isReadingMarks = false;
   }
 }

@@ -1,18 +1,15 @@
 import type { PrintingError } from '../../service/errors';
-import type { Clock } from '../../time/clock';
 import type { PollResult } from '../polling/poll-result';
 import { SLACK } from '../polling/poll-timing';
 import type { Poller } from '../polling/poller';
 import type { ChangeFilter } from './change-filter';
+import type { WatchContext } from './node-watch';
 import { ResultBatch } from './result-batch';
 import type { Round } from './watch';
 import type { WatchedClusters } from './watched-clusters';
 
 interface ResultGroupsOptions {
-  clock: Clock;
-  guard: (callback: () => unknown) => void;
-  /** Whether the account is signed in. */
-  usable: () => boolean;
+  context: Pick<WatchContext, 'clock' | 'guard' | 'usable'>;
   clusters: WatchedClusters;
   changeFilter: ChangeFilter | null;
   /** ms. */
@@ -49,8 +46,8 @@ export class ResultGroups {
 
   /** Starts sending one group per interval, the first as soon as it is complete. */
   start(): void {
-    const { clock, interval, isInactive } = this.#options;
-    this.#boundary = clock.monotonic() + interval;
+    const { context, interval, isInactive } = this.#options;
+    this.#boundary = context.clock.monotonic() + interval;
     this.#sendsWhenComplete = true;
     this.#awaitAll();
     if (!isInactive()) this.#arm(this.#boundary, () => this.#endInterval());
@@ -87,7 +84,8 @@ export class ResultGroups {
   }
 
   newBatch(deliver: (round: Round) => void, isAsked = false): ResultBatch {
-    const { clock, usable, clusters } = this.#options;
+    const { context, clusters } = this.#options;
+    const { clock, usable } = context;
     const rankOf = (clusterId: string) => clusters.members.get(clusterId)?.rank ?? Infinity;
     // A requested poll counts as fresh, however long the other polls take.
     const isOld = (addedAt: number) => !isAsked && (!usable() || clock.monotonic() - addedAt > this.#maxAge);
@@ -97,8 +95,8 @@ export class ResultGroups {
 
   /** Ends an interval: waits a little for results in flight, but not for failing clusters. */
   #endInterval(): void {
-    const { usable, clusters, interval } = this.#options;
-    if (!usable()) return void this.#recall();
+    const { context, clusters, interval } = this.#options;
+    if (!context.usable()) return void this.#recall();
     this.#sendsWhenComplete = true;
     for (const clusterId of this.#awaited) {
       const poller = clusters.members.get(clusterId)?.poller;
@@ -128,7 +126,7 @@ export class ResultGroups {
 
   /** Sends the last known figures of all clusters while the account is signed out. Never rejects. */
   async #recall(): Promise<void> {
-    const { clusters, restoreClusters, usable, isClosed, isInactive } = this.#options;
+    const { clusters, restoreClusters, context, isClosed, isInactive } = this.#options;
     if (clusters.members.size === 0) await restoreClusters();
     if (isClosed()) return;
     let isKnown = false;
@@ -136,7 +134,7 @@ export class ResultGroups {
       if (!isOurs) continue;
       const result = await poller.recall();
       if (isInactive()) return;
-      if (usable()) break;
+      if (context.usable()) break;
       if (result.status && clusters.members.get(clusterId)?.isOurs) {
         this.#addKnown(result);
         isKnown = true;
@@ -162,16 +160,16 @@ export class ResultGroups {
   }
 
   #startNextInterval(): void {
-    const { clock, interval } = this.#options;
+    const { context, interval } = this.#options;
     // A first group of many clusters may end late: skip a boundary that would follow at once.
-    const soonest = clock.monotonic() + interval / 2;
+    const soonest = context.clock.monotonic() + interval / 2;
     while (this.#boundary < soonest) this.#boundary += interval;
     this.#arm(this.#boundary, () => this.#endInterval());
   }
 
   #arm(time: number, action: () => void): void {
     this.#disarm();
-    const { clock, guard } = this.#options;
+    const { clock, guard } = this.#options.context;
     this.#disarm = clock.after(Math.max(0, time - clock.monotonic()), () => guard(action));
   }
 

@@ -65,7 +65,7 @@ export class Watches {
   #watchAll(options: WatchOptions, known: boolean): Watch {
     const { pollers, pollerOf } = this.#options;
     const list = this.#options.list();
-    const watch = new AllClustersWatch(options, { ...this.#context, known, list, pollers, pollerOf });
+    const watch = new AllClustersWatch(options, this.#context, { known, list, pollers, pollerOf });
     list.add(watch);
     return watch;
   }
