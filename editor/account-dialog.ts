@@ -4,7 +4,7 @@ import { typedText } from './fields';
 import { combobox, type Choice } from './combobox';
 import { pathsTable } from './paths-table';
 import type { EditorNode, Red } from './red';
-import { isUnknown, reason, request, UNTOUCHED, type AccountState } from './requests';
+import { isUnknown, reason, request, UNTOUCHED, type ShownState } from './requests';
 import { SignIn } from './sign-in';
 import { text } from './texts';
 
@@ -19,7 +19,7 @@ interface Workspace {
 const workspaceNames = new Map<string, string>();
 
 /** State of an account that the runtime doesn't know, before any sign-in. */
-const NEW: AccountState = {
+const NEW: ShownState = {
   state: 'signed-out',
   user: null,
   organizationId: null,
@@ -59,7 +59,7 @@ export function openAccountDialog(node: AccountNode): void {
 function initialize(node: AccountNode): () => void {
   let closed = false;
   let asking: Promise<void> | undefined;
-  let state: AccountState | undefined;
+  let state: ShownState | undefined;
 
   const paths = pathsTable(node.paths);
 
@@ -170,7 +170,7 @@ function initialize(node: AccountNode): () => void {
     const typed = () => new URLSearchParams(['service', 'signIn', 'authUrl'].map((name) => [name, fieldText(name)]));
     const query = typed().toString();
     try {
-      state = await request<AccountState>('GET', node.id, `?${query}`);
+      state = await request<ShownState>('GET', node.id, `?${query}`);
     } catch (failure) {
       state = isUnknown(failure) ? NEW : undefined;
       if (!isUnknown(failure)) showMessage(reason(failure));
@@ -249,7 +249,7 @@ function initialize(node: AccountNode): () => void {
   };
 }
 
-function stateText(state: AccountState | undefined, byToken: boolean): string {
+function stateText(state: ShownState | undefined, byToken: boolean): string {
   if (!state) return text('state.unknown');
   if (byToken && state === NEW) return text('state.unchecked');
   if (state.state !== 'signed-in') return text(`state.${state.state}`);

@@ -24,7 +24,7 @@ class Failure extends Error {
 }
 
 /** State of an account's sign-in (reference 5). */
-export interface AccountState {
+export interface ShownState {
   state: string;
   user: string | null;
   organizationId: string | null;

@@ -1,5 +1,5 @@
 import { webAddress } from '../lib/rules/text';
-import { reason, type AccountState } from './requests';
+import { reason, type ShownState } from './requests';
 import { text } from './texts';
 
 const ASK_EVERY = 1500;
@@ -59,7 +59,7 @@ export class SignIn {
   }
 
   /** Compares two states of the account to detect the end of the sign-in. */
-  follow(before: AccountState | undefined, now: AccountState | undefined): void {
+  follow(before: ShownState | undefined, now: ShownState | undefined): void {
     if (this.#after === undefined || !now) return;
     // While signed in, only new tokens show that another sign-in has succeeded.
     const isNew = before?.state !== 'signed-in' || before.expiresAt !== now.expiresAt;

@@ -42,6 +42,8 @@ export interface ApiClient {
   call(endpoint: EndpointName, options: CallOptions): Promise<Answer>;
 }
 
+export type Limits = Pick<CallOptions, 'deadline'>;
+
 /** CallOptions of a request to an arbitrary path. */
 export interface SendOptions extends Pick<CallOptions, 'what' | 'deadline' | 'underWay' | 'lock'> {
   /** The JSON body, as sent. */

@@ -6,7 +6,7 @@ import {
   type PathParameter,
 } from '../rules/path-overrides';
 import { ENDPOINTS, type Method, type PathSettings, type Target } from '../service/paths';
-import { isParameter, partsOf, type DescribedCall } from './openapi';
+import { isParameter, segmentsOf, type DescribedCall } from './openapi';
 
 /** Result of looking a call up in a description: the same call, another one, or none. */
 export type Comparison = { kind: 'same' } | { kind: 'other'; call: string } | { kind: 'none' };
@@ -23,7 +23,7 @@ interface OwnCall extends DescribedCall {
 export function readCall(call: string, storagePath: string): OwnCall {
   const [method = '', pattern = ''] = call.split(' ');
   const host: Target['host'] = pattern.startsWith('{auth_url}') ? 'auth' : 'api';
-  const parts = partsOf(pattern.replace('{auth_url}', '').replaceAll('{storage}', storagePath));
+  const parts = segmentsOf(pattern.replace('{auth_url}', '').replaceAll('{storage}', storagePath));
   const parameters = parts.filter(isParameter).map(inner) as PathParameter[];
   return { method: method as Method, host, parts, parameters };
 }

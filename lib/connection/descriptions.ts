@@ -4,7 +4,7 @@ import type { Deadline } from '../time/deadline';
 import type { Ask } from './ask';
 import type { Check } from './check';
 import { callInUse, compare, readCall } from './compare';
-import { describedCalls, partsOf, type DescribedCall } from './openapi';
+import { describedCalls, segmentsOf, type DescribedCall } from './openapi';
 import { phrase } from '../words/sentence';
 
 interface DescriptionContext {
@@ -54,7 +54,7 @@ export async function checkDescriptions(context: DescriptionContext, deadline: D
     const isOn = ({ host, path }: Base) =>
       // The user's path is known for neither host.
       overridable === 'currentUser' ||
-      (host === wanted.host && partsOf(path).every((part, at) => part === wanted.parts[at]));
+      (host === wanted.host && segmentsOf(path).every((part, at) => part === wanted.parts[at]));
     const calls = served.filter(({ base }) => isOn(base)).flatMap((one) => one.calls);
     if (calls.length === 0) return [];
     const call = callInUse(overridable, paths.overrides);

@@ -14,7 +14,7 @@ const METHODS = ['get', 'put', 'post', 'delete'] as const;
 /** Most paths read from a description; no service has more. */
 const MOST_PATHS = 5_000;
 
-export const partsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
+export const segmentsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
 export const isParameter = (part: string): boolean => /^\{.*\}$/.test(part);
 
 /**
@@ -25,12 +25,12 @@ export function describedCalls(document: unknown, host: Target['host'], base: st
   const root = record(record(document)?.data) ?? record(document);
   const paths = record(root?.paths);
   if (!root || !paths) return null;
-  const prefix = prefixOf(text(root.basePath) ?? text(records(root.servers)[0]?.url), partsOf(base));
+  const prefix = prefixOf(text(root.basePath) ?? text(records(root.servers)[0]?.url), segmentsOf(base));
   return Object.entries(paths)
     .filter(([path]) => path.length <= TEXT.matched)
     .slice(0, MOST_PATHS)
     .flatMap(([path, item]) => {
-      const own = partsOf(path);
+      const own = segmentsOf(path);
       const isWhole = prefix.length > 0 && prefix.every((part, index) => own[index] === part);
       const parts = isWhole ? own : [...prefix, ...own];
       const described = METHODS.filter((method) => list(record(item)?.[method]).length > 0);
@@ -45,6 +45,6 @@ export function describedCalls(document: unknown, host: Target['host'], base: st
 function prefixOf(declared: string | null, base: string[]): string[] {
   const path =
     declared === null || declared.length > TEXT.matched ? '' : declared.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '');
-  const parts = partsOf(path);
+  const parts = segmentsOf(path);
   return parts.length > 0 && parts[0] === base[0] ? parts : base;
 }

@@ -1,7 +1,7 @@
 import type { PrintJob } from '../service/print-job';
 import type { Checkpoint, Ended, KnownJob } from './checkpoint';
 import { EventBuilder } from './event-builder';
-import { complete, copyOf, endJob, followJob } from './job-edges';
+import { complete, copyJob, endJob, followJob } from './job-edges';
 import { judge, settles, type JobAnswer } from './job-ends';
 import { isReachable, timeOf, type Observation } from './observation';
 import type { EventDraft } from './print-event';
@@ -93,7 +93,7 @@ function followJobs(
     const job = complete(verdict.job, traces.known?.job ?? traces.active);
     if (!isOld) endJob(id, traces.known, verdict.type, job, builder);
     // The figures of an unreported end are in the history.
-    ended.set(id, { id, type: verdict.type, at: builder.scene.at, job: isOld || !job ? null : copyOf(job) });
+    ended.set(id, { id, type: verdict.type, at: builder.scene.at, job: isOld || !job ? null : copyJob(job) });
     known.delete(id);
   }
   for (const [id, job] of scan.active) {

@@ -8,10 +8,10 @@ import { RecurringEdges } from './recurring-edges';
 const UNDER_WAY: readonly JobState[] = ['printing', 'paused', 'finishing'];
 const NEEDS_A_PERSON: readonly JobState[] = ['attention', 'approval'];
 
-const isUnderWay = ({ state }: PrintJob): boolean => UNDER_WAY.includes(state);
+const isProducing = ({ state }: PrintJob): boolean => UNDER_WAY.includes(state);
 
 /** Progress of a job under way, %; 0 for any other job. */
-export const progressOf = (job: PrintJob): number => (isUnderWay(job) ? (job.progress ?? 0) : 0);
+export const progressOf = (job: PrintJob): number => (isProducing(job) ? (job.progress ?? 0) : 0);
 
 /**
  * Returns the state of a queued job after an observation, and adds the events of its edges (reference 3.3). `builder`
@@ -23,7 +23,7 @@ export function followJob(
   job: PrintJob,
   builder: EventBuilder | null,
 ): KnownJob {
-  const figures = before && hasNothingNew(job, before.job) ? before.job : copyOf(complete(job, before?.job) ?? job);
+  const figures = before && hasNothingNew(job, before.job) ? before.job : copyJob(complete(job, before?.job) ?? job);
   // Neither makes an event: an `aborting` job already shows the state of its end.
   if (job.state === 'unknown' || job.status === 'aborting') {
     const blank = {
@@ -38,7 +38,7 @@ export function followJob(
     return { ...(before ?? blank), aborting, missingSince: null, job: figures };
   }
 
-  const underWay = isUnderWay(job);
+  const underWay = isProducing(job);
   const isNew = !before || before.silent;
   const progress = Math.max(before?.progress ?? 0, progressOf(job));
   const after: KnownJob = {
@@ -140,7 +140,7 @@ const isSame = (one: KnownJob, other: KnownJob): boolean =>
   (Object.keys(other) as (keyof KnownJob)[]).every((field) => one[field] === other[field]);
 
 /** Returns a copy, as flows receive the observation itself and may change it. */
-export const copyOf = ({ materials, changesRequired, ...job }: PrintJob): PrintJob => ({
+export const copyJob = ({ materials, changesRequired, ...job }: PrintJob): PrintJob => ({
   ...job,
   materials: materials.map((material) => ({ ...material })),
   changesRequired: changesRequired.map((change) => ({ ...change })),

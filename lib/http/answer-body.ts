@@ -8,7 +8,7 @@ const END_OF_OBJECT = /^[ \t\n\r]*\}[ \t\n\r]*$/;
 const NEXT_MEMBER = /^[ \t\n\r]*,/;
 const CLOSE_LIST = 0x5d;
 
-export const asText = (bytes: Buffer): string => bytes.toString('utf8').replace(BOM, '');
+export const decodeText = (bytes: Buffer): string => bytes.toString('utf8').replace(BOM, '');
 
 let last: Promise<unknown> = Promise.resolve();
 
@@ -22,7 +22,7 @@ export function parseAnswer(
   { list }: Pick<AnswerShape, 'list'>,
   beforePart: () => void = () => undefined,
 ) {
-  if (!list) return asJson(asText(bytes));
+  if (!list) return asJson(decodeText(bytes));
   const mine = last.then(() => inParts(bytes, list, beforePart));
   last = mine.catch(() => undefined);
   return mine;
@@ -54,10 +54,10 @@ async function inParts(bytes: Buffer, list: LongList, beforePart: () => void): P
 function frameOf(bytes: Buffer, member: number | null, open: number, to: number) {
   const after = bytes.toString('utf8', to + 1);
   if (member === null) {
-    const isWhole = BLANK.test(asText(bytes.subarray(0, open))) && BLANK.test(after);
+    const isWhole = BLANK.test(decodeText(bytes.subarray(0, open))) && BLANK.test(after);
     return isWhole ? (list: unknown[]): unknown => list : null;
   }
-  const start = object(`${asText(bytes.subarray(0, open))}[]}`);
+  const start = object(`${decodeText(bytes.subarray(0, open))}[]}`);
   const [name] = Object.keys(object(`{${bytes.toString('utf8', member, open)}[]}`) ?? {});
   const rest = END_OF_OBJECT.test(after) ? {} : object(after.replace(NEXT_MEMBER, '{'));
   const isEmpty = rest !== null && Object.keys(rest).length === 0 && !END_OF_OBJECT.test(after);

@@ -29,13 +29,13 @@ const PATIENCE = 60_000;
  * Whether a failure is transient: a network failure, a 5xx, or a broken answer. A refusal isn't, nor is a fault of our
  * own code, which has no outcome.
  */
-export const isPassing = ({ code, outcome }: PrintingError): boolean =>
+export const isTransient = ({ code, outcome }: PrintingError): boolean =>
   (code === 'NETWORK' || code === 'SERVICE_ERROR') && (outcome === 'unknown' || outcome === 'not-sent');
 
-const passesOrLimited = (error: PrintingError): boolean => error.code === 'RATE_LIMITED' || isPassing(error);
+const passesOrLimited = (error: PrintingError): boolean => error.code === 'RATE_LIMITED' || isTransient(error);
 
 export interface RetryOptions {
-  /** Failures worth another attempt. Default: `isPassing`, and a 429. */
+  /** Failures worth another attempt. Default: `isTransient`, and a 429. */
   passes?: (error: PrintingError) => boolean;
   random?: () => number;
 }

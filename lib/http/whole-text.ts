@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { ANSWER } from '../rules/limits';
 import { PrintingError, type RequestOutcome } from '../service/errors';
 import type { Deadline } from '../time/deadline';
-import { asText, parseAnswer } from './answer-body';
+import { decodeText, parseAnswer } from './answer-body';
 import { AnswerShape } from './answer-shape';
 import { decodersOf } from './decoders';
 import { Decoding } from './decoding';
@@ -131,7 +131,7 @@ export class WholeText implements Handler {
     const parsed = parseAnswer(bytes, this.#shape, checkDeadline);
     const body = parsed instanceof Promise ? ((await parsed) as unknown) : parsed;
     const size = { bytes: this.#shape.bytes, elements: this.#shape.elements };
-    const text = body === undefined ? asText(bytes) : '';
+    const text = body === undefined ? decodeText(bytes) : '';
     return { status: this.#status, headers: this.#headers, body, text, size };
   }
 

@@ -1,4 +1,4 @@
-import type { ApiClient } from '../account/api-client';
+import type { ApiClient, Limits } from '../account/api-client';
 import type { Leftovers } from '../files/leftovers';
 import { saveFile } from '../files/target-file';
 import { download } from '../http/download';
@@ -7,7 +7,7 @@ import { retry, TRANSFERS } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { STORAGE, type StoredRef } from '../service/stored-file';
 import { number, text, type Json } from '../service/json-readers';
-import { isUploaded, readStored, type Limits } from '../upload/stored-job';
+import { isUploaded, readStored } from '../upload/stored-job';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Most bytes that a message may hold; larger files must be saved to disk. */

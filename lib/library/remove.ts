@@ -1,7 +1,6 @@
-import type { ApiClient } from '../account/api-client';
+import type { ApiClient, Limits } from '../account/api-client';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { STORAGE, type StoredRef } from '../service/stored-file';
-import type { Limits } from '../upload/stored-job';
 import { phrase, type Sentence } from '../words/sentence';
 
 /**

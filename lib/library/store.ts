@@ -1,4 +1,4 @@
-import type { ApiClient } from '../account/api-client';
+import type { ApiClient, Limits } from '../account/api-client';
 import type { Leftovers } from '../files/leftovers';
 import type { Http } from '../http/http';
 import { asPrintingError, withIds } from '../service/errors';
@@ -11,8 +11,8 @@ import type { Content } from '../upload/content';
 import { ProgressReports, type UploadProgress, type UploadStage } from '../upload/progress';
 import type { Announcement } from '../upload/register';
 import { send } from '../upload/send';
-import { holdStream, nameOf, openContent, type Source } from '../upload/source';
-import { awaitUploaded, type Limits } from '../upload/stored-job';
+import { holdStream, fileNameOf, openContent, type Source } from '../upload/source';
+import { awaitUploaded } from '../upload/stored-job';
 import { checkSize } from '../upload/uploads';
 
 export interface StoreDeps {
@@ -52,7 +52,7 @@ export async function store(
   signal.throwIfAborted();
   const release = source.kind === 'stream' ? holdStream(source.stream, signal) : undefined;
   try {
-    const name = nameOf(source);
+    const name = fileNameOf(source);
     const { contentType } = storedType(kind, name);
     checkFileName(name);
     const content = await openContent(source, options.deadline);

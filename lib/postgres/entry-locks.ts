@@ -25,13 +25,13 @@ interface EntryLocksOptions {
 }
 
 /** Content of a row. */
-export interface Content {
+export interface StoredRow {
   content: string | null;
   /** The value has passed its expiry. */
   over: boolean | null;
 }
 
-export interface HeldLock extends Content {
+export interface HeldLock extends StoredRow {
   lease: Lease;
 }
 
@@ -66,7 +66,7 @@ export class EntryLocks {
         await (deadline?.wait(finished).catch(() => undefined) ?? finished);
       }
     };
-    return locks.hold(nameOf(key), held, deadline);
+    return locks.hold(rowNameOf(key), held, deadline);
   }
 
   /** Waits for the lock until the deadline. */
@@ -86,13 +86,13 @@ export class EntryLocks {
 
   async #ask(key: Key, lockOnly: boolean, failed: Failure): Promise<HeldLock | undefined> {
     const { clock, holder, leases, mayTakeOver, query } = this.#options;
-    const name = nameOf(key);
+    const name = rowNameOf(key);
     const askedAt = clock.monotonic();
     const own = [holder, ++this.#turn, leases.lasts];
     const expired = mayTakeOver() ? (this.#sightings.expired(name) ?? null) : null;
     const kept = lockOnly ? leases.keptToken(name) : null;
     const values = [name, key[0], JSON.stringify(key), ...own, expired, kept];
-    const [row] = await query<Content & Holder>(TAKE, values, failed);
+    const [row] = await query<StoredRow & Holder>(TAKE, values, failed);
     if (row?.token === null) this.#sightings.record(name, row.beat ?? '', Number(row.lasts));
     if (!row?.token) return undefined;
     this.#sightings.forget(name);
@@ -102,4 +102,4 @@ export class EntryLocks {
 }
 
 /** Name of a key's row. Hashed, because a key may be longer than an index entry. */
-export const nameOf = (key: Key): string => createHash('sha256').update(JSON.stringify(key)).digest('hex');
+export const rowNameOf = (key: Key): string => createHash('sha256').update(JSON.stringify(key)).digest('hex');

@@ -10,7 +10,7 @@ import { phrase, type Sentence } from '../words/sentence';
 import { Channel, encodeMessage } from './channel';
 import type { Database, QueryOptions } from './database';
 import { foreign, notReadable, notWritable, type Failure } from './entry-errors';
-import { EntryLocks, nameOf, type Content } from './entry-locks';
+import { EntryLocks, rowNameOf, type StoredRow } from './entry-locks';
 import { ADD, DROP, OLD, READ, RECORDS, REMOVE, SET_ASIDE, SWEEP, WRITE } from './entry-statements';
 import { Lease, Leases, LEASE_TIMES, type LeaseTimes } from './leases';
 import { ABANDONED, EVICT, FORGET_ITEMS } from './member-statements';
@@ -71,7 +71,7 @@ export class PostgresStore implements StateStore, Movable {
   }
 
   async get<T>(key: Key): Promise<T | undefined> {
-    const [row] = await this.#query<Content>(READ, [nameOf(key)], notReadable(key));
+    const [row] = await this.#query<StoredRow>(READ, [rowNameOf(key)], notReadable(key));
     return this.#value<T>(key, row);
   }
 
@@ -142,7 +142,8 @@ export class PostgresStore implements StateStore, Movable {
 
   async add(record: string): Promise<void> {
     const { key, until } = parseRecord(record) ?? {};
-    if (key) await this.#options.database.query(ADD, [nameOf(key), key[0], JSON.stringify(key), record, until ?? null]);
+    if (key)
+      await this.#options.database.query(ADD, [rowNameOf(key), key[0], JSON.stringify(key), record, until ?? null]);
   }
 
   close(): Promise<void> {
@@ -177,17 +178,17 @@ export class PostgresStore implements StateStore, Movable {
     this.#leases.remove(lease);
   }
 
-  async #value<T>(key: Key, row: Content | undefined): Promise<T | undefined> {
+  async #value<T>(key: Key, row: StoredRow | undefined): Promise<T | undefined> {
     const content = row?.content;
     if (typeof content !== 'string') return undefined;
     const read = await this.#records.read<T>(key, content);
     if (typeof read === 'object') return read.value;
     if (read === 'foreign') {
       // An unreadable value that is short-lived or has expired counts as missing.
-      if (row?.over || this.#records.isPassing(key)) return undefined;
+      if (row?.over || this.#records.isTemporary(key)) return undefined;
       throw foreign(key);
     }
-    const rows = await this.#query(SET_ASIDE, [nameOf(key), content], notReadable(key));
+    const rows = await this.#query(SET_ASIDE, [rowNameOf(key), content], notReadable(key));
     const reason =
       read === 'unsealed'
         ? phrase`The saved ${key[0]} is not encrypted, so anybody may have put it there`

@@ -1,7 +1,6 @@
 import { currentUser, readCurrentUser } from '../account/current-user';
-import type { Deadline } from '../time/deadline';
 import { readPages } from '../account/pages';
-import type { ApiClient } from '../account/api-client';
+import type { ApiClient, Limits } from '../account/api-client';
 import { readFile } from '../library/library';
 import { PAGES } from '../rules/limits';
 import type { Http } from '../http/http';
@@ -40,10 +39,6 @@ export interface QueryAnswer {
   ids: Ids;
   /** Media type of a payload that is a Buffer. */
   contentType?: string;
-}
-
-interface Limits {
-  deadline: Deadline;
 }
 
 interface QueriesDeps {

@@ -1,10 +1,9 @@
-import type { ApiClient } from '../account/api-client';
+import type { ApiClient, Limits } from '../account/api-client';
 import { READS, retry } from '../http/retry';
 import { PrintingError } from '../service/errors';
 import { record, text } from '../service/json-readers';
 import { WORK_IN_PROGRESS } from '../time/backoff';
 import { isoTime } from '../time/clock';
-import type { Deadline } from '../time/deadline';
 import { AGAIN, pollUntil } from '../time/retry-until';
 import type { Range } from './ranges';
 import { phrase } from '../words/sentence';
@@ -30,10 +29,6 @@ interface ReportState {
   status: string | null;
   url: string | null;
   raw: unknown;
-}
-
-interface Limits {
-  deadline: Deadline;
 }
 
 const WHAT = phrase`the report`;

@@ -55,7 +55,7 @@ export function asRows(delivered: DeliveredRows | null): Output {
 }
 
 /** The text without its byte order mark. */
-export function asText(): Output {
+export function textOutput(): Output {
   const decoder = new TextDecoder();
   let text = '';
   return {

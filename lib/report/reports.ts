@@ -3,7 +3,7 @@ import { tidied } from '../files/file-calls';
 import type { Leftovers } from '../files/leftovers';
 import { checkTarget } from '../files/target-file';
 import type { Http } from '../http/http';
-import { isPassing, retry, TRANSFERS } from '../http/retry';
+import { isTransient, retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
@@ -14,9 +14,9 @@ import { readAllPages } from '../watch/polling/cluster-list';
 import type { Row } from './csv';
 import { withDeliveredRows, type DeliveredRows } from './delivered-rows';
 import { orderReport, readReport, type Made } from './order';
-import { asFile, asRows, asStream, asText, type Format, type Output, type Slice } from './outputs';
+import { asFile, asRows, asStream, textOutput, type Format, type Output, type Slice } from './outputs';
 import type { Range } from './ranges';
-import { transfer } from './transfer';
+import { receive } from './transfer';
 import { phrase } from '../words/sentence';
 
 export interface ReportRequest {
@@ -160,7 +160,7 @@ export class Reports {
       const output = outputOf(request, leftovers, delivered, handRows);
       try {
         onRead(0);
-        const { columns, rows } = await transfer(http, url, output, { signal: deadline.signal, onRows: onRead });
+        const { columns, rows } = await receive(http, url, output, { signal: deadline.signal, onRows: onRead });
         const { payload, count } = await output.end();
         if (payload === null) return;
         deadline.throwIfOver();
@@ -195,7 +195,7 @@ function outputOf(
     case 'rows':
       return asRows(delivered);
     case 'csv':
-      return asText();
+      return textOutput();
     case 'file':
       return asFile(path, { deadline, leftovers });
     case 'stream':
@@ -214,7 +214,7 @@ async function inTurns({ rows, columns, first, count }: Slice, hand: (slice: Sli
 
 /** Whether the download may succeed with a fresh URL. */
 const mayPass = (error: PrintingError): boolean =>
-  isPassing(error) || (error.code === 'SERVICE_ERROR' && EXPIRED.includes(error.statusCode ?? 0));
+  isTransient(error) || (error.code === 'SERVICE_ERROR' && EXPIRED.includes(error.statusCode ?? 0));
 
 /** Limits calls of `report` to two per second, beginning with the first. */
 function paced(clock: Clock, report: (rows: number) => void): (rows: number) => void {

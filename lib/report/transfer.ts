@@ -16,7 +16,7 @@ export interface Transferred {
  * output keeps data. An output of bytes accepts any text, one of rows needs a table. Throws what a download and the
  * output throw, TOO_LARGE, and SERVICE_ERROR if a needed table can't be read.
  */
-export async function transfer(
+export async function receive(
   http: Http,
   url: string,
   output: Output,

@@ -7,7 +7,7 @@ import { phrase, type Sentence } from '../words/sentence';
 const PASSING = ['overlay', 'aufs', 'tmpfs', 'ramfs'];
 
 /** Why nothing can be saved in a folder; null if it is writable. Never rejects. */
-export async function notWritable(folder: string): Promise<Sentence | null> {
+export async function folderFault(folder: string): Promise<Sentence | null> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await access(folder, constants.W_OK | constants.X_OK);
@@ -23,12 +23,12 @@ export async function notLasting(folder: string): Promise<Sentence | null> {
     // Only Linux has this list.
     () => ['', folder] as const,
   );
-  if (!isPassing(mounts, path)) return null;
+  if (!isVolatile(mounts, path)) return null;
   return phrase`The state folder ${folder} lies inside the container or in memory, so sign-ins and print keys will go with it: name a lasting folder or a database in the setting stateStore.`;
 }
 
 /** Whether a folder lies on a temporary file system, by the system's list of mounts (`/proc/self/mountinfo`). */
-export function isPassing(mounts: string, folder: string): boolean {
+export function isVolatile(mounts: string, folder: string): boolean {
   let deepest = { point: '', type: '' };
   for (const line of mounts.split('\n')) {
     const [before = '', after = ''] = line.split(' - ');

@@ -68,7 +68,7 @@ export class Records {
     return this.options.sealedKinds.includes(kind);
   }
 
-  isPassing([kind]: Key): boolean {
+  isTemporary([kind]: Key): boolean {
     return this.options.passingKinds?.includes(kind) ?? false;
   }
 

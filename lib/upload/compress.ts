@@ -4,7 +4,7 @@ import { openScratch } from '../files/scratch';
 import { codeOf } from '../http/network-error';
 import { PrintingError } from '../service/errors';
 import type { Deadline } from '../time/deadline';
-import { changedMeanwhile, exactly, partsOf, type Content } from './content';
+import { changedMeanwhile, exactly, chunksOf, type Content } from './content';
 import { phrase } from '../words/sentence';
 
 /**
@@ -44,7 +44,7 @@ export async function compress(
         exactly(
           size,
           from,
-          partsOf(handle, from, (part) => calls.run(part).catch(unwritable)),
+          chunksOf(handle, from, (part) => calls.run(part).catch(unwritable)),
         ),
       stamp: () => Promise.resolve(null),
       unchanged: () => Promise.resolve(true),

@@ -97,7 +97,7 @@ export async function fileContent(named: string, deadline: Deadline): Promise<Co
         exactly(
           size,
           from,
-          partsOf(file, from, (read) => calls.run(read).catch(unreadable)),
+          chunksOf(file, from, (read) => calls.run(read).catch(unreadable)),
         ),
       stamp,
       unchanged: async (since: Stamp = opened) => {
@@ -121,7 +121,7 @@ interface Read {
 }
 
 /** The bytes of an open file from `from` to its end; `run` makes each call. */
-export async function* partsOf(
+export async function* chunksOf(
   file: FileHandle,
   from: number,
   run: (read: () => Promise<Read>) => Promise<Read>,

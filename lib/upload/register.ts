@@ -1,9 +1,8 @@
-import type { ApiClient } from '../account/api-client';
+import type { ApiClient, Limits } from '../account/api-client';
 import { storageAddress } from '../http/storage-address';
 import { PrintingError } from '../service/errors';
 import { STORAGE, storedId, type StoredKind, type StoredRef } from '../service/stored-file';
 import { record, text } from '../service/json-readers';
-import type { Limits } from './stored-job';
 import { phrase } from '../words/sentence';
 
 /** Registration data of an upload (interface, Upload record). */

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { ApiClient } from '../account/api-client';
 import { download } from '../http/download';
 import type { Http } from '../http/http';
-import { isPassing, retry, TRANSFERS } from '../http/retry';
+import { isTransient, retry, TRANSFERS } from '../http/retry';
 import { asPrintingError, PrintingError } from '../service/errors';
 import { storedIds, type StoredRef } from '../service/stored-file';
 import { number } from '../service/json-readers';
@@ -11,7 +11,7 @@ import { changedMeanwhile, type Content, type Stamp } from './content';
 import type { ProgressReports } from './progress';
 import { register, type Announcement, type UploadTarget } from './register';
 import { isUploaded, readStored } from './stored-job';
-import { askKept, transfer, type Address, type Transfer } from './transfer';
+import { askKept, transmit, type Address, type Transfer } from './transfer';
 import { phrase } from '../words/sentence';
 
 export interface SendDeps {
@@ -99,7 +99,7 @@ class Sending {
 
   mayPass(error: PrintingError): boolean {
     if (this.#refusals === MOST_REFUSALS) return false;
-    return isPassing(error) || (error.code === 'UPLOAD_FAILED' && error.outcome !== undefined);
+    return isTransient(error) || (error.code === 'UPLOAD_FAILED' && error.outcome !== undefined);
   }
 
   async attempt(attempt: number): Promise<Sent> {
@@ -111,7 +111,7 @@ class Sending {
     const target = earlier && from !== null ? earlier : await this.#register();
     progress.uploading(from ?? 0);
     const onSent = (chunk: Buffer, at: number) => this.#onSent(chunk, at);
-    const result = await transfer(this.#deps.http, this.#content, this.#addressOf(target), {
+    const result = await transmit(this.#deps.http, this.#content, this.#addressOf(target), {
       from: from ?? 0,
       onSent,
       deadline,
@@ -151,7 +151,7 @@ class Sending {
       kept = await askKept(this.#deps.http, this.#addressOf(target), size, this.#options.deadline);
     } catch (thrown) {
       const error = asPrintingError(thrown);
-      if (!isPassing(error)) throw thrown;
+      if (!isTransient(error)) throw thrown;
       this.#unanswered++;
       // A stream whose beginning is gone can only be resumed, so the store is queried again.
       if (this.#unanswered >= MOST_QUERIES && this.#content.has(0)) return null;

@@ -13,7 +13,7 @@ export type Source =
   | { kind: 'stream'; stream: Readable; size: number; name: string };
 
 /** The file name, without folders. */
-export const nameOf = (source: Source): string =>
+export const fileNameOf = (source: Source): string =>
   source.kind === 'file' ? basename(source.path) : afterSlashes(source.name);
 
 const afterSlashes = (name: string): string => name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);

@@ -1,4 +1,4 @@
-import type { CallOptions, ApiClient } from '../account/api-client';
+import type { ApiClient, Limits } from '../account/api-client';
 import { PrintingError } from '../service/errors';
 import { withoutAddresses } from '../service/api-errors';
 import { STORAGE, storedIds, type StoredRef } from '../service/stored-file';
@@ -6,8 +6,6 @@ import { records, text, type Json } from '../service/json-readers';
 import { WORK_IN_PROGRESS } from '../time/backoff';
 import { AGAIN, pollUntil } from '../time/retry-until';
 import { phrase } from '../words/sentence';
-
-export type Limits = Pick<CallOptions, 'deadline'>;
 
 /** Reads the service's present record of a stored file. */
 export async function readStored(service: ApiClient, { kind, id }: StoredRef, limits: Limits): Promise<Json> {

@@ -34,7 +34,7 @@ const NOT_IMPLEMENTED = 501;
  * traps 31 to 34): unchunked, with exactly the registered headers. Calls `onSent` with each chunk and its position in
  * the file. Throws the errors of the content, and the deadline's reason.
  */
-export async function transfer(
+export async function transmit(
   http: Http,
   content: Content,
   address: Address,

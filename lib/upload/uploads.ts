@@ -14,7 +14,7 @@ import { compress } from './compress';
 import { changedMeanwhile, type Content } from './content';
 import { ProgressReports, type UploadProgress, type UploadStage } from './progress';
 import { ReusableUploads, type Kind } from './reuse';
-import { holdStream, nameOf, openContent, type Source } from './source';
+import { holdStream, fileNameOf, openContent, type Source } from './source';
 import { send } from './send';
 import { awaitUploaded } from './stored-job';
 import { UnderWay } from './under-way';
@@ -142,7 +142,7 @@ export class Uploads {
   }
 
   async #plan(source: Source, { jobName: wanted, compress: compresses, deadline }: UploadOptions): Promise<Plan> {
-    const fileName = nameOf(source);
+    const fileName = fileNameOf(source);
     const packs = compresses && toolpath(fileName).extension === '.gcode';
     const name = jobName(wanted, fileName, packs);
     const { contentType } = toolpath(name);

@@ -7,13 +7,13 @@ import { underDeadline } from '../../lib/time/deadline';
 import { WatchMemory } from '../../lib/watch/checkpoints/watch-memory';
 import { isInFlows, type AccountNode } from '../shared/account-link';
 import type { Sentence } from '../../lib/words/sentence';
-import type { Credentials, Saved } from '../shared/definition';
+import type { SavedCredentials, Saved } from '../shared/definition';
 import { translated } from '../shared/language';
 import { runtimeOf } from '../shared/runtime';
 import type { SimulatedService } from '../shared/simulated-service';
 import type { definition } from './definition';
 
-type Account = AccountNode & Node<Credentials<typeof definition>>;
+type Account = AccountNode & Node<SavedCredentials<typeof definition>>;
 
 export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);

@@ -11,7 +11,7 @@ import { clusterStatusText } from '../shared/cluster-status-text';
 import { isBlank, needsMessage, readText } from '../shared/inputs';
 import { translated, translatedError } from '../shared/language';
 import { markFailed, onInput, type Send } from '../shared/on-input';
-import { copyOf } from '../shared/plain-message';
+import { copyMessage } from '../shared/plain-message';
 import { failureText, signInText, StatusLine } from '../shared/status';
 import { settingsOf } from '../shared/settings';
 import { definition } from './definition';
@@ -139,7 +139,7 @@ export default function ClusterStatusNode(this: Node, RED: NodeAPI, saved: Saved
     const answer = (round: Round) => {
       if (own || !watch) show(client, round, named === null);
       const outgoing = fieldsOf(client, round).map((fields) => {
-        const message = first ? msg : copyOf(RED, copied);
+        const message = first ? msg : copyMessage(RED, copied);
         first = false;
         return Object.assign(message, fields);
       });

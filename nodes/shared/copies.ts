@@ -10,7 +10,7 @@ const SHARED = ['req', 'res'];
 export function copierOf<Message extends NodeMessage>(RED: NodeAPI, message: Message): () => Message {
   const deep = Object.entries(message)
     .filter(([name, value]) => typeof value === 'object' && value !== null && !SHARED.includes(name))
-    .map(([name, value]) => ({ name, copy: copyOf(RED, value as object) }));
+    .map(([name, value]) => ({ name, copy: valueCopier(RED, value as object) }));
   return () => {
     const copied = { ...message };
     for (const { name, copy } of deep) (copied as NodeMessage)[name] = copy();
@@ -18,7 +18,7 @@ export function copierOf<Message extends NodeMessage>(RED: NodeAPI, message: Mes
   };
 }
 
-function copyOf(RED: NodeAPI, value: object): () => unknown {
+function valueCopier(RED: NodeAPI, value: object): () => unknown {
   if (Array.isArray(value) && isFlat(value)) return () => value.slice() as unknown[];
   if (Object.getPrototypeOf(value) === Object.prototype && isFlat(value)) return () => ({ ...value });
   return () => (RED.util.cloneMessage({ value }) as { value?: unknown }).value;

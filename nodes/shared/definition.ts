@@ -94,7 +94,7 @@ export type Saved<D extends NodeDefinition> = NodeDef & { account?: string } & {
   [N in keyof Properties<D>]?: SavedValue<Properties<D>[N]>;
 } & { [N in TypedName<D> & string as `${N}Type`]?: string };
 
-export type Credentials<D extends NodeDefinition> = { -readonly [N in keyof D['credentials']]?: string };
+export type SavedCredentials<D extends NodeDefinition> = { -readonly [N in keyof D['credentials']]?: string };
 
 type Value<P extends Property> = P extends Typed | { message: string }
   ? Setting

@@ -2,7 +2,7 @@ import type { Node, NodeAPI, NodeMessage, NodeMessageInFlow } from 'node-red';
 import { asPrintingError, type PrintingError } from '../../lib/service/errors';
 import { guard } from '../../lib/time/guard';
 import { translatedError } from './language';
-import { copyOf, plainMessage, readable } from './plain-message';
+import { copyMessage, plainMessage, readable } from './plain-message';
 
 export type Send = (msg: NodeMessage | (NodeMessage | NodeMessage[] | null)[]) => void;
 
@@ -39,7 +39,7 @@ export function onInput(
         done(failure);
       } catch {
         // Node-RED can't copy the received message.
-        node.error(failure, markFailed(copyOf(RED, kept), error));
+        node.error(failure, markFailed(copyMessage(RED, kept), error));
       }
     };
     start()

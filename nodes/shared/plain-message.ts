@@ -14,7 +14,7 @@ export function plainMessage<Message extends NodeMessage>(msg: Message): Message
 }
 
 /** Makes a deep copy like Node-RED, without the properties that can't be copied. */
-export function copyOf<Message extends NodeMessage>(RED: NodeAPI, msg: Message): Message {
+export function copyMessage<Message extends NodeMessage>(RED: NodeAPI, msg: Message): Message {
   // Node-RED removes `req` and `res` from the message while copying, and a failed copy would lose them.
   const known = readable(msg);
   try {

@@ -62,7 +62,7 @@ export function runtimeOf(RED: NodeAPI): Runtime {
 }
 
 /** Name from the host, plus the port unless it is the default: several runtimes may share a host. */
-function nameOf(RED: NodeAPI): string {
+function runtimeNameOf(RED: NodeAPI): string {
   const { uiPort } = RED.settings as { uiPort?: unknown };
   return Number(uiPort ?? 1880) === 1880 ? hostname() : `${hostname()}:${String(uiPort)}`;
 }
@@ -99,7 +99,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
   const { nodeCloseTimeout } = RED.settings as { nodeCloseTimeout?: unknown };
   return {
     clock,
-    name: nameOf(RED),
+    name: runtimeNameOf(RED),
     userDir,
     store,
     ownStore,

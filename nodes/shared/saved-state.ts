@@ -1,7 +1,7 @@
 import type { NodeAPI } from 'node-red';
 import { FileStore } from '../../lib/state/file-store';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
-import { notLasting, notWritable } from '../../lib/state/folder-check';
+import { notLasting, folderFault } from '../../lib/state/folder-check';
 import { MemoryStore } from '../../lib/state/memory-store';
 import { statePlace } from '../../lib/state/place';
 import type { StateStore } from '../../lib/state/store';
@@ -61,7 +61,7 @@ export function savedState(
   const folder = 'folder' in place ? place.folder : usual;
   const files = new FileStore({ ...records, folder });
   const own = new WriteBehindStore(files, clock);
-  const trouble = async (lasting: boolean) => (await notWritable(folder)) ?? (lasting ? notLasting(folder) : null);
+  const trouble = async (lasting: boolean) => (await folderFault(folder)) ?? (lasting ? notLasting(folder) : null);
   if ('folder' in place)
     return {
       store: own,

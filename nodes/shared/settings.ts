@@ -1,5 +1,5 @@
 import type { NodeDefinition, Property, Saved, Settings } from './definition';
-import { amount, type Setting } from './inputs';
+import { amountOr, type Setting } from './inputs';
 
 /** Reads the settings of a node from its saved properties, with the defaults of its definition. */
 export function settingsOf<D extends NodeDefinition>({ properties }: D, saved: Saved<D>): Settings<D> {
@@ -21,7 +21,7 @@ function valueOf(name: string, property: Property, saved: Readonly<Record<string
       if (property.message === undefined) return given;
       return { value, type: 'str', message: property.message, name } satisfies Setting;
     case 'amount':
-      return amount(value, property.default);
+      return amountOr(value, property.default);
     case 'checkbox':
       return typeof value === 'boolean' ? value : property.default;
     case 'select':

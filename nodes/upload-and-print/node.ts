@@ -13,7 +13,7 @@ import { read, readFlag, readText } from '../shared/inputs';
 import { readClusterIds, readSource } from '../shared/print-inputs';
 import { translated, translatedError } from '../shared/language';
 import { markFailed } from '../shared/on-input';
-import { copyOf } from '../shared/plain-message';
+import { copyMessage } from '../shared/plain-message';
 import { printingText } from '../shared/printing-text';
 import { runtimeOf } from '../shared/runtime';
 import { failureText, IDLE, left, percent, rate, signInText, staleText, type StatusText } from '../shared/status';
@@ -55,7 +55,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       const { message: kept, parts } = (note ?? { message: {}, parts: null }) as Note;
       const message = { ...kept, ...known(result), ...(client.simulated ? { simulated: true } : {}), late: true };
       const outgoing = { ...message, ...resultOf(RED, result), ...(parts ? { parts: { ...parts, index } } : {}) };
-      if (parts || !error) this.send([copyOf(RED, outgoing), null]);
+      if (parts || !error) this.send([copyMessage(RED, outgoing), null]);
       if (!error) return;
       markFailed(message, error);
       this.error(translatedError(RED, error), message);
@@ -87,7 +87,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       }
       show(progressText(progress, awaited.size));
       const { rate: _rate, secondsLeft: _left, ahead: _ahead, ...payload } = progress;
-      const message = { ...copyOf(RED, passedOn), ...known(progress), ...marks };
+      const message = { ...copyMessage(RED, passedOn), ...known(progress), ...marks };
       send([null, { ...message, payload: addChangeTexts(RED, payload), topic: progress.stage }]);
     };
     const onResult = (result: PrintResult, index: number) => {
@@ -96,7 +96,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       if (result.clusterJobId) awaited.delete(result.clusterJobId);
       if (error && !many) return;
       show(error ? failureText(error) : resultText(result));
-      const message = many ? copyOf(RED, passedOn) : msg;
+      const message = many ? copyMessage(RED, passedOn) : msg;
       Object.assign(message, known(result), marks, resultOf(RED, result), many ? { parts: { ...parts, index } } : {});
       send([message, null]);
     };

@@ -2,7 +2,7 @@ import { readRedirect, readSettings } from '../../lib/account/settings';
 import { readRange } from '../../lib/report/ranges';
 import { PrintingError } from '../../lib/service/errors';
 import { parseMilestones } from '../../lib/events/milestones';
-import { amount } from '../../nodes/shared/inputs';
+import { amountOr } from '../../nodes/shared/inputs';
 
 /** A setting that the form validates during input and the runtime validates at use. */
 export interface JudgedSetting {
@@ -167,7 +167,7 @@ export const settings: JudgedSetting[] = [
     name,
     node: {},
     rule: `number("${name}")`,
-    taken: (value: string) => value.trim() === '' || amount(value, NaN) === Number(value),
+    taken: (value: string) => value.trim() === '' || amountOr(value, NaN) === Number(value),
     good: ['', ' ', '1', '0.5', '1e1', '0x10', ' 60 '],
     bad: ['0', '-1', 'often', 'Infinity', 'NaN', '1,5', '1 2'],
   })),
@@ -176,7 +176,7 @@ export const settings: JudgedSetting[] = [
     node: {},
     rule: 'number("interval", 10)',
     // The runtime raises a shorter interval to ten seconds, so it does not accept it unchanged.
-    taken: (value) => value.trim() === '' || Math.max(10, amount(value, NaN)) === Number(value),
+    taken: (value) => value.trim() === '' || Math.max(10, amountOr(value, NaN)) === Number(value),
     good: ['', '10', '1e1', '86400'],
     bad: ['9', '9.99', '0', '-60', 'often', 'Infinity'],
   },

@@ -73,7 +73,7 @@ import { readRange } from '../../lib/report/ranges';
 import { readPages } from '../../lib/account/pages';
 import { settingsSummary } from '../../lib/account/settings-summary';
 import { bytesContent, empty } from '../../lib/upload/content';
-import { nameOf } from '../../lib/upload/source';
+import { fileNameOf } from '../../lib/upload/source';
 import { awaitUploaded, isUploaded, readStored } from '../../lib/upload/stored-job';
 import { askKept } from '../../lib/upload/transfer';
 import { readFile } from '../../lib/library/library';
@@ -371,9 +371,9 @@ const READERS: Record<string, (words: string) => unknown> = {
     readSignIn({ authUrl: 'https://a.b', clientId: words, clientSecret: words, scope: words }),
   'upload/content.bytesContent': (words) => bytesContent(Buffer.alloc(0), words),
   'upload/content.empty': (words) => empty(words),
-  'upload/source.nameOf': (words) => [
-    nameOf({ kind: 'file', path: words }),
-    nameOf({ kind: 'bytes', bytes: Buffer.alloc(0), name: words }),
+  'upload/source.fileNameOf': (words) => [
+    fileNameOf({ kind: 'file', path: words }),
+    fileNameOf({ kind: 'bytes', bytes: Buffer.alloc(0), name: words }),
   ],
   'upload/stored-job.awaitUploaded': (words) =>
     Promise.all([
@@ -498,10 +498,10 @@ const OTHERS: Record<string, string> = {
   'connection/descriptions.checkDescriptions': 'asks, and gives what it gets to describedCalls and compare',
   'connection/hosts.checkHost': 'asks',
   'connection/openapi.isParameter': 'gets a part of describedCalls',
-  'connection/openapi.partsOf': 'used by describedCalls',
+  'connection/openapi.segmentsOf': 'used by describedCalls',
   'connection/paths-check.checkPath': 'asks',
   'connection/user-checks.checkUser': 'asks',
-  'http/answer-body.asText': 'decodes',
+  'http/answer-body.decodeText': 'decodes',
   'http/answer-body.parseAnswer': 'gets what AnswerShape let pass; tested by itself',
   'http/decoding.Decoding': 'asynchronous; tested with Http',
   'http/download.download': 'asks; tested by its own limits',
@@ -509,7 +509,7 @@ const OTHERS: Record<string, string> = {
   'http/foreign-hosts.guardedLookup': 'gets addresses of the resolver',
   'http/http.Http': 'asks',
   'http/interim-answers.ignoringContinue': 'gets bytes, at most 16 kB; tested by itself',
-  'http/retry.isPassing': 'gets an error',
+  'http/retry.isTransient': 'gets an error',
   'http/retry.retry': 'gets work to do',
   'http/whole-text.WholeText': 'asks; its answer is limited by AnswerShape',
   'report/csv.CsvReader': 'asynchronous: tested below',
@@ -532,7 +532,7 @@ const OTHERS: Record<string, string> = {
   'events/job-edges.followJob': 'gets jobs that were read',
   'events/job-edges.endJob': 'gets jobs that were read',
   'events/job-edges.complete': 'gets jobs that were read',
-  'events/job-edges.copyOf': 'gets jobs that were read',
+  'events/job-edges.copyJob': 'gets jobs that were read',
   'events/job-ends.settles': 'gets jobs that were read',
   'events/job-ends.judge': 'gets jobs that were read',
   'events/printer-edges.followPrinters': 'gets jobs that were read',
@@ -577,7 +577,7 @@ const OTHERS: Record<string, string> = {
   'postgres/entry-errors.notWritable': 'gets a kind of this pack',
   'postgres/entry-errors.foreign': 'gets a kind of this pack',
   'postgres/entry-locks.EntryLocks': 'compares tokens of its own',
-  'postgres/entry-locks.nameOf': 'hashes keys',
+  'postgres/entry-locks.rowNameOf': 'hashes keys',
   'postgres/roster.Roster': 'keeps what readAbout reads',
   'postgres/roster.markOf': 'hashes contents',
   'postgres/topic-items.TopicItems': 'hashes items; notes are read by readJson',
@@ -600,8 +600,8 @@ const OTHERS: Record<string, string> = {
   'postgres/database.Database': 'asks; its rows are read by the classes that ask',
   'state/file-store.FileStore': 'gives what it reads to Records',
   'postgres/postgres-store.PostgresStore': 'gives what it reads to Records',
-  'state/folder-check.isPassing': 'reads the list of mounts that the kernel makes',
-  'state/folder-check.notWritable': 'gets the setting’s folder, which its sentence cuts',
+  'state/folder-check.isVolatile': 'reads the list of mounts that the kernel makes',
+  'state/folder-check.folderFault': 'gets the setting’s folder, which its sentence cuts',
   'state/folder-check.notLasting': 'gets the setting’s folder, which its sentence cuts',
   'postgres/leases.Lease': 'compares tokens of its own',
   'postgres/leases.Leases': 'compares tokens of its own',
@@ -633,10 +633,10 @@ const OTHERS: Record<string, string> = {
   'picture/snapshots.Snapshots': 'asks by findPrinter, followAction and fetchImage',
   'report/delivered-rows.withDeliveredRows': 'counts rows',
   'report/outputs.asRows': 'gives the bytes to CsvReader, or passes them on',
-  'report/outputs.asText': 'gives the bytes to CsvReader, or passes them on',
+  'report/outputs.textOutput': 'gives the bytes to CsvReader, or passes them on',
   'report/outputs.asFile': 'gives the bytes to CsvReader, or passes them on',
   'report/outputs.asStream': 'gives the bytes to CsvReader, or passes them on',
-  'report/transfer.transfer': 'gives the bytes to CsvReader, or passes them on',
+  'report/transfer.receive': 'gives the bytes to CsvReader, or passes them on',
   'report/reports.Reports': 'asks by orderReport and readRange',
   'account/credentials.credentialsOf': 'gets checked settings',
   'account/pages.pagesOf': 'is readPages, in parts',
@@ -644,7 +644,7 @@ const OTHERS: Record<string, string> = {
   'upload/compress.compress': 'compresses bytes',
   'upload/content.fileContent': 'gives the path to the file system, and shows it cut',
   'upload/source.openContent': 'gives the path to the file system, and shows it cut',
-  'upload/content.partsOf': 'passes bytes on',
+  'upload/content.chunksOf': 'passes bytes on',
   'upload/content.exactly': 'passes bytes on',
   'upload/stream-content.streamContent': 'passes bytes on',
   'upload/content.changedMeanwhile': 'gets no text',
@@ -655,7 +655,7 @@ const OTHERS: Record<string, string> = {
   'upload/register.register': 'asks; its answer is read by storedId and storageAddress',
   'upload/reuse.ReusableUploads': 'compares ids of its own',
   'upload/send.send': 'sends bytes; heads of answers are read by askKept',
-  'upload/transfer.transfer': 'sends bytes; heads of answers are read by askKept',
+  'upload/transfer.transmit': 'sends bytes; heads of answers are read by askKept',
   'upload/uploads.Uploads': 'asks by the functions above',
   'files/file-calls.FileCalls': 'gives a path to the file system, and shows it cut',
   'files/flush-folder.flushFolder': 'gives a path to the file system, and shows it cut',
@@ -694,7 +694,7 @@ const OTHERS: Record<string, string> = {
   'watch/polling/next-poll.NextPoll': 'gets numbers',
   'watch/polling/observer.Observer': 'gets observations that were read',
   'watch/polling/poll-plan.PollPlan': 'gets ids and numbers',
-  'watch/polling/requests.Requests': 'gets no text',
+  'watch/polling/requests.PollRequests': 'gets no text',
   'watch/polling/subscriptions.Subscriptions': 'distributes results that were read',
   'watch/views/outage-notices.OutageNotices': 'gets errors, and the names of printers by nameFor',
   'watch/views/outage-notices.deliver': 'passes on a notice',

@@ -8,7 +8,7 @@ import { Departure } from './departure';
 import { FailedPolls } from './failed-polls';
 import type { EventReceiver } from './subscriber';
 import type { PollingAccount, PollReports } from './ports';
-import { Requests } from './requests';
+import { PollRequests } from './requests';
 import type { Scheduled } from './scheduler';
 import { isSecured, isStillOwned, LIST_ITEM, SOLE_OWNER } from '../checkpoints/ownership';
 import { LIST } from './poll-result';
@@ -33,7 +33,7 @@ export interface ListSubscriber {
 /** Poller of the cluster list: reports added, removed and moved clusters to all subscribers. */
 export class ListPoller implements Scheduled {
   readonly #subscribers = new Set<ListSubscriber>();
-  readonly #requests = new Requests<PrintingError | null>();
+  readonly #requests = new PollRequests<PrintingError | null>();
   readonly #failed: FailedPolls;
   #due = -Infinity;
   /** Time at which the last read left, monotonic ms. */

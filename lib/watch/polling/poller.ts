@@ -9,7 +9,7 @@ import { Observer } from './observer';
 import { pollCluster, type ClusterPoll } from './poll-cluster';
 import type { PollResult } from './poll-result';
 import type { PollingAccount, PollReports } from './ports';
-import { Requests } from './requests';
+import { PollRequests } from './requests';
 import type { Scheduled } from './scheduler';
 import type { EventSubscriber, Subscriber } from './subscriber';
 import { Subscriptions, type Poll } from './subscriptions';
@@ -21,7 +21,7 @@ const SLOW_DOWN = 30_000;
 export class Poller implements Scheduled {
   readonly #subscriptions: Subscriptions;
   readonly #observer: Observer;
-  readonly #requests = new Requests<PollResult>();
+  readonly #requests = new PollRequests<PollResult>();
   readonly #next: NextPoll;
   readonly #poll: ClusterPoll;
   /** Time of the last known figures, monotonic ms. */

@@ -1,5 +1,5 @@
 /** State of polling: requests for a poll, and the poll in flight. */
-export class Requests<Result> {
+export class PollRequests<Result> {
   isInFlight = false;
   #requests: ((result: Result) => void)[] = [];
   #settledWaiters: (() => void)[] = [];

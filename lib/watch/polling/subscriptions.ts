@@ -150,7 +150,7 @@ export class Subscriptions {
     const due = isOurs ? this.#entries.filter((entry) => isDue(entry, start, asked)) : [];
     const early = isOurs && asked ? this.#entries.filter((entry) => isEarly(entry, start)) : [];
     let copies = due.length + early.length + requests.length - 1;
-    const own = () => (copies-- > 0 ? copyOf(result) : result);
+    const own = () => (copies-- > 0 ? copyResult(result) : result);
     for (const entry of this.#entries) {
       const { subscriber, first } = entry;
       if (early.includes(entry)) entry.kept = own();
@@ -225,7 +225,7 @@ const setTurn = (entry: Entry, turn: number): void => {
 };
 
 /** Copies a result; an answer that can't be copied becomes a failure. */
-function copyOf(result: PollResult): PollResult {
+function copyResult(result: PollResult): PollResult {
   try {
     return { ...result, status: structuredClone(result.status), raw: structuredClone(result.raw) };
   } catch (thrown) {

@@ -11,7 +11,7 @@ const MOST = 10;
 /** Deadline for all records of one poll, ms. */
 const LONGEST = 30_000;
 /** Backoff for a job that could not be resolved. */
-const AGAIN = { first: 30_000, longest: 3600_000 };
+const BACKOFF = { first: 30_000, longest: 3600_000 };
 
 /** Reads the records of vanished jobs. A job that can't be resolved does not delay the others. */
 export class VanishedJobResolver {
@@ -35,7 +35,7 @@ export class VanishedJobResolver {
     for (const id of due) {
       const times = this.#attempts.get(id)?.times ?? 0;
       // eslint-disable-next-line house/one-loop -- no wait: a poll that comes anyway asks for the jobs that are due
-      this.#attempts.set(id, { times: times + 1, next: now + waitBefore(times, AGAIN) });
+      this.#attempts.set(id, { times: times + 1, next: now + waitBefore(times, BACKOFF) });
     }
     return new Map(answers);
   }

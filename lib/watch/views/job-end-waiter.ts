@@ -1,5 +1,5 @@
 import { judge } from '../../events/job-ends';
-import { copyOf } from '../../events/job-edges';
+import { copyJob } from '../../events/job-edges';
 import type { EndType } from '../../events/print-event';
 import type { PrintJob } from '../../service/print-job';
 import { underDeadline } from '../../time/deadline';
@@ -142,7 +142,7 @@ export class JobEndWaiter implements Subscriber {
   #reportProgress(job: PrintJob, ahead: number | null): void {
     if (this.#isDone) return;
     const { onProgress = () => undefined } = this.target;
-    guard(onProgress, (error) => this.account.fault(this.#poller.clusterId, error))(copyOf(job), ahead);
+    guard(onProgress, (error) => this.account.fault(this.#poller.clusterId, error))(copyJob(job), ahead);
   }
 
   #reportStale(): void {
@@ -153,7 +153,7 @@ export class JobEndWaiter implements Subscriber {
 
   #end(type: EndType, job: PrintJob | null, more: Pick<JobEnd, 'isDisconnected'> = {}): void {
     const { clusterId } = this.#poller;
-    if (this.#unsubscribe()) this.#resolve({ outcome: OUTCOMES[type], job: job && copyOf(job), clusterId, ...more });
+    if (this.#unsubscribe()) this.#resolve({ outcome: OUTCOMES[type], job: job && copyJob(job), clusterId, ...more });
   }
 
   /** Unsubscribes. Returns false where the wait has ended before. */

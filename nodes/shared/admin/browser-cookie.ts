@@ -6,7 +6,7 @@ import type { Request, Response } from 'express';
  * owner approve one. The cookie is sent to the callback only and hidden from scripts. `SameSite=Lax`, since the
  * redirect comes from another site.
  */
-const nameOf = (state: string) => `remote-printing-sign-in-${state.slice(0, 16)}`;
+const cookieNameOf = (state: string) => `remote-printing-sign-in-${state.slice(0, 16)}`;
 
 /** Lifetime in seconds: slightly longer than a sign-in, so that a late redirect gets the right error. */
 const LASTS = 15 * 60;
@@ -33,7 +33,7 @@ export function setBrowserCookie(
   for (const path of paths)
     response.append(
       'Set-Cookie',
-      `${nameOf(state)}=${value}; Path=${path}; Max-Age=${LASTS}; HttpOnly; SameSite=Lax${secure}`,
+      `${cookieNameOf(state)}=${value}; Path=${path}; Max-Age=${LASTS}; HttpOnly; SameSite=Lax${secure}`,
     );
 }
 
@@ -43,7 +43,7 @@ export function setBrowserCookie(
  */
 export function browserHashOf(request: Request, state: string): string | null | undefined {
   if (!(request.get('user-agent') ?? '').startsWith('Mozilla/')) return undefined;
-  const [, rest = ''] = `; ${request.get('cookie') ?? ''}`.split(`; ${nameOf(state)}=`, 2);
+  const [, rest = ''] = `; ${request.get('cookie') ?? ''}`.split(`; ${cookieNameOf(state)}=`, 2);
   const [value = ''] = rest.split(';', 1);
   return value === '' ? null : hash(value);
 }

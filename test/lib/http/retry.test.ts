@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { isPassing, ONCE, READS, retry, TRANSFERS, type RetryPolicy } from '../../../lib/http/retry';
+import { isTransient, ONCE, READS, retry, TRANSFERS, type RetryPolicy } from '../../../lib/http/retry';
 import { asPrintingError, ERROR_CODES, PrintingError, type ErrorDetails } from '../../../lib/service/errors';
 import { readRetryAfter } from '../../../lib/service/api-errors';
 import { limit } from '../../helpers/limits';
@@ -63,13 +63,13 @@ describe('http/retry', () => {
   });
 
   it('repeats transient failures and never a refusal', () => {
-    assert.ok(isPassing(broken()));
-    assert.ok(isPassing(broken({ outcome: 'not-sent' })));
-    assert.ok(isPassing(new PrintingError('SERVICE_ERROR', phrase`503.`, { outcome: 'unknown', statusCode: 503 })));
+    assert.ok(isTransient(broken()));
+    assert.ok(isTransient(broken({ outcome: 'not-sent' })));
+    assert.ok(isTransient(new PrintingError('SERVICE_ERROR', phrase`503.`, { outcome: 'unknown', statusCode: 503 })));
     for (const code of ERROR_CODES)
-      assert.equal(isPassing(new PrintingError(code, phrase`No.`, { outcome: 'refused' })), false, code);
+      assert.equal(isTransient(new PrintingError(code, phrase`No.`, { outcome: 'refused' })), false, code);
     for (const code of ['TIMEOUT', 'NOT_SIGNED_IN', 'FILE_NOT_WRITABLE', 'INVALID_INPUT'] as const)
-      assert.equal(isPassing(new PrintingError(code, phrase`No.`, { outcome: 'unknown' })), false, code);
+      assert.equal(isTransient(new PrintingError(code, phrase`No.`, { outcome: 'unknown' })), false, code);
   });
 
   it('never repeats a fault of our own code', async () => {
@@ -77,7 +77,7 @@ describe('http/retry', () => {
       const { result, at } = await run([thrown]);
       assert.equal(result, thrown);
       assert.equal(at.length, 1);
-      assert.equal(isPassing(asPrintingError(thrown)), false);
+      assert.equal(isTransient(asPrintingError(thrown)), false);
     }
   });
 

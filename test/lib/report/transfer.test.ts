@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Agent } from 'undici';
 import { Http } from '../../../lib/http/http';
 import type { Output } from '../../../lib/report/outputs';
-import { transfer } from '../../../lib/report/transfer';
+import { receive } from '../../../lib/report/transfer';
 
 const ROW = `${'x'.repeat(100)}\n`;
 
@@ -20,7 +20,7 @@ describe('report/transfer', () => {
     end: async () => ({ payload: null, count: rows }),
   };
   const transferred = () =>
-    transfer(http, `http://127.0.0.1:${(server.address() as AddressInfo).port}/report`, output, {
+    receive(http, `http://127.0.0.1:${(server.address() as AddressInfo).port}/report`, output, {
       signal: new AbortController().signal,
       onRows: () => undefined,
     });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isPassing, notWritable } from '../../../lib/state/folder-check';
+import { isVolatile, folderFault } from '../../../lib/state/folder-check';
 
 const line = (point: string, type: string) => `36 35 98:0 / ${point} rw,noatime master:1 - ${type} /dev/disk rw`;
 const mounts = (...lines: string[]) => `${lines.join('\n')}\n`;
@@ -11,31 +11,31 @@ describe('a check of the state folder', () => {
   describe('with a list of mounts', () => {
     for (const type of ['overlay', 'tmpfs'])
       it(`finds a folder on ${type} temporary`, () => {
-        assert.equal(isPassing(mounts(line('/', type)), '/data/remote-printing'), true);
+        assert.equal(isVolatile(mounts(line('/', type)), '/data/remote-printing'), true);
       });
 
     it('finds a folder on a disk lasting', () => {
-      assert.equal(isPassing(mounts(line('/', 'ext4')), '/data/remote-printing'), false);
+      assert.equal(isVolatile(mounts(line('/', 'ext4')), '/data/remote-printing'), false);
     });
 
     it('uses the mount that is nearest to the folder', () => {
       const list = mounts(line('/', 'overlay'), line('/data/storage', 'nfs4'), line('/data', 'overlay'));
-      assert.equal(isPassing(list, '/data/storage/printing'), false);
-      assert.equal(isPassing(list, '/data/storage'), false);
-      assert.equal(isPassing(list, '/data/storage2'), true);
+      assert.equal(isVolatile(list, '/data/storage/printing'), false);
+      assert.equal(isVolatile(list, '/data/storage'), false);
+      assert.equal(isVolatile(list, '/data/storage2'), true);
     });
 
     it('uses the later of two mounts on one folder', () => {
-      assert.equal(isPassing(mounts(line('/data', 'tmpfs'), line('/data', 'ext4')), '/data'), false);
+      assert.equal(isVolatile(mounts(line('/data', 'tmpfs'), line('/data', 'ext4')), '/data'), false);
     });
 
     it('decodes blanks in the name of a mount', () => {
-      assert.equal(isPassing(mounts(line('/', 'overlay'), line('/my\\040data', 'xfs')), '/my data/state'), false);
+      assert.equal(isVolatile(mounts(line('/', 'overlay'), line('/my\\040data', 'xfs')), '/my data/state'), false);
     });
 
     for (const list of ['', 'odd', ' - ', '1 2 3\n- - -'])
       it(`accepts a folder for the list ${JSON.stringify(list)}`, () => {
-        assert.equal(isPassing(list, '/data'), false);
+        assert.equal(isVolatile(list, '/data'), false);
       });
   });
 
@@ -48,19 +48,19 @@ describe('a check of the state folder', () => {
 
     it('creates a missing folder for its owner only', async () => {
       const folder = join(room, 'a', 'b');
-      assert.equal(await notWritable(folder), null);
+      assert.equal(await folderFault(folder), null);
       assert.equal((await stat(folder)).mode & 0o777, 0o700);
     });
 
     it('names a folder that can’t be created, with the reason', async () => {
       await writeFile(join(room, 'file'), '');
-      const sentence = String(await notWritable(join(room, 'file', 'state')));
+      const sentence = String(await folderFault(join(room, 'file', 'state')));
       assert.match(sentence, /^The state folder .+state can't be written \(ENOTDIR\)/);
     });
 
     it('leaves nothing in an existing folder', async () => {
       await mkdir(join(room, 'state'));
-      assert.equal(await notWritable(join(room, 'state')), null);
+      assert.equal(await folderFault(join(room, 'state')), null);
       assert.deepEqual((await import('node:fs')).readdirSync(join(room, 'state')), []);
     });
   });

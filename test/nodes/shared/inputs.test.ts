@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { amount, isBlank, kindOf, needsMessage } from '../../../nodes/shared/inputs';
+import { amountOr, isBlank, kindOf, needsMessage } from '../../../nodes/shared/inputs';
 
 describe('nodes/shared/inputs', () => {
   it('recognizes blank values', () => {
@@ -15,9 +15,9 @@ describe('nodes/shared/inputs', () => {
   });
 
   it('reads an amount from a number or text, and uses the default otherwise', () => {
-    for (const value of [20, '20', ' 20 ', '2e1']) assert.equal(amount(value, 60), 20);
+    for (const value of [20, '20', ' 20 ', '2e1']) assert.equal(amountOr(value, 60), 20);
     for (const value of [undefined, null, '', ' ', 'soon', NaN, Infinity, 0, -5, {}, [20], true])
-      assert.equal(amount(value, 60), 60);
+      assert.equal(amountOr(value, 60), 60);
   });
 
   it('names types in plain words', () => {
