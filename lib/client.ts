@@ -1,8 +1,7 @@
 import { hostname } from 'node:os';
 import { credentialsOf } from './account/credentials';
 import type { ApiClient } from './account/api-client';
-import type { AccountSettings } from './account/settings';
-import { settingsSummary } from './account/settings-summary';
+import { settingsSummary, type AccountSettings } from './account/settings';
 import { AuthenticatedApiClient } from './account/authenticated-api-client';
 import type { ClientOptions } from './client-options';
 import type { Check } from './connection/check';

@@ -1,12 +1,12 @@
+import { hostFault } from '../rules/hosts';
 import { isOrigin } from '../rules/origin';
 import { isRedirectUri } from '../rules/redirect-uri';
 import { readStoragePath } from '../rules/storage-path';
-import { trimmed } from '../rules/text';
+import { trimmed, withoutSlashes } from '../rules/text';
 import { PrintingError } from '../service/errors';
 import { readOverrides, type PathSettings } from '../service/paths';
-import { readHost } from '../sign-in/hosts';
 import type { SignInSettings } from '../sign-in/grant';
-import { phrase } from '../words/sentence';
+import { phrase, type Sentence } from '../words/sentence';
 
 /** The scope of the service's own sample application (wire facts 3.2). */
 export const DEFAULT_SCOPE =
@@ -68,6 +68,21 @@ export function readSignIn(config: AccountConfig): SignInSettings {
   return { authUrl, clientId, clientSecret, scope: trimmed(config.scope) || DEFAULT_SCOPE };
 }
 
+/**
+ * Reads a host of the service, without a trailing slash. Tokens are sent to it, so it must be `https://…`; plain
+ * `http:` is for loopback addresses only (reference 2.1). Throws NOT_CONFIGURED.
+ */
+export function readHost(value: unknown, name: Sentence): string {
+  const fault = hostFault(value);
+  if (fault === 'missing') throw new PrintingError('NOT_CONFIGURED', phrase`The account has no ${name}: fill it in.`);
+  if (fault)
+    throw new PrintingError(
+      'NOT_CONFIGURED',
+      phrase`The account's ${name} must be an address like https://host (http only for this computer itself).`,
+    );
+  return withoutSlashes(trimmed(value));
+}
+
 /** Reads the token, which is sent unchanged (wire facts 3.1). Rejects only characters that a header can't carry. */
 function readToken(value: unknown): string {
   const token = trimmed(value);
@@ -101,4 +116,19 @@ export function readRedirect(value: unknown): string {
   if (!isRedirectUri(value))
     throw new PrintingError('NOT_CONFIGURED', phrase`The redirect URI must be a web address without a # part.`);
   return trimmed(value);
+}
+
+/** Summarizes the settings for a problem report: no secrets, ids shortened. */
+export function settingsSummary({ apiUrl, authUrl, paths, signIn, origin, organizationId }: AccountSettings) {
+  const isToken = 'apiToken' in signIn;
+  return {
+    apiUrl,
+    authUrl,
+    storagePath: paths.storagePath,
+    overriddenPaths: Object.keys(paths.overrides),
+    signIn: isToken ? 'token' : 'oauth',
+    scope: isToken ? null : signIn.scope,
+    hasOrigin: origin !== '',
+    organizationId: organizationId.length > 8 ? `${organizationId.slice(0, 6)}…` : organizationId,
+  };
 }

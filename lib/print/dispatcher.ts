@@ -1,12 +1,13 @@
-import type { Answer, ApiClient } from '../account/api-client';
+import type { ApiClient } from '../account/api-client';
 import { asPrintingError, PrintingError, withIds } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
-import { list, record, text } from '../service/json-readers';
+import { record, text } from '../service/json-readers';
 import type { Clock } from '../time/clock';
 import { Deadline, underDeadline } from '../time/deadline';
 import { newAttempt, type Dispatched, type PrintAttempt } from './attempt';
 import type { Entry, KeyOf, Ledger } from './ledger';
 import type { Listing, JobListReader } from './job-list-reader';
+import { callPrint } from './print-call';
 import { search, type Search } from './search';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -179,7 +180,7 @@ export class Dispatcher {
           await this.#warnOnFailure(saving.claims.claimFirst(attempt, unclaimed), phrase`The outcome of a print`);
         if (key) await this.#warnOnFailure(saving.settle(key, entry, done), phrase`The outcome of a print`);
       });
-    const answer = await this.#call(ledger, startNow, attempt, deadline);
+    const answer = await callPrint({ ...this.#deps, lock: ledger }, startNow, attempt, deadline);
     if (answer instanceof PrintingError) {
       const found = await search({ ...this.#deps, ledger }, attempt, deadline);
       if (found.end !== 'found') throw unknown(attempt, found, answer);
@@ -205,35 +206,6 @@ export class Dispatcher {
     if (found.end !== 'found') return { ...done, raw, note, duplicate: false };
     await keep({ ...found.print, status: status ?? found.print.status });
     return { ...found.print, status: status ?? found.print.status, raw, note, duplicate: false };
-  }
-
-  /** The call's answer, or the reason why it is missing although the print may have been accepted. */
-  async #call(
-    lock: Ledger,
-    startNow: boolean,
-    { clusterId, jobId }: PrintAttempt,
-    deadline: Deadline,
-  ): Promise<Answer | PrintingError> {
-    const underWay = new Deadline(this.#deps.clock, { ms: deadline.remaining() });
-    try {
-      const answer = await this.#deps.service.call('print', {
-        ids: { cluster_id: clusterId, job_id: jobId },
-        data: startNow ? {} : { start_now: false },
-        what: phrase`the print`,
-        deadline,
-        underWay,
-        lock,
-      });
-      return confirmsPrint(answer) ? answer : unexpectedAnswer(answer);
-    } catch (thrown) {
-      const error = asPrintingError(thrown);
-      // An error of our own code has no outcome, and may have occurred after the call.
-      const isOpen = error.outcome === 'unknown' || (error.outcome === undefined && error.code === 'SERVICE_ERROR');
-      if (!isOpen) throw error;
-      return error;
-    } finally {
-      underWay.end();
-    }
   }
 
   /**
@@ -265,24 +237,6 @@ interface DispatcherDeps {
   /** For the log. */
   warn: (sentence: Sentence) => void;
 }
-
-/**
- * Whether an answer confirms a print (wire facts 7): it carries no errors, and names the job, the printing or a status.
- * Any other answer, such as an empty one, proves nothing.
- */
-function confirmsPrint({ data, body }: Answer): boolean {
-  if (list(record(body)?.errors).length > 0) return false;
-  const answer = record(data);
-  const fields = [answer?.job_id, answer?.job_instance_uuid, answer?.cluster_job_id, answer?.status];
-  return fields.some((field) => text(field) !== null);
-}
-
-const unexpectedAnswer = ({ status: statusCode }: Answer): PrintingError =>
-  new PrintingError(
-    'SERVICE_ERROR',
-    phrase`The service gave an unexpected answer about ${phrase`the print`}: check the hosts of the account, or try again later.`,
-    { statusCode, outcome: 'unknown' },
-  );
 
 function unknown({ clusterId, jobId }: PrintAttempt, { end }: Search, cause?: PrintingError): PrintingError {
   const seen =

@@ -1,6 +1,10 @@
+import type { PrintingError } from '../service/errors';
 import type { Target } from '../service/paths';
+import { isoTime } from '../time/clock';
 import type { Sentence } from '../words/sentence';
 import type { Deadline } from '../time/deadline';
+import { holderOf, whyEnded, type Grant } from './grant';
+import { showable } from './lifetime';
 import type { SignInState, SignInWatch } from './sign-in-state';
 
 /** The signed-in user, as the editor shows it (reference 5). */
@@ -12,6 +16,18 @@ export interface SignInInfo {
   expiresAt: string | null;
   /** A sentence for the user if something is wrong. */
   error: Sentence | null;
+}
+
+/** Describes a sign-in for the editor. `error` is the last failure, if any. */
+export function signInInfo(state: SignInState, grant: Grant | undefined, error: PrintingError | undefined): SignInInfo {
+  const holder = grant && holderOf(grant);
+  return {
+    state,
+    user: holder?.user ?? null,
+    organizationId: holder?.organizationId ?? null,
+    expiresAt: grant && !grant.ended ? isoTime(showable(grant.expiresAt)) : null,
+    error: (grant && whyEnded(grant)) ?? error?.sentence ?? null,
+  };
 }
 
 export interface Renewal {

@@ -3,7 +3,7 @@ import { asPrintingError, withOutcome, type PrintingError } from '../service/err
 import { closed, Deadline } from '../time/deadline';
 import { RetryTimer } from '../time/retry-timer';
 import { Changes } from './changes';
-import type { Credentials, Renewal, SignInInfo } from './credentials';
+import { signInInfo, type Credentials, type Renewal, type SignInInfo } from './credentials';
 import { isLater, whyEnded, type Grant } from './grant';
 import { lifetimeOf, remainingLifetime } from './lifetime';
 import { refresh, type RefreshDeps, type Refreshed } from './refresh';
@@ -11,7 +11,6 @@ import { PAUSE, RenewalFailures } from './renewal-failures';
 import { RefreshCounters } from './refresh-counters';
 import { SavedGrant } from './saved-grant';
 import { clientRefused, nobodySignedIn, signInEnded } from './sign-in-errors';
-import { signInInfo } from './sign-in-info';
 import type { SignInState } from './sign-in-state';
 import { phrase, type Sentence } from '../words/sentence';
 

@@ -4,9 +4,8 @@ import { readRange } from '../../lib/report/ranges';
 import type { Report, ReportProgress } from '../../lib/report/reports';
 import { PrintingError } from '../../lib/service/errors';
 import type { Saved } from '../shared/definition';
-import { copierOf } from '../shared/copies';
-import { isBlank, read, readText } from '../shared/inputs';
-import { readReportClusters } from '../shared/report-inputs';
+import { copierOf } from './copies';
+import { isBlank, kindOf, read, readText } from '../shared/inputs';
 import type { StatusText } from '../shared/status';
 import { workNode } from '../shared/work-node';
 import { phrase } from '../../lib/words/sentence';
@@ -71,6 +70,29 @@ type RowMessage = NodeMessage & { parts: { id: string; type: 'array'; index: num
 function rowMessages(RED: NodeAPI, base: NodeMessage): () => RowMessage {
   const parts = { id: RED.util.generateId(), type: 'array', index: 0 } as const;
   return copierOf<RowMessage>(RED, { ...base, payload: undefined, parts });
+}
+
+/**
+ * Reads the clusters of a report: an array of ids, or a string of ids separated by commas. Returns null, for all
+ * clusters, if none is named (reference 2.2). Throws INVALID_INPUT.
+ */
+function readReportClusters(value: unknown): string[] | null {
+  if (value === undefined) return null;
+  const ids: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [value];
+  const named = ids.map((id) => {
+    if (typeof id !== 'string') {
+      const sentence = phrase`The printers must be a string or an array of strings, but there is ${kindOf(id)}.`;
+      throw new PrintingError('INVALID_INPUT', sentence);
+    }
+    return id.trim();
+  });
+  const wanted = [...new Set(named.filter((id) => !isBlank(id)))];
+  if (wanted.length === 0)
+    throw new PrintingError(
+      'INVALID_INPUT',
+      phrase`The list of printers is empty: choose at least one, or leave it out.`,
+    );
+  return wanted;
 }
 
 function readFormat(value: unknown): Format {

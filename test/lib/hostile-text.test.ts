@@ -55,7 +55,6 @@ import {
 } from '../../lib/service/api-errors';
 import { readStoredFile, storedId } from '../../lib/service/stored-file';
 import { amount, flag, list, number, record, records, text, time } from '../../lib/service/json-readers';
-import { readHost } from '../../lib/sign-in/hosts';
 import { phrase, Sentence } from '../../lib/words/sentence';
 import { shown } from '../../lib/words/shown';
 import { decodeMessage, encodeMessage } from '../../lib/postgres/channel';
@@ -71,7 +70,7 @@ import { findPrinter } from '../../lib/picture/find-printer';
 import { orderReport, readReport } from '../../lib/report/order';
 import { readRange } from '../../lib/report/ranges';
 import { readPages } from '../../lib/account/pages';
-import { settingsSummary } from '../../lib/account/settings-summary';
+import { readHost, settingsSummary } from '../../lib/account/settings';
 import { bytesContent, empty } from '../../lib/upload/content';
 import { fileNameOf } from '../../lib/upload/source';
 import { awaitUploaded, isUploaded, readStored } from '../../lib/upload/stored-job';
@@ -93,7 +92,7 @@ import type { Deadline } from '../../lib/time/deadline';
 import { candidates } from '../../lib/print/attempt';
 import { plainProperties } from '../../lib/print/plain-properties';
 import { advance } from '../../lib/events/advance';
-import { changed } from '../../lib/events/changed';
+import { changed } from '../../lib/watch/views/change-filter';
 import { readCheckpoint } from '../../lib/events/checkpoint';
 import { fingerprint } from '../../lib/events/fingerprint';
 import { readListCheckpoint } from '../../lib/events/list-changes';
@@ -296,7 +295,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/json-readers.records': (words) => records(words),
   'service/json-readers.text': (words) => text(words),
   'service/json-readers.time': (words) => time(words),
-  'sign-in/hosts.readHost': (words) => readHost(words, phrase`API host`),
+  'account/settings.readHost': (words) => readHost(words, phrase`API host`),
   'words/sentence.Sentence': (words) => String(new Sentence(words, [words])),
   'words/shown.shown': (words) => shown(words),
   'postgres/channel.decodeMessage': (words) => decodeMessage(words),
@@ -356,7 +355,7 @@ const READERS: Record<string, (words: string) => unknown> = {
       'printJobs',
       { what: phrase`it`, ...LIMITS },
     ),
-  'account/settings-summary.settingsSummary': (words) =>
+  'account/settings.settingsSummary': (words) =>
     settingsSummary(
       readSettings({
         apiUrl: 'https://a.b',
@@ -420,7 +419,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     const { checkpoint } = advance(null, loadedWith(words));
     return advance(checkpoint, loadedWith(`x${words}`));
   },
-  'events/changed.changed': (words) => changed({ a: words, b: [words] }, { a: words, b: [`${words}x`] }),
+  'watch/views/change-filter.changed': (words) => changed({ a: words, b: [words] }, { a: words, b: [`${words}x`] }),
   'events/checkpoint.readCheckpoint': (words) => readCheckpoint(words),
   'events/fingerprint.fingerprint': (words) => fingerprint(seen(words)),
   'events/list-changes.readListCheckpoint': (words) => readListCheckpoint(words),
@@ -560,6 +559,7 @@ const OTHERS: Record<string, string> = {
   'print/search.search': 'gets jobs that were read',
   'print/awaited-end.awaitEnd': 'works by the functions of other folders',
   'print/cluster-print.ClusterPrint': 'works by the functions of other folders',
+  'print/print-call.callPrint': 'passes an answer on to Dispatcher',
   'print/dispatcher.Dispatcher': 'works by the functions of other folders',
   'print/late-results.LateResults': 'works by the functions of other folders',
   'print/unresolved-prints.UnresolvedPrints': 'works by the functions of other folders',
@@ -588,7 +588,7 @@ const OTHERS: Record<string, string> = {
   'sign-in/saved-grant.SavedGrant': 'keeps grants as they are',
   'sign-in/sign-in-errors.nobodySignedIn': 'gets no text',
   'sign-in/sign-in-errors.signInEnded': 'gets a sentence',
-  'sign-in/sign-in-info.signInInfo': 'passes the texts of a grant on',
+  'sign-in/credentials.signInInfo': 'passes the texts of a grant on',
   'sign-in/sign-in-errors.clientRefused': 'gets a code that was read',
   'sign-in/sign-in-errors.refusedAnew': 'gets no text',
   'sign-in/token-endpoint.IncompleteAnswer': 'keeps a token of the service',

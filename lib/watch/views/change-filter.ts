@@ -1,4 +1,3 @@
-import { changed } from '../../events/changed';
 import type { ClusterStatus } from '../../service/cluster-status';
 import { PackedTexts } from '../checkpoints/packed-texts';
 
@@ -21,3 +20,21 @@ export class ChangeFilter {
     this.#sent.set(status.clusterId, texts);
   }
 }
+
+/** Properties that change all the time, so their change alone is no change (reference 3.1, `send`). */
+const FLEETING = new Set(['timeElapsed', 'timeTotal', 'timeRemaining', 'temperature', 'generatedAt', 'receivedAt']);
+
+/** Whether two plain values differ in more than times, temperatures and less than a whole percent of progress. */
+export function changed(before: unknown, now: unknown): boolean {
+  if (!isObject(before) || !isObject(now)) return !Object.is(before, now);
+  if (Array.isArray(before) !== Array.isArray(now)) return true;
+  if (Array.isArray(before) && before.length !== (now as unknown as unknown[]).length) return true;
+  return [...new Set([...Object.keys(before), ...Object.keys(now)])].some((key) => {
+    if (FLEETING.has(key)) return false;
+    const [a, b] = [before[key], now[key]];
+    if (key === 'progress' && typeof a === 'number' && typeof b === 'number') return Math.abs(a - b) >= 1;
+    return changed(a, b);
+  });
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

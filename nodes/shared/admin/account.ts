@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { NodeAPI } from 'node-red';
 import type { Request } from 'express';
 import type { Client } from '../../../lib/client';
 import type { Choices } from '../../../lib/query/choices';
 import { PrintingError } from '../../../lib/service/errors';
 import { text } from '../../../lib/service/json-readers';
-import { version } from '../version';
 import { knownAccount } from './accounts';
 import { handle, idOf } from './handle';
 import { stateOf } from './state';
@@ -77,4 +78,16 @@ export function accountEndpoints(RED: NodeAPI) {
       return { replicas: await asked.replicas(), refreshes: asked.credentials.counters().refreshesInAll ?? 0 };
     }),
   };
+}
+
+/** The pack's version, from the nearest package.json above (the sources and dist/ have different depths). */
+const version: string = find(__dirname);
+
+function find(folder: string): string {
+  try {
+    return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
+  } catch {
+    const above = dirname(folder);
+    return above === folder ? 'unknown' : find(above);
+  }
 }

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { readRedirect, readSignIn } from '../../../lib/account/settings';
 import { asPrintingError, PrintingError } from '../../../lib/service/errors';
 import { record, text } from '../../../lib/service/json-readers';
-import { callbackPage } from '../callback-page';
+import { callbackPage } from './callback-page';
 import { languageOf } from '../language';
 import { runtimeOf } from '../runtime';
 import { deployedAccount, UnknownAccount } from './accounts';

@@ -1,5 +1,5 @@
-import { phrase, type Sentence } from '../../lib/words/sentence';
-import { inLanguage } from './language';
+import { phrase, type Sentence } from '../../../lib/words/sentence';
+import { inLanguage } from '../language';
 
 /** The page at the end of a sign-in. It is static except for one escaped sentence, and has no script. */
 export const callbackPage = {

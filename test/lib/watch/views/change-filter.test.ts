@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { changed } from '../../../lib/events/changed';
-import { answer, at, observation } from './observations';
+import { changed } from '../../../../lib/watch/views/change-filter';
+import { answer, at, observation } from '../../events/observations';
 
 const status = (percent: number, more: Record<string, unknown> = {}, time = 0) =>
   observation(answer({ print_jobs: [at('a', 'printing', percent)], ...more }), time).status;
 
-describe('changed', () => {
+describe('watch/views/change-filter', () => {
   it('ignores times, temperatures and less than a whole percent of progress', () => {
     const plate = (temperature: number) => ({
       printers: [{ uuid: 'P1', build_plate: { type: 'glass', temperature } }],

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { phrase } from '../../../lib/words/sentence';
 import { isLoopback } from '../../../lib/rules/loopback';
-import { readHost } from '../../../lib/sign-in/hosts';
+import { readHost } from '../../../lib/account/settings';
 
-describe('sign-in/hosts', () => {
+describe('account/settings, hosts', () => {
   for (const [given, read] of [
     ['https://account.example', 'https://account.example'],
     [' https://account.example/ ', 'https://account.example'],

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import { sources, textOf } from '../helpers/sources';
+
+const MOST = 300;
+
+describe('the files of lib/ and nodes/', () => {
+  it('have at most 300 lines', () => {
+    const files = ['lib', 'nodes'].flatMap((folder) => sources(/\.ts$/, folder));
+    const lines = files.map((path) => [path, textOf(path).trimEnd().split('\n').length] as const);
+    assert.ok(lines.some(([, count]) => count > MOST / 2));
+    assert.deepEqual(
+      lines.filter(([, count]) => count > MOST),
+      [],
+    );
+  });
+});
