@@ -8,15 +8,15 @@ import { browserHashOf, setBrowserCookie } from '../../../nodes/shared/admin/bro
 import { pastedQuery } from '../../../nodes/shared/admin/sign-in';
 import { typedAccount } from '../../../nodes/shared/admin/typed-account';
 import { connectionConfig, hostOf, signInConfig } from '../../../nodes/shared/admin/typed-settings';
-import { callbackPage } from '../../../nodes/shared/callback-page';
+import { addChangeTexts } from '../../../nodes/shared/change-texts';
+import { readPrintJob } from '../../../lib/service/print-job';
+import { callbackPage } from '../../../nodes/shared/admin/callback-page';
 import { clusterStatusText } from '../../../nodes/shared/cluster-status-text';
-import { copierOf } from '../../../nodes/shared/copies';
-import { amount, isBlank, kindOf, ofMessage, read, readFlag, readText } from '../../../nodes/shared/inputs';
+import { amountOr, isBlank, kindOf, ofMessage, read, readFlag, readText } from '../../../nodes/shared/inputs';
 import { inLanguage, translated, translatedError } from '../../../nodes/shared/language';
 import { markFailed } from '../../../nodes/shared/on-input';
-import { copyOf, plainMessage, readable, readingOf } from '../../../nodes/shared/plain-message';
+import { copyMessage, plainMessage, readable, readingOf } from '../../../nodes/shared/plain-message';
 import { readClusterIds, readSource } from '../../../nodes/shared/print-inputs';
-import { readReportClusters } from '../../../nodes/shared/report-inputs';
 import { settingsOf } from '../../../nodes/shared/settings';
 import { failureText, StatusLine } from '../../../nodes/shared/status';
 import { definition } from '../../../nodes/upload-and-print/definition';
@@ -62,14 +62,23 @@ const READERS: Record<string, (words: string) => unknown> = {
   'admin/typed-settings.hostOf': (words) => hostOf(words),
   'admin/typed-settings.signInConfig': (words) => signInConfig({ authUrl: words, [words]: '' }, undefined),
   'admin/typed-settings.connectionConfig': (words) => connectionConfig({ signIn: 'token', apiToken: words }, undefined),
+  'change-texts.addChangeTexts': (words) =>
+    addChangeTexts(RED, [
+      readPrintJob({
+        configuration_changes_required: ['material_change', words].map((type) => ({
+          type_of_change: type,
+          index: 0,
+          target_name: words,
+        })),
+      }),
+    ]),
   'cluster-status-text.clusterStatusText': (words) =>
     clusterStatusText({ standby: { why: 'other', by: words } } as never, null, true),
-  'copies.copierOf': (words) => copierOf(RED, messageOf(words))(),
   'inputs.isBlank': (words) => isBlank(words),
   'inputs.read': (words) => read(RED, NODE, ofMessage('payload'), messageOf(words)),
   'inputs.readText': (words) => readText(RED, NODE, ofMessage('payload'), messageOf(words)),
   'inputs.readFlag': (words) => readFlag(messageOf(words), 'payload'),
-  'inputs.amount': (words) => amount(words, 1),
+  'inputs.amountOr': (words) => amountOr(words, 1),
   'inputs.kindOf': (words) => kindOf(words),
   'language.inLanguage': (words) => [
     inLanguage(words, errorOf(words).sentence),
@@ -78,7 +87,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'language.translated': (words) => translated(RED, errorOf(words).sentence),
   'language.translatedError': (words) => translatedError(RED, errorOf(words)),
   'on-input.markFailed': (words) => markFailed(messageOf(words), errorOf(words)),
-  'plain-message.copyOf': (words) => copyOf(RED, messageOf(words)),
+  'plain-message.copyMessage': (words) => copyMessage(RED, messageOf(words)),
   'plain-message.plainMessage': (words) => plainMessage(frozen(words)),
   'plain-message.readable': (words) => readable(messageOf(words)),
   'plain-message.readingOf': (words) =>
@@ -88,7 +97,6 @@ const READERS: Record<string, (words: string) => unknown> = {
   'print-inputs.readClusterIds': (words) => [readClusterIds(words), readClusterIds(entries(words).filter(Boolean))],
   'print-inputs.readSource': (words) =>
     readSource(RED, NODE, { kind: 'payload', file: ofMessage('filename') }, { payload: words, filename: words }, words),
-  'report-inputs.readReportClusters': (words) => readReportClusters(words),
   'settings.settingsOf': (words) => settingsOf(definition, fields(words) as never),
   'status.StatusLine': (words) =>
     new StatusLine(RED, NODE).show({ fill: 'red', shape: 'dot', key: 'a', values: { name: words } }),
