@@ -3,15 +3,35 @@ import type { ApiClient } from '../account/api-client';
 import { atLimit, dispatchAction, followAction, type Action, type ActionRequest } from '../action/action';
 import { asPrintingError, PrintingError, printerOffline, withIds, type Ids } from '../service/errors';
 import { isKnownStatus, readPrintJob, type PrintJob } from '../service/print-job';
+import type { PrinterFilter } from '../service/printer-filter';
+import { mapConcurrent } from '../time/map-concurrent';
+import { printsUnderWay } from './prints-under-way';
 import { flag, record, type Json } from '../service/json-readers';
 import { ruleOf, type JobRule } from './job-rules';
 import { jobUnderWay } from './job-under-way';
 import { phrase } from '../words/sentence';
 
-export interface JobActionRequest {
+export interface JobActionRequest extends Acting {
   clusterId: string;
   /** Id of a printing, not of the stored file (wire facts, trap 12). Undefined: the one under way on the cluster. */
   clusterJobId: string | undefined;
+}
+
+/** An action on every print under way. */
+export interface CommonActionRequest extends Acting {
+  /** The printers. */
+  filter: PrinterFilter;
+  /** Receives each print's result as soon as it is known; `index` counts the prints in the order of the printers. */
+  onResult: (result: CommonActionResult, index: number, count: number) => void;
+}
+
+/** Result of one of several prints; `error` says why the printer has not carried out the action. */
+export type CommonActionResult = Omit<JobActionResult, 'clusterJobId'> & {
+  clusterJobId: string | null;
+  error?: PrintingError;
+};
+
+interface Acting {
   /** An action of wire facts 13.1, or any other name. */
   action: string;
   data: Json;
@@ -33,6 +53,9 @@ export interface JobActionResult {
   /** The action's `data`, unchanged. */
   raw: unknown;
 }
+
+/** Actions under way at a time on several prints. */
+const CONCURRENT = 8;
 
 /** Pauses, resumes, aborts … print jobs (wire facts 13.1). */
 export class JobControl {
@@ -84,6 +107,26 @@ export class JobControl {
   }
 
   /**
+   * Acts on every print under way of the printers that the filter matches, and returns their number. Throws the first
+   * failure, in the order of the printers, after `onResult` has received every result; INVALID_INPUT for an action on
+   * waiting jobs, and the errors of the list of printers.
+   */
+  async runAll({ filter, onResult, ...acting }: CommonActionRequest): Promise<number> {
+    const { action, deadline, onStage } = acting;
+    onStage('sending');
+    const prints = await printsUnderWay(this.#service, filter, action, deadline);
+    const failures = await mapConcurrent(CONCURRENT, [...prints.entries()], async ([index, print]) => {
+      const run = 'error' in print ? Promise.reject(print.error) : this.run({ ...acting, ...print });
+      const result = await run.catch((thrown: unknown) => failedAction(action, asPrintingError(thrown)));
+      onResult(result, index, prints.length);
+      return 'error' in result ? result.error : undefined;
+    });
+    const first = failures.find((failure) => failure !== undefined);
+    if (first) throw first;
+    return prints.length;
+  }
+
+  /**
    * Reads the job's record (interface, endpoint 11) and checks its state. The service decides about an unknown state.
    */
   async #check(
@@ -101,6 +144,12 @@ export class JobControl {
     const sentence = phrase`The action "${action}" needs a job that is one of ${from.join(', ')}, but this one is ${status}: check the job.`;
     throw new PrintingError('NOT_ACCEPTED', sentence);
   }
+}
+
+function failedAction(action: string, error: PrintingError): CommonActionResult {
+  const { ids } = error;
+  const { actionId = null, clusterJobId = null } = ids;
+  return { actionId, action, status: null, clusterJobId, ids, raw: null, error };
 }
 
 /** The error of a dispatch whose answer was lost, which must not simply be retried. */

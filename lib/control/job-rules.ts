@@ -2,6 +2,8 @@
 export interface JobRule {
   /** Job states that allow it, as the service names them; if absent, the service decides. */
   from?: readonly string[];
+  /** Acts on waiting jobs, so never on all prints under way. */
+  waiting?: true;
   /** Field names in `data`. */
   fields: readonly string[];
 }
@@ -10,9 +12,9 @@ const RULES: Record<string, JobRule> = {
   pause: { from: ['printing'], fields: [] },
   resume: { from: ['paused'], fields: [] },
   abort: { from: ['pre_print', 'printing', 'pausing', 'paused', 'resuming'], fields: ['quantity'] },
-  remove: { from: ['queued', 'error', 'sent_to_printer'], fields: [] },
-  force: { fields: [] },
-  move: { fields: ['list', 'to_position'] },
+  remove: { from: ['queued', 'error', 'sent_to_printer'], waiting: true, fields: [] },
+  force: { waiting: true, fields: [] },
+  move: { waiting: true, fields: ['list', 'to_position'] },
   duplicate: { fields: ['quantity'] },
 };
 

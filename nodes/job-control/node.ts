@@ -1,10 +1,13 @@
-import type { Node, NodeAPI } from 'node-red';
+import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import type { CommonActionResult } from '../../lib/control/job-control';
 import { jobData } from '../../lib/control/job-data';
 import { PrintingError } from '../../lib/service/errors';
 import { record, type Json } from '../../lib/service/json-readers';
+import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
 import type { Saved } from '../shared/definition';
-import { ofMessage, readText } from '../shared/inputs';
-import { readingOf } from '../shared/plain-message';
+import { ofMessage, readFlag, readText } from '../shared/inputs';
+import { translated } from '../shared/language';
+import { copyOf, readingOf } from '../shared/plain-message';
 import { workNode } from '../shared/work-node';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 import { settingsOf } from '../shared/settings';
@@ -21,32 +24,72 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
   const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
   const options = { account, timeout, awaited: phrase`No answer from the printer` };
-  workNode(RED, this, options, async (msg, send, { client, deadline, show }) => {
+  workNode(RED, this, options, async (msg, send, { client, deadline, signal, show }) => {
     const action = byMessage ? await readText(RED, this, ofMessage('action'), msg) : chosen;
     const clusterId = await readText(RED, this, cluster, msg);
     const clusterJobId = await readText(RED, this, job, msg);
     if (action === undefined) throw missing(phrase`Choose an action in the node or set msg.action.`);
-    if (clusterId === undefined) throw missing(phrase`Choose a printer in the node or set msg.clusterId.`);
+    const filter = readChoice(msg, clusterId);
+    if (clusterId === undefined && !filter) throw missing(phrase`Choose a printer in the node or set msg.clusterId.`);
     if (clusterJobId === undefined && !jobMayBeMissing)
       throw missing(
         phrase`The setting for the print job is empty: choose a print job, or leave it blank for the one that is printing.`,
       );
+    if (filter && clusterJobId !== undefined) throw chosenTwice();
     const { quantity, position } = msg;
     const data = byMessage && !Buffer.isBuffer(msg.payload) ? readData(msg.payload) : {};
     const values = { action: action.slice(0, LONGEST_SHOWN) };
-
-    const { ids, raw, ...payload } = await client.jobControl.run({
-      clusterId,
-      clusterJobId,
+    const acting = {
       action,
       data: jobData(action, { quantity, position, data }),
       deadline,
-      onStage: (stage) => show({ fill: 'blue', shape: 'dot', key: stage, values }),
-    });
+      onStage: (stage: 'sending' | 'sent') => show({ fill: 'blue', shape: 'dot', key: stage, values }),
+    };
+    const marks = client.simulated ? { simulated: true } : {};
+
+    if (filter) {
+      const id = RED.util.generateId();
+      const passedOn: NodeMessage = { ...msg, payload: undefined };
+      const onResult = ({ ids, raw, error, ...payload }: CommonActionResult, index: number, count: number) => {
+        if (signal.aborted) return;
+        const outgoing = error
+          ? { ...payload, error: { code: error.code, message: translated(RED, error.sentence) } }
+          : payload;
+        const parts = { id, type: 'array', count, index };
+        send(Object.assign(copyOf(RED, passedOn), ids, marks, { payload: outgoing, raw, parts }));
+      };
+      const count = await client.jobControl.runAll({ ...acting, filter, onResult });
+      if (count === 0) send(Object.assign(msg, marks, { payload: [] }));
+    } else {
+      const { ids, raw, ...payload } = await client.jobControl.run({
+        ...acting,
+        clusterId: clusterId ?? '',
+        clusterJobId,
+      });
+      send(Object.assign(msg, ids, { payload, raw }, marks));
+    }
     show({ fill: 'green', shape: 'dot', key: 'done', values });
-    send(Object.assign(msg, ids, { payload, raw }, client.simulated && { simulated: true }));
   });
 }
+
+/**
+ * Reads which printers a message chooses in place of one; undefined if a printer is named, or if the message chooses none.
+ * A filter without a criterion chooses none, so that an empty one never stops every print.
+ */
+function readChoice(msg: NodeMessage, clusterId: string | undefined): PrinterFilter | undefined {
+  const all = readFlag(msg, 'all') === true;
+  if (clusterId !== undefined) {
+    if (all) throw chosenTwice();
+    return undefined;
+  }
+  const filter = readPrinterFilter(msg.filter ?? undefined);
+  return all || !isEmptyFilter(filter) ? filter : undefined;
+}
+
+const chosenTwice = () =>
+  missing(
+    phrase`The message chooses the prints by msg.all or msg.filter: leave printer and print job blank, also in the message.`,
+  );
 
 /** Reads the fields of the payload. Throws INVALID_INPUT if JSON can't represent them. */
 function readData(payload: unknown): Json {

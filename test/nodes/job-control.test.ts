@@ -38,6 +38,94 @@ describe('nodes/job-control', () => {
   beforeEach(async () => ({ simulator, flow } = await bench.start()));
   afterEach(() => bench.stop());
 
+  describe('an action on all prints', () => {
+    /** Starts a print on each of the first printers. */
+    const prints = (...numbers: number[]) => {
+      const ids = numbers.map((number) => simulator.world.printLocally(number, { name: 'p', seconds: 3600 }).uuid);
+      simulator.world.advance(120);
+      return ids;
+    };
+
+    it('stops everything, with a result for each print', async () => {
+      await deploy({ action: 'abort' });
+      const ids = prints(1, 2);
+      const waiting = id(job());
+      const { sent, error } = await bench.run({ all: true, topic: 'stop', other: { deep: 1 } });
+      assert.equal(error, undefined);
+      assert.deepEqual(
+        sent.map(({ payload }) => (payload as { clusterJobId: string }).clusterJobId).sort(),
+        [...ids].sort(),
+      );
+      for (const one of ids) assert.equal(statusOf(one), 'aborting');
+      assert.equal(statusOf(waiting), 'queued');
+      const parts = sent.map((msg) => (msg as { parts?: { id: string; index: number; count: number } }).parts);
+      assert.deepEqual(parts.map((part) => part?.index).sort(), [0, 1]);
+      assert.deepEqual(new Set(parts.map((part) => `${part?.id} ${part?.count}`)).size, 1);
+      assert.equal(parts[0]?.count, 2);
+      for (const msg of sent) {
+        const { clusterJobId, action, status } = msg.payload as Record<string, string>;
+        assert.deepEqual([action, status, msg.topic, msg.other], ['abort', 'success', 'stop', { deep: 1 }]);
+        assert.equal(msg.clusterJobId, clusterJobId);
+        assert.equal((msg.raw as { status: string }).status, 'success');
+      }
+      assert.notEqual(sent[0]?.clusterId, sent[1]?.clusterId);
+    });
+
+    it('sends one message with an empty array if nothing prints', async () => {
+      await deploy({ action: 'abort' });
+      const result = await carriedOut({ all: true, topic: 'stop' });
+      assert.deepEqual([result.payload, result.topic], [[], 'stop']);
+      assert.deepEqual((await carriedOut({ filter: { model: 'none' } })).payload, []);
+    });
+
+    it('acts on the printers that msg.filter matches', async () => {
+      await deploy({ action: 'pause' });
+      const [first, second] = prints(1, 2) as [string, string];
+      const { sent } = await bench.run({ filter: { name: simulator.world.cluster(2).friendlyName } });
+      assert.deepEqual(
+        sent.map(({ clusterJobId }) => clusterJobId),
+        [second],
+      );
+      assert.equal(statusOf(first), 'printing');
+    });
+
+    it('tries all, and fails once with the first failure', async () => {
+      await deploy({ action: 'pause' });
+      const [first, second] = prints(1, 2) as [string, string];
+      simulator.faults.add({ endpoint: 'jobAction', path: first, status: 409 });
+      const { sent, error } = await bench.run({ all: true });
+      assert.deepEqual(
+        sent.map((msg) => {
+          const { clusterJobId, error: failure } = msg.payload as { clusterJobId: string; error?: { code: string } };
+          return [clusterJobId, failure?.code];
+        }),
+        [
+          [first, 'NOT_ACCEPTED'],
+          [second, undefined],
+        ],
+      );
+      const { code, message } = (sent[0]?.payload as { error: { code: string; message: string } }).error;
+      assert.deepEqual([code, typeof message], ['NOT_ACCEPTED', 'string']);
+      assert.equal((error?.error as { code?: string } | undefined)?.code, 'NOT_ACCEPTED');
+      assert.equal(error?.clusterJobId, first);
+      assert.equal(statusOf(second), 'pausing');
+    });
+
+    it('requires neither a printer nor a print job, and never follows from an empty filter', async () => {
+      await deploy({ action: 'abort' });
+      const [first] = prints(1) as [string];
+      await failed({ all: true, clusterId: clusterId() }, 'INVALID_INPUT', /leave printer and print job blank/);
+      await failed({ all: true, clusterJobId: first }, 'INVALID_INPUT', /leave printer and print job blank/);
+      await failed({ filter: {} }, 'INVALID_INPUT', /msg\.clusterId/);
+      const { error } = await bench.run({ all: 'yes' });
+      assert.equal((error?.error as { code?: string } | undefined)?.code, 'INVALID_INPUT');
+      await failed({ filter: { printer: 'x' } }, 'INVALID_INPUT', /no "printer"/);
+      assert.equal(sentActions(), 0);
+      await carriedOut({ clusterId: clusterId(), filter: { model: 'none' } });
+      assert.equal(statusOf(first), 'aborting', 'a named printer wins over a filter');
+    });
+  });
+
   describe('an action', () => {
     it('pauses, resumes and aborts a print, and passes on the other properties of the message', async () => {
       await deploy({ action: 'msg.action' });

@@ -3,6 +3,7 @@ import type { ApiClient } from '../../account/api-client';
 import { PAGES } from '../../rules/limits';
 import { readCluster, type Cluster } from '../../service/cluster';
 import { PrintingError } from '../../service/errors';
+import { printerEntry, type PrinterEntry } from '../../service/printer-entry';
 import type { Json } from '../../service/json-readers';
 import type { Lock } from '../../state/store';
 import { sleep, type Clock } from '../../time/clock';
@@ -146,6 +147,11 @@ export const readAllPages = async (
   deadline: Deadline,
 ): Promise<{ cluster: Cluster; raw: Json }[]> => [
   ...(await readList(service, { deadline }, (cluster, raw) => ({ cluster, raw }))).values(),
+];
+
+/** Reads the printers of the whole list, with one request per page. Throws the errors of `readAllPages`. */
+export const readPrinters = async (service: ApiClient, deadline: Deadline): Promise<PrinterEntry[]> => [
+  ...(await readList(service, { deadline }, printerEntry)).values(),
 ];
 
 /** Reads the whole list, and of each cluster what `keep` returns. Throws the errors of `readAllPages`. */

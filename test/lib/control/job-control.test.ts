@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { JobControl } from '../../../lib/control/job-control';
+import { JobControl, type CommonActionResult } from '../../../lib/control/job-control';
+import { readPrinterFilter } from '../../../lib/service/printer-filter';
 import { PrintingError } from '../../../lib/service/errors';
 import { ManualClock } from '../../helpers/manual-clock';
 import { ScriptedService } from '../../helpers/scripted-service';
@@ -135,5 +136,128 @@ describe('control/job-control', () => {
       }),
       { numRuns: 50 },
     );
+  });
+
+  describe('on all prints under way', () => {
+    const cluster = (cluster_id: string, job: object | null, changes: object = {}) => ({
+      cluster_id,
+      is_online: true,
+      printer_type: 'x',
+      ...(job && { host_current_print_job: { uuid: `${cluster_id}-job`, ...job } }),
+      ...changes,
+    });
+    /** Acts on all prints; returns the results by index. */
+    async function runAll(action: string, script: ConstructorParameters<typeof ScriptedService>[0], filter = {}) {
+      const clock = new ManualClock();
+      const service = new ScriptedService({ jobAction: [success], printJob: [{ status: 'printing' }], ...script });
+      const deadline = limit(clock, { seconds: 60 });
+      const results: CommonActionResult[] = [];
+      const counts = new Set<number>();
+      const work = new JobControl({ service })
+        .runAll({
+          filter: readPrinterFilter(filter),
+          action,
+          data: {},
+          deadline,
+          onStage: () => undefined,
+          onResult(result, index, count) {
+            assert.equal(results[index], undefined, 'once');
+            results[index] = result;
+            counts.add(count);
+          },
+        })
+        .then(
+          (count) => ({ count, error: undefined }),
+          (error: unknown) => ({ count: undefined, error: error as PrintingError }),
+        );
+      await clock.advance(120_000);
+      const outcome = await work.finally(() => deadline.end());
+      assert.equal(clock.waiting, 0, 'a timer was left behind');
+      const acted = service.calls
+        .filter(({ endpoint }) => endpoint === 'jobAction')
+        .map(({ ids }) => ids?.cluster_job_id);
+      return { ...outcome, results, counts: [...counts], service, acted };
+    }
+
+    for (const status of STATUSES)
+      it(`aborts a job that is ${status} ${ALLOWED.abort?.includes(status) ? 'once' : 'never'}`, async () => {
+        const { count, acted } = await runAll('abort', {
+          clusters: [[cluster('a', { status }), cluster('b', null)]],
+          printJob: [{ status }],
+        });
+        const isAborted = ALLOWED.abort?.includes(status) ?? false;
+        assert.deepEqual([count, acted], isAborted ? [1, ['a-job']] : [0, []]);
+      });
+
+    it('reads the status of groups alone, and acts on all their prints', async () => {
+      const group = cluster('g', { status: 'printing' }, { printer_count: 2 });
+      const print_jobs = ['printing', 'queued', 'paused', 'finished'].map((status) => ({ uuid: status, status }));
+      const { acted, service, counts, results } = await runAll('abort', {
+        clusters: [[cluster('a', { status: 'printing' }), group]],
+        clusterStatus: [{ print_jobs }],
+      });
+      assert.deepEqual(acted.sort(), ['a-job', 'paused', 'printing']);
+      assert.deepEqual([service.count('clusters'), service.count('clusterStatus')], [1, 1]);
+      assert.deepEqual(counts, [3]);
+      assert.deepEqual(
+        results.map(({ clusterJobId }) => clusterJobId),
+        ['a-job', 'printing', 'paused'],
+      );
+    });
+
+    it('tries every print, and throws the first failure of the list afterwards', async () => {
+      const refused = new PrintingError('NOT_FOUND', phrase`Gone.`, { outcome: 'refused' });
+      const of =
+        (bad: string, error: Error) =>
+        ({ ids }: { ids: Record<string, string> }) =>
+          ids.cluster_id === bad ? error : success;
+      const { error, results, acted } = await runAll('pause', {
+        clusters: [[...'abc'].map((id) => cluster(id, { status: 'printing' }, id === 'c' ? { printer_count: 2 } : {}))],
+        jobAction: [of('b', refused)],
+        clusterStatus: [new PrintingError('FORBIDDEN', phrase`Not yours.`, { outcome: 'refused' })],
+      });
+      assert.deepEqual(acted, ['a-job', 'b-job']);
+      assert.deepEqual(
+        results.map((result) => [result.ids.clusterId, result.clusterJobId, result.status, result.error?.code]),
+        [
+          ['a', 'a-job', 'success', undefined],
+          ['b', 'b-job', null, 'NOT_FOUND'],
+          ['c', null, null, 'FORBIDDEN'],
+        ],
+      );
+      assert.equal(error?.code, 'NOT_FOUND');
+    });
+
+    it('acts on the printers that a filter matches', async () => {
+      const clusters = [
+        cluster('a', { status: 'printing' }),
+        cluster('b', { status: 'printing' }, { printer_type: 'y' }),
+      ];
+      const { acted } = await runAll('abort', { clusters: [clusters] }, { model: 'Y' });
+      assert.deepEqual(acted, ['b-job']);
+    });
+
+    it('acts on at most 8 prints at a time', async () => {
+      let now = 0;
+      let most = 0;
+      const slow = async () => {
+        most = Math.max(most, ++now);
+        await new Promise((resolve) => setImmediate(resolve));
+        now--;
+        return success;
+      };
+      const many = Array.from({ length: 30 }, (_, index) => cluster(`c${index}`, { status: 'printing' }));
+      const { count } = await runAll('abort', { clusters: [many], jobAction: [slow] });
+      assert.deepEqual([count, most], [30, 8]);
+    });
+
+    it('refuses actions on waiting jobs without a request', async () => {
+      for (const action of ['remove', 'force', 'move']) {
+        const { error, service } = await runAll(action, { clusters: [[]] });
+        assert.equal(error?.code, 'INVALID_INPUT');
+        assert.match(error?.message ?? '', /waiting jobs/);
+        assert.equal(service.calls.length, 0);
+      }
+    });
   });
 });

@@ -1,0 +1,65 @@
+import type { ApiClient } from '../account/api-client';
+import { statusRecord } from '../service/cluster-status';
+import { asPrintingError, PrintingError, withIds } from '../service/errors';
+import { isKnownStatus, isUnderWay, readPrintJobs, type PrintJob } from '../service/print-job';
+import type { PrinterEntry } from '../service/printer-entry';
+import { matches, type PrinterFilter } from '../service/printer-filter';
+import type { Deadline } from '../time/deadline';
+import { mapConcurrent } from '../time/map-concurrent';
+import { readPrinters } from '../watch/polling/cluster-list';
+import { phrase } from '../words/sentence';
+import { ruleOf } from './job-rules';
+
+/** A print to act on, or the failure to read those of a group of printers. */
+export type PrintUnderWay = { clusterId: string; clusterJobId: string } | { error: PrintingError };
+
+/** Groups read at a time. */
+const CONCURRENT = 8;
+
+/**
+ * Returns the prints under way of the account on which an action can be tried: on the printers that the filter matches,
+ * and in a state that allows it. The list shows the print of a single printer; only groups need their status. Throws
+ * INVALID_INPUT for an action on waiting jobs, and the errors of the list.
+ */
+export async function printsUnderWay(
+  service: ApiClient,
+  filter: PrinterFilter,
+  action: string,
+  deadline: Deadline,
+): Promise<PrintUnderWay[]> {
+  if (ruleOf(action)?.waiting)
+    throw new PrintingError(
+      'INVALID_INPUT',
+      phrase`The action "${action}" is for waiting jobs: choose a print job instead of msg.all or msg.filter.`,
+    );
+  const printers = (await readPrinters(service, deadline)).filter((printer) => matches(filter, printer));
+  const jobs = await mapConcurrent(CONCURRENT, printers, async (printer): Promise<PrintUnderWay[]> => {
+    const { clusterId } = printer;
+    try {
+      const listed = await jobsOf(service, printer, deadline);
+      const ids = listed.filter((job) => allows(action, job)).flatMap(({ clusterJobId }) => clusterJobId ?? []);
+      return ids.map((clusterJobId) => ({ clusterId, clusterJobId }));
+    } catch (thrown) {
+      return [{ error: withIds(asPrintingError(thrown), { clusterId }) }];
+    }
+  });
+  return jobs.flat();
+}
+
+async function jobsOf(
+  service: ApiClient,
+  { clusterId, printerCount, current }: PrinterEntry,
+  deadline: Deadline,
+): Promise<PrintJob[]> {
+  if ((printerCount ?? 1) <= 1) return current ? [current] : [];
+  const ids = { cluster_id: clusterId };
+  const { data } = await service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
+  return readPrintJobs(statusRecord(data)?.print_jobs, clusterId);
+}
+
+/** Whether a job prints or is about to, and its state allows the action; an unknown state leaves that to the service. */
+function allows(action: string, job: PrintJob): boolean {
+  if (!isUnderWay(job) && job.state !== 'preparing') return false;
+  const from = ruleOf(action)?.from;
+  return !from || job.status === null || !isKnownStatus(job.status) || from.includes(job.status);
+}
