@@ -177,6 +177,10 @@ export class ExampleBench {
     return this.nodeRed.url;
   }
 
+  /** Warnings and errors in the log since the last import or restart. */
+  complaints = (): string[] =>
+    this.nodeRed.complaints().filter((line) => this.nodeRed.log.indexOf(line) >= this.#since);
+
   page = (path: string): Promise<Response> => this.nodeRed.fetch(path, { headers });
 
   /** Returns the node of the example that matches. */

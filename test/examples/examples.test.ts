@@ -397,13 +397,38 @@ describe('the examples', () => {
       const spare = (await bench.clusters()).find(({ friendlyName }) => friendlyName === 'Spare printer')!;
       const spareConfig = `homeassistant/device/remote_printing_${spare.clusterId.replace(/[^\w-]/g, '')}/config`;
       await bench.until(() => (messages.get(spareConfig)?.at(-1) ?? '').includes('Spare printer'));
+      const spareId = spare.clusterId.replace(/[^\w-]/g, '');
+      const published = [spareConfig, `printing/${spareId}/availability`, `printing/${spareId}/state`].sort();
+      const keptOfSpare = async () => (await retained(broker.port)).filter((topic) => topic.includes(spareId)).sort();
+      await bench.until(async () => (await keptOfSpare()).length === published.length);
+      assert.deepEqual(await keptOfSpare(), published);
       await bench.world('remove-cluster', { cluster: spare.clusterId });
-      await bench.until(() => messages.get(spareConfig)?.at(-1) === '');
+      await bench.until(async () => (await keptOfSpare()).length === 0);
+      await bench.settle();
+      assert.deepEqual(await keptOfSpare(), [], 'a later poll publishes the removed printer again');
     } finally {
       await closeBroker(broker, client);
     }
   });
 });
+
+/** Topics with a retained message, which a new client receives. */
+async function retained(port: number): Promise<string[]> {
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`);
+  const topics: string[] = [];
+  client.on('message', (topic, _, { retain }) => void (retain && topics.push(topic)));
+  try {
+    const last = new Promise((resolve) => client.on('message', (topic) => topic === END && resolve(undefined)));
+    await client.subscribeAsync('#');
+    // The broker sends the retained messages first.
+    await client.publishAsync(END, '');
+    await last;
+    return topics;
+  } finally {
+    await client.endAsync();
+  }
+}
+const END = 'all-retained-messages-have-arrived';
 
 /** Presses the button that prints, and waits until the example has seen the start of the print. */
 async function printAndWatch(bench: ExampleBench, button: string): Promise<void> {
