@@ -428,6 +428,25 @@ for (const runtime of editors) {
       await editor.done();
     });
 
+    it('keeps its two buttons apart, side by side and stacked', async () => {
+      const { page } = editor;
+      await openSignedIn();
+      const boxOf = async (name: string) => {
+        const box = await page.locator(`#remote-printing-sign-${name}`).boundingBox();
+        assert.ok(box, `no button sign-${name}`);
+        return box;
+      };
+      const beside = [await boxOf('in'), await boxOf('out')] as const;
+      assert.ok(beside[1].x - beside[0].x - beside[0].width >= 4, JSON.stringify(beside));
+      const buttons = page.locator('.remote-printing-buttons:has(#remote-printing-sign-in)');
+      await buttons.evaluate((element: unknown) => {
+        (element as { style: { width: string } }).style.width = '1px';
+      });
+      const stacked = [await boxOf('in'), await boxOf('out')] as const;
+      assert.ok(stacked[1].y - stacked[0].y - stacked[0].height >= 4, JSON.stringify(stacked));
+      await editor.saveAccount(0);
+    });
+
     it('signs out, and keeps the stored secret', async () => {
       await openSignedIn();
       await editor.page.click('#remote-printing-sign-out');
