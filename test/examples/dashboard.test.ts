@@ -13,6 +13,8 @@ const EXAMPLE = '05-wall-dashboard';
 const gcode = (name: string, seconds: number) =>
   `;${name}\n;FLAVOR:Griffin\n;TIME:${seconds}\nG28\nG1 X20 Y20 E1\nM104 S0\n`;
 const HOURS = 36_000;
+/** Volume of the simulator's full spool, mm³. */
+const SPOOL = 604_800;
 /** Virtual seconds from the start of a print to its first layer. */
 const HEATING = 100;
 /** Colour of the chart's first line. */
@@ -102,6 +104,21 @@ describe('the wall dashboard', () => {
       await wall.assertFits();
     }
     await screen.card('Workbench printer').getByText('or drop it on this card').waitFor();
+  });
+
+  onEach('shows how much material is left, and due maintenance', async ({ bench, screen, phone }) => {
+    const [{ model }] = (await bench.clusters()) as [Cluster];
+    await bench.world('load', { cluster: 1, extruder: 0, color: 'Red', volumeLeft: 0.0512 * SPOOL });
+    await bench.world('load', { cluster: 1, extruder: 1, color: 'Blue', material: 'PETG', volumeLeft: SPOOL });
+    await bench.world('maintenance-due', { cluster: 1, value: [`${model}_clean_fans`] });
+    for (const wall of [screen, phone]) {
+      const card = wall.card('Workbench printer');
+      await shows(bench, card, /Material: ⚠ Red PLA 5\s%, Blue PETG 100\s% ⚠ maintenance is due/);
+      assert.doesNotMatch(await wall.card('Window printer').innerText(), /maintenance/);
+      // Its second extruder is empty.
+      assert.match(await wall.card('Window printer').innerText(), /Material: \w+ PLA \d+\s%\n/);
+      await wall.assertFits();
+    }
   });
 
   onEach('prints a file that is dropped on a card, to 100 %', async ({ bench, screen, phone }) => {

@@ -34,6 +34,7 @@ export interface Cluster {
   clusterId: string;
   organizationId: string;
   friendlyName: string;
+  model: string;
   queue: PrintJob[];
   history: PrintJob[];
 }

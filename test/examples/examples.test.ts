@@ -254,33 +254,45 @@ describe('the examples', () => {
     }
   });
 
-  example('alarm: reports an offline printer, a needed person, a stalled print, and the end of each', async (bench) => {
-    const settings = { ALARM_WEBHOOK: `${bench.address}/alarm`, OFFLINE_MINUTES: 0, STALL_MINUTES: 0.005 };
-    await bench.import('08-alarm-offline-needs-a-person-stalled', settings);
-    const told = (pattern: RegExp) => bench.until(() => texts(bench).some((text) => pattern.test(text)));
-    await bench.world('offline', { cluster: 2 });
-    await told(/^Window printer is offline\.$/);
-    await bench.world('online', { cluster: 2 });
-    await told(/^Over: Window printer is offline\.$/);
-    await bench.world('add-fault', { cluster: 3, code: 'DOOR_OPEN', message: 'the door is open' });
-    await told(/^Back room printer reports: the door is open\.$/);
-    await bench.world('clear-faults', { cluster: 3 });
+  example(
+    'alarm: reports an offline printer, a needed person, a stalled print, and the end of each, and events of printers',
+    async (bench) => {
+      const settings = { ALARM_WEBHOOK: `${bench.address}/alarm`, OFFLINE_MINUTES: 0, STALL_MINUTES: 0.005 };
+      await bench.import('08-alarm-offline-needs-a-person-stalled', settings);
+      const told = (pattern: RegExp) => bench.until(() => texts(bench).some((text) => pattern.test(text)));
+      await bench.world('offline', { cluster: 2 });
+      await told(/^Window printer is offline\.$/);
+      await bench.world('online', { cluster: 2 });
+      await told(/^Over: Window printer is offline\.$/);
+      await bench.world('add-fault', { cluster: 3, code: 'DOOR_OPEN', message: 'the door is open' });
+      await told(/^Back room printer reports: the door is open\.$/);
+      await bench.world('clear-faults', { cluster: 3 });
 
-    // The print is so long that it advances by less than 0.1 % in a second.
-    await bench.world('print-locally', { cluster: 1, name: 'endless.gcode', seconds: 1e7 });
-    await bench.pass(HEATING);
-    await told(/^endless\.gcode at Workbench printer does not get on \(0 %\)\.$/);
-    await bench.world('pause', { cluster: 1 });
-    await told(/^endless\.gcode is paused at Workbench printer\.$/);
-    await bench.pass(10);
-    await bench.world('resume', { cluster: 1 });
-    await told(/^Over: endless\.gcode is paused at Workbench printer\.$/);
-    await bench.settle();
-    assert.equal(texts(bench).filter((text) => text.startsWith('Window')).length, 1);
-    assert.equal(texts(bench).filter((text) => text.startsWith('Back room')).length, 1);
-    await bench.world('abort', { cluster: 1 });
-    await bench.pass(CLEARING);
-  });
+      // The print is so long that it advances by less than 0.1 % in a second.
+      await bench.world('print-locally', { cluster: 1, name: 'endless.gcode', seconds: 1e7 });
+      await bench.pass(HEATING);
+      await told(/^endless\.gcode at Workbench printer does not get on \(0 %\)\.$/);
+      await told(/^endless\.gcode at Workbench printer needs more material than is left in extruder 1\.$/);
+      await bench.world('load', { cluster: 2, extruder: 0, volumeLeft: 30_000 });
+      await told(/^Less than 10 % of its material is left in extruder 1 of Window printer\.$/);
+      const { model } = (await bench.clusters())[1]!;
+      await bench.world('maintenance-due', { cluster: 2, value: [`${model}_clean_fans`] });
+      await told(/^Maintenance of Window printer is due\.$/);
+      await bench.world('pause', { cluster: 1 });
+      await told(/^endless\.gcode is paused at Workbench printer\.$/);
+      await bench.pass(10);
+      await bench.world('resume', { cluster: 1 });
+      await told(/^Over: endless\.gcode is paused at Workbench printer\.$/);
+      await bench.settle();
+      assert.equal(texts(bench).filter((text) => text.startsWith('Window')).length, 1);
+      assert.equal(texts(bench).filter((text) => text.startsWith('Back room')).length, 1);
+      for (const once of [/needs more material/, /^Less than 10 %/, /^Maintenance/])
+        assert.equal(texts(bench).filter((text) => once.test(text)).length, 1, String(once));
+      await bench.world('maintenance-due', { cluster: 2, value: [] });
+      await bench.world('abort', { cluster: 1 });
+      await bench.pass(CLEARING);
+    },
+  );
 
   example('timelapse: keeps frames and makes a video, or a page without ffmpeg', async (bench) => {
     const FRAMES = join(bench.userDir, 'frames');
@@ -352,7 +364,10 @@ describe('the examples', () => {
       const [job] = (await bench.prints('square.gcode')).filter(({ status }) => status === 'printing');
       const id = job!.clusterId.replace(/[^\w-]/g, '');
       const state = () =>
-        JSON.parse(messages.get(`printing/${id}/state`)?.at(-1) ?? '{}') as Record<string, string | boolean>;
+        JSON.parse(messages.get(`printing/${id}/state`)?.at(-1) ?? '{}') as Record<
+          string,
+          string | number | boolean | null
+        >;
       await bench.until(() => state().state === 'printing');
       assert.deepEqual([state().online, state().job], [true, 'square.gcode']);
       assert.match(String(state().done_at), /^\d{4}-.*Z$/);
@@ -372,6 +387,30 @@ describe('the examples', () => {
       const events = messages.get(`printing/${id}/event`) ?? [];
       assert.ok(events.some((event) => (JSON.parse(event) as { type: string }).type === 'job.started'));
 
+      const { material_1: left, maintenance_due: due } = found.components;
+      assert.deepEqual(
+        [left!.platform, left!.name, left!.state_topic, left!.unit_of_measurement],
+        ['sensor', 'Material left 1', `printing/${id}/state`, '%'],
+      );
+      assert.equal(left!.value_template, '{{ value_json.material_1 }}');
+      assert.deepEqual(
+        [due!.platform, due!.device_class, due!.state_topic],
+        ['binary_sensor', 'problem', left!.state_topic],
+      );
+      const cluster = job!.clusterId;
+      const { model } = (await bench.clusters()).find(({ clusterId }) => clusterId === cluster)!;
+      await bench.world('load', { cluster, extruder: 0, volumeLeft: 0.1238 * 604_800 });
+      await bench.until(() => state().material_1 === 12);
+      assert.equal(state().maintenance_due, false);
+      await bench.world('maintenance-due', { cluster, value: [`${model}_clean_fans`] });
+      await bench.until(() => state().maintenance_due === true);
+      await bench.world('load', { cluster, extruder: 0, material: null });
+      await bench.until(() => state().material_1 === null);
+      await bench.world('load', { cluster, extruder: 0, volumeLeft: 604_800 });
+      await bench.world('maintenance-due', { cluster, value: [] });
+      await bench.until(() => state().material_1 === 100 && state().maintenance_due === false);
+      assert.equal(messages.get(config)?.length, 1, 'one message for the device');
+
       const { command_topic: topic, payload_press: press } = found.components.pause!;
       await client.publishAsync(topic!, press!);
       await bench.until(() => state().state === 'paused');
@@ -387,9 +426,9 @@ describe('the examples', () => {
       assert.ok(seen.size > 0 && seen.size <= 3, [...seen].join());
       for (const time of seen) assert.match(time, /^\d{4}-.*:00\.000Z$/);
 
-      await bench.world('offline', { cluster: job!.clusterId });
+      await bench.world('offline', { cluster });
       await bench.until(() => messages.get(topics[1]!)?.at(-1) === 'offline');
-      await bench.world('online', { cluster: job!.clusterId });
+      await bench.world('online', { cluster });
       await bench.until(() => messages.get(topics[1]!)?.at(-1) === 'online');
 
       const [{ organizationId }] = (await bench.clusters()) as [Cluster];
