@@ -7,7 +7,7 @@ import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/
 import type { Saved } from '../shared/definition';
 import { ofMessage, readFlag, readText } from '../shared/inputs';
 import { translated } from '../shared/language';
-import { copyOf, readingOf } from '../shared/plain-message';
+import { copyMessage, readingOf } from '../shared/plain-message';
 import { workNode } from '../shared/work-node';
 import { phrase, type Sentence } from '../../lib/words/sentence';
 import { settingsOf } from '../shared/settings';
@@ -56,7 +56,7 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
           ? { ...payload, error: { code: error.code, message: translated(RED, error.sentence) } }
           : payload;
         const parts = { id, type: 'array', count, index };
-        send(Object.assign(copyOf(RED, passedOn), ids, marks, { payload: outgoing, raw, parts }));
+        send(Object.assign(copyMessage(RED, passedOn), ids, marks, { payload: outgoing, raw, parts }));
       };
       const count = await client.jobControl.runAll({ ...acting, filter, onResult });
       if (count === 0) send(Object.assign(msg, marks, { payload: [] }));

@@ -104,7 +104,7 @@ describe('nodes/job-control', () => {
           [second, undefined],
         ],
       );
-      const { code, message } = (sent[0]?.payload as { error: { code: string; message: string } }).error;
+      const { code, message } = (sent[0]!.payload as { error: { code: string; message: string } }).error;
       assert.deepEqual([code, typeof message], ['NOT_ACCEPTED', 'string']);
       assert.equal((error?.error as { code?: string } | undefined)?.code, 'NOT_ACCEPTED');
       assert.equal(error?.clusterJobId, first);

@@ -28,8 +28,8 @@ function repeated(files: ReadonlyMap<string, string>): string[] {
     .map(([name, paths]) => `${name}: ${paths.join(', ')}`);
 }
 
-describe('the exported names of lib/ and nodes/', () => {
-  it('are found, except defaults and names of other modules', () => {
+describe('the check of exported names', () => {
+  it('finds the names of a file, except defaults and names of other modules', () => {
     const text = `import { b } from './b'; export { b }; export * from './c'; export type { D } from './d'; const no = 1;
       export const one = 1, two = 2; export function three() {} export class Four {} export interface Five { a: 1 }
       export type Six = 6; export default function seven() {}`;
@@ -38,7 +38,7 @@ describe('the exported names of lib/ and nodes/', () => {
     assert.deepEqual(repeated(new Map(Object.entries({ ...files, d: files.c.replace('y', 'z') }))), ['x: a, b']);
   });
 
-  it('have one meaning each', () => {
+  it('finds no name of lib/ and nodes/ with two meanings', () => {
     const files = new Map(
       ['lib', 'nodes'].flatMap((folder) => sources(/\.ts$/, folder)).map((path) => [path, textOf(path)]),
     );

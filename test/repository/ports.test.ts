@@ -55,8 +55,8 @@ function largePorts(files: ReadonlyMap<string, string>): string[] {
     .sort();
 }
 
-describe('the ports of lib/watch', () => {
-  it('are counted with inherited and nested members', () => {
+describe('the check of ports', () => {
+  it('counts inherited and nested members', () => {
     const call = (name: string) => `${name}(): void;`;
     const names = (count: number) => Array.from({ length: count }, (_, at) => `m${at}`);
     const text = `
@@ -68,7 +68,7 @@ describe('the ports of lib/watch', () => {
     assert.deepEqual(largePorts(new Map([['lib/watch/x.ts', text]])), ['Callbacks', 'Larger', 'Options.clock']);
   });
 
-  it('have at most eight members', () => {
+  it('finds no port of lib/watch with more than eight members', () => {
     const files = new Map(sources(/\.ts$/, 'lib/watch').map((path) => [path, textOf(path)]));
     assert.ok(files.size > 50 && PUBLIC.every((path) => files.has(path)));
     assert.deepEqual(largePorts(files), []);
