@@ -54,9 +54,11 @@ interface Sent {
   /** Folder of the share that contains the message's file. */
   folder: string;
   code?: string;
-  /** Time of the print's acceptance, which the limit applies to, if the node waits for the print's end. */
-  accepted?: number;
-  /** The awaited print. */
+  /** Name of its print. */
+  filename: string;
+  /** Time of the dispatch, which the limit applies to, if the node waits for the print's end. */
+  dispatched?: number;
+  /** The awaited print; unknown before the first figures of a print that an earlier message started. */
   clusterJobId?: string;
   /** Results of an awaited end: `on time`, or `late` after the message ended without one. */
   results: ('on time' | 'late')[];
@@ -409,6 +411,7 @@ class FlowsRun {
       limit,
       ends: [],
       results: [],
+      filename: '',
       stream: undefined,
       // The folder belongs to this message, or is shared by several messages.
       folder: this.#chance.is(0.7) ? id : 'all',
@@ -417,6 +420,7 @@ class FlowsRun {
     this.world.trace.add(`message ${id} to ${definition.id}, ${limit} s`);
     const printKey = this.#chance.pick(['', 'key-a', 'key-b']);
     const filename = `${printKey || 'part'}.gcode`;
+    sent.filename = filename;
     const bytes = Buffer.from(`;TIME:600\n${`;${filename}\n`.repeat(100)}`);
     const kind = this.#chance.pick(['bytes', 'bytes', 'failing', 'endless', 'whole'] as const);
     const payload = kind === 'bytes' || definition.source !== 'payload' ? bytes : this.#stream(kind, bytes);
@@ -543,7 +547,7 @@ class FlowsRun {
       return;
     }
     if (id === WAITING && port === 1) {
-      if (msg.topic === 'dispatched' || msg.topic === 'printing') sent.accepted ??= this.world.time.elapsed;
+      if (msg.topic === 'dispatched') sent.dispatched ??= this.world.time.elapsed;
       if (typeof msg.clusterJobId === 'string') sent.clusterJobId = msg.clusterJobId;
     } else if ((id === WAITING && port === 0) || (id === 'catch' && msg.late)) {
       sent.results.push(msg.late ? 'late' : 'on time');
@@ -555,22 +559,35 @@ class FlowsRun {
   #checkResults(): void {
     if (this.#diskFailed) return;
     if (this.#strays > 0) throw new Broken(3, `${this.#strays} late results of no message`);
-    const ended = this.world.simulator.world.cluster(1).history.map(({ uuid }) => uuid);
-    for (const { id, node, ends, code, results, clusterJobId = '' } of this.#sent) {
-      if (node !== WAITING || (ends.length === 0 && !ended.includes(clusterJobId))) continue;
+    for (const sent of this.#sent) {
+      const { id, node, code, results } = sent;
+      if (node !== WAITING) continue;
       const count = results.length + (code === undefined ? 0 : 1);
-      const isUnderWay = clusterJobId !== '' && !ended.includes(clusterJobId);
-      if (count > 1 || (count === 0 && !isUnderWay))
+      if (count > 1 || (count === 0 && !this.#isAwaited(sent)))
         throw new Broken(3, `message ${id} has ${count} results: ${[...results, code ?? ''].join(', ')}`);
     }
   }
 
+  /** Whether the message's print is not over. */
+  #isAwaited({ node, filename, clusterJobId }: Sent): boolean {
+    const { simulator, printed } = this.world;
+    const ended = simulator.world.cluster(1).history.map(({ uuid }) => uuid);
+    const own = printed.filter(({ jobName, uuid }) => uuid === (clusterJobId ?? uuid) && jobName === filename);
+    return node === WAITING && own.some(({ uuid }) => !ended.includes(uuid));
+  }
+
+  /** Time that the limit of an ended message applies to. An awaited end may come at any time. */
+  #limitedTime({ node, begunAt, ends: [end = 0], dispatched, code }: Sent): number {
+    if (node !== WAITING) return end - begunAt;
+    return (dispatched ?? (code === undefined || code === 'PRINT_FAILED' ? begunAt : end)) - begunAt;
+  }
+
   #checkMessages(): void {
-    const queued = this.world.simulator.world.cluster(1).queue.map(({ uuid }) => uuid);
-    for (const { id, node, begunAt, limit, ends, stream, folder, code, accepted, clusterJobId = '' } of this.#sent) {
-      if (ends.length === 0 && queued.includes(clusterJobId)) continue;
+    for (const sent of this.#sent) {
+      const { id, node, limit, ends, stream, folder, code } = sent;
+      if (ends.length === 0 && this.#isAwaited(sent)) continue;
       if (ends.length !== 1) throw new Broken(4, `message ${id} to ${node} ended ${ends.length} times`);
-      const took = (accepted ?? ends[0] ?? 0) - begunAt;
+      const took = this.#limitedTime(sent);
       const saving = this.#diskFailed && node.startsWith('print') ? SAVING : 0;
       if (took > limit * SECOND + GRACE + saving)
         throw new Broken(4, `message ${id} to ${node} ended after ${took / SECOND} s of ${limit} s`);
