@@ -20,7 +20,11 @@ export const SCENARIOS: Record<string, Scenario> = {
     rule: 'prints once for each print key, or reports that the outcome is unknown',
   },
   'sign-in': { run: signInRun, count: 230, rule: 'keeps a valid sign-in after the fault ends' },
-  watching: { run: watchingRun, count: 150, rule: 'reports each end once, over deploys, restarts and crashes' },
+  watching: {
+    run: watchingRun,
+    count: 150,
+    rule: 'reports each end and each change of the farm once, over deploys, restarts and crashes',
+  },
   shared: {
     run: sharedRun,
     count: 40,

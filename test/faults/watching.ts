@@ -3,6 +3,7 @@ import type { PrintEvent } from '../../lib/events/print-event';
 import { asPrintingError } from '../../lib/service/errors';
 import type { Watch } from '../../lib/watch/watch-types';
 import { Chance } from './chance';
+import { FarmChanges, THRESHOLDS } from './farm-changes';
 import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
 import { hostileHazard } from './hostile';
 import { Life, SECOND } from './life';
@@ -39,6 +40,7 @@ class WatchingRun {
   readonly #life: Life;
   readonly #interval: number;
   readonly #told: ReportedEnd[] = [];
+  readonly #farm: FarmChanges;
   readonly #prints: string[] = [];
   /** Prints that a node has seen. */
   readonly #seen = new Set<string>();
@@ -50,10 +52,12 @@ class WatchingRun {
   /** Number of notices of a lost sign-in, by node. */
   readonly #notices = new Map<string, number>();
   #isSignInLost = false;
+  #isHostile = false;
 
   constructor(private readonly world: World) {
     this.#chance = new Chance(world.random);
     this.#interval = this.#chance.pick(INTERVALS);
+    this.#farm = new FarmChanges(world);
     this.#life = new Life(world, this.#chance, {
       open: (client, machine) => {
         for (const name of this.#nodes.keys()) this.#open(name, client, machine);
@@ -85,6 +89,7 @@ class WatchingRun {
       const turn = chance.whole(5, 400) * SECOND;
       life.at(at, () => this.#print(cluster, seconds, fate, turn));
     }
+    this.#farm.plan(life, all ? [1, 2] : [1], horizon * 0.7);
     for (let count = chance.whole(0, 3); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
     for (let count = chance.pick([0, 1, 1, 2]); count > 0; count--) this.#planEnd(chance.whole(100, horizon * 0.9));
     if (chance.is(0.1)) this.#planLoss(chance.whole(0, horizon * 0.7));
@@ -95,10 +100,17 @@ class WatchingRun {
       await this.#checkLoss();
       return life.leave();
     }
+    this.#farm.clearPlates();
     for (let minutes = 0; minutes < 20 && this.#prints.some((uuid) => this.#isPrinting(uuid)); minutes++)
       await world.time.pass(60 * SECOND);
     await world.time.pass(3 * this.#interval * SECOND);
     this.#check();
+    this.#farm.check({
+      watched: this.#nodes,
+      single: this.#single,
+      mayRepeat: this.#mayRepeat(),
+      hostile: this.#isHostile,
+    });
     await life.leave();
   }
 
@@ -112,7 +124,10 @@ class WatchingRun {
     const endpoints = ['clusterStatus', 'clusterStatus', 'clusters', 'printJob', '*'] as const;
     if (kind < 0.82) return serviceHazard(world, chance, endpoints);
     if (kind < 0.88) return slowHazard(world, chance, endpoints);
-    if (kind < 0.95) return hostileHazard(world, chance, endpoints);
+    if (kind < 0.95) {
+      this.#isHostile = true;
+      return hostileHazard(world, chance, endpoints);
+    }
     return clockHazard(world, chance, machine);
   }
 
@@ -195,6 +210,7 @@ class WatchingRun {
     const clusterId = this.#nodes.get(name) ?? null;
     const told = (events: PrintEvent[]) => {
       if (!machine.alive) return;
+      this.#farm.record(name, events);
       for (const { id, type, job, late } of events) {
         if (!ENDS.includes(type)) continue;
         this.world.trace.add(
@@ -204,7 +220,7 @@ class WatchingRun {
       }
     };
     const watch = client.watcher.watch({
-      ...{ key: name, clusterId, interval: this.#interval, milestones: [50] },
+      ...{ key: name, clusterId, interval: this.#interval, milestones: [50], ...THRESHOLDS },
       onRound: ({ results }) => {
         if (!machine.alive) return;
         for (const { status, error } of results)
