@@ -188,8 +188,10 @@ export class Tokens implements Credentials {
     try {
       await this.#load();
       let grant = await this.#saved.read(this.#unsaved);
-      // A renewal of this runtime reads the stored grant under the lock anyway.
-      if (this.#refreshing || this.#closing.signal.aborted) return;
+      if (this.#closing.signal.aborted) return;
+      // A renewal of this runtime may have read the stored grant before the change.
+      const again = () => this.#catchUp();
+      if (this.#refreshing) return await this.#refreshing.then(again, again);
       this.#unsaved = false;
       if (isLater(this.#grant, grant)) grant = await this.#saved.writeBack(this.#grant);
       if (grant?.accessToken === this.#grant?.accessToken) return;

@@ -213,6 +213,31 @@ describe('several runtimes on one database', () => {
       assert.equal(await replica().get(grantKey('a')), undefined);
     });
 
+    it('ends with a sign-out elsewhere that comes before the answer to the write of its renewed pair is missed', async () => {
+      const [store, other] = [replica(), open('other', replica())];
+      const one = open('one', store);
+      await Promise.all([one.ready(), other.ready()]);
+      const database = databases.at(-2) as Database;
+      const query = database.query.bind(database);
+      let hasRead: () => void = () => undefined;
+      const read = new Promise<void>((resolve) => (hasRead = resolve));
+      let isSignedOut = false;
+      database.query = async (text, values, options) => {
+        const rows = await query(text, values, options);
+        if (isSignedOut && text.startsWith('SELECT e.content')) hasRead();
+        if (spent.length === 0 || isSignedOut || !text.includes('SET content')) return rows as never;
+        isSignedOut = true;
+        await other.signOut();
+        // By then, the runtime has followed the notification, in the middle of its renewal.
+        await read;
+        await pause(1);
+        throw new Error('ECONNRESET');
+      };
+      assert.equal(await renewed(one), 'access-2');
+      for (const end = Date.now() + 60_000; one.state !== 'signed-out'; await pause(5)) assert.ok(Date.now() < end);
+      assert.equal(await replica().get(grantKey('a')), undefined);
+    });
+
     it('survives a failover that lost its last renewal', async () => {
       const signedInAt = 1;
       await replica().put(grantKey('a'), { byService: { [SETTINGS.authUrl]: { ...grant(1), signedInAt } } });
