@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { KINDS, runRounds } from '../runtime/replicas/rounds';
+import { KINDS } from '../runtime/replicas/hazards';
+import { runRounds } from '../runtime/replicas/rounds';
 import { attempt, prepare, report, SCENARIOS } from './scenarios';
 
 /** Makes a long run. Each scenario has the same share of it as of `npm test`. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** One connection through the proxy. */
 export interface Passage {
@@ -22,16 +23,23 @@ export interface Proxy {
   watch(seen: ((words: string, passage: Passage) => void) | undefined): void;
   /** Drops all data of the existing connections without closing them; with `all`, of new connections, too. */
   silence(all?: boolean): void;
+  /** Breaks all connections, and refuses new ones. */
+  cut(): void;
   /** Lets new connections pass again. */
   speak(): void;
+  /** Delays all further data on its way to the server, ms. */
+  slow(ms: number): void;
   close(): Promise<void>;
 }
 
 export async function startProxy(target: number): Promise<Proxy> {
   let seen: ((words: string, passage: Passage) => void) | undefined;
   let isSilent = false;
+  let isCut = false;
+  let delay = 0;
   const sockets = new Set<Socket>();
   const standing = new Set<{ silent: boolean }>();
+  const destroyAll = () => sockets.forEach((socket) => socket.destroy());
 
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
@@ -59,11 +67,22 @@ export async function startProxy(target: number): Promise<Proxy> {
         await once(upstream, 'data');
       },
     };
+    const forward = (bytes: Buffer) => void (state.kept ? state.kept.push(bytes) : upstream.write(bytes));
+    let delayed = Promise.resolve();
+    let waiting = 0;
     client.on('data', (bytes) => {
       if (state.silent) return;
       seen?.(bytes.toString('latin1'), passage);
-      if (state.kept) state.kept.push(bytes);
-      else upstream.write(bytes);
+      if (delay === 0 && waiting === 0) return forward(bytes);
+      const due = performance.now() + delay;
+      waiting++;
+      // One after the other, so that the order stays.
+      delayed = delayed
+        .then(() => pause(Math.max(0, due - performance.now()), undefined, { ref: false }))
+        .then(() => {
+          waiting--;
+          forward(bytes);
+        });
     });
     upstream.on('data', (bytes) => {
       if (!state.silent && !client.destroyed && state.answers-- > 0) client.write(bytes);
@@ -74,6 +93,7 @@ export async function startProxy(target: number): Promise<Proxy> {
     upstream.on('close', () => {
       if (!state.silent) client.destroy();
     });
+    if (isCut) client.destroy();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -84,11 +104,16 @@ export async function startProxy(target: number): Promise<Proxy> {
       isSilent = all;
       for (const state of standing) state.silent = true;
     },
-    speak: () => {
-      isSilent = false;
+    cut: () => {
+      isCut = true;
+      destroyAll();
     },
+    speak: () => {
+      isSilent = isCut = false;
+    },
+    slow: (ms) => (delay = ms),
     close: async () => {
-      for (const socket of sockets) socket.destroy();
+      destroyAll();
       server.close();
       await once(server, 'close');
     },

@@ -7,7 +7,7 @@ import { RULES } from './replicas/rules';
  * Three real Node-REDs with the same flows share one database. The service ends a sign-in when its refresh token is
  * reused. `npm run torture -- --replicas 100` runs more rounds of the same.
  */
-describe('a set of three replicas, while one is killed, another is paused and the database is unavailable', function () {
+describe('three replicas, while one is killed, another is paused and the database fails over', function () {
   this.timeout(1_200_000);
   let breaches: Breaches;
 
@@ -18,8 +18,8 @@ describe('a set of three replicas, while one is killed, another is paused and th
     breaches = await runRounds({
       seed,
       rounds: [
-        ['kill', 'cut'],
-        ['pause', 'outage', 'deploy'],
+        ['clock', 'cut'],
+        ['pause', 'failover', 'deploy'],
       ],
       say,
     });

@@ -26,8 +26,38 @@ export interface Asked {
   failed: string | null;
 }
 
-/** `renewal` is a kill in the middle of a token renewal. */
-export type HazardKind = 'kill' | 'renewal' | 'pause' | 'cut' | 'outage' | 'deploy';
+export type HazardKind =
+  | 'kill'
+  /** Kill in the middle of a token renewal. */
+  | 'renewal'
+  | 'pause'
+  | 'cut'
+  | 'outage'
+  | 'deploy'
+  /** All connections to the database are silent but open from the answer to a renewal on. */
+  | 'half-open'
+  /** The same from the answer to a print on, which the service lists late. */
+  | 'unlisted'
+  /** The database has no room for large values. */
+  | 'full'
+  /** The database's clock jumps, and a replica is killed. */
+  | 'clock'
+  /** One replica can't connect to the service. */
+  | 'unreached'
+  /** One replica gets no notifications while another one signs in. */
+  | 'deaf'
+  /** The account is deleted at one replica, and deployed again. */
+  | 'account'
+  /** A Node-RED with another credential secret begins a sign-in. */
+  | 'secret'
+  /** A sign-out while another replica gets no answer to the write of its renewed pair. */
+  | 'sign-out'
+  /** Deploy while the database answers one replica late. */
+  | 'slow'
+  /** The wall clock of one replica is wrong. */
+  | 'wall'
+  /** Failover of the database that loses the last renewal. */
+  | 'failover';
 
 /** Fault injected into a replica, or into the database (0); times in ms since 1970. */
 export interface Hazard {
@@ -52,6 +82,16 @@ export interface Poll {
   by: string;
 }
 
+/** A sign-in or a sign-out at one replica, as a replica follows it. */
+export interface Followed {
+  state: 'signed-in' | 'signed-out';
+  replica: number;
+  /** ms since 1970. */
+  at: number;
+  /** Time until the replica reported the new state, ms; Infinity if it never did. */
+  ms: number;
+}
+
 /** Observations of a run. */
 export interface Evidence {
   /** Time at which the whole farm was running. */
@@ -64,11 +104,18 @@ export interface Evidence {
   polls: ReadonlyMap<string, readonly Poll[]>;
   /** Times of the successful answers of the token endpoint, ms since 1970. */
   refreshes: readonly number[];
+  /** Times at which a hazard expired all tokens, ms since 1970. */
+  expired: readonly number[];
   hazards: readonly Hazard[];
   /** Periods in which an unfinished renewal blocked all other renewals. */
   stuck: readonly Stretch[];
-  /** Times of the sign-ins lost to a kill between the service's answer and the commit. */
-  lost: readonly number[];
+  /** Sign-ins by the hazards, from their begin to their end. */
+  signIns: readonly Stretch[];
+  /** Periods without a sign-in. */
+  signedOut: readonly Stretch[];
+  followed: readonly Followed[];
+  /** Periods without a sign-in after a kill between the service's answer and the commit. */
+  lost: readonly Stretch[];
   reuseDetections: number;
   /** Account state that each replica reports; null without an answer. */
   states: readonly (string | null)[];

@@ -6,17 +6,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 
 import { grantKey, newestGrant, type Grants } from '../../../lib/sign-in/grant';
+import { Locks } from '../../../lib/state/locks';
 import { Database } from '../../../lib/postgres/database';
 import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import { systemClock } from '../../../lib/time/clock';
 import { Replica } from '../../../scripts/replica.mjs';
 import { startPostgres, type RunningPostgres } from '../../../scripts/postgres.mjs';
-import { signIn } from '../../../scripts/demo.mjs';
+import { post, signIn } from '../../../scripts/demo.mjs';
 import { startSimulator, type Cluster, type Simulator } from '../../../simulator/index';
 import { credentialsOf } from '../sign-in';
 import type {
   Asked,
   Evidence,
+  Followed,
   Hazard,
   HazardKind,
   Poll,
@@ -26,18 +28,24 @@ import type {
   ReplicaDiaryLine,
 } from './evidence';
 import { flowsOf, settings, type DiaryLine } from './flow';
+import { Network } from './network';
 import { PRINTERS, QUIET, REPLICAS, TOKEN_LIFETIME } from './rules';
-import { Way } from './way';
 
 const credentialSecret = 'the secret of all';
 /** Virtual seconds per real second. */
-const TIME_FACTOR = 60;
+export const TIME_FACTOR = 60;
 /** Interval between two collections of evidence, ms. */
 const LOOK = 250;
 /** Longest wait until every printer was seen, ms. */
 const FIRST = 120_000;
 /** Longest new sign-in, ms: the database may be down, and a killed replica may hold the lock for two minutes. */
 const LONGEST_SIGN_IN = 180_000;
+/** Longest wait until a replica follows a sign-in or a sign-out, ms. */
+const LONGEST_FOLLOWING = 60_000;
+/** Longest time until a replica has written its renewed pair, after a hazard that delays its writes, ms. */
+const WRITTEN_WITHIN = 30_000;
+/** Hazards that delay the write of a renewed pair. */
+const DELAYING: readonly HazardKind[] = ['half-open', 'unlisted', 'full', 'slow', 'outage', 'failover', 'cut'];
 /** Longest renewal of a running replica, ms. */
 const LONGEST_RENEWAL = 2_000;
 
@@ -46,10 +54,13 @@ export class Farm {
   readonly replicas: Replica[];
   readonly log: string[] = [];
   readonly hazards: Hazard[] = [];
+  readonly simulator: Simulator;
+  readonly postgres: RunningPostgres;
+  /** Serializes hazards that concern the same thing. */
+  readonly locks = new Locks();
   readonly #folder: string;
-  readonly #simulator: Simulator;
-  readonly #postgres: RunningPostgres;
-  readonly #ways: Way[];
+  readonly #networks: Network[];
+  readonly #env: Record<string, string>[];
   readonly #state: PostgresStore;
   readonly #told: ReplicaDiaryLine[] = [];
   readonly #readTo: number[];
@@ -59,35 +70,31 @@ export class Farm {
   readonly #polls: Map<string, Poll[]>;
   readonly #refreshes: number[] = [];
   readonly #stuck: Stretch[] = [];
-  readonly #lost: number[] = [];
+  readonly #expired: number[] = [];
+  readonly #signIns: Stretch[] = [];
+  readonly #signedOut: Stretch[] = [];
+  readonly #followed: Followed[] = [];
+  readonly #lost: Stretch[] = [];
   #renewing: { token: string; stretch: Stretch } | undefined;
   #since = 0;
   #looking = Promise.resolve();
-  #outage = Promise.resolve();
   #watching: Promise<void> | undefined;
   #over = false;
 
-  private constructor(parts: { folder: string; simulator: Simulator; postgres: RunningPostgres; ways: Way[] }) {
-    const { folder, simulator, postgres, ways } = parts;
-    [this.#folder, this.#simulator, this.#postgres, this.#ways] = [folder, simulator, postgres, ways];
-    this.#readTo = ways.map(() => 0);
+  private constructor(parts: { folder: string; simulator: Simulator; postgres: RunningPostgres; networks: Network[] }) {
+    const { folder, simulator, postgres, networks } = parts;
+    [this.#folder, this.simulator, this.postgres, this.#networks] = [folder, simulator, postgres, networks];
+    this.#readTo = networks.map(() => 0);
     this.#polls = new Map(clustersOf(simulator).map(({ clusterId }) => [clusterId, []]));
-    this.replicas = ways.map(
-      ({ port }, at) =>
-        new Replica(at + 1, {
-          userDir: join(folder, `replica-${at + 1}`),
-          flows: flowsOf(simulator),
-          credentials: credentialsOf(simulator),
-          settings: { ...settings, credentialSecret },
-          env: {
-            DIARY: this.#diary(at),
-            REPLICA: `replica ${at + 1}`,
-            NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --require "${join(__dirname, 'tagged.cjs')}"`,
-            REMOTE_PRINTING_STATE_STORE: `postgresql://nodered@127.0.0.1:${port}/postgres`,
-          },
-          onLine: (line) => this.log.push(`${at + 1}: ${line}`),
-        }),
-    );
+    this.#env = networks.map(({ database, env }, at) => ({
+      ...env,
+      DIARY: this.#diary(at),
+      REPLICA: `replica ${at + 1}`,
+      NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --require "${join(__dirname, 'preload.cjs')}"`,
+      REMOTE_PRINTING_STATE_STORE: `postgresql://nodered@127.0.0.1:${database.port}/postgres`,
+      CLOCK_AHEAD: '0',
+    }));
+    this.replicas = this.#env.map((env, at) => this.#replica(at + 1, env));
     const silent = { warn: () => undefined, info: () => undefined };
     this.#state = new PostgresStore({
       database: new Database({ address: postgres.address, clock: systemClock, log: silent }),
@@ -95,6 +102,17 @@ export class Farm {
       sealedKinds: ['grant'],
       secrets: () => [credentialSecret],
       warn: () => undefined,
+    });
+  }
+
+  #replica(number: number, env: Record<string, string>, secret = credentialSecret): Replica {
+    return new Replica(number, {
+      userDir: join(this.#folder, `replica-${number}`),
+      flows: flowsOf(this.simulator),
+      credentials: this.credentials,
+      settings: { ...settings, credentialSecret: secret },
+      env,
+      onLine: (line) => this.log.push(`${number}: ${line}`),
     });
   }
 
@@ -108,12 +126,17 @@ export class Farm {
       accessTokenLifetime: TOKEN_LIFETIME,
     });
     for (const { clusterId } of clustersOf(simulator)) simulator.world.setCleaning(clusterId, 'automatic');
-    const ways = await Promise.all(Array.from({ length: REPLICAS }, () => Way.to(postgres.port)));
+    const hosts = [simulator.authUrl, simulator.apiUrl, simulator.storageUrl].map((url) => Number(new URL(url).port));
     const folder = await mkdtemp(join(tmpdir(), 'replicas-'));
-    const farm = new Farm({ folder, simulator, postgres, ways });
+    const networks = await Promise.all(
+      Array.from({ length: REPLICAS }, (_, at) =>
+        Network.to(postgres.port, hosts, join(folder, `unreached-${at + 1}`)),
+      ),
+    );
+    const farm = new Farm({ folder, simulator, postgres, networks });
     try {
       await Promise.all(farm.replicas.map((replica) => replica.start()));
-      await farm.#signIn();
+      await farm.signIn();
       simulator.requests.clear();
       farm.#since = Date.now();
       farm.#watching = farm.#watch();
@@ -140,9 +163,9 @@ export class Farm {
     await this.#watching;
     await Promise.all(this.replicas.map((replica) => replica.kill()));
     await this.#state.close();
-    this.#ways.forEach((way) => way.close());
-    await this.#simulator.close();
-    await this.#postgres.stop();
+    await Promise.all(this.#networks.map((network) => network.close()));
+    await this.simulator.close();
+    await this.postgres.stop();
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -153,6 +176,18 @@ export class Farm {
 
   get running(): Replica[] {
     return this.replicas.filter(({ state }) => state === 'running');
+  }
+
+  /** Running replicas that no hazard hits now; all running ones if there is none. */
+  get healthy(): Replica[] {
+    const isHit = ({ number }: Replica) =>
+      this.hazards.some(({ replica, to }) => replica === number && to === Infinity);
+    const healthy = this.running.filter((replica) => !isHit(replica));
+    return healthy.length > 0 ? healthy : this.running;
+  }
+
+  network({ number }: Replica): Network {
+    return this.#networks[number - 1] as Network;
   }
 
   /** Sends a message with a print key to all these replicas at once. The answers become part of the evidence. */
@@ -189,78 +224,59 @@ export class Farm {
     asked.failed = answer.code ?? null;
   }
 
-  /** Kills a replica with SIGKILL and restarts it after `ms`. */
-  async kill(replica: Replica, ms: number): Promise<void> {
-    await this.#during('kill', replica, async () => {
-      await replica.kill();
-      await this.#mendSignIn();
-      await pause(ms);
-      await replica.start();
-    });
-  }
-
-  /** Kills a replica `ms` after forcing it to renew its token, and restarts it. */
-  async renewal(replica: Replica, ms: number): Promise<void> {
-    await this.#during('renewal', replica, async () => {
-      this.#simulator.tokens.expireAccessTokens();
-      void asked(replica, 'remote-printing/accounts/account/clusters');
-      await pause(ms);
-      await replica.kill();
-      await this.#mendSignIn();
-      await replica.start();
-    });
-  }
-
-  async pause(replica: Replica, ms: number): Promise<void> {
-    await this.#during('pause', replica, async () => {
-      replica.pause();
-      await pause(ms);
-      replica.resume();
-    });
-  }
-
-  /** Breaks the replica's connections to the database, and refuses new ones for `ms`. */
-  async cut({ number }: Replica, ms: number): Promise<void> {
-    const way = this.#ways[number - 1] as Way;
-    await this.#during('cut', { number }, async () => {
-      way.cut();
-      await pause(ms);
-      way.mend();
-    });
-  }
-
-  /** Crashes the database and restarts it after `ms`. Outages run one after another. */
-  async outage(ms: number): Promise<void> {
-    this.#outage = this.#outage.then(() =>
-      this.#during('outage', { number: 0 }, async () => {
-        await this.#postgres.halt();
-        await pause(ms);
-        await this.#postgres.start();
-      }),
-    );
-    await this.#outage;
-  }
-
-  async deploy(replica: Replica, type: 'full' | 'flows' | 'nodes'): Promise<void> {
-    await this.#during('deploy', replica, async () => {
-      const flows = (await (await fetch(`${replica.url}flows`)).json()) as { id: string; name?: string }[];
-      const changed = flows.map((node) => (node.id === 'all' ? { ...node, name: `all, ${Date.now()}` } : node));
-      const response = await fetch(`${replica.url}flows`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'node-red-deployment-type': type },
-        body: JSON.stringify(changed),
-      });
-      assert.ok(response.ok, `the deploy was answered with ${response.status}`);
-    });
-  }
-
-  async #during(kind: HazardKind, { number }: { number: number }, work: () => Promise<void>): Promise<void> {
-    const hazard: Hazard = { kind, replica: number, from: Date.now(), to: Infinity };
+  /** Runs a hazard of one replica, or of all (null). */
+  async during<T>(kind: HazardKind, replica: Replica | null, work: () => Promise<T>): Promise<T> {
+    const hazard: Hazard = { kind, replica: replica?.number ?? 0, from: Date.now(), to: Infinity };
     this.hazards.push(hazard);
     try {
-      await work();
+      return await work();
     } finally {
       hazard.to = Date.now();
+    }
+  }
+
+  /** Makes a replica renew the sign-in: expires all tokens, and sends a request of this replica at once. */
+  renewAt(replica: Replica): void {
+    this.simulator.tokens.expireAccessTokens();
+    this.#expired.push(Date.now());
+    void asked(replica, 'remote-printing/accounts/account/clusters');
+  }
+
+  /** Sets a replica's wall clock for its next starts. */
+  setClock({ number }: Replica, aheadMs: number): void {
+    (this.#env[number - 1] as Record<string, string>).CLOCK_AHEAD = String(aheadMs);
+  }
+
+  /** Credentials of the flow's nodes, by id. */
+  get credentials(): Record<string, object> {
+    return credentialsOf(this.simulator);
+  }
+
+  /** Hides the print of a key from all lists for `ms` of virtual time. */
+  hide(key: string, ms: number): void {
+    for (const { queue } of clustersOf(this.simulator))
+      for (const job of queue) if (job.name === `${key}.gcode`) job.visibleAt += ms;
+  }
+
+  /** Another Node-RED on the same database, with another credential secret. */
+  stranger(): Replica {
+    const env = { ...(this.#env[0] as Record<string, string>), REPLICA: 'a stranger' };
+    return this.#replica(REPLICAS + 1, { ...env, DIARY: this.#diary(REPLICAS) }, 'another secret');
+  }
+
+  /** Runs a statement on the database, as soon as it is there. */
+  async sql<Row extends object>(statement: string, values: unknown[] = []): Promise<Row[]> {
+    for (const end = Date.now() + LONGEST_SIGN_IN; ; await pause(100)) {
+      const client = new Client(this.postgres.address);
+      client.on('error', () => undefined);
+      try {
+        await client.connect();
+        return (await client.query<Row>(statement, values)).rows;
+      } catch (error) {
+        if (Date.now() > end) throw error;
+      } finally {
+        await client.end().catch(() => undefined);
+      }
     }
   }
 
@@ -275,44 +291,84 @@ export class Farm {
       asked: this.#asked,
       polls: this.#polls,
       refreshes: this.#refreshes,
+      expired: this.#expired,
       hazards: this.hazards,
       stuck: this.#stuck.filter(({ from, to }) => to - from > LONGEST_RENEWAL),
+      signIns: this.#signIns,
+      signedOut: this.#signedOut,
+      followed: this.#followed,
       lost: this.#lost,
-      reuseDetections: this.#simulator.tokens.reuseDetections,
+      reuseDetections: this.simulator.tokens.reuseDetections,
       states: await Promise.all(this.replicas.map((replica) => stateOf(replica))),
       shares: first && (await sharesOf(first)),
     };
   }
 
-  /** Starts a sign-in at one replica and completes it at another. */
-  async #signIn(): Promise<void> {
-    const { running } = this;
-    await signIn(running[0]?.url ?? '', 'account', running.at(-1)?.url);
-  }
-
-  /**
-   * Signs in again after a kill between the service's answer to a renewal and the commit, and counts the lost sign-in.
-   * Such a kill costs any client its sign-in.
-   */
-  async #mendSignIn(): Promise<void> {
-    // By then, another replica has completed its pending renewal.
-    for (let tries = 0; tries < 50; tries++, await pause(100)) if ((await this.#isHeld()) !== false) return;
-    this.#lost.push(Date.now());
-    // The database may be down as well.
+  /** Signs in, however long that takes: starts at one replica and completes at another. */
+  async signIn(): Promise<void> {
+    const stretch = { from: Date.now(), to: Infinity };
+    this.#signIns.push(stretch);
     for (const end = Date.now() + LONGEST_SIGN_IN; ; await pause(500)) {
+      const { healthy } = this;
       try {
-        return await this.#signIn();
+        await signIn(healthy[0]?.url ?? '', 'account', healthy.at(-1)?.url);
+        stretch.to = Date.now();
+        return;
       } catch (error) {
         if (Date.now() > end) throw error;
       }
     }
   }
 
+  /** Signs out at a replica. The period ends when the returned function is called. */
+  async signOut(replica: Replica): Promise<() => void> {
+    const stretch = { from: Date.now(), to: Infinity };
+    this.#signedOut.push(stretch);
+    await post(`${replica.url}remote-printing/accounts/account/sign-out`, {});
+    return () => (stretch.to = Date.now());
+  }
+
+  /** Measures how long these replicas take to report a state after a sign-in or a sign-out elsewhere. */
+  async follow(state: Followed['state'], replicas: readonly Replica[]): Promise<void> {
+    await Promise.all(
+      replicas.map(async (replica) => {
+        const followed: Followed = { state, replica: replica.number, at: Date.now(), ms: Infinity };
+        this.#followed.push(followed);
+        for (const end = Date.now() + LONGEST_FOLLOWING; Date.now() < end; await pause(100)) {
+          if ((await stateOf(replica)) !== state) continue;
+          followed.ms = Date.now() - followed.at;
+          return;
+        }
+      }),
+    );
+  }
+
+  /**
+   * Signs in again after a kill between the service's answer to a renewal and the commit, and counts the lost sign-in.
+   * Such a kill costs any client its sign-in.
+   */
+  mendSignIn(): Promise<void> {
+    return this.locks.hold('sign-in', async () => {
+      const lost = { from: Date.now(), to: Infinity };
+      // By then, another replica has completed its pending renewal.
+      for (let tries = 0; tries < 50 || this.#isDelayed; tries++, await pause(100))
+        if ((await this.#isHeld()) !== false) return;
+      this.#lost.push(lost);
+      await this.signIn();
+      lost.to = Date.now();
+    });
+  }
+
+  /** Whether a replica may still hold a pair that it couldn't write. */
+  get #isDelayed(): boolean {
+    return this.hazards.some(({ kind, to }) => DELAYING.includes(kind) && Date.now() < to + WRITTEN_WITHIN);
+  }
+
   /** Whether the service accepts the stored sign-in; undefined while the database is unavailable. */
   async #isHeld(): Promise<boolean | undefined> {
     try {
       const grant = newestGrant(await this.#state.get<Grants>(grantKey('account')));
-      return this.#simulator.tokens.refreshTokens.includes(grant?.refreshToken ?? '');
+      return this.simulator.tokens.refreshTokens.includes(grant?.refreshToken ?? '');
     } catch {
       return undefined;
     }
@@ -334,7 +390,7 @@ export class Farm {
   }
 
   async #lookOnce(): Promise<void> {
-    const { requests } = this.#simulator;
+    const { requests } = this.simulator;
     for (const { endpoint, status, path, agent, at } of requests.list()) {
       if (status !== 200) continue;
       if (endpoint === 'token') this.#refreshes.push(at);
@@ -342,7 +398,7 @@ export class Farm {
         this.#polls.get(path.split('/').at(-2) ?? '')?.push({ at, by: agent ?? 'nobody' });
     }
     requests.clear();
-    for (const { clusterId, queue, history } of clustersOf(this.#simulator))
+    for (const { clusterId, queue, history } of clustersOf(this.simulator))
       for (const { uuid, name, createdAt } of [...queue, ...history])
         this.#printings.set(uuid, { uuid, name: name.replace(/\.gcode$/, ''), clusterId, createdAt });
     for (const at of this.replicas.keys()) await this.#read(at);
@@ -372,7 +428,7 @@ export class Farm {
 
   /** Records how long one renewal is in flight, or how long a killed replica holds its lock. */
   async #lookAtRenewal(): Promise<void> {
-    const client = new Client(this.#postgres.address);
+    const client = new Client(this.postgres.address);
     client.on('error', () => undefined);
     try {
       await client.connect();

@@ -38,7 +38,7 @@ export function flowsOf(simulator: Simulator): object[] {
   const print = { account: 'account', cluster: '', clusterType: 'str', source: 'payload', timeout: 150 };
   const note = (of: string, kind: DiaryLine['kind'], fields: string) =>
     node(`${of}-${kind}`, 'function', {
-      func: `const line = { at: Date.now(), kind: '${kind}', node: '${of}', ${fields} };
+      func: `const line = { at: Date.now() - Number(env.get('CLOCK_AHEAD')), kind: '${kind}', node: '${of}', ${fields} };
         fs.appendFileSync(env.get('DIARY'), JSON.stringify(line) + '\\n');`,
       outputs: 0,
       libs: [{ var: 'fs', module: 'fs' }],

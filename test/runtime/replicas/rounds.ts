@@ -4,7 +4,8 @@ import { Chance } from '../../faults/chance';
 import { seeded } from '../../helpers/seeded';
 import type { Evidence, HazardKind } from './evidence';
 import { Farm } from './farm';
-import { gaps, RULES } from './rules';
+import { HAZARDS, KINDS } from './hazards';
+import { gaps, RULES, slowest } from './rules';
 
 export interface RoundsOptions {
   seed: number;
@@ -16,7 +17,6 @@ export interface RoundsOptions {
 /** Breaches by the name of the rule. */
 export type Breaches = Map<string, string[]>;
 
-export const KINDS: HazardKind[] = ['kill', 'renewal', 'pause', 'cut', 'outage', 'deploy'];
 /**
  * Longest wait for open work after a round, ms. A replica that is killed in the middle of a renewal holds its lock for up
  * to two minutes, the token rests for two more, and only then do the others poll again.
@@ -50,9 +50,11 @@ export async function runRounds({ seed, rounds, say }: RoundsOptions): Promise<B
         breaches.get(rule.name)?.push(...fresh);
         if (fresh.length > 0) say(`  broken: ${rule.name}, ${fresh.length} times`);
         fresh.slice(0, SHOWN).forEach((sentence) => say(`    ${sentence}`));
-        if (fresh.length > 0)
-          for (const { kind, replica, from, to } of farm.hazards.filter((hazard) => hazard.from >= began))
-            say(`      ${kind} ${replica}: ${from} to ${to}`);
+        if (fresh.length === 0) continue;
+        for (const { kind, replica, from, to } of farm.hazards.filter((hazard) => hazard.from >= began))
+          say(`      ${kind} ${replica}: ${from} to ${to}`);
+        for (const { from, to } of seen.stuck.filter((stretch) => stretch.to >= began))
+          say(`      unfinished renewal: ${from} to ${to}`);
       }
     }
     summary(await farm.evidence(), say);
@@ -79,34 +81,16 @@ async function round(farm: Farm, chance: Chance, name: string, kinds: readonly H
   return Promise.all(
     kinds.map(async (kind, at) => {
       const after = chance.whole(0, 5_000);
-      const ms = DURATIONS[kind](chance);
-      const type = chance.pick(['full', 'flows', 'nodes'] as const);
+      const { words, run } = HAZARDS[kind](chance);
       const [first] = victims;
       const victim = victims[at] ?? first;
       if (!victim) return '';
       await pause(after);
-      const since = `${(after / 1000).toFixed(1)} s`;
-      const lasts = `${(ms / 1000).toFixed(1)} s`;
-      if (kind === 'outage') {
-        await farm.outage(ms);
-        return `database away at ${since} for ${lasts}`;
-      }
-      if (kind === 'deploy') await farm.deploy(victim, type);
-      else await farm[kind](victim, ms);
-      return `${kind} ${victim.number} at ${since}${kind === 'deploy' ? ` (${type})` : ` for ${lasts}`}`;
+      const aimed = (await run(farm, victim)) === false ? ' (missed)' : '';
+      return `${kind} ${victim.number} at ${(after / 1000).toFixed(1)} s ${words}${aimed}`.trimEnd();
     }),
   );
 }
-
-/** Duration of each hazard, ms. A lease lasts 20 s. */
-const DURATIONS: Record<HazardKind, (chance: Chance) => number> = {
-  kill: (chance) => chance.spread(10, 10_000),
-  renewal: (chance) => chance.whole(0, 80),
-  pause: (chance) => chance.whole(21_000, 28_000),
-  cut: (chance) => chance.spread(100, 30_000),
-  outage: (chance) => chance.spread(100, 5_000),
-  deploy: () => 0,
-};
 
 /** Waits until no rule has open work, or until the patience ends. Returns the open work by rule. */
 async function settle(farm: Farm): Promise<{ seen: Evidence; open: Map<string, string[]> }> {
@@ -126,7 +110,8 @@ function summary(seen: Evidence, say: (line: string) => void): void {
   say(
     `${minutes.toFixed(1)} minutes: ${seen.printings.length} prints, ${seen.refreshes.length} refreshes, ` +
       `${polls} polls (${(polls / minutes / seen.polls.size).toFixed(1)} a minute for each printer), ` +
-      `longest without one ${longest.toFixed(1)} s`,
+      `longest without one ${longest.toFixed(1)} s, ` +
+      `slowest to follow a sign-in or a sign-out ${(slowest(seen) / 1000).toFixed(1)} s`,
   );
   for (const { name, excused } of RULES)
     for (const sentence of excused?.(seen) ?? []) say(`  not to be avoided: ${name}: ${sentence}`);

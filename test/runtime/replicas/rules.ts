@@ -1,5 +1,5 @@
 import { INTERVAL } from './flow';
-import type { Evidence, Hazard, Poll, Stretch, ReplicaDiaryLine } from './evidence';
+import type { Evidence, Followed, Hazard, HazardKind, Poll, Stretch, ReplicaDiaryLine } from './evidence';
 
 /** Lifetime of an access token, s. */
 export const TOKEN_LIFETIME = 10;
@@ -20,6 +20,15 @@ const TOGETHER = 4_000;
 const WINDOW = 1_500;
 /** Time until a sign-in lost to a kill is replaced, ms. */
 const SIGN_IN = 30_000;
+/** Longest time until a replica follows a sign-in or a sign-out elsewhere, even without notifications, ms. */
+const FOLLOWED = 15_000;
+/**
+ * Time after which the others poll for a replica that doesn't reach the service, ms: the repeats of a poll (16 s), the
+ * probes after it (25 s), and the repeats of a poll in flight that it waits for. A lease is part of the rule already.
+ */
+const UNREACHED = 16_000 + 25_000 + 16_000 - LEASE;
+/** Longest time between two tries to write a value, or to renew the sign-in, ms. */
+const RETRIED = 5_000;
 
 export interface Rule {
   name: string;
@@ -31,8 +40,13 @@ export interface Rule {
   excused?(seen: Evidence): string[];
 }
 
-const KILLS = ['kill', 'renewal'];
-const BREAKS = ['cut', 'outage'];
+const KILLS: readonly HazardKind[] = ['kill', 'renewal', 'clock'];
+/** Hazards that break a lease of a running replica. */
+const BREAKS: readonly HazardKind[] = ['cut', 'outage', 'half-open', 'unlisted', 'failover'];
+/** Hazards after which a replica can't save what it did last. */
+const CUTS_OFF: readonly HazardKind[] = [...KILLS, ...BREAKS, 'pause'];
+/** Hazards whose sign-ins and sign-outs the replicas have to follow. */
+const TO_FOLLOW: readonly HazardKind[] = ['deaf', 'secret', 'sign-out'];
 const ENDS = ['job.finished', 'job.failed', 'job.aborted', 'job.ended'];
 
 /** End of every print that a node watches, by node and print. */
@@ -60,12 +74,18 @@ function waits({ told, printings, asked }: Evidence) {
     }));
 }
 
-const hits = ({ replica, kind }: Hazard, whom: number): boolean =>
-  kind !== 'deploy' && (replica === whom || replica === 0);
+const hits = ({ replica }: Hazard, whom: number): boolean => replica === whom || replica === 0;
 
 /** Whether a hazard hit the replica before it could save its work of `at`. */
-const isCutOff = ({ hazards }: Evidence, replica: number, at: number): boolean =>
-  hazards.some((hazard) => hits(hazard, replica) && Math.abs(hazard.from - at) < WINDOW);
+function isCutOff({ hazards }: Evidence, replica: number, at: number): boolean {
+  // A full database refuses to save it.
+  const refused = hazards.filter(({ kind, from, to }) => kind === 'full' && from < at + WINDOW && at < to);
+  const savedBy = Math.max(at, ...refused.map(({ to }) => to + RETRIED)) + WINDOW;
+  return hazards.some(
+    (hazard) =>
+      CUTS_OFF.includes(hazard.kind) && hits(hazard, replica) && hazard.from > at - WINDOW && hazard.from < savedBy,
+  );
+}
 
 /** Repeated deliveries. One is excused if it has the same id and the first sender could not save its delivery. */
 function repeats(
@@ -87,33 +107,63 @@ function repeats(
 const sentences = (list: { sentence: string; isExcused: boolean }[], isExcused: boolean): string[] =>
   list.filter((one) => one.isExcused === isExcused).map(({ sentence }) => sentence);
 
+/** Length of the part of `of` that any of `stretches` covers, ms. */
+function covered(of: Stretch, stretches: readonly Stretch[]): number {
+  let sum = 0;
+  let end = of.from;
+  for (const { from, to } of [...stretches].sort((one, other) => one.from - other.from)) {
+    sum += Math.max(0, Math.min(to, of.to) - Math.max(from, end));
+    end = Math.max(end, Math.min(to, of.to));
+  }
+  return sum;
+}
+
 /** Gaps between the polls of each printer, and the part of each gap that is unavoidable. */
-export function gaps({ polls, since, now, hazards, stuck, lost }: Evidence) {
+export function gaps({ polls, since, now, hazards, stuck, lost, signedOut }: Evidence) {
   const unhelped: Stretch[] = [
-    ...hazards.filter(({ kind }) => kind === 'outage').map(({ from, to }) => ({ from, to: to + STEADY })),
+    ...hazards.flatMap(({ kind, replica, from, to }): Stretch[] => {
+      if (BREAKS.includes(kind) && replica === 0) return [{ from, to: to + STEADY }];
+      // No token can be renewed.
+      if (kind === 'full') return [{ from, to: to + RETRIED }];
+      if (kind === 'unreached') return [{ from, to: Math.min(to, from + UNREACHED) }];
+      return [];
+    }),
     ...stuck,
-    ...lost.map((from) => ({ from, to: from + SIGN_IN })),
+    ...lost.map(({ from, to }) => ({ from, to: Math.max(to, from + SIGN_IN) })),
+    ...signedOut.map(({ from, to }) => ({ from, to: to + FOLLOWED })),
   ];
   return [...polls].flatMap(([clusterId, times], cluster) => {
     const marks = [since, ...times.map(({ at }) => at).filter((time) => time > since), now];
     return marks.slice(1).map((to, at) => {
       const from = marks[at] as number;
-      const excused = unhelped.map((one) => Math.max(0, Math.min(to, one.to) - Math.max(from, one.from)));
-      return { printer: cluster + 1, clusterId, from, ms: to - from, excused: excused.reduce((a, b) => a + b, 0) };
+      return { printer: cluster + 1, clusterId, from, ms: to - from, excused: covered({ from, to }, unhelped) };
     });
   });
 }
 
+/** Sign-ins and sign-outs that no other hazard prevented the replica from following. */
+const unhindered = ({ followed, hazards }: Evidence): Followed[] =>
+  followed.filter(
+    ({ replica, at, ms }) =>
+      !hazards.some(
+        (hazard) =>
+          !TO_FOLLOW.includes(hazard.kind) && hits(hazard, replica) && hazard.from < at + ms && hazard.to + STEADY > at,
+      ),
+  );
+
+/** Longest time until a replica followed a sign-in or a sign-out elsewhere, ms. */
+export const slowest = (seen: Evidence): number => Math.max(0, ...unhindered(seen).map(({ ms }) => ms));
+
 export const RULES: Rule[] = [
   {
     name: 'refreshes once for each expiry, in total',
-    broken({ refreshes, lost, hazards }) {
+    broken({ refreshes, signIns, expired }) {
       // A token is valid for its lifetime or up to a second less, and is renewed when a tenth of that is left.
       const least = Math.min(0.9 * TOKEN_LIFETIME, TOKEN_LIFETIME - 1) * 1000 - 500;
-      const forced = [...lost, ...hazards.filter(({ kind }) => kind === 'renewal').map(({ from }) => from)];
+      const forced: Stretch[] = [...signIns, ...expired.map((time) => ({ from: time, to: time }))];
       return refreshes.slice(1).flatMap((at, index) => {
         const before = refreshes[index] as number;
-        if (at - before >= least || forced.some((time) => time > before && time <= at)) return [];
+        if (at - before >= least || forced.some(({ from, to }) => to > before && from <= at)) return [];
         return [`a refresh ${((at - before) / 1000).toFixed(1)} s after the one before (${at})`];
       });
     },
@@ -124,14 +174,21 @@ export const RULES: Rule[] = [
       states.flatMap((state, at) => (state === 'signed-in' ? [] : [`replica ${at + 1} is ${state ?? 'silent'}`])),
     broken({ reuseDetections, lost, hazards }) {
       const unexplained = lost.filter(
-        (at) => !hazards.some(({ kind, from }) => KILLS.includes(kind) && from <= at && at - from < 60_000),
+        ({ from: at }) => !hazards.some(({ kind, from }) => KILLS.includes(kind) && from <= at && at - from < 60_000),
       );
       return [
-        ...unexplained.map((at) => `the sign-in was lost without a kill (${at})`),
+        ...unexplained.map(({ from }) => `the sign-in was lost without a kill (${from})`),
         ...(reuseDetections > lost.length ? [`${reuseDetections} spent refresh tokens came again`] : []),
       ];
     },
-    excused: ({ lost }) => lost.map((at) => `a kill cost the sign-in (${at})`),
+    excused: ({ lost }) => lost.map(({ from }) => `a kill cost the sign-in (${from})`),
+  },
+  {
+    name: 'extends a sign-in and a sign-out at one replica to all within 15 s',
+    broken: (seen) =>
+      unhindered(seen)
+        .filter(({ ms }) => ms > FOLLOWED + BUSY)
+        .map(({ replica, state, at, ms }) => `${replica} was ${state} only after ${(ms / 1000).toFixed(1)} s (${at})`),
   },
   {
     name: 'reports each end exactly once, in total',
