@@ -47,10 +47,10 @@ export const typed = (name: string): Validator =>
     return verdict === true ? null : text('invalid.typed');
   });
 
-/** A positive number, and at least `least` if given; blank means the default. */
+/** A positive number, and at least `least` if given, which may be 0; blank means the default. */
 export const number = (name: string, least?: number): Validator =>
   rule(name, (_node, value) => {
-    const amount = readAmount(value);
+    const amount = readAmount(value, least);
     if (isBlank(value) || (amount !== null && amount >= (least ?? 0))) return null;
     return least === undefined ? text('invalid.amount') : text('invalid.number', { least });
   });

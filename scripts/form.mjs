@@ -193,7 +193,7 @@ function ruleOf(name, property) {
     case 'typed':
       return `${property.input === 'range' ? 'range' : 'typed'}('${name}')`;
     case 'amount':
-      return `number('${name}'${property.least ? `, ${property.least}` : ''})`;
+      return `number('${name}'${property.least === undefined ? '' : `, ${property.least}`})`;
     default:
       return undefined;
   }

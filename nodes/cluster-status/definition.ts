@@ -39,16 +39,19 @@ export const definition = {
     lowMaterial: {
       kind: 'amount',
       default: 10,
+      least: 0,
       unit: 'unit.percentOfSpool',
       icon: 'battery-quarter',
-      meaning: 'share of a full spool below which `material.low` comes, percent',
+      meaning: 'share of a full spool below which `material.low` comes, percent; 0: never',
     },
     plateWait: {
       kind: 'amount',
       default: 30,
+      least: 0,
       unit: 'unit.minutes',
       icon: 'bell-o',
-      meaning: 'minutes after the end of a print until `plate.awaiting` comes for a plate that was not cleared',
+      meaning:
+        'minutes after the end of a print until `plate.awaiting` comes for a plate that was not cleared; 0: never',
     },
   },
 } as const satisfies NodeDefinition;

@@ -62,6 +62,7 @@ interface Typed extends Common {
 interface Amount extends Common {
   kind: 'amount';
   default: number;
+  /** Smallest value; 0 allows 0. */
   least?: number;
   /** Key of the text after the field. */
   unit: string;

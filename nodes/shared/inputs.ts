@@ -74,7 +74,8 @@ function evaluate(RED: NodeAPI, node: Node, { value, type = 'str' }: Setting, ms
 }
 
 /** Reads a numeric setting as saved by the editor: a number or its text; the default for anything else. */
-export const amountOr = (value: unknown, otherwise: number): number => readAmount(value) ?? otherwise;
+export const amountOr = (value: unknown, otherwise: number, least?: number): number =>
+  readAmount(value, least) ?? otherwise;
 
 export function kindOf(value: unknown): string | Sentence {
   if (value === null) return 'null';

@@ -21,7 +21,7 @@ function valueOf(name: string, property: Property, saved: Readonly<Record<string
       if (property.message === undefined) return given;
       return { value, type: 'str', message: property.message, name } satisfies Setting;
     case 'amount':
-      return amountOr(value, property.default);
+      return amountOr(value, property.default, property.least);
     case 'checkbox':
       return typeof value === 'boolean' ? value : property.default;
     case 'select':

@@ -171,6 +171,14 @@ export const settings: JudgedSetting[] = [
     good: ['', ' ', '1', '0.5', '1e1', '0x10', ' 60 '],
     bad: ['0', '-1', 'often', 'Infinity', 'NaN', '1,5', '1 2'],
   })),
+  ...['lowMaterial', 'plateWait'].map((name) => ({
+    name,
+    node: {},
+    rule: `number("${name}", 0)`,
+    taken: (value: string) => value.trim() === '' || amountOr(value, NaN, 0) === Number(value),
+    good: ['', '0', '10', '0.5'],
+    bad: ['-1', 'never', 'Infinity', '1,5'],
+  })),
   {
     name: 'interval',
     node: {},

@@ -20,6 +20,14 @@ describe('nodes/shared/inputs', () => {
       assert.equal(amountOr(value, 60), 60);
   });
 
+  it('reads 0 as an amount only if the property allows it', () => {
+    for (const value of [0, '0', ' 0.0 ']) {
+      assert.equal(amountOr(value, 60, 0), 0);
+      assert.equal(amountOr(value, 60, 10), 60);
+    }
+    for (const value of ['', '-1', 'none']) assert.equal(amountOr(value, 60, 0), 60);
+  });
+
   it('names types in plain words', () => {
     assert.deepEqual(
       [null, [], Buffer.alloc(1), {}, 7, true].map((value) => String(kindOf(value))),
