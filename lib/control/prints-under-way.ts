@@ -59,7 +59,9 @@ async function jobsOf(
 
 /** Whether a job prints or is about to, and its state allows the action; an unknown state leaves that to the service. */
 function allows(action: string, job: PrintJob): boolean {
-  if (!isUnderWay(job) && job.state !== 'preparing') return false;
+  // Of a job in a state that the pack does not know, only the elapsed time shows that it does not wait.
+  const hasBegun = job.state === 'unknown' && (job.timeElapsed ?? 0) > 0;
+  if (!isUnderWay(job) && job.state !== 'preparing' && !hasBegun) return false;
   const from = ruleOf(action)?.from;
   return !from || job.status === null || !isKnownStatus(job.status) || from.includes(job.status);
 }

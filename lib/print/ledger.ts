@@ -71,6 +71,11 @@ export class Ledger {
     return this.#hold(['print-key-lock', ...this.scope, clusterId, printKey], work, deadline);
   }
 
+  /** Serializes the work on a print key whose printer is chosen, from the choice to the result. */
+  holdChoice<T>(printKey: string, work: UnderLock<T>, deadline: Deadline): Promise<T> {
+    return this.#hold(['print-choice-lock', ...this.scope, printKey], work, deadline);
+  }
+
   /**
    * Serializes the work on each job of a cluster, so that a lost answer can't be mistaken for another request's print.
    */
@@ -103,9 +108,25 @@ export class Ledger {
   /** Writes an entry before the call. If it throws, nothing may be sent. */
   async begin(key: KeyOf, entry: Entry): Promise<void> {
     const { runtime } = this.#store;
-    try {
+    await this.#beforeSending(async () => {
       await this.#updateOpenKeys((keys) => (keys.some(same(key)) ? keys : [...keys, key]));
       await this.#store.put(this.#key(key), runtime === undefined ? entry : { ...entry, by: runtime }, this.#lasting());
+    });
+  }
+
+  /** The cluster that was chosen last for a print key. */
+  choice(printKey: string): Promise<string | undefined> {
+    return this.#store.get<string>(this.#choiceKey(printKey));
+  }
+
+  /** Writes the chosen cluster before the call, so that a repeat finds the entry there. If it throws, nothing may be sent. */
+  recordChoice(printKey: string, clusterId: string): Promise<void> {
+    return this.#beforeSending(() => this.#store.put(this.#choiceKey(printKey), clusterId, this.#lasting()));
+  }
+
+  async #beforeSending(write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
     } catch (thrown) {
       const cause = asPrintingError(thrown);
       if (cause.code === 'FILE_NOT_READABLE' || cause.code === 'TIMEOUT') throw cause;
@@ -196,6 +217,8 @@ export class Ledger {
   get #openIndex() {
     return ['open-prints', ...this.scope] as const;
   }
+
+  #choiceKey = (printKey: string) => ['print-choice', ...this.scope, printKey] as const;
 
   #key = ({ clusterId, printKey }: KeyOf) => ['print-key', ...this.scope, clusterId, printKey] as const;
 }

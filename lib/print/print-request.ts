@@ -1,5 +1,6 @@
 import { withIds, type PrintingError } from '../service/errors';
 import type { PrintJob } from '../service/print-job';
+import type { PrinterFilter } from '../service/printer-filter';
 import type { Deadline } from '../time/deadline';
 import type { Scope } from '../state/scope';
 import type { Source } from '../upload/source';
@@ -7,8 +8,10 @@ import type { Source } from '../upload/source';
 export interface PrintRequest {
   /** Opened on demand: a repeat of a print key needs no file. */
   source: () => Promise<Source>;
-  /** Clusters to print on; empty with `print: false`. */
+  /** Clusters to print on; empty with `print: false` or `chooseIdle`. */
   clusterIds: string[];
+  /** Prints on the first idle printer that this filter matches. */
+  chooseIdle?: PrinterFilter | undefined;
   /** Blank: the file's own name. */
   jobName: string;
   /** Blank: every request prints. */
@@ -137,5 +140,6 @@ export const printResult = (known: Partial<PrintResult> = {}): PrintResult => ({
 /** The result of a failed print, with its known members. */
 export function failedResult(known: PrintResult, thrown: PrintingError): PrintResult {
   const error = withIds(thrown, { clusterId: known.clusterId ?? undefined });
-  return { ...known, jobId: known.jobId ?? error.ids.jobId ?? null, printed: false, error };
+  const { jobId = null, clusterId = null } = error.ids;
+  return { ...known, jobId: known.jobId ?? jobId, clusterId: known.clusterId ?? clusterId, printed: false, error };
 }

@@ -1,11 +1,17 @@
+import type { ApiClient } from '../account/api-client';
 import { asPrintingError, type PrintingError } from '../service/errors';
+import { matches, noneMatches, type PrinterFilter } from '../service/printer-filter';
 import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
-import { closed } from '../time/deadline';
+import type { Clock } from '../time/clock';
+import { closed, type Deadline } from '../time/deadline';
 import type { Uploads } from '../upload/uploads';
+import { readPrinters } from '../watch/polling/cluster-list';
 import type { Watcher } from '../watch/watcher';
 import { awaitEnd } from './awaited-end';
 import type { ClusterPrint, ClusterPrintResult } from './cluster-print';
+import { ChosenPrint } from './chosen-print';
+import { IdlePrinters } from './idle-printers';
 import { Ledger } from './ledger';
 import { failedResult, printResult, type PrintRequest, type PrintResult, type Wait } from './print-request';
 import { SharedUpload } from './shared-upload';
@@ -16,9 +22,19 @@ export * from './print-request';
 /** Stores a file and prints it: one upload, and for each cluster a dispatch, a wait for the end, and a result. */
 export class Prints {
   readonly #deps: PrintsDeps;
+  readonly #chosenPrint: ChosenPrint;
 
   constructor(deps: PrintsDeps) {
     this.#deps = deps;
+    this.#chosenPrint = new ChosenPrint(deps.clusterPrint, new IdlePrinters(deps));
+  }
+
+  /** Returns the clusters whose printers a filter matches. Throws NOT_ACCEPTED without one, and the errors of the list. */
+  async matching(filter: PrinterFilter, deadline: Deadline): Promise<string[]> {
+    const printers = await readPrinters(this.#deps.service, deadline);
+    const found = printers.filter((printer) => matches(filter, printer));
+    if (found.length === 0) throw noneMatches(filter, printers);
+    return found.map(({ clusterId }) => clusterId);
   }
 
   /** Throws the first failure, in the order of the clusters, after `onResult` has received every result. */
@@ -37,13 +53,14 @@ export class Prints {
   }
 
   async #print(request: PrintRequest): Promise<(PrintingError | undefined)[]> {
-    const { clusterIds } = request;
+    const { clusterIds, chooseIdle } = request;
     const upload = new SharedUpload(this.#deps.uploads, request);
     // One print stays in one scope, even if a sign-in changes the current one.
     const ledger = request.deadline.wait(this.#deps.scope()).then((scope) => new Ledger(this.#deps.store, scope));
-    const dispatches = clusterIds.map(async (clusterId) =>
-      this.#deps.clusterPrint.run(request, clusterId, upload, await ledger),
-    );
+    const onCluster = async (clusterId: string) =>
+      this.#deps.clusterPrint.run(request, clusterId, upload, await ledger);
+    const onChosen = async (filter: PrinterFilter) => this.#chosenPrint.run(request, filter, upload, await ledger);
+    const dispatches = chooseIdle ? [onChosen(chooseIdle)] : clusterIds.map(onCluster);
     const dispatched = Promise.allSettled(dispatches).then(() => upload.end());
     try {
       return await Promise.all(dispatches.map((dispatch, index) => this.#finish(request, index, dispatch, ledger)));
@@ -60,7 +77,7 @@ export class Prints {
     ledger: Promise<Ledger>,
   ): Promise<PrintingError | undefined> {
     const { waitFor, clusterIds } = request;
-    const clusterId = clusterIds[index] ?? '';
+    const clusterId = clusterIds[index] ?? null;
     const known = printResult({ clusterId });
     return this.#report(request, index, known, async () => {
       const dispatched = await dispatch;
@@ -114,6 +131,8 @@ interface DeliveredResult {
 }
 
 interface PrintsDeps {
+  service: ApiClient;
+  clock: Clock;
   uploads: Uploads;
   clusterPrint: ClusterPrint;
   watcher: Watcher;

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { PrintingError } from '../../lib/service/errors';
+import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
 import type { Source } from '../../lib/upload/source';
 import { isBlank, kindOf, readText, type Setting } from './inputs';
 import { phrase } from '../../lib/words/sentence';
@@ -18,6 +19,24 @@ export function readClusterIds(value: unknown): { clusterIds: string[]; many: bo
   if (ids.length === 0)
     throw new PrintingError('INVALID_INPUT', phrase`The list of printers is empty: choose at least one.`);
   return { clusterIds: [...new Set(ids as string[])], many: Array.isArray(value) };
+}
+
+/**
+ * Reads by which filter a message chooses its printers, for a node and a message that name none; undefined if it
+ * chooses none, as with a filter without a criterion. `onlyOne`: the first idle one. Throws INVALID_INPUT.
+ */
+export function readChoice({
+  choose,
+  filter: given,
+}: NodeMessage): { filter: PrinterFilter; onlyOne: boolean } | undefined {
+  if (!isBlank(choose) && choose !== 'idle')
+    throw new PrintingError(
+      'INVALID_INPUT',
+      phrase`The choice of a printer must be "idle", but it is ${typeof choose === 'string' ? choose : kindOf(choose)}: correct msg.choose.`,
+    );
+  const onlyOne = choose === 'idle';
+  const filter = readPrinterFilter(given ?? undefined);
+  return onlyOne || !isEmptyFilter(filter) ? { filter, onlyOne } : undefined;
 }
 
 /** Reads the source of a print: a file's path, or a Buffer, string or Readable in the payload (reference 3.4). */

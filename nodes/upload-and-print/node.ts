@@ -4,13 +4,14 @@ import type { LateResults } from '../../lib/print/late-results';
 import { plainProperties } from '../../lib/print/plain-properties';
 import { printResult, type Awaited, type PrintResult, type Progress } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
+import type { PrinterFilter } from '../../lib/service/printer-filter';
 import type { Scope } from '../../lib/state/scope';
 import type { Saved } from '../shared/definition';
 import { isInFlows } from '../shared/account-link';
 import { addChangeTexts } from '../shared/change-texts';
 import { whenFlowsStarted } from '../shared/flows-started';
 import { read, readFlag, readText } from '../shared/inputs';
-import { readClusterIds, readSource } from '../shared/print-inputs';
+import { readChoice, readClusterIds, readSource } from '../shared/print-inputs';
 import { translated, translatedError } from '../shared/language';
 import { markFailed } from '../shared/on-input';
 import { copyMessage } from '../shared/plain-message';
@@ -71,9 +72,15 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
   const options = { account, timeout, readsPayload, lastFigures, onReady };
   workNode(RED, this, options, async (msg, send, context) => {
     const { client, deadline, signal, show } = context;
-    const { clusterIds, many } = print
-      ? readClusterIds(await read(RED, this, settings.cluster, msg))
-      : { clusterIds: [], many: false };
+    const readTargets = async (): Promise<Targets> => {
+      if (!print) return { clusterIds: [], many: false };
+      const named = await read(RED, this, settings.cluster, msg);
+      const choice = named === undefined ? readChoice(msg) : undefined;
+      if (!choice) return readClusterIds(named);
+      if (choice.onlyOne) return { clusterIds: [], many: false, chooseIdle: choice.filter };
+      return { clusterIds: await client.prints.matching(choice.filter, deadline), many: true };
+    };
+    const { clusterIds, many, chooseIdle } = await readTargets();
     const parts = { id: RED.util.generateId(), type: 'array' as const, count: clusterIds.length };
     const passedOn: NodeMessage = { ...msg, payload: undefined };
     const marks = client.simulated ? { simulated: true } : {};
@@ -126,7 +133,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       const onWait = ends && ((scope: Scope, wait: Awaited) => ends.begin(scope, wait, note()));
       await client.prints.run({
         ...request,
-        ...{ clusterIds, print, deadline, signal, onProgress, onResult },
+        ...{ clusterIds, chooseIdle, print, deadline, signal, onProgress, onResult },
         onStale: (clusterJobId) => showStale(client, signal, show, clusterJobId),
         ...(onWait && { onWait }),
       });
@@ -142,6 +149,14 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     // State that can't be deleted now expires later.
     (gone ? (lateResults?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
   });
+}
+
+/** Printers of a message. */
+interface Targets {
+  clusterIds: string[];
+  /** Whether each printer has a result of its own, with `msg.parts`. */
+  many: boolean;
+  chooseIdle?: PrinterFilter;
 }
 
 /** The stored part of a message that waits for the end of a print. */

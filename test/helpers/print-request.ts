@@ -21,10 +21,10 @@ export const PRINT = {
   onProgress: () => undefined,
 } satisfies Partial<PrintRequest>;
 
-/** Counts a file's printings on the first cluster, queued or finished. */
+/** Counts a file's printings on all clusters, queued or finished. */
 export function printingsOf({ world }: Simulator, jobName: string): number {
-  const { queue, history } = world.cluster(1);
+  const jobs = world.clusters().flatMap(({ queue, history }) => [...queue, ...history]);
   const stored = world.storedJobs().filter((job) => job.jobName === jobName);
   const ids = new Set<string | null>(stored.map(({ jobId }) => jobId));
-  return [...queue, ...history].filter(({ jobId }) => ids.has(jobId)).length;
+  return jobs.filter(({ jobId }) => ids.has(jobId)).length;
 }

@@ -322,6 +322,66 @@ describe('nodes/upload-and-print', () => {
     });
   });
 
+  describe('printers by msg.filter and msg.choose', () => {
+    beforeEach(() => deploy());
+    const unnamed = (changes: NodeMessage) => payload({ clusterId: undefined, ...changes });
+
+    it('prints on the first idle printer that suits, and returns the same result for the key later', async () => {
+      const [first, second] = clusters();
+      const filter = { material: { name: 'pla' }, idle: true };
+      const message = await printed(unnamed({ filter, choose: 'idle', printKey: 'order', other: 'kept' }));
+      assert.deepEqual([message.clusterId, message.parts, message.other], [first?.clusterId, undefined, 'kept']);
+      assert.deepEqual([result(message).printed, result(message).clusterId], [true, first?.clusterId]);
+      const next = await printed(unnamed({ filter: JSON.stringify(filter), choose: 'idle', printKey: 'next' }));
+      assert.equal(next.clusterId, second?.clusterId);
+      const again = await printed(unnamed({ filter, choose: 'idle', printKey: 'order' }));
+      assert.deepEqual([result(again).duplicate, result(again).clusterJobId], [true, result(message).clusterJobId]);
+      assert.deepEqual([count('registerUpload'), count('print')], [1, 2]);
+    });
+
+    it('prints on all printers that match without msg.choose', async () => {
+      const [first] = clusters();
+      const all = await run(unnamed({ filter: { material: 'PLA' } }));
+      assert.equal(all.error, undefined);
+      assert.deepEqual(
+        all.sent.map(({ clusterId: id }) => id).sort(),
+        clusters()
+          .map((one) => one.clusterId)
+          .sort(),
+      );
+      assert.ok(all.sent.every(({ parts }) => (parts as { count: number }).count === clusters().length));
+      assert.deepEqual([count('registerUpload'), count('print')], [1, clusters().length]);
+      const one = await printed(unnamed({ filter: { name: first?.friendlyName } }));
+      assert.deepEqual([one.clusterId, (one.parts as { count: number }).count], [first?.clusterId, 1]);
+    });
+
+    it('checks everything in a dry run, and prints nothing', async () => {
+      const [first] = clusters();
+      const dry = result(await printed(unnamed({ choose: 'idle', dryRun: true })));
+      assert.deepEqual([dry.clusterId, dry.printed, dry.dryRun], [first?.clusterId, false, true]);
+      const all = await run(unnamed({ filter: { idle: true }, dryRun: true }));
+      assert.equal(all.sent.length, clusters().length);
+      assert.deepEqual([count('registerUpload'), count('print')], [0, 0]);
+    });
+
+    it('says why no printer suits', async () => {
+      await failed(unnamed({ choose: 'idle', filter: { model: 'none' } }), 'NOT_ACCEPTED', /matches the model/);
+      await failed(unnamed({ filter: { tag: 'none' } }), 'NOT_ACCEPTED', /matches the tag/);
+      for (const { clusterId: id } of clusters()) simulator.world.setOnline(id, false);
+      await failed(unnamed({ choose: 'idle' }), 'NOT_ACCEPTED', /No suitable printer is idle/);
+      assert.equal(count('registerUpload'), 0);
+    });
+
+    it('needs a valid choice, a criterion in the filter, and no named printer', async () => {
+      await failed(unnamed({ choose: 'any' }), 'INVALID_INPUT', /"idle", but it is any/);
+      await failed(unnamed({ choose: true }), 'INVALID_INPUT', /"idle", but it is a boolean/);
+      await failed(unnamed({ filter: {} }), 'INVALID_INPUT', /msg\.clusterId/);
+      await failed(unnamed({ choose: 'idle', filter: { models: 'x' } }), 'INVALID_INPUT', /no "models"/);
+      const message = await printed(payload({ choose: 'idle', filter: { model: 'none' } }));
+      assert.equal(message.clusterId, clusterId(), 'a named printer wins');
+    });
+  });
+
   describe('print keys', () => {
     it('prints once per key: for simultaneous messages, after a redeploy and after a restart', async () => {
       await deploy();

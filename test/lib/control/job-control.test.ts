@@ -189,6 +189,20 @@ describe('control/job-control', () => {
         assert.deepEqual([count, acted], isAborted ? [1, ['a-job']] : [0, []]);
       });
 
+    it('leaves waiting and ended jobs alone, whatever the action and the word for their state', async () => {
+      for (const job of [{ status: 'queued' }, { status: 'finished' }, { status: 'new_word', state: 'waiting' }, {}])
+        for (const action of ['abort', 'duplicate', 'new_action']) {
+          const { count, acted } = await runAll(action, { clusters: [[cluster('a', job)]] });
+          assert.deepEqual([count, acted], [0, []], `${action} ${JSON.stringify(job)}`);
+        }
+    });
+
+    it('stops a print in a state that the pack does not know', async () => {
+      const job = { status: 'new_word', state: 'in_progress', time_elapsed: 5 };
+      const { acted } = await runAll('abort', { clusters: [[cluster('a', job)]], printJob: [job] });
+      assert.deepEqual(acted, ['a-job']);
+    });
+
     it('reads the status of groups alone, and acts on all their prints', async () => {
       const group = cluster('g', { status: 'printing' }, { printer_count: 2 });
       const print_jobs = ['printing', 'queued', 'paused', 'finished'].map((status) => ({ uuid: status, status }));

@@ -4,7 +4,8 @@ import { Http } from '../../../lib/http/http';
 import type { PrintRequest, PrintResult } from '../../../lib/print/prints';
 import { asPrintingError, type PrintingError } from '../../../lib/service/errors';
 import { WriteBehindStore } from '../../../lib/state/write-behind-store';
-import { systemClock } from '../../../lib/time/clock';
+import { readPrinterFilter } from '../../../lib/service/printer-filter';
+import { sleep, systemClock } from '../../../lib/time/clock';
 import { underDeadline } from '../../../lib/time/deadline';
 import { startSimulator, type Fault, type Simulator } from '../../../simulator';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
@@ -14,7 +15,16 @@ import { picker, seeded, withSeed } from '../../helpers/seeded';
 import { signedInClient } from '../../helpers/simulated-client';
 import { TurnedTime } from '../../helpers/turned-time';
 
-const RUNS = 120;
+/** Prints on a named printer, and on one that is chosen for each message. */
+const WAYS = [
+  { way: 'a named printer', runs: 120, printers: 1, choice: {} },
+  {
+    way: 'the first idle printer',
+    runs: 80,
+    printers: 4,
+    choice: { clusterIds: [], chooseIdle: readPrinterFilter({}) },
+  },
+];
 
 /** Ways to lose the answer of a dispatch, before or after the service has done the work. */
 const DISPATCH_FAULTS: Omit<Fault, 'endpoint'>[] = [
@@ -50,127 +60,138 @@ const REFUSALS: Omit<Fault, 'endpoint'>[] = [
 const STORE_FAULTS: StoreFault[] = ['unreadable', 'unwritable', 'crash-before', 'crash-after'];
 const MOST_STEPS = 16;
 
-describe(`print/prints under lost answers, crashes, store faults and short timeouts`, function () {
-  let time: TurnedTime;
-  let simulator: Simulator;
-  let runtime: Runtime;
+for (const { way, runs, printers, choice } of WAYS)
+  describe(`print/prints on ${way} under lost answers, crashes, store faults and short timeouts`, function () {
+    let time: TurnedTime;
+    let simulator: Simulator;
+    let runtime: Runtime;
 
-  before(async () => {
-    // Created here rather than earlier: other test files may run first in this process, with the system clock.
-    time = new TurnedTime();
-    simulator = await startSimulator({ now: time.now, printers: 1, accessTokenLifetime: 1e7 });
-    runtime = await Runtime.start(simulator, new MemoryStore());
-  });
-  after(async () => {
-    await time.until(runtime.close());
-    await simulator.close();
-    time.restore();
-    console.log(`      ${JSON.stringify(outcomes)}`);
-  });
-
-  async function restart(): Promise<void> {
-    const { left } = runtime;
-    await time.until(runtime.close());
-    runtime = await Runtime.start(simulator, left);
-  }
-
-  const clusterId = () => simulator.world.clusters()[0]?.clusterId ?? '';
-
-  async function print(changes: Partial<PrintRequest>, seconds = 600): Promise<Outcome> {
-    const results: PrintResult[] = [];
-    const work = underDeadline(systemClock, { ms: seconds * 1000, parent: runtime.ended.signal }, async (deadline) => {
-      const request: PrintRequest = {
-        ...PRINT,
-        clusterIds: [clusterId()],
-        reuseUpload: false,
-        deadline,
-        signal: runtime.ended.signal,
-        onResult: (result) => results.push(result),
-        ...changes,
-      };
-      await runtime.client.prints.run(request);
+    before(async () => {
+      // Created here rather than earlier: other test files may run first in this process, with the system clock.
+      time = new TurnedTime();
+      simulator = await startSimulator({ now: time.now, printers, accessTokenLifetime: 1e7 });
+      runtime = await Runtime.start(simulator, new MemoryStore());
     });
-    try {
-      await time.until(work);
-    } catch (thrown) {
-      return { error: asPrintingError(thrown) };
+    after(async () => {
+      await time.until(runtime.close());
+      await simulator.close();
+      time.restore();
+      console.log(`      ${JSON.stringify(outcomes)}`);
+    });
+
+    async function restart(): Promise<void> {
+      const { left } = runtime;
+      await time.until(runtime.close());
+      runtime = await Runtime.start(simulator, left);
     }
-    const [result] = results;
-    return result ? { result } : {};
-  }
 
-  const printings = (jobName: string) => printingsOf(simulator, jobName);
+    const clusterId = () => simulator.world.clusters()[0]?.clusterId ?? '';
 
-  const outcomes: Record<string, number> = {};
-  const count = (outcome: string) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
+    async function print(changes: Partial<PrintRequest>, seconds = 600): Promise<Outcome> {
+      const results: PrintResult[] = [];
+      const work = underDeadline(
+        systemClock,
+        { ms: seconds * 1000, parent: runtime.ended.signal },
+        async (deadline) => {
+          const request: PrintRequest = {
+            ...PRINT,
+            clusterIds: [clusterId()],
+            ...choice,
+            reuseUpload: false,
+            deadline,
+            signal: runtime.ended.signal,
+            onResult: (result) => results.push(result),
+            ...changes,
+          };
+          await runtime.client.prints.run(request);
+        },
+      );
+      try {
+        await time.until(work);
+      } catch (thrown) {
+        return { error: asPrintingError(thrown) };
+      }
+      const [result] = results;
+      return result ? { result } : {};
+    }
 
-  for (let run = 1; run <= RUNS; run++)
-    it(
-      'prints each file exactly once',
-      withSeed(run, async () => {
-        const random = seeded(run);
-        const pick = picker(random);
-        const keyed = random() < 0.8;
-        const refused = random() < 0.15;
-        const jobName = `run-${run}.gcode`;
-        const printKey = keyed ? `key-${run}` : '';
-        simulator.faults.clear();
-        simulator.faults.add({ endpoint: 'print', ...pick(refused ? REFUSALS : DISPATCH_FAULTS) });
-        if (random() < 0.3)
-          simulator.faults.add({ endpoint: pick(['registerUpload', 'storagePut', 'getJob']), ...pick(UPLOAD_FAULTS) });
-        // Cluster reads fail as well: a few, a whole search, or until a repeat has begun.
-        if (random() < 0.5)
-          simulator.faults.add({
-            endpoint: 'clusterStatus',
-            after: 2,
-            times: pick([1, 3, Math.ceil(random() * 60), 200]),
-            status: 500,
-          });
-        if (random() < 0.5)
-          runtime.fail(pick(STORE_FAULTS), Math.floor(random() * MOST_STEPS), pick([1, 5, MOST_STEPS]));
+    const printings = (jobName: string) => printingsOf(simulator, jobName);
 
-        const first = await print({ jobName, printKey }, pick([600, 600, 20, 3]));
-        const crashed = runtime.crashed;
-        const printed = printings(jobName);
-        assert.ok(printed <= 1, `${printed} prints`);
-        if (first.result) assert.equal(printed, 1, 'reported as printed, but there is none');
-        else if (first.error?.code === 'PRINT_OUTCOME_UNKNOWN') assert.ok(!refused);
-        else if (!crashed) assert.equal(printed, 0, `reported as ${first.error?.code}, but it prints`);
-        count(
-          crashed
-            ? 'crashed'
-            : (first.error?.code ?? (first.result?.clusterJobId ? 'printed' : 'printed, id not seen')),
-        );
+    const outcomes: Record<string, number> = {};
+    const count = (outcome: string) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
 
-        // Repeat the print under the same faults, in a new runtime if the old one has crashed.
-        if (crashed) await restart();
-        if (!keyed) return runtime.mend();
-        const again = await print({ jobName, printKey }, pick([600, 20]));
-        assert.ok(printings(jobName) <= 1, `${printings(jobName)} prints after a repeat: ${again.error?.code}`);
-        if (again.error && printed === 0 && again.error.code !== 'PRINT_OUTCOME_UNKNOWN' && !runtime.crashed)
-          assert.equal(printings(jobName), 0, `reported as ${again.error.code}, but it prints`);
+    for (let run = 1; run <= runs; run++)
+      it(
+        'prints each file exactly once',
+        withSeed(run, async () => {
+          const random = seeded(run);
+          const pick = picker(random);
+          const keyed = random() < 0.8;
+          const refused = random() < 0.15;
+          const jobName = `run-${run}.gcode`;
+          const printKey = keyed ? `key-${run}` : '';
+          simulator.faults.clear();
+          simulator.faults.add({ endpoint: 'print', ...pick(refused ? REFUSALS : DISPATCH_FAULTS) });
+          if (random() < 0.3)
+            simulator.faults.add({
+              endpoint: pick(['registerUpload', 'storagePut', 'getJob']),
+              ...pick(UPLOAD_FAULTS),
+            });
+          // Cluster reads fail as well: a few, a whole search, or until a repeat has begun.
+          if (random() < 0.5)
+            simulator.faults.add({
+              endpoint: 'clusterStatus',
+              after: 2,
+              times: pick([1, 3, Math.ceil(random() * 60), 200]),
+              status: 500,
+            });
+          if (random() < 0.5)
+            runtime.fail(pick(STORE_FAULTS), Math.floor(random() * MOST_STEPS), pick([1, 5, MOST_STEPS]));
 
-        if (runtime.crashed) await restart();
-        runtime.mend();
-        simulator.faults.clear();
-        const before = printings(jobName);
-        const second = await print({ jobName, printKey });
-        assert.equal(second.error, undefined);
-        assert.equal(second.result?.printed, true);
-        assert.equal(second.result.duplicate, before === 1);
-        assert.equal(printings(jobName), 1);
-        const third = await print({ jobName, printKey });
-        assert.equal(third.result?.duplicate, true);
-        assert.equal(third.result.clusterJobId, second.result.clusterJobId);
-        assert.equal(printings(jobName), 1);
-      }),
-    );
+          const first = await print({ jobName, printKey }, pick([600, 600, 20, 3]));
+          const crashed = runtime.crashed;
+          const printed = printings(jobName);
+          assert.ok(printed <= 1, `${printed} prints`);
+          if (first.result) assert.equal(printed, 1, 'reported as printed, but there is none');
+          else if (first.error?.code === 'PRINT_OUTCOME_UNKNOWN') assert.ok(!refused);
+          else if (!crashed) assert.equal(printed, 0, `reported as ${first.error?.code}, but it prints`);
+          count(
+            crashed
+              ? 'crashed'
+              : (first.error?.code ?? (first.result?.clusterJobId ? 'printed' : 'printed, id not seen')),
+          );
 
-  // Empty the queue, as one printer could not print so many.
-  afterEach(() => {
-    for (const { uuid } of [...simulator.world.cluster(1).queue]) simulator.world.vanish(1, uuid);
+          // Repeat the print under the same faults, in a new runtime if the old one has crashed.
+          if (crashed) await restart();
+          if (!keyed) return runtime.mend();
+          const again = await print({ jobName, printKey }, pick([600, 20]));
+          assert.ok(printings(jobName) <= 1, `${printings(jobName)} prints after a repeat: ${again.error?.code}`);
+          if (again.error && printed === 0 && again.error.code !== 'PRINT_OUTCOME_UNKNOWN' && !runtime.crashed)
+            assert.equal(printings(jobName), 0, `reported as ${again.error.code}, but it prints`);
+
+          if (runtime.crashed) await restart();
+          runtime.mend();
+          simulator.faults.clear();
+          const before = printings(jobName);
+          const second = await print({ jobName, printKey });
+          assert.equal(second.error, undefined);
+          assert.equal(second.result?.printed, true);
+          assert.equal(second.result.duplicate, before === 1);
+          assert.equal(printings(jobName), 1);
+          const third = await print({ jobName, printKey });
+          assert.equal(third.result?.duplicate, true);
+          assert.equal(third.result.clusterJobId, second.result.clusterJobId);
+          assert.equal(printings(jobName), 1);
+        }),
+      );
+
+    // Empty the queues, as the printers could not print so many, and wait until each may be chosen again.
+    afterEach(async () => {
+      for (const { clusterId: id, queue } of simulator.world.clusters())
+        for (const { uuid } of [...queue]) simulator.world.vanish(id, uuid);
+      if (printers > 1) await time.until(sleep(systemClock, 31_000));
+    });
   });
-});
 
 interface Outcome {
   result?: PrintResult;

@@ -70,7 +70,7 @@ describe('query/preview', () => {
     const headers = { 'content-type': 'image/png' };
     await refused(read(PRINT, { preview_url: ADDRESS }, svg, { headers }), 'SERVICE_ERROR', /not a picture/);
     const large = { headers: { 'content-length': String(20 * 1024 * 1024 + 1) } };
-    await refused(read(PRINT, { preview_url: ADDRESS }, PNG, large), 'TOO_LARGE', /20 MB/);
+    await refused(read(PRINT, { preview_url: ADDRESS }, PNG, large), 'TOO_LARGE', /more than 20 MB: upload/);
     await refused(read(PRINT, { preview_url: 'file:///etc/passwd' }), 'SERVICE_ERROR', /valid address/);
   });
 });
