@@ -1,4 +1,5 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { attachmentOf } from '../../lib/report/attachment';
 import type { Format } from '../../lib/report/outputs';
 import { readRange } from '../../lib/report/ranges';
 import type { Report, ReportProgress } from '../../lib/report/reports';
@@ -43,7 +44,11 @@ export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Sav
       onProgress: (progress) => show(progressText(progress)),
       onResult: (report, payload) => {
         show(doneText(report.rowCount));
-        send(Object.assign(msg, about(report), marks, { payload }));
+        const attachment = attachmentOf(format, payload, report);
+        // Earlier attachments stay, as a mail may have several reports.
+        const earlier: unknown[] = Array.isArray(msg.attachments) ? msg.attachments : [];
+        const attached = attachment && { attachments: [...earlier, attachment] };
+        send(Object.assign(msg, about(report), marks, { payload }, attached));
       },
       onRows: (report, { rows, first, count }) => {
         copies ??= rowMessages(RED, { ...msg, ...about(report), ...marks });

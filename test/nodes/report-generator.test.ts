@@ -183,6 +183,19 @@ describe('nodes/report-generator', () => {
       assert.equal(message.rowCount, 2);
     });
 
+    it('attaches the report to a mail, beside earlier attachments', async () => {
+      await deploy({ format: 'csv', from: '2026-03-01', fromType: 'str', to: '2026-03-31', toType: 'str' });
+      const content = 'mine';
+      const { payload, attachments, filename } = await one({ attachments: [{ content }], filename: 'mine.txt' });
+      assert.deepEqual(attachments, [{ content }, { filename: 'report-20260301-20260331.csv', content: payload }]);
+      assert.equal(filename, 'mine.txt');
+      const path = join(folder, 'weekly.csv');
+      await deploy({ format: 'file', file: path, fileType: 'str' });
+      assert.deepEqual((await one({ attachments: 'none' })).attachments, [{ filename: 'weekly.csv', path }]);
+      await deploy({ format: 'rows' });
+      assert.equal((await one()).attachments, undefined);
+    });
+
     it('writes a file atomically', async () => {
       const path = join(folder, 'weekly.csv');
       await writeFile(path, 'the old one');
