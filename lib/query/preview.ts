@@ -3,7 +3,7 @@ import type { Http } from '../http/http';
 import { READS, retry } from '../http/retry';
 import { fetchImage, type Image } from '../picture/image';
 import { PICTURE } from '../rules/limits';
-import { asPrintingError, PrintingError, revised, type Ids } from '../service/errors';
+import { asPrintingError, PrintingError, revised } from '../service/errors';
 import { record, records, text, type Json } from '../service/json-readers';
 import type { Deadline } from '../time/deadline';
 import { readStored } from '../upload/stored-job';
@@ -43,8 +43,6 @@ export async function readPreview(
     throw revised(error, { sentence });
   }
 }
-
-export const idsOfPreview = (of: PreviewOf): Ids => ({ ...of });
 
 async function storedPreview(service: ApiClient, { jobId }: { jobId: string }, deadline: Deadline) {
   const raw = await readStored(service, { kind: 'job', id: jobId }, { deadline });

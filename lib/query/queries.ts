@@ -17,7 +17,7 @@ import { readAllPages, type ClusterList } from '../watch/polling/cluster-list';
 import { matches, type PrinterFilter } from '../service/printer-filter';
 import { printerEntry, type PrinterEntry } from '../service/printer-entry';
 import { sumMaterials } from './materials';
-import { idsOfPreview, readPreview, type PreviewOf } from './preview';
+import { readPreview, type PreviewOf } from './preview';
 import { filterQueries, fits, type PrintJobFilter } from './print-job-filter';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -114,7 +114,7 @@ export class Queries {
 
   async #preview(of: PreviewOf, { deadline }: Limits): Promise<QueryAnswer> {
     const { bytes, contentType, raw } = await readPreview(this.#deps, of, deadline);
-    return { payload: bytes, contentType, raw, ids: idsOfPreview(of) };
+    return { payload: bytes, contentType, raw, ids: { ...of } };
   }
 
   async #clusterStatus(clusterId: string, limits: Limits): Promise<QueryAnswer> {
@@ -182,7 +182,7 @@ export class Queries {
 }
 
 function idsOf(query: Query): Ids {
-  if ('of' in query) return idsOfPreview(query.of);
+  if ('of' in query) return { ...query.of };
   if ('id' in query) return storedIds({ kind: query.query === 'stored-job' ? 'job' : 'file', id: query.id });
   const { clusterId, clusterJobId } = { clusterId: undefined, clusterJobId: undefined, ...query };
   return { clusterId, clusterJobId };

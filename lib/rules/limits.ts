@@ -52,6 +52,8 @@ export const FILTER = {
   value: 500,
   /** Values of one kind. Every printing of an answer is compared with each. */
   values: 1_000,
+  /** Materials of a filter of printers. Each is compared with all that are loaded in each printer. */
+  materials: 10,
 } as const;
 
 /**

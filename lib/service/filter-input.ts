@@ -43,11 +43,11 @@ export class FilterInput {
     return value;
   }
 
-  /** One value, or a list of values. */
-  values(name: string): unknown[] {
+  /** One value, or a list of at most `most` values. */
+  values(name: string, most: number = FILTER.values): unknown[] {
     const given = this.#fields[name] ?? [];
     const all: unknown[] = Array.isArray(given) ? given : [given];
-    if (all.length > FILTER.values) throw this.#refuse(phrase`has more than ${FILTER.values} values in its ${name}`);
+    if (all.length > most) throw this.#refuse(phrase`has more than ${most} values in its ${name}`);
     this.#checkLength(all, name);
     return all;
   }

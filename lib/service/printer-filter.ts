@@ -1,4 +1,4 @@
-import { TEXT } from '../rules/limits';
+import { FILTER, TEXT } from '../rules/limits';
 import { phrase, type Sentence } from '../words/sentence';
 import { PrintingError } from './errors';
 import { FilterInput } from './filter-input';
@@ -8,12 +8,12 @@ import type { PrinterEntry } from './printer-entry';
 
 /** Filter of printers (reference 3.5). A missing criterion matches every printer, an unknown value of a printer none. */
 export interface PrinterFilter {
-  /** One of them. */
-  models: string[];
-  names: string[];
+  /** One of them; like names and tags in the form in which they are compared. */
+  models: ReadonlySet<string>;
+  names: ReadonlySet<string>;
   /** All of them. */
-  tags: string[];
-  materials: MaterialFilter[];
+  tags: readonly string[];
+  materials: readonly MaterialFilter[];
   idle: boolean | null;
 }
 
@@ -30,17 +30,17 @@ export function readPrinterFilter(given: unknown): PrinterFilter {
   const example = phrase`must be an object such as {"model":"X","idle":true}`;
   const input = FilterInput.open(given, CRITERIA, refusal, example);
   return {
-    models: input.texts('model'),
-    names: input.texts('name'),
-    tags: input.texts('tag').map((tag) => tag.replace(/^#/, '')),
-    materials: input.values('material').map(readMaterialFilter),
+    models: new Set(input.texts('model').map(plain)),
+    names: new Set(input.texts('name').map(folded)),
+    tags: input.texts('tag').map((tag) => folded(tag).replace(/^#/, '')),
+    materials: input.values('material', FILTER.materials).map(readMaterialFilter),
     idle: input.flag('idle', phrase`needs true or false as its idle`) ?? null,
   };
 }
 
 /** Whether a filter has no criterion. */
 export const isEmptyFilter = ({ models, names, tags, materials, idle }: PrinterFilter): boolean =>
-  idle === null && [models, names, tags, materials].every(({ length }) => length === 0);
+  idle === null && models.size + names.size + tags.length + materials.length === 0;
 
 /** Whether a printer matches all criteria. */
 export function matches(filter: PrinterFilter, printer: PrinterEntry): boolean {
@@ -71,17 +71,20 @@ export function matchesMaterial(wanted: MaterialFilter, material: Material): boo
 }
 
 /** The materials in a printer's extruders, and in the slots of its material station. */
-export const loadedMaterials = ({ extruders, slots }: Pick<PrinterEntry, 'extruders' | 'slots'>): Material[] =>
+const loadedMaterials = ({ extruders, slots }: Pick<PrinterEntry, 'extruders' | 'slots'>): Material[] =>
   [...extruders, ...slots].flatMap(({ material }) => material ?? []);
 
 type Check = (filter: PrinterFilter, printer: PrinterEntry) => boolean;
 
 const CHECKS = {
-  model: ({ models }, { model }) =>
-    models.length === 0 || (model !== null && models.some((one) => plain(one) === plain(model))),
+  model: ({ models }, { model }) => models.size === 0 || (model !== null && models.has(plain(model))),
   name: ({ names }, { name, clusterName }) =>
-    names.length === 0 || names.some((one) => isSame(one, name) || isSame(one, clusterName)),
-  tag: ({ tags }, printer) => tags.every((tag) => printer.tags.some((one) => isSame(tag, one))),
+    names.size === 0 || [name, clusterName].some((one) => one !== null && names.has(folded(one))),
+  tag: ({ tags }, printer) => {
+    if (tags.length === 0) return true;
+    const present = new Set(printer.tags.map(folded));
+    return tags.every((tag) => present.has(tag));
+  },
   material: ({ materials }, printer) => {
     const loaded = loadedMaterials(printer);
     return materials.every((wanted) => loaded.some((material) => matchesMaterial(wanted, material)));
@@ -96,8 +99,9 @@ const plain = (model: string): string =>
     .toLowerCase()
     .replace(/[^\p{L}\p{N}+]/gu, '');
 
-const isSame = (one: string, other: string | null): boolean =>
-  other !== null && one.trim().toLowerCase() === other.trim().toLowerCase();
+const folded = (value: string): string => value.slice(0, TEXT.matched).trim().toLowerCase();
+
+const isSame = (one: string, other: string | null): boolean => other !== null && folded(one) === folded(other);
 
 const wordsOf = (value: string | null): string[] =>
   (value ?? '')

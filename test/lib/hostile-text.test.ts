@@ -82,6 +82,13 @@ import { meaning } from '../../lib/action/action';
 import { jobData } from '../../lib/control/job-data';
 import { ruleOf } from '../../lib/control/job-rules';
 import { jobUnderWay } from '../../lib/control/job-under-way';
+import type { Http } from '../../lib/http/http';
+import { printsUnderWay } from '../../lib/control/prints-under-way';
+import { sumMaterials } from '../../lib/query/materials';
+import { readPreview } from '../../lib/query/preview';
+import { FilterInput } from '../../lib/service/filter-input';
+import { printerEntry } from '../../lib/service/printer-entry';
+import { matches, matchesMaterial, noneMatches, readPrinterFilter } from '../../lib/service/printer-filter';
 import { filterQueries, fits, readPrintJobFilter } from '../../lib/query/print-job-filter';
 import { TEXT } from '../../lib/rules/limits';
 import { systemClock } from '../../lib/time/clock';
@@ -99,7 +106,7 @@ import { readListCheckpoint } from '../../lib/events/list-changes';
 import { parseMilestones } from '../../lib/events/milestones';
 import { isPrintEvent } from '../../lib/events/print-event';
 import { ClusterMemory } from '../../lib/watch/checkpoints/cluster-memory';
-import { readAllPages } from '../../lib/watch/polling/cluster-list';
+import { readAllPages, readPrinters } from '../../lib/watch/polling/cluster-list';
 import { fairShare } from '../../lib/watch/replication/fair-share';
 import { readJobRecord } from '../../lib/watch/polling/job-record';
 import { ChangeFilter } from '../../lib/watch/views/change-filter';
@@ -185,6 +192,28 @@ const changeOf = (type: string, words: string) => ({
   origin_name: words,
   target_name: words,
 });
+const NO_FILTER = readPrinterFilter({});
+/** A filter with as much of the text as it may have. */
+const filterOf = (words: string) => {
+  const part = words.slice(0, 500);
+  return part.trim() === '' ? {} : { model: part, name: part, tag: part, material: [part, { name: part }] };
+};
+const printerOf = (words: string) =>
+  printerEntry(readCluster(FIELDS(field(words))) ?? readCluster({ cluster_id: 'c' }) ?? assert.fail());
+const refuse = (rule: Sentence) => new PrintingError('INVALID_INPUT', rule);
+/** Returns the error in place of a throw, so that the next input is tried as well. */
+const attempt = (work: () => unknown): unknown => {
+  try {
+    return work();
+  } catch (error) {
+    return (error as PrintingError).message;
+  }
+};
+/** Refuses each request. */
+const NOWHERE = {
+  isLocal: false,
+  send: () => Promise.reject(new PrintingError('NETWORK', phrase`It is away.`)),
+} as unknown as Http;
 
 const concerned = (words: string) => ({ count: 5, names: [words, words, words], clusterId: words });
 const markOf = (words: string) => ({
@@ -251,6 +280,25 @@ const READERS: Record<string, (words: string) => unknown> = {
   'rules/text.withoutSlashes': (words) => withoutSlashes(words),
   'service/cluster-status.readClusterStatus': (words) => readClusterStatus(FIELDS(words), CONTEXT),
   'service/cluster-status.statusRecord': (words) => statusRecord(words),
+  'service/filter-input.FilterInput': (words) => new FilterInput({ [words]: words }, ['a'], refuse),
+  'service/printer-entry.printerEntry': (words) => [
+    printerOf(words),
+    printerEntry(readCluster({ cluster_id: 'c', note: field(words.replaceAll(/.{4}/gs, '#a ')) }) ?? assert.fail()),
+  ],
+  'service/printer-filter.readPrinterFilter': (words) => [
+    attempt(() => readPrinterFilter(words)),
+    attempt(() => readPrinterFilter({ [words]: words })),
+    attempt(() => readPrinterFilter({ material: words })),
+    readPrinterFilter(filterOf(words)),
+  ],
+  'service/printer-filter.matches': (words) => matches(readPrinterFilter(filterOf(words)), printerOf(words)),
+  'service/printer-filter.noneMatches': (words) =>
+    noneMatches(readPrinterFilter(filterOf(words)), [printerOf(words)]).message,
+  'service/printer-filter.matchesMaterial': (words) => {
+    const material = { guid: words, brand: words, name: words, color: words, diameter: null, density: null };
+    return [matchesMaterial(words, material), matchesMaterial({ name: words }, material)];
+  },
+  'watch/polling/cluster-list.readPrinters': (words) => readPrinters(service(words), LIMITS.deadline),
   'service/cluster.readCluster': (words) => readCluster(FIELDS(words)),
   'service/errors.PrintingError': (words) => new PrintingError('TIMEOUT', phrase`It is ${words}.`),
   'service/errors.asPrintingError': (words) => asPrintingError(words),
@@ -401,6 +449,11 @@ const READERS: Record<string, (words: string) => unknown> = {
   ],
   'control/job-rules.ruleOf': (words) => ruleOf(words),
   'control/job-under-way.jobUnderWay': (words) => jobUnderWay(service(words), 'c', LIMITS.deadline),
+  'control/prints-under-way.printsUnderWay': (words) =>
+    printsUnderWay(service(words), NO_FILTER, words, LIMITS.deadline),
+  'query/materials.sumMaterials': (words) => sumMaterials([printerOf(words)], [words.slice(0, 500)]),
+  'query/preview.readPreview': (words) =>
+    readPreview({ service: service(words), http: NOWHERE }, { jobId: words }, { ...LIMITS.deadline } as Deadline),
   'query/print-job-filter.filterQueries': (words) =>
     filterQueries({ status: [words], sentFrom: [words], clusterIds: [words], search: words, privateOnly: true }),
   'query/print-job-filter.fits': (words) =>
@@ -487,6 +540,10 @@ const READERS: Record<string, (words: string) => unknown> = {
 
 /** Exported functions of the folders below that get no foreign text as such, and why. */
 const OTHERS: Record<string, string> = {
+  'print/chosen-print.ChosenPrint': 'works by the functions of other folders',
+  'print/idle-printers.IdlePrinters': 'works by the functions of service/printer-filter',
+  'report/attachment.attachmentOf': 'gets a path and times that were read',
+  'service/printer-filter.isEmptyFilter': 'gets a filter that was read',
   'connection/ask.asker': 'makes the request; its answer is limited by AnswerShape',
   'connection/check.failed': 'gets an error, whose sentence is made',
   'connection/check.notChecked': 'gets a sentence',

@@ -3,6 +3,7 @@ import { readCluster } from '../../../lib/service/cluster';
 import { PrintingError } from '../../../lib/service/errors';
 import type { Json } from '../../../lib/service/json-readers';
 import { printerEntry, type PrinterEntry } from '../../../lib/service/printer-entry';
+import { threadTime } from '../../helpers/thread-time';
 import { matches, noneMatches, readPrinterFilter } from '../../../lib/service/printer-filter';
 
 const HOST = {
@@ -119,7 +120,23 @@ describe('service/printer-filter', () => {
     refused({ material: [null] }, /as its material/);
     refused({ tag: [3] }, /as its tag/);
     refused({ name: 'x'.repeat(501) }, /more than 500 characters/);
-    refused({ material: Array.from({ length: 1001 }, () => 'PLA') }, /more than 1000 values/);
+    refused({ material: Array.from({ length: 11 }, () => 'PLA') }, /more than 10 values/);
+    refused({ name: Array.from({ length: 1001 }, () => 'x') }, /more than 1000 values/);
+  });
+
+  it('matches the largest filter against many printers within 100 ms', () => {
+    const long = (length: number, start: string) =>
+      Array.from({ length }, (_, index) => `${start} ${index}`.padEnd(500));
+    const model = [...long(999, 'model'), 'Brand Model X'];
+    const filter = readPrinterFilter({
+      model,
+      name: [...long(999, 'n'), 'left'],
+      tag: Array.from({ length: 1000 }, () => 'a'),
+    });
+    const tagged = printer({ note: Array.from({ length: 5000 }, () => '#a').join(' ') });
+    const began = threadTime();
+    for (let count = 0; count < 5000; count++) assert.equal(matches(filter, tagged), true);
+    assert.ok(threadTime() - began < 100);
   });
 
   it('names the criterion that leaves no printer', () => {
