@@ -10,6 +10,7 @@ describe('readCluster', () => {
     status: 'active',
     is_online: true,
     printer_count: 2,
+    host_print_job_count: 3,
     printer_type: 'brand_modelx',
     capabilities: ['webcam_snapshot', 7, ''],
     note: { note: 'left of the door' },
