@@ -47,8 +47,8 @@ export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Sav
         const attachment = attachmentOf(format, payload, report);
         // Earlier attachments stay, as a mail may have several reports.
         const earlier: unknown[] = Array.isArray(msg.attachments) ? msg.attachments : [];
-        const attached = attachment && { attachments: [...earlier, attachment] };
-        send(Object.assign(msg, about(report), marks, { payload }, attached));
+        const attached = attachment ? { attachments: [...earlier, attachment] } : {};
+        send(Object.assign(msg, about(report), marks, { payload, ...attached }));
       },
       onRows: (report, { rows, first, count }) => {
         copies ??= rowMessages(RED, { ...msg, ...about(report), ...marks });

@@ -343,6 +343,17 @@ describe('the examples', () => {
     await bench.pass(600 + HEATING + CLEARING);
   });
 
+  example('cheap power: prints a file of your own', async (bench) => {
+    const path = join(bench.userDir, 'my own.gcode');
+    await writeFile(path, ';my own\n;TIME:600\nG28\n');
+    await bench.import('10-start-when-power-is-cheap', { FILE: path, CHEAP_FROM: 0, CHEAP_TO: 0 });
+    await bench.press('print when power is cheap');
+    await bench.until(async () => (await bench.press('start now'), bench.shown('printed').includes('my own')));
+    assert.equal((await bench.prints('my own.gcode')).length, 1);
+    assert.equal(bench.shown('what went wrong'), '');
+    await bench.pass(600 + HEATING + CLEARING);
+  });
+
   example('MQTT: announces the printers to Home Assistant and carries out its commands', async (bench) => {
     const broker = await startBroker(bench.userDir);
     const client = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`);
