@@ -147,7 +147,7 @@ describe('print/chosen-print', () => {
     assert.equal(await printedOn({ printKey: 'k' }), clusterId(1), 'the printer is free again');
   });
 
-  it('only reads in a dry run, and reserves no printer', async () => {
+  it('reserves no printer in a dry run, which only reads', async () => {
     const { result } = await run({ dryRun: true, printKey: 'k' });
     assert.deepEqual([result.clusterId, result.dryRun, result.printed], [clusterId(1), true, false]);
     assert.deepEqual([simulator.requests.count('registerUpload'), simulator.requests.count('print')], [0, 0]);

@@ -15,7 +15,6 @@ describe('readCluster', () => {
     capabilities: ['webcam_snapshot', 7, ''],
     note: { note: 'left of the door' },
     maintenance_due: true,
-    host_print_job_count: 3,
     host_printer: { uuid: 'P1', friendly_name: 'Left', machine_variant: 'Brand Model X', status: 'printing' },
     host_current_print_job: { uuid: 'J1', status: 'printing' },
   };
