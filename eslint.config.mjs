@@ -15,7 +15,7 @@ const layers = {
     ['files', 'state'],
     ['postgres'],
     ['sign-in'],
-    ['account'],
+    ['account', 'metrics'],
     ['action', 'request', 'upload', 'watch'],
     ['control', 'library', 'picture', 'print', 'report'],
     ['query', 'connection'],

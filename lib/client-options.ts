@@ -1,6 +1,7 @@
 import type { AccountSettings } from './account/settings';
 import type { Leftovers } from './files/leftovers';
 import type { Http } from './http/http';
+import type { AccountMetrics } from './metrics/account-metrics';
 import type { Renewals } from './sign-in/renewals';
 import type { StateStore } from './state/store';
 import type { Clock } from './time/clock';
@@ -27,6 +28,8 @@ export interface ClientOptions {
   grace?: number;
   /** Notes of unfinished files. */
   leftovers?: Leftovers;
+  /** Counts for Prometheus. */
+  metrics?: AccountMetrics | undefined;
   /** Name of this runtime among those that share an account's work. Default: the host name. */
   runtimeName?: string;
 }

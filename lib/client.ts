@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { credentialsOf } from './account/credentials';
 import type { ApiClient } from './account/api-client';
-import { settingsSummary, type AccountSettings } from './account/settings';
+import { isOnThisMachine, settingsSummary, type AccountSettings } from './account/settings';
 import { AuthenticatedApiClient } from './account/authenticated-api-client';
 import type { ClientOptions } from './client-options';
 import type { Check } from './connection/check';
@@ -20,9 +20,9 @@ import type { Choices } from './query/choices';
 import type { Queries } from './query/queries';
 import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
-import { isLoopback } from './rules/loopback';
 import { asPrintingError } from './service/errors';
 import type { Credentials } from './sign-in/credentials';
+import type { AccountMetrics } from './metrics/account-metrics';
 import { Renewals } from './sign-in/renewals';
 import type { CurrentScope, Scope } from './state/scope';
 import type { StateStore } from './state/store';
@@ -36,9 +36,6 @@ import { logReport } from './watch/views/watcher-log';
 import { phrase, type Sentence } from './words/sentence';
 
 export type { ClientOptions } from './client-options';
-
-const isOnThisMachine = ({ apiUrl, authUrl }: AccountSettings): boolean =>
-  [apiUrl, authUrl].every((url) => url === '' || isLoopback(url));
 
 /**
  * Default grace period of `close`, ms. Node-RED gives a node 15 s to close; the rest is for the steps after the
@@ -63,6 +60,8 @@ export class Client {
   readonly #warn: (sentence: Sentence) => void;
   readonly #jobListReader: JobListReader;
   readonly #unresolvedPrints: UnresolvedPrints;
+  readonly #metrics: AccountMetrics | undefined;
+  readonly #endMetrics: (() => void) | undefined;
   readonly #closing = new AbortController();
   // Created, and their modules loaded, on first use by a node.
   #requests: Requests | undefined;
@@ -81,7 +80,7 @@ export class Client {
     const {
       accountId,
       settings,
-      store,
+      metrics,
       clock,
       log,
       simulated = false,
@@ -89,6 +88,7 @@ export class Client {
       http = new Http(undefined, { isLocal: isOnThisMachine(settings) }),
       renewals = new Renewals(),
     } = options;
+    const store = metrics?.timed(options.store) ?? options.store;
     this.simulated = simulated;
     this.clock = clock;
     this.#settings = settings;
@@ -96,13 +96,13 @@ export class Client {
     this.#store = store;
     this.#grace = options.grace ?? GRACE;
     this.#leftovers = options.leftovers;
-    const warn = (sentence: Sentence) => log.warn(sentence);
-    this.#warn = warn;
-    this.credentials = credentialsOf(settings, { accountId, store, clock, http, renewals, warn });
+    const warn = (this.#warn = (sentence: Sentence) => log.warn(sentence));
+    const refreshEnded = metrics && ((isSaved: boolean) => metrics.refreshEnded(isSaved));
+    this.credentials = credentialsOf(settings, { accountId, store, clock, http, renewals, warn, refreshEnded });
     this.credentials.ready().catch((error: unknown) => {
       log.warn(phrase`The sign-in could not be read: ${asPrintingError(error).sentence}`);
     });
-    this.#calls = new AuthenticatedApiClient({ settings, http, clock, credentials: this.credentials });
+    this.#calls = new AuthenticatedApiClient({ settings, http, clock, credentials: this.credentials, meter: metrics });
     this.service = this.#calls;
     const { service } = this;
     const host = simulated ? 'simulated' : settings.apiUrl;
@@ -119,6 +119,7 @@ export class Client {
       signIn: this.credentials,
       scope,
       memory,
+      meter: metrics,
       report: (event) => logReport(log, event),
       // Each runtime has its own simulated world, so the runtimes don't share its watching.
       ...(simulated
@@ -127,15 +128,20 @@ export class Client {
     });
     this.#jobListReader = new JobListReader(service);
     this.#unresolvedPrints = new UnresolvedPrints({
+      ...{ store, scope, clock, warn },
       watcher: this.watcher,
       signIn: this.credentials,
-      store,
-      scope,
-      clock,
       jobListReader: this.#jobListReader,
       dispatcher: () => this.#dispatches(),
-      warn: this.#warn,
     });
+    this.#metrics = metrics;
+    this.#endMetrics = metrics?.attach({
+      signInState: () => this.credentials.state,
+      polled: () => this.watcher.polled(),
+      unresolved: () => this.#unresolvedPrints.count,
+      leaseAge: () => this.watcher.membership?.leaseAge ?? null,
+    });
+    if (metrics) this.watcher.onObservation((clusterId, status) => metrics.observed(clusterId, status));
   }
 
   get requests(): Requests {
@@ -153,7 +159,8 @@ export class Client {
     const { origin } = this.#settings;
     const uploads = (this.#uploads = new Uploads({ ...parts, ...(origin && { origin }) }));
     const unresolvedPrints = this.#unresolvedPrints;
-    const clusterPrint = new ClusterPrint({ service, dispatcher: this.#dispatches(), unresolvedPrints });
+    const onUnknown = () => this.#metrics?.dispatchUnknown();
+    const clusterPrint = new ClusterPrint({ service, dispatcher: this.#dispatches(), unresolvedPrints, onUnknown });
     return (this.#prints = new Prints({ ...parts, uploads, clusterPrint, watcher }));
   }
 
@@ -164,17 +171,8 @@ export class Client {
     const { clock, watcher, credentials: signIn } = this;
     const { runtimes } = watcher;
     const pendingWaits = (this.#pendingWaits ??= new PendingWaits(this.#store, clock, runtimes));
-    const parts = {
-      pendingWaits,
-      watcher,
-      runtimes,
-      signIn,
-      clock,
-      store: this.#store,
-      scope: this.#scope,
-      warn: this.#warn,
-    };
-    return new LateResults(parts, waiter);
+    const shared = { store: this.#store, scope: this.#scope, clock, warn: this.#warn };
+    return new LateResults({ ...shared, pendingWaits, watcher, runtimes, signIn }, waiter);
   }
 
   get snapshots(): Snapshots {
@@ -282,6 +280,7 @@ export class Client {
    */
   async close(): Promise<void> {
     this.#closing.abort(closed());
+    this.#endMetrics?.();
     this.#unresolvedPrints.close();
     const settled = Promise.all([
       this.watcher.close(),

@@ -26,21 +26,34 @@ interface Received {
   retryAfter: number | undefined;
 }
 
+/** Receives each request that has ended; `status` null without an answer, `ms`: its duration. */
+export interface RequestMeter {
+  requestEnded(status: number | null, ms: number): void;
+}
+
 export class AuthenticatedApiClient implements ApiClient, Sender {
   readonly #settings: AccountSettings;
   readonly #http: Http;
   readonly #clock: Clock;
   readonly #credentials: Credentials;
+  readonly #meter: RequestMeter | undefined;
   #requests = 0;
   #failures = 0;
   /** ms since 1970. */
   #lastAnswer: number | null = null;
 
-  constructor(deps: { settings: AccountSettings; http: Http; clock: Clock; credentials: Credentials }) {
+  constructor(deps: {
+    settings: AccountSettings;
+    http: Http;
+    clock: Clock;
+    credentials: Credentials;
+    meter?: RequestMeter | undefined;
+  }) {
     this.#settings = deps.settings;
     this.#http = deps.http;
     this.#clock = deps.clock;
     this.#credentials = deps.credentials;
+    this.#meter = deps.meter;
   }
 
   async call(...[endpoint, options]: Parameters<ApiClient['call']>): Promise<Answer> {
@@ -112,10 +125,14 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       request.body = body;
       request.headers = { ...request.headers, 'content-type': 'application/json' };
     }
+    let start: number | undefined;
+    let answered: number | null = null;
     try {
       if (lock) request.fence = await deadline.wait(lock.secure(limit.remaining()));
       this.#requests++;
+      start = this.#clock.monotonic();
       const { status, headers, body: parsed, text, size } = await this.#http.text(request);
+      answered = status;
       const now = (this.#lastAnswer = this.#clock.now());
       const retryAfter = readRetryAfter(headers['retry-after'], now);
       return { status, headers, text, body: parsed, size, retryAfter };
@@ -123,6 +140,7 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
       this.#failures++;
       throw error;
     } finally {
+      if (start !== undefined) this.#meter?.requestEnded(answered, this.#clock.monotonic() - start);
       limit.end();
     }
   }

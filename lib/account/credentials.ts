@@ -16,6 +16,8 @@ interface CredentialsDeps {
   http: Http;
   renewals?: Renewals | undefined;
   warn: (sentence: Sentence) => void;
+  /** As in RefreshCounters. */
+  refreshEnded?: ((isSaved: boolean) => void) | undefined;
 }
 
 /** Returns the source of an account's bearers, by its settings. */

@@ -1,4 +1,5 @@
 import { hostFault } from '../rules/hosts';
+import { isLoopback } from '../rules/loopback';
 import { isOrigin } from '../rules/origin';
 import { isRedirectUri } from '../rules/redirect-uri';
 import { readStoragePath } from '../rules/storage-path';
@@ -56,6 +57,10 @@ export function readSettings(config: AccountConfig, { simulated = false } = {}):
     organizationId: trimmed(config.organizationId),
   };
 }
+
+/** Whether all hosts are loopback addresses. */
+export const isOnThisMachine = ({ apiUrl, authUrl }: AccountSettings): boolean =>
+  [apiUrl, authUrl].every((url) => url === '' || isLoopback(url));
 
 /** Reads the settings for a sign-in, even before the account is deployed. */
 export function readSignIn(config: AccountConfig): SignInSettings {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { ClusterStatus } from '../service/cluster-status';
-import { isUnderWay, type PrintJob } from '../service/print-job';
+import { isOnPrinter, type ClusterStatus } from '../service/cluster-status';
+import { isUnderWay } from '../service/print-job';
 import type { Extruder, Material, Printer } from '../service/printer';
 import type { ExtruderCheckpoint } from './checkpoint';
 import type { EventBuilder } from './event-builder';
@@ -42,7 +42,8 @@ export const extruderFacts = (scene: Scene): unknown[] =>
     return [index, extruder.printCore, guid, brand, name, color, percentLeft(extruder), shortage(scene, extruder)?.id];
   });
 
-function extrudersOf({ extruders }: Printer): Map<number, Extruder> {
+/** Extruders of a printer by index, each once. */
+export function extrudersOf({ extruders }: Printer): Map<number, Extruder> {
   const found = new Map<number, Extruder>();
   for (const extruder of extruders.slice(0, FOLLOWED))
     if (extruder.index !== null && !found.has(extruder.index)) found.set(extruder.index, extruder);
@@ -158,15 +159,12 @@ function percentLeft({ volumeLeft, volumeFull }: Extruder): number | null {
 function shortage({ status, printer }: Scene, { index, volumeLeft }: Extruder) {
   if (volumeLeft === null) return null;
   for (const job of status.jobs) {
-    if (!isUnderWay(job) || job.clusterJobId === null || !isOn(job, printer, status)) continue;
+    if (!isUnderWay(job) || job.clusterJobId === null || !isOnPrinter(job, printer, status)) continue;
     const needed = job.materials.find(({ extruder }) => extruder === index)?.volume ?? 0;
     if (needed > volumeLeft) return { id: job.clusterJobId, job, needed };
   }
   return null;
 }
-
-const isOn = ({ printerId }: PrintJob, printer: Printer, { printers }: ClusterStatus): boolean =>
-  printerId === null ? printers.length === 1 : printerId === printer.printerId;
 
 /** Compares by GUID, or else by what the materials show. */
 function isSameMaterial(one: Material | null, other: Material | null): boolean {

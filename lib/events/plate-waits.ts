@@ -4,7 +4,7 @@ import { ofJob, type EventBuilder } from './event-builder';
 import { passed, type Thresholds } from './thresholds';
 
 /** Whether a print ended and its plate was not cleared yet (wire facts 12.2). */
-const waits = ({ status }: PrintJob): boolean => status === 'wait_cleanup';
+export const isPlateWaiting = ({ status }: PrintJob): boolean => status === 'wait_cleanup';
 
 /**
  * Returns the plates that wait to be cleared after an observation, and adds the steps of their waits (reference 3.3). A
@@ -16,7 +16,7 @@ export function followPlates(
   { ended, at, builder }: { ended: readonly Ended[]; at: string; builder: EventBuilder | null },
 ): PlateCheckpoint[] {
   if (!jobs) return [...(before ?? [])];
-  return jobs.filter(waits).flatMap((job): PlateCheckpoint[] => {
+  return jobs.filter(isPlateWaiting).flatMap((job): PlateCheckpoint[] => {
     const id = job.clusterJobId;
     if (id === null) return [];
     const known = before?.find((plate) => plate.id === id);

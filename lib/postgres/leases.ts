@@ -50,6 +50,7 @@ export class Lease implements Lock {
   readonly #controller = new AbortController();
   /** Monotonic time until which the holder relies on it. */
   #until = -Infinity;
+  #renewedAt = -Infinity;
   #disarm: () => void = () => undefined;
   /** The work that needed the lease has ended. */
   isDone = false;
@@ -75,9 +76,15 @@ export class Lease implements Lock {
     return this.#leases.keep(this.name);
   }
 
-  /** Extends the lease at least to `until` (monotonic, ms). */
-  extendTo(until: number): void {
+  /** Time since the statement of the last renewal was sent, ms. */
+  get age(): number {
+    return this.#leases.clock.monotonic() - this.#renewedAt;
+  }
+
+  /** Extends the lease at least to `until`, by a statement that was sent at `askedAt` (monotonic, ms). */
+  extendTo(until: number, askedAt: number): void {
     const { clock } = this.#leases;
+    this.#renewedAt = Math.max(this.#renewedAt, askedAt);
     if (this.signal.aborted || until <= this.#until) return;
     this.#until = until;
     this.#disarm();
@@ -132,7 +139,7 @@ export class Leases {
     // The answer to an earlier request arrived after that to a later one.
     if (other && BigInt(other.token) > BigInt(token)) return lease;
     other?.end();
-    lease.extendTo(this.#end(askedAt, this.#times.lasts));
+    lease.extendTo(this.#end(askedAt, this.#times.lasts), askedAt);
     this.#held.set(name, lease);
     this.#arm();
     return lease;
@@ -201,7 +208,7 @@ export class Leases {
     });
     if (!held.has(lease.name)) lease.lose();
     lease.throwIfLost();
-    lease.extendTo(this.#end(askedAt, wanted));
+    lease.extendTo(this.#end(askedAt, wanted), askedAt);
     return () => {
       lease.throwIfLost();
       // The monotonic clock may stand still while the machine sleeps, and the wall clock may be set.
@@ -235,7 +242,7 @@ export class Leases {
     for (const lease of held ? all : []) {
       // Skip a lease that was given back meanwhile.
       if (this.#held.get(lease.name) !== lease) continue;
-      if (held?.has(lease.name)) lease.extendTo(this.#end(askedAt, this.#times.lasts));
+      if (held?.has(lease.name)) lease.extendTo(this.#end(askedAt, this.#times.lasts), askedAt);
       else {
         lease.lose();
         if (lease.isDone) this.remove(lease);

@@ -96,6 +96,10 @@ export class PostgresMembership implements Membership {
     return this.#roster.members.length > 0 ? (this.#lease ?? null) : null;
   }
 
+  get leaseAge(): number | null {
+    return this.lock ? (this.#lease?.age ?? null) : null;
+  }
+
   want(wants: unknown): void {
     const content = this.#contentOf(wants);
     if (content === this.#content) return;

@@ -51,7 +51,10 @@ export class ClusterPrint {
         : work(ledger, deadline));
     } catch (thrown) {
       const error = withIds(asPrintingError(thrown), { clusterId });
-      if (error.code === 'PRINT_OUTCOME_UNKNOWN' && printKey) this.#deps.unresolvedPrints.add(ledger.scope, clusterId);
+      if (error.code === 'PRINT_OUTCOME_UNKNOWN') {
+        this.#deps.onUnknown();
+        if (printKey) this.#deps.unresolvedPrints.add(ledger.scope, clusterId);
+      }
       throw error;
     }
   }
@@ -100,4 +103,6 @@ interface ClusterPrintDeps {
   service: ApiClient;
   dispatcher: Dispatcher;
   unresolvedPrints: UnresolvedPrints;
+  /** Called when a print ends without a known outcome. */
+  onUnknown: () => void;
 }

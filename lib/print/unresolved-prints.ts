@@ -49,6 +49,11 @@ export class UnresolvedPrints {
     void this.#load();
   }
 
+  /** Number of clusters that are polled because outcomes on them are open. */
+  get count(): number {
+    return this.#held.size;
+  }
+
   /** Adds an open outcome on this cluster. */
   add(scope: Scope, clusterId: string): void {
     if (this.#closing.signal.aborted) return;

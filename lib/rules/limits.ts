@@ -82,6 +82,9 @@ export const STATUS_LIST = 1_000;
 /** Capabilities of a cluster to keep; the service has some thirty. */
 export const CAPABILITIES = 200;
 
+/** Printers per account with figures of their own; a scrape of as many has 40 MB. Further ones count in totals only. */
+export const METERED_PRINTERS = 10_000;
+
 /** Limits of a report's table. Every row pays for all columns, even a row of a single byte. */
 export const TABLE = {
   columns: 200,

@@ -59,3 +59,7 @@ export function readClusterStatus(wire: Json, { clusterId, receivedAt, identity 
     current: jobs.find(isUnderWay) ?? jobs.find(({ state }) => state === 'preparing') ?? null,
   };
 }
+
+/** Whether a job belongs to a printer of its cluster. A job without a printer belongs to the only one. */
+export const isOnPrinter = ({ printerId }: PrintJob, printer: Printer, { printers }: ClusterStatus): boolean =>
+  printerId === null ? printers.length === 1 : printerId === printer.printerId;

@@ -16,6 +16,8 @@ import { phrase, type Sentence } from '../words/sentence';
 
 export interface TokensOptions extends RefreshDeps {
   warn: (sentence: Sentence) => void;
+  /** As in RefreshCounters. */
+  refreshEnded?: ((isSaved: boolean) => void) | undefined;
 }
 
 /** Renew this long before expiry, or a tenth of a short lifetime before, ms. */
@@ -41,7 +43,7 @@ export class Tokens implements Credentials {
   readonly #options: TokensOptions;
   readonly #changes = new Changes();
   readonly #closing = new AbortController();
-  readonly #counters = new RefreshCounters();
+  readonly #counters: RefreshCounters;
   readonly #saved: SavedGrant;
   readonly #failures: RenewalFailures;
   readonly #rereads: RetryTimer;
@@ -66,6 +68,7 @@ export class Tokens implements Credentials {
 
   constructor(options: TokensOptions) {
     this.#options = options;
+    this.#counters = new RefreshCounters(options.refreshEnded);
     this.#saved = new SavedGrant(options);
     this.#failures = new RenewalFailures(options.clock);
     this.#rereads = new RetryTimer(options.clock, REREAD);

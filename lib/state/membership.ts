@@ -21,6 +21,8 @@ export interface Membership {
    * while this runtime is a member, and `secure` makes sure of that. A new object after each loss.
    */
   readonly lock: Lock | null;
+  /** Time since the last renewal of the lease, ms; null while `members` is empty. */
+  readonly leaseAge: number | null;
   /** Publishes the wishes of this runtime to the other members: plain JSON. */
   want(wants: unknown): void;
   /**

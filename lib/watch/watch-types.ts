@@ -1,4 +1,6 @@
 import type { ApiClient } from '../account/api-client';
+import type { EventDraft } from '../events/print-event';
+import type { ClusterStatus } from '../service/cluster-status';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope } from '../state/scope';
 import type { StateStore } from '../state/store';
@@ -11,6 +13,16 @@ import type { WatcherReport } from './views/watch';
 export type { PollResult } from './polling/poll-result';
 export type { Sharing, Standby } from './replication/sharing';
 export type * from './views/watch';
+
+export type ObservationListener = (clusterId: string, status: ClusterStatus) => void;
+
+/** Receives the figures of the polls. */
+export interface WatchMeter {
+  /** Called before each poll that was due, with its delay, ms. */
+  turnStarted(lag: number): void;
+  /** Called with the changes of each observation that belongs to this runtime, before the observation listeners. */
+  derived(clusterId: string, drafts: readonly EventDraft[]): void;
+}
 
 export interface WatcherOptions {
   service: ApiClient;
@@ -28,4 +40,5 @@ export interface WatcherOptions {
   report?: (event: WatcherReport) => void;
   /** Seconds between polls of a cluster without a watch while the end of a print is awaited. Default 60. */
   followInterval?: number;
+  meter?: WatchMeter | undefined;
 }

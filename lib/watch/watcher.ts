@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import type { ClusterStatus } from '../service/cluster-status';
 import { asPrintingError, PrintingError } from '../service/errors';
 import type { Membership } from '../state/membership';
 import type { StateStore } from '../state/store';
@@ -22,7 +21,8 @@ import type { ReplicaCoordinator } from './replication/replica-coordinator';
 import { SOLE_OWNER } from './checkpoints/ownership';
 import { LIST } from './polling/poll-result';
 import { intervalOf, SHORTEST } from './polling/poll-timing';
-import type { JobEnd, JobEndOptions, Sharing, Watch, WatcherOptions, WatcherReport, WatchOptions } from './watch-types';
+import type { JobEnd, JobEndOptions, ObservationListener, Sharing } from './watch-types';
+import type { Watch, WatcherOptions, WatcherReport, WatchOptions } from './watch-types';
 import type { ScopeMemory } from './checkpoints/scope-memory';
 import { WatchMemory } from './checkpoints/watch-memory';
 import { phrase } from '../words/sentence';
@@ -31,8 +31,6 @@ export type * from './watch-types';
 
 /** Longest wait for checkpoint writes before closing hands the polls to other runtimes, ms. */
 const HANDOVER_WITHIN = 4_000;
-
-export type ObservationListener = (clusterId: string, status: ClusterStatus) => void;
 
 /**
  * Facade for watching one account. All nodes that watch a cluster share one request per poll. Events are derived once,
@@ -84,6 +82,7 @@ export class Watcher {
       usable: () => signIn.usable,
       onJump: () => this.#pollers.forEach((poller) => poller.spread()),
       fault: (thrown) => this.#reportFault(null, thrown),
+      onTurn: options.meter && ((lag) => options.meter?.turnStarted(lag)),
     });
     this.#account = {
       ...{ service, clock, signal, ownership },
@@ -92,11 +91,7 @@ export class Watcher {
       checkpoints: this.#checkpoints,
       scoped: () => this.#scoped(),
     };
-    const pollers = {
-      list: () => this.#list,
-      pollers: this.#pollers,
-      pollerOf: (clusterId: string) => this.#pollerOf(clusterId),
-    };
+    const pollers = { list: () => this.#list, pollers: this.#pollers, pollerOf: (id: string) => this.#pollerOf(id) };
     this.#moves = new ClusterMoves({ account: this.#account, ...pollers });
     this.#reports = {
       polled: (clusterId, error, start) => {
@@ -107,6 +102,7 @@ export class Watcher {
       observed: (clusterId, status) => {
         for (const listener of this.#listeners) this.#guard(() => listener(clusterId, status));
       },
+      derived: (clusterId, drafts) => this.#guard(() => options.meter?.derived(clusterId, drafts)),
       fault: (clusterId, thrown) => this.#reportFault(clusterId, thrown),
       unused: (clusterId) => this.#releasePoller(clusterId),
       rebound: (clusterId, to) => this.#moves.rebind({ previous: clusterId, cluster: to }),
@@ -187,6 +183,13 @@ export class Watcher {
   onObservation(listener: ObservationListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** The clusters that this runtime polls. `isStale`: the last poll failed, or nobody is signed in. */
+  *polled(): Generator<{ clusterId: string; isStale: boolean }, void> {
+    const { usable } = this.#options.signIn;
+    for (const { clusterId, isPolled, isOurs, failing } of this.#pollers.values())
+      if (isPolled && isOurs) yield { clusterId, isStale: failing || !usable };
   }
 
   /** Ends all timers, calls and waits. Resolves when the last checkpoint is written. Never rejects. */

@@ -50,6 +50,11 @@ export const definition = {
       validate: 'paths()',
       meaning: 'JSON: other methods and paths for calls that the interface does not show (7)',
     },
+    metrics: {
+      kind: 'checkbox',
+      default: false,
+      meaning: 'counts for Prometheus, and shows the figures of the printers to it (5)',
+    },
   },
-  credentials: { clientId: 'text', clientSecret: 'password', apiToken: 'password' },
+  credentials: { clientId: 'text', clientSecret: 'password', apiToken: 'password', metricsToken: 'password' },
 } as const satisfies NodeDefinition;

@@ -9,6 +9,7 @@ import { isInFlows, type AccountNode } from '../shared/account-link';
 import type { Sentence } from '../../lib/words/sentence';
 import type { SavedCredentials, Saved } from '../shared/definition';
 import { translated } from '../shared/language';
+import { metricsOf } from '../shared/metrics-setting';
 import { runtimeOf } from '../shared/runtime';
 import type { SimulatedService } from '../shared/simulated-service';
 import type { definition } from './definition';
@@ -29,7 +30,11 @@ export default function AccountNode(this: Account, RED: NodeAPI, saved: Saved<ty
   const { store, clock, leftovers, renewals, closeTimeout } = runtime;
   const grace = Math.max(0, closeTimeout - 1_000);
   const longestClose = Math.max(0, closeTimeout - 500);
-  const shared = { accountId, store, clock, leftovers, log, memory, renewals, grace, runtimeName: runtime.name };
+  this.metrics = metricsOf(RED, { ...saved, ...this.credentials, accountId });
+  const shared = {
+    ...{ accountId, store, clock, leftovers, log, memory, renewals, grace, runtimeName: runtime.name },
+    metrics: this.metrics?.counted,
+  };
   let simulated: SimulatedService | undefined;
 
   const open = async (): Promise<Client> => {

@@ -1,8 +1,17 @@
 import type { Node, NodeAPI } from 'node-red';
 import type { AccountConfig } from '../../lib/account/settings';
 import type { Client } from '../../lib/client';
+import type { AccountMetrics } from '../../lib/metrics/account-metrics';
 import { PrintingError } from '../../lib/service/errors';
 import { phrase } from '../../lib/words/sentence';
+
+/** Metrics of a running account. */
+export interface MetricsAccess {
+  counted: AccountMetrics;
+  simulated: boolean;
+  /** Tokens that show them, one of which is needed; null if none is needed. */
+  tokens: readonly string[] | null;
+}
 
 /** The account config node, as flow nodes use it. */
 export interface AccountNode extends Node {
@@ -12,6 +21,8 @@ export interface AccountNode extends Node {
   simulatorUrl(): string | null;
   /** Settings and credentials, with environment variables expanded by Node-RED. */
   config(): AccountConfig;
+  /** Who may read the metrics; null while they are off. */
+  metrics: MetricsAccess | null;
   /** The account's client; throws NOT_CONFIGURED if settings are missing or malformed. */
   client(): Promise<Client>;
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { NodeAPI } from 'node-red';
 import { Leftovers } from '../../lib/files/leftovers';
 import { Http } from '../../lib/http/http';
+import type { AccountMetrics } from '../../lib/metrics/account-metrics';
 import { Authorization } from '../../lib/sign-in/authorization';
 import { Renewals } from '../../lib/sign-in/renewals';
 import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
@@ -34,6 +35,8 @@ export interface Runtime {
   checkState: (isReal: boolean) => void;
   /** State of the polls per account, from one deploy to the next. */
   watching: Map<string, WatchMemory>;
+  /** Counters per account, from the start of the process. */
+  metrics: Map<string, AccountMetrics>;
   /** Token refreshes in flight, shared by all instances of an account. */
   renewals: Renewals;
   /** Longest duration of a node's close, ms. */
@@ -107,6 +110,7 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     upkeep,
     checkState,
     watching: new Map(),
+    metrics: new Map(),
     renewals,
     // Falls back to Node-RED's default.
     closeTimeout: Number(nodeCloseTimeout) || 15_000,

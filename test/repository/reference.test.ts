@@ -106,12 +106,13 @@ describe('docs/reference.md', () => {
   it('lists the credentials of the account', () => {
     const [line = ''] = /Credentials: .*/.exec(section('2.1'))!;
     const named = [...line.matchAll(/`(\w+)` \((\w+)\)/g)].map(([, name, kind]) => [name, kind]);
-    const { clientId, clientSecret, apiToken, ...more } = forms[account]!.credentials!;
-    const kinds = [clientId, clientSecret, apiToken].map((credential) => credential?.type);
+    const { clientId, clientSecret, apiToken, metricsToken, ...more } = forms[account]!.credentials!;
+    const kinds = [clientId, clientSecret, apiToken, metricsToken].map((credential) => credential?.type);
     assert.deepEqual(named, [
       ['clientId', kinds[0]],
       ['clientSecret', kinds[1]],
       ['apiToken', kinds[2]],
+      ['metricsToken', kinds[3]],
     ]);
     assert.deepEqual(Object.keys(more), []);
   });

@@ -27,7 +27,7 @@ export class Observer {
     private readonly clusterId: string,
     private readonly account: PollingAccount,
     private readonly subscriptions: Subscriptions,
-    private readonly reports: Pick<PollReports, 'fault'>,
+    private readonly reports: Pick<PollReports, 'fault' | 'derived'>,
   ) {}
 
   /** Last known figures. */
@@ -132,6 +132,7 @@ export class Observer {
       if (!(await isSecured(account.ownership, clusterId, lock))) return false;
       account.signal.throwIfAborted();
     }
+    if (lock !== null && current.length > 0) this.reports.derived(clusterId, current);
     const eventSubscribers = receivers();
     if (eventSubscribers.length === 0) {
       this.#undelivered = checkpoint;

@@ -1,4 +1,5 @@
 import type { ApiClient } from '../../account/api-client';
+import type { EventDraft } from '../../events/print-event';
 import type { ClusterStatus } from '../../service/cluster-status';
 import type { PrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
@@ -32,6 +33,8 @@ export interface PollReports {
   ownerChanged(clusterId: string): void;
   /** A status was read, here or by another runtime. */
   observed(clusterId: string, status: ClusterStatus): void;
+  /** Changes were derived from an observation of a cluster that belongs to this runtime. */
+  derived(clusterId: string, drafts: readonly EventDraft[]): void;
   /** An internal fault occurred. */
   fault(clusterId: string | null, thrown: unknown): void;
   /** A poller has no subscriber left. */

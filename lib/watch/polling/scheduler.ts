@@ -24,6 +24,8 @@ interface SchedulerOptions {
   /** Called after a jump: overdue polls would all start at once, and should be planned again. */
   onJump: () => void;
   fault: (thrown: unknown) => void;
+  /** Called before each poll that was due, with its delay, ms. */
+  onTurn?: ((lag: number) => void) | undefined;
 }
 
 /**
@@ -83,12 +85,18 @@ export class Scheduler {
   #pump(): void {
     while (!this.#closed && this.#inFlight < this.#limit) {
       const [requested] = this.#requested;
-      const item = requested ?? (this.#mayPoll() ? this.#due.shift() : undefined);
+      const item = requested ?? (this.#mayPoll() ? this.#shift() : undefined);
       if (!item) break;
       this.#requested.delete(item);
       void this.#run(item, requested !== undefined);
     }
     this.#arm();
+  }
+
+  #shift(): Scheduled | undefined {
+    const { onTurn, clock } = this.#options;
+    onTurn?.(clock.monotonic() - this.#due.first);
+    return this.#due.shift();
   }
 
   #mayPoll(): boolean {

@@ -12,6 +12,7 @@ export function addAdminEndpoints(RED: NodeAPI): void {
   const canWrite = RED.auth.needsPermission('remote-printing.write');
   const about = () => (require('./account') as typeof import('./account')).accountEndpoints(RED);
   const signIn = () => (require('./sign-in') as typeof import('./sign-in')).signInEndpoints(RED);
+  const metrics = () => (require('./metrics') as typeof import('./metrics')).metricsEndpoint(RED);
   const connection = () => (require('./connection') as typeof import('./connection')).connectionEndpoint(RED);
   const on =
     (endpoint: () => RequestHandler): RequestHandler =>
@@ -35,6 +36,12 @@ export function addAdminEndpoints(RED: NodeAPI): void {
       canRead,
       on(() => about()[report]),
     );
+
+  // Checks its own token before the permission.
+  RED.httpAdmin.get(
+    `${ROOT}/metrics`,
+    on(() => metrics()),
+  );
 
   RED.httpAdmin.post(
     `${ROOT}/accounts/:id/sign-in`,

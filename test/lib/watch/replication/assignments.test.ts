@@ -23,6 +23,7 @@ function oneOfTwo() {
     id: 'own',
     members: ['own', 'other'].map((id, since) => ({ id, name: id, since, wants: ALL })),
     lock: UNLOSABLE_LOCK,
+    leaseAge: 0,
     want: () => undefined,
     take: async (items, most) => {
       const taken = items.filter((item) => free.has(item)).slice(0, most);

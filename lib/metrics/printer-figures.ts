@@ -1,0 +1,107 @@
+import { extrudersOf } from '../events/extruder-edges';
+import type { EndType } from '../events/print-event';
+import { isPlateWaiting } from '../events/plate-waits';
+import { isOnPrinter, type ClusterStatus } from '../service/cluster-status';
+import { isUnderWay, type PrintJob } from '../service/print-job';
+import type { Printer } from '../service/printer';
+import { labelOf } from './exposition';
+
+/** Values of the label `state`: the service's words (wire facts 12.1), and `other` for the rest. */
+export const STATES = ['idle', 'printing', 'pre_print', 'maintenance', 'unreachable', 'error', 'other'] as const;
+
+/** Ends of a print, by the event that reports it. */
+export const RESULTS = {
+  'job.finished': 'finished',
+  'job.failed': 'failed',
+  'job.aborted': 'aborted',
+  'job.ended': 'ended',
+} as const satisfies Record<EndType, string>;
+
+export type Result = (typeof RESULTS)[EndType];
+
+/** Volumes of one extruder, mm³. */
+export interface Spool {
+  index: number;
+  labels: string;
+  left: number | null;
+  full: number | null;
+}
+
+/** The figures of one printer: numbers only, as there are thousands. Null: unknown, without a sample. */
+export class PrinterFigures {
+  labels = '';
+  online: number | null = null;
+  /** Index in STATES. */
+  state = STATES.length - 1;
+  /** Share of the print under way, 0 to 1. */
+  progress: number | null = null;
+  /** Seconds. */
+  remaining: number | null = null;
+  maintenanceDue: number | null = null;
+  spools: Spool[] = [];
+  /** Time since which its plate is known to wait, monotonic ms; null if it does not. */
+  plateSince: number | null = null;
+  readonly prints: Record<Result, number> = { finished: 0, failed: 0, aborted: 0, ended: 0 };
+  /** Duration of all prints that ended, seconds. */
+  printSeconds = 0;
+  #plate: string | null = null;
+  #name: string | null = null;
+
+  constructor(
+    /** Labels of the account and the cluster. */
+    private readonly owner: string,
+    private readonly printerId: string,
+  ) {}
+
+  /** Reads a status; `printer` null if the status shows no printers. */
+  read(status: ClusterStatus, printer: Printer | null, now: number): void {
+    this.#rename(printer?.name ?? status.name ?? '');
+    this.online = status.online === null ? null : Number(status.online);
+    this.maintenanceDue = dueOf(status, printer);
+    this.state = stateOf(status, printer);
+    const isMine = (job: PrintJob) => printer === null || isOnPrinter(job, printer, status);
+    const job = status.jobs.find((one) => isUnderWay(one) && isMine(one));
+    const percent = job?.progress ?? null;
+    this.progress = percent === null ? null : percent / 100;
+    this.remaining = job?.timeRemaining ?? null;
+    if (printer) this.#readSpools(printer);
+    const plate = status.jobs.find((one) => isPlateWaiting(one) && isMine(one))?.clusterJobId ?? null;
+    if (plate !== this.#plate) this.plateSince = plate === null ? null : now;
+    this.#plate = plate;
+  }
+
+  count(result: Result, job: PrintJob | null): void {
+    this.prints[result]++;
+    this.printSeconds += Math.max(0, job?.timeElapsed ?? 0);
+  }
+
+  #rename(name: string): void {
+    if (name === this.#name) return;
+    this.#name = name;
+    this.labels = `${this.owner},${labelOf('printer', this.printerId)},${labelOf('name', name)}`;
+    this.spools = [];
+  }
+
+  #readSpools(printer: Printer): void {
+    const extruders = extrudersOf(printer);
+    this.spools = this.spools.filter(({ index }) => extruders.has(index));
+    for (const [index, { volumeLeft, volumeFull }] of extruders) {
+      let spool = this.spools.find((one) => one.index === index);
+      if (!spool)
+        this.spools.push((spool = { index, labels: `${this.labels},extruder="${index}"`, left: null, full: null }));
+      spool.left = volumeLeft;
+      spool.full = volumeFull;
+    }
+  }
+}
+
+function stateOf({ online }: ClusterStatus, printer: Printer | null): number {
+  const word = online === false ? 'unreachable' : (printer?.status ?? 'other');
+  const at = STATES.indexOf(word as (typeof STATES)[number]);
+  return at < 0 ? STATES.length - 1 : at;
+}
+
+function dueOf({ maintenanceDue }: ClusterStatus, printer: Printer | null): number | null {
+  const required = printer?.maintenanceRequired ?? null;
+  return maintenanceDue === null && required === null ? null : Number(maintenanceDue === true || required === true);
+}
