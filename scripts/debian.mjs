@@ -1,5 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
 /** Debian's folders of PostgreSQL programs, the newest version first. */
@@ -27,6 +38,18 @@ function onPath(name) {
 /** Whether the package lists are up to date. */
 let updated = false;
 
+/** Runs apt-get. @param {string} command @param {{ isRoot?: boolean, cwd?: string }} [options] @returns {boolean} success */
+function aptGet(command, { isRoot = true, cwd } = {}) {
+  const sudo = !isRoot || process.getuid?.() === 0 ? [] : ['sudo', '-n'];
+  const [program = '', ...args] = [...sudo, 'apt-get', '-q', ...command.split(' ')];
+  const { status } = spawnSync(program, args, {
+    ...(cwd && { cwd }),
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  });
+  return status === 0;
+}
+
 /**
  * Returns the path of a program that tests need. Installs the Debian package if no such program is on the PATH.
  * @param {string} name of the Debian package
@@ -38,14 +61,8 @@ function ensure(name, programs, advice) {
   const there = find();
   if (there) return there;
   if (!onPath('apt-get')) throw new Error(`the tests need ${name}: ${advice}`);
-  const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
   for (const command of [...(updated ? [] : ['update']), `install -y --no-install-recommends ${name}`]) {
-    const [program = '', ...args] = [...sudo, 'apt-get', '-q', ...command.split(' ')];
-    const { status } = spawnSync(program, args, {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    });
-    if (status !== 0) throw new Error(`apt-get ${command} failed: ${advice}`);
+    if (!aptGet(command)) throw new Error(`apt-get ${command} failed: ${advice}`);
     updated = true;
   }
   const installed = find();
@@ -65,3 +82,38 @@ export const ensurePostgres = () => dirname(ensure('postgresql', ['initdb'], 'in
 
 /** Path of the MQTT broker. */
 export const ensureMosquitto = () => ensure('mosquitto', ['mosquitto'], 'install it by hand');
+
+/** Programs of Prometheus. */
+const PROMETHEUS = ['prometheus', 'promtool'];
+
+/**
+ * Folder of Prometheus' programs: one on the PATH, or those of Debian's package, unpacked for this user. An installed
+ * package would start its service. Null where there is neither.
+ * @returns {string | null}
+ */
+export function ensurePrometheus() {
+  const [there, tool] = PROMETHEUS.map(onPath);
+  if (there && tool && dirname(there) === dirname(tool)) return dirname(there);
+  const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'remote-printing');
+  const folder = join(cache, 'prometheus');
+  if (PROMETHEUS.every((name) => existsSync(join(folder, name)))) return folder;
+  if (!onPath('apt-get') || !onPath('dpkg-deb')) return null;
+  const scratch = mkdtempSync(join(tmpdir(), 'prometheus-'));
+  try {
+    const download = () => aptGet('download prometheus', { isRoot: false, cwd: scratch });
+    if (!download() && !(aptGet('update') && download())) return null;
+    const [file] = readdirSync(scratch);
+    if (!file || spawnSync('dpkg-deb', ['-x', file, 'unpacked'], { cwd: scratch, stdio: 'ignore' }).status !== 0)
+      return null;
+    mkdirSync(folder, { recursive: true });
+    for (const name of PROMETHEUS) {
+      // Another process may do the same.
+      const copy = join(folder, `${name}.${process.pid}`);
+      copyFileSync(join(scratch, 'unpacked/usr/bin', name), copy);
+      renameSync(copy, join(folder, name));
+    }
+    return folder;
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}

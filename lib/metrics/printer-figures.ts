@@ -55,7 +55,10 @@ export class PrinterFigures {
 
   /** Reads a status; `printer` null if the status shows no printers. */
   read(status: ClusterStatus, printer: Printer | null, now: number): void {
-    this.#rename(printer?.name ?? status.name ?? '');
+    const names = [status.name, printer?.name ?? null];
+    // The name of a group says nothing about one of its printers.
+    if (status.printers.length > 1) names.reverse();
+    this.#rename(names[0] ?? names[1] ?? '');
     this.online = status.online === null ? null : Number(status.online);
     this.maintenanceDue = dueOf(status, printer);
     this.state = stateOf(status, printer);

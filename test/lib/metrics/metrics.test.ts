@@ -5,6 +5,7 @@ import type { Format } from '../../../lib/metrics/exposition';
 import { scrape } from '../../../lib/metrics/scrape';
 import { makeEvent, ofJob } from '../../../lib/events/event-builder';
 import type { EndType } from '../../../lib/events/print-event';
+import type { ClusterIdentity } from '../../../lib/service/cluster';
 import { readPrintJob } from '../../../lib/service/print-job';
 import { answer, at, CLUSTER, observation, type Wire } from '../events/observations';
 import { ManualClock } from '../../helpers/manual-clock';
@@ -35,7 +36,7 @@ describe('metrics', () => {
     detach = metrics.attach(source);
   });
 
-  const see = (wire: Wire = {}, listed = {}) =>
+  const see = (wire: Wire = {}, listed: Partial<ClusterIdentity> = { name: 'Left' }) =>
     metrics.observed(CLUSTER, observation(answer({ printers: [printer()], ...wire }), 0, listed).status);
   const text = (format: Format = 'prometheus') =>
     [...scrape([{ metrics, name: 'Farm', simulated: false }], format)].join('');
@@ -59,7 +60,7 @@ describe('metrics', () => {
   it('shows the state, the print and the materials of a printer', () => {
     const jobs = [at('J1', 'printing', 25, { printer_uuid: 'P1', time_remaining: 750 })];
     const configuration = [extruder(0, 40_000), extruder(1, 9_000)];
-    see({ printers: [printer({ configuration })], print_jobs: jobs }, { maintenanceDue: true });
+    see({ printers: [printer({ configuration })], print_jobs: jobs }, { name: 'Left', maintenanceDue: true });
     assert.deepEqual(samples('printer_online'), { '': 1 });
     assert.deepEqual(samples('printer_state'), {
       'state="idle"': 0,
@@ -95,7 +96,7 @@ describe('metrics', () => {
   it('shows a printer that is offline and lists no printers as unreachable', () => {
     see();
     see({ is_online: false, printers: [] });
-    assert.match(text(), /printer_online\{account="a1",cluster="C1",printer="P1",name="Workshop"\} 0\n/);
+    assert.match(text(), /printer_online\{account="a1",cluster="C1",printer="P1",name="Left"\} 0\n/);
     assert.equal(samples('printer_state')['state="unreachable"'], 1);
   });
 
@@ -149,7 +150,7 @@ describe('metrics', () => {
 
   it('escapes hostile names and keeps each sample on one line', () => {
     const name = '\\" } 1\nremote_printing_evil 1\r\u0000\ud800"';
-    see({ printers: [printer({ friendly_name: name })] });
+    see({}, { name });
     const line = text()
       .split('\n')
       .find((one) => one.startsWith('remote_printing_printer_online'));
@@ -160,14 +161,19 @@ describe('metrics', () => {
     assert.doesNotMatch(text(), /^remote_printing_evil/m);
   });
 
+  it("shows a printer's own name while the cluster's is unknown", () => {
+    see({}, { name: null });
+    assert.match(text(), /printer_online\{[^}]*name="Left"\} 1\n/);
+  });
+
   it('shortens long names', () => {
-    see({ printers: [printer({ friendly_name: 'x'.repeat(10_000) })] });
+    see({}, { name: 'x'.repeat(10_000) });
     assert.match(text(), /name="x{199}…"/);
   });
 
   it('follows the new name of a printer', () => {
     see({ printers: [printer({ configuration: [extruder(0, 1)] })] });
-    see({ printers: [printer({ friendly_name: 'Renamed', configuration: [extruder(0, 1)] })] });
+    see({ printers: [printer({ configuration: [extruder(0, 1)] })] }, { name: 'Renamed' });
     assert.doesNotMatch(text(), /name="Left"/);
     assert.match(text(), /material_remaining_mm3\{[^}]*name="Renamed",extruder="0"\} 1\n/);
   });
