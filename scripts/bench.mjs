@@ -17,6 +17,10 @@ try {
     const { benchFarm } = await import('../bench/farm.mjs');
     process.exit(await benchFarm(process.argv.slice(3)));
   }
+  if (process.argv[2] === 'metrics') {
+    const { benchMetrics } = await import('../bench/metrics.mjs');
+    process.exit(benchMetrics(process.argv.slice(3)));
+  }
   if (process.argv[2] === 'replicas') {
     const { benchReplicas } = await import('../bench/replicas.mjs');
     process.exit(await benchReplicas(process.argv.slice(3)));

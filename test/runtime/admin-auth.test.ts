@@ -11,7 +11,9 @@ const account = {
   service: 'simulator',
   signIn: 'oauth',
   paths: '{}',
+  metrics: true,
 };
+const METRICS = { method: 'GET', path: 'remote-printing/metrics' };
 const base = 'remote-printing/accounts/a1';
 
 const reads = ['', '/clusters', '/workspaces', '/diagnostics', '/replicas'].map((path) => ({
@@ -25,7 +27,8 @@ describe('admin endpoints behind adminAuth', function () {
 
   before(async () => {
     nodeRed = await startRealNodeRed({
-      flows: [{ id: 't', type: 'tab', label: 'empty' }, account],
+      flows: [{ id: 't', type: 'tab', label: 'empty' }, account, { ...account, id: 'a2' }],
+      credentials: { a2: { metricsToken: 'metrics-token' } },
       settings: {
         adminAuth: {
           type: 'credentials',
@@ -60,7 +63,7 @@ describe('admin endpoints behind adminAuth', function () {
     return response.status;
   }
 
-  for (const endpoint of [...reads, ...writes]) {
+  for (const endpoint of [...reads, METRICS, ...writes]) {
     it(`rejects ${endpoint.method} ${endpoint.path} without a valid token`, async () => {
       assert.equal(await status(endpoint), 401);
       assert.equal(await status(endpoint, 'made-up'), 401);
@@ -77,6 +80,24 @@ describe('admin endpoints behind adminAuth', function () {
     const bearer = await token('owner', '*');
     assert.equal(await status({ method: 'GET', path: base }, bearer), 200);
     for (const endpoint of [...reads, ...writes]) assert.notEqual(await status(endpoint, bearer), 401, endpoint.path);
+  });
+
+  it('shows all metrics to a user with read permission, and those of one account to its metrics token', async () => {
+    const shown = async (bearer: string) => {
+      const headers = { accept: 'text/plain', authorization: `Bearer ${bearer}` };
+      const text = await (await nodeRed.fetch(METRICS.path, { headers })).text();
+      return [...text.matchAll(/account_info\{account="(\w+)"/g)].map(([, id]) => id);
+    };
+    assert.deepEqual(await shown(await token('guest', 'read')), ['a1', 'a2']);
+    assert.deepEqual(await shown('metrics-token'), ['a2']);
+    assert.equal(await status({ method: 'GET', path: base }, 'metrics-token'), 401);
+  });
+
+  it('neither logs a metrics token nor shows it in the flows', async () => {
+    const bearer = await token('owner', '*');
+    const flows = await nodeRed.fetch('flows', { headers: { authorization: `Bearer ${bearer}` } });
+    assert.doesNotMatch(await flows.text(), /metrics-token/);
+    assert.doesNotMatch(nodeRed.log.join('\n'), /metrics-token/);
   });
 
   it('needs no token for the callback, but rejects a state that it did not issue', async () => {

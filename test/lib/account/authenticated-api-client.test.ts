@@ -308,6 +308,25 @@ describe('account/authenticated-api-client', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
+  it('reports the status and the duration of each request that was sent', async () => {
+    const ended: string[] = [];
+    const settings = readSettings({ apiUrl: API, authUrl: AUTH, clientId: 'id', clientSecret: 's' });
+    const meter = { requestEnded: (status: number | null, ms: number) => ended.push(`${status} ${ms}`) };
+    service = new AuthenticatedApiClient({ settings, http: new Http(agent), clock, credentials, meter });
+    answer(503, {});
+    answer(200, { data: 1 });
+    break_('ECONNRESET', 'POST', PRINT.path);
+    await later(clusters(), 30_000);
+    await assert.rejects(print());
+    const over = new Deadline(clock, { ms: 0 });
+    await clock.advance(1);
+    await assert.rejects(clusters({ deadline: over }));
+    assert.deepEqual(
+      ended.map((entry) => entry.split(' ')[0]),
+      ['503', '200', 'null'],
+    );
+  });
+
   it('counts requests and failures', async () => {
     answer(200, { data: 1 });
     answer(404, '');

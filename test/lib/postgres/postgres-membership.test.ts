@@ -211,6 +211,24 @@ describe('postgres/postgres-membership', () => {
     assert.deepEqual([...(await one.holders()).get(two.id)!.items].sort(), ['x', 'y']);
   });
 
+  it('knows the age of its lease, which each renewal resets', async () => {
+    const waiting = open().join(TOPIC, { name: 'a', wants: null, onChange: () => {} });
+    joined.push(waiting);
+    assert.equal(waiting.leaseAge, null);
+    const membership = await join(open(systemClock, 10_000, { lasts: 5_000, margin: 100, renewal: 50 }));
+    const ages = [membership.leaseAge!];
+    await until(() => {
+      ages.push(membership.leaseAge!);
+      return ages.some((age, at) => at > 0 && age < ages[at - 1]!);
+    });
+    assert.ok(
+      ages.every((age) => age >= 0 && age < 5_000),
+      String(ages),
+    );
+    await membership.leave(nothing);
+    assert.equal(membership.leaseAge, null);
+  });
+
   it('deletes items that have been free for a day, and a dead member with its items', async () => {
     // A sweep watches an old lease for one lifetime.
     const store = open(systemClock, 10_000, { lasts: 1_000, margin: 100, renewal: 200 });

@@ -402,6 +402,16 @@ describe('sign-in/tokens', () => {
     assert.equal(info.expiresAt, new Date(clock.now() + LIFETIME).toISOString());
   });
 
+  it('reports each refresh that has ended, with or without new tokens', async () => {
+    const ended: boolean[] = [];
+    const tokens = open(SETTINGS, { refreshEnded: (isSaved) => ended.push(isSaved) });
+    script = [() => Promise.reject(new IncompleteAnswer('refresh-2'))];
+    const renewing = tokens.renew('access-1', { host: 'api', deadline: limit(clock) });
+    await clock.advance(1_000);
+    await renewing;
+    assert.deepEqual(ended, [false, true]);
+  });
+
   it('measures the time until a new pair is saved', async () => {
     const tokens = open();
     await tokens.renew('access-1', { host: 'api', deadline: limit(clock) });

@@ -5,7 +5,14 @@ import type { EndpointName } from '../../../lib/service/paths';
 import type { SignInState, SignInWatch } from '../../../lib/sign-in/sign-in-state';
 import type { PrintEvent } from '../../../lib/events/print-event';
 import { WatchMemory } from '../../../lib/watch/checkpoints/watch-memory';
-import { Watcher, type Round, type Watch, type WatcherReport, type WatchOptions } from '../../../lib/watch/watcher';
+import {
+  Watcher,
+  type Round,
+  type Watch,
+  type WatchMeter,
+  type WatcherReport,
+  type WatchOptions,
+} from '../../../lib/watch/watcher';
 import type { StateStore } from '../../../lib/state/store';
 import type { Clock } from '../../../lib/time/clock';
 import { ManualClock } from '../../helpers/manual-clock';
@@ -124,6 +131,8 @@ export class ScriptedAccount<Time extends Clock = ManualClock, State extends Sta
   reports: WatcherReport[] = [];
   /** Called with each report. */
   onReport: (event: WatcherReport) => void = () => undefined;
+  /** Of the next deploy. */
+  meter: WatchMeter | undefined;
   watcher: Watcher;
 
   /** `sharing`: name of this runtime among others. */
@@ -151,6 +160,7 @@ export class ScriptedAccount<Time extends Clock = ManualClock, State extends Sta
       signIn: this.signIn,
       scope: async () => this.scope,
       memory: this.memory,
+      meter: this.meter,
       ...(this.sharing !== undefined && { sharing: { topic: ['watching', 'A1'], name: this.sharing } }),
       random: () => 0,
       report: (event) => {
