@@ -7,7 +7,7 @@ export const FORMATS = {
   openmetrics: 'application/openmetrics-text; version=1.0.0',
 } as const;
 
-export type Format = keyof typeof FORMATS;
+export type TextFormat = keyof typeof FORMATS;
 
 export interface Family {
   /** Without the prefix; the name of a counter ends in `_total`. */
@@ -20,7 +20,7 @@ export interface Family {
 const PREFIX = 'remote_printing_';
 
 /** The lines before the samples of a family. OpenMetrics names a counter without its suffix there. */
-export function headerOf({ name, type, help }: Family, format: Format): string {
+export function headerOf({ name, type, help }: Family, format: TextFormat): string {
   const full = PREFIX + (format === 'openmetrics' ? name.replace(/_total$/, '') : name);
   return `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n`;
 }
@@ -42,4 +42,4 @@ export const labelOf = (name: string, value: string): string =>
   `${name}="${shown(value, TEXT.quoted).replace(/[\\"]/g, '\\$&')}"`;
 
 /** The line after all families. */
-export const endOf = (format: Format): string => (format === 'openmetrics' ? '# EOF\n' : '');
+export const endOf = (format: TextFormat): string => (format === 'openmetrics' ? '# EOF\n' : '');

@@ -1,5 +1,5 @@
 import { ACCOUNT_FAMILIES, type ScrapedAccount } from './account-families';
-import { endOf, headerOf, type Format } from './exposition';
+import { endOf, headerOf, type TextFormat } from './exposition';
 import { PRINTER_FAMILIES } from './printer-families';
 
 /** An account to show, with its name for people. */
@@ -9,7 +9,7 @@ export type ShownAccount = Omit<ScrapedAccount, 'state' | 'now'>;
 const PIECE = 1_000;
 
 /** Writes the metrics of accounts, in pieces, so that the event loop can turn between them. */
-export function* scrape(accounts: readonly ShownAccount[], format: Format): Generator<string, void> {
+export function* scrape(accounts: readonly ShownAccount[], format: TextFormat): Generator<string, void> {
   const scraped = accounts.map((account): ScrapedAccount => {
     const { metrics } = account;
     return { ...account, state: metrics.state(), now: metrics.clock.monotonic() };

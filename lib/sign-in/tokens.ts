@@ -59,10 +59,7 @@ export class Tokens implements Credentials {
   #resting: Promise<void> | undefined;
   /** The current pair couldn't be written yet. */
   #unsaved = false;
-  /**
-   * The service refuses this client application or its scope. Only other settings, and so another instance, can fix
-   * that.
-   */
+  /** The service refuses this client application or its scope, which only other settings (a new instance) can fix. */
   #blocked: PrintingError | undefined;
   readonly #endListening: () => void;
 

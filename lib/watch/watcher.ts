@@ -105,9 +105,7 @@ export class Watcher {
       derived: (clusterId, drafts) => this.#guard(() => options.meter?.derived(clusterId, drafts)),
       fault: (clusterId, thrown) => this.#reportFault(clusterId, thrown),
       unused: (clusterId) => this.#releasePoller(clusterId),
-      rebound: (clusterId, to) => this.#moves.rebind({ previous: clusterId, cluster: to }),
-      redirected: (clusterId, to) => this.#moves.redirect(clusterId, to),
-      foundElsewhere: (clusterId) => this.#pollerOf(clusterId).askNow(),
+      moves: this.#moves,
     };
     this.#list = new ListPoller(this.#account, this.#reports, (rebound) => this.#moves.rebindListed(rebound));
     this.#watches = new Watches({

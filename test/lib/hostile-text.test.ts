@@ -91,6 +91,7 @@ import { printerEntry } from '../../lib/service/printer-entry';
 import { matches, matchesMaterial, noneMatches, readPrinterFilter } from '../../lib/service/printer-filter';
 import { filterQueries, fits, readPrintJobFilter } from '../../lib/query/print-job-filter';
 import { TEXT } from '../../lib/rules/limits';
+import { labelOf } from '../../lib/metrics/exposition';
 import { systemClock } from '../../lib/time/clock';
 import { nextTurn } from '../../lib/time/next-turn';
 import type { ApiClient } from '../../lib/account/api-client';
@@ -216,6 +217,11 @@ const NOWHERE = {
 } as unknown as Http;
 
 const concerned = (words: string) => ({ count: 5, names: [words, words, words], clusterId: words });
+const sharers = prepared((words: string) => {
+  const clusters = words.split(/(?<=,)/);
+  const wants = { workspace: 'w', all: true, clusters: [words, ...clusters], waits: clusters };
+  return [memberOf(wants), memberOf(words), memberOf({ workspace: words, clusters: words })];
+});
 const markOf = (words: string) => ({
   id: words,
   since: 0,
@@ -329,6 +335,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   'service/api-errors.refusalError': (words) =>
     refusalError(409, { errors: [{ code: words, title: words }] }, phrase`it`),
   'service/api-errors.withoutAddresses': (words) => withoutAddresses(words),
+  'metrics/exposition.labelOf': (words) => labelOf('name', words),
   'service/stored-shapes.storedIdentity': (words) => storedIdentity(FIELDS(words) as unknown as ClusterIdentity),
   'service/stored-shapes.storedJob': (words) => storedJob(FIELDS(words) as unknown as PrintJob),
   'service/stored-shapes.storedStatus': (words) =>
@@ -495,11 +502,7 @@ const READERS: Record<string, (words: string) => unknown> = {
     memory.record(advance(null, seen(words)).checkpoint, seen(words));
     return [memory.status, memory.checkpoint];
   },
-  'watch/replication/fair-share.fairShare': (words) => {
-    const clusters = words.split(/(?<=,)/);
-    const wants = { workspace: 'w', all: true, clusters: [words, ...clusters], waits: clusters };
-    return fairShare('a', [memberOf(wants), memberOf(words), memberOf({ workspace: words, clusters: words })], [words]);
-  },
+  'watch/replication/fair-share.fairShare': (words) => fairShare('a', sharers(words), [words]),
   'watch/polling/job-record.readJobRecord': (words) => readJobRecord(service(words), 'c', words, LIMITS.deadline),
   'watch/views/change-filter.ChangeFilter': (words) => {
     const filter = new ChangeFilter();
@@ -540,6 +543,20 @@ const READERS: Record<string, (words: string) => unknown> = {
 
 /** Exported functions of the folders below that get no foreign text as such, and why. */
 const OTHERS: Record<string, string> = {
+  'account/settings.isOnThisMachine': 'reads settings by isLoopback',
+  'events/extruder-edges.extrudersOf': 'gets a printer that was read',
+  'events/plate-waits.isPlateWaiting': 'gets a job that was read',
+  'metrics/account-metrics.AccountMetrics': 'counts; shows names by labelOf',
+  'metrics/cluster-figures.ClusterFigures': 'gets a status that was read',
+  'metrics/exposition.endOf': 'gets no text',
+  'metrics/exposition.headerOf': 'gets no text',
+  'metrics/exposition.oneHot': 'gets numbers, and labels of labelOf',
+  'metrics/exposition.sampleOf': 'gets a number, and labels of labelOf',
+  'metrics/histogram.Histogram': 'gets numbers',
+  'metrics/printer-figures.PrinterFigures': 'gets a status that was read; shows names by labelOf',
+  'metrics/scrape.scrape': 'gets figures, and names by labelOf',
+  'metrics/timed-store.timedStore': 'passes values on',
+  'service/cluster-status.isOnPrinter': 'compares ids that were read',
   'print/chosen-print.ChosenPrint': 'works by the functions of other folders',
   'print/idle-printers.IdlePrinters': 'works by the functions of service/printer-filter',
   'report/attachment.attachmentOf': 'gets a path and times that were read',

@@ -81,7 +81,7 @@ describe('monitoring with a real Prometheus', function () {
     }
   }
   /** Expects the alert to fire after `work`, and not before. */
-  const fires = async (alert: string, work: () => Promise<unknown> | void): Promise<void> => {
+  const fires = async (alert: string, work: () => unknown): Promise<void> => {
     assert.ok(!(await prometheus.firing()).includes(alert), `${alert} fires too early`);
     await work();
     await until(async () => (await prometheus.firing()).includes(alert));

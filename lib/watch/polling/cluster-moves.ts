@@ -7,7 +7,7 @@ import type { ListedCluster, ScopeMemory } from '../checkpoints/scope-memory';
 import type { ListPoller } from './list-poller';
 import type { PollResult } from './poll-result';
 import type { Poller } from './poller';
-import type { PollingAccount } from './ports';
+import type { PollingAccount, PollMoves } from './ports';
 import type { Subscriber } from './subscriber';
 
 interface ClusterMovesOptions {
@@ -19,7 +19,7 @@ interface ClusterMovesOptions {
 }
 
 /** Moves of clusters to new ids: of their events, checkpoints and subscribers. */
-export class ClusterMoves {
+export class ClusterMoves implements PollMoves {
   readonly #options: ClusterMovesOptions;
   readonly #account: PollingAccount;
 
@@ -104,6 +104,10 @@ export class ClusterMoves {
   /** Moves all subscribers to the new id and polls it. */
   async redirect(clusterId: string, movedTo: string): Promise<PollResult> {
     return (await this.#moveSubscribers(clusterId, movedTo)).askNow();
+  }
+
+  askNow(clusterId: string): Promise<PollResult> {
+    return this.#options.pollerOf(clusterId).askNow();
   }
 
   async #moveSubscribers(clusterId: string, movedTo: string): Promise<Poller> {

@@ -32,13 +32,13 @@ export async function pollCluster(
   const memory = await observer.load(scope);
   account.signal.throwIfAborted();
   const isOurs = () => isStillOwned(account.ownership, clusterId, lock);
-  if (memory?.movedTo) return [await reports.redirected(clusterId, memory.movedTo), isOurs()];
+  if (memory?.movedTo) return [await reports.moves.redirect(clusterId, memory.movedTo), isOurs()];
   const answer = await readStatus(account, clusterId, { known: () => observer.status, lock: departure });
   account.signal.throwIfAborted();
   if ('reboundTo' in answer) {
     const { reboundTo } = answer;
-    if (!isOurs()) return [await reports.foundElsewhere(reboundTo.clusterId), false];
-    return [await reports.rebound(clusterId, reboundTo), isOurs()];
+    if (!isOurs()) return [await reports.moves.askNow(reboundTo.clusterId), false];
+    return [await reports.moves.rebind({ previous: clusterId, cluster: reboundTo }), isOurs()];
   }
   const { seen, raw } = answer;
   const { status } = seen;

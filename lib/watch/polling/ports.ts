@@ -1,4 +1,5 @@
 import type { ApiClient } from '../../account/api-client';
+import type { Rebound } from '../../events/list-changes';
 import type { EventDraft } from '../../events/print-event';
 import type { ClusterStatus } from '../../service/cluster-status';
 import type { PrintingError } from '../../service/errors';
@@ -39,10 +40,15 @@ export interface PollReports {
   fault(clusterId: string | null, thrown: unknown): void;
   /** A poller has no subscriber left. */
   unused(clusterId: string): void;
-  /** A cluster has a new id: moves it, delivers the event and resolves with a result of the new id. */
-  rebound(clusterId: string, to: ListedCluster): Promise<PollResult>;
-  /** A cluster has moved before: moves its subscribers and resolves with a result of the new id. */
-  redirected(clusterId: string, to: string): Promise<PollResult>;
-  /** A cluster of another runtime has a new id: resolves with a result of that id. The owner reports the move. */
-  foundElsewhere(clusterId: string): Promise<PollResult>;
+  readonly moves: PollMoves;
+}
+
+/** Moves of clusters to new ids. Each resolves with a result of the new id. */
+export interface PollMoves {
+  /** Moves a cluster that has a new id, and delivers the event. */
+  rebind(rebound: Rebound<ListedCluster>): Promise<PollResult>;
+  /** Moves the subscribers of a cluster that has moved before. */
+  redirect(clusterId: string, to: string): Promise<PollResult>;
+  /** Polls the new id of a cluster of another runtime, which reports the move. */
+  askNow(clusterId: string): Promise<PollResult>;
 }

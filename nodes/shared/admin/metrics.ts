@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
 import type { RequestHandler, Response } from 'express';
 import type { NodeAPI } from 'node-red';
-import { FORMATS, type Format } from '../../../lib/metrics/exposition';
+import { FORMATS, type TextFormat } from '../../../lib/metrics/exposition';
 import { scrape, type ShownAccount } from '../../../lib/metrics/scrape';
 import { nextTurn } from '../../../lib/time/next-turn';
 import type { MetricsAccess } from '../account-link';
@@ -20,7 +20,7 @@ export function metricsEndpoint(RED: NodeAPI): RequestHandler {
   return (request, response, next) => {
     const open = openAccounts(RED);
     if (open.length === 0) return void response.sendStatus(404);
-    const format: Format =
+    const format: TextFormat =
       request.accepts(Object.values(FORMATS)) === FORMATS.openmetrics ? 'openmetrics' : 'prometheus';
     const answer = (accounts: Open[]) => void send(response, accounts, format).catch(() => response.destroy());
     const bearer = /^bearer +(\S+)$/i.exec(request.get('authorization') ?? '')?.[1];
@@ -50,7 +50,7 @@ const isSame = (token: string, given: string): boolean => timingSafeEqual(digest
 const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
 
 /** Sends the text piece by piece, as fast as the client reads it. */
-function send(response: Response, accounts: readonly Open[], format: Format): Promise<void> {
+function send(response: Response, accounts: readonly Open[], format: TextFormat): Promise<void> {
   response.set({ 'Content-Type': `${FORMATS[format]}; charset=utf-8`, 'Cache-Control': 'no-store' });
   return pipeline(turning(scrape(accounts, format)), response);
 }

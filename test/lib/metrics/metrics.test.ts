@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { AccountMetrics, type MetricsSource } from '../../../lib/metrics/account-metrics';
 import { METERED_PRINTERS } from '../../../lib/rules/limits';
-import type { Format } from '../../../lib/metrics/exposition';
+import type { TextFormat } from '../../../lib/metrics/exposition';
 import { scrape } from '../../../lib/metrics/scrape';
 import { makeEvent, ofJob } from '../../../lib/events/event-builder';
 import type { EndType } from '../../../lib/events/print-event';
@@ -38,7 +38,7 @@ describe('metrics', () => {
 
   const see = (wire: Wire = {}, listed: Partial<ClusterIdentity> = { name: 'Left' }) =>
     metrics.observed(CLUSTER, observation(answer({ printers: [printer()], ...wire }), 0, listed).status);
-  const text = (format: Format = 'prometheus') =>
+  const text = (format: TextFormat = 'prometheus') =>
     [...scrape([{ metrics, name: 'Farm', simulated: false }], format)].join('');
   /** The samples of a metric, by their labels without those of account, cluster, printer and name. */
   const samples = (name: string): Record<string, number> =>

@@ -16,7 +16,7 @@ import { amountOr, isBlank, kindOf, ofMessage, read, readFlag, readText } from '
 import { inLanguage, translated, translatedError } from '../../../nodes/shared/language';
 import { markFailed } from '../../../nodes/shared/on-input';
 import { copyMessage, plainMessage, readable, readingOf } from '../../../nodes/shared/plain-message';
-import { readClusterIds, readSource } from '../../../nodes/shared/print-inputs';
+import { readChoice, readClusterIds, readSource } from '../../../nodes/shared/print-inputs';
 import { settingsOf } from '../../../nodes/shared/settings';
 import { failureText, StatusLine } from '../../../nodes/shared/status';
 import { definition } from '../../../nodes/upload-and-print/definition';
@@ -95,6 +95,7 @@ const READERS: Record<string, (words: string) => unknown> = {
       throw new Error(words);
     }),
   'print-inputs.readClusterIds': (words) => [readClusterIds(words), readClusterIds(entries(words).filter(Boolean))],
+  'print-inputs.readChoice': (words) => readChoice({ choose: words, filter: words }),
   'print-inputs.readSource': (words) =>
     readSource(RED, NODE, { kind: 'payload', file: ofMessage('filename') }, { payload: words, filename: words }, words),
   'settings.settingsOf': (words) => settingsOf(definition, fields(words) as never),
@@ -117,6 +118,7 @@ const OTHERS: Record<string, string> = {
   'admin/handle.handle': 'passes on a request; Express reads its languages',
   'admin/handle.idOf': 'gets a part of a path, which Node.js limits',
   'admin/index.addAdminEndpoints': 'gets no text',
+  'admin/metrics.metricsEndpoint': 'hashes a token; Node.js limits the header',
   'admin/sign-in.signInEndpoints': 'answers by pastedQuery, browserHashOf, typed-settings and Authorization',
   'admin/state.stateOf': 'compares by hostOf and grantAt',
   'admin/typed-account.typedSettings': 'reads by connectionConfig and readSettings',
@@ -128,6 +130,7 @@ const OTHERS: Record<string, string> = {
   'inputs.needsMessage': 'reads by isBlank',
   'inputs.ofMessage': 'gets the name of a property',
   'language.languageOf': 'Express reads the header, which Node.js limits',
+  'metrics-setting.metricsOf': 'reads settings.js and the settings of a node',
   'on-input.onInput': 'passes on messages by plainMessage, readable and markFailed',
   'printing-text.printingText': 'gets the numbers of a job that was read',
   'runtime.runtimeOf': 'reads settings.js',
