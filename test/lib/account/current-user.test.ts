@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { currentUser, readCurrentUser } from '../../../lib/account/current-user';
-import type { CallOptions, ApiClient } from '../../../lib/account/api-client';
 import { PrintingError } from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
+import { ScriptedService } from '../../helpers/scripted-service';
 import { phrase } from '../../../lib/words/sentence';
 
 describe('account/current-user', () => {
@@ -55,36 +55,29 @@ describe('account/current-user', () => {
 
   describe('the call', () => {
     const NOT_FOUND = new PrintingError('NOT_FOUND', phrase`No.`, { statusCode: 404 });
-    let asked: string[];
-    const service = (answers: Record<string, unknown>): ApiClient => ({
-      call: (endpoint: string, _: CallOptions) => {
-        asked.push(endpoint);
-        const data = answers[endpoint];
-        return data instanceof Error ? Promise.reject(data) : Promise.resolve({ status: 200, data, body: { data } });
-      },
-    });
-    beforeEach(() => {
-      asked = [];
-    });
+    const service = (currentUser: unknown, currentUserOnApi?: unknown) =>
+      new ScriptedService({ currentUser: [currentUser], currentUserOnApi: [currentUserOnApi] });
+    const called = ({ calls }: ScriptedService) => calls.map(({ endpoint }) => endpoint);
 
     it('calls the account host', async () => {
-      assert.equal((await readCurrentUser(service({ currentUser: 1 }), {}, limit())).data, 1);
-      assert.deepEqual(asked, ['currentUser']);
+      const one = service(1);
+      assert.equal((await readCurrentUser(one, {}, limit())).data, 1);
+      assert.deepEqual(called(one), ['currentUser']);
     });
     it('calls the API host if the account host does not know the path', async () => {
-      const both = service({ currentUser: NOT_FOUND, currentUserOnApi: 2 });
+      const both = service(NOT_FOUND, 2);
       assert.equal((await readCurrentUser(both, {}, limit())).data, 2);
-      assert.deepEqual(asked, ['currentUser', 'currentUserOnApi']);
+      assert.deepEqual(called(both), ['currentUser', 'currentUserOnApi']);
     });
     it('calls only the path that the user has set', async () => {
-      const both = service({ currentUser: NOT_FOUND, currentUserOnApi: 2 });
+      const both = service(NOT_FOUND, 2);
       await assert.rejects(readCurrentUser(both, { currentUser: 'GET /me' }, limit()), { code: 'NOT_FOUND' });
-      assert.deepEqual(asked, ['currentUser']);
+      assert.deepEqual(called(both), ['currentUser']);
     });
     it('makes no second call after any other failure', async () => {
-      const failing = service({ currentUser: new PrintingError('FORBIDDEN', phrase`No.`), currentUserOnApi: 2 });
+      const failing = service(new PrintingError('FORBIDDEN', phrase`No.`), 2);
       await assert.rejects(readCurrentUser(failing, {}, limit()), { code: 'FORBIDDEN' });
-      assert.deepEqual(asked, ['currentUser']);
+      assert.deepEqual(called(failing), ['currentUser']);
     });
   });
 });

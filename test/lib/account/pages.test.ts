@@ -1,21 +1,23 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { pagesOf, readPages } from '../../../lib/account/pages';
-import type { CallOptions, ApiClient } from '../../../lib/account/api-client';
+import type { ApiClient } from '../../../lib/account/api-client';
 import { PrintingError } from '../../../lib/service/errors';
 import { limit } from '../../helpers/limits';
+import { ScriptedService, WholeAnswer } from '../../helpers/scripted-service';
 import { phrase } from '../../../lib/words/sentence';
 
-/** Answers with the bodies in turn, and records the queries. */
-class Script implements ApiClient {
-  readonly queries: CallOptions['query'][] = [];
-  constructor(readonly bodies: unknown[]) {}
-  async call(_endpoint: string, { query }: CallOptions) {
-    this.queries.push(query);
-    const body = this.bodies[this.queries.length - 1] ?? assert.fail('asked too often');
-    return { status: 200, data: (body as { data: unknown }).data, body };
-  }
+/** Answers with the bodies in turn. */
+const scripted = (...bodies: unknown[]) =>
+  new ScriptedService([...bodies.map((body) => new WholeAnswer(body)), () => assert.fail('asked too often')]);
+/** Every page names the next one. */
+function endlessPages(size?: { bytes: number; elements: number }): ScriptedService {
+  const service: ScriptedService = new ScriptedService([
+    () => new WholeAnswer({ data: [], links: { next: `?page=${service.calls.length + 1}` } }, size),
+  ]);
+  return service;
 }
+const queriesOf = ({ calls }: ScriptedService) => calls.map(({ query }) => query);
 const read = (service: ApiClient, query?: Record<string, string>) =>
   readPages(service, 'printJobs', { what: phrase`the print jobs`, deadline: limit(), ...(query && { query }) });
 const page = (data: unknown, total: number) => ({ data, meta: { page: { total_pages: total } } });
@@ -28,16 +30,16 @@ describe('account/pages', () => {
       { meta: { limit_reached: true } },
       { links: { next: 'https://x/?limit=5' } },
     ]) {
-      const script = new Script([{ data: [{ n: 1 }], ...more }]);
+      const script = scripted({ data: [{ n: 1 }], ...more });
       assert.deepEqual(await read(script), [{ n: 1 }]);
-      assert.deepEqual(script.queries, [undefined]);
+      assert.deepEqual(queriesOf(script), [undefined]);
     }
   });
 
   it('reads all pages that the answer names, with the query of the first', async () => {
-    const script = new Script([page([{ n: 1 }], 3), page([{ n: 2 }], 3), page([], 3)]);
+    const script = scripted(page([{ n: 1 }], 3), page([{ n: 2 }], 3), page([], 3));
     assert.deepEqual(await read(script, { status: 'waiting' }), [{ n: 1 }, { n: 2 }]);
-    assert.deepEqual(script.queries, [
+    assert.deepEqual(queriesOf(script), [
       { status: 'waiting' },
       { status: 'waiting', page: '2' },
       { status: 'waiting', page: '3' },
@@ -51,7 +53,7 @@ describe('account/pages', () => {
     const count = () => setImmediate(() => turns++ < 100 && count());
     count();
     const parts: unknown[][] = [];
-    for await (const part of pagesOf(new Script([{ data: entries }]), 'printJobs', options)) parts.push(part);
+    for await (const part of pagesOf(scripted({ data: entries }), 'printJobs', options)) parts.push(part);
     assert.deepEqual(parts.flat(), entries);
     assert.ok(Math.max(...parts.map(({ length }) => length)) <= 250);
     assert.ok(turns >= 10, `${turns} turns`);
@@ -59,34 +61,31 @@ describe('account/pages', () => {
 
   it('uses only the page numbers of links', async () => {
     const next = (url: string) => ({ data: [{ n: 1 }], links: { next: url } });
-    const script = new Script([next('https://elsewhere.example/steal?page=2'), next('https://x/?page=1')]);
+    const script = scripted(next('https://elsewhere.example/steal?page=2'), next('https://x/?page=1'));
     assert.equal((await read(script)).length, 2);
-    assert.deepEqual(script.queries, [undefined, { page: '2' }]);
+    assert.deepEqual(queriesOf(script), [undefined, { page: '2' }]);
   });
 
   it('requests another page after a full one without page data, until a page is short or repeated', async () => {
     const full = { data: [{ n: 1 }, { n: 2 }] };
-    const more = new Script([full, { data: [{ n: 3 }] }]);
+    const more = scripted(full, { data: [{ n: 3 }] });
     assert.deepEqual(await read(more, { limit: '2' }), [{ n: 1 }, { n: 2 }, { n: 3 }]);
-    assert.deepEqual(more.queries, [{ limit: '2' }, { limit: '2', page: '2' }]);
-    assert.equal((await read(new Script([full, { data: [] }]), { limit: '2' })).length, 2);
+    assert.deepEqual(queriesOf(more), [{ limit: '2' }, { limit: '2', page: '2' }]);
+    assert.equal((await read(scripted(full, { data: [] }), { limit: '2' })).length, 2);
     // An entry that is not a record counts as well.
-    assert.equal(
-      (await read(new Script([{ data: [null, { n: 1 }] }, { data: [{ n: 2 }] }]), { limit: '2' })).length,
-      2,
-    );
-    assert.equal((await read(new Script([full, full]), { limit: '2' })).length, 2);
-    assert.equal((await read(new Script([{ ...full, links: {} }]), { limit: '2' })).length, 2);
+    assert.equal((await read(scripted({ data: [null, { n: 1 }] }, { data: [{ n: 2 }] }), { limit: '2' })).length, 2);
+    assert.equal((await read(scripted(full, full), { limit: '2' })).length, 2);
+    assert.equal((await read(scripted({ ...full, links: {} }), { limit: '2' })).length, 2);
   });
 
   it('reads a single object as a list of one, and skips entries that are not records (trap 29)', async () => {
-    assert.deepEqual(await read(new Script([{ data: { n: 1 } }])), [{ n: 1 }]);
-    assert.deepEqual(await read(new Script([{ data: [null, { n: 1 }, 'x', []] }])), [{ n: 1 }]);
+    assert.deepEqual(await read(scripted({ data: { n: 1 } })), [{ n: 1 }]);
+    assert.deepEqual(await read(scripted({ data: [null, { n: 1 }, 'x', []] })), [{ n: 1 }]);
   });
 
   it('rejects an answer that is not a list', async () => {
     for (const data of ['x', 5, null, true])
-      await assert.rejects(read(new Script([{ data }])), (error) => {
+      await assert.rejects(read(scripted({ data })), (error) => {
         assert.ok(error instanceof PrintingError);
         assert.equal(error.code, 'SERVICE_ERROR');
         assert.match(error.message, /the print jobs/);
@@ -97,25 +96,17 @@ describe('account/pages', () => {
   it('ends for any answers', async () => {
     await fc.assert(
       fc.asyncProperty(fc.anything(), fc.anything(), async (meta, links) => {
-        let asked = 0;
-        const service: ApiClient = {
-          call: async () => {
-            asked++;
-            const body = { data: [], ...(asked < 5 ? { meta, links } : {}) };
-            return { status: 200, data: [], body };
-          },
-        };
+        const service: ScriptedService = new ScriptedService([
+          () => new WholeAnswer({ data: [], ...(service.calls.length < 5 && { meta, links }) }),
+        ]);
         await read(service);
-        assert.ok(asked <= 5);
+        assert.ok(service.calls.length <= 5);
       }),
     );
-    let asked = 0;
-    const endless: ApiClient = {
-      call: async () => ({ status: 200, data: [], body: { links: { next: `?page=${++asked + 1}` } } }),
-    };
+    const endless = endlessPages();
     // The pages read so far are no complete list: a printer missing from it would count as removed.
     await assert.rejects(read(endless), { code: 'SERVICE_ERROR', message: /more of the print jobs than can be read/ });
-    assert.equal(asked, 1001);
+    assert.equal(endless.calls.length, 1001);
   });
 
   for (const [what, size, pages] of [
@@ -123,11 +114,8 @@ describe('account/pages', () => {
     ['values', { bytes: 1, elements: 50_000 }, 41],
   ] as const)
     it(`fails when all pages together have too many ${what}`, async () => {
-      let asked = 0;
-      const service: ApiClient = {
-        call: async () => ({ status: 200, data: [], body: { links: { next: `?page=${++asked + 1}` } }, size }),
-      };
+      const service = endlessPages(size);
       await assert.rejects(read(service), { code: 'SERVICE_ERROR' });
-      assert.equal(asked, pages);
+      assert.equal(service.calls.length, pages);
     });
 });

@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { phrase } from '../../../lib/words/sentence';
 import type { AddressInfo } from 'node:net';
-import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-client';
+import type { CallOptions } from '../../../lib/account/api-client';
 import { refusalError } from '../../../lib/service/api-errors';
 import type { EndpointName } from '../../../lib/service/paths';
 import type { ManualClock } from '../../helpers/manual-clock';
+import { ScriptedService } from '../../helpers/scripted-service';
 
 export interface StoredJob {
   job_id: string;
@@ -114,50 +115,42 @@ export class Storage {
   }
 }
 
-type Turn = (endpoint: EndpointName, options: CallOptions) => Answer | Error | undefined;
-
 /** A signed-in service in front of the storage; `turns` are called first, one per call. */
-export class ScriptedService implements ApiClient {
-  readonly calls: { endpoint: EndpointName; options: CallOptions }[] = [];
-  readonly turns: Turn[] = [];
+export class UploadService extends ScriptedService {
+  readonly turns: (() => unknown)[] = [];
   /** Statuses that the next reads return before the true one. */
   readonly statuses: (string | Record<string, unknown>)[] = [];
   /** Changes the record that answers a registration. */
   onRegister: (record: Record<string, unknown>) => void = () => {};
   #count = 0;
 
-  constructor(readonly storage: Storage) {}
+  constructor(readonly storage: Storage) {
+    super();
+  }
 
-  count = (endpoint: EndpointName): number => this.calls.filter((call) => call.endpoint === endpoint).length;
-
-  async call(endpoint: EndpointName, options: CallOptions): Promise<Answer> {
-    this.calls.push({ endpoint, options });
-    options.deadline.throwIfOver();
-    const scripted = this.turns.shift()?.(endpoint, options);
-    if (scripted instanceof Error) throw scripted;
-    if (scripted) return scripted;
+  protected override outcome(endpoint: EndpointName, options: CallOptions): unknown {
+    const scripted = this.turns.shift()?.();
+    if (scripted !== undefined) return scripted;
     return endpoint === 'registerUpload' ? this.#register(options) : this.#read(options);
   }
 
-  #register({ data }: CallOptions): Answer {
+  #register({ data }: CallOptions): unknown {
     const id = `job-${++this.#count}`;
     const job = { ...(data as StoredJob), job_id: id, status: 'uploading' };
     this.storage.jobs.set(id, job);
     const answered: Record<string, unknown> = { ...job, upload_url: `${this.storage.url}/${id}?signature=secret` };
     this.onRegister(answered);
     if (typeof answered.content_type === 'string') job.content_type = answered.content_type;
-    return answer(answered);
+    return answered;
   }
 
-  #read({ ids }: CallOptions): Answer {
+  #read({ ids }: CallOptions): unknown {
     const job = this.storage.jobs.get(ids?.job_id ?? '');
-    if (!job) throw refusalError(404, null, phrase`the stored file`);
+    if (!job) return refusalError(404, null, phrase`the stored file`);
     const seen = this.statuses.shift();
-    return answer({ ...job, ...(typeof seen === 'string' ? { status: seen } : seen) });
+    return { ...job, ...(typeof seen === 'string' ? { status: seen } : seen) };
   }
 }
-
-export const answer = (data: unknown): Answer => ({ status: 200, data, body: { data } });
 
 /** Advances the clock to each pending timer until the work has ended; returns the waits, ms. */
 export async function drive<T>(clock: ManualClock, work: Promise<T>): Promise<{ value: T; waits: number[] }> {

@@ -20,7 +20,7 @@ import { Uploads, type UploadOptions, type UploadsDeps } from '../../../lib/uplo
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
-import { answer, drive, ScriptedService, Storage } from './support';
+import { drive, Storage, UploadService } from './support';
 import { phrase } from '../../../lib/words/sentence';
 
 const MIB = 1024 * 1024;
@@ -29,7 +29,7 @@ const text = (size: number) => Buffer.from('G1 X10.5 Y20 E0.1\n'.repeat(Math.cei
 describe('upload/uploads', () => {
   let clock: ManualClock;
   let storage: Storage;
-  let service: ScriptedService;
+  let service: UploadService;
   let store: MemoryStore;
   let http: Http;
   let folder: string;
@@ -42,7 +42,7 @@ describe('upload/uploads', () => {
     clock = new ManualClock();
     storage = new Storage();
     await storage.start();
-    service = new ScriptedService(storage);
+    service = new UploadService(storage);
     store = new MemoryStore();
     http = new Http(undefined, { isLocal: true });
     folder = await mkdtemp(join(tmpdir(), 'uploads-'));
@@ -127,7 +127,7 @@ describe('upload/uploads', () => {
           status: 'uploaded',
           reusedUpload: false,
         });
-        assert.deepEqual(service.calls[0]?.options.data, {
+        assert.deepEqual(service.calls[0]?.data, {
           job_name: `part${extension}`,
           file_size: 300_000,
           content_type: contentType,
@@ -484,7 +484,7 @@ describe('upload/uploads', () => {
       service.turns.push(
         () => new PrintingError('NETWORK', phrase`gone`, { outcome: 'unknown' }),
         () => refusalError(503, null, phrase`the upload`),
-        () => answer({ job_id: 'x', status: 'uploading' }),
+        () => ({ job_id: 'x', status: 'uploading' }),
       );
       assert.equal((await send(await file('part.gcode', text(10)))).jobId, 'job-1');
       assert.equal(service.count('registerUpload'), 4);
@@ -506,7 +506,7 @@ describe('upload/uploads', () => {
         { job_id: 'x', upload_url: 'http://' },
         { job_id: 'x', upload_url: 'http://storage.example/file' },
       ]) {
-        service.turns.push(...Array.from({ length: 5 }, () => () => answer(target)));
+        service.turns.push(...Array.from({ length: 5 }, () => () => target));
         await fails(send(await file('part.gcode', text(10)), {}), 'SERVICE_ERROR', /no valid upload address/);
       }
     });

@@ -7,7 +7,7 @@ import type { Watch, WatchOptions } from '../../../lib/watch/watcher';
 import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
-import { ScriptedAccount, ScriptedService } from './scripted-account';
+import { ScriptedAccount, FarmService } from './scripted-account';
 
 /** One of several runtimes that watch the same account. */
 export class Replica {
@@ -24,7 +24,7 @@ export class Replica {
     readonly runtime: SharedRuntime,
     private readonly replicas: Replicas,
   ) {
-    const service = this as unknown as ScriptedService;
+    const service = this as unknown as FarmService;
     this.account = new ScriptedAccount(runtime.clock, service, runtime.store, name);
   }
 
@@ -96,7 +96,7 @@ export class Replica {
 /** Several runtimes with the same flows, on one store, against one service. */
 export class Replicas {
   readonly clock = new ManualClock();
-  readonly service = new ScriptedService();
+  readonly service = new FarmService();
   readonly shared = new SharedMemory(this.clock);
   readonly all: Replica[] = [];
   readonly polls: { by: string; clusterId: string; at: number }[] = [];

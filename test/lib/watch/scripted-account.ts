@@ -1,4 +1,4 @@
-import type { Answer, CallOptions, ApiClient } from '../../../lib/account/api-client';
+import type { CallOptions } from '../../../lib/account/api-client';
 import type { Scope } from '../../../lib/state/scope';
 import { PrintingError } from '../../../lib/service/errors';
 import type { EndpointName } from '../../../lib/service/paths';
@@ -17,6 +17,7 @@ import type { StateStore } from '../../../lib/state/store';
 import type { Clock } from '../../../lib/time/clock';
 import { ManualClock } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
+import { callOf, idOf, ScriptedService, WholeAnswer } from '../../helpers/scripted-service';
 import { answer, short, type Wire } from '../events/observations';
 import { phrase } from '../../../lib/words/sentence';
 
@@ -25,9 +26,8 @@ export const notFound = () =>
 export const broken = (retryAfter?: number) =>
   new PrintingError('SERVICE_ERROR', phrase`Broken.`, { statusCode: 500, retryAfter });
 
-/** Service that answers from a script and counts calls. */
-export class ScriptedService implements ApiClient {
-  calls: string[] = [];
+/** The service of a farm, as its clusters and lists are set. */
+export class FarmService extends ScriptedService {
   underWay = 0;
   mostUnderWay = 0;
   /** Statuses by cluster; a function is called for each answer. */
@@ -41,8 +41,8 @@ export class ScriptedService implements ApiClient {
   gate: Promise<void> = Promise.resolve();
   /** Promise that every list waits for. */
   listGate: Promise<void> = Promise.resolve();
-  /** Pages of a list with several. */
-  pages: { data: Wire[]; body: Wire }[] | null = null;
+  /** Bodies of the pages of a list with several. */
+  pages: Wire[] | null = null;
 
   cluster(clusterId: string, status: Wire | (() => Wire) = answer(), listed: Wire = {}): void {
     this.statuses.set(clusterId, status);
@@ -61,36 +61,27 @@ export class ScriptedService implements ApiClient {
     this.list = this.list.filter(({ cluster_id }) => cluster_id !== clusterId);
   }
 
-  count(what: string): number {
-    return this.calls.filter((call) => call.startsWith(what)).length;
-  }
-
-  async call(endpoint: EndpointName, { ids, query, deadline, lock }: CallOptions): Promise<Answer> {
-    const id = ids?.cluster_job_id ?? ids?.cluster_id ?? query?.page ?? '';
-    const call = `${endpoint} ${id}`.trim();
-    (await lock?.secure(0))?.();
-    this.calls.push(call);
+  protected override async outcome(endpoint: EndpointName, options: CallOptions): Promise<unknown> {
     this.underWay++;
     this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay);
     try {
       await this.gate;
       if (endpoint === 'clusters') await this.listGate;
-      deadline.throwIfOver();
-      const failure = this.fails(call);
-      if (failure) throw failure;
-      const { data, body } = this.#answer(endpoint, id);
-      if (data === undefined) throw notFound();
-      return { status: 200, data, body: body ?? { data } };
+      options.deadline.throwIfOver();
+      const failure = this.fails(callOf(endpoint, options));
+      if (failure) return failure;
+      const data = this.#answer(endpoint, idOf(options));
+      return data === undefined ? notFound() : data;
     } finally {
       this.underWay--;
     }
   }
 
-  #answer(endpoint: EndpointName, id: string): { data: unknown; body?: unknown } {
-    if (endpoint === 'clusters') return this.pages?.[Number(id || '1') - 1] ?? { data: this.list };
-    if (endpoint === 'printJob') return { data: this.records.get(id) };
+  #answer(endpoint: EndpointName, id: string): unknown {
+    if (endpoint === 'clusters') return this.pages ? new WholeAnswer(this.pages[Number(id || '1') - 1]) : this.list;
+    if (endpoint === 'printJob') return this.records.get(id);
     const status = this.statuses.get(id);
-    return { data: typeof status === 'function' ? status() : status };
+    return typeof status === 'function' ? status() : status;
   }
 }
 
@@ -138,7 +129,7 @@ export class ScriptedAccount<Time extends Clock = ManualClock, State extends Sta
   /** `sharing`: name of this runtime among others. */
   constructor(
     readonly clock = new ManualClock() as Clock as Time,
-    readonly service = new ScriptedService(),
+    readonly service = new FarmService(),
     readonly store = new MemoryStore() as StateStore as State,
     private readonly sharing?: string,
   ) {

@@ -531,7 +531,7 @@ describe('Watcher', () => {
       const page = (id: string, total?: number, next?: string) => {
         const data = [{ cluster_id: id }];
         const meta = { limit_reached: true, ...(total !== undefined && { page: { total_pages: total } }) };
-        return { data, body: { data, meta, links: { next } } };
+        return { data, meta, links: { next } };
       };
       service.pages = [page('C1', 2), page('C2', 2), page('C3', 2)];
       const counted = account.watch(null);
@@ -1168,7 +1168,7 @@ describe('Watcher', () => {
       assert.equal((await account.watcher.follow('C1', 'a')).outcome, 'aborted');
       await account.watcher.close();
       account.start();
-      service.calls = [];
+      service.calls.length = 0;
       assert.equal((await account.watcher.follow('C1', 'a')).outcome, 'aborted');
       assert.deepEqual(service.calls, []);
     });
