@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict';
-import { setMaxListeners } from 'node:events';
-import { PendingWaits } from '../../../lib/print/pending-waits';
-import { LateResults } from '../../../lib/print/late-results';
-import { printResult } from '../../../lib/print/print-request';
-import { PrintingError } from '../../../lib/service/errors';
 import type { Scope } from '../../../lib/state/scope';
 import type { Peers } from '../../../lib/watch/replication/peers';
-import type { JobEnd, JobEndOptions, Watcher } from '../../../lib/watch/watcher';
-import { phrase } from '../../../lib/words/sentence';
 import { ManualClock } from '../../helpers/manual-clock';
 import { picker, seeded, withSeed } from '../../helpers/seeded';
 import { SharedMemory, type SharedRuntime } from '../../helpers/shared-memory';
+import { WaitingNode } from '../../helpers/waiting-node';
 
 const RUNS = 40;
 const STEPS = 40;
 const SCOPE: Scope = ['account', 'service', 'workspace'];
-const END: JobEnd = { outcome: 'finished', job: null };
 
 /** Record of all prints of a run. */
 interface Record {
@@ -29,10 +22,7 @@ interface Record {
 /** One Node-RED with one waiting node. */
 class Life {
   readonly #record: Record;
-  readonly #follows = new Set<() => void>();
-  readonly #deps: ConstructorParameters<typeof LateResults>[0];
-  #closing = new AbortController();
-  #ends: LateResults;
+  readonly #node: WaitingNode;
   readonly own = new Set<string>();
 
   constructor(
@@ -42,69 +32,36 @@ class Life {
   ) {
     this.#record = record;
     const { store, clock } = runtime;
-    const runtimes = peersOf(runtime, name);
-    this.#deps = {
-      pendingWaits: new PendingWaits(store, clock, runtimes),
-      watcher: { follow: this.#follow } as unknown as Watcher,
-      runtimes,
-      store,
-      scope: () => Promise.resolve(SCOPE),
-      signIn: { state: 'signed-in', usable: true, onChange: () => () => undefined },
-      clock,
-      warn: () => undefined,
-    };
-    this.#ends = this.#node();
-  }
-
-  #node(): LateResults {
-    // Every wait of the node adds a listener, as in a flow.
-    setMaxListeners(0, this.#closing.signal);
-    const ends = new LateResults(this.#deps, {
-      nodeId: 'node',
-      signal: this.#closing.signal,
-      onProgress: () => undefined,
-      onEnd: ({ clusterJobId }) => this.#report(clusterJobId ?? '', 'late'),
-      onLost: () => undefined,
-    });
-    ends.resume();
-    return ends;
+    const hasEnded = (print: string) => record.ended.has(print);
+    this.#node = new WaitingNode(
+      { store, clock, scope: SCOPE, runtimes: peersOf(runtime, name), hasEnded },
+      { onEnd: ({ clusterJobId }) => this.#report(clusterJobId ?? '', 'late'), onLost: () => undefined },
+    );
+    this.#node.ends.resume();
   }
 
   #report(print: string, how: string): void {
     this.#record.reported.set(print, [...(this.#record.reported.get(print) ?? []), `${how} at ${this.name}`]);
   }
 
-  readonly #follow = (_: string, print: string, { signal }: JobEndOptions) =>
-    new Promise<JobEnd>((resolve, reject) => {
-      signal?.addEventListener('abort', () => reject(signal.reason as Error));
-      const look = () => {
-        if (this.#record.ended.has(print)) resolve(END);
-      };
-      this.#follows.add(look);
-      look();
-    });
-
   /** Polls, as soon as the runtime is awake. */
   poll(): void {
-    this.runtime.clock.after(0, () => this.#follows.forEach((look) => look()));
+    this.runtime.clock.after(0, () => this.#node.poll());
   }
 
   /** Starts a message that prints and waits for the end. */
   begin(print: string): void {
     this.own.add(print);
-    const signal = this.#closing.signal;
-    const result = printResult({ clusterId: 'c', clusterJobId: print, printed: true });
-    const wait = this.#ends.begin(SCOPE, { printKey: '', index: 0, result }, null);
-    this.#follow('c', print, { signal }).then(
+    const { signal } = this.#node.closing;
+    const wait = this.#node.begin(print);
+    this.#node.follow('c', print, { signal }).then(
       () => wait.handOver(() => this.#report(print, 'reported')),
       () => wait.abandon(),
     );
   }
 
   redeploy(): void {
-    this.#closing.abort(new PrintingError('TIMEOUT', phrase`closed`));
-    this.#closing = new AbortController();
-    this.#ends = this.#node();
+    this.#node.redeploy();
   }
 }
 

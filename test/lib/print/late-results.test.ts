@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict';
-import { PendingWaits, type PendingWait, type WaitOwner } from '../../../lib/print/pending-waits';
-import { LateResults } from '../../../lib/print/late-results';
-import { printResult, type Wait } from '../../../lib/print/print-request';
-import { PrintingError } from '../../../lib/service/errors';
+import type { PendingWait, WaitOwner } from '../../../lib/print/pending-waits';
+import type { Wait } from '../../../lib/print/print-request';
 import type { Scope } from '../../../lib/state/scope';
 import type { Peers } from '../../../lib/watch/replication/peers';
-import type { JobEnd, JobEndOptions, Watcher } from '../../../lib/watch/watcher';
-import { phrase } from '../../../lib/words/sentence';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
 import { ManualClock, settle } from '../../helpers/manual-clock';
 import { MemoryStore } from '../../helpers/memory-store';
+import { WaitingNode } from '../../helpers/waiting-node';
 
 const SCOPE: Scope = ['account', 'service', 'workspace'];
 const OWNER: WaitOwner = [...SCOPE, 'node'];
-const END: JobEnd = { outcome: 'finished', job: null };
 
 /** The runtimes on one store, and the ended prints at the service. */
 class Farm {
@@ -48,7 +44,7 @@ class Farm {
   /** Ends a print; every polling runtime sees it. */
   async end(print: string): Promise<void> {
     this.#ended.add(print);
-    for (const runtime of this.#runtimes) runtime.end(print);
+    for (const { node } of this.#runtimes) node.poll();
     await settle();
   }
 
@@ -68,13 +64,9 @@ class Runtime {
   fault: StoreFault;
   /** Whether it receives changes of its peers. */
   connected = true;
-  closing = new AbortController();
-  ends: LateResults;
-  readonly kept: PendingWaits;
+  readonly node: WaitingNode;
   readonly #farm: Farm;
-  readonly #follows: { print: string; resolve: (ended: JobEnd) => void }[] = [];
   readonly #listeners = new Set<() => void>();
-  readonly #deps: ConstructorParameters<typeof LateResults>[0];
 
   constructor(
     farm: Farm,
@@ -82,7 +74,6 @@ class Runtime {
     alone: boolean,
   ) {
     this.#farm = farm;
-    const { clock } = farm;
     const store = new FaultyStore(
       farm.stored,
       () => this.fault,
@@ -96,51 +87,25 @@ class Runtime {
         return () => this.#listeners.delete(listener);
       },
     };
-    this.kept = new PendingWaits(store, clock, runtimes);
-    const follow = (_: string, print: string, { signal }: JobEndOptions) =>
-      new Promise<JobEnd>((resolve, reject) => {
-        if (farm.hasEnded(print)) return resolve(END);
-        this.#follows.push({ print, resolve });
-        signal?.addEventListener('abort', () => reject(signal.reason as Error));
-      });
-    this.#deps = {
-      pendingWaits: this.kept,
-      watcher: { follow } as unknown as Watcher,
-      runtimes,
-      store,
-      scope: () => Promise.resolve(SCOPE),
-      signIn: { state: 'signed-in', usable: true, onChange: () => () => undefined },
-      clock,
-      warn: () => undefined,
-    };
-    this.ends = this.#node();
+    const { clock, hasEnded, reported, lost } = farm;
+    this.node = new WaitingNode(
+      { store, clock, scope: SCOPE, runtimes, hasEnded },
+      {
+        onEnd: ({ clusterJobId }, _, note) =>
+          reported.push(`${clusterJobId} late at ${id} with ${JSON.stringify(note)}`),
+        onLost: ({ clusterJobId }) => lost.push(`${clusterJobId} at ${id}`),
+      },
+    );
   }
 
-  #node(): LateResults {
-    const { reported, lost } = this.#farm;
-    return new LateResults(this.#deps, {
-      nodeId: 'node',
-      signal: this.closing.signal,
-      onProgress: () => undefined,
-      onEnd: ({ clusterJobId }, _, note) =>
-        reported.push(`${clusterJobId} late at ${this.id} with ${JSON.stringify(note)}`),
-      onLost: ({ clusterJobId }) => lost.push(`${clusterJobId} at ${this.id}`),
-    });
-  }
-
-  /** Deploys another node with the same id. */
   async redeploy(): Promise<void> {
-    this.closing.abort(new PrintingError('TIMEOUT', phrase`closed`));
-    this.closing = new AbortController();
-    this.ends = this.#node();
-    this.ends.resume();
+    this.node.redeploy();
     await settle();
   }
 
   /** Begins a wait for a print of its own. */
   async begin(print: string): Promise<Wait> {
-    const result = printResult({ clusterId: 'c', clusterJobId: print, printed: true });
-    const wait = this.ends.begin(SCOPE, { printKey: '', index: 0, result }, { of: print });
+    const wait = this.node.begin(print, { of: print });
     await settle();
     return wait;
   }
@@ -154,10 +119,6 @@ class Runtime {
   peersChanged(): void {
     if (this.connected) for (const listener of [...this.#listeners]) listener();
   }
-
-  end(print: string): void {
-    for (const follow of this.#follows) if (follow.print === print) follow.resolve(END);
-  }
 }
 
 describe('print/late-results in several runtimes', () => {
@@ -168,7 +129,7 @@ describe('print/late-results in several runtimes', () => {
   beforeEach(async () => {
     farm = new Farm();
     [a, b, c] = ['a', 'b', 'c'].map((id) => farm.start(id)) as [Runtime, Runtime, Runtime];
-    for (const runtime of [a, b, c]) runtime.ends.resume();
+    for (const runtime of [a, b, c]) runtime.node.ends.resume();
     await settle();
   });
   const nothingLeft = async () => {
@@ -222,7 +183,7 @@ describe('print/late-results in several runtimes', () => {
   it('lets a runtime without peers resume a wait stored by one with peers', async () => {
     await a.begin('p');
     const alone = farm.start('x', { alone: true });
-    alone.ends.resume();
+    alone.node.ends.resume();
     await settle();
     await farm.end('p');
     assert.deepEqual(farm.reported, ['p late at x with {"of":"p"}']);
@@ -283,7 +244,7 @@ describe('print/late-results in several runtimes', () => {
     farm.peersChanged();
     await a.handOver(wait, 'p');
     assert.deepEqual([farm.reported, farm.lost], [[], ['p at a']]);
-    b.closing.abort();
+    b.node.closing.abort();
     await farm.evict('b');
     await farm.end('p');
     assert.deepEqual(farm.reported, ['p late at a with {"of":"p"}']);
@@ -356,11 +317,11 @@ describe('print/late-results in several runtimes', () => {
     await a.begin('p');
     await b.begin('q');
     const gone = farm.start('gone');
-    gone.ends.resume();
+    gone.node.ends.resume();
     await gone.begin('r');
     b.connected = c.connected = false;
     await farm.evict('gone');
-    await a.ends.forget();
+    await a.node.ends.forget();
     assert.deepEqual(await farm.waits(), ['q b']);
     assert.equal(farm.notes(), 1);
   });
