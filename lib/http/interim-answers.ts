@@ -22,7 +22,7 @@ export const ignoringContinue =
 
 /** Filters what the socket reads between the head of a request and the head of its answer. */
 function ignoreContinue(socket: Socket): void {
-  const read = socket.read.bind(socket) as () => Buffer | null;
+  const read = socket.read.bind(socket) as (size?: number) => Buffer | null;
   const write = socket.write.bind(socket) as (...call: unknown[]) => boolean;
   /** Bytes that may be part of an interim answer; undefined within an answer. */
   let held: Buffer | undefined;
@@ -31,7 +31,9 @@ function ignoreContinue(socket: Socket): void {
     if (typeof call[0] === 'string') held = Buffer.alloc(0);
     return write(...call);
   };
-  socket.read = () => {
+  socket.read = (size?: number) => {
+    // Node.js itself reads 0 bytes to fill the buffer of the socket.
+    if (size !== undefined) return read(size);
     while (held) {
       const part = read();
       if (part === null) return null;
