@@ -86,6 +86,9 @@ export const ensureMosquitto = () => ensure('mosquitto', ['mosquitto'], 'install
 /** Programs of Prometheus. */
 const PROMETHEUS = ['prometheus', 'promtool'];
 
+export const NO_PROMETHEUS =
+  "Skipped the test of the metrics: there is no Prometheus, and Debian's package can't be had.";
+
 /**
  * Folder of Prometheus' programs: one on the PATH, or those of Debian's package, unpacked for this user. An installed
  * package would start its service. Null where there is neither.

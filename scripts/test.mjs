@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { ensureChromium, ensureMosquitto, ensurePostgres, ensurePrometheus } from './debian.mjs';
+import { ensureChromium, ensureMosquitto, ensurePostgres, ensurePrometheus, NO_PROMETHEUS } from './debian.mjs';
 import { ensureInstalled, refuseLinks } from './install.mjs';
 import { LAYERS, mocha, parts, runtimesOf } from './layers.mjs';
 import { Steps } from './steps.mjs';
@@ -31,7 +31,7 @@ async function setUp() {
   process.env['CHROMIUM_PATH'] = ensureChromium();
   ensureMosquitto();
   ensurePostgres();
-  ensurePrometheus();
+  if (ensurePrometheus() === null) console.log(NO_PROMETHEUS);
   await own;
   return { matrix };
 }

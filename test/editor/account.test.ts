@@ -447,6 +447,25 @@ for (const runtime of editors) {
       await editor.saveAccount(0);
     });
 
+    it('turns the metrics on, behind a token that no flow contains', async () => {
+      const { page, nodeRed } = editor;
+      const answer = async () => {
+        const headers = { accept: 'text/plain', authorization: 'Bearer a-metrics-token' };
+        return (await nodeRed.fetch('remote-printing/metrics', { headers })).status;
+      };
+      assert.equal(await answer(), 404);
+      await editor.openAlone('simulated');
+      await page.click('#remote-printing-metrics summary');
+      await page.check('#node-config-input-metrics');
+      await page.fill('#node-config-input-metricsToken', 'a-metrics-token');
+      await editor.saveAccount(0);
+      await editor.deploy();
+      const saved = await editor.saved('simulated');
+      assert.equal(saved.metrics, true);
+      assert.doesNotMatch(JSON.stringify(saved), /a-metrics-token/);
+      assert.equal(await answer(), 200);
+    });
+
     it('signs out, and keeps the stored secret', async () => {
       await openSignedIn();
       await editor.page.click('#remote-printing-sign-out');

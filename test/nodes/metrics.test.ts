@@ -89,7 +89,8 @@ describe('nodes/metrics', () => {
     await deploy({ metrics: true }, token);
     const refused = await metrics().expect(401);
     assert.equal(refused.headers['www-authenticate'], 'Bearer');
-    for (const wrong of ['', 'x', token.slice(1), `${token}x`, token.toUpperCase()]) await metrics(wrong).expect(401);
+    for (const wrong of ['', 'x', token.slice(1), token.slice(0, -1), `${token}x`, token.toUpperCase()])
+      await metrics(wrong).expect(401);
     await metrics(token).expect(200);
     await flow.get('metrics').set('Authorization', `bearer ${token}`).expect(200);
     await flow.get('metrics').set('Authorization', `Basic ${token}`).expect(401);

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { ensurePrometheus } from '../../scripts/debian.mjs';
+import { ensurePrometheus, NO_PROMETHEUS } from '../../scripts/debian.mjs';
 import { root } from '../../scripts/node-red.mjs';
 import { startSimulator, type Simulator } from '../../simulator/index';
 import { lean } from '../helpers/lean';
@@ -24,13 +24,7 @@ const rules = textOf('monitoring/alerts.yml')
 
 describe('monitoring with a real Prometheus', function () {
   const folder = ensurePrometheus();
-  if (folder === null) {
-    it('scrapes and alerts', function () {
-      console.log('    skipped: there is no Prometheus, and no Debian package manager to get one');
-      this.skip();
-    });
-    return;
-  }
+  if (folder === null) return console.log(NO_PROMETHEUS);
   let simulator: Simulator;
   let nodeRed: RealNodeRed;
   let prometheus: RunningPrometheus;
@@ -81,7 +75,7 @@ describe('monitoring with a real Prometheus', function () {
     }
   }
   /** Expects the alert to fire after `work`, and not before. */
-  const fires = async (alert: string, work: () => unknown): Promise<void> => {
+  const fires = async (alert: string, work: () => Promise<void>): Promise<void> => {
     assert.ok(!(await prometheus.firing()).includes(alert), `${alert} fires too early`);
     await work();
     await until(async () => (await prometheus.firing()).includes(alert));
