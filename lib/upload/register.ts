@@ -1,4 +1,5 @@
 import type { ApiClient, Limits } from '../account/api-client';
+import type { Http } from '../http/http';
 import { storageAddress } from '../http/storage-address';
 import { PrintingError } from '../service/errors';
 import { STORAGE, storedId, type StoredKind, type StoredRef } from '../service/stored-file';
@@ -23,16 +24,22 @@ export interface UploadTarget extends StoredRef {
 }
 
 /** Registers a file and returns its destination. Throws SERVICE_ERROR for an answer without a safe URL. */
-export async function register(service: ApiClient, announced: Announcement, limits: Limits): Promise<UploadTarget> {
+export async function register(
+  { service, http }: { service: ApiClient; http: Http },
+  announced: Announcement,
+  limits: Limits,
+): Promise<UploadTarget> {
   const { kind, name, size, contentType, origin } = announced;
   const { register: endpoint, nameField } = STORAGE[kind];
   const data = { [nameField]: name, file_size: size, content_type: contentType, ...(origin ? { origin } : {}) };
   const answer = record((await service.call(endpoint, { data, what: phrase`the upload`, ...limits })).data);
   const id = storedId(kind, answer);
-  const url = storageAddress(answer?.upload_url);
+  const given = answer?.upload_url;
+  const url = storageAddress(given, http.isLocal);
   if (id === null || url === null) {
     const sentence = phrase`The service's answer contains no valid upload address: try again later.`;
-    throw new PrintingError('SERVICE_ERROR', sentence, { outcome: 'unknown' });
+    // A forbidden address would be the same after another registration.
+    throw new PrintingError('SERVICE_ERROR', sentence, { outcome: id && text(given) ? 'refused' : 'unknown' });
   }
   return { kind, id, url, contentType: text(answer?.content_type) ?? contentType };
 }

@@ -130,7 +130,7 @@ class Sending {
     this.#target = null;
     this.#options.progress.registering(this.#content.size);
     this.#stamp = await this.#content.stamp();
-    const target = await register(this.#deps.service, this.#announced, { deadline: this.#options.deadline });
+    const target = await register(this.#deps, this.#announced, { deadline: this.#options.deadline });
     this.#target = target;
     this.#handedOver = this.#kept = this.#hashed = 0;
     this.#isDoubtful = false;

@@ -1,12 +1,22 @@
 import assert from 'node:assert/strict';
+import dns from 'node:dns';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createServer, type Server } from 'node:tls';
 import { readSettings } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { grantKey, newestGrant, type Grants } from '../../lib/sign-in/grant';
+import type { StoredRef } from '../../lib/service/stored-file';
+import type { Source } from '../../lib/upload/source';
 import { systemClock } from '../../lib/time/clock';
 import { startSimulator, type Simulator } from '../../simulator';
 import { recordLongTimers } from '../helpers/long-timers';
 import { ManualClock } from '../helpers/manual-clock';
 import { MemoryStore } from '../helpers/memory-store';
+import { limit } from '../helpers/limits';
+import { PRINT } from '../helpers/print-request';
 import { signedInClient } from '../helpers/simulated-client';
 
 describe('client', () => {
@@ -141,6 +151,111 @@ describe('client', () => {
       assert.ok(sentence.includes('Printer '), sentence);
       assert.ok(!sentence.includes(clusterId));
     }
+  });
+
+  describe('of an account on https', () => {
+    let secure: Server;
+    let client: Client;
+    /** Name of a host, here resolved to this machine. */
+    const HOST = 'printing.example';
+    const { lookup } = dns;
+
+    beforeEach(async () => {
+      const pem = await readFile(join(__dirname, '../examples/mail-server.pem'));
+      secure = createServer({ key: pem, cert: pem }, (socket) => {
+        const service = connect(Number(new URL(simulator.apiUrl).port), '127.0.0.1');
+        for (const end of [socket, service]) end.on('error', () => [socket, service].forEach((one) => one.destroy()));
+        socket.pipe(service).pipe(socket);
+      });
+      secure.listen(0, '127.0.0.1');
+      await once(secure, 'listening');
+      process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+      const resolve = (name: string, ...rest: [object, () => void]) =>
+        lookup(name === HOST ? 'localhost' : name, ...rest);
+      dns.lookup = resolve as typeof lookup;
+      const apiToken = simulator.users[0]?.apiToken ?? '';
+      client = new Client({
+        accountId: 'account',
+        settings: readSettings({ apiUrl: address(), signIn: 'token', apiToken }),
+        store,
+        clock: systemClock,
+        log: { warn: () => undefined, info: () => undefined },
+      });
+      opened.push(client);
+    });
+    afterEach(async () => {
+      dns.lookup = lookup;
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+      await client.close();
+      await new Promise((resolve) => secure.close(resolve));
+    });
+
+    const port = () => (secure.address() as AddressInfo).port;
+    const address = () => `https://${HOST}:${port()}`;
+    const limits = () => ({ deadline: limit(systemClock) });
+    const cube = (): Source => ({ kind: 'bytes', bytes: Buffer.from('solid\n'), name: 'cube.stl' });
+    const upload = () => client.library.upload(cube(), 'file', { ...limits(), onStage: () => undefined });
+    const print = async () => {
+      const [target] = simulator.world.clusters(simulator.users[0]?.organizations[0]?.organizationId);
+      const clusterIds = [target?.clusterId ?? ''];
+      const { signal } = new AbortController();
+      await client.prints.run({ ...PRINT, ...limits(), clusterIds, signal, onResult: () => undefined });
+    };
+    const snapshot = () =>
+      client.snapshots.take({
+        clusterId: simulator.world.cluster(1).clusterId,
+        printerId: null,
+        maxBytes: 1e6,
+        onProgress: () => undefined,
+        ...limits(),
+      });
+    /** Stores a file by an account on this machine. */
+    const storedFile = async (): Promise<StoredRef> => {
+      const own = await open();
+      const { file } = await own.library.upload(cube(), 'file', { ...limits(), onStage: () => undefined });
+      simulator.requests.clear();
+      return { kind: 'file', id: file.fileId ?? '' };
+    };
+    const download = (ref: StoredRef) =>
+      client.library.download(ref, { ...limits(), path: null, onProgress: () => undefined });
+    const report = () =>
+      client.reports.run({
+        clusterIds: null,
+        reportType: 'print_jobs',
+        range: { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-08T00:00:00Z') },
+        format: 'csv',
+        path: '',
+        onlyNew: null,
+        onProgress: () => undefined,
+        onResult: () => undefined,
+        onRows: () => undefined,
+        ...limits(),
+      });
+
+    for (const [where, url, words] of [
+      ['this machine over http', () => undefined, /no valid (upload )?address/],
+      ['this machine over https', () => `https://localhost:${port()}/foreign`, /no valid (upload )?address/],
+      ['a name that leads to this machine', () => `${address()}/foreign`, /never called|no valid address/],
+    ] as const)
+      it(`refuses ${where} as the address of every file, and never connects to it`, async () => {
+        const ref = await storedFile();
+        const given = url();
+        if (given)
+          for (const [endpoint, field] of [
+            ['registerFile', 'upload_url'],
+            ['registerUpload', 'upload_url'],
+            ['actionStatus', 'image_url'],
+            ['getFile', 'download_url'],
+            ['getReport', 'download_url'],
+          ] as const)
+            simulator.faults.add({ endpoint, set: { [`data.${field}`]: given }, times: 'always' });
+        const refused = [upload(), print(), snapshot(), download(ref), report()];
+        await Promise.all(refused.map((work) => assert.rejects(work, { code: 'SERVICE_ERROR', message: words })));
+        const { requests } = simulator;
+        for (const never of ['storagePut', 'storageGet', 'imageGet', 'reportGet', 'unknown', 'print'])
+          assert.equal(requests.count(never), 0, never);
+        assert.deepEqual([requests.count('registerFile'), requests.count('registerUpload')], [1, 1]);
+      });
   });
 
   describe('closing', () => {
