@@ -18,7 +18,9 @@ const configuration = (/** @type {number | null} */ degrees) =>
       material: index === 0 ? 'PLA' : 'PVA',
       color: index === 0 ? 'Silver' : 'Natural',
     },
-    ...(degrees === null ? {} : { temperature: degrees - index * 5 }),
+    // A print's needs, or the rest on the spool.
+    estimated_material_volume: degrees === null ? 28_000 : 300_000,
+    ...(degrees === null ? {} : { temperature: degrees - index * 5, original_material_volume: 604_800 }),
   }));
 
 /** Two-hour prints that follow each other on a cluster; their start times differ between clusters. @param {number} n @param {number} now */
