@@ -162,9 +162,9 @@ export class Assignments implements Ownership {
     const most = this.#mayClaimLeftovers ? Math.max(room, Math.ceil(share.target * LEFTOVER_PART), 1) : room;
     const free = share.wanted.filter((item) => !this.#held.has(item));
     const claimed = most > 0 ? await this.#claim(free, most) : 0;
-    if (isNew || hasReleased) this.#claimLeftoversAfter(LEFTOVER_AFTER);
+    // A share that is not full yet is claimed soon: another runtime releases items when their last polls have ended.
+    if (isNew || hasReleased || claimed < room) this.#claimLeftoversAfter(LEFTOVER_AFTER);
     else if (this.#mayClaimLeftovers) this.#claimLeftoversAfter(claimed > 0 ? NEXT_LEFTOVER_AFTER : RECHECK_EVERY);
-    else if (claimed < room) this.#claimLeftoversAfter(LEFTOVER_AFTER);
     this.#mayClaimLeftovers = false;
     if (this.#surplus(share).length > 0) this.#releaseSurplusLater();
   }

@@ -8,10 +8,9 @@ import { ManualClock } from '../../../helpers/manual-clock';
 const CLUSTERS = Array.from({ length: 9 }, (_, n) => `cluster-${n}`);
 const ALL: Wants = { workspace: 'w', all: true, clusters: [], waits: [] };
 
-/** One of two runtimes that want the same items. The other one claims none before `wake`. */
-function oneOfTwo() {
+/** One of two runtimes that want the same items, all of them free. The other one claims none before `wake`. */
+function oneOfTwo(free = new Set(['*', ...CLUSTERS])) {
   const clock = new ManualClock();
-  const free = new Set(['*', ...CLUSTERS]);
   const theirs = new Set<string>();
   let isTaking = false;
   const changed = () => {
@@ -80,6 +79,17 @@ describe('watch/replication/assignments, of two runtimes', () => {
     }
     assert.ok(away > 0, 'the surplus was released');
     assert.ok(away <= 5 * 5 * 8, `${away} seconds of 3,000 in all`);
+  });
+
+  it('claims its share within seconds of a late release, even if no notification of it arrives', async () => {
+    const free = new Set<string>();
+    const { clock, assignments } = oneOfTwo(free);
+    // The other runtime still holds everything, as its last polls have not ended.
+    await clock.advance(20_000);
+    assert.equal(assignments.held.size, 0);
+    for (const item of ['*', ...CLUSTERS.slice(0, 4)]) free.add(item);
+    await clock.advance(4_000);
+    assert.equal(assignments.held.size, 5);
   });
 
   it('leaves no timer behind', async () => {
