@@ -45,11 +45,12 @@ describe('several runtimes on one database', () => {
     await Promise.all(databases.map((database) => database.close()));
   });
 
-  function replica(clock = systemClock, at = address): WriteBehindStore {
+  function replica(clock = systemClock, at = address, secret = 'a secret'): WriteBehindStore {
     const log = { warn: () => undefined, info: () => undefined };
     const database = new Database({ address: at, clock, log });
     databases.push(database);
-    const parts = { clock, sealedKinds: ['grant', 'sign-in'], secrets: () => ['a secret'], warn: () => undefined };
+    const kinds = { sealedKinds: ['grant', 'sign-in'], passingKinds: ['sign-in'] };
+    const parts = { clock, ...kinds, secrets: () => [secret], warn: () => undefined };
     return new WriteBehindStore(new PostgresStore({ ...parts, database }), clock, 5_000);
   }
   /** A runtime that may take an expired lock over. */
@@ -366,6 +367,25 @@ describe('several runtimes on one database', () => {
       assert.deepEqual([ends.filter(({ status }) => status === 'fulfilled').length, exchanges], [1, 1]);
       assert.deepEqual((await replica().get<Grants>(grantKey('a')))?.byService[SETTINGS.authUrl], granted);
       assert.deepEqual(await stored(), []);
+    });
+
+    it('begins and completes although a runtime with another secret has begun one', async () => {
+      const granted = grant(5);
+      const endpoint = { exchange: () => Promise.resolve(granted) } as unknown as TokenEndpoint;
+      const runtime = (secret: string) => {
+        const store = replica(systemClock, address, secret);
+        return new Authorization({ store, signIns: store, clock: systemClock, endpoint });
+      };
+      const begin = (authorization: Authorization) =>
+        authorization.begin({ accountId: 'a', settings: SETTINGS, redirectUri: 'x', organizationId: '' });
+      await begin(runtime('another secret'));
+      const healthy = runtime('a secret');
+      const url = await begin(healthy);
+      await healthy.complete(
+        new URLSearchParams({ state: new URL(url).searchParams.get('state') ?? '', code: 'code' }),
+      );
+      assert.deepEqual((await replica().get<Grants>(grantKey('a')))?.byService[SETTINGS.authUrl], granted);
+      assert.equal((await healthy.known('a')).failure, null);
     });
 
     it('reports clearly that it can’t begin while the database is away', async () => {
