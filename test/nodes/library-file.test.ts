@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import type { NodeMessage } from 'node-red';
 import type { StoredFile } from '../../lib/service/stored-file';
 import type { Simulator } from '../../simulator';
+import { OtherStorage } from '../helpers/other-storage';
 import { helperNode, type Definition, type Flow, type Inbox } from '../helpers/flow';
 import { NodeBench } from './support';
 
@@ -193,6 +194,24 @@ describe('nodes/library-file', () => {
   });
 
   describe('download', () => {
+    it('decodes a file that the storage compresses, as a Buffer and into a file', async () => {
+      const storage = await OtherStorage.compressed(MESH, 'model/stl');
+      try {
+        const ids = await uploaded('download', { file: 'to', fileType: 'msg' });
+        simulator.faults.add({
+          endpoint: 'getFile',
+          times: 'always',
+          set: { 'data.download_url': `${storage.url}/file` },
+        });
+        assert.equal(String((await done(ids)).payload), MESH);
+        const to = join(folder, 'cube.stl');
+        assert.equal((await done({ ...ids, to })).payload, to);
+        assert.equal(await readFile(to, 'utf8'), MESH);
+      } finally {
+        await storage.stop();
+      }
+    });
+
     it('returns the content, and leaves msg.filename alone', async () => {
       const ids = await uploaded('download');
       const trap = join(folder, 'trap.stl');

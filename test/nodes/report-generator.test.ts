@@ -52,6 +52,17 @@ describe('nodes/report-generator', () => {
     storage = undefined;
   });
 
+  it('decodes a report that the storage compresses, as text and as rows', async () => {
+    storage = await OtherStorage.compressed('a,b\n1,2\n', 'text/csv');
+    const set = { 'data.download_url': `${storage.url}/report` };
+    for (const endpoint of ['createReport', 'getReport'] as const)
+      simulator.faults.add({ endpoint, set, times: 'always' });
+    await deploy({ format: 'csv' });
+    assert.equal((await one()).payload, 'a,b\n1,2\n');
+    await deploy({ format: 'rows' });
+    assert.deepEqual((await one()).payload, [{ a: '1', b: '2' }]);
+  });
+
   describe('rows', () => {
     it('sends an array of objects, and passes on the other properties of the message', async () => {
       await deploy();

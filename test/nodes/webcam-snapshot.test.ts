@@ -305,6 +305,21 @@ describe('nodes/webcam-snapshot', () => {
       await storage.stop();
     });
 
+    it('decodes a picture that the storage compresses, within the limit of its size', async () => {
+      const picture = Buffer.concat([
+        Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+        Buffer.alloc(50_000),
+      ]);
+      const storage = await OtherStorage.compressed(picture, 'image/png');
+      const set = { 'data.status_details.value.image_url': `${storage.url}/picture` };
+      simulator.faults.add({ endpoint: 'actionStatus', times: 'always', set });
+      await deploy({ maxBytes: 60_000 });
+      assert.deepEqual((await taken(here())).payload, picture);
+      await deploy({ maxBytes: 40_000 });
+      await failed(here(), 'TOO_LARGE');
+      await storage.stop();
+    });
+
     it('ends in RATE_LIMITED at once when a 429 asks for a longer wait than its timeout', async () => {
       await deploy({ timeout: 5 });
       for (const endpoint of ['clusterStatus', 'printerAction', 'actionStatus'] as const) {
