@@ -10,8 +10,13 @@ import { Broken } from './trace';
 /** Time within which an unsaved pair is saved after the disk has recovered, ms. */
 const SAVED_WITHIN = 60 * SECOND;
 
+/** Time for which a refresh waits for its answer at least, ms: six minutes, without the request's way to the service. */
+const PATIENCE = (6 * 60 - 1) * SECOND;
+
 /** Pair of tokens that the service issued. */
 interface Issued {
+  /** Elapsed time of the issue, ms. */
+  at: number;
   refreshToken: string;
   accessToken: string;
   /** Machine that received the whole answer, and the time. */
@@ -33,6 +38,7 @@ class SignInRun {
   readonly #issued: Issued[] = [];
   /** Reason why the sign-in may be lost: the machine ended before it could save its pair. */
   #excused: string | undefined;
+  #givenUp: string | undefined;
 
   constructor(private readonly world: World) {
     this.#chance = new Chance(world.random);
@@ -53,6 +59,7 @@ class SignInRun {
     for (let count = chance.pick([0, 1, 1, 2]); count > 0; count--) life.planEnd(chance.whole(100, horizon * 0.8));
     await world.time.pass(horizon);
     await life.recover();
+    if (this.#givenUp) throw new Broken(2, this.#givenUp);
     await this.#mustWork('all is well');
     await life.stop();
     await world.time.pass(SECOND);
@@ -114,8 +121,15 @@ class SignInRun {
       const answer = request(form);
       trace.add(`service: gives a new pair of tokens (${answer.refresh_token.slice(0, 6)})`);
       this.#excused = undefined;
-      this.#issued.push({ refreshToken: answer.refresh_token, accessToken: answer.access_token });
+      this.#issued.push({ at: time.elapsed, refreshToken: answer.refresh_token, accessToken: answer.access_token });
       return answer;
+    };
+    // A refresh that is only slow is no excuse.
+    wire.onGivenUp = (host) => {
+      const last = this.#issued.at(-1);
+      const waited = time.elapsed - (last?.at ?? -Infinity);
+      if (host !== 'auth' || !last || last.arrived || !this.#life.machine?.alive || waited >= PATIENCE) return;
+      this.#givenUp ??= `a refresh was given up after ${waited / SECOND} s without an answer`;
     };
     const texts = new WeakMap<object, string>();
     wire.onArrival = (host, data, connection) => {

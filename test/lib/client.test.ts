@@ -17,6 +17,7 @@ import { ManualClock } from '../helpers/manual-clock';
 import { MemoryStore } from '../helpers/memory-store';
 import { limit } from '../helpers/limits';
 import { PRINT } from '../helpers/print-request';
+import { injectUndiciTimers } from '../helpers/undici-timers';
 import { signedInClient } from '../helpers/simulated-client';
 
 describe('client', () => {
@@ -259,6 +260,9 @@ describe('client', () => {
   });
 
   describe('closing', () => {
+    let restoreTimers = () => {};
+    afterEach(() => restoreTimers());
+
     it('aborts reads and accepts no further calls', async () => {
       const client = await open();
       const hanging = simulator.faults.add({ endpoint: 'clusters', hang: true });
@@ -307,6 +311,7 @@ describe('client', () => {
     for (const seconds of [12, 20, 35, 300])
       it(`keeps the sign-in if a refresh is answered after ${seconds} s, across a deploy`, async () => {
         const clock = new ManualClock(Date.now());
+        restoreTimers = injectUndiciTimers((ms, action) => clock.after(ms, action));
         const before = await open({ clock });
         simulator.tokens.expireAccessTokens();
         const { fault, release } = heldBack('token');

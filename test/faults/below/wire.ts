@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module';
 import type http from 'node:http';
-import { dirname, join } from 'node:path';
 import type net from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { Duplex } from 'node:stream';
 import type { Activity } from './activity';
+import { injectUndiciTimers } from '../../helpers/undici-timers';
 import type { InjectedTime } from './time';
 
 export type Host = 'auth' | 'api' | 'storage';
@@ -27,11 +27,6 @@ const PIECE = 64 * 1024;
 
 const load = createRequire(__filename);
 const sharedNet = load('node:net') as { connect: (...args: unknown[]) => unknown };
-/** undici's own idle timers, which must use the injected time. */
-const undiciTimers = load(join(dirname(load.resolve('undici')), 'lib/util/timers.js')) as {
-  setFastTimeout: (action: (about: unknown) => void, ms: number, about: unknown) => unknown;
-  kFastTimer: symbol;
-};
 const sharedHttp = load('node:http') as { createServer: (...args: unknown[]) => http.Server };
 
 /**
@@ -47,6 +42,8 @@ export class Wire {
   beforeArrival: (host: Host) => void = () => undefined;
   /** Called for every piece of data that arrives at the machine. */
   onArrival: (host: Host, data: Buffer, connection: object) => void = () => undefined;
+  /** Called when the machine closes a sound connection that has been silent since its last request. */
+  onGivenUp: (host: Host) => void = () => undefined;
   readonly #faults: ByteFault[] = [];
   readonly #servers = new Map<number, { host: Host; server: http.Server }>();
   readonly #links = new Set<Link>();
@@ -64,19 +61,10 @@ export class Wire {
       const known = this.#servers.get(Number(to.port));
       return known ? this.#connect(known.host, known.server) : plain(...args);
     };
-    const { setFastTimeout, kFastTimer } = undiciTimers;
-    undiciTimers.setFastTimeout = (action, ms, about) => {
-      const start = () => this.time.after(ms, () => action(about));
-      let stop = start();
-      const refresh = () => {
-        stop();
-        stop = start();
-      };
-      return { [kFastTimer]: true, clear: () => stop(), refresh };
-    };
+    const restoreTimers = injectUndiciTimers((ms, action) => this.time.after(ms, action));
     return () => {
       sharedNet.connect = plain;
-      undiciTimers.setFastTimeout = setFastTimeout;
+      restoreTimers();
     };
   }
 
@@ -180,6 +168,8 @@ class Link {
   /** Bytes counted for each pending fault. */
   readonly counted = new Map<ByteFault, number>();
   spoilt = false;
+  /** Whether a request has been sent and no byte of its answer has arrived. */
+  #isSilent = false;
   #cut = false;
   onEnd: () => void = () => undefined;
   readonly #stalled = new Set<Way>();
@@ -262,6 +252,7 @@ class Link {
     if (way === 'down' && !to.destroyed) this.wire.beforeArrival(this.host);
     if (to.destroyed || (way === 'down' && this.#cut)) return;
     if (way === 'down') this.wire.onArrival(this.host, data, this);
+    this.#isSilent = way === 'up';
     to.push(data);
   }
 
@@ -289,7 +280,10 @@ class Link {
     const [from, to] = way === 'up' ? [this.machine, this.service] : [this.service, this.machine];
     this.wire.activity.touch();
     if (from.destroyed && to.destroyed) this.onEnd();
-    if (way === 'up') this.#dropRest();
+    if (way === 'up') {
+      this.#dropRest();
+      if (this.#isSilent && !to.destroyed && !this.spoilt && !this.#stalled.size) this.wire.onGivenUp(this.host);
+    }
     if (this.#stalled.has(way) || this.#trickling.has(way)) return;
     this.later(() => {
       if (to.destroyed) return;
