@@ -110,6 +110,24 @@ describe('Node-RED with its state on PostgreSQL', () => {
     assert.deepEqual(second.complaints(), []);
   });
 
+  it('survives any notification from another role of the database', async () => {
+    const nodeRed = await start();
+    const ask = (statement: string, values: unknown[] = []) =>
+      server.ask<{ count: number; usage: number }>(address, statement, values);
+    const listeners = "SELECT count(*)::int FROM pg_stat_activity WHERE query ILIKE 'LISTEN %'";
+    await until(async () => ((await ask(listeners))[0]?.count ?? 0) > 0);
+    for (const text of [
+      ...['{"key":5}', '{"key":[5]}', '{"key":[null]}', '{"key":{"0":"grant"}}', '{"by":{}}', '{"topic":7,"by":1}'],
+      ...['{"key":["grant","account"],"value":{"a":1}}', '[]', '[[1]]', 'null', '5', '"key"', '', '{', '\u0007'],
+      ...['{"__proto__":{"key":5}}', `${'['.repeat(3_000)}${']'.repeat(3_000)}`, `{"key":["${'x'.repeat(7_000)}"]}`],
+    ])
+      await ask("SELECT pg_notify('remote_printing', $1)", [text]);
+    await until(async () => (await ask('SELECT pg_notification_queue_usage() AS usage'))[0]?.usage === 0);
+    assert.equal((await print(nodeRed)).duplicate, true);
+    await nodeRed.stop();
+    assert.deepEqual(nodeRed.complaints(), []);
+  });
+
   it('starts without the database, reports that once, and works when the database is available', async () => {
     await server.halt();
     const nodeRed = await start();
@@ -134,7 +152,17 @@ describe('Node-RED with its state on PostgreSQL', () => {
       },
     });
     assert.match((await print(nodeRed)).error ?? '', /another credential secret/);
+    // Its own sign-in, which the others can't read, doesn't block theirs.
+    await nodeRed.fetch('remote-printing/accounts/account/sign-in', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ redirectUri: `${nodeRed.url}remote-printing/callback` }),
+    });
     await nodeRed.stop();
+    const healthy = await start();
+    await signIn(healthy);
+    assert.equal((await print(healthy)).duplicate, true);
+    await healthy.stop();
   });
 
   it('reads the address of the database from the environment, and uses no folder for a malformed address', async () => {
