@@ -21,12 +21,20 @@ interface Place {
   clock: ManualClock;
   /** Advances the time by `ms` and completes all work due meanwhile. */
   pass(ms: number): Promise<void>;
+  /** Sets the clock of the leases by `ms`, without time passing. */
+  shift(ms: number): Promise<void>;
   end(): Promise<void>;
 }
 
 function inMemory(): Place {
   const clock = new ManualClock();
-  return { shared: new SharedMemory(clock), clock, pass: (ms) => clock.advance(ms), end: () => Promise.resolve() };
+  return {
+    shared: new SharedMemory(clock),
+    clock,
+    pass: (ms) => clock.advance(ms),
+    shift: (ms) => Promise.resolve(clock.set(clock.now() + ms)),
+    end: () => Promise.resolve(),
+  };
 }
 
 /** A real database whose leases age with the manual clock. */
@@ -75,6 +83,11 @@ async function inDatabase(server: TestPostgres): Promise<Place> {
         await clock.advance(step);
         await idle();
       }
+    },
+    // A clock that is set back makes an absolute end later.
+    shift: async (ms) => {
+      await idle();
+      await time.query(PASS, [ms]);
     },
     end: async () => {
       await time.end();
@@ -418,6 +431,19 @@ for (const [where, make] of Object.entries({ memory: inMemory, 'a PostgreSQL dat
         assert.deepEqual([taken[0]?.note, two.members.length], [null, 1]);
         assert.ok(taken[0]!.idle < 10_000 + 120_000, `${taken[0]!.idle} ms`);
       });
+
+      for (const minutes of [10, -10])
+        it(`is replaced when its lease expires although the clock was set by ${minutes} min`, async () => {
+          const [one, two] = (await together(2)) as [Part, Part];
+          await one.take(['x'], 1);
+          await place.pass(20_000);
+          await place.shift(minutes * 60_000);
+          one.runtime.kill();
+          let taken: Assigned[] = [];
+          const took = await passUntil(async () => (taken = await two.take(['x'], 1)).length > 0);
+          assert.ok(took >= 14_000 && took <= 23_000, `${took} ms`);
+          assert.deepEqual([taken[0]?.item, two.members.length], ['x', 1]);
+        });
 
       it('is replaced after all others died too, by a later member that sees how long the items were free', async () => {
         const [one, two] = (await together(2)) as [Part, Part];
