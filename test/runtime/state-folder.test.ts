@@ -82,6 +82,54 @@ describe('Node-RED with its state in a separate folder', () => {
     assert.deepEqual(second.complaints(), []);
   });
 
+  describe('with a user directory in memory', () => {
+    let userDir: string;
+    const warnings = ({ log }: RealNodeRed) =>
+      log.filter((line) => line.includes('lies inside the container or in memory'));
+    const simulated = () => [
+      { id: 'tab', type: 'tab', label: 'test' },
+      { ...accountOf(simulator), service: 'simulator' },
+      { id: 'status', ...AT, type: 'remote-printing-cluster-status', account: 'account', wires: [[], [], []] },
+    ];
+    const runs = async (nodeRed: RealNodeRed) => {
+      const { status } = await nodeRed.fetch('remote-printing/accounts/account');
+      assert.equal(status, 200, 'the account runs');
+    };
+    beforeEach(async () => {
+      userDir = await mkdtemp('/dev/shm/remote-printing-');
+    });
+    afterEach(() => rm(userDir, { recursive: true, force: true }));
+
+    it('warns once that the sign-in of a real account will be lost', async () => {
+      const nodeRed = await start({ userDir });
+      await nodeRed.deploy(flows());
+      await nodeRed.stop();
+      const said = warnings(nodeRed);
+      assert.equal(said.length, 1, nodeRed.log.join('\n'));
+      assert.ok(said[0]?.includes(join(userDir, 'remote-printing')), said[0]);
+    });
+
+    it('does not warn of a simulated account', async () => {
+      const nodeRed = await start({ userDir, flows: simulated(), credentials: {} });
+      await nodeRed.deploy(simulated());
+      await runs(nodeRed);
+      await nodeRed.stop();
+      assert.deepEqual(warnings(nodeRed), []);
+    });
+
+    it('does not warn of its user directory if the state is elsewhere', async () => {
+      for (const stateStore of [join(room, 'elsewhere'), 'postgresql://127.0.0.1:1/none']) {
+        const nodeRed = await start({ userDir, settings: { remotePrinting: { stateStore } } });
+        await runs(nodeRed);
+        await nodeRed.stop();
+        assert.deepEqual(
+          warnings(nodeRed).filter((line) => line.includes(userDir)),
+          [],
+        );
+      }
+    });
+  });
+
   it('reports at the start, once, that it cannot write its folder', async () => {
     const userDir = join(room, 'user');
     await mkdir(userDir);
