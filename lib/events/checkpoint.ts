@@ -33,7 +33,7 @@ export interface Ended {
   job: PrintJob | null;
 }
 
-/** What an extruder holds. */
+/** Contents of an extruder, and the events that they caused. */
 export interface ExtruderCheckpoint {
   index: number;
   printCore: string | null;

@@ -13,7 +13,7 @@ import { timedStore } from './timed-store';
 /** Time for which the figures of a cluster without polls are kept, ms: a deploy interrupts the polls. */
 const KEEP = 10 * 60_000;
 
-/** What a running client knows at the time of a scrape. */
+/** State of a running client at the time of a scrape. */
 export interface MetricsSource {
   signInState(): SignInState;
   /** Clusters that this runtime polls. `isStale`: the last poll failed, or nobody is signed in. */

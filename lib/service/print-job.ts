@@ -30,7 +30,7 @@ export interface ChangeRequired {
   overridable: boolean | null;
 }
 
-/** What a print takes from one extruder. */
+/** Need of a print on one extruder. */
 export interface JobMaterial {
   /** Counted from 0 (left). */
   extruder: number | null;

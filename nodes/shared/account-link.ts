@@ -21,7 +21,7 @@ export interface AccountNode extends Node {
   simulatorUrl(): string | null;
   /** Settings and credentials, with environment variables expanded by Node-RED. */
   config(): AccountConfig;
-  /** Who may read the metrics; null while they are off. */
+  /** Metrics and the tokens that open them; null while they are off. */
   metrics: MetricsAccess | null;
   /** The account's client; throws NOT_CONFIGURED if settings are missing or malformed. */
   client(): Promise<Client>;

@@ -4,7 +4,7 @@ import { record } from '../../lib/service/json-readers';
 import type { MetricsAccess } from './account-link';
 import { runtimeOf } from './runtime';
 
-/** What an account says about its metrics. */
+/** Settings of an account that concern its metrics. */
 interface MetricsConfig {
   accountId: string;
   service?: string | undefined;
