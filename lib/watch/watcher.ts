@@ -94,9 +94,9 @@ export class Watcher {
     const pollers = { list: () => this.#list, pollers: this.#pollers, pollerOf: (id: string) => this.#pollerOf(id) };
     this.#moves = new ClusterMoves({ account: this.#account, ...pollers });
     this.#reports = {
-      polled: (clusterId, error, start) => {
-        this.#outages.polled(clusterId, error, start);
-        if (clusterId !== LIST) this.#coordinator?.reach.recordPoll(error);
+      polled: (clusterId, start, failure) => {
+        this.#outages.polled(clusterId, start, failure?.error ?? null);
+        if (clusterId !== LIST && !failure?.lacksToken) this.#coordinator?.reach.recordPoll(failure?.error ?? null);
       },
       ownerChanged: (clusterId) => this.#outages.ownerChanged(clusterId),
       observed: (clusterId, status) => {

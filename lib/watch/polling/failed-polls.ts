@@ -1,6 +1,15 @@
 import type { PrintingError } from '../../service/errors';
 import { retryPoll } from './poll-timing';
 
+/** A poll that failed. */
+export interface FailedPoll {
+  /** When it began, monotonic ms. */
+  start: number;
+  error: PrintingError;
+  /** Whether it never left, because it got no token. */
+  lacksToken: boolean;
+}
+
 /** Failed polls in a row of one poller, and the time of the next try. */
 export class FailedPolls {
   #count = 0;
@@ -14,9 +23,10 @@ export class FailedPolls {
     return this.#count > 0;
   }
 
-  /** Records the failure of a poll that began at `start`. A late token doesn't lengthen the backoff. */
-  record(start: number, interval: number, { retryAfter }: PrintingError, lacksToken: boolean): void {
+  /** Records a failure. A late token doesn't lengthen the backoff. */
+  record({ start, error, lacksToken }: FailedPoll, interval: number): void {
     if (!lacksToken || !this.isFailing) this.#count++;
+    const { retryAfter } = error;
     this.retryAt = start + retryPoll({ interval, failures: this.#count, retryAfter }, this.random);
   }
 

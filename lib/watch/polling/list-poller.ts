@@ -5,7 +5,7 @@ import { UNLOSABLE_LOCK } from '../../state/locks';
 import type { Lock } from '../../state/store';
 import { isoTime } from '../../time/clock';
 import { Departure } from './departure';
-import { FailedPolls } from './failed-polls';
+import { FailedPolls, type FailedPoll } from './failed-polls';
 import type { EventReceiver } from './subscriber';
 import type { PollingAccount, PollReports } from './ports';
 import { PollRequests } from './requests';
@@ -154,7 +154,7 @@ export class ListPoller implements Scheduled {
     const lock = this.#isOurs ? account.ownership.lockOf(LIST_ITEM) : null;
     this.#last = start;
     this.#requests.isInFlight = true;
-    let error: PrintingError | null = null;
+    let failure: FailedPoll | null = null;
     let leftAt: number | undefined;
     const departure = new Departure(
       () => false,
@@ -171,13 +171,15 @@ export class ListPoller implements Scheduled {
       this.#due = this.#last + interval;
       if (memory && lock) await this.#process([...list.values()], memory, scope, lock);
     } catch (thrown) {
-      error = asPrintingError(thrown);
-      this.#failed.record(start, interval, error, departure.lacksToken(error));
+      const error = asPrintingError(thrown);
+      failure = { start, error, lacksToken: departure.lacksToken(error) };
+      this.#failed.record(failure, interval);
       this.#due = this.#failed.retryAt;
     }
     this.#requests.isInFlight = false;
+    const error = failure?.error ?? null;
     if (!account.signal.aborted) {
-      this.reports.polled(LIST, error, start);
+      this.reports.polled(LIST, start, failure);
       this.#publish(error);
     }
     this.#requests.resolveSettled();

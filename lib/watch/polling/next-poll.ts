@@ -1,6 +1,5 @@
-import type { PrintingError } from '../../service/errors';
 import type { PrintJob } from '../../service/print-job';
-import { FailedPolls } from './failed-polls';
+import { FailedPolls, type FailedPoll } from './failed-polls';
 import { SHORTEST, turnFrom } from './poll-timing';
 import type { PollPlan } from './poll-plan';
 import { joinTurns, Predictions } from './predictions';
@@ -66,9 +65,9 @@ export class NextPoll {
     this.#failed.recordSuccess();
   }
 
-  /** Records the failure of a poll that began at `start`. A late token doesn't lengthen the backoff. */
-  recordFailure(start: number, error: PrintingError, lacksToken: boolean): void {
-    this.#failed.record(start, this.subscriptions.interval, error, lacksToken);
+  /** Records a failure. A late token doesn't lengthen the backoff. */
+  recordFailure(poll: FailedPoll): void {
+    this.#failed.record(poll, this.subscriptions.interval);
   }
 
   /** Ends the backoff. */

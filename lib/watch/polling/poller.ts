@@ -243,7 +243,7 @@ export class Poller implements Scheduled {
     let result: PollResult | null;
     try {
       [result, isOurs] = await pollCluster(this.#poll, lock, departure);
-      if (!signal.aborted) reports.polled(clusterId, null, start);
+      if (!signal.aborted) reports.polled(clusterId, start, null);
       // A cluster that is known to have moved is polled under its new id only.
       if (plan.lastPollOf(clusterId) < start) plan.setLastPoll(clusterId, start);
       this.#next.recordSuccess();
@@ -263,8 +263,9 @@ export class Poller implements Scheduled {
   #failed(thrown: unknown, start: number, departure: Departure): PollResult {
     const { clusterId } = this;
     const error = withIds(asPrintingError(thrown), { clusterId });
-    if (!this.account.signal.aborted) this.reports.polled(clusterId, error, start);
-    this.#next.recordFailure(start, error, departure.lacksToken(error));
+    const failure = { start, error, lacksToken: departure.lacksToken(error) };
+    if (!this.account.signal.aborted) this.reports.polled(clusterId, start, failure);
+    this.#next.recordFailure(failure);
     return { ...this.lastKnown(), error };
   }
 

@@ -2,12 +2,12 @@ import type { ApiClient } from '../../account/api-client';
 import type { Rebound } from '../../events/list-changes';
 import type { EventDraft } from '../../events/print-event';
 import type { ClusterStatus } from '../../service/cluster-status';
-import type { PrintingError } from '../../service/errors';
 import type { Clock } from '../../time/clock';
 import type { CheckpointStore } from '../checkpoints/checkpoint-store';
 import type { Ownership } from '../checkpoints/ownership';
 import type { ListedCluster, ScopeMemory } from '../checkpoints/scope-memory';
 import type { ClusterList } from './cluster-list';
+import type { FailedPoll } from './failed-polls';
 import type { PollPlan } from './poll-plan';
 import type { PollResult } from './poll-result';
 
@@ -28,8 +28,8 @@ export interface PollingAccount {
 
 /** Reports from the pollers to the watcher. */
 export interface PollReports {
-  /** A poll of a cluster, or of the list (`LIST`), has ended; it began at `start` (monotonic, ms). */
-  polled(clusterId: string, error: PrintingError | null, start: number): void;
+  /** A poll of a cluster, or of the list (`LIST`), that began at `start` (monotonic, ms) has ended. */
+  polled(clusterId: string, start: number, failure: FailedPoll | null): void;
   /** The polls of a cluster moved to another runtime, or to this one. */
   ownerChanged(clusterId: string): void;
   /** A status was read, here or by another runtime. */

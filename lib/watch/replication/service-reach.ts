@@ -4,6 +4,7 @@ import { waitBefore, type Backoff } from '../../time/backoff';
 import type { Clock } from '../../time/clock';
 import { underDeadline, type Deadline } from '../../time/deadline';
 import { AGAIN, pollUntil } from '../../time/retry-until';
+import { Departure } from '../polling/departure';
 import { phrase } from '../../words/sentence';
 
 /** Error codes of a call that did not reach the service, or got no answer. */
@@ -13,7 +14,7 @@ const LONGEST = 10_000;
 /** Constant waits between two probes: while reachability is in doubt, and while the service is known to be unreachable. */
 const IN_DOUBT: Backoff = { first: 5_000, longest: 5_000 };
 const LOST: Backoff = { first: 10_000, longest: 10_000 };
-/** Period of failing polls and probes before others take over, ms. In a general outage, all know of it by then. */
+/** Period of unanswered polls and probes before others take over, ms. In a general outage, all know of it by then. */
 const GRACE = 20_000;
 /** Period of answered probes before polls return, ms; longer after each relapse. */
 const BACK = { first: 30_000, longest: 10 * 60_000 };
@@ -31,7 +32,8 @@ interface ServiceReachOptions {
 
 /**
  * Reachability of the service from this runtime. A failed poll proves nothing, but starts probes. Runtimes that reach
- * the service poll for those without a connection (ADR 12).
+ * the service poll for those without a connection (ADR 12). Polls and probes without a token prove nothing either: all
+ * runtimes lack the same token.
  */
 export class ServiceReach {
   readonly #parts: ServiceReachOptions;
@@ -50,7 +52,7 @@ export class ServiceReach {
     return this.#isLost;
   }
 
-  /** Records the outcome of a poll. */
+  /** Records the outcome of a poll that left. */
   recordPoll(error: PrintingError | null): void {
     if (isReached(error)) this.#reachedAt = this.#parts.clock.monotonic();
     else if (!this.#isProbing) void this.#probe();
@@ -77,10 +79,12 @@ export class ServiceReach {
   /** Resolves at the first answered probe or poll, with false if there is none within the grace period. */
   #isReachedInTime(deadline: Deadline): Promise<boolean> {
     const { clock } = this.#parts;
-    const since = clock.monotonic();
+    let since = clock.monotonic();
     return pollUntil(deadline, IN_DOUBT, async () => {
       const sentAt = clock.monotonic();
-      if ((await this.#sendProbe()) || this.#reachedAt >= sentAt) return true;
+      const answer = await this.#sendProbe();
+      if (answer === 'reached' || this.#reachedAt >= sentAt) return true;
+      if (answer === 'unsent') since = clock.monotonic();
       return clock.monotonic() - since >= GRACE ? false : AGAIN;
     });
   }
@@ -91,9 +95,9 @@ export class ServiceReach {
     // eslint-disable-next-line house/one-loop -- the length of a period, not a wait
     const period = waitBefore(this.#relapses, BACK);
     return pollUntil(deadline, LOST, async () => {
-      const isAnswered = await this.#sendProbe();
+      const answer = await this.#sendProbe();
       const now = clock.monotonic();
-      if (!isAnswered) since = now;
+      if (answer !== 'reached') since = now;
       return now - since >= period ? undefined : AGAIN;
     });
   }
@@ -103,15 +107,22 @@ export class ServiceReach {
     if (!this.#parts.signal.aborted) this.#parts.changed();
   }
 
-  async #sendProbe(): Promise<boolean> {
+  async #sendProbe(): Promise<'reached' | 'unreached' | 'unsent'> {
     const { service, clock, signal } = this.#parts;
+    const departure = new Departure(
+      () => false,
+      () => undefined,
+    );
+    const what = phrase`the list of printers`;
     try {
       await underDeadline(clock, { ms: LONGEST, parent: signal }, (deadline) =>
-        service.call('clusters', { query: { limit: '1' }, what: phrase`the list of printers`, deadline }),
+        service.call('clusters', { query: { limit: '1' }, what, deadline, lock: departure }),
       );
-      return true;
+      return 'reached';
     } catch (thrown) {
-      return isReached(asPrintingError(thrown));
+      const error = asPrintingError(thrown);
+      if (departure.lacksToken(error)) return 'unsent';
+      return isReached(error) ? 'reached' : 'unreached';
     }
   }
 }

@@ -67,7 +67,7 @@ export class Outages {
   }
 
   /** Records the outcome of a poll that began at `start` (monotonic, ms). */
-  polled(clusterId: string, error: PrintingError | null, start: number): void {
+  polled(clusterId: string, start: number, error: PrintingError | null): void {
     void this.#marks.load();
     if (error) this.#recordFailure(clusterId, error);
     else this.#recordSuccess(clusterId, start);

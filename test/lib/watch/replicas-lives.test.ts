@@ -6,7 +6,7 @@ import { Replicas, type Replica } from './replicas';
 /** Event in the scenario of a runtime, s from the start. */
 interface Event {
   time: number;
-  what: 'join' | 'leave' | 'kill' | 'deploy' | 'cut off' | 'pause' | 'message' | 'the database goes';
+  what: 'join' | 'leave' | 'kill' | 'deploy' | 'cut off' | 'pause' | 'message' | 'the database goes' | 'no token';
   /** Index of the affected runtime among the running ones. */
   index: number;
   /** Duration of a temporary event, s. */
@@ -33,7 +33,7 @@ interface Scenario {
 const event = fc.record({
   time: fc.integer({ min: 30, max: 600 }),
   what: fc.constantFrom<Event['what'][]>(
-    ...(['join', 'leave', 'kill', 'deploy', 'cut off', 'pause', 'message', 'the database goes'] as const),
+    ...(['join', 'leave', 'kill', 'deploy', 'cut off', 'pause', 'message', 'the database goes', 'no token'] as const),
   ),
   index: fc.nat(20),
   length: fc.integer({ min: 1, max: 90 }),
@@ -123,6 +123,16 @@ async function play(wanted: Scenario) {
         replica.runtime.pause();
         out(replica, length);
         steps.push({ time: time + length, act: () => replica.runtime.resume() });
+      } else if (what === 'no token') {
+        if (replicas.token) return;
+        let release: () => void = () => undefined;
+        replicas.token = new Promise((resolve) => (release = resolve));
+        out(null, length);
+        const arrive = () => {
+          replicas.token = null;
+          release();
+        };
+        steps.push({ time: time + length, act: arrive });
       } else {
         shared.halt();
         out(null, length);
@@ -172,7 +182,7 @@ async function play(wanted: Scenario) {
     let unable = 0;
     for (let time = from / 1000; time < to / 1000; time++) if (!isAble(time)) unable++;
     const disturbed = wanted.events.filter(({ what, time, length }) => {
-      const lasts = ['join', 'leave', 'deploy', 'message'].includes(what) ? null : time + length;
+      const lasts = ['join', 'leave', 'deploy', 'message', 'no token'].includes(what) ? null : time + length;
       return lasts !== null && time * 1000 <= to && lasts * 1000 >= from - LEASE;
     });
     return 1000 * (1.1 * wanted.interval + 3 * wanted.latency + unable) + LEASE * disturbed.length;

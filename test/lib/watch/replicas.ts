@@ -32,7 +32,8 @@ export class Replica {
   async call(endpoint: EndpointName, options: CallOptions): Promise<Answer> {
     const { service, polls, latency, clock } = this.replicas;
     const { lock, ...others } = options;
-    if (endpoint === 'clusterStatus') await this.token;
+    const token = this.token ?? this.replicas.token;
+    if (token) await options.deadline.wait(token);
     (await lock?.secure(0))?.();
     if (endpoint === 'clusterStatus')
       polls.push({ by: this.name, clusterId: options.ids?.cluster_id ?? '', at: clock.monotonic() });
@@ -103,6 +104,8 @@ export class Replicas {
   readonly delivered: (PrintEvent & { by: string; deliveredAt: number })[] = [];
   readonly rounds: { by: string; clusterId: string; at: number }[] = [];
   lists = 0;
+  /** All requests wait for a token before they leave. */
+  token: Promise<void> | null = null;
   /** Latency of the service, ms; null: it answers at once, also to a paused runtime. */
   latency: number | null = 0;
   /** Called right after a runtime has delivered events. */

@@ -314,6 +314,27 @@ describe('the replication among runtimes that watch one account', () => {
       assert.ok(Math.min(...load) >= 4, load.join());
     });
 
+    it('does not count as out of reach while all wait for a token', async () => {
+      const clusters = ids(9);
+      clusters.forEach((id) => service.cluster(id));
+      start(2, clusters, 10);
+      await clock.advance(MINUTE);
+      let release: () => void = () => undefined;
+      replicas.token = new Promise((resolve) => (release = resolve));
+      await clock.advance(2 * MINUTE);
+      start(1, clusters, 10);
+      await clock.advance(10_000);
+      replicas.token = null;
+      release();
+      const from = clock.monotonic();
+      await clock.advance(12_000);
+      const polled = replicas.all.map(({ name }) => {
+        const own = replicas.polls.filter(({ by, at }) => by === name && at >= from);
+        return new Set(own.map(({ clusterId }) => clusterId)).size;
+      });
+      assert.deepEqual(polled, [3, 3, 3]);
+    });
+
     it('moves no cluster while it is out of reach for all', async () => {
       start(2, clusters);
       await clock.advance(5 * MINUTE);
