@@ -14,6 +14,9 @@ import { phrase, type Sentence } from '../words/sentence';
 /** Longest answer, however slowly it trickles, ms; downloads are exempt. */
 const LONGEST_ANSWER = 60_000;
 
+/** Renewals in one call: another runtime may have saved the first new token so late that it has expired. */
+const MOST_RENEWALS = 2;
+
 /** A received answer; `body` is undefined if it is not JSON. */
 interface Received {
   status: number;
@@ -87,15 +90,15 @@ export class AuthenticatedApiClient implements ApiClient, Sender {
     return retry(options.deadline, policy, async () => read(await this.#exchange(to, options)));
   }
 
-  /** Sends one request; renews an expired token and repeats the request, once. */
+  /** Sends one request; renews an expired token and repeats the request. */
   async #exchange(to: Target, options: SendOptions): Promise<Received> {
     const { deadline, what } = options;
     let bearer = await this.#credentials.bearer(deadline);
     let answer = await this.#send(to, options, bearer);
-    if (isExpiredToken(answer.status, answer.body)) {
+    for (let renewals = 0; isExpiredToken(answer.status, answer.body); renewals++) {
+      if (renewals === MOST_RENEWALS) throw refusalError(401, answer.body, what);
       bearer = await this.#credentials.renew(bearer, { host: to.host, deadline });
       answer = await this.#send(to, options, bearer);
-      if (isExpiredToken(answer.status, answer.body)) throw refusalError(401, answer.body, what);
     }
     // A failure of the service or of a proxy doesn't show whether the bearer is valid.
     if (answer.status < 500) this.#credentials.accepted(bearer);

@@ -75,6 +75,12 @@ export class RenewalFailures {
     if (code === undefined || this.#failure?.error.code === code) this.#failure = undefined;
   }
 
+  /** Ends the pause after a change by another runtime. A mere renewal leaves the distrust of new tokens. */
+  changedElsewhere(isRenewal: boolean): void {
+    if (!isRenewal) this.reset();
+    else if (this.error?.code !== 'NOT_SIGNED_IN') this.clear();
+  }
+
   /** Resets everything for a new sign-in. */
   reset(): void {
     this.#failure = undefined;

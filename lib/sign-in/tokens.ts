@@ -50,6 +50,8 @@ export class Tokens implements Credentials {
   #grant: Grant | undefined;
   /** Monotonic time at which the current access token expires. */
   #endsAt = 0;
+  /** The same if the service issued the token to this runtime; else 0, as its age is unknown. */
+  #freshUntil = 0;
   #loading: Promise<void> | undefined;
   #loaded = false;
   #refreshing: Promise<string> | undefined;
@@ -118,7 +120,7 @@ export class Tokens implements Credentials {
     await deadline.wait(this.#load());
     const grant = this.#usable();
     if (grant.accessToken !== refused) return grant.accessToken;
-    this.#failures.tokenRefused();
+    if (this.#freshUntil > this.#options.clock.monotonic()) this.#failures.tokenRefused();
     const token = await this.#renew(refused, deadline);
     this.#failures.tokenIssued();
     return token;
@@ -196,7 +198,7 @@ export class Tokens implements Credentials {
       if (isLater(this.#grant, grant)) grant = await this.#saved.writeBack(this.#grant);
       if (grant?.accessToken === this.#grant?.accessToken) return;
       this.#blocked = undefined;
-      this.#failures.reset();
+      this.#failures.changedElsewhere(isLater(grant, this.#grant));
       this.#adopt(grant);
     } catch {
       // The next caller reads again.
@@ -206,11 +208,11 @@ export class Tokens implements Credentials {
   /** @param arrivedAt monotonic time at which the service issued it to this runtime */
   #adopt(grant: Grant | undefined, arrivedAt?: number): void {
     const before = this.state;
-    const { clock } = this.#options;
-    const now = clock.monotonic();
-    if (arrivedAt !== undefined) this.#endsAt = arrivedAt + Math.max(SHORTEST_USE, lifetimeOf(grant?.lifetime));
+    const now = this.#options.clock.monotonic();
+    if (arrivedAt !== undefined)
+      this.#endsAt = this.#freshUntil = arrivedAt + Math.max(SHORTEST_USE, lifetimeOf(grant?.lifetime));
     else if (!grant || grant.accessToken !== this.#grant?.accessToken)
-      this.#endsAt = now + remainingLifetime(grant, this.#options);
+      [this.#endsAt, this.#freshUntil] = [now + remainingLifetime(grant, this.#options), 0];
     // A refresh continues the current sign-in. Only a different sign-in is a change.
     const isNew =
       grant?.redirectUri !== this.#grant?.redirectUri || (grant?.signedInAt ?? 0) !== (this.#grant?.signedInAt ?? 0);

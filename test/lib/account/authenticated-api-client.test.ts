@@ -124,11 +124,21 @@ describe('account/authenticated-api-client', () => {
       assert.deepEqual(renewals, ['token', 'token+']);
     });
 
-  it('renews at most once per call', async () => {
+  it('renews again in the same call after a new token that has expired already', async () => {
+    answer(401, '');
+    answer(401, '');
+    answer(200, { data: 'ok' });
+    assert.equal((await clusters()).data, 'ok');
+    assert.deepEqual(renewals, ['token', 'token+']);
+    assert.deepEqual(taken, ['token++']);
+  });
+
+  it('renews at most twice per call', async () => {
     answer(401, '');
     answer(403, refusal('tokenExpired'));
+    answer(401, '');
     await assert.rejects(clusters(), { code: 'NOT_SIGNED_IN' });
-    assert.deepEqual(renewals, ['token']);
+    assert.deepEqual(renewals, ['token', 'token+']);
   });
 
   it('renews nothing after another 403', async () => {

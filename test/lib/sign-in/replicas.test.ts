@@ -18,6 +18,8 @@ describe('a sign-in that replicas share', () => {
   let clock: ManualClock;
   let runtimes: SharedRuntime[];
   let opened: Tokens[];
+  /** Lifetime of an access token, ms. */
+  let lifetime: number;
   /** Refresh tokens that the service received. */
   let spent: string[];
   /** Runs right after the service has spent a refresh token. */
@@ -29,12 +31,14 @@ describe('a sign-in that replicas share', () => {
     redirectUri: 'http://127.0.0.1/cb',
     accessToken: `access-${n}`,
     refreshToken: `refresh-${n}`,
-    expiresAt: clock.now() + 3_600_000,
-    lifetime: 3_600_000,
+    expiresAt: clock.now() + lifetime,
+    lifetime,
+    signedInAt: 1,
     scope: 'x'.repeat(PAIR_BYTES),
   });
 
   beforeEach(async () => {
+    lifetime = 3_600_000;
     clock = new ManualClock();
     const shared = new SharedMemory(clock);
     spent = [];
@@ -137,6 +141,31 @@ describe('a sign-in that replicas share', () => {
     }
     assert.match(failed, /Another Node-RED began to renew/);
     assert.ok(clock.monotonic() - asked <= 160_000, `${clock.monotonic() - asked} ms`);
+  });
+
+  it('is renewed again at once if the new token expired before its runtime could save it', async () => {
+    lifetime = 10_000;
+    onRefresh = (runtime) => runtime.cutOff();
+    const waiting = [0, 1, 2].map((n) => renewed(n));
+    for (const one of waiting) one.catch(() => undefined);
+    for (let second = 0; second < 16; second++) await clock.advance(1_000);
+    onRefresh = () => undefined;
+    runtimes[0]?.reconnect();
+    for (let second = 0; second < 30; second++) await clock.advance(1_000);
+    assert.deepEqual(await Promise.all(waiting), ['access-2', 'access-2', 'access-2']);
+    const again = [0, 1, 2].map((n) => renewed(n, 'access-2'));
+    await clock.advance(1_000);
+    assert.deepEqual(await Promise.all(again), ['access-3', 'access-3', 'access-3']);
+  });
+
+  it('is renewed less and less often while the service refuses every new token', async () => {
+    for (let second = 0; second < 1_800; second++) {
+      const now = opened.map((tokens) => tokens.bearer(limit(clock, { seconds: 3_600 })));
+      await clock.advance(0);
+      for (const [n, bearer] of now.entries()) renewed(n, await bearer).catch(() => undefined);
+      await clock.advance(1_000);
+    }
+    assert.ok(spent.length <= 24, `${spent.length} renewals in half an hour`);
   });
 
   it('is not renewed while the disk has no room for the new pair', async () => {
