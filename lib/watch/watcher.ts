@@ -256,6 +256,7 @@ export class Watcher {
   async #scoped(): Promise<ScopeMemory> {
     const scope = this.#memory.scope(await this.#options.scope());
     if (this.#scope && this.#scope !== scope) {
+      if (this.#coordinator) scope.invalidate();
       this.clusterList.forget();
       this.#list.wake({ anew: true });
     }

@@ -44,6 +44,12 @@ export class ScopeMemory {
 
   constructor(readonly scope: Scope) {}
 
+  /** Call on a return to this scope: another runtime may have written to it, even about a cluster that this one holds. */
+  invalidate(): void {
+    this.list.loaded = false;
+    for (const memory of this.clusters.values()) memory.loaded = false;
+  }
+
   of(clusterId: string): ClusterMemory {
     let memory = this.clusters.get(clusterId);
     if (!memory) this.clusters.set(clusterId, (memory = new ClusterMemory()));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Round } from '../../../lib/watch/watcher';
+import { answer, at, job, type Wire } from '../events/observations';
 import { Replicas, type Replica } from './replicas';
 
 const MINUTE = 60_000;
@@ -121,4 +122,36 @@ describe('the replication of an account that is not signed in', () => {
         assert.ok([...replicas.load(shared).values()].every((count) => count >= 8));
       });
     });
+
+  it('derives no event again after a printer has changed hands between a sign-out and a sign-in', async () => {
+    const print = (jobs: Wire[], ended: Wire[]) =>
+      replicas.service.cluster('C0', answer({ print_jobs: jobs, recently_completed: ended }));
+    const first = start(['C0']);
+    const second = start(['C0']);
+    await clock.advance(5 * MINUTE);
+    const owner = replicas.polls.at(-1)?.by === first.name ? first : second;
+    const other = owner === first ? second : first;
+    print([at('a', 'printing', 10)], []);
+    const ended = other.account.watcher.follow('C0', 'a');
+    await clock.advance(3 * MINUTE);
+    print([], [job('a', 'finished')]);
+    await clock.advance(3 * MINUTE);
+    assert.equal((await ended).outcome, 'finished');
+    print([at('b', 'printing', 10)], [job('a', 'finished')]);
+    await clock.advance(3 * MINUTE);
+    print([], [job('b', 'finished'), job('a', 'finished')]);
+    await clock.advance(3 * MINUTE);
+    for (const { account } of replicas.running) {
+      account.scope = ['A1', 'https://api', ''];
+      account.signIn.become('signed-out');
+    }
+    await clock.advance(2 * MINUTE);
+    await owner.leave();
+    await clock.advance(2 * MINUTE);
+    other.account.scope = ['A1', 'https://api', 'W1'];
+    other.account.signIn.become('signed-in');
+    await clock.advance(5 * MINUTE);
+    const ends = replicas.delivered.filter(({ type }) => type === 'job.finished').map(({ id }) => id);
+    assert.equal(ends.length, 2, ends.join());
+  });
 });
