@@ -11,14 +11,16 @@ const HOLDERS = ['jobs', 'history', 'current', 'job'] as const;
 
 /** Adds its instruction, in the language of the runtime, to each change that the print jobs of a payload require. */
 export function addChangeTexts<T>(RED: NodeAPI, payload: T): T {
-  for (const { changesRequired } of jobsIn(payload))
-    for (const change of changesRequired as DescribedChange[]) change.text ??= translated(RED, describeChange(change));
+  addTo(RED, payload);
   return payload;
 }
 
-function* jobsIn(payload: unknown): Generator<PrintJob> {
-  if (Array.isArray(payload)) for (const entry of payload) yield* jobsIn(entry);
+/** Without generators, which cost eight times as much: this runs for every job of every status. */
+function addTo(RED: NodeAPI, payload: unknown): void {
+  if (Array.isArray(payload)) for (const entry of payload) addTo(RED, entry);
   else if (typeof payload !== 'object' || payload === null) return;
-  else if ('changesRequired' in payload) yield payload as PrintJob;
-  else for (const name of HOLDERS) if (name in payload) yield* jobsIn((payload as Record<string, unknown>)[name]);
+  else if ('changesRequired' in payload) {
+    for (const change of (payload as PrintJob).changesRequired as DescribedChange[])
+      change.text ??= translated(RED, describeChange(change));
+  } else for (const name of HOLDERS) if (name in payload) addTo(RED, (payload as Record<string, unknown>)[name]);
 }
