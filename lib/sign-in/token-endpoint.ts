@@ -7,6 +7,7 @@ import type { Clock } from '../time/clock';
 import type { Deadline } from '../time/deadline';
 import { holderOf, lifetimeIn, readToken, type Grant, type SignInSettings } from './grant';
 import { lifetimeOf } from './lifetime';
+import { oauthLibrary } from './oauth-library';
 import { phrase } from '../words/sentence';
 
 /**
@@ -23,7 +24,7 @@ export class TokenEndpoint {
 
   /** Exchanges the authorization code of a redirect for tokens. */
   async exchange(settings: SignInSettings, code: string, redirectUri: string, deadline: Deadline): Promise<Grant> {
-    const oauth = await import('oauth4webapi');
+    const oauth = await oauthLibrary();
     const { server, client, secret, options } = await this.#prepare(settings, deadline);
     const state = 'checked-by-the-caller';
     const callback = oauth.validateAuthResponse(server, client, new URLSearchParams({ code, state }), state);
@@ -56,7 +57,7 @@ export class TokenEndpoint {
    * @throws IncompleteAnswer if the answer has a new refresh token only
    */
   async refresh(settings: SignInSettings, grant: Grant, deadline: Deadline, fence?: () => void): Promise<Grant> {
-    const oauth = await import('oauth4webapi');
+    const oauth = await oauthLibrary();
     const { server, client, secret, options } = await this.#prepare(settings, deadline, fence);
     const response = await oauth.refreshTokenGrantRequest(server, client, secret, grant.refreshToken ?? '', {
       ...options,
@@ -73,7 +74,7 @@ export class TokenEndpoint {
   }
 
   async #prepare(settings: SignInSettings, deadline: Deadline, fence?: () => void) {
-    const oauth = await import('oauth4webapi');
+    const oauth = await oauthLibrary();
     const endpoint = `${settings.authUrl}/token`;
     return {
       server: { issuer: settings.authUrl, token_endpoint: endpoint },

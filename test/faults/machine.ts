@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { readSettings } from '../../lib/account/settings';
 import { Client } from '../../lib/client';
 import { Http } from '../../lib/http/http';
-import { TokenEndpoint } from '../../lib/sign-in/token-endpoint';
 import { grantKey, newestGrant, type Grant, type Grants } from '../../lib/sign-in/grant';
 import { FileStore } from '../../lib/state/file-store';
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
@@ -61,13 +60,7 @@ export class World {
   static async make(seed: number, options: SimulatorOptions = {}): Promise<World> {
     const world = new World(seed);
     mkdirSync(join(world.#root, 'disk'));
-    world.#undo.push(
-      world.disks.install(),
-      world.wire.install(),
-      world.#fixChance(),
-      world.#watchUncaught(),
-      world.#waitForImports(),
-    );
+    world.#undo.push(world.disks.install(), world.wire.install(), world.#fixChance(), world.#watchUncaught());
     world.wire.onFault = (host, what) => world.trace.add(`wire: ${what} (${host})`);
     world.simulator = await world.wire.learn(
       () => startSimulator({ printers: 1, storage: 'discard', seed, now: world.time.truth, ...options }),
@@ -145,22 +138,6 @@ export class World {
     Math.random = seeded(this.seed ^ 0x5eed);
     return () => {
       Math.random = random;
-    };
-  }
-
-  /** Counts the import of the refresh library as activity: it runs in another thread, invisible to the event loop. */
-  #waitForImports(): () => void {
-    const { refresh } = TokenEndpoint.prototype;
-    const load = () => import('oauth4webapi');
-    const { activity } = this;
-    TokenEndpoint.prototype.refresh = function (...args) {
-      const end = activity.begin();
-      const answer = refresh.apply(this, args);
-      void load().then(load).then(load).finally(end);
-      return answer;
-    };
-    return () => {
-      TokenEndpoint.prototype.refresh = refresh;
     };
   }
 

@@ -1,3 +1,4 @@
+import { oauthLibrary } from '../../lib/sign-in/oauth-library';
 import { flowsRun } from './flows';
 import { printsRun } from './prints';
 import { sharedRun } from './shared';
@@ -61,5 +62,5 @@ export function report(name: string, seed: number, thrown: unknown): string {
   return `${name}, seed ${seed}: ${message}\n${place ?? ''}\n${trace ?? ''}\n      again: ${again}`;
 }
 
-/** Imports the library that the first run would import in another thread while time advances. */
-export const prepare = (): Promise<unknown> => import('oauth4webapi');
+/** Imports the library that the first renewal would import in another thread while time advances. */
+export const prepare = (): Promise<unknown> => oauthLibrary();
