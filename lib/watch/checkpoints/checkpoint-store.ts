@@ -83,7 +83,8 @@ export class CheckpointStore {
 
   /** State for the next owner where the store may lag behind; null where the store is complete. */
   unwritten(memory: ClusterMemory): Unwritten | null {
-    if (!memory.loaded || !memory.hasUnsavedDeliveries || memory.movedTo !== null) return null;
+    // State that isn't loaded may come from the previous owner; `load` of the next one checks it as well.
+    if (!memory.hasUnsavedDeliveries || memory.movedTo !== null) return null;
     return { checkpoint: memory.checkpoint, figures: memory.status, marks: memory.marks };
   }
 

@@ -92,8 +92,12 @@ describe('the replication among runtimes that watch one account', () => {
       assert.ok(Math.max(...gaps()) <= 1.1 * MINUTE);
     });
 
-    it('delivers each end once if a runtime closes before a slow store has saved its deliveries', async () => {
-      const many = ids(48);
+    const many = ids(48);
+    /**
+     * Closes one of two runtimes before a slow store has saved its deliveries of ends. The returned function ends the
+     * slowness.
+     */
+    const closeUnsaved = async () => {
       const printing = (id: string) => answer({ print_jobs: [at(`${id}-a`, 'printing', 50)] });
       for (const id of many) service.cluster(id, printing(id));
       start(2, many);
@@ -115,11 +119,30 @@ describe('the replication among runtimes that watch one account', () => {
       const delivered = () => replicas.delivered.filter(({ by }) => by === closing.name).length;
       while (delivered() < 20) await clock.advance(100);
       const closed = closing.leave();
-      await clock.advance(5 * MINUTE);
+      await clock.advance(6_000);
       await closed;
-      isSlow = false;
+      return () => (isSlow = false);
+    };
+    const eachEndOnce = () => {
       const ends = replicas.delivered.filter(({ type }) => type === 'job.finished').map(({ id }) => id);
       assert.deepEqual([ends.length, new Set(ends).size], [48, 48]);
+    };
+
+    it('delivers each end once if a runtime closes before a slow store has saved its deliveries', async () => {
+      const endSlowness = await closeUnsaved();
+      await clock.advance(5 * MINUTE);
+      endSlowness();
+      eachEndOnce();
+    });
+
+    it('delivers each end once if the successor of such a runtime hands over before its first poll', async () => {
+      const endSlowness = await closeUnsaved();
+      endSlowness();
+      // By then, the successor has claimed all clusters, and gives half of them to a new runtime.
+      await clock.advance(4_000);
+      start(1, many);
+      await clock.advance(5 * MINUTE);
+      eachEndOnce();
     });
 
     it('moves the clusters of a dead runtime within a lease', async () => {
