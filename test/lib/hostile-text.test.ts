@@ -657,6 +657,7 @@ const OTHERS: Record<string, string> = {
   'postgres/topic-items.TopicItems': 'hashes items; notes are read by readJson',
   'postgres/topic-items.hashOf': 'hashes words',
   'sign-in/lifetime.remainingLifetime': 'gets numbers',
+  'sign-in/oauth-library.oauthLibrary': 'gets no text',
   'sign-in/renewal-failures.RenewalFailures': 'keeps errors as they are',
   'sign-in/refresh-counters.RefreshCounters': 'gets no text',
   'sign-in/saved-grant.SavedGrant': 'keeps grants as they are',
