@@ -1,4 +1,4 @@
-import type { Change, Key, PutOptions, StateStore } from '../state/store';
+import type { Change, Key, ListOptions, PutOptions, StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import type { Histogram } from './histogram';
 
@@ -37,6 +37,7 @@ export function timedStore(
         if (changedAt !== undefined && !options?.lockOnly) storeTime.write.count(clock.monotonic() - changedAt);
       }
     },
+    list: <T>(prefix: Key, options: ListOptions) => timed(storeTime.read, store.list<T>(prefix, options)),
     ...(store.onChange && { onChange: store.onChange.bind(store) }),
     ...(store.join && { join: store.join.bind(store) }),
   };

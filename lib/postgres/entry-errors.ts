@@ -35,3 +35,12 @@ export const foreign = ([kind]: Key): PrintingError =>
     phrase`The saved ${kind} was encrypted with another credential secret: give all Node-REDs that share the database the same.`,
     { outcome: 'not-sent' },
   );
+
+/** Wraps the failure of a statement, unless it says itself what a person must do. */
+export async function wrapped<T>(statement: Promise<T>, failed: Failure): Promise<T> {
+  try {
+    return await statement;
+  } catch (error) {
+    throw error instanceof PrintingError ? error : failed(error);
+  }
+}

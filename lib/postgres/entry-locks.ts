@@ -4,7 +4,9 @@ import type { Key, PutOptions } from '../state/store';
 import { Deadline } from '../time/deadline';
 import type { Clock } from '../time/clock';
 import { AGAIN, pollUntil } from '../time/retry-until';
-import type { Failure } from './entry-errors';
+import { Batches } from './batches';
+import type { Database } from './database';
+import { wrapped, type Failure } from './entry-errors';
 import { TAKE } from './entry-statements';
 import type { Lease, Leases } from './leases';
 import { Sightings } from './sightings';
@@ -19,7 +21,7 @@ interface EntryLocksOptions {
   leases: Leases;
   /** Within this runtime, one request at a time asks for a lock, in the order of asking. */
   locks: Locks;
-  query: <Row extends object>(text: string, values: unknown[], failed: Failure) => Promise<Row[]>;
+  database: Pick<Database, 'query'>;
   /** Whether the holder of an expired lease has had time to renew it. */
   mayTakeOver: () => boolean;
 }
@@ -37,20 +39,33 @@ export interface HeldLock extends StoredRow {
 
 /** Answer to a request for a lock: its token, or the last heartbeat of its holder. */
 interface Holder {
+  name: string;
   token: string | null;
   beat: string | null;
   lasts: number | null;
 }
 
+/** Why a held lock is taken over: heartbeat of its expired lease, or token of the lock that continues. */
+interface Claim {
+  expired: string | null;
+  kept: string | null;
+}
+const UNCLAIMED: Claim = { expired: null, kept: null };
+
 /** The locks of single keys. Each is a lease on the row of the key (ADR 12). */
 export class EntryLocks {
   readonly #options: EntryLocksOptions;
   readonly #sightings: Sightings;
+  readonly #requests: Batches<StoredRow & Holder, Claim>;
   #turn = 0;
 
   constructor(options: EntryLocksOptions) {
     this.#options = options;
     this.#sightings = new Sightings(options.clock);
+    const { database, holder, leases } = options;
+    this.#requests = new Batches<StoredRow & Holder, Claim>((columns, { expired, kept } = UNCLAIMED) =>
+      database.query(TAKE, [...columns, holder, leases.lasts, expired, kept]),
+    );
   }
 
   /** Runs `work` under the key's lock. */
@@ -85,14 +100,14 @@ export class EntryLocks {
   }
 
   async #ask(key: Key, lockOnly: boolean, failed: Failure): Promise<HeldLock | undefined> {
-    const { clock, holder, leases, mayTakeOver, query } = this.#options;
+    const { clock, leases, mayTakeOver } = this.#options;
     const name = rowNameOf(key);
     const askedAt = clock.monotonic();
-    const own = [holder, ++this.#turn, leases.lasts];
     const expired = mayTakeOver() ? (this.#sightings.expired(name) ?? null) : null;
     const kept = lockOnly ? leases.keptToken(name) : null;
-    const values = [name, key[0], JSON.stringify(key), ...own, expired, kept];
-    const [row] = await query<StoredRow & Holder>(TAKE, values, failed);
+    const claim = expired === null && kept === null ? undefined : { expired, kept };
+    const asked = this.#requests.ask(name, [key[0], JSON.stringify(key), ++this.#turn], claim);
+    const row = await wrapped(asked, failed);
     if (row?.token === null) this.#sightings.record(name, row.beat ?? '', Number(row.lasts));
     if (!row?.token) return undefined;
     this.#sightings.forget(name);

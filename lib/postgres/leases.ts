@@ -27,14 +27,21 @@ const PATIENCE = 4_000;
 const TO_SEND = 15_000;
 
 /**
+ * Locks the rows of leases ($1 names, $2 tokens) in the order in which every statement on many rows locks them. In any
+ * other order two statements would wait for each other.
+ */
+export const HELD = `held AS (
+  SELECT e.name FROM ${SCHEMA}.entries AS e JOIN unnest($1::text[], $2::bigint[]) AS asked (name, token)
+    ON e.name = asked.name AND e.token = asked.token ORDER BY e.name FOR NO KEY UPDATE OF e)`;
+
+/**
  * Renews leases, each with a new heartbeat. A lease that was secured for longer keeps that lifetime after every
  * renewal, so a late renewal shortens nothing.
  */
-export const EXTEND = `UPDATE ${SCHEMA}.entries AS e
+export const EXTEND = `WITH ${HELD} UPDATE ${SCHEMA}.entries AS e
   SET ends_at = greatest(e.ends_at, clock_timestamp() + $3 * interval '1 ms'), lasts = greatest(e.lasts, $3),
     beats = coalesce(e.beats, 0) + 1
-  FROM unnest($1::text[], $2::bigint[]) AS held (name, token)
-  WHERE e.name = held.name AND e.token = held.token AND e.holder IS NOT NULL
+  FROM held WHERE e.name = held.name AND e.holder IS NOT NULL
   RETURNING e.name`;
 
 /**
@@ -252,8 +259,7 @@ export class Leases {
 
   /** Extends leases in the database. Returns the names of those still held. */
   async #extend(leases: Lease[], ms: number): Promise<Set<string>> {
-    const names = leases.map(({ name }) => name);
-    const tokens = leases.map(({ token }) => token);
+    const [names, tokens] = namesAndTokens(leases);
     const rows = await this.#database.query<{ name: string }>(EXTEND, [names, tokens, ms], {
       patience: PATIENCE,
       urgent: true,
@@ -261,6 +267,12 @@ export class Leases {
     return new Set(rows.map(({ name }) => name));
   }
 }
+
+/** Values of a statement on leases. */
+export const namesAndTokens = (leases: readonly Lease[]): [names: string[], tokens: string[]] => [
+  leases.map(({ name }) => name),
+  leases.map(({ token }) => token),
+];
 
 const notSecured = (cause: unknown): PrintingError =>
   new PrintingError(

@@ -1,18 +1,27 @@
 import { randomUUID } from 'node:crypto';
-import { PrintingError } from '../service/errors';
 import { Locks } from '../state/locks';
 import type { JoinOptions, Membership } from '../state/membership';
 import type { Movable } from '../state/move-state';
 import { parseRecord, Records, type RecordsOptions } from '../state/records';
-import { LockLostError, type Change, type Key, type Lock, type PutOptions, type StateStore } from '../state/store';
+import {
+  LockLostError,
+  type Change,
+  type Key,
+  type ListOptions,
+  type Lock,
+  type PutOptions,
+  type StatePage,
+  type StateStore,
+} from '../state/store';
 import { sleep, type Clock } from '../time/clock';
 import { phrase, type Sentence } from '../words/sentence';
+import { Batches } from './batches';
 import { Channel, encodeMessage } from './channel';
 import type { Database, QueryOptions } from './database';
-import { foreign, notReadable, notWritable, type Failure } from './entry-errors';
+import { foreign, notReadable, notWritable, wrapped, type Failure } from './entry-errors';
 import { EntryLocks, rowNameOf, type StoredRow } from './entry-locks';
-import { ADD, DROP, OLD, READ, RECORDS, REMOVE, SET_ASIDE, SWEEP, WRITE } from './entry-statements';
-import { Lease, Leases, LEASE_TIMES, type LeaseTimes } from './leases';
+import { ADD, DROP, LIST_ENTRIES, OLD, READ, RECORDS, REMOVE, SET_ASIDE, SWEEP, WRITE } from './entry-statements';
+import { Lease, Leases, LEASE_TIMES, namesAndTokens, type LeaseTimes } from './leases';
 import { ABANDONED, EVICT, FORGET_ITEMS } from './member-statements';
 import { PostgresMembership } from './postgres-membership';
 import { Sightings } from './sightings';
@@ -30,8 +39,13 @@ export interface PostgresStoreOptions extends RecordsOptions {
  * 12).
  */
 const STEADY = 10_000;
-/** Records read at once. */
-const PAGE = 100;
+/** Records read at once: as many as may be read and unsealed without a pause of the event loop. */
+const PAGE = 250;
+
+interface ListedRow extends StoredRow {
+  position: string;
+  key: string;
+}
 
 /** A StateStore that any number of runtimes share. Each key has a row, and its lock is a lease (ADR 12). */
 export class PostgresStore implements StateStore, Movable {
@@ -40,6 +54,7 @@ export class PostgresStore implements StateStore, Movable {
   readonly #leases: Leases;
   readonly #locks = new Locks();
   readonly #entryLocks: EntryLocks;
+  readonly #writes: Batches<{ name: string }, Lease[]>;
   readonly #holder = randomUUID();
   readonly #channel: Channel;
   readonly #steady: number;
@@ -53,9 +68,12 @@ export class PostgresStore implements StateStore, Movable {
       holder: this.#holder,
       leases: this.#leases,
       locks: this.#locks,
-      query: (text, values, failed) => this.#query(text, values, failed),
+      database: options.database,
       mayTakeOver: () => this.#mayTakeOver,
     });
+    this.#writes = new Batches(([names, tokens, ...rest], under = []) =>
+      options.database.query(WRITE, [names, tokens, ...namesAndTokens(under), ...rest]),
+    );
     this.#channel = new Channel({
       database: options.database,
       clock: options.clock,
@@ -93,6 +111,24 @@ export class PostgresStore implements StateStore, Movable {
       } else if (next !== current || typeof next !== 'object') await this.#write(key, lease, next, options);
       return next;
     });
+  }
+
+  list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
+    const page = this.#list<T>(prefix, options);
+    return options.deadline?.wait(page) ?? page;
+  }
+
+  async #list<T>(prefix: Key, { after = '', limit }: ListOptions): Promise<StatePage<T>> {
+    const size = Math.min(limit, PAGE);
+    const values = [prefix[0], after, JSON.stringify(prefix).slice(0, -1), size];
+    const rows = await this.#query<ListedRow>(LIST_ENTRIES, values, notReadable(prefix));
+    const entries: StatePage<T>['entries'] = [];
+    for (const row of rows) {
+      const key = JSON.parse(row.key) as Key;
+      const value = await this.#value<T>(key, row);
+      if (value !== undefined) entries.push({ key, value });
+    }
+    return { entries, next: rows.length === size ? (rows.at(-1)?.position ?? null) : null };
   }
 
   onChange(listener: (key: Key | null) => void): () => void {
@@ -163,16 +199,18 @@ export class PostgresStore implements StateStore, Movable {
 
   async #write(key: Key, lease: Lease, value: unknown, options: PutOptions): Promise<void> {
     const content = await this.#records.write(key, value, this.#options.clock.now(), options.keepFor);
-    const values = [...standing(lease, options.under), this.#payload(key, options), content, options.keepFor ?? null];
-    const rows = await this.#query(WRITE, values, notWritable(key));
-    if (rows.length === 0) throw new LockLostError();
+    const row = [lease.token, this.#payload(key, options), content, options.keepFor ?? null];
+    const under = leasesOf(options.under);
+    const written = this.#writes.ask(lease.name, row, under.length > 0 ? under : undefined);
+    if (!(await wrapped(written, notWritable(key)))) throw new LockLostError();
     this.#leases.remove(lease);
     await this.#records.written(key);
   }
 
   async #remove(key: Key, lease: Lease, options: PutOptions): Promise<void> {
     const failed = notWritable(key);
-    const rows = await this.#query(REMOVE, [...standing(lease, options.under), this.#payload(key, options)], failed);
+    const under = namesAndTokens(leasesOf(options.under));
+    const rows = await this.#query(REMOVE, [lease.name, lease.token, ...under, this.#payload(key, options)], failed);
     // If the answer to the first attempt was lost, the row is already gone.
     if (rows.length === 0 && (await this.#query(READ, [lease.name], failed)).length > 0) throw new LockLostError();
     this.#leases.remove(lease);
@@ -197,22 +235,9 @@ export class PostgresStore implements StateStore, Movable {
     return undefined;
   }
 
-  async #query<Row extends object>(
-    text: string,
-    values: unknown[],
-    failed: Failure,
-    options?: QueryOptions,
-  ): Promise<Row[]> {
-    try {
-      return await this.#options.database.query<Row>(text, values, options);
-    } catch (error) {
-      throw error instanceof PrintingError ? error : failed(error);
-    }
+  #query<Row extends object>(text: string, values: unknown[], failed: Failure, options?: QueryOptions): Promise<Row[]> {
+    return wrapped(this.#options.database.query<Row>(text, values, options), failed);
   }
 }
 
-/** First values of a statement that depends on locks. */
-function standing(own: Lease, under: readonly Lock[] = []): unknown[] {
-  const leases = under.filter((lock) => lock instanceof Lease);
-  return [own.name, own.token, leases.map(({ name }) => name), leases.map(({ token }) => token)];
-}
+const leasesOf = (locks: readonly Lock[] = []): Lease[] => locks.filter((lock) => lock instanceof Lease);

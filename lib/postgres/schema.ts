@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import { PrintingError } from '../service/errors';
+import { POSITION } from '../state/position';
 import { phrase } from '../words/sentence';
 
 export const SCHEMA = 'remote_printing';
@@ -11,6 +12,9 @@ export const BEAT = `(e.token || ' ' || coalesce(e.beats::text, e.ends_at::text)
  * needed.
  */
 export const LASTS = `coalesce(e.lasts, 120000)`;
+
+/** Position of an entry in listings. */
+export const POSITION_OF = `left(name, ${POSITION})`;
 
 /** Number of the advisory lock, chosen at random. */
 const MIGRATING = 7_231_190_412;
@@ -52,6 +56,8 @@ const STEPS = [
    CREATE INDEX holders ON ${SCHEMA}.assignments (topic, holder)`,
   `-- Lifetime of a lease after its last beat, ms. Only older versions and the daily sweep still use ends_at.
    ALTER TABLE ${SCHEMA}.entries ADD COLUMN lasts double precision, ADD COLUMN beats bigint`,
+  `-- For the values of a kind, in the order of their positions. Without the content, so that a write need not update it.
+   CREATE INDEX kinds ON ${SCHEMA}.entries (kind, (${POSITION_OF}) COLLATE "C")`,
 ];
 
 /**

@@ -1,5 +1,5 @@
 import type { Deadline } from '../time/deadline';
-import type { Change, Key, PutOptions, StateStore } from './store';
+import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from './store';
 
 /** A store bound to the deadline of one piece of work: no call waits longer. The underlying operation continues. */
 export class DeadlineStore implements StateStore {
@@ -31,5 +31,9 @@ export class DeadlineStore implements StateStore {
     const updated = this.#inner.update(key, change, options);
     // A change with its own deadline enforces it itself. It may be work that must not be abandoned.
     return options?.deadline ? updated : this.#deadline.wait(updated);
+  }
+
+  list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
+    return this.#deadline.wait(this.#inner.list<T>(prefix, options));
   }
 }

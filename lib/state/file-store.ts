@@ -1,13 +1,14 @@
-import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { flushFolder } from '../files/flush-folder';
+import { basename, dirname, join } from 'node:path';
+import { FlushedFolder } from '../files/flushed-folder';
 import { codeOf } from '../http/network-error';
-import { PrintingError } from '../service/errors';
 import type { Clock } from '../time/clock';
+import { mapConcurrent } from '../time/map-concurrent';
+import { REASONS, unreadableFile, unwritableFile } from './file-errors';
 import { UNLOSABLE_LOCK, Locks } from './locks';
 import { parseRecord, Records, type RecordsOptions, type StoredRecord } from './records';
-import type { Change, Key, PutOptions, StateStore } from './store';
+import { beginsWith, pageOf, positionOf } from './position';
+import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from './store';
 import type { Movable } from './move-state';
 import { phrase, type Sentence } from '../words/sentence';
 
@@ -20,6 +21,8 @@ export interface FileStoreOptions extends RecordsOptions {
 
 /** Left by a crash during a write; the value itself is whole under its own name. */
 const isLeftover = (name: string): boolean => !name.endsWith('.json') && !name.includes('.damaged-');
+/** Files of a listing that are read at once. */
+const READS = 16;
 const LEFTOVER_AGE = 60 * 60 * 1000;
 /** A clock that differs from a file's own time by this much counts as wrong, ms. */
 const NOT_BELIEVED = 5 * 365 * 24 * 60 * 60 * 1000;
@@ -40,12 +43,16 @@ const SWEPT: Key = ['swept', 'values'];
 
 /**
  * A StateStore with one small JSON file per key. A write creates a new file, flushes it, renames it and flushes the
- * folder. The locks hold within this process; one folder belongs to one runtime.
+ * folder, together with other writes that wait for that. The locks hold within this process; one folder belongs to one runtime.
  */
 export class FileStore implements StateStore, Movable {
   readonly #options: FileStoreOptions;
   readonly #locks = new Locks();
   readonly #records: Records;
+  /** Folders by kind. */
+  readonly #folders = new Map<string, FlushedFolder>();
+  /** One set for each listing that reads the names in a folder now, for those that are written meanwhile. */
+  readonly #listings = new Set<Set<string>>();
   /** Monotonic time of the start. */
   readonly #startedAt: number;
   /** Wall time minus monotonic time at the start. */
@@ -82,6 +89,49 @@ export class FileStore implements StateStore, Movable {
       return next;
     };
     return this.#locks.hold(this.#path(key), work, options.deadline);
+  }
+
+  list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
+    const page = this.#list<T>(prefix, options);
+    return options.deadline?.wait(page) ?? page;
+  }
+
+  async #list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
+    const { page, next } = pageOf(await this.#positions(prefix), options);
+    const entries = await mapConcurrent(READS, page, (position) => this.#listed<T>(prefix, position));
+    return { entries: entries.filter((entry) => entry !== undefined), next };
+  }
+
+  /** Positions of the values of a kind. Some file systems skip the name of a file that is replaced just now. */
+  async #positions(prefix: Key): Promise<Set<string>> {
+    const folder = join(this.#options.folder, prefix[0]);
+    const written = new Set<string>();
+    this.#listings.add(written);
+    try {
+      const names = [...(await readdir(folder)), ...written];
+      return new Set(names.filter((name) => name.endsWith('.json')).map((name) => basename(name, '.json')));
+    } catch (cause) {
+      if (codeOf(cause) === 'ENOENT') return new Set();
+      throw unreadableFile(prefix, cause);
+    } finally {
+      this.#listings.delete(written);
+    }
+  }
+
+  /** The value at a position; undefined if there is none or its key doesn't begin with `prefix`. */
+  async #listed<T>(prefix: Key, position: string, isLocked = false): Promise<{ key: Key; value: T } | undefined> {
+    const path = this.#pathOf(prefix, position);
+    const content = await contentOf(path, prefix);
+    if (content === undefined) return undefined;
+    const parsed = parseRecord(content);
+    const record = parsed && positionOf(parsed.key) === position ? parsed : undefined;
+    const { key } = record ?? { key: prefix };
+    if (!beginsWith(key, prefix)) return undefined;
+    const found = await this.#records.open<T>(key, record);
+    if (typeof found === 'object') return { key, value: found.value };
+    // Read again under the lock, so that a value that is written just now isn't set aside.
+    if (!isLocked) return this.#locks.hold(path, () => this.#listed<T>(prefix, position, true));
+    return this.#setAside(path, prefix, found);
   }
 
   /**
@@ -145,8 +195,11 @@ export class FileStore implements StateStore, Movable {
   }
 
   #path(key: Key): string {
-    const name = createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 40);
-    return join(this.#options.folder, key[0], `${name}.json`);
+    return this.#pathOf(key, positionOf(key));
+  }
+
+  #pathOf([kind]: Key, position: string): string {
+    return join(this.#options.folder, kind, `${position}.json`);
   }
 
   async #write(key: Key, value: unknown, { keepFor }: PutOptions): Promise<void> {
@@ -154,73 +207,61 @@ export class FileStore implements StateStore, Movable {
     await this.#records.written(key);
   }
 
-  async #keep(key: Key, content: string): Promise<void> {
+  #keep(key: Key, content: string): Promise<void> {
     const path = this.#path(key);
-    try {
+    return this.#change(key, async () => {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       // Loaded with the first write.
       const writeFileAtomic = require('write-file-atomic') as typeof import('write-file-atomic');
       await writeFileAtomic(path, content, { mode: 0o600, fsync: true });
-      await flushFolder(dirname(path));
-    } catch (cause) {
-      throw notWritable(key, cause);
-    }
+      for (const written of this.#listings) written.add(basename(path));
+    });
   }
 
-  async #remove(key: Key): Promise<void> {
-    const path = this.#path(key);
+  #remove(key: Key): Promise<void> {
+    return this.#change(key, () => rm(this.#path(key), { force: true }));
+  }
+
+  /** Changes the file of a key durably. */
+  async #change(key: Key, work: () => Promise<void>): Promise<void> {
+    const [kind] = key;
+    const folder = this.#folders.get(kind) ?? new FlushedFolder(join(this.#options.folder, kind));
+    this.#folders.set(kind, folder);
     try {
-      await rm(path, { force: true });
-      await flushFolder(dirname(path));
+      await folder.change(work);
     } catch (cause) {
-      throw notWritable(key, cause);
+      throw unwritableFile(key, cause);
     }
   }
 
   async #read<T>(key: Key): Promise<T | undefined> {
     const path = this.#path(key);
-    let content: string;
-    try {
-      content = await readFile(path, 'utf8');
-    } catch (cause) {
-      if (codeOf(cause) === 'ENOENT') return undefined;
-      throw notReadable(key, cause);
-    }
+    const content = await contentOf(path, key);
+    if (content === undefined) return undefined;
     const found = await this.#records.read<T>(key, content);
-    return typeof found === 'object' ? found.value : this.#setAside(path, key, REASONS[found](key));
+    return typeof found === 'object' ? found.value : this.#setAside(path, key, found);
   }
 
-  async #setAside(path: string, key: Key, reason: Sentence): Promise<undefined> {
+  async #setAside(path: string, key: Key, reason: keyof typeof REASONS): Promise<undefined> {
     try {
       await rename(path, `${path}.damaged-${this.#options.clock.now()}`);
     } catch (cause) {
       // A concurrent reader of the same file may have set it aside already; otherwise it is still there.
-      if (codeOf(cause) !== 'ENOENT') throw notReadable(key, cause);
+      if (codeOf(cause) !== 'ENOENT') throw unreadableFile(key, cause);
     }
-    this.#options.warn(phrase`${reason}; it was set aside and is treated as missing.`);
+    this.#options.warn(phrase`${REASONS[reason](key)}; it was set aside and is treated as missing.`);
   }
 }
 
-/** Why a record is set aside. */
-const REASONS = {
-  foreign: ([kind]: Key) => phrase`The saved ${kind} can't be decrypted (was the credential secret changed?)`,
-  damaged: ([kind]: Key) => phrase`The saved ${kind} is damaged`,
-  unsealed: ([kind]: Key) => phrase`The saved ${kind} is not encrypted, so anybody may have put it there`,
-};
-
-const notReadable = ([kind]: Key, cause: unknown): PrintingError =>
-  new PrintingError(
-    'FILE_NOT_READABLE',
-    phrase`The saved ${kind} can't be read now (${codeOf(cause)}): check the state folder and the disk.`,
-    { cause, outcome: 'not-sent' },
-  );
-
-const notWritable = ([kind]: Key, cause: unknown): PrintingError =>
-  new PrintingError(
-    'FILE_NOT_WRITABLE',
-    phrase`The ${kind} can't be saved (${codeOf(cause)}): make the state folder writable and free some space.`,
-    { cause, outcome: 'not-sent' },
-  );
+/** Content of the file of a value; undefined if there is none. */
+async function contentOf(path: string, key: Key): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return undefined;
+    throw unreadableFile(key, cause);
+  }
+}
 
 /** `since`: start of the time that counts for values from before it, ms since 1970. */
 function isExpired({ at, until }: StoredRecord, now: number, since: number): boolean {

@@ -1,5 +1,6 @@
 import { UNLOSABLE_LOCK, Locks } from './locks';
-import type { Change, Key, PutOptions, StateStore } from './store';
+import { beginsWith, pageOf, positionOf } from './position';
+import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from './store';
 
 /** A StateStore in memory, with the locks and the copies of a durable one. */
 export class MemoryStore implements StateStore {
@@ -28,5 +29,18 @@ export class MemoryStore implements StateStore {
       return next;
     };
     return this.#locks.hold(name, work, options.deadline);
+  }
+
+  async list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
+    const keys = [...this.values.keys()]
+      .map((name) => JSON.parse(name) as Key)
+      .filter((key) => beginsWith(key, prefix));
+    const byPosition = new Map(keys.map((key) => [positionOf(key), key]));
+    const { page, next } = pageOf(byPosition.keys(), options);
+    const entries = page.map((position) => {
+      const key = byPosition.get(position) as Key;
+      return { key, value: JSON.parse(this.values.get(JSON.stringify(key)) as string) as T };
+    });
+    return { entries, next };
   }
 }

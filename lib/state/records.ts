@@ -72,8 +72,12 @@ export class Records {
     return this.options.passingKinds?.includes(kind) ?? false;
   }
 
-  async read<T>(key: Key, content: string): Promise<Read<T>> {
-    const found = parseRecord(content);
+  read<T>(key: Key, content: string): Promise<Read<T>> {
+    return this.open<T>(key, parseRecord(content));
+  }
+
+  /** @param found the parsed record; undefined if it isn't one */
+  async open<T>(key: Key, found: StoredRecord | undefined): Promise<Read<T>> {
     if (!found) return 'damaged';
     if (!found.sealed) return (await this.#mayBeUnsealed(key)) ? { value: found.value as T } : 'unsealed';
     for (const secret of this.options.secrets()) {
@@ -93,7 +97,8 @@ export class Records {
 export function parseRecord(content: string): StoredRecord | undefined {
   try {
     const found = JSON.parse(content) as StoredRecord | null;
-    return found?.version === 1 && ('value' in found || found.sealed) ? found : undefined;
+    const isRecord = found?.version === 1 && Array.isArray(found.key) && ('value' in found || found.sealed);
+    return isRecord ? found : undefined;
   } catch {
     return undefined;
   }

@@ -33,6 +33,12 @@ export interface StateStore {
    */
   update<T>(key: Key, change: Change<T>, options?: PutOptions): Promise<T | undefined>;
   /**
+   * One page of the values whose keys begin with the words of `prefix`, in no particular order. A value that exists from
+   * the first page to the last is on exactly one of them, whatever is added, changed or deleted meanwhile. A damaged
+   * value is set aside; one that can't be read now rejects the whole page.
+   */
+  list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>>;
+  /**
    * Calls `listener` with the key when another runtime has changed a value with `PutOptions.notify`; with null when a
    * notification may have been missed. The returned function unsubscribes. Missing if the store can't be shared.
    */
@@ -69,6 +75,21 @@ export interface PutOptions {
   lockOnly?: boolean;
   /** Notifies other runtimes of the change at once, through `StateStore.onChange`. */
   notify?: boolean;
+}
+
+export interface ListOptions {
+  /** `next` of the previous page; missing for the first one. */
+  after?: string | undefined;
+  /** Number of values to read at once. A page may hold fewer, or none, although others follow. */
+  limit: number;
+  /** Limits the wait, with the outcome `not-sent`. */
+  deadline?: Deadline | undefined;
+}
+
+export interface StatePage<T> {
+  entries: { key: Key; value: T }[];
+  /** Where the next page begins; null after the last one. */
+  next: string | null;
 }
 
 /** Holds a key's lock while `work` runs, without storing a value. */

@@ -1,7 +1,17 @@
 import type { Clock } from '../time/clock';
 import { RetryTimer } from '../time/retry-timer';
 import type { JoinOptions, Membership } from './membership';
-import { LockLostError, type Change, type Key, type Lock, type PutOptions, type StateStore } from './store';
+import { beginsWith, positionOf } from './position';
+import {
+  LockLostError,
+  type Change,
+  type Key,
+  type ListOptions,
+  type Lock,
+  type PutOptions,
+  type StatePage,
+  type StateStore,
+} from './store';
 
 const WAITS = { first: 1_000, longest: 60_000 };
 
@@ -91,6 +101,22 @@ export class WriteBehindStore implements StateStore {
       else release();
       throw error;
     }
+  }
+
+  async list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
+    // Remembered before the page is read: it may lack a value that is written meanwhile.
+    const unwritten = [...this.#unwritten.values()].filter(({ key }) => beginsWith(key, prefix));
+    const page = await this.#inner.list<T>(prefix, options);
+    const { after = '' } = options;
+    const entries = new Map(page.entries.map((entry) => [positionOf(entry.key), entry]));
+    for (const { key } of unwritten) {
+      const position = positionOf(key);
+      if (position <= after || (page.next !== null && position > page.next)) continue;
+      const value = await this.get<T>(key);
+      if (value === undefined) entries.delete(position);
+      else entries.set(position, { key, value });
+    }
+    return { ...page, entries: [...entries.values()] };
   }
 
   async #attempt(key: Key, value: unknown, options: PutOptions, write: () => Promise<void>): Promise<void> {

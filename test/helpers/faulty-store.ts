@@ -1,5 +1,5 @@
 import { PrintingError } from '../../lib/service/errors';
-import type { Change, Key, PutOptions, StateStore } from '../../lib/state/store';
+import type { Change, Key, ListOptions, PutOptions, StatePage, StateStore } from '../../lib/state/store';
 import { MemoryStore } from './memory-store';
 import { phrase } from '../../lib/words/sentence';
 
@@ -30,6 +30,11 @@ export class FaultyStore implements StateStore {
   async get<T>(key: Key): Promise<T | undefined> {
     this.#step('read', key);
     return this.#inner.get<T>(key);
+  }
+
+  async list<T>(prefix: Key, options: ListOptions): Promise<StatePage<T>> {
+    this.#step('read', prefix);
+    return this.#inner.list<T>(prefix, options);
   }
 
   async put<T>(key: Key, value: T, options?: PutOptions): Promise<void> {

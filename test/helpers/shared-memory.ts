@@ -3,8 +3,9 @@ import { DatabaseError, type Database, type QueryOptions } from '../../lib/postg
 import { WriteBehindStore } from '../../lib/state/write-behind-store';
 import { EXTEND, RELEASE_LEASE } from '../../lib/postgres/leases';
 import * as members from '../../lib/postgres/member-statements';
-import { READ, REMOVE, TAKE, WRITE } from '../../lib/postgres/entry-statements';
+import { LIST_ENTRIES, READ, REMOVE, TAKE, WRITE } from '../../lib/postgres/entry-statements';
 import { PostgresStore } from '../../lib/postgres/postgres-store';
+import { POSITION } from '../../lib/state/position';
 import type { StateStore } from '../../lib/state/store';
 import type { Clock } from '../../lib/time/clock';
 
@@ -98,6 +99,7 @@ export class SharedMemory extends Shared {
     this.#statements = new Map<string, Statement>(
       Object.entries({
         [READ]: this.#read,
+        [LIST_ENTRIES]: this.#list,
         [TAKE]: this.#take,
         [WRITE]: this.#write,
         [REMOVE]: this.#remove,
@@ -175,29 +177,46 @@ export class SharedMemory extends Shared {
     return entry ? [{ content: entry.content, over: false }] : [];
   }
 
-  #take(values: [string, string, string, string, number, number, string | null, string | null]): Rows {
-    const [name, kind, key, holder, turn, lasts, over, kept] = values;
+  #list([kind, after, beginning, limit]: [string, string, string, number]): Rows {
+    return [...this.#entries]
+      .map(([name, entry]) => ({ ...entry, position: name.slice(0, POSITION), over: false }))
+      .filter((entry) => entry.kind === kind && entry.position > after)
+      .sort((one, other) => (one.position < other.position ? -1 : 1))
+      .slice(0, limit)
+      .map((entry) => ({ ...entry, content: entry.key.startsWith(beginning) ? entry.content : null }));
+  }
+
+  #take(columns: [string[], string[], string[], number[], string, number, string | null, string | null]): Rows {
+    const [names, kinds, keys, turns, ...rest] = columns;
+    return names.map((name, at) => this.#takeOne([name, kinds[at]!, keys[at]!, turns[at]!, ...rest]));
+  }
+
+  #takeOne(values: [string, string, string, number, string, number, string | null, string | null]): object {
+    const [name, kind, key, turn, holder, lasts, over, kept] = values;
     const found = this.#entries.get(name);
     const entry = found ?? { kind, key, content: null, token: '', holder: null, turn, endsAt: 0, beat: 0, lasts };
     const isOwn = entry.holder === holder && (entry.turn ?? 0) <= turn;
     const isFree = entry.holder === null || isOwn || beatOf(entry) === over;
-    if (!isFree) return [{ token: null, content: null, over: null, beat: beatOf(entry), lasts: entry.lasts }];
+    if (!isFree) return { name, token: null, content: null, over: null, beat: beatOf(entry), lasts: entry.lasts };
     const goesOn = isOwn && (entry.turn === turn || entry.token === kept);
     const token = goesOn ? entry.token : this.#nextToken();
     const endsAt = Math.max(isOwn ? entry.endsAt : 0, this.#now + lasts);
     Object.assign(entry, { token, holder, turn, endsAt, lasts: isOwn ? Math.max(entry.lasts, lasts) : lasts });
     entry.beat++;
     this.#entries.set(name, entry);
-    return [{ token: entry.token, content: entry.content, over: false, beat: null, lasts: null }];
+    return { name, token: entry.token, content: entry.content, over: false, beat: null, lasts: null };
   }
 
-  #write([name, token, names, tokens, words, content]: [string, string, string[], string[], string, string]): Rows {
-    const entry = this.#entries.get(name);
-    if (entry?.token !== token || !this.#stands(names, tokens)) return [];
-    Object.assign(entry, { content, holder: null });
-    entry.beat++;
-    this.#tell(words);
-    return [{ name }];
+  #write([names, tokens, ...rest]: [string[], string[], string[], string[], string[], string[]]): Rows {
+    const [under, held, words, contents] = rest;
+    return names.flatMap((name, at) => {
+      const entry = this.#entries.get(name);
+      if (!entry || entry.token !== tokens[at] || !this.#stands(under, held)) return [];
+      Object.assign(entry, { content: contents[at], holder: null });
+      entry.beat++;
+      this.#tell(words[at] ?? '');
+      return [{ name }];
+    });
   }
 
   #remove([name, token, names, tokens, words]: [string, string, string[], string[], string]): Rows {

@@ -259,7 +259,7 @@ describe('postgres/postgres-membership', () => {
     const old = open();
     await old.put(['position', 'a'], 1);
     await ask('DROP TABLE remote_printing.assignments');
-    await ask('DROP INDEX remote_printing.members');
+    await ask('DROP INDEX remote_printing.members, remote_printing.kinds');
     await ask('ALTER TABLE remote_printing.entries DROP CONSTRAINT entries_name_token_key');
     await ask('ALTER TABLE remote_printing.entries DROP COLUMN lasts, DROP COLUMN beats');
     await ask('UPDATE remote_printing.version SET number = 1');

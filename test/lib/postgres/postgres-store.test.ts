@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Database } from '../../../lib/postgres/database';
+import { LIST_ENTRIES } from '../../../lib/postgres/entry-statements';
+import { LEASE_TIMES } from '../../../lib/postgres/leases';
 import { PostgresStore } from '../../../lib/postgres/postgres-store';
 import type { Key, Lock } from '../../../lib/state/store';
 import type { Sentence } from '../../../lib/words/sentence';
@@ -11,6 +13,7 @@ import { testPostgres, type TestPostgres } from '../../helpers/postgres';
 
 /** Longer than an expired lock is left to its holder, ms. */
 const STEADY = 10_001;
+const TIMES = { ...LEASE_TIMES, steady: 10_000 };
 const KEY: Key = ['position', 'a'];
 const LOST = { name: 'PrintingError', code: 'TIMEOUT', outcome: 'not-sent', message: /has lost its hold/ };
 
@@ -40,7 +43,7 @@ describe('postgres/postgres-store', () => {
     await Promise.all(opened.map((store) => store.close()));
   });
 
-  const open = ({ clock = systemClock, at = address, secret = 'a secret' } = {}) => {
+  const open = ({ clock = systemClock, at = address, secret = 'a secret', times = TIMES } = {}) => {
     const say = (sentence: Sentence) => void warnings.push(String(sentence));
     const log = { warn: say, info: say };
     const store = new PostgresStore({
@@ -48,6 +51,7 @@ describe('postgres/postgres-store', () => {
       sealedKinds: ['grant'],
       secrets: () => [secret],
       warn: log.warn,
+      times,
       database: new Database({ address: at, clock, log }),
     });
     opened.push(store);
@@ -101,11 +105,33 @@ describe('postgres/postgres-store', () => {
       assert.equal(await open().get(KEY), 100);
     });
 
+    it('counts the updates of many keys by all runtimes, none of which wait for each other in a circle', async () => {
+      const times = { ...TIMES, renewal: 20 };
+      const stores = Array.from({ length: 3 }, () => open({ times }));
+      const keys = Array.from({ length: 100 }, (_, n): Key => ['position', `${n}`]);
+      const updates = stores.flatMap((store, at) =>
+        Array.from({ length: 6 * keys.length }, (_, n) =>
+          store.update<number>(keys[(n * 7 + at * 13) % keys.length]!, (count = 0) => count + 1),
+        ),
+      );
+      await Promise.all(updates);
+      const counts = await Promise.all(keys.map((key) => stores[0]!.get(key)));
+      assert.ok(
+        counts.every((count) => count === 18),
+        counts.join(),
+      );
+      assert.deepEqual(warnings, []);
+      // A connection reports its statistics when it ends.
+      await Promise.all(stores.map((store) => store.close()));
+      const deadlocks = 'SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()';
+      assert.deepEqual(await ask(deadlocks), [{ deadlocks: 0 }]);
+    });
+
     it('creates the tables once for concurrent first users', async () => {
       const stores = Array.from({ length: 8 }, () => open());
       await Promise.all(stores.map((store, n) => store.put(['position', String(n)], n)));
       assert.equal(await open().get(['position', '7']), 7);
-      assert.deepEqual(await ask('SELECT number FROM remote_printing.version'), [{ number: 3 }]);
+      assert.deepEqual(await ask('SELECT number FROM remote_printing.version'), [{ number: 4 }]);
       assert.deepEqual(warnings, []);
     });
 
@@ -381,6 +407,48 @@ describe('postgres/postgres-store', () => {
       await store.put(KEY, 1);
       await store.close();
       assert.equal(await store.get(KEY), 1);
+    });
+  });
+
+  describe('a listing', () => {
+    it('finds the values that the previous version of the tables holds', async () => {
+      await open().put(KEY, 1);
+      await ask('DROP INDEX remote_printing.kinds');
+      await ask('UPDATE remote_printing.version SET number = 3');
+      const { entries } = await open().list(['position'], { limit: 9 });
+      assert.deepEqual(entries, [{ key: KEY, value: 1 }]);
+      const indexes = await ask("SELECT FROM pg_indexes WHERE schemaname = 'remote_printing' AND indexname = 'kinds'");
+      assert.equal(indexes.length, 1);
+      assert.deepEqual(await ask('SELECT number FROM remote_printing.version'), [{ number: 4 }]);
+    });
+
+    it('reads the index of kinds in order, without a sort', async () => {
+      await open().put(KEY, 1);
+      await ask(`INSERT INTO remote_printing.entries (name, kind, key, content, token)
+        SELECT sha256(n::text::bytea)::text, CASE n % 2 WHEN 0 THEN 'item' ELSE 'other' END, '["item"]', '{}', n
+        FROM generate_series(1, 20000) AS n`);
+      await ask('ANALYZE remote_printing.entries');
+      const rows = await ask(`EXPLAIN ${LIST_ENTRIES}`, ['item', '', '["item","a"', 250]);
+      const plan = rows.map((row) => Object.values(row).join()).join('\n');
+      assert.match(plan, /using kinds/);
+      assert.match(plan, /Index Cond: .*kind.* AND .*name/);
+      assert.doesNotMatch(plan, /Sort/);
+    });
+
+    it('leaves a value sealed with another secret alone and reports it', async () => {
+      await open().put(['grant', 'a'], 'token');
+      const listed = open({ secret: 'another secret' }).list(['grant'], { limit: 9 });
+      await assert.rejects(listed, { code: 'FILE_NOT_READABLE', message: /another credential secret/ });
+      assert.equal(await open().get(['grant', 'a']), 'token');
+    });
+
+    it('returns no page after the deadline', async () => {
+      const clock = new ManualClock();
+      const deadline = limit(clock, { seconds: 1 });
+      const store = open();
+      await store.put(KEY, 1);
+      await clock.advance(1_000);
+      await assert.rejects(store.list(['position'], { limit: 9, deadline }), { code: 'TIMEOUT', outcome: 'not-sent' });
     });
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { PrintingError } from '../../../lib/service/errors';
 import { DeadlineStore } from '../../../lib/state/deadline-store';
-import type { Key, StateStore } from '../../../lib/state/store';
+import type { Key, ListOptions, StateStore } from '../../../lib/state/store';
 import { sleep } from '../../../lib/time/clock';
 import { Deadline } from '../../../lib/time/deadline';
 import { ManualClock, settle } from '../../helpers/manual-clock';
@@ -17,6 +17,7 @@ function slow(inner: StateStore, clock: ManualClock): StateStore {
     });
   return {
     get: <T>(key: Key) => later(() => inner.get<T>(key)),
+    list: <T>(prefix: Key, options: ListOptions) => later(() => inner.list<T>(prefix, options)),
     put: (key, value, options) => later(() => inner.put(key, value, options)),
     delete: (key, options) => later(() => inner.delete(key, options)),
     update: (key, change, options) => later(() => inner.update(key, change, options)),
@@ -51,6 +52,13 @@ describe('state/deadline-store', () => {
     assert.equal(await inner.get(['third']), 3);
   });
 
+  it('stops waiting for a page when the deadline ends', async () => {
+    const listed = assert.rejects(store.list(['print-key'], { limit: 1 }), { code: 'TIMEOUT', outcome: 'not-sent' });
+    await clock.advance(5_000);
+    await listed;
+    await clock.advance(60_000);
+  });
+
   it('lets a change with its own deadline run to its end', async () => {
     const work = async () => {
       await sleep(clock, 60_000);
@@ -66,6 +74,7 @@ describe('state/deadline-store', () => {
     await quick.put(KEY, 1);
     assert.equal(await quick.update<number>(KEY, (value = 0) => value + 1), 2);
     assert.equal(await quick.get(KEY), 2);
+    assert.deepEqual(await quick.list(['print-key'], { limit: 1 }), { entries: [{ key: KEY, value: 2 }], next: null });
     await quick.delete(KEY);
     assert.equal(await quick.get(KEY), undefined);
   });

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { promises as fs } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import sinon from 'sinon';
 import { FileStore } from '../../../lib/state/file-store';
 import { UnsealedFiles } from '../../../lib/state/unsealed';
 import { ManualClock } from '../../helpers/manual-clock';
@@ -180,6 +182,53 @@ describe('state/file-store', () => {
   it('sweeps a missing folder without an error', async () => {
     await rm(folder, { recursive: true });
     await open().sweep();
+  });
+
+  it('rejects a listing with an unreadable file', async () => {
+    const store = open();
+    await store.put(['position', 'a'], 1);
+    const path = await only('position');
+    await rm(path);
+    await mkdir(path);
+    const refused = { code: 'FILE_NOT_READABLE', message: /EISDIR/ };
+    await assert.rejects(store.list(['position'], { limit: 9 }), refused);
+  });
+
+  it('sets a copy under another name aside, so that a listing returns no value twice', async () => {
+    const store = open();
+    await store.put(['position', 'a'], 1);
+    const path = await only('position');
+    await copyFile(path, join(dirname(path), `${'0'.repeat(40)}.json`));
+    const { entries } = await store.list(['position'], { limit: 9 });
+    assert.deepEqual(entries, [{ key: ['position', 'a'], value: 1 }]);
+    assert.equal(warnings.length, 1);
+  });
+
+  it('lists a value that replaces a damaged one just now, and sets nothing aside', async () => {
+    const store = open();
+    await store.put(['position', 'a'], 1);
+    await writeFile(await only('position'), 'damaged');
+    const put = store.put(['position', 'a'], 2);
+    const { entries } = await store.list(['position'], { limit: 9 });
+    await put;
+    assert.deepEqual(entries, [{ key: ['position', 'a'], value: 2 }]);
+    assert.deepEqual(warnings, []);
+  });
+
+  it('lists a value whose name the file system skips because it is replaced just now', async () => {
+    const store = open();
+    await store.put(['position', 'a'], 1);
+    const stub = sinon.stub(fs, 'readdir').callsFake(async () => {
+      await store.put(['position', 'a'], 2);
+      await store.put(['other', 'a'], 2);
+      return [];
+    });
+    try {
+      const { entries } = await store.list(['position'], { limit: 9 });
+      assert.deepEqual(entries, [{ key: ['position', 'a'], value: 2 }]);
+    } finally {
+      stub.restore();
+    }
   });
 
   it('names the fault of an unreadable file', async () => {

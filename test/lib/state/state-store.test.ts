@@ -364,6 +364,100 @@ for (const [name, make] of Object.entries({ 'a folder': folder, 'a PostgreSQL da
       assert.notEqual(await place.raw('grant'), before);
     });
 
+    /** All values of a prefix, read page by page. */
+    async function listed(prefix: Key, limit = 3, from: StateStore = store): Promise<Map<string, unknown>> {
+      const found = new Map<string, unknown>();
+      let after: string | undefined;
+      do {
+        const { entries, next } = await from.list(prefix, { after, limit });
+        assert.ok(entries.length <= limit);
+        for (const { key, value } of entries) found.set(JSON.stringify(key), value);
+        after = next ?? undefined;
+      } while (after !== undefined);
+      return found;
+    }
+    const named = (values: [Key, unknown][]) => new Map(values.map(([key, value]) => [JSON.stringify(key), value]));
+
+    it('lists the values whose keys begin with the words of a prefix', async () => {
+      const values: [Key, unknown][] = [
+        [['item', 'a'], 'of the prefix itself'],
+        ...Array.from({ length: 8 }, (_, n): [Key, unknown] => [['item', 'a', `${n}`], { n }]),
+        [['item', 'a', 'x'.repeat(10_000)], 'of a long key'],
+        [['item', 'a', '%_\\\0"'], null],
+      ];
+      const others: [Key, unknown][] = [
+        [['item', 'ab'], 0],
+        [['item', 'a"'], 0],
+        [['item', 'b', 'a'], 0],
+        [['items', 'a', '1'], 0],
+      ];
+      await Promise.all([...values, ...others].map(([key, value]) => store.put(key, value)));
+      assert.deepEqual(await listed(['item', 'a'], 3, open()), named(values));
+      assert.deepEqual(await listed(['item', 'a'], 11), named(values));
+      assert.deepEqual(await listed(['item'], 100), named([...values, ...others.slice(0, 3)]));
+      assert.deepEqual(await listed(['item', 'a', '7']), named([[['item', 'a', '7'], { n: 7 }]]));
+    });
+
+    it('lists values that are sealed, also with an older secret', async () => {
+      await store.put(['grant', 'a'], { token: 1 });
+      await open('chosen by the user').put(['grant', 'b'], { token: 2 });
+      const grants = named([
+        [['grant', 'a'], { token: 1 }],
+        [['grant', 'b'], { token: 2 }],
+      ]);
+      assert.deepEqual(await listed(['grant'], 9, open('chosen by the user', 'a secret')), grants);
+    });
+
+    it('lists neither locks nor values that were deleted', async () => {
+      await store.put(['item', 'a'], 1);
+      await store.put(['item', 'b'], 2);
+      await store.delete(['item', 'b']);
+      await store.update(
+        ['item', 'lock'],
+        async () => {
+          assert.deepEqual(await listed(['item']), named([[['item', 'a'], 1]]));
+          return undefined;
+        },
+        { lockOnly: true },
+      );
+    });
+
+    it('lists the old value while a change runs', async () => {
+      await store.put(['item', 'a'], 'old');
+      await store.update(['item', 'a'], async () => {
+        assert.deepEqual(await listed(['item']), named([[['item', 'a'], 'old']]));
+        return 'new';
+      });
+      assert.deepEqual(await listed(['item']), named([[['item', 'a'], 'new']]));
+    });
+
+    it('sets a damaged value aside while listing, with a warning', async () => {
+      await store.put(['grant', 'a'], 'token');
+      await place.damage('grant', '{"version":1,"key":["gra');
+      await store.put(['grant', 'b'], 'other');
+      for (let n = 0; n < 2; n++) {
+        assert.deepEqual(await listed(['grant']), named([[['grant', 'b'], 'other']]));
+        assert.deepEqual(warnings, ['The saved grant is damaged; it was set aside and is treated as missing.']);
+      }
+      await store.put(['grant', 'a'], 'again');
+      assert.equal((await listed(['grant'])).size, 2);
+    });
+
+    it('sets aside a listed grant that is stored in the clear although there is a secret', async () => {
+      await store.put(['grant', 'a'], 'token');
+      await place.damage('grant', JSON.stringify({ version: 1, key: ['grant', 'a'], value: 'forged' }));
+      assert.deepEqual(await listed(['grant']), new Map());
+      assert.match(warnings.join(), /The saved grant is not encrypted, .* set aside/);
+    });
+
+    it('rejects a listing that can’t be read, and returns it later', async () => {
+      await store.put(['item', 'a'], 1);
+      const unblock = await place.block();
+      await assert.rejects(listed(['item']), { code: 'FILE_NOT_READABLE', outcome: 'not-sent' });
+      await unblock();
+      assert.deepEqual(await listed(['item']), named([[['item', 'a'], 1]]));
+    });
+
     it('rejects an unreadable value instead of treating it as missing, and returns it later', async () => {
       const key: Key = ['position', 'a'];
       await store.put(key, 1);

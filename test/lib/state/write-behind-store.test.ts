@@ -77,6 +77,36 @@ describe('state/write-behind-store', () => {
     assert.equal(await disk.get(key), undefined);
   });
 
+  it('lists values that it couldn’t write, and no value whose removal it couldn’t write', async () => {
+    await store.put(key, { n: 1 });
+    await store.put(['grant', 'b'], { n: 1 });
+    disk.full = true;
+    await assert.rejects(store.put(key, { n: 2 }, { insist: true }), failed);
+    await assert.rejects(store.put(['grant', 'c'], { n: 2 }, { insist: true }), failed);
+    await assert.rejects(store.put(['position', 'c'], { n: 2 }, { insist: true }), failed);
+    await assert.rejects(store.delete(['grant', 'b'], { insist: true }), failed);
+    const { entries, next } = await store.list(['grant'], { limit: 9 });
+    const found = new Map(entries.map((entry) => [entry.key.join(), entry.value]));
+    assert.deepEqual(found, new Map(Object.entries({ 'grant,a': { n: 2 }, 'grant,c': { n: 2 } })));
+    assert.equal(next, null);
+    disk.full = false;
+    await store.close();
+  });
+
+  it('lists a value that is written while the page is read', async () => {
+    disk.full = true;
+    await assert.rejects(store.put(key, { n: 2 }, { insist: true }), failed);
+    disk.full = false;
+    const list = disk.list.bind(disk);
+    disk.list = async (prefix, options) => {
+      const page = await list(prefix, options);
+      await clock.advance(120_000);
+      return page as never;
+    };
+    const { entries } = await store.list(['grant'], { limit: 9 });
+    assert.deepEqual([entries, store.waiting], [[{ key, value: { n: 2 } }], 0]);
+  });
+
   it('leaves a later value of another runtime alone', async () => {
     await store.put(key, { n: 1 });
     disk.full = true;

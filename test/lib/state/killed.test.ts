@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Database } from '../../../lib/postgres/database';
+import { PostgresStore } from '../../../lib/postgres/postgres-store';
+import { FileStore } from '../../../lib/state/file-store';
+import type { StateStore } from '../../../lib/state/store';
+import { systemClock } from '../../../lib/time/clock';
+import { testPostgres, type TestPostgres } from '../../helpers/postgres';
+
+interface Item {
+  n: number;
+  filling: string;
+}
+
+/** Answers after which the process is killed: at the first one, and in the middle. */
+const KILLS = [1, 90, 333];
+
+describe('a process that is killed while it adds many values at once', () => {
+  let folder: string;
+  let server: TestPostgres;
+  let warnings: string[];
+  before(async () => {
+    server = await testPostgres();
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'killed-'));
+    warnings = [];
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  /** Kills a process that adds values, as soon as it has answered `answers` times. Returns the answered numbers. */
+  async function addUntilKilled(place: string, answers: number): Promise<number[]> {
+    const args = ['--import', 'tsx', join(__dirname, 'adding-process.ts'), place];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    const numbers = () => output.split('\n').slice(0, -1).map(Number);
+    child.stdout.on('data', (part: Buffer) => {
+      output += part.toString();
+      if (numbers().length >= answers) child.kill('SIGKILL');
+    });
+    await once(child, 'close');
+    assert.equal(child.signalCode, 'SIGKILL');
+    return numbers();
+  }
+
+  /** Values that are there, by their number, each checked for being whole. */
+  async function saved(store: StateStore): Promise<Set<number>> {
+    const found = new Set<number>();
+    let after: string | undefined;
+    do {
+      const { entries, next } = await store.list<Item>(['item'], { after, limit: 100 });
+      for (const { key, value } of entries) {
+        assert.deepEqual(value, { n: Number(key[1]), filling: 'x'.repeat(1_500) });
+        found.add(value.n);
+      }
+      after = next ?? undefined;
+    } while (after !== undefined);
+    assert.deepEqual(warnings, []);
+    return found;
+  }
+
+  const records = {
+    sealedKinds: [],
+    secrets: () => [],
+    warn: (sentence: unknown) => void warnings.push(String(sentence)),
+    clock: systemClock,
+  };
+
+  for (const answers of KILLS) {
+    it(`leaves every value in the folder that it has answered, after ${answers} answers`, async () => {
+      const answered = await addUntilKilled(folder, answers);
+      const store = new FileStore({ ...records, folder });
+      const found = await saved(store);
+      assert.deepEqual(answered.filter((n) => !found.has(n)), []); // oxfmt-ignore
+    });
+
+    it(`leaves every value in the database that it has answered, after ${answers} answers`, async () => {
+      const address = await server.fresh();
+      const answered = await addUntilKilled(address, answers);
+      const log = { warn: () => undefined, info: () => undefined };
+      const store = new PostgresStore({ ...records, database: new Database({ address, clock: systemClock, log }) });
+      const found = await saved(store);
+      await store.close();
+      assert.deepEqual(answered.filter((n) => !found.has(n)), []); // oxfmt-ignore
+    });
+  }
+});
