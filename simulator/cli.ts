@@ -1,6 +1,8 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { startSimulator, type SimulatorOptions } from './index';
+import { readFarm } from './control/new-cluster';
+import { startSimulator, type NewCluster, type SimulatorOptions } from './index';
 import { isUploadMode } from './world/state';
 
 const HELP = `Simulates the remote printing service on four local ports. Open the control host in a browser to watch and change the
@@ -13,6 +15,7 @@ Usage: remote-printing-simulator [options]
   --seed N                   determines ids, names and temperatures (default 1)
   --time-factor N            virtual seconds of the printers per real second (default 1)
   --printers N               printers in the first workspace (default 3)
+  --farm FILE                printers in the first workspace, as JSON; see the README
   --history                  create a new world with the prints of a week
   --auto-approve             sign in as the first user immediately, without the pages
   --access-token-lifetime S  seconds (default 600)
@@ -35,6 +38,7 @@ const OPTIONS = {
   seed: { type: 'string' },
   'time-factor': { type: 'string' },
   printers: { type: 'string' },
+  farm: { type: 'string' },
   history: { type: 'boolean' },
   'auto-approve': { type: 'boolean' },
   'access-token-lifetime': { type: 'string' },
@@ -99,6 +103,7 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
     options.uploadMode = mode;
   }
   if (values.host !== undefined) options.host = values.host;
+  if (values.farm !== undefined) options.farm = readFarmFile(values.farm);
   if (values.history) options.history = true;
   if (values['auto-approve']) options.autoApprove = true;
   if (values['data-dir'] !== undefined) options.dataDir = values['data-dir'];
@@ -111,6 +116,17 @@ function readArguments(args: string[]): SimulatorOptions | undefined {
       ...(redirectUris ? { redirectUris } : {}),
     };
   return options;
+}
+
+/** Reads the printers of a new world; throws a sentence about a file that has none. */
+function readFarmFile(name: string): NewCluster[] {
+  try {
+    return readFarm(JSON.parse(readFileSync(name, 'utf8')));
+  } catch (error) {
+    throw new Error(`--farm can't be ${name}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
 }
 
 function readMove(given: string): [name: string, call: string] {

@@ -3,7 +3,9 @@ import { Readable } from 'node:stream';
 import { apiRoutes } from './api/routes';
 import { authRoutes } from './auth/routes';
 import { SimulatorClock } from './world/clock';
+import { faultAction } from './control/fault-action';
 import { controlRoutes } from './control/routes';
+import { worldActions } from './control/world-actions';
 import { Faults } from './http/faults';
 import { Ids } from './world/ids';
 import { newState } from './world/new-state';
@@ -30,11 +32,14 @@ export type { Client, GrantRequest, TokenResponse, Tokens } from './auth/tokens'
 export type {
   Action,
   ActionSwitch,
+  Cleaning,
   Cluster,
   Dispatch,
   EndedPrint,
   LibraryFile,
+  Mismatch,
   Organization,
+  ParsingSwitch,
   PictureSwitch,
   Printer,
   PrintJob,
@@ -44,6 +49,7 @@ export type {
   StoredJob,
   UploadMode,
 } from './world/state';
+export type { NewCluster } from './world/models';
 export type { ClusterRef } from './world/world-base';
 export type { World } from './world/world';
 
@@ -88,7 +94,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   };
   try {
     const stored = await store.load();
-    const state = stored ?? newState(options.seed ?? 1, options.printers ?? 3, now());
+    const state = stored ?? newState(options.seed ?? 1, options.farm ?? options.printers ?? 3, now());
     const clock = new SimulatorClock(state.clock, options.timeFactor ?? 1, now);
     const changed = (): void => {
       clock.anchor();
@@ -114,7 +120,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     if (options.uploadMode !== undefined) world.setUploadMode(options.uploadMode);
     changed();
     const tokens = new Tokens(state.access, state, client, options.accessTokenLifetime ?? 600, now, changed);
-    const faults = new Faults();
+    const actions = worldActions(world);
+    const faults = new Faults(Object.keys(actions));
     const log = new RequestLog();
     const urls = new SignedUrls(state.access.signingKey, now);
     const { users, organizations } = state;
@@ -123,7 +130,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const start = async (name: string, offset: number, errors: ErrorStyle, routes: Route[]): Promise<string> => {
       const port = options.port ? options.port + offset : 0;
       const saved = (): Promise<void> => store.saved();
-      const wire = name === 'control' ? {} : { wire: { faults, log } };
+      const wire = name === 'control' ? {} : { wire: { faults, log, act: faultAction(actions) } };
       const origin = await startOrigin({ name, host, port, errors, routes, now, saved, ...wire });
       origins.push(origin);
       return origin.url;
@@ -157,7 +164,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       'control',
       0,
       'json',
-      controlRoutes({ world, tokens, faults, log, addresses: () => addresses }),
+      controlRoutes({ world, actions, tokens, faults, log, addresses: () => addresses }),
     );
 
     return {

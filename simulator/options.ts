@@ -1,5 +1,6 @@
 import type { Client } from './auth/tokens';
 import type { MovedPaths } from './http/moved';
+import type { NewCluster } from './world/models';
 import type { UploadMode } from './world/state';
 
 export interface SimulatorOptions {
@@ -13,6 +14,8 @@ export interface SimulatorOptions {
   timeFactor?: number;
   /** Number of clusters in the first workspace of a new world. Default 3. */
   printers?: number;
+  /** Clusters of the first workspace of a new world, instead of `printers`. */
+  farm?: NewCluster[];
   /** Whether a new world has a history of one week. */
   history?: boolean;
   /** Whether /authorize redirects immediately, as the first user, without the pages. */

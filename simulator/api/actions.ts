@@ -15,7 +15,7 @@ export function actionRoutes(parts: ApiParts): Route[] {
     data: {
       action_id: action.actionId,
       status: actionStatus(action, world.moment().at),
-      ...(action.ended && action.scene ? { status_details: picture(action) } : {}),
+      ...(action.ended && !action.silent && action.scene ? { status_details: picture(action) } : {}),
     },
   });
   const picture = ({ actionId }: Action): unknown => ({

@@ -16,7 +16,8 @@ type Wire = Record<string, unknown>;
 /** Returns a function that makes the record of a stored job, with a new signed address. */
 export function storedJobWriter(parts: ApiParts): (job: StoredJob) => Wire {
   const preview = storedPreview(parts);
-  return (job) => ({ ...storedJobRecord(job, about(parts, job)), ...address(parts, job), ...preview(job) });
+  const parsing = (job: StoredJob) => ({ ...about(parts, job), parsing: parts.world.parsingStatus(job) });
+  return (job) => ({ ...storedJobRecord(job, parsing(job)), ...address(parts, job), ...preview(job) });
 }
 
 function about({ world, users }: ApiParts, file: StoredFile): { uploaded: boolean; username: string | undefined } {

@@ -28,7 +28,13 @@ export function printJobRoutes(parts: ApiParts): Route[] {
       const stored = world.storedJob(params.job_id!, organizationId);
       const { uuid, status } = world.print(cluster, stored, userId, startNow);
       return {
-        data: { job_id: stored.jobId, job_instance_uuid: uuid, status, generated_time: iso(parts.now()) },
+        data: {
+          job_id: stored.jobId,
+          job_instance_uuid: uuid,
+          // The service accepts a job for another model, and shows the error later.
+          status: status === 'error' ? 'queued' : status,
+          generated_time: iso(parts.now()),
+        },
       };
     }),
     signedIn('printJob', 'GET', `${PATH}/print_jobs/{cluster_job_id}`, ({ params }, { organizationId }) => {

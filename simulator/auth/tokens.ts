@@ -49,7 +49,8 @@ export class Tokens {
     private readonly state: AccessState,
     private readonly people: { users: User[]; organizations: Organization[] },
     private readonly client: Client,
-    private readonly lifetime: number,
+    /** Lifetime of new access tokens, s. */
+    public lifetime: number,
     private readonly now: () => number,
     private readonly changed: () => void,
   ) {}

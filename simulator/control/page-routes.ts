@@ -10,7 +10,7 @@ import { printerStatus } from '../world/printer';
 import { recordNotFound } from '../http/refusals';
 import type { RequestLog } from '../http/request-log';
 import type { Answer, Route } from '../http/server';
-import type { Cluster, Printer } from '../world/state';
+import type { Cluster, Extruder, Printer } from '../world/state';
 import type { Tokens } from '../auth/tokens';
 import { activeJob } from '../world/virtual-printer';
 import type { World } from '../world/world';
@@ -87,6 +87,7 @@ function clusterView(cluster: Cluster, moment: Moment): unknown {
     enabled: cluster.printers.every(({ enabled }) => enabled),
     trouble: cluster.printers[0]!.trouble ?? '',
     cleaning: cluster.cleaning,
+    mismatch: cluster.mismatch ?? 'ignored',
     dispatch: cluster.dispatch,
     actions: cluster.actionSwitch.outcome ?? 'success',
     changes: cluster.requiredChanges.length > 0,
@@ -96,9 +97,19 @@ function clusterView(cluster: Cluster, moment: Moment): unknown {
   };
 }
 
-const printerView = (cluster: Cluster, printer: Printer, index: number): unknown => ({
-  name: printer.name,
-  status: cluster.online ? printerStatus(printer, activeJob(cluster, printer)) : 'offline',
-  faults: printer.faults.map(({ message }) => message),
-  picture: `/pictures/${cluster.clusterId}/${index}`,
-});
+function printerView(cluster: Cluster, printer: Printer, index: number): unknown {
+  const job = activeJob(cluster, printer);
+  return {
+    name: printer.name,
+    number: index + 1,
+    status: cluster.online ? printerStatus(printer, job) : 'offline',
+    faults: printer.faults.map(({ message }) => message),
+    loaded: printer.extruders.map(loadedText).join(', '),
+    // A job that waits for its plate has a button of its own.
+    uncleared: printer.uncleared === true && job === undefined,
+    picture: `/pictures/${cluster.clusterId}/${index}`,
+  };
+}
+
+const loadedText = ({ printCore, material }: Extruder): string =>
+  `${printCore ?? 'no print core'} with ${material ? `${material.material} ${material.color}` : 'no material'}`;

@@ -1,5 +1,5 @@
 import { isObject, readJson } from '../http/bodies';
-import { worldActions } from './world-actions';
+import type { WorldActions } from './world-actions';
 import { overview, pageFile, pageRoutes } from './page-routes';
 import type { Fault, Faults } from '../http/faults';
 import { Refusal } from '../http/refusals';
@@ -10,6 +10,7 @@ import type { World } from '../world/world';
 
 export interface ControlParts {
   world: World;
+  actions: WorldActions;
   tokens: Tokens;
   faults: Faults;
   log: RequestLog;
@@ -21,8 +22,7 @@ export interface ControlParts {
  * faults.
  */
 export function controlRoutes(parts: ControlParts): Route[] {
-  const { world, tokens, faults, log } = parts;
-  const actions = worldActions(world);
+  const { world, actions, tokens, faults, log } = parts;
   const route = (
     method: string,
     path: string,

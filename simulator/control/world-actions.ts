@@ -1,19 +1,36 @@
-import { MODELS } from '../world/models';
-import { Refusal } from '../http/refusals';
 import { SPOOL } from '../world/spools';
-import { UPLOAD_MODES } from '../world/state';
-import type { ActionSwitch, Cluster, Material, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
+import { CLEANINGS, MISMATCHES, UPLOAD_MODES } from '../world/state';
+import type { ActionSwitch, Cluster, ParsingSwitch, PictureSwitch, ReportSwitch, RequiredChange } from '../world/state';
 import type { ClusterRef } from '../world/world-base';
 import type { World } from '../world/world';
+import { readCluster, readMaterial } from './new-cluster';
+import {
+  choice,
+  fields,
+  flag,
+  number,
+  optionalFlag,
+  optionalNumber,
+  optionalText,
+  orNull,
+  text,
+  texts,
+  whole,
+  wrong,
+  type Body,
+  type Reader,
+} from './readers';
 
-type Body = Record<string, unknown>;
 type Action = (body: Body) => unknown;
+
+/** Actions of the control host by name. */
+export type WorldActions = Record<string, Action>;
 
 /**
  * Implements `POST /world/<name>` by the methods of `World`, with named arguments. `cluster` is an id or a number from
  * 1.
  */
-export function worldActions(world: World): Record<string, Action> {
+export function worldActions(world: World): WorldActions {
   const job =
     (apply: (ref: ClusterRef, uuid: string | undefined) => void): Action =>
     (body) =>
@@ -25,6 +42,8 @@ export function worldActions(world: World): Record<string, Action> {
     abort: job((ref, uuid) => world.abort(ref, uuid)),
     fail: (body) => world.fail(cluster(body), optionalText(body, 'job'), optionalText(body, 'code')),
     clean: job((ref, uuid) => world.clean(ref, uuid)),
+    'clear-plate': (body) => world.clearPlate(cluster(body), optionalNumber(body, 'printer')),
+    'remove-job': job((ref, uuid) => world.removeJob(ref, uuid)),
     approve: job((ref, uuid) => world.approve(ref, uuid)),
     reject: (body) => world.reject(cluster(body), optionalText(body, 'job'), optionalText(body, 'message')),
     release: job((ref, uuid) => world.release(ref, uuid)),
@@ -33,14 +52,16 @@ export function worldActions(world: World): Record<string, Action> {
       const { uuid } = world.printLocally(cluster(body), {
         name: text(body, 'name'),
         seconds: number(body, 'seconds'),
+        from: body.from === undefined ? 'usb' : choice(body, 'from', ['usb', 'network', 'cloud']),
+        held: optionalFlag(body, 'held') ?? false,
       });
       return { job: uuid };
     },
     online: (body) => world.setOnline(cluster(body), true),
-    offline: (body) => world.setOnline(cluster(body), false),
+    offline: (body) => world.setOnline(cluster(body), false, optionalNumber(body, 'seconds')),
     authorized: (body) => world.setAuthorized(cluster(body), flag(body, 'value')),
-    enabled: (body) => world.setEnabled(cluster(body), flag(body, 'value')),
-    trouble: (body) => world.setTrouble(cluster(body), body.value === null ? null : text(body, 'value')),
+    enabled: (body) => world.setEnabled(cluster(body), flag(body, 'value'), optionalNumber(body, 'printer')),
+    trouble: (body) => world.setTrouble(cluster(body), orNull(text)(body, 'value'), optionalNumber(body, 'printer')),
     'add-fault': (body) => {
       const details = { message: optionalText(body, 'message'), severity: optionalText(body, 'severity') };
       const given = Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
@@ -54,36 +75,39 @@ export function worldActions(world: World): Record<string, Action> {
       if (body.updateStatus !== undefined) firmware.updateStatus = text(body, 'updateStatus');
       world.setFirmware(cluster(body), firmware);
     },
-    cleaning: (body) => world.setCleaning(cluster(body), choice(body, 'value', ['automatic', 'manual'])),
+    cleaning: (body) => world.setCleaning(cluster(body), choice(body, 'value', CLEANINGS)),
+    mismatch: (body) => world.setMismatch(cluster(body), choice(body, 'value', MISMATCHES)),
     'recent-history': (body) => world.setRecentHistory(cluster(body), flag(body, 'value')),
     capabilities: (body) => world.setCapabilities(cluster(body), texts(body, 'value')),
     dispatch: (body) => world.setDispatch(cluster(body), choice(body, 'value', ['queued', 'wait_approval', 'failed'])),
     'required-changes': (body) =>
       world.setRequiredChanges(cluster(body), body.value === undefined ? undefined : changes(body)),
-    actions: (body) => world.setActions(cluster(body), switches<ActionSwitch>(body, ACTION_SWITCH)),
-    picture: (body) => world.setPicture(cluster(body), switches<PictureSwitch>(body, PICTURE_SWITCH)),
-    reports: (body) => world.setReports(switches<ReportSwitch>(body, REPORT_SWITCH)),
+    actions: (body) => world.setActions(cluster(body), fields<ActionSwitch>(propertiesOf(body), ACTION_SWITCH)),
+    picture: (body) => world.setPicture(cluster(body), fields<PictureSwitch>(propertiesOf(body), PICTURE_SWITCH)),
+    reports: (body) => world.setReports(fields<ReportSwitch>(propertiesOf(body), REPORT_SWITCH)),
+    parsing: (body) => world.setParsing(fields<ParsingSwitch>(propertiesOf(body), PARSING_SWITCH)),
     'upload-mode': (body) => world.setUploadMode(choice(body, 'value', UPLOAD_MODES)),
     'maintenance-due': (body) => world.setMaintenanceDue(cluster(body), texts(body, 'value')),
     memberships: (body) => world.setMemberships(choice(body, 'value', ['ids', 'objects'])),
     name: (body) => world.setName(cluster(body), body.value === null ? null : text(body, 'value')),
     note: (body) => world.setNote(cluster(body), body.value === null ? null : text(body, 'value')),
-    load: (body) => world.load(cluster(body), whole(body, 'extruder'), spool(body), optionalVolume(body)),
+    load: (body) =>
+      world.load(
+        cluster(body),
+        whole(body, 'extruder'),
+        body.material === null ? null : readMaterial(body),
+        optionalVolume(body),
+        optionalNumber(body, 'printer'),
+      ),
     'print-core': (body) =>
-      world.setPrintCore(cluster(body), whole(body, 'extruder'), body.value === null ? null : text(body, 'value')),
-    'add-cluster': (body) => {
-      const options: Parameters<World['addCluster']>[0] = {};
-      if (body.name !== undefined) options.name = text(body, 'name');
-      if (body.model !== undefined)
-        options.model = choice(
-          body,
-          'model',
-          MODELS.map(({ id }) => id),
-        );
-      if (body.printers !== undefined) options.printers = number(body, 'printers');
-      if (body.organizationId !== undefined) options.organizationId = text(body, 'organizationId');
-      return { cluster: world.addCluster(options) };
-    },
+      world.setPrintCore(
+        cluster(body),
+        whole(body, 'extruder'),
+        orNull(text)(body, 'value'),
+        optionalNumber(body, 'printer'),
+      ),
+    'build-plate': (body) => world.setBuildPlate(cluster(body), text(body, 'value'), optionalNumber(body, 'printer')),
+    'add-cluster': (body) => ({ cluster: world.addCluster(readCluster(propertiesOf(body))) }),
     'remove-cluster': (body) => world.removeCluster(cluster(body)),
     rebind: (body) => ({ cluster: world.rebind(cluster(body)) }),
     'remove-stored-job': (body) => world.removeStoredJob(text(body, 'job')),
@@ -91,13 +115,20 @@ export function worldActions(world: World): Record<string, Action> {
   };
 }
 
-type Reader = (body: Body, name: string) => unknown;
-
-const OUTCOME: Reader = (body, name) => choice(body, name, ['success', 'failed', 'unknown', 'stuck']);
-const ACTION_SWITCH: Record<keyof ActionSwitch, Reader> = { outcome: OUTCOME, seconds: number };
+const OUTCOMES = ['success', 'failed', 'unknown', 'stuck'] as const;
+const ACTION_SWITCH: Record<keyof ActionSwitch, Reader> = {
+  outcome: (body, name) => choice(body, name, [...OUTCOMES, 'silent']),
+  seconds: number,
+  offline: (body, name) => choice(body, name, ['refused', 'waits']),
+};
 const PICTURE_SWITCH: Record<keyof PictureSwitch, Reader> = { bytes: whole, contentType: text, chunked: flag };
+const PARSING_SWITCH: Record<keyof ParsingSwitch, Reader> = {
+  outcome: (body, name) => choice(body, name, ['success', 'failed', 'stuck']),
+  seconds: number,
+};
 const REPORT_SWITCH: Record<keyof ReportSwitch, Reader> = {
-  ...ACTION_SWITCH,
+  outcome: (body, name) => choice(body, name, OUTCOMES),
+  seconds: number,
   separator: (body, name) => choice(body, name, [',', ';', '\t']),
   bom: flag,
   crlf: flag,
@@ -107,33 +138,15 @@ const REPORT_SWITCH: Record<keyof ReportSwitch, Reader> = {
   cutAfter: whole,
 };
 
-/** Reads the fields of a switch, all of which are optional; throws for unknown fields. */
-function switches<T>(body: Body, readers: Record<string, Reader>): T {
-  const names = Object.keys(body).filter((name) => name !== 'cluster');
-  const unknown = names.find((name) => !Object.hasOwn(readers, name));
-  if (unknown !== undefined) throw wrong(unknown, `one of ${Object.keys(readers).join(', ')}`);
-  return Object.fromEntries(names.map((name) => [name, readers[name]!(body, name)])) as T;
+/** Returns a body without the names of what it concerns. */
+function propertiesOf({ cluster: _cluster, job: _job, ...body }: Body): Body {
+  return body;
 }
 
 function cluster(body: Body): ClusterRef {
   const value = body.cluster;
   if (typeof value === 'string' || (typeof value === 'number' && Number.isInteger(value))) return value;
   throw wrong('cluster', 'an id or a number from 1');
-}
-
-function text(body: Body, name: string): string {
-  const value = body[name];
-  if (typeof value !== 'string' || value === '') throw wrong(name, 'a string');
-  return value;
-}
-
-const optionalText = (body: Body, name: string): string | undefined =>
-  body[name] === undefined ? undefined : text(body, name);
-
-function number(body: Body, name: string): number {
-  const value = body[name];
-  if (typeof value !== 'number' || !(value >= 0)) throw wrong(name, 'a number from 0');
-  return value;
 }
 
 function optionalVolume(body: Body): number | undefined {
@@ -143,41 +156,7 @@ function optionalVolume(body: Body): number | undefined {
   return value;
 }
 
-/** Reads a material; null for an empty bay. */
-function spool(body: Body): Partial<Material> | null {
-  if (body.material === null) return null;
-  const given = ['guid', 'brand', 'color', 'material'].filter((name) => body[name] !== undefined);
-  return Object.fromEntries(given.map((name) => [name, text(body, name)]));
-}
-
-function whole(body: Body, name: string): number {
-  const value = number(body, name);
-  if (!Number.isInteger(value)) throw wrong(name, 'a whole number from 0');
-  return value;
-}
-
-function flag(body: Body, name: string): boolean {
-  const value = body[name];
-  if (typeof value !== 'boolean') throw wrong(name, 'true or false');
-  return value;
-}
-
-function choice<T extends string>(body: Body, name: string, values: readonly T[]): T {
-  const found = values.find((value) => value === body[name]);
-  if (found === undefined) throw wrong(name, `one of ${values.join(', ')}`);
-  return found;
-}
-
-function texts(body: Body, name: string): string[] {
-  const value = body[name];
-  if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string'))
-    throw wrong(name, 'a list of strings');
-  return value;
-}
-
 function changes(body: Body): RequiredChange[] {
   if (!Array.isArray(body.value)) throw wrong('value', 'a list of required changes');
   return body.value as RequiredChange[];
 }
-
-const wrong = (name: string, rule: string): Refusal => new Refusal(400, 'badRequest', `${name} must be ${rule}.`);

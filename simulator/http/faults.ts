@@ -48,6 +48,8 @@ export interface Fault {
   /** Number of affected requests. Default 1. */
   times?: number | 'always';
 
+  /** Happens in the world before the work (default), or after it. Cluster and job are those of the request. */
+  world?: WorldEvent;
   /** Delay before anything else happens, ms; with `when: 'after'`, between the work and the answer. */
   delay?: number;
   /** Delays the answer until this resolves; only tests in code can set it. */
@@ -55,7 +57,7 @@ export interface Fault {
   /** Never answers, and keeps the connection open. */
   hang?: boolean;
   /**
-   * Whether `delay`, `hang`, `reset` and `status` happen `before` the work (default) or `after` it, so that only the
+   * Whether `world`, `delay`, `hang`, `reset` and `status` happen `before` the work (default) or `after` it, so that only the
    * answer is late or lost.
    */
   when?: 'before' | 'after';
@@ -95,6 +97,11 @@ export interface Fault {
   content?: string;
 }
 
+/** An action of the control host, with its body. */
+export interface WorldEvent extends Record<string, unknown> {
+  action: string;
+}
+
 export interface AddedFault {
   /** Number of affected requests so far. */
   readonly hits: number;
@@ -109,6 +116,7 @@ interface Active {
 }
 
 const EFFECTS = [
+  'world',
   'delay',
   'until',
   'hang',
@@ -134,8 +142,11 @@ const EFFECTS = [
 export class Faults {
   private active: Active[] = [];
 
+  /** `actions` are the names of possible events in the world. */
+  constructor(private readonly actions: readonly string[]) {}
+
   add(fault: Fault): AddedFault {
-    checkFault(fault);
+    checkFault(fault, this.actions);
     const entry: Active = {
       fault,
       skip: fault.after ?? 0,
@@ -184,7 +195,7 @@ export class Faults {
 }
 
 /** Validates a fault, which may come from JSON; throws a TypeError with the reason. */
-function checkFault(fault: Fault): void {
+function checkFault(fault: Fault, actions: readonly string[]): void {
   const given: Record<string, unknown> = { ...fault };
   const wholeFrom = (least: number) => (value: unknown) => Number.isInteger(value) && Number(value) >= least;
   const oneOf = (values: readonly string[]) => (value: unknown) => values.includes(String(value));
@@ -192,6 +203,7 @@ function checkFault(fault: Fault): void {
     ['endpoint', oneOf([...ENDPOINTS, '*']), `one of ${ENDPOINTS.join(', ')} or *`],
     ['after', wholeFrom(0), 'a whole number from 0'],
     ['times', (value) => value === 'always' || wholeFrom(1)(value), "a whole number from 1 or 'always'"],
+    ['world', (value) => actions.includes((value as Partial<WorldEvent> | null)?.action ?? ''), 'a known action'],
     ['delay', wholeFrom(0), 'a whole number of ms'],
     ['when', oneOf(['before', 'after']), 'before or after'],
     ['resetAtByte', wholeFrom(0), 'a whole number of bytes'],

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fault, Faults } from './faults';
+import type { Fault, Faults, WorldEvent } from './faults';
 import { Refusal, refusalBody, refusalOf, type ErrorStyle } from './refusals';
 import { ResetConnection, HangConnection, receive } from './receive';
 import type { RequestLog } from './request-log';
@@ -36,8 +36,12 @@ export interface OriginOptions {
   port: number;
   errors: ErrorStyle;
   routes: Route[];
-  /** Faults and request log; the control host has neither. */
-  wire?: { faults: Faults; log: RequestLog };
+  /** Faults, the events that belong to them, and the request log; the control host has none of them. */
+  wire?: {
+    faults: Faults;
+    log: RequestLog;
+    act: (event: WorldEvent, params: Record<string, string>) => void;
+  };
   now: () => number;
   /** Awaited before each answer, so that the state is on disk first. */
   saved: () => Promise<void>;
@@ -113,7 +117,17 @@ async function answerRequest(
 
   const fault = route === undefined ? undefined : options.wire?.faults.claim(endpoint, path);
   const beforeWork = fault !== undefined && fault.when !== 'after';
+  /** Makes the fault's event happen; returns the answer to an event that nobody understands. */
+  const happen = (): Answer | undefined => {
+    try {
+      if (fault?.world) options.wire?.act(fault.world, params);
+      return undefined;
+    } catch (error) {
+      return refused(unexpected(error), style);
+    }
+  };
   if (beforeWork) await wait(fault, closing);
+  const misunderstood = beforeWork ? happen() : undefined;
   if (beforeWork && fault.hang) {
     request.resume();
     return hangConnection();
@@ -123,7 +137,7 @@ async function answerRequest(
 
   let answer: Answer;
   try {
-    const planned = beforeWork ? faultAnswer(fault, style) : undefined;
+    const planned = misunderstood ?? (beforeWork ? faultAnswer(fault, style) : undefined);
     if (planned) answer = planned;
     else if (route) {
       const body = receive(request, fault);
@@ -134,11 +148,12 @@ async function answerRequest(
     if (error instanceof ResetConnection || (request.destroyed && !request.complete)) return resetConnection();
     answer = refused(error instanceof Refusal ? error : unexpected(error), style);
   }
+  const after = fault?.when === 'after' ? happen() : undefined;
   await options.saved();
 
   if (fault?.when === 'after') {
     await wait(fault, closing);
-    const instead = faultAnswer(fault, style);
+    const instead = after ?? faultAnswer(fault, style);
     if (fault.reset || fault.hang || instead) answer.stream?.destroy();
     if (fault.reset) return resetConnection();
     if (fault.hang) return hangConnection();

@@ -2,12 +2,16 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createGunzip, type Gunzip } from 'node:zlib';
 import { materialNeeds } from '../world/gcode-materials';
+import { printTarget } from '../world/gcode-target';
 import { guessSeconds, printSeconds } from '../world/gcode-time';
 import type { Arrived } from '../world/library';
+import { toolpathHeader } from '../world/toolpath-header';
 
+/** Content type of a container, whose toolpath is read once it is stored. */
+export const UFP = 'application/x-ufp';
 const END_BYTES = 64 * 1024;
-/** Largest gzip to unpack, bytes; the printing time of larger ones is guessed. */
-const UNPACKED_UP_TO = 64 * 1024 * 1024;
+/** Largest gzip or UFP file to unpack, bytes; the printing time of larger ones is guessed. */
+export const UNPACKED_UP_TO = 64 * 1024 * 1024;
 
 /** Computes size, hash, printing time and material of a file while its bytes pass. */
 export class Digest {
@@ -24,11 +28,14 @@ export class Digest {
     this.size += chunk.length;
     this.hash.update(chunk);
     if (this.packed) await this.packed.write(chunk);
-    else this.ends.add(chunk);
+    else if (this.about.contentType !== UFP) this.ends.add(chunk);
   }
 
-  async end(): Promise<Arrived> {
+  /** `toolpath` is the content of a UFP file; null for one without a toolpath. */
+  async end(toolpath?: Buffer | null): Promise<Arrived> {
     await this.packed?.end();
+    for (let at = 0; toolpath && at < toolpath.length; at += END_BYTES)
+      this.ends.add(toolpath.subarray(at, at + END_BYTES));
     const comments = this.ends.text();
     const stated = printSeconds(comments);
     return {
@@ -37,6 +44,8 @@ export class Digest {
       printSeconds: stated ?? guessSeconds(this.size, this.about.contentType !== 'text/plain'),
       parsed: stated !== undefined,
       needs: materialNeeds(comments),
+      target: printTarget(comments),
+      header: toolpath === null ? 'broken' : toolpathHeader(comments),
     };
   }
 

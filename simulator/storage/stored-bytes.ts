@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Arrived } from '../world/library';
-import { Digest } from './digest';
+import { Digest, UFP, UNPACKED_UP_TO } from './digest';
+import { ufpToolpath } from './ufp';
 
 interface About {
   contentType: string;
@@ -32,7 +33,7 @@ export class StoredBytes {
     try {
       if (this.keep) await this.write(key, digested());
       else for await (const _ of digested()) continue;
-      return await digest.end();
+      return await digest.end(await this.toolpath(key, about));
     } finally {
       digest.drop();
     }
@@ -43,10 +44,9 @@ export class StoredBytes {
     const digest = new Digest(about);
     try {
       for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) await digest.add(chunk);
-      const arrived = await digest.end();
       if (this.keep) await rename(path, join(this.folder, key));
       else await rm(path);
-      return arrived;
+      return await digest.end(await this.toolpath(key, about));
     } finally {
       digest.drop();
     }
@@ -65,6 +65,12 @@ export class StoredBytes {
   async removeParts(): Promise<void> {
     const names = await readdir(this.folder).catch(() => []);
     for (const name of names) if (name.endsWith('.part')) await rm(join(this.folder, name), { force: true });
+  }
+
+  /** Toolpath in a stored UFP file; null if it has none, `undefined` for other files. */
+  private async toolpath(key: string, { contentType, size }: About): Promise<Buffer | null | undefined> {
+    if (contentType !== UFP || size > UNPACKED_UP_TO || !this.keep) return undefined;
+    return (await ufpToolpath(join(this.folder, key))) ?? null;
   }
 
   private async write(key: string, source: AsyncIterable<Buffer>): Promise<void> {

@@ -1,5 +1,6 @@
 import { iso } from '../world/clock';
 import { maintenanceTasks } from '../world/maintenance';
+import { plateOf } from '../world/matching';
 import { modelOf } from '../world/models';
 import type { Moment } from '../world/moment';
 import { printerStatus, temperature } from '../world/printer';
@@ -92,7 +93,7 @@ function printerRecord(cluster: Cluster, printer: Printer, moment: Moment): Wire
         ? { estimated_material_volume: volumeLeft(extruder), original_material_volume: SPOOL }
         : {}),
     })),
-    build_plate: { type: 'glass', temperature: temperature(printer, 'plate', model.plate, moment) },
+    build_plate: { type: plateOf(printer), temperature: temperature(printer, 'plate', model.plate, moment) },
     ...(model.chamber === null
       ? {}
       : { chamber: { temperature: temperature(printer, 'chamber', model.chamber, moment) } }),

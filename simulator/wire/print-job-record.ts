@@ -1,9 +1,9 @@
 import { iso } from '../world/clock';
-import { modelOf } from '../world/models';
 import type { Moment } from '../world/moment';
 import { densityOf, DIAMETER, neededVolume } from '../world/spools';
+import { wantedPrinter } from '../world/matching';
 import type { Cluster, Extruder, Material, PrintJob } from '../world/state';
-import { elapsed, isActive, isReady, PHASE_SECONDS } from '../world/virtual-printer';
+import { elapsed, hasBegun, isActive, isReady, PHASE_SECONDS } from '../world/virtual-printer';
 
 type Wire = Record<string, unknown>;
 
@@ -28,8 +28,8 @@ export type PreviewUrl = (job: PrintJob) => string | undefined;
 /** Record of a print job (wire facts 8). */
 export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Moment, previewUrl?: PreviewUrl): Wire {
   const preview = previewUrl?.(job);
-  const model = modelOf(cluster);
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
+  const wanted = wantedPrinter(cluster, printer ?? cluster.printers[0]!, job);
   return {
     uuid: job.uuid,
     cloud_job_id: job.jobId ?? '',
@@ -38,7 +38,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     status: job.status,
     state: stateOf(job),
     ...(job.message === null ? {} : { status_message: { body: job.message, generated_time: iso(now) } }),
-    started: job.printed > 0 || (isActive(job) && job.status !== 'sent_to_printer'),
+    started: job.printed > 0 || hasBegun(job),
     time_total: job.timeTotal,
     time_elapsed: Math.floor(elapsed(job, at)),
     time_remaining: Math.ceil(remaining(cluster, job, at)),
@@ -49,18 +49,21 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
     ...(printer && !isActive(job) ? { printed_on_uuid: printer.uuid } : {}),
     sent_from: job.sentFrom,
     force: job.force,
-    machine_variant: model.display,
-    compatible_machine_families: [model.display],
-    configuration: (printer ?? cluster.printers[0])?.extruders.flatMap((extruder, index) => {
+    machine_variant: wanted.machine,
+    compatible_machine_families: [wanted.machine],
+    configuration: wanted.extruders.flatMap((extruder, index) => {
       const volume = neededVolume(job, index);
       return volume > 0 ? [{ ...extruderRecord(extruder, index), estimated_material_volume: volume }] : [];
     }),
-    build_plate: { type: 'glass' },
+    build_plate: { type: wanted.buildPlate },
     configuration_changes_required: job.changes,
-    impediments_to_printing: job.changes.map((change) => ({
-      translation_key: change.type_of_change,
-      severity: change.is_overridable ? '1' : '2',
-    })),
+    impediments_to_printing: [
+      ...(job.status === 'error' ? [{ translation_key: 'machine_variant', severity: '3' }] : []),
+      ...job.changes.map((change) => ({
+        translation_key: change.type_of_change,
+        severity: change.is_overridable ? '1' : '2',
+      })),
+    ],
     constraints: {},
     is_online: cluster.online,
     last_seen: 0.5,
@@ -74,7 +77,7 @@ export function printJobRecord(cluster: Cluster, job: PrintJob, { at, now }: Mom
 export function stateOf(job: PrintJob): string {
   if (job.deletedAt !== null) return 'deleted';
   if (job.status === 'wait_approval') return 'wait_approval';
-  if (job.status === 'queued') return 'waiting';
+  if (job.status === 'queued' || job.status === 'error') return 'waiting';
   if (job.status === 'sent_to_printer') return 'sending';
   return isActive(job) ? 'in_progress' : 'history';
 }
@@ -88,10 +91,10 @@ export function queuedSeconds(job: PrintJob, at: number): number {
 
 /** Seconds until the end of a job, including the jobs before it. */
 function remaining(cluster: Cluster, job: PrintJob, at: number): number {
-  if (!isReady(job)) return queuedSeconds(job, at);
+  if (!isReady(cluster, job)) return queuedSeconds(job, at);
   const before = cluster.queue
     .slice(0, cluster.queue.indexOf(job))
-    .filter((other) => isActive(other) || isReady(other));
+    .filter((other) => isActive(other) || isReady(cluster, other));
   return (
     queuedSeconds(job, at) +
     before.reduce((sum, other) => sum + queuedSeconds(other, at), 0) / Math.max(1, cluster.printers.length)

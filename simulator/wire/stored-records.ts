@@ -1,6 +1,6 @@
 import { iso } from '../world/clock';
-import { densityOf, DIAMETER } from '../world/spools';
-import type { LibraryFile, MaterialNeed, StoredFile, StoredJob } from '../world/state';
+import type { LibraryFile, StoredFile, StoredJob } from '../world/state';
+import { toolpathMetadata } from './toolpath-metadata';
 
 type Wire = Record<string, unknown>;
 
@@ -22,16 +22,18 @@ function storedRecord(
 }
 
 /** Record of calls 3 and 4 (wire facts 4.1). */
-export function storedJobRecord(job: StoredJob, about: { uploaded: boolean; username?: string | undefined }): Wire {
+export function storedJobRecord(
+  job: StoredJob,
+  about: { uploaded: boolean; username?: string | undefined; parsing: string },
+): Wire {
+  const metadata = about.uploaded && about.parsing === 'success' ? toolpathMetadata(job) : undefined;
   return {
     job_id: job.jobId,
     job_name: job.jobName,
     ...storedRecord(job, about),
     ...(job.sourceFileId === null ? {} : { source_file_id: job.sourceFileId }),
-    ...(about.uploaded ? { parsing_status: 'success' } : {}),
-    ...(about.uploaded && job.parsed
-      ? { metadata: { extruders: job.needs?.map(needRecord) ?? [], print: { estimated_time: job.printSeconds } } }
-      : {}),
+    ...(about.uploaded ? { parsing_status: about.parsing } : {}),
+    ...(metadata === undefined ? {} : { metadata }),
   };
 }
 
@@ -41,15 +43,4 @@ export function libraryFileRecord(
   about: { uploaded: boolean; username?: string | undefined },
 ): Wire {
   return { file_id: file.fileId, file_name: file.fileName, ...storedRecord(file, about) };
-}
-
-/** Record of an extruder in a file's metadata (wire facts 4.1); its comments don't name the material. */
-function needRecord({ extruder, volume, guid, printCore }: MaterialNeed): Wire {
-  const density = densityOf('');
-  return {
-    extruder_index: extruder,
-    ...(printCore === null ? {} : { print_core_id: printCore }),
-    estimated_material_volume: volume,
-    material: { ...(guid === null ? {} : { guid }), diameter: DIAMETER, density, weight: (volume * density) / 1000 },
-  };
 }

@@ -1,5 +1,6 @@
 import { settle } from './actions/settle';
 import type { SimulatorClock } from './clock';
+import { goOnline } from './connection';
 import type { Ids } from './ids';
 import type { Cluster, EndedPrint, PrintJob } from './state';
 import { advance } from './virtual-printer';
@@ -15,17 +16,24 @@ export function catchUp(cluster: Cluster, { clock, ids }: { clock: SimulatorCloc
   const at = clock.virtual();
   let kept = false;
   for (;;) {
-    const next = cluster.actions
-      .filter((action) => !action.ended && action.endsAt !== null && action.endsAt <= at)
-      .reduce<number | undefined>((first, { endsAt }) => Math.min(first ?? Infinity, endsAt ?? Infinity), undefined);
-    if (next === undefined) break;
+    const next = nextEvent(cluster);
+    if (next > at) break;
     advance(cluster, next);
+    if (backAt(cluster) <= next) goOnline(cluster, next);
     settle(cluster, next, { clock, ids });
     kept = true;
   }
   advance(cluster, at);
   return log(cluster, clock) || kept;
 }
+
+const backAt = (cluster: Cluster): number => cluster.backAt ?? Infinity;
+
+/** Time of the next end of an action or of an outage. */
+const nextEvent = (cluster: Cluster): number =>
+  cluster.actions
+    .filter(({ ended }) => !ended)
+    .reduce((first, { endsAt }) => Math.min(first, endsAt ?? Infinity), backAt(cluster));
 
 /** Adds ended prints to the log; returns whether there were any. */
 function log(cluster: Cluster, clock: SimulatorClock): boolean {
@@ -58,5 +66,6 @@ function endedPrint(cluster: Cluster, job: PrintJob, clock: SimulatorClock): End
     endedAt: Math.max(startedAt ?? createdAt, clock.real(job.since)),
     timeTotal,
     timeElapsed: Math.floor(job.printed),
+    ...(job.overPart ? { overPart: true as const } : {}),
   };
 }

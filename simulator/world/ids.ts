@@ -19,8 +19,7 @@ export class Ids {
 
   /** Creates a lower-case UUID. */
   uuid(): string {
-    const hex = this.digest().toString('hex');
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+    return asUuid(this.digest());
   }
 
   /** Creates `length` upper-case hex digits, as in the host id of the second printer brand. */
@@ -36,6 +35,14 @@ export class Ids {
   private digest(): Buffer {
     return sha256(`${this.seed}:id:${this.counter.nextId++}`);
   }
+}
+
+/** Returns a lower-case UUID that depends only on the name. */
+export const uuidOf = (name: string): string => asUuid(sha256(name));
+
+function asUuid(digest: Buffer): string {
+  const hex = digest.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,11 +1,25 @@
 import { recordNotFound } from '../http/refusals';
-import type { LibraryFile, LibraryProject, MaterialNeed, StoredFile, StoredJob, UploadMode } from './state';
+import type {
+  LibraryFile,
+  LibraryProject,
+  MaterialNeed,
+  PrintTarget,
+  Parsing,
+  ParsingSwitch,
+  StoredFile,
+  StoredJob,
+  UploadMode,
+} from './state';
+import type { ToolpathHeader } from './toolpath-header';
 import { WorldBase } from './world-base';
 
 type Announced = Pick<
   StoredFile,
   'organizationId' | 'userId' | 'fileSize' | 'contentType' | 'origin' | 'libraryProjectId'
 >;
+
+/** Usual duration of parsing, virtual seconds. */
+const PARSING_SECONDS = 2;
 
 /** Properties of a file, determined while its bytes passed. */
 export interface Arrived {
@@ -16,6 +30,10 @@ export interface Arrived {
   parsed: boolean;
   /** Material by the file's comments; empty without them. */
   needs: MaterialNeed[];
+  /** Printer that the file is for, by its comments. */
+  target?: PrintTarget;
+  /** Header of the toolpath; null without one, `broken` also for a container without a toolpath. */
+  header?: ToolpathHeader | null;
 }
 
 /** Stored jobs (toolpaths) and library files (everything else). */
@@ -101,20 +119,47 @@ export class Library extends WorldBase {
     this.options.changed();
   }
 
+  /** Sets the parsing of future files; an empty switch restores the default. */
+  setParsing(parsingSwitch: ParsingSwitch = {}): void {
+    this.state.parsingSwitch = parsingSwitch;
+    this.options.changed();
+  }
+
+  /** Present status of the parsing of an uploaded file. */
+  parsingStatus({ parsing }: StoredJob): Parsing['result'] | 'pending' {
+    if (!parsing) return 'success';
+    return parsing.at === null || parsing.at > this.clock.virtual() ? 'pending' : parsing.result;
+  }
+
+  private parsing(header: ToolpathHeader | null): Parsing {
+    const { outcome, seconds = PARSING_SECONDS } = this.state.parsingSwitch ?? {};
+    return {
+      at: outcome === 'stuck' ? null : this.clock.virtual() + 1000 * seconds,
+      result: outcome === 'failed' || header === 'broken' ? 'failed' : 'success',
+    };
+  }
+
   /** Records an object at an upload address. Unless it is the whole file, the record says `uploading` forever. */
-  stored(file: StoredFile, { size, sha256, printSeconds, parsed, needs }: Arrived): void {
+  stored(file: StoredFile, { size, sha256, printSeconds, parsed, needs, target, header = null }: Arrived): void {
     file.usedAt = this.clock.now();
     if (size === file.fileSize) {
       Object.assign(file, { sha256, uploadedAt: file.usedAt + this.options.uploadConfirmDelay });
-      if ('printSeconds' in file) Object.assign(file, { printSeconds, parsed, needs });
+      if ('printSeconds' in file) {
+        Object.assign(file, { printSeconds, parsed, needs, target });
+        Object.assign(file, { header: header === 'broken' ? null : header, parsing: this.parsing(header) });
+      }
     }
     this.options.changed();
   }
 
-  /** Removes a stored job, like a user in the service's library. Throws recordNotFound. */
+  /**
+   * Removes a stored job, like a user in the service's library. A print of it fails unless its printer has the file
+   * already. Throws recordNotFound.
+   */
   removeStoredJob(jobId: string): void {
     const job = this.storedJob(jobId);
     this.state.storedJobs = this.state.storedJobs.filter((other) => other !== job);
+    for (const print of this.clusters().flatMap(({ queue }) => queue)) if (print.jobId === jobId) print.fileGone = true;
     this.options.dropBytes(job.key);
     this.options.changed();
   }

@@ -1,5 +1,6 @@
-import type { Cluster, Extruder } from './state';
+import type { Cleaning, Cluster, Extruder, Material, Mismatch } from './state';
 import { NIL_UUID, type Ids } from './ids';
+import { COLORS, newMaterial } from './materials';
 import { SPOOL } from './spools';
 
 /** An invented printer model. */
@@ -34,7 +35,15 @@ function model(display: string, id: string, firmware: string, nozzles: string[],
   return { display, id, firmware, nozzles, hot, plate, chamber: null, station: false, secondBrand: false };
 }
 
-export const modelOf = (cluster: Cluster): Model => MODELS.find(({ id }) => id === cluster.model) ?? MODELS[0]!;
+/** Model of a cluster, with the cluster's own name and station. */
+export function modelOf({ model: name, variant, station }: Cluster): Model {
+  const known = MODELS.find(({ id }) => id === name) ?? MODELS[0]!;
+  return {
+    ...known,
+    ...(variant === undefined ? {} : { display: variant, id: variant.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_') }),
+    ...(station === undefined ? {} : { station }),
+  };
+}
 
 /** All capabilities (wire facts 12.6). */
 export const CAPABILITIES: readonly string[] = [
@@ -61,14 +70,33 @@ export const CAPABILITIES: readonly string[] = [
 ];
 
 const NAMES = ['Workbench', 'Window', 'Back room', 'Shelf', 'Lab', 'Cellar', 'Attic', 'Studio'];
-const COLORS = ['Silver', 'Black', 'Red', 'White', 'Green'];
+
+/** Properties of a new cluster; those that are missing depend on its number. */
+export interface NewCluster {
+  name?: string;
+  /** Id of a model of the simulator. */
+  model?: string;
+  /** Name of the model in place of its own, as files state it. */
+  variant?: string;
+  /** Number of printers; several make a group. */
+  printers?: number;
+  /** Whether it has a material station. */
+  station?: boolean;
+  /** Material per extruder; null for none. */
+  materials?: (Partial<Material> | null)[];
+  /** Print core per extruder; null for none. */
+  printCores?: (string | null)[];
+  buildPlate?: string;
+  cleaning?: Cleaning;
+  mismatch?: Mismatch;
+}
 
 /** Creates an idle, cold, online cluster. `number` counts from 1 and determines model and name. */
 export function newCluster(
   ids: Ids,
   owner: { organizationId: string; userId: string },
   number: number,
-  options: { name?: string; model?: string; printers?: number },
+  options: NewCluster,
   since: { now: number; virtual: number },
 ): Cluster {
   const type = MODELS.find(({ id }) => id === options.model) ?? MODELS[(number - 1) % MODELS.length]!;
@@ -79,12 +107,15 @@ export function newCluster(
     hostName: `simulated-${String(number).padStart(3, '0')}`,
     friendlyName: name,
     model: type.id,
+    ...(options.variant === undefined ? {} : { variant: options.variant }),
+    ...(options.station === undefined ? {} : { station: options.station }),
     ...owner,
     online: true,
     authorized: true,
     capabilities: [...CAPABILITIES],
     recentHistory: true,
-    cleaning: 'automatic',
+    cleaning: options.cleaning ?? 'automatic',
+    mismatch: options.mismatch ?? 'ignored',
     dispatch: 'queued',
     actionSwitch: {},
     pictureSwitch: {},
@@ -96,7 +127,8 @@ export function newCluster(
       enabled: true,
       trouble: null,
       faults: [],
-      extruders: newExtruders(ids, type, number),
+      extruders: newExtruders(type, number, options),
+      buildPlate: options.buildPlate ?? 'glass',
       warmth: { level: 0, target: 0 as const, since: since.virtual },
       freeSince: since.virtual,
     })),
@@ -114,15 +146,18 @@ function placeName(number: number): string {
   return `${NAMES[(number - 1) % NAMES.length]!} printer${round === 0 ? '' : ` ${round + 1}`}`;
 }
 
-function newExtruders(ids: Ids, type: Model, number: number): Extruder[] {
-  return type.nozzles.map((printCore, index) => ({
-    printCore,
-    // The second bay of every second printer is empty, so that clients meet both cases.
-    material:
-      index === 1 && number % 2 === 0
-        ? null
-        : { guid: ids.uuid(), brand: 'Generic', color: COLORS[(number + index) % COLORS.length]!, material: 'PLA' },
+function newExtruders(type: Model, number: number, { materials, printCores }: NewCluster): Extruder[] {
+  return type.nozzles.map((nozzle, index) => ({
+    printCore: printCores?.[index] === undefined ? nozzle : printCores[index],
+    material: materials?.[index] === undefined ? firstMaterial(number, index) : loaded(materials[index]),
     // Spools that have been in use for different times.
     volumeLeft: Math.round(SPOOL * (1 - ((3 * number + 2 * index) % 8) / 10)),
   }));
+}
+
+const loaded = (material: Partial<Material> | null): Material | null => material && newMaterial(material);
+
+/** Material of a new printer; the second bay of every second one is empty, so that clients meet both cases. */
+function firstMaterial(number: number, index: number): Material | null {
+  return index === 1 && number % 2 === 0 ? null : newMaterial({ color: COLORS[(number + index) % COLORS.length]! });
 }

@@ -1,10 +1,13 @@
 import { Ids } from './ids';
-import { newCluster } from './models';
+import { newCluster, type NewCluster } from './models';
 import { secret } from './secrets';
 import type { Organization, State, User } from './state';
 
-/** Creates the initial state: `printers` clusters in the first workspace, one in the second. */
-export function newState(seed: number, printers: number, now: number): State {
+/**
+ * Creates the initial state: these clusters in the first workspace, or so many, and one in the second. A listed cluster
+ * compares files with its printers unless it says otherwise.
+ */
+export function newState(seed: number, printers: number | readonly NewCluster[], now: number): State {
   const state: State = {
     version: 3,
     seed,
@@ -36,9 +39,13 @@ export function newState(seed: number, printers: number, now: number): State {
   Object.assign(state, newAccounts(ids));
   const [workshop, school] = state.organizations.map(({ organizationId }) => organizationId);
   const { userId } = state.users[0]!;
-  for (let number = 1; number <= printers + 1; number++) {
-    const organizationId = number <= printers ? workshop! : school!;
-    state.clusters.push(newCluster(ids, { organizationId, userId }, number, {}, { now, virtual: 0 }));
+  const listed: NewCluster[] =
+    typeof printers === 'number'
+      ? Array.from({ length: printers }, () => ({}))
+      : printers.map((printer) => ({ mismatch: 'queued', ...printer }));
+  for (const [index, about] of [...listed, {}].entries()) {
+    const organizationId = index < listed.length ? workshop! : school!;
+    state.clusters.push(newCluster(ids, { organizationId, userId }, index + 1, about, { now, virtual: 0 }));
   }
   state.projects = state.organizations.map(({ organizationId }) => ({
     libraryProjectId: ids.cloudId(),

@@ -1,13 +1,13 @@
 import type { Moment } from './moment';
 import type { Printer, PrintJob } from './state';
-import { warmth } from './virtual-printer';
+import { hasBegun, warmth } from './virtual-printer';
 
 /** Status of a printer (wire facts 12.1). */
 export function printerStatus(printer: Printer, job: PrintJob | undefined): string {
   if (printer.trouble !== null) return printer.trouble;
   if (!job) return 'idle';
   // The status is also `printing` while paused, aborting, cooling and waiting for cleaning (wire facts 15.19).
-  return job.status === 'sent_to_printer' || job.status === 'pre_print' ? 'pre_print' : 'printing';
+  return hasBegun(job) && job.status !== 'pre_print' ? 'printing' : 'pre_print';
 }
 
 /** Temperature in °C, with a little noise that changes every ten virtual seconds. */

@@ -1,4 +1,7 @@
-import { newCluster } from './models';
+import { compareJobs } from './compare-jobs';
+import { goOffline, goOnline } from './connection';
+import { newMaterial } from './materials';
+import { newCluster, type NewCluster } from './models';
 import { recordNotFound } from '../http/refusals';
 import { SPOOL } from './spools';
 import type {
@@ -7,7 +10,9 @@ import type {
   Dispatch,
   Extruder,
   Material,
+  Mismatch,
   PictureSwitch,
+  Printer,
   PrinterFault,
   RequiredChange,
 } from './state';
@@ -16,13 +21,16 @@ import { Library } from './library';
 
 /** Events on printers, and switches for their behaviour. */
 export class Printers extends Library {
-  setOnline(ref: ClusterRef, online: boolean): void {
+  /**
+   * Connects or disconnects a cluster. Jobs that an offline printer has go on; those that wait at the service start when
+   * it is back. An outage with `seconds` of virtual time ends by itself.
+   */
+  setOnline(ref: ClusterRef, online: boolean, seconds?: number): void {
     const cluster = this.cluster(ref);
-    if (cluster.online === online) return;
-    const { queue, history } = cluster;
-    const { at, now } = this.moment();
-    cluster.lastReport = online ? null : structuredClone({ at, now, queue, history });
-    cluster.online = online;
+    const moment = this.moment();
+    if (cluster.online && !online) goOffline(cluster, moment);
+    if (online && !cluster.online) goOnline(cluster, moment.at);
+    cluster.backAt = seconds === undefined ? null : moment.at + 1000 * seconds;
     this.options.changed();
   }
 
@@ -31,20 +39,36 @@ export class Printers extends Library {
     this.update(ref, { authorized });
   }
 
-  /** Sets whether its printers accept new jobs. */
-  setEnabled(ref: ClusterRef, enabled: boolean): void {
-    const cluster = this.cluster(ref);
-    for (const printer of cluster.printers) Object.assign(printer, { enabled, freeSince: this.clock.virtual() });
-    this.options.changed();
+  /** Sets whether its printers, or one of them from 1, accept new jobs. */
+  setEnabled(ref: ClusterRef, enabled: boolean, number?: number): void {
+    this.changePrinters(ref, number, { enabled, freeSince: this.clock.virtual() });
   }
 
   /**
    * Sets a printer status that overrides the job's (`error`, `unreachable`, `maintenance`, …); null for none. Active
-   * jobs continue.
+   * jobs continue. Concerns all printers of a group, or one from 1.
    */
-  setTrouble(ref: ClusterRef, trouble: string | null): void {
+  setTrouble(ref: ClusterRef, trouble: string | null, number?: number): void {
+    this.changePrinters(ref, number, { trouble, freeSince: this.clock.virtual() });
+  }
+
+  private changePrinters(ref: ClusterRef, number: number | undefined, values: Partial<Printer>): void {
     const cluster = this.cluster(ref);
-    for (const printer of cluster.printers) Object.assign(printer, { trouble, freeSince: this.clock.virtual() });
+    const printers = number === undefined ? cluster.printers : [this.printer(cluster, number)];
+    for (const printer of printers) Object.assign(printer, structuredClone(values));
+    this.compare(cluster);
+  }
+
+  /** Returns a printer of a group by its number, from 1; throws recordNotFound. */
+  protected printer(cluster: Cluster, number: number): Printer {
+    const printer = cluster.printers[number - 1];
+    if (!printer) throw recordNotFound('Printer');
+    return printer;
+  }
+
+  /** Compares the waiting jobs with changed printers. */
+  private compare(cluster: Cluster): void {
+    compareJobs(cluster, this.clock.virtual());
     this.options.changed();
   }
 
@@ -73,6 +97,12 @@ export class Printers extends Library {
 
   setCleaning(ref: ClusterRef, cleaning: Cluster['cleaning']): void {
     this.update(ref, { cleaning });
+  }
+
+  /** Sets what becomes of jobs whose files don't suit the printer. */
+  setMismatch(ref: ClusterRef, mismatch: Mismatch): void {
+    this.update(ref, { mismatch });
+    this.compare(this.cluster(ref));
   }
 
   setRecentHistory(ref: ClusterRef, recentHistory: boolean): void {
@@ -107,24 +137,27 @@ export class Printers extends Library {
     this.update(ref, { note });
   }
 
-  /** Loads a material into an extruder of the first printer, by default a full spool; null empties it. */
-  load(ref: ClusterRef, index: number, material: Partial<Material> | null, volumeLeft = SPOOL): void {
-    const extruder = this.extruder(ref, index);
-    const { guid = this.ids.uuid(), brand = 'Generic', color = 'Silver', material: type = 'PLA' } = material ?? {};
-    Object.assign(extruder, { material: material && { guid, brand, color, material: type }, volumeLeft });
-    this.options.changed();
+  /** Loads a material into an extruder of a printer, by default a full spool; null empties it. */
+  load(ref: ClusterRef, index: number, material: Partial<Material> | null, volumeLeft = SPOOL, number = 1): void {
+    this.changeExtruder(ref, number, index, { material: material && newMaterial(material), volumeLeft });
   }
 
-  /** Inserts a print core into an extruder of the first printer; null removes it. */
-  setPrintCore(ref: ClusterRef, index: number, printCore: string | null): void {
-    this.extruder(ref, index).printCore = printCore;
-    this.options.changed();
+  /** Inserts a print core into an extruder of a printer; null removes it. */
+  setPrintCore(ref: ClusterRef, index: number, printCore: string | null, number = 1): void {
+    this.changeExtruder(ref, number, index, { printCore });
   }
 
-  private extruder(ref: ClusterRef, index: number): Extruder {
-    const extruder = this.cluster(ref).printers[0]?.extruders[index];
+  /** Inserts a build plate into a printer. */
+  setBuildPlate(ref: ClusterRef, buildPlate: string, number = 1): void {
+    this.changePrinters(ref, number, { buildPlate });
+  }
+
+  private changeExtruder(ref: ClusterRef, number: number, index: number, values: Partial<Extruder>): void {
+    const cluster = this.cluster(ref);
+    const extruder = this.printer(cluster, number).extruders[index];
     if (!extruder) throw recordNotFound('Extruder');
-    return extruder;
+    Object.assign(extruder, values);
+    this.compare(cluster);
   }
 
   setName(ref: ClusterRef, friendlyName: string | null): void {
@@ -132,7 +165,7 @@ export class Printers extends Library {
   }
 
   /** Adds a printer to the account, by default in the first workspace; returns its id. */
-  addCluster(options: { name?: string; model?: string; printers?: number; organizationId?: string } = {}): string {
+  addCluster(options: NewCluster & { organizationId?: string } = {}): string {
     const owner = {
       organizationId: options.organizationId ?? this.state.organizations[0]!.organizationId,
       userId: this.state.users[0]!.userId,

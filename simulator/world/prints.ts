@@ -1,6 +1,8 @@
 import { recordNotFound, Refusal } from '../http/refusals';
+import { compareJobs } from './compare-jobs';
+import { changesFor, makeChanges } from './matching';
 import type { Cluster, PrintJob, StoredJob } from './state';
-import { cleanedStatus, end, enter, isActive } from './virtual-printer';
+import { activeJob, cleanedStatus, end, enter, isActive } from './virtual-printer';
 import type { ClusterRef } from './world-base';
 import { Printers } from './printers';
 
@@ -28,6 +30,7 @@ export class Prints extends Printers {
       name: stored.jobName,
       timeTotal: stored.printSeconds,
       needs: stored.needs ?? [],
+      ...(stored.target ? { target: stored.target } : {}),
       sentFrom: 'cloud',
       held: !startNow,
       owner: owner ? { userId, name: owner.name } : null,
@@ -35,23 +38,33 @@ export class Prints extends Printers {
     });
   }
 
-  /** Starts a print at the printer itself. */
-  printLocally(ref: ClusterRef, about: { name: string; seconds: number; from?: 'usb' | 'network' }): PrintJob {
+  /**
+   * Starts or queues somebody else's print: at the printer itself, from the local network, or through the service by
+   * another user. `held` jobs wait in the queue until their release.
+   */
+  printLocally(
+    ref: ClusterRef,
+    about: { name: string; seconds: number; from?: 'usb' | 'network' | 'cloud'; held?: boolean },
+  ): PrintJob {
+    const { userId, name } = this.state.users.at(-1)!;
     return this.enqueue(this.cluster(ref), {
       jobId: null,
       name: about.name,
       timeTotal: about.seconds,
       needs: [],
       sentFrom: about.from ?? 'usb',
-      held: false,
-      owner: null,
+      held: about.held ?? false,
+      owner: about.from === 'cloud' ? { userId, name } : null,
       visibleAt: this.clock.virtual(),
     });
   }
 
   private enqueue(
     cluster: Cluster,
-    about: Pick<PrintJob, 'jobId' | 'name' | 'timeTotal' | 'needs' | 'sentFrom' | 'held' | 'owner' | 'visibleAt'>,
+    about: Pick<
+      PrintJob,
+      'jobId' | 'name' | 'timeTotal' | 'needs' | 'target' | 'sentFrom' | 'held' | 'owner' | 'visibleAt'
+    >,
   ): PrintJob {
     const at = this.clock.virtual();
     const dispatch = about.jobId === null ? 'queued' : cluster.dispatch;
@@ -65,11 +78,13 @@ export class Prints extends Printers {
       createdAt: this.clock.now(),
       printerUuid: null,
       force: false,
-      changes: about.jobId === null ? [] : structuredClone(cluster.requiredChanges),
+      changes: [],
+      demanded: about.jobId === null ? [] : structuredClone(cluster.requiredChanges),
       message: null,
       deletedAt: null,
     };
     cluster.queue.push(job);
+    compareJobs(cluster, at);
     if (dispatch === 'failed') end(cluster, job, 'failed', at);
     this.options.changed();
     return job;
@@ -92,7 +107,7 @@ export class Prints extends Printers {
   }
 
   abort(ref: ClusterRef, uuid?: string): void {
-    const running = ['sent_to_printer', 'pre_print', 'printing', 'pausing', 'paused', 'resuming'];
+    const running = ['sent_to_printer', 'wait_user_action', 'pre_print', 'printing', 'pausing', 'paused', 'resuming'];
     this.change(ref, uuid, running, (job, at) => enter(job, 'aborting', at));
   }
 
@@ -100,6 +115,7 @@ export class Prints extends Printers {
   fail(ref: ClusterRef, uuid?: string, code?: string): void {
     const running = [
       'sent_to_printer',
+      'wait_user_action',
       'pre_print',
       'printing',
       'pausing',
@@ -114,7 +130,7 @@ export class Prints extends Printers {
     });
   }
 
-  /** Clears the build plate. */
+  /** Clears the build plate after a print that waits for it. */
   clean(ref: ClusterRef, uuid?: string): void {
     this.change(ref, uuid, ['wait_cleanup'], (job, at, cluster) => {
       end(cluster, job, cleanedStatus(job), at);
@@ -122,8 +138,30 @@ export class Prints extends Printers {
     });
   }
 
+  /** Clears the plate of one printer, from 1, whether or not a print waits for it. */
+  clearPlate(ref: ClusterRef, number = 1): void {
+    const cluster = this.cluster(ref);
+    const printer = this.printer(cluster, number);
+    const job = activeJob(cluster, printer);
+    if (job) this.clean(ref, job.uuid);
+    Object.assign(printer, { left: null, uncleared: false });
+    this.options.changed();
+  }
+
+  /** Removes a waiting job from the queue, as somebody at the printer does. */
+  removeJob(ref: ClusterRef, uuid?: string): void {
+    const waiting = ['queued', 'wait_approval', 'error', 'sent_to_printer', 'wait_user_action'];
+    this.change(ref, uuid, waiting, (job, at, cluster) => {
+      end(cluster, job, 'aborted', at);
+      job.deletedAt = this.clock.now();
+    });
+  }
+
   approve(ref: ClusterRef, uuid?: string): void {
-    this.change(ref, uuid, ['wait_approval'], (job, at) => enter(job, 'queued', at));
+    this.change(ref, uuid, ['wait_approval'], (job, at, cluster) => {
+      enter(job, 'queued', at);
+      compareJobs(cluster, at);
+    });
   }
 
   reject(ref: ClusterRef, uuid?: string, message = 'Rejected.'): void {
@@ -135,10 +173,13 @@ export class Prints extends Printers {
 
   /** Makes the changes that a waiting job requires, and releases a held one. */
   release(ref: ClusterRef, uuid?: string): void {
-    this.change(ref, uuid, ['queued'], (job, at) => {
-      job.changes = [];
+    this.change(ref, uuid, ['queued', 'wait_user_action'], (job, at, cluster) => {
+      const printer = cluster.printers.find((other) => other.uuid === job.printerUuid) ?? cluster.printers[0]!;
+      makeChanges(printer, changesFor(cluster, printer, job));
+      job.demanded = [];
       job.held = false;
-      enter(job, 'queued', at);
+      enter(job, job.status, at);
+      compareJobs(cluster, at);
     });
   }
 

@@ -17,6 +17,8 @@ export interface State {
   libraryFiles: LibraryFile[];
   /** Kind of future upload addresses. */
   uploadMode: UploadMode;
+  /** Switches for future files. Older worlds lack it. */
+  parsingSwitch?: ParsingSwitch;
   reports: Report[];
   /** Switches for future reports. */
   reportSwitch: ReportSwitch;
@@ -113,6 +115,33 @@ export interface StoredJob extends StoredFile {
   parsed: boolean;
   /** Material per extruder that the file's header states. Older worlds lack it. */
   needs?: MaterialNeed[];
+  /** Printer that the file's header names. Older worlds lack it. */
+  target?: PrintTarget;
+  /** Fields of the file's header; null without one. Older worlds lack it. */
+  header?: Record<string, string> | null;
+  /** End and result of the service's parsing. Older worlds lack it, and have parsed the file. */
+  parsing?: Parsing;
+}
+
+/** Printer that a file is sliced for; null where its header says nothing. */
+export interface PrintTarget {
+  /** Display form, as in `machine_variant`. */
+  machine: string | null;
+  buildPlate: string | null;
+}
+
+export interface Parsing {
+  /** Virtual ms; null for never. */
+  at: number | null;
+  result: 'success' | 'failed';
+}
+
+/** Switches for the parsing of future files. */
+export interface ParsingSwitch {
+  /** `stuck` never ends it. Default: success, or failed for a file with mistakes. */
+  outcome?: 'success' | 'failed' | 'stuck';
+  /** Duration in virtual seconds. */
+  seconds?: number;
 }
 
 /** Material that a file needs on one extruder. */
@@ -139,6 +168,20 @@ export interface LibraryProject {
 /** Outcome of prints sent to a cluster. */
 export type Dispatch = 'queued' | 'wait_approval' | 'failed';
 
+/**
+ * End of a print on the wire: `automatic` shows the cleanup state for some minutes, `manual` until somebody clears the
+ * plate, `none` never.
+ */
+export const CLEANINGS = ['automatic', 'manual', 'none'] as const;
+export type Cleaning = (typeof CLEANINGS)[number];
+
+/**
+ * What becomes of a job whose file doesn't suit the printer: it prints nevertheless, it waits in the queue, or it goes
+ * to the printer and waits there.
+ */
+export const MISMATCHES = ['ignored', 'queued', 'wait_user_action'] as const;
+export type Mismatch = (typeof MISMATCHES)[number];
+
 export interface Cluster {
   clusterId: string;
   hostGuid: string;
@@ -147,13 +190,23 @@ export interface Cluster {
   /** Older worlds lack it. */
   note?: string | null;
   model: string;
+  /** Name of the model in place of its own, so that files of real slicers suit. Older worlds lack it. */
+  variant?: string;
+  /** Whether it has a material station, in place of the model's own. Older worlds lack it. */
+  station?: boolean;
   organizationId: string;
   userId: string;
   online: boolean;
+  /** Start of the connection, virtual ms. Older worlds lack it. */
+  onlineSince?: number;
+  /** End of an outage that ends by itself, virtual ms. Older worlds lack it. */
+  backAt?: number | null;
   authorized: boolean;
   capabilities: string[];
   recentHistory: boolean;
-  cleaning: 'automatic' | 'manual';
+  cleaning: Cleaning;
+  /** Older worlds lack it, and ignore mismatches. */
+  mismatch?: Mismatch;
   dispatch: Dispatch;
   actionSwitch: ActionSwitch;
   pictureSwitch: PictureSwitch;
@@ -187,6 +240,10 @@ export interface Printer {
   freeSince: number;
   /** The uuid of the ended print whose part is still on the build plate. Older worlds lack it. */
   left?: string | null;
+  /** Whether that part is still there because nobody cleared the plate. Older worlds lack it. */
+  uncleared?: boolean;
+  /** Older worlds lack it; it is of glass then. */
+  buildPlate?: string;
 }
 
 export interface PrinterFault {
@@ -225,6 +282,7 @@ export interface RequiredChange {
 
 export type ActiveStatus =
   | 'sent_to_printer'
+  | 'wait_user_action'
   | 'pre_print'
   | 'printing'
   | 'pausing'
@@ -241,7 +299,7 @@ export interface PrintJob {
   /** Stored job; null for a local print. */
   jobId: string | null;
   name: string;
-  status: 'queued' | 'wait_approval' | ActiveStatus | EndStatus;
+  status: 'queued' | 'wait_approval' | 'error' | ActiveStatus | EndStatus;
   /** Start of the status, virtual ms. */
   since: number;
   /** Start of the first layer, virtual ms. */
@@ -259,11 +317,20 @@ export interface PrintJob {
   /** Whether it is held in the cloud queue (`start_now: false`). */
   held: boolean;
   force: boolean;
+  /** Changes that are necessary before it can start. */
   changes: RequiredChange[];
+  /** Those among them that the cluster's switch demands, whatever the file says. Older worlds lack it. */
+  demanded?: RequiredChange[];
   /** Message of the approver. */
   message: string | null;
   /** Material of the file. Older worlds lack it. */
   needs?: MaterialNeed[];
+  /** Printer that the file is for. Older worlds lack it. */
+  target?: PrintTarget;
+  /** Whether the stored file was removed. */
+  fileGone?: true;
+  /** Whether it started on a plate with an earlier part on it. */
+  overPart?: true;
   /** Older worlds lack it. */
   note?: string | null;
   /** Time of its removal from the queue, real ms since 1970. */
@@ -286,6 +353,8 @@ export interface EndedPrint {
   endedAt: number;
   timeTotal: number;
   timeElapsed: number;
+  /** Whether it started on a plate with an earlier part on it. */
+  overPart?: true;
 }
 
 export type ActionOutcome = 'success' | 'failed' | 'unknown';
@@ -304,6 +373,10 @@ export interface Action {
   endsAt: number | null;
   outcome: ActionOutcome;
   ended: boolean;
+  /** Whether its end is never reported. Older worlds lack it. */
+  silent?: boolean;
+  /** Whether it waits for the printer to be online. Older worlds lack it. */
+  waits?: boolean;
   /** View of the camera. */
   scene: Scene | null;
 }
@@ -327,10 +400,15 @@ export interface Scene {
 
 /** Switches for future actions on a cluster. */
 export interface ActionSwitch {
-  /** `stuck` keeps the status `sent` forever. Default: success if the action is possible. */
-  outcome?: ActionOutcome | 'stuck';
+  /**
+   * `stuck` keeps the status `sent` forever, without an effect; `silent` with it. Default: success if the action is
+   * possible.
+   */
+  outcome?: ActionOutcome | 'stuck' | 'silent';
   /** Duration in real seconds, instead of the simulator's `actionDelay`. */
   seconds?: number;
+  /** Whether an offline printer's actions are refused (default), or wait until it is back. */
+  offline?: 'refused' | 'waits';
 }
 
 /** Switches for future camera pictures of a cluster. */

@@ -1,3 +1,4 @@
+import { changesFor } from './matching';
 import { useMaterial } from './spools';
 import type { ActiveStatus, Cluster, EndStatus, Printer, PrintJob } from './state';
 
@@ -18,6 +19,7 @@ export const PHASE_SECONDS = {
 
 const ACTIVE: readonly string[] = [
   'sent_to_printer',
+  'wait_user_action',
   'pre_print',
   'printing',
   'pausing',
@@ -32,6 +34,13 @@ const HISTORY_KEPT = 100;
 
 export const isActive = (job: PrintJob): boolean => ACTIVE.includes(job.status);
 
+/** Whether the printer has started to work on an active job. */
+export const hasBegun = (job: PrintJob): boolean =>
+  isActive(job) && job.status !== 'sent_to_printer' && job.status !== 'wait_user_action';
+
+/** Whether the job comes through the service instead of being started at the printer. */
+const isRemote = ({ sentFrom }: PrintJob): boolean => sentFrom === 'cloud' || sentFrom === 'reprint';
+
 /** Ended print whose part is still on the plate. */
 export const leftJob = (cluster: Cluster, printer: Printer): PrintJob | undefined =>
   cluster.history.find(({ uuid, printed }) => uuid === printer.left && printed > 0);
@@ -42,9 +51,11 @@ export function elapsed(job: PrintJob, at: number): number {
   return Math.min(job.timeTotal, job.printed + running);
 }
 
-/** Whether the job would start on a free printer. */
-export const isReady = (job: PrintJob): boolean =>
-  job.status === 'queued' && !job.held && (job.force || job.changes.length === 0);
+/** Whether the job would start on a free printer, or go there and wait for somebody to change it. */
+export const isReady = (cluster: Cluster, job: PrintJob): boolean =>
+  job.status === 'queued' && !job.held && (cluster.mismatch === 'wait_user_action' || isUnhindered(job));
+
+const isUnhindered = ({ force, changes }: PrintJob): boolean => force || changes.length === 0;
 
 export const activeJob = (cluster: Cluster, printer: Printer): PrintJob | undefined =>
   cluster.queue.find((job) => isActive(job) && job.printerUuid === printer.uuid);
@@ -62,7 +73,8 @@ export function advance(cluster: Cluster, at: number): void {
 export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: number): void {
   const printer = cluster.printers.find(({ uuid }) => uuid === job.printerUuid);
   if (printer && isActive(job)) {
-    if (job.status !== 'wait_cleanup') awaitCleanup(printer, job, at);
+    if (job.status === 'wait_cleanup') printer.uncleared = false;
+    else awaitCleanup(printer, job, at);
     printer.freeSince = at;
     // The part remains until the next print starts, so that later pictures show it.
     printer.left = job.uuid;
@@ -75,6 +87,7 @@ export function end(cluster: Cluster, job: PrintJob, status: EndStatus, at: numb
 /** Ends the printing; the part is still on the plate. */
 function awaitCleanup(printer: Printer, job: PrintJob, at: number): void {
   enter(job, 'wait_cleanup', at);
+  printer.uncleared = job.printed > 0 || printer.uncleared === true;
   useMaterial(printer, job);
   heat(printer, 0, at);
 }
@@ -112,12 +125,17 @@ function upcoming(cluster: Cluster): Step[] {
     const job = activeJob(cluster, printer);
     if (job) steps.push(...phaseEnd(cluster, printer, job));
     else if (printer.enabled && printer.trouble === null) {
-      const first = cluster.queue.find(isReady);
+      const first = cluster.queue.find((other) => isReady(cluster, other) && canStart(cluster, printer, other));
       if (first) steps.push(start(printer, first));
     }
   }
   return steps;
 }
+
+/** Whether this printer can start the job: the service reaches it, and the job waits for no other of its group. */
+const canStart = (cluster: Cluster, printer: Printer, job: PrintJob): boolean =>
+  (cluster.online || !isRemote(job)) &&
+  (!isUnhindered(job) || job.force || changesFor(cluster, printer, job).length === 0);
 
 function start(printer: Printer, job: PrintJob): Step {
   const at = Math.max(printer.freeSince, job.since, job.visibleAt);
@@ -125,7 +143,8 @@ function start(printer: Printer, job: PrintJob): Step {
     at,
     apply: () => {
       job.printerUuid = printer.uuid;
-      printer.left = null;
+      if (printer.uncleared) job.overPart = true;
+      Object.assign(printer, { left: null, uncleared: false });
       enter(job, 'sent_to_printer', at);
     },
   };
@@ -137,11 +156,15 @@ function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
     return [{ at, apply: () => apply(at) }];
   };
   switch (job.status) {
-    case 'sent_to_printer':
-      return after(PHASE_SECONDS.sent_to_printer, (at) => {
-        enter(job, 'pre_print', at);
-        heat(printer, 1, at);
-      });
+    case 'sent_to_printer': {
+      // An interrupted transfer begins anew when the printer is back.
+      if (!cluster.online && isRemote(job)) return [];
+      const since = isRemote(job) ? Math.max(job.since, cluster.onlineSince ?? 0) : job.since;
+      const at = since + PHASE_SECONDS.sent_to_printer * 1000;
+      return [{ at, apply: () => arrive(cluster, printer, job, at) }];
+    }
+    case 'wait_user_action':
+      return isUnhindered(job) ? after(0, (at) => begin(printer, job, at)) : [];
     case 'pre_print':
       return after(PHASE_SECONDS.pre_print, (at) => enter(job, 'printing', at));
     case 'printing':
@@ -154,15 +177,30 @@ function phaseEnd(cluster: Cluster, printer: Printer, job: PrintJob): Step[] {
     case 'resuming':
       return after(PHASE_SECONDS.resuming, (at) => enter(job, 'printing', at));
     case 'aborting':
-      return after(PHASE_SECONDS.aborting, (at) => awaitCleanup(printer, job, at));
     case 'post_print':
-      return after(PHASE_SECONDS.post_print, (at) => awaitCleanup(printer, job, at));
+      return after(PHASE_SECONDS[job.status], (at) => {
+        if (cluster.cleaning === 'none') end(cluster, job, cleanedStatus(job), at);
+        else awaitCleanup(printer, job, at);
+      });
     case 'wait_cleanup':
       if (cluster.cleaning === 'manual') return [];
       return after(PHASE_SECONDS.wait_cleanup, (at) => end(cluster, job, cleanedStatus(job), at));
     default:
       return [];
   }
+}
+
+/** Ends the transfer of the file. */
+function arrive(cluster: Cluster, printer: Printer, job: PrintJob, at: number): void {
+  if (job.fileGone) return end(cluster, job, 'failed', at);
+  job.changes = [...(job.demanded ?? []), ...changesFor(cluster, printer, job)];
+  if (isUnhindered(job)) return begin(printer, job, at);
+  enter(job, 'wait_user_action', at);
+}
+
+function begin(printer: Printer, job: PrintJob, at: number): void {
+  enter(job, 'pre_print', at);
+  heat(printer, 1, at);
 }
 
 /** Final status after cleaning: a partial print was aborted (wire facts 12.2, wait_cleanup). */

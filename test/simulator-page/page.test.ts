@@ -137,6 +137,49 @@ describe('simulator: the page of the control host', function () {
     assert.equal(simulator.world.clusters().length, 4);
   });
 
+  it('lets a person clear plates, print at the printer, and disconnect it', async () => {
+    const card = await open();
+    await card.getByText('Change this printer').click();
+    await card.getByLabel('Plates are cleared').selectOption('none');
+    await said('cleaning');
+    await card.getByLabel('A file for another printer').selectOption('queued');
+    await said('mismatch');
+    assert.equal(simulator.world.cluster(1).mismatch, 'queued');
+    await card.getByText('AA 0.4 with PLA').waitFor();
+
+    await card.getByRole('button', { name: 'Print from a USB stick' }).click();
+    await said('Print from a USB stick');
+    await card.getByRole('button', { name: "Queue somebody else's print" }).click();
+    await said('Queue somebody else');
+    await page.getByRole('button', { name: '1 hour' }).click();
+    await card.getByText('From the USB stick.gcode: finished').waitFor();
+    await card.getByRole('button', { name: 'Clear the plate: Workbench printer' }).click();
+    await card.getByText('A part is on the plate').waitFor({ state: 'detached' });
+    assert.equal(simulator.world.cluster(1).printers[0]!.uncleared, false);
+
+    await card.getByRole('button', { name: 'Remove: Somebody else.gcode' }).click();
+    await card.getByText('Nothing to print.').waitFor();
+    await card.getByRole('button', { name: 'Offline for an hour' }).click();
+    await card.getByRole('img', { name: 'Workbench printer: offline' }).waitFor();
+    await page.getByRole('button', { name: '1 hour' }).click();
+    await card.getByRole('img', { name: 'Workbench printer: idle' }).waitFor();
+  });
+
+  it('shows why a job waits', async () => {
+    simulator.world.setRequiredChanges(1);
+    const { clusterId, organizationId, userId } = simulator.world.cluster(1);
+    const announced = { organizationId, userId, fileSize: 4, contentType: 'text/plain' };
+    const stored = simulator.world.register({
+      ...announced,
+      ...{ origin: null, libraryProjectId: null, jobName: 'vase.gcode', sourceFileId: null },
+    });
+    simulator.world.stored(stored, { size: 4, sha256: '', printSeconds: 600, parsed: true, needs: [] });
+    simulator.world.print(simulator.world.cluster(clusterId), stored, userId, true);
+    simulator.world.advance(10);
+    const card = await open();
+    await card.getByText('queued, material change').waitFor();
+  });
+
   it('keeps a change when an older answer arrives after it', async () => {
     const card = await open();
     await card.getByText('Change this printer').click();

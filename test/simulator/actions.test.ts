@@ -272,6 +272,46 @@ describe('simulator: an action', () => {
     assert.deepEqual(await statuses(), ['pausing']);
   });
 
+  it('takes effect without a reported end where the printer reports none', async () => {
+    const { world } = bench.simulator;
+    const jobId = await bench.upload(ten);
+    const removed = async (uuid: string): Promise<string> => {
+      const { action_id: id } = (await jobAction(uuid, 'remove')).json.data;
+      bench.pass(1);
+      return (await bench.actionStatus(id)).status;
+    };
+    await bench.print(jobId);
+    world.setActions(1, { outcome: 'silent' });
+    assert.equal(await removed(await bench.print(jobId)), 'sent');
+    assert.equal((await statuses()).length, 1);
+    world.setActions(1);
+    world.setCapabilities(1, ['queue', 'print_job_action']);
+    assert.equal(await removed(await bench.print(jobId)), 'sent');
+    assert.equal((await statuses()).length, 1);
+  });
+
+  it('fails to remove a job that begins while the removal is on its way', async () => {
+    const uuid = await bench.print(await bench.upload(ten));
+    bench.simulator.world.setActions(1, { seconds: 30 });
+    const { action_id: id } = (await jobAction(uuid, 'remove')).json.data;
+    bench.pass(20);
+    assert.equal((await bench.actionStatus(id)).status, 'sent');
+    bench.pass(20);
+    assert.equal((await bench.actionStatus(id)).status, 'failed');
+    assert.deepEqual(await statuses(), ['pre_print']);
+  });
+
+  it('removes a job although the answer is lost', async () => {
+    const jobId = await bench.upload(ten);
+    await bench.print(jobId);
+    const uuid = await bench.print(jobId);
+    bench.simulator.faults.add({ endpoint: 'jobAction', path: '/remove', reset: true, when: 'after' });
+    await assert.rejects(jobAction(uuid, 'remove'));
+    assert.equal((await statuses()).length, 2);
+    bench.pass(1);
+    assert.equal((await statuses()).length, 1);
+  });
+
   it('keeps its id when the cluster reconnects under another id', async () => {
     const { action_id: id } = (await bench.action(`${printerPath()}/identify`)).json.data;
     bench.simulator.world.rebind(1);

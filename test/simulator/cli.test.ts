@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { call } from './support';
+import { call, type Wire } from './support';
 
 const CLI = join(__dirname, '../../simulator/cli.ts');
 
@@ -36,6 +38,8 @@ describe('simulator: command line', function () {
       ['--host', '0.0.0.0'],
       ['--upload-mode', 'cloud'],
       ['--path', 'printJobs'],
+      ['--farm', 'no-such-file.json'],
+      ['--farm', CLI],
       ['--path', 'nothing=GET /x'],
     ];
     for (const { code, out, err } of await Promise.all(bad.map((args) => result(...args)))) {
@@ -43,6 +47,37 @@ describe('simulator: command line', function () {
       assert.equal(out, '');
       assert.match(err, /^remote-printing-simulator: [^\n]+\n$/);
     }
+  });
+
+  it('starts the printers of a file', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'farm-'));
+    const file = join(folder, 'farm.json');
+    await writeFile(
+      file,
+      JSON.stringify([
+        { name: 'One', materials: ['ABS Red', null] },
+        { name: 'Two', printers: 2 },
+      ]),
+    );
+    const child = run('--farm', file);
+    const exit = once(child, 'exit');
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [, controlUrl] = /^controlUrl: +(\S+)$/.exec(line) ?? [];
+      if (controlUrl === undefined) continue;
+      const { clusters } = (await call(`${controlUrl}/overview`)).json;
+      assert.deepEqual(
+        clusters.slice(0, 2).map((cluster: Wire) => [cluster.name, cluster.printers.length, cluster.mismatch]),
+        [
+          ['One', 1, 'queued'],
+          ['Two', 2, 'queued'],
+        ],
+      );
+      assert.equal(clusters[0].printers[0].loaded, 'AA 0.4 with ABS Red, BB 0.4 with no material');
+      break;
+    }
+    child.kill('SIGTERM');
+    await exit;
+    await rm(folder, { recursive: true });
   });
 
   it('prints its addresses and closes cleanly on SIGTERM', async () => {

@@ -280,6 +280,50 @@ describe('simulator: a fault', () => {
     await Promise.all([hanging, late]);
   });
 
+  it('makes something happen in the world, before or after the work of a request', async () => {
+    const { faults, world } = bench.simulator;
+    const jobId = await bench.upload(';TIME:600\n');
+    faults.add({ endpoint: 'clusterStatus', world: { action: 'name', value: 'Before' } });
+    faults.add({ endpoint: 'clusterStatus', when: 'after', world: { action: 'offline' } });
+    await bench.status();
+    assert.equal(world.cluster(1).friendlyName, 'Before');
+    assert.equal((await bench.status()).is_online, true);
+    assert.equal((await bench.status()).is_online, false);
+    world.setOnline(1, true);
+
+    // Together with a lost answer, to a print job of the path, and on another cluster than that of the path.
+    faults.add({
+      endpoint: 'print',
+      reset: true,
+      when: 'after',
+      world: { action: 'trouble', value: 'error', cluster: 2 },
+    });
+    await assert.rejects(bench.print(jobId), broken);
+    assert.deepEqual([world.cluster(1).queue.length, world.cluster(2).printers[0]!.trouble], [1, 'error']);
+    const [second, third] = [await bench.print(jobId), await bench.print(jobId)];
+    faults.add({ endpoint: 'jobAction', status: 500, world: { action: 'remove-job' } });
+    assert.equal((await bench.action(`print_jobs/${third}/action/remove`)).status, 500);
+    assert.deepEqual(
+      world
+        .cluster(1)
+        .queue.slice(1)
+        .map(({ uuid }) => uuid),
+      [second],
+    );
+  });
+
+  it('does nothing in the world where its event is impossible, and answers 500 where it makes no sense', async () => {
+    const { faults } = bench.simulator;
+    faults.add({ endpoint: 'clusterStatus', world: { action: 'pause' } });
+    assert.deepEqual((await bench.status()).print_jobs, []);
+    for (const when of ['before', 'after'] as const) {
+      faults.add({ endpoint: 'clusterStatus', when, world: { action: 'enabled', value: 'perhaps' } });
+      const reply = await bench.api('GET', `/connect/v1/clusters/${bench.clusterId()}/status`);
+      assert.equal(reply.status, 500);
+      assert.match(reply.text, /Simulator: value must be true or false/);
+    }
+  });
+
   it('is refused when invalid', () => {
     const bad: unknown[] = [
       { endpoint: 'nothing', status: 500 },
@@ -294,6 +338,8 @@ describe('simulator: a fault', () => {
       { endpoint: 'print', trickle: 0 },
       { endpoint: 'print', hangAtByte: -1 },
       { endpoint: 'print', statusCode: 500 },
+      { endpoint: 'print', world: { action: 'explode' } },
+      { endpoint: 'print', world: null },
     ];
     for (const fault of bad)
       assert.throws(() => bench.simulator.faults.add(fault as Fault), TypeError, JSON.stringify(fault));

@@ -54,7 +54,7 @@ describe('simulator: restart', () => {
     }
   });
 
-  it('loads a world that was stored before materials and notes were', async () => {
+  it('loads a world that was stored before materials, notes and headers were', async () => {
     const bench = await Bench.start({ dataDir });
     const jobId = await bench.upload(';TIME:600\n');
     const uuid = await bench.print(jobId);
@@ -62,7 +62,7 @@ describe('simulator: restart', () => {
     await bench.simulator.close();
     const file = join(dataDir, 'world.json');
     const stored = await readFile(file, 'utf8');
-    const names = ['note', 'volumeLeft', 'needs'];
+    const names = ['note', 'volumeLeft', 'needs', 'header', 'parsing', 'parsingSwitch'];
     const without = JSON.stringify(JSON.parse(stored, (name, value) => (names.includes(name) ? undefined : value)));
     assert.notEqual(without, JSON.stringify(JSON.parse(stored)));
     await writeFile(file, without);

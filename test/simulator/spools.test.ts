@@ -108,6 +108,7 @@ describe('simulator: material of a printer', () => {
     // Extruders that it doesn't use are missing.
     assert.equal(job.configuration.length, 1);
 
+    bench.pass(2);
     const metadata = {
       extruders: [
         {
@@ -126,6 +127,7 @@ describe('simulator: material of a printer', () => {
 
   it('is missing in the record of a file whose comments state no time', async () => {
     const jobId = await bench.upload('G28\n');
+    bench.pass(2);
     assert.equal('metadata' in (await bench.api('GET', `/slicer/v1/jobs/${jobId}`)).json.data, false);
   });
 

@@ -32,6 +32,7 @@ describe('simulator: an upload address', () => {
   const read = async (record: Wire, of = bench): Promise<Wire> =>
     (await of.api('GET', `/slicer/v1/jobs/${record.job_id}`)).json.data;
   const isWhole = async (record: Wire, of = bench): Promise<void> => {
+    of.pass(2);
     const { status, download_url: url, metadata } = await read(record, of);
     assert.equal(status, 'uploaded');
     assert.equal(metadata.print.estimated_time, 77);
@@ -179,6 +180,7 @@ describe('simulator: an upload address', () => {
       bench.simulator.faults.add({ endpoint: 'storagePut', resetAtByte: 100 });
       await assert.rejects(bench.put(record, packed));
       assert.equal((await bench.put(record, packed)).status, 200);
+      bench.pass(2);
       assert.equal((await read(record)).metadata.print.estimated_time, 77);
     });
 

@@ -4,7 +4,8 @@
 
 const PERIOD = 2000;
 
-const RUNNING = ['sent_to_printer', 'pre_print', 'printing', 'pausing', 'paused', 'resuming'];
+const WAITING = ['queued', 'wait_approval', 'error', 'sent_to_printer', 'wait_user_action'];
+const RUNNING = ['sent_to_printer', 'wait_user_action', 'pre_print', 'printing', 'pausing', 'paused', 'resuming'];
 
 /** Buttons of a print job: label, world action and condition. */
 const JOB_BUTTONS = [
@@ -18,8 +19,11 @@ const JOB_BUTTONS = [
   [
     'Release',
     'release',
-    (job) => job.status === 'queued' && (job.held || job.configuration_changes_required.length > 0),
+    (job) =>
+      ['queued', 'wait_user_action'].includes(job.status) &&
+      (job.held || job.configuration_changes_required.length > 0),
   ],
+  ['Remove', 'remove-job', (job) => WAITING.includes(job.status)],
   ['Vanish', 'vanish', () => true],
 ];
 
@@ -40,6 +44,8 @@ const EFFECTS = [
   ['a byte per second, endlessly', { trickle: 1000 }],
   ['5 s late', { delay: 5000 }],
   ['never answers', { hang: true }],
+  ['somebody starts a print first', { world: { action: 'print-locally', name: 'By hand.gcode', seconds: 1800 } }],
+  ['the printer goes offline afterwards', { when: 'after', world: { action: 'offline', seconds: 3600 } }],
 ];
 
 /** World actions of the controls on a printer's card, by their `data-set`. */
@@ -49,6 +55,7 @@ const SETTINGS = {
   authorized: (on) => ['authorized', { value: on }],
   trouble: (value) => ['trouble', { value: value || null }],
   cleaning: (value) => ['cleaning', { value }],
+  mismatch: (value) => ['mismatch', { value }],
   dispatch: (value) => ['dispatch', { value }],
   actions: (value) => ['actions', value === 'success' ? {} : { outcome: value }],
   changes: (on) => ['required-changes', on ? {} : { value: [] }],
@@ -139,7 +146,8 @@ const percent = (job) => (job.time_total > 0 ? Math.floor((100 * job.time_elapse
 
 function showJob(element, job, cluster) {
   setText(element.querySelector('.name'), job.name);
-  setText(element.querySelector('.status'), words(job.status));
+  const obstacles = job.impediments_to_printing.map(({ translation_key: key }) => key);
+  setText(element.querySelector('.status'), [job.status, ...obstacles].map(words).join(', '));
   const progress = element.querySelector('progress');
   progress.value = percent(job);
   progress.setAttribute('aria-label', `Progress of ${job.name}`);
@@ -180,6 +188,19 @@ function makePicture() {
   return figure;
 }
 
+function makePlate({ name, number }, cluster) {
+  const item = document.createElement('li');
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = 'Clear the plate';
+  button.setAttribute('aria-label', `Clear the plate: ${name}`);
+  button.addEventListener('click', () =>
+    act(`Clear the plate: ${name}`, 'clear-plate', { cluster: cluster.cluster_id, printer: number }),
+  );
+  item.append(`A part is on the plate of ${name}. `, button);
+  return item;
+}
+
 function makeCluster(cluster) {
   const card = fromTemplate('cluster-template');
   card.addEventListener('change', ({ target }) => {
@@ -197,6 +218,7 @@ function showCluster(card, cluster) {
   const faults = cluster.printers.flatMap((printer) => printer.faults);
   const about = [cluster.model, ...cluster.printers.map(({ status }) => words(status)), ...faults];
   setText(card.querySelector('.about'), about.join(' · '));
+  setText(card.querySelector('.loaded'), cluster.printers.map(({ loaded }) => loaded).join(' · '));
   reconcile(
     card.querySelector('.pictures'),
     cluster.printers,
@@ -210,6 +232,13 @@ function showCluster(card, cluster) {
     (job) => job.uuid,
     () => fromTemplate('job-template'),
     (element, job) => showJob(element, job, cluster),
+  );
+  reconcile(
+    card.querySelector('.plates'),
+    cluster.printers.filter(({ uncleared }) => uncleared),
+    ({ number }) => String(number),
+    (printer) => makePlate(printer, cluster),
+    () => undefined,
   );
   card.querySelector('.none').hidden = cluster.jobs.length > 0;
   card.querySelector('.ended').hidden = cluster.history.length === 0;

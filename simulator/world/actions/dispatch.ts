@@ -30,7 +30,8 @@ export function dispatchAction(
   if (kind === 'print_job' && !job) throw recordNotFound('PrintJob');
   if (kind === 'printer' && !cluster.printers.some(({ uuid }) => uuid === target)) throw recordNotFound('Printer');
   check?.(data);
-  if (!cluster.online || !cluster.authorized)
+  const waits = !cluster.online && cluster.actionSwitch.offline === 'waits';
+  if ((!cluster.online && !waits) || !cluster.authorized)
     throw new Refusal(409, 'printerInactive', 'The printer is offline or inactive.');
   if (lacks(cluster, capability))
     throw new Refusal(409, 'actionNotSupported', 'The printer does not support this action.');
@@ -38,8 +39,6 @@ export function dispatchAction(
   if (reason !== undefined) throw new Refusal(409, 'actionNotPossible', reason);
 
   const { outcome = 'success' } = cluster.actionSwitch;
-  // Without this capability, a printer executes actions without reporting their end (wire facts 12.6).
-  const silent = outcome === 'stuck' || lacks(cluster, `${kind}_action_response`);
   const action: Action = {
     actionId: about.actionId,
     kind,
@@ -47,9 +46,12 @@ export function dispatchAction(
     name,
     data,
     sentAt: about.at + about.duration / 2,
-    endsAt: silent ? null : about.at + about.duration,
-    outcome: outcome === 'stuck' ? 'success' : outcome,
+    endsAt: waits || outcome === 'stuck' ? null : about.at + about.duration,
+    outcome: outcome === 'stuck' || outcome === 'silent' ? 'success' : outcome,
     ended: false,
+    // Without this capability, a printer executes actions without reporting their end (wire facts 12.6).
+    silent: outcome === 'silent' || lacks(cluster, `${kind}_action_response`),
+    waits,
     scene: null,
   };
   cluster.actions = [...cluster.actions, action].slice(-ACTIONS_KEPT);
@@ -62,6 +64,7 @@ const lacks = (cluster: Cluster, capability: string): boolean =>
 
 /** Status of an action: pending, sent, then its outcome (wire facts 9). */
 export function actionStatus(action: Action, at: number): string {
-  if (action.ended) return action.outcome;
+  if (action.ended && !action.silent) return action.outcome;
+  if (action.waits) return 'pending';
   return at <= action.sentAt ? 'pending' : 'sent';
 }

@@ -1,3 +1,4 @@
+import { compareJobs } from '../compare-jobs';
 import type { Ids } from '../ids';
 import type { Cluster, PrintJob } from '../state';
 import { end, enter, isActive } from '../virtual-printer';
@@ -42,7 +43,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
     apply: (job, { at }) => enter(job, 'aborting', at),
   },
   remove: {
-    ...rule(['queued', 'sent_to_printer']),
+    ...rule(['queued', 'error', 'sent_to_printer']),
     apply(job, { cluster, at, now }) {
       end(cluster, job, 'aborted', at);
       job.deletedAt = now;
@@ -78,7 +79,7 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
     apply(job, { cluster, at, now, ids }, { quantity: count = 1 }) {
       for (let copy = 0; copy < Number(count); copy++)
         cluster.queue.push({
-          ...structuredClone(job),
+          ...withoutTraces(job),
           uuid: ids.uuid(),
           status: 'queued',
           since: at,
@@ -94,9 +95,10 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
   approve: {
     ...rule(['wait_approval'], ['message']),
     check: message,
-    apply(job, { at }, { message: text }) {
+    apply(job, { cluster, at }, { message: text }) {
       if (typeof text === 'string') job.message = text;
       enter(job, 'queued', at);
+      compareJobs(cluster, at);
     },
   },
   reject: {
@@ -108,6 +110,11 @@ export const JOB_ACTIONS: Record<string, JobAction> = {
     },
   },
 };
+
+/** Copies a job without what happened to it. */
+function withoutTraces({ overPart: _, ...job }: PrintJob): PrintJob {
+  return structuredClone(job);
+}
 
 function rule(from: PrintJob['status'][], fields: string[] = []): Pick<JobAction, 'from' | 'fields' | 'capability'> {
   return { from, fields, capability: 'print_job_action' };

@@ -1,0 +1,46 @@
+import { isObject } from '../http/bodies';
+import { MODELS, type NewCluster } from '../world/models';
+import { CLEANINGS, MISMATCHES, type Material } from '../world/state';
+import { choice, fields, flag, list, orNull, text, whole, wrong, type Body, type Reader } from './readers';
+
+const MODEL_IDS = MODELS.map(({ id }) => id);
+const MATERIAL: readonly (keyof Material)[] = ['guid', 'brand', 'color', 'material'];
+
+/** Reads the material among a body's properties; silver PLA without any. */
+export const readMaterial = (body: Body): Partial<Material> =>
+  Object.fromEntries(MATERIAL.filter((name) => body[name] !== undefined).map((name) => [name, text(body, name)]));
+
+/** Reads a material as an object, or as type and colour: `PLA Red`. */
+function material(body: Body, name: string): Partial<Material> {
+  const value = body[name];
+  if (isObject(value)) return readMaterial(value);
+  const [type, color, ...more] = text(body, name).split(' ');
+  if (!type || more.length > 0) throw wrong(name, 'a list of objects, nulls, or texts such as PLA Red');
+  return { material: type, ...(color ? { color } : {}) };
+}
+
+const NEW_CLUSTER: Record<keyof NewCluster | 'organizationId', Reader> = {
+  name: text,
+  model: (body, name) => choice(body, name, MODEL_IDS),
+  variant: text,
+  printers: whole,
+  station: flag,
+  materials: list(orNull(material)),
+  printCores: list(orNull(text)),
+  buildPlate: text,
+  cleaning: (body, name) => choice(body, name, CLEANINGS),
+  mismatch: (body, name) => choice(body, name, MISMATCHES),
+  organizationId: text,
+};
+
+/** Reads the properties of a new cluster; throws for others. */
+export const readCluster = (body: Body): NewCluster & { organizationId?: string } => fields(body, NEW_CLUSTER);
+
+/** Reads the clusters of a new world. Throws a sentence about the first mistake. */
+export function readFarm(value: unknown): NewCluster[] {
+  if (!Array.isArray(value)) throw wrong('farm', 'a list of printers');
+  return value.map((entry: unknown) => {
+    if (!isObject(entry)) throw wrong('farm', 'a list of objects');
+    return readCluster(entry);
+  });
+}

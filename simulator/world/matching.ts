@@ -1,0 +1,91 @@
+import { materialName, materialOf } from './materials';
+import { modelOf } from './models';
+import { SPOOL } from './spools';
+import type { Cluster, Extruder, MaterialNeed, Printer, PrintJob, RequiredChange } from './state';
+
+/** Whether the cluster compares files with its printers, as the real service does. */
+const compares = ({ mismatch = 'ignored' }: Cluster): boolean => mismatch !== 'ignored';
+
+/** Whether the file is for this model, or doesn't name one. No change of the printer helps otherwise. */
+export function suitsModel(cluster: Cluster, { target }: PrintJob): boolean {
+  const machine = target?.machine ?? null;
+  return !compares(cluster) || machine === null || same(machine, modelOf(cluster).display);
+}
+
+export const plateOf = ({ buildPlate = 'glass' }: Printer): string => buildPlate;
+
+/** Returns the changes that a printer needs for a file (wire facts 12.5); what the file doesn't say, fits. */
+export function changesFor(cluster: Cluster, printer: Printer, job: PrintJob): RequiredChange[] {
+  if (!compares(cluster)) return [];
+  const plate = job.target?.buildPlate ?? null;
+  return [
+    ...(job.needs ?? []).flatMap((need) => [...coreChange(printer, need), ...materialChange(printer, need)]),
+    ...(plate === null || same(plate, plateOf(printer))
+      ? []
+      : [change('buildplate_change', 0, named(plateOf(printer)), named(plate), false)]),
+  ];
+}
+
+const same = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
+
+interface Named {
+  id: string;
+  name: string;
+}
+const named = (id: string): Named => ({ id, name: id });
+
+function coreChange(printer: Printer, { extruder, printCore }: MaterialNeed): RequiredChange[] {
+  const loaded = printer.extruders[extruder]?.printCore ?? '';
+  if (printCore === null || same(printCore, loaded)) return [];
+  return [change('print_core_change', extruder, named(loaded), named(printCore), loaded !== '')];
+}
+
+function materialChange(printer: Printer, { extruder, guid }: MaterialNeed): RequiredChange[] {
+  const loaded = printer.extruders[extruder]?.material ?? null;
+  if (guid === null || (loaded !== null && same(guid, loaded.guid))) return [];
+  const wanted = { id: guid, name: materialName(materialOf(guid)) };
+  // An empty extruder can't be overridden, another material can.
+  if (loaded === null) return [change('material_insert', extruder, named(''), wanted, false)];
+  return [change('material_change', extruder, { id: loaded.guid, name: materialName(loaded) }, wanted, true)];
+}
+
+const change = (type: string, index: number, origin: Named, target: Named, overridable: boolean): RequiredChange => ({
+  type_of_change: type,
+  index,
+  origin_id: origin.id,
+  origin_name: origin.name,
+  target_id: target.id,
+  target_name: target.name,
+  is_overridable: overridable,
+});
+
+/** Describes the printer that a job needs; what its file doesn't say is as on this printer. */
+export function wantedPrinter(
+  cluster: Cluster,
+  printer: Printer,
+  job: PrintJob,
+): { machine: string; buildPlate: string; extruders: Extruder[] } {
+  const { display } = modelOf(cluster);
+  if (!compares(cluster)) return { machine: display, buildPlate: plateOf(printer), extruders: printer.extruders };
+  return {
+    machine: job.target?.machine ?? display,
+    buildPlate: job.target?.buildPlate ?? plateOf(printer),
+    extruders: printer.extruders.map((loaded, index) => {
+      const { printCore = null, guid = null } = job.needs?.find(({ extruder }) => extruder === index) ?? {};
+      const suits = guid === null || guid === loaded.material?.guid;
+      return { printCore: printCore ?? loaded.printCore, material: suits ? loaded.material : materialOf(guid) };
+    }),
+  };
+}
+
+/** Makes the changes on a printer, as somebody at its display does. */
+export function makeChanges(printer: Printer, changes: RequiredChange[]): void {
+  for (const { type_of_change: type, index, target_id: id } of changes) {
+    if (type === 'buildplate_change') printer.buildPlate = id;
+    const extruder = printer.extruders[index];
+    if (!extruder) continue;
+    if (type === 'print_core_change') extruder.printCore = id;
+    if (type === 'material_change' || type === 'material_insert')
+      Object.assign(extruder, { material: materialOf(id), volumeLeft: SPOOL });
+  }
+}
