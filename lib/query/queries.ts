@@ -10,6 +10,7 @@ import { readMaintenanceTask } from '../service/maintenance';
 import type { PathOverrides } from '../service/paths';
 import { readPrintJob, type PrintJob } from '../service/print-job';
 import { storedIds, type StoredKind } from '../service/stored-file';
+import { readMetadata } from '../service/stored-metadata';
 import { records, type Json } from '../service/json-readers';
 import { isoTime, type Clock } from '../time/clock';
 import { readStored } from '../upload/stored-job';
@@ -160,7 +161,8 @@ export class Queries {
   async #stored(kind: StoredKind, id: string, limits: Limits): Promise<QueryAnswer> {
     const ref = { kind, id };
     const { file, raw } = readFile(ref, await readStored(this.#deps.service, ref, limits));
-    return { payload: file, raw, ids: storedIds(ref) };
+    const payload = kind === 'job' ? { ...file, metadata: readMetadata(raw.metadata) } : file;
+    return { payload, raw, ids: storedIds(ref) };
   }
 
   async #currentUser({ deadline }: Limits): Promise<QueryAnswer> {

@@ -67,6 +67,28 @@ export const MEMBER = {
   clusters: 20_000,
 } as const;
 
+/** Of what a toolpath file states about itself. */
+export const TOOLPATH = {
+  /** Bytes read at either end, and bytes inflated. */
+  bytes: 1024 * 1024,
+  /** Lines of a slicer's header or configuration; the longest has about 600. */
+  lines: 20_000,
+  /** Characters before a slicer's configuration, which contain the figures of the print. */
+  before: 16 * 1024,
+  /** Entries of a UFP file; slicers write about ten. */
+  entries: 256,
+  /** Extruders; no printer of the service has more than two. */
+  extruders: 16,
+} as const;
+
+/** Of what a message requires of a printer (print queue, 3.2). */
+export const REQUIRE = {
+  /** Values of one requirement. Every printer is compared with each. */
+  values: 100,
+  /** Extruders of a requirement. */
+  extruders: 16,
+} as const;
+
 /** Bytes of a picture, unless a node sets another limit. */
 export const PICTURE = 20 * 1024 * 1024;
 

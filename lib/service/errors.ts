@@ -21,6 +21,8 @@ export const ERROR_CODES = [
   'NETWORK',
   'SERVICE_ERROR',
   'TOO_LARGE',
+  'QUEUE_ITEM_NOT_FOUND',
+  'QUEUE_ITEM_BUSY',
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
@@ -40,6 +42,7 @@ export interface Ids {
   clusterJobId?: string | undefined;
   actionId?: string | undefined;
   reportId?: string | undefined;
+  itemId?: string | undefined;
 }
 
 /** Known cause at the printer. */

@@ -28,6 +28,11 @@ export class FilterInput {
     return new FilterInput(fields, names, refuse);
   }
 
+  /** Whether a field is given. */
+  has(name: string): boolean {
+    return (this.#fields[name] ?? null) !== null;
+  }
+
   /** A boolean; undefined if missing. */
   flag(name: string, rule: Sentence): boolean | undefined {
     const value = this.#fields[name];
@@ -52,9 +57,9 @@ export class FilterInput {
     return all;
   }
 
-  /** One text, or a list of texts, each once. */
-  texts(name: string): string[] {
-    const found = this.values(name).map(text);
+  /** One text, or a list of at most `most` texts, each once. */
+  texts(name: string, most?: number): string[] {
+    const found = this.values(name, most).map(text);
     if (found.includes(null)) throw this.#refuse(phrase`needs a string, or an array of strings, as its ${name}`);
     return [...new Set(found as string[])];
   }

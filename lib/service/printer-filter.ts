@@ -93,13 +93,14 @@ const CHECKS = {
 } satisfies Record<string, Check>;
 
 /** Letters and digits alone: the service writes a model as `Brand Model` and as `brand_model` (wire facts, trap 25). */
-const plain = (model: string): string =>
+export const plain = (model: string): string =>
   model
     .slice(0, TEXT.matched)
     .toLowerCase()
     .replace(/[^\p{L}\p{N}+]/gu, '');
 
-const folded = (value: string): string => value.slice(0, TEXT.matched).trim().toLowerCase();
+/** A name, tag or material in the form in which it is compared. */
+export const folded = (value: string): string => value.slice(0, TEXT.matched).trim().toLowerCase();
 
 const isSame = (one: string, other: string | null): boolean => other !== null && folded(one) === folded(other);
 

@@ -7,8 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { AccountConfig } from '../../../lib/account/settings';
 import type { Client } from '../../../lib/client';
 import { PrintingError, type ErrorCode } from '../../../lib/service/errors';
@@ -16,6 +14,7 @@ import { PROJECT_FILES, TOOLPATHS } from '../../../lib/service/file-types';
 import type { StoredKind, StoredRef } from '../../../lib/service/stored-file';
 import type { Source } from '../../../lib/upload/source';
 import { startSimulator, type Simulator } from '../../../simulator';
+import { collectGarbage } from '../../helpers/collect-garbage';
 import { MemoryStore } from '../../helpers/memory-store';
 import { signedInClient } from '../../helpers/simulated-client';
 import { limit } from '../../helpers/limits';
@@ -189,9 +188,7 @@ describe('library/library', () => {
       const block = randomBytes(MIB);
       await writeFile(path, Buffer.concat(Array.from({ length: 32 }, () => block)));
       const { file } = await store({ kind: 'file', path });
-      setFlagsFromString('--expose-gc');
-      const collect = runInNewContext('gc') as () => void;
-      collect();
+      collectGarbage();
       const before = process.memoryUsage();
       let most = 0;
       let next = 0;
@@ -204,7 +201,7 @@ describe('library/library', () => {
             if (bytes < next) return;
             next = bytes + 4 * MIB;
             // Collect garbage first, as released memory does not count.
-            collect();
+            collectGarbage();
             const { arrayBuffers } = process.memoryUsage();
             most = Math.max(most, arrayBuffers - before.arrayBuffers);
           },

@@ -117,6 +117,17 @@ describe('query/queries', () => {
     assert.equal(((await ask({ query: 'maintenance', clusterId: 'c' }, { is_due: true })) as unknown[]).length, 1);
   });
 
+  it('adds what the service found in the file to a stored job, and to no library file', async () => {
+    const ask = async (query: 'stored-job' | 'library-file', data: unknown) =>
+      (await open(() => data).queries.ask({ query, id: 'a' }, within())).payload as Record<string, unknown>;
+    const metadata = { machine_variant: 'Model X' };
+    const found = await ask('stored-job', { job_name: 'a', metadata });
+    assert.equal((found.metadata as { model: string }).model, 'Model X');
+    for (const none of [{}, { metadata: null }, { metadata: 'none' }])
+      assert.equal((await ask('stored-job', { job_name: 'a', ...none })).metadata, null);
+    assert.equal('metadata' in (await ask('library-file', { file_name: 'a', metadata })), false);
+  });
+
   it('reads the user at the second path if the first is unknown, unless it was set', async () => {
     const unknown = new PrintingError('NOT_FOUND', phrase`Unknown.`, { outcome: 'refused' });
     const reply: Reply = (endpoint) => (endpoint === 'currentUser' ? unknown : { user_id: 'u' });

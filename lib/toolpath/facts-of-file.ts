@@ -1,0 +1,56 @@
+import { TOOLPATH } from '../rules/limits';
+import type { Deadline } from '../time/deadline';
+import type { Content } from '../upload/content';
+import { openContent, type Source } from '../upload/source';
+import { bytesAt } from './bytes-at';
+import { curaFacts } from './cura';
+import type { FileFacts } from './file-facts';
+import { griffinFacts } from './griffin';
+import { inflateHead } from './inflate';
+import { orcaFacts } from './orca';
+import { prusaFacts } from './prusa';
+
+/**
+ * Facts that a file states about itself, read from its two ends (print queue, 6). Null if it states none, and for a
+ * stream, whose bytes can't be read twice. Throws the errors of `openContent`.
+ */
+export async function factsOfFile(source: Source, deadline: Deadline): Promise<FileFacts | null> {
+  if (source.kind === 'stream') return null;
+  const content = await openContent(source, deadline);
+  try {
+    return await factsOfContent(content);
+  } finally {
+    await content.close();
+  }
+}
+
+/** Facts of opened content, as `factsOfFile` reads them. */
+export async function factsOfContent(content: Content): Promise<FileFacts | null> {
+  if (!content.repeatable) return null;
+  const head = await bytesAt(content, 0);
+  if (head.subarray(0, 2).equals(GZIP)) return factsOfText(await inflateHead(head, 'gzip'));
+  if (head.subarray(0, 4).equals(ZIP)) {
+    const { modelHead } = require('./ufp') as typeof import('./ufp');
+    const model = await modelHead(content);
+    return model && factsOfText(model);
+  }
+  return factsOfText(
+    head,
+    content.size > TOOLPATH.bytes ? await bytesAt(content, content.size - TOOLPATH.bytes) : head,
+  );
+}
+
+/** First bytes of the containers. */
+const GZIP = Buffer.from([0x1f, 0x8b]);
+const ZIP = Buffer.from('PK\x03\x04');
+
+function factsOfText(headBytes: Buffer, tailBytes = headBytes): FileFacts | null {
+  const head = decode(headBytes);
+  const tail = tailBytes === headBytes ? head : decode(tailBytes);
+  const facts = griffinFacts(head) ?? orcaFacts(head, tail) ?? prusaFacts(tail) ?? curaFacts(head);
+  // A copy, as parts of a string keep all of it in memory.
+  return structuredClone(facts);
+}
+
+/** Also removes a byte order mark. */
+const decode = (bytes: Buffer): string => new TextDecoder().decode(bytes);

@@ -1,0 +1,22 @@
+import { createGunzip, createInflateRaw } from 'node:zlib';
+import { TOOLPATH } from '../rules/limits';
+
+const OPTIONS = { chunkSize: 64 * 1024 };
+
+/** Inflates at most TOOLPATH.bytes, in a thread. Of damaged or truncated bytes, it returns what precedes the damage. */
+export async function inflateHead(bytes: Buffer, format: 'gzip' | 'deflate'): Promise<Buffer> {
+  const inflater = format === 'gzip' ? createGunzip(OPTIONS) : createInflateRaw(OPTIONS);
+  const parts: Buffer[] = [];
+  let size = 0;
+  inflater.end(bytes);
+  try {
+    for await (const part of inflater as AsyncIterable<Buffer>) {
+      parts.push(part);
+      size += part.length;
+      if (size >= TOOLPATH.bytes) break;
+    }
+  } catch {
+    // The parts before the damage suffice.
+  }
+  return Buffer.concat(parts).subarray(0, TOOLPATH.bytes);
+}
