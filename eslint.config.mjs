@@ -17,8 +17,10 @@ const layers = {
     ['sign-in'],
     ['account', 'metrics'],
     ['action', 'request', 'upload', 'watch'],
+    ['toolpath'],
     ['control', 'library', 'picture', 'print', 'report'],
     ['query', 'connection'],
+    ['queue'],
   ],
   simulator: [['http'], ['world'], ['wire'], ['auth', 'storage'], ['api'], ['control']],
 };

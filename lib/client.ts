@@ -11,13 +11,13 @@ import { Http } from './http/http';
 import type { Library } from './library/library';
 import type { Snapshots } from './picture/snapshots';
 import type { Dispatcher } from './print/dispatcher';
-import type { PendingWaits } from './print/pending-waits';
-import type { LateResults, Waiter } from './print/late-results';
 import { JobListReader } from './print/job-list-reader';
 import { UnresolvedPrints } from './print/unresolved-prints';
 import type { Prints } from './print/prints';
 import type { Choices } from './query/choices';
 import type { Queries } from './query/queries';
+import type { PrintQueue, QueueOptions } from './queue/print-queue';
+import type { Queues } from './queue/queues';
 import type { Reports } from './report/reports';
 import type { Requests } from './request/requests';
 import { asPrintingError } from './service/errors';
@@ -30,6 +30,7 @@ import type { Clock } from './time/clock';
 import { closed } from './time/deadline';
 import { settledWithin } from './time/settled-within';
 import type { Uploads } from './upload/uploads';
+import type { Waits } from './waits';
 import type { Replica } from './watch/replication/replicas';
 import { Watcher } from './watch/watcher';
 import { logReport } from './watch/views/watcher-log';
@@ -54,9 +55,11 @@ export class Client {
   readonly #http: Http;
   readonly #grace: number;
   readonly #store: StateStore;
+  /** What this account shares with other instances and runtimes: the plain store, the names of work and runtime. */
+  readonly #shared: { shared: StateStore; topic: readonly string[]; runtimeName: string };
   readonly #leftovers: Leftovers | undefined;
   readonly #calls: AuthenticatedApiClient;
-  readonly #scope: CurrentScope;
+  readonly scope: CurrentScope;
   readonly #warn: (sentence: Sentence) => void;
   readonly #jobListReader: JobListReader;
   readonly #unresolvedPrints: UnresolvedPrints;
@@ -68,13 +71,14 @@ export class Client {
   #uploads: Uploads | undefined;
   #dispatcher: Dispatcher | undefined;
   #prints: Prints | undefined;
-  #pendingWaits: PendingWaits | undefined;
+  #waits: Waits | undefined;
   #snapshots: Snapshots | undefined;
   #jobControl: JobControl | undefined;
   #reports: Reports | undefined;
   #library: Library | undefined;
   #queries: Queries | undefined;
   #choices: Choices | undefined;
+  #queues: Queues | undefined;
 
   constructor(options: ClientOptions) {
     const {
@@ -106,12 +110,14 @@ export class Client {
     this.service = this.#calls;
     const { service } = this;
     const host = simulated ? 'simulated' : settings.apiUrl;
+    const name = options.runtimeName ?? hostname();
+    this.#shared = { shared: options.store, topic: [accountId, host], runtimeName: name };
     const scope = async (): Promise<Scope> => {
       await this.credentials.ready();
       const workspace = this.credentials.info().organizationId ?? settings.organizationId;
       return [accountId, host, workspace];
     };
-    this.#scope = scope;
+    this.scope = scope;
     this.watcher = new Watcher({
       service,
       store,
@@ -122,9 +128,7 @@ export class Client {
       meter: metrics,
       report: (event) => logReport(log, event),
       // Each runtime has its own simulated world, so the runtimes don't share its watching.
-      ...(simulated
-        ? { followInterval: 10 }
-        : { sharing: { topic: ['watching', accountId, host], name: options.runtimeName ?? hostname() } }),
+      ...(simulated ? { followInterval: 10 } : { sharing: { topic: ['watching', accountId, host], name } }),
     });
     this.#jobListReader = new JobListReader(service);
     this.#unresolvedPrints = new UnresolvedPrints({
@@ -153,32 +157,34 @@ export class Client {
     if (this.#prints) return this.#prints;
     const { ClusterPrint } = require('./print/cluster-print') as typeof import('./print/cluster-print');
     const { Prints } = require('./print/prints') as typeof import('./print/prints');
-    const { Uploads } = require('./upload/uploads') as typeof import('./upload/uploads');
-    const { service, clock, watcher } = this;
-    const parts = { service, http: this.#http, store: this.#store, clock, scope: this.#scope, warn: this.#warn };
-    const { origin } = this.#settings;
-    const uploads = (this.#uploads = new Uploads({ ...parts, ...(origin && { origin }) }));
-    const unresolvedPrints = this.#unresolvedPrints;
-    const onUnknown = () => this.#metrics?.dispatchUnknown();
-    const clusterPrint = new ClusterPrint({ service, dispatcher: this.#dispatches(), unresolvedPrints, onUnknown });
-    return (this.#prints = new Prints({ ...parts, uploads, clusterPrint, watcher }));
+    const { service, watcher } = this;
+    const parts = { ...this.#parts, warn: this.#warn, uploads: this.#uploader() };
+    const shared = { service, dispatcher: this.#dispatches(), unresolvedPrints: this.#unresolvedPrints };
+    const clusterPrint = new ClusterPrint({ ...shared, onUnknown: () => this.#metrics?.dispatchUnknown() });
+    return (this.#prints = new Prints({ ...parts, clusterPrint, watcher }));
   }
 
-  /** Returns the results of prints that end after their message, for one node. */
-  lateResults(waiter: Waiter): LateResults {
-    const { PendingWaits } = require('./print/pending-waits') as typeof import('./print/pending-waits');
-    const { LateResults } = require('./print/late-results') as typeof import('./print/late-results');
-    const { clock, watcher, credentials: signIn } = this;
-    const { runtimes } = watcher;
-    const pendingWaits = (this.#pendingWaits ??= new PendingWaits(this.#store, clock, runtimes));
-    const shared = { store: this.#store, scope: this.#scope, clock, warn: this.#warn };
-    return new LateResults({ ...shared, pendingWaits, watcher, runtimes, signIn }, waiter);
+  /** Opens a print queue. Its node closes it; the account closes those that are left. */
+  queue(options: QueueOptions): PrintQueue {
+    const { Queues } = require('./queue/queues') as typeof import('./queue/queues');
+    this.#queues ??= new Queues({
+      ...{ ...this.#parts, watcher: this.watcher, signIn: this.credentials, jobControl: this.jobControl },
+      ...{ dispatcher: this.#dispatches(), jobListReader: this.#jobListReader, uploads: this.#uploader() },
+      ...{ ...this.#shared, meter: this.#metrics?.queues },
+    });
+    return this.#queues.open(options);
+  }
+
+  /** The waits of nodes for the ends of prints and of items. */
+  get waits(): Waits {
+    const { Waits } = require('./waits') as typeof import('./waits');
+    const { clock, scope, watcher, credentials: signIn } = this;
+    return (this.#waits ??= new Waits({ store: this.#store, clock, scope, watcher, signIn, warn: this.#warn }));
   }
 
   get snapshots(): Snapshots {
     const { Snapshots } = require('./picture/snapshots') as typeof import('./picture/snapshots');
-    const { service, clock, watcher } = this;
-    return (this.#snapshots ??= new Snapshots({ service, http: this.#http, clock, clusterList: watcher.clusterList }));
+    return (this.#snapshots ??= new Snapshots({ ...this.#parts, clusterList: this.watcher.clusterList }));
   }
 
   get jobControl(): JobControl {
@@ -188,49 +194,42 @@ export class Client {
 
   get reports(): Reports {
     const { Reports } = require('./report/reports') as typeof import('./report/reports');
-    const { service, clock } = this;
-    return (this.#reports ??= new Reports({
-      service,
-      http: this.#http,
-      store: this.#store,
-      clock,
-      scope: this.#scope,
-      leftovers: this.#leftovers,
-    }));
+    return (this.#reports ??= new Reports({ ...this.#parts, leftovers: this.#leftovers }));
   }
 
   get library(): Library {
     const { Library } = require('./library/library') as typeof import('./library/library');
-    const { service, clock } = this;
-    return (this.#library ??= new Library({
-      service,
-      http: this.#http,
-      clock,
-      leftovers: this.#leftovers,
-      origin: this.#settings.origin || undefined,
-    }));
+    const origin = this.#settings.origin || undefined;
+    return (this.#library ??= new Library({ ...this.#parts, leftovers: this.#leftovers, origin }));
   }
 
   get queries(): Queries {
     const { Queries } = require('./query/queries') as typeof import('./query/queries');
-    const { service, clock, watcher } = this;
     const { overrides } = this.#settings.paths;
-    const parts = { service, http: this.#http, clock, clusterList: watcher.clusterList };
-    return (this.#queries ??= new Queries({ ...parts, overrides }));
+    return (this.#queries ??= new Queries({ ...this.#parts, clusterList: this.watcher.clusterList, overrides }));
   }
 
   get choices(): Choices {
     const { Choices } = require('./query/choices') as typeof import('./query/choices');
-    const { service, clock } = this;
     const { overrides } = this.#settings.paths;
-    return (this.#choices ??= new Choices({ service, clock, overrides, closing: this.#closing.signal }));
+    return (this.#choices ??= new Choices({ ...this.#parts, overrides, closing: this.#closing.signal }));
   }
 
   /** Tests the parts of the account and returns a result for each. Never throws. */
   testConnection(): Promise<Check[]> {
     const { testConnection } = require('./connection/connection-test') as typeof import('./connection/connection-test');
-    const { clock, credentials } = this;
-    return testConnection({ settings: this.#settings, credentials, http: this.#http, clock });
+    return testConnection({ ...this.#parts, settings: this.#settings, credentials: this.credentials });
+  }
+
+  get #parts() {
+    const { service, clock } = this;
+    return { service, http: this.#http, store: this.#store, clock, scope: this.scope };
+  }
+
+  #uploader(): Uploads {
+    const { Uploads } = require('./upload/uploads') as typeof import('./upload/uploads');
+    const { origin } = this.#settings;
+    return (this.#uploads ??= new Uploads({ ...this.#parts, ...(origin && { origin }) }));
   }
 
   /** Returns the dispatcher for prints and for outcomes that an earlier runtime left open. */
@@ -283,10 +282,11 @@ export class Client {
     this.#endMetrics?.();
     this.#unresolvedPrints.close();
     const settled = Promise.all([
+      this.#queues?.close(),
       this.watcher.close(),
       this.credentials.close(),
       this.#dispatcher?.settled(),
-      this.#pendingWaits?.close(),
+      this.#waits?.close(),
       this.#reports?.settled(),
       this.#uploads?.settled(),
     ]);

@@ -8,6 +8,7 @@ import { ClusterFigures } from './cluster-figures';
 import { labelOf } from './exposition';
 import { Histogram } from './histogram';
 import { RESULTS, type PrinterFigures } from './printer-figures';
+import { QueueMetrics, type ScrapedQueue } from './queue-metrics';
 import { timedStore } from './timed-store';
 
 /** Time for which the figures of a cluster without polls are kept, ms: a deploy interrupts the polls. */
@@ -32,6 +33,7 @@ export interface MetricsState {
   unresolved: number;
   leaseAge: number | null;
   printers: PrinterFigures[];
+  queues: ScrapedQueue[];
 }
 
 /** Counts what happens in one account, from the start of the process, and keeps the last figures of its printers. */
@@ -48,6 +50,7 @@ export class AccountMetrics {
   readonly refreshes = { saved: 0, failed: 0 };
   /** Prints that ended without a known outcome. */
   unknownDispatches = 0;
+  readonly queues: QueueMetrics;
   readonly #clusters = new Map<string, ClusterFigures>();
   readonly #sources = new Set<MetricsSource>();
   #printers = 0;
@@ -57,6 +60,7 @@ export class AccountMetrics {
     readonly clock: Clock,
   ) {
     this.labels = labelOf('account', accountId);
+    this.queues = new QueueMetrics(this.labels);
   }
 
   /** Adds a running client. The returned function removes it. */
@@ -103,7 +107,18 @@ export class AccountMetrics {
   }
 
   state(): MetricsState {
-    const state: MetricsState = { signIn: null, clusters: 0, stale: 0, unresolved: 0, leaseAge: null, printers: [] };
+    const queues = this.queues.state(
+      (clusterId, printerId) => this.#clusters.get(clusterId)?.labelsOf(printerId) ?? null,
+    );
+    const state: MetricsState = {
+      signIn: null,
+      clusters: 0,
+      stale: 0,
+      unresolved: 0,
+      leaseAge: null,
+      printers: [],
+      queues,
+    };
     const polled = new Set<string>();
     for (const source of this.#sources) {
       state.signIn = source.signInState();

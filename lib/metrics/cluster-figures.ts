@@ -26,6 +26,12 @@ export class ClusterFigures {
     return this.#printers.size;
   }
 
+  /** Labels of a printer; null: of the only one. */
+  labelsOf(printerId: string | null): string | undefined {
+    const [first] = this.printers;
+    return (printerId === null ? first : this.#printers.get(printerId))?.labels;
+  }
+
   /** Reads a status with the figures of at most `most` printers. A status without printers shows the known ones. */
   read(status: ClusterStatus, now: number, most: number): void {
     this.observedAt = now;

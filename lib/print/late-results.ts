@@ -2,16 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { asPrintingError } from '../service/errors';
 import type { SignInWatch } from '../sign-in/sign-in-state';
 import type { CurrentScope, Scope } from '../state/scope';
-import type { StateStore } from '../state/store';
 import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { retryUntil } from '../time/retry-until';
 import type { Peers } from '../watch/replication/peers';
-import type { Watcher } from '../watch/watcher';
-import { awaitEnd } from './awaited-end';
 import type { HandedOver, PendingWait, PendingWaits, WaitOwner } from './pending-waits';
-import { Ledger } from './ledger';
-import type { Awaited, PrintResult, Progress, Wait } from './print-request';
+import type { Wait } from './print-request';
 import { phrase, type Sentence } from '../words/sentence';
 
 /** Backoff between tries to read the stored waits, ms. */
@@ -19,31 +15,24 @@ const RELOAD = { first: 1_000, longest: 30_000 };
 /** Backoff between tries to hand over an end while the wait's owner can't be read, ms. */
 const HAND_OVER_AGAIN = { first: 500, longest: 5_000 };
 
-/** The node that waits. */
-export interface Waiter {
+/** The node that waits for the ends of `Awaited`, which have results. */
+export interface Waiter<Awaited, Result> {
   nodeId: string;
   /** Aborts when the node closes. */
   signal: AbortSignal;
-  /** Reports the progress of resumed waits. */
-  onProgress: (progress: Progress) => void;
-  /** A poll failed: the last progress of an awaited print is stale. */
-  onStale?: ((clusterJobId: string) => void) | undefined;
-  /**
-   * Reports the end of a resumed wait, with the note stored with it; `result.error` is set if the print did not finish
-   * well.
-   */
-  onEnd: (result: PrintResult, index: number, note: unknown) => void;
+  /** Reports the end of a resumed wait, with the note stored with it. */
+  onEnd: (result: Result, awaited: Awaited, note: unknown) => void;
   /** Another runtime has adopted a wait and reports its end. */
-  onLost: (result: PrintResult) => void;
+  onLost: (awaited: Awaited) => void;
 }
 
 /**
- * One node's waits for the ends of prints. A wait is stored when it begins, so that it survives the node and the
+ * One node's waits for ends, of prints or of items of a queue. A wait is stored when it begins, so that it survives the node and the
  * runtime; a starting node resumes its stored waits (reference 3.4, ADR 10).
  */
-export class LateResults {
-  readonly #deps: LateResultsDeps;
-  readonly #waiter: Waiter;
+export class LateResults<Awaited extends object, Result> {
+  readonly #deps: LateResultsDeps<Awaited, Result>;
+  readonly #waiter: Waiter<Awaited, Result>;
   /** Ids of the waits that this node is working on. */
   readonly #held = new Set<string>();
   /** Ends when the node closes. */
@@ -51,7 +40,7 @@ export class LateResults {
   #loading = false;
   #more = false;
 
-  constructor(deps: LateResultsDeps, waiter: Waiter) {
+  constructor(deps: LateResultsDeps<Awaited, Result>, waiter: Waiter<Awaited, Result>) {
     this.#deps = deps;
     this.#waiter = waiter;
     this.#deadline = new Deadline(deps.clock, { parent: waiter.signal });
@@ -75,8 +64,7 @@ export class LateResults {
   begin(scope: Scope, awaited: Awaited, note: unknown): Wait {
     const { pendingWaits, clock, warn } = this.#deps;
     const owner: WaitOwner = [...scope, this.#waiter.nodeId];
-    const result = { ...awaited.result, raw: null, job: null };
-    const wait: PendingWait = { ...awaited, result, id: randomUUID(), since: clock.now() };
+    const wait: PendingWait<Awaited> = { ...awaited, id: randomUUID(), since: clock.now() };
     this.#held.add(wait.id);
     void pendingWaits.keep(owner, wait, note, (error) => warn(notSaved(error)));
     const { nodeId } = this.#waiter;
@@ -113,25 +101,25 @@ export class LateResults {
   }
 
   /** Never rejects. */
-  async #resumeWait(scope: Scope, wait: PendingWait): Promise<void> {
+  async #resumeWait(scope: Scope, wait: PendingWait<Awaited>): Promise<void> {
     if (this.#held.has(wait.id)) return;
     this.#held.add(wait.id);
-    const { pendingWaits, store, warn } = this.#deps;
+    const { pendingWaits, awaitEnd, warn } = this.#deps;
     const { signal, nodeId, onEnd } = this.#waiter;
     const owner: WaitOwner = [...scope, nodeId];
     try {
-      const result = await awaitEnd(this.#deps, new Ledger(store, scope), this.#waiter, wait);
+      const result = await awaitEnd(scope, wait);
       const readNote = () => pendingWaits.readNote(owner, wait);
       const note = result && (await retryUntil(this.#deadline, RELOAD, readNote));
       if (!result || signal.aborted) return;
-      await this.#handOver(owner, wait, () => onEnd(result, wait.index, note));
+      await this.#handOver(owner, wait, () => onEnd(result, wait, note));
     } catch (thrown) {
       if (!signal.aborted) warn(phrase`The end of a print could not be reported: ${asPrintingError(thrown).sentence}`);
     }
   }
 
   /** Resolves to false if another runtime, or this node's successor, reports the end. */
-  async #handOver(owner: WaitOwner, wait: PendingWait, deliver: () => void): Promise<boolean> {
+  async #handOver(owner: WaitOwner, wait: PendingWait<Awaited>, deliver: () => void): Promise<boolean> {
     const { pendingWaits, runtimes } = this.#deps;
     // A runtime without peers needs no lock for it.
     if (runtimes.id === null) {
@@ -145,7 +133,7 @@ export class LateResults {
   }
 
   /** Null: this node no longer owns the wait. */
-  async #confirmed(owner: WaitOwner, wait: PendingWait, deliver: () => void): Promise<HandedOver | null> {
+  async #confirmed(owner: WaitOwner, wait: PendingWait<Awaited>, deliver: () => void): Promise<HandedOver | null> {
     const { pendingWaits } = this.#deps;
     const { signal, nodeId, onLost } = this.#waiter;
     const now = { delivered: false };
@@ -169,7 +157,7 @@ export class LateResults {
     }
     // The wait may return to this node.
     this.#held.delete(wait.id);
-    onLost(wait.result);
+    onLost(wait);
     return null;
   }
 
@@ -182,11 +170,11 @@ export class LateResults {
   }
 }
 
-interface LateResultsDeps {
-  pendingWaits: PendingWaits;
-  watcher: Watcher;
+interface LateResultsDeps<Awaited extends object, Result> {
+  pendingWaits: PendingWaits<PendingWait<Awaited>>;
+  /** Resolves with the result; null if the wait was cancelled, and the node's successor resumes it. */
+  awaitEnd: (scope: Scope, awaited: Awaited) => Promise<Result | null>;
   runtimes: Peers;
-  store: StateStore;
   scope: CurrentScope;
   signIn: SignInWatch;
   clock: Clock;

@@ -5,7 +5,6 @@ import type { Clock } from '../time/clock';
 import { Deadline } from '../time/deadline';
 import { retryUntil } from '../time/retry-until';
 import type { Peers } from '../watch/replication/peers';
-import type { Awaited } from './print-request';
 
 /** Retention of stored waits, ms. */
 const KEEP_FOR = 90 * 24 * 3600_000;
@@ -13,8 +12,10 @@ const KEEP_FOR = 90 * 24 * 3600_000;
 /** Owner of a wait: one node in one scope. */
 export type WaitOwner = readonly [...Scope, nodeId: string];
 
-/** A stored wait; its result holds no raw data of the service. */
-export interface PendingWait extends Awaited {
+/** A stored wait for the end of what it holds, such as a dispatched print: plain JSON. */
+export type PendingWait<Awaited> = Awaited & StoredWait;
+
+export interface StoredWait {
   id: string;
   /** ms since 1970. */
   since: number;
@@ -26,7 +27,7 @@ export interface PendingWait extends Awaited {
  * Waits that outlive the runtime: an index for each node, written when a wait begins, and a note for each wait, which
  * only the owner can interpret. Both are deleted once the end has been handed over (ADR 10).
  */
-export class PendingWaits {
+export class PendingWaits<Wait extends StoredWait> {
   /** Ids of the handed-over waits, whatever the store still holds. */
   readonly #handedOver = new Set<string>();
   /** Ids of the waits that are not yet known to be written. */
@@ -50,7 +51,7 @@ export class PendingWaits {
    * Stores a wait. Requests all writes at once, so that a later read of the waits finds this one. Retries a failed
    * write until it succeeds or the wait has ended; reports the first failure to `failed`. Never rejects.
    */
-  async keep(owner: WaitOwner, wait: PendingWait, note: unknown, failed: (error: unknown) => void): Promise<void> {
+  async keep(owner: WaitOwner, wait: Wait, note: unknown, failed: (error: unknown) => void): Promise<void> {
     this.#unwritten.add(wait.id);
     const write = async (attempt: number) => {
       if (!this.#unwritten.has(wait.id)) return;
@@ -67,8 +68,8 @@ export class PendingWaits {
     await retryUntil(this.#deadline, REWRITE, write, { waitAfter }).catch(() => undefined);
   }
 
-  async #write(owner: WaitOwner, wait: PendingWait, note: unknown): Promise<void> {
-    const isWritten = (waits: PendingWait[]) => waits.some(({ id }) => id === wait.id) || !this.#unwritten.has(wait.id);
+  async #write(owner: WaitOwner, wait: Wait, note: unknown): Promise<void> {
+    const isWritten = (waits: Wait[]) => waits.some(({ id }) => id === wait.id) || !this.#unwritten.has(wait.id);
     const index = this.#change(owner, (waits) => (isWritten(waits) ? waits : [...waits, this.#own(wait)]));
     await Promise.all([index, this.store.put(noteKey(owner, wait), note, KEPT_AND_RETRIED)]);
   }
@@ -77,9 +78,9 @@ export class PendingWaits {
    * Adopts the waits that no other runtime works on, and renews their retention. Ignores their age, as the clock may
    * have been set since. Rejects while they can't be read.
    */
-  async adopt(owner: WaitOwner): Promise<PendingWait[]> {
+  async adopt(owner: WaitOwner): Promise<Wait[]> {
     // An update, so that the read queues behind pending writes.
-    const waits = await this.store.update<PendingWait[]>(
+    const waits = await this.store.update<Wait[]>(
       indexKey(owner),
       (current) => {
         const own = current?.map((wait) => (this.#isFree(wait) ? this.#own(wait) : wait));
@@ -94,11 +95,11 @@ export class PendingWaits {
   }
 
   /** Renews each wait once. */
-  async #renew(owner: WaitOwner, waits: PendingWait[]): Promise<void> {
+  async #renew(owner: WaitOwner, waits: Wait[]): Promise<void> {
     const due = waits.filter(({ id }) => !this.#renewed.has(id));
     if (due.length === 0) return;
     for (const { id } of due) this.#renewed.add(id);
-    await this.store.update<PendingWait[]>(indexKey(owner), (current) => current && [...current], KEPT);
+    await this.store.update<Wait[]>(indexKey(owner), (current) => current && [...current], KEPT);
     for (const wait of due)
       await this.store.update<unknown>(
         noteKey(owner, wait),
@@ -108,7 +109,7 @@ export class PendingWaits {
   }
 
   /** The note stored with a wait; undefined if a crash prevented its write. Rejects while it can't be read. */
-  readNote(owner: WaitOwner, wait: PendingWait): Promise<unknown> {
+  readNote(owner: WaitOwner, wait: Wait): Promise<unknown> {
     return this.store.get<unknown>(noteKey(owner, wait));
   }
 
@@ -117,9 +118,9 @@ export class PendingWaits {
    * can adopt it meanwhile. Null: another runtime has. Rejects if the owner can't be read, and with what `deliver`
    * throws.
    */
-  handOver(owner: WaitOwner, wait: PendingWait, deliver: () => void): Promise<HandedOver | null> {
+  handOver(owner: WaitOwner, wait: Wait, deliver: () => void): Promise<HandedOver | null> {
     return new Promise((resolve, reject) => {
-      const isOwn = (waits: PendingWait[]) => {
+      const isOwn = (waits: Wait[]) => {
         const kept = waits.find(({ id }) => id === wait.id);
         return kept ? this.#isOwn(kept) : this.#unwritten.has(wait.id);
       };
@@ -139,18 +140,18 @@ export class PendingWaits {
   }
 
   /** Deletes a wait whose end has been handed over. */
-  drop(owner: WaitOwner, wait: PendingWait): Promise<void> {
+  drop(owner: WaitOwner, wait: Wait): Promise<void> {
     this.#markHandedOver(wait);
     return this.#drop(owner, wait, () => undefined);
   }
 
-  #markHandedOver({ id }: PendingWait): void {
+  #markHandedOver({ id }: StoredWait): void {
     this.#handedOver.add(id);
     this.#renewed.delete(id);
     this.#unwritten.delete(id);
   }
 
-  #drop(owner: WaitOwner, wait: PendingWait, before: (waits: PendingWait[], lock: Lock) => unknown): Promise<void> {
+  #drop(owner: WaitOwner, wait: Wait, before: (waits: Wait[], lock: Lock) => unknown): Promise<void> {
     const dropped = async () => {
       await this.#change(owner, async (waits, lock) => {
         await before(waits, lock);
@@ -165,7 +166,7 @@ export class PendingWaits {
   /** Deletes an owner's waits; other runtimes delete the ones that they work on. */
   forget(owner: WaitOwner): Promise<void> {
     const forgotten = async () => {
-      let waits: PendingWait[] = [];
+      let waits: Wait[] = [];
       await this.#change(owner, (current) => {
         waits = current.filter((wait) => this.#isFree(wait));
         return current.filter((wait) => !waits.includes(wait));
@@ -190,25 +191,22 @@ export class PendingWaits {
     await Promise.allSettled(this.#underWay);
   }
 
-  #own(wait: PendingWait): PendingWait {
+  #own(wait: Wait): Wait {
     const { id } = this.runtimes;
     return id === null ? wait : { ...wait, by: id };
   }
 
-  #isOwn(wait: PendingWait): boolean {
+  #isOwn(wait: Wait): boolean {
     return wait.by === this.#own(wait).by;
   }
 
   /** Whether no other living runtime works on it. */
-  #isFree({ by }: PendingWait): boolean {
+  #isFree({ by }: StoredWait): boolean {
     return by === undefined || by === this.runtimes.id || !this.runtimes.isLiving(by);
   }
 
-  async #change(
-    owner: WaitOwner,
-    change: (waits: PendingWait[], lock: Lock) => PendingWait[] | Promise<PendingWait[]>,
-  ): Promise<void> {
-    await this.store.update<PendingWait[]>(
+  async #change(owner: WaitOwner, change: (waits: Wait[], lock: Lock) => Wait[] | Promise<Wait[]>): Promise<void> {
+    await this.store.update<Wait[]>(
       indexKey(owner),
       async (current, lock) => {
         const waits = await change(current ?? [], lock);
@@ -235,4 +233,4 @@ export interface HandedOver {
 }
 
 const indexKey = (owner: WaitOwner) => ['kept-waits', ...owner] as const;
-const noteKey = (owner: WaitOwner, { id }: PendingWait) => ['kept-message', ...owner, id] as const;
+const noteKey = (owner: WaitOwner, { id }: StoredWait) => ['kept-message', ...owner, id] as const;

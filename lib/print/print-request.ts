@@ -44,7 +44,7 @@ export interface Awaited {
   printKey: string;
   /** Index among the request's clusters. */
   index: number;
-  /** The known state of the print. */
+  /** The known state of the print, without raw data of the service. */
   result: PrintResult;
 }
 

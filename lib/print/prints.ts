@@ -97,7 +97,9 @@ export class Prints {
     const { printKey, onWait } = request;
     const { result, ended } = dispatched;
     const isOpen = !ended && result.clusterJobId !== null;
-    const wait = isOpen ? onWait?.(ledger.scope, { printKey, index, result }) : undefined;
+    const wait = isOpen
+      ? onWait?.(ledger.scope, { printKey, index, result: { ...result, raw: null, job: null } })
+      : undefined;
     const known = await awaitEnd(this.#deps, ledger, request, { ...dispatched, printKey });
     if (!known && !wait) throw closed();
     return { result: known, wait };

@@ -161,7 +161,7 @@ export class Watcher {
         ...options,
         poller: this.#pollerOf(clusterId),
         clusterJobId,
-        interval: this.#jobEndInterval,
+        interval: this.jobEndInterval,
         closed: () => queueMicrotask(() => this.#jobEndWaiters.delete(waiter)),
       },
       { ...this.#account, fault: (clusterId, thrown) => this.#reportFault(clusterId, thrown) },
@@ -173,7 +173,7 @@ export class Watcher {
   /** Keeps a cluster polled without a watch, for observation listeners. Returns a function that stops it. */
   hold(clusterId: string): () => void {
     if (this.#closing.signal.aborted) return () => undefined;
-    const keepPolling = new KeepPolling(this.#pollerOf(clusterId), this.#jobEndInterval);
+    const keepPolling = new KeepPolling(this.#pollerOf(clusterId), this.jobEndInterval);
     return () => keepPolling.end();
   }
 
@@ -228,7 +228,7 @@ export class Watcher {
         polledAt: this.#memory.polledAt,
         checkpoints: () => this.#checkpoints,
         usable: () => signIn.usable,
-        awaitedInterval: this.#jobEndInterval,
+        awaitedInterval: this.jobEndInterval,
       },
       reports: {
         standbyChanged: () => this.#watches.checkStandby(),
@@ -238,7 +238,7 @@ export class Watcher {
     });
   }
 
-  get #jobEndInterval(): number {
+  get jobEndInterval(): number {
     return intervalOf(this.#options.followInterval ?? 60);
   }
 

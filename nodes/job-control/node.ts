@@ -4,6 +4,7 @@ import { jobData } from '../../lib/control/job-data';
 import { PrintingError } from '../../lib/service/errors';
 import { record, type Json } from '../../lib/service/json-readers';
 import { isEmptyFilter, readPrinterFilter, type PrinterFilter } from '../../lib/service/printer-filter';
+import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { ofMessage, readFlag, readText } from '../shared/inputs';
 import { translated } from '../shared/language';
@@ -23,7 +24,7 @@ export default function JobControlNode(this: Node, RED: NodeAPI, saved: Saved<ty
   // An explicit setting without a value is a mistake, not a request to act on the current print.
   const jobMayBeMissing = !job.value || (job.type === 'msg' && job.value === 'clusterJobId');
 
-  const options = { account, timeout, awaited: phrase`No answer from the printer` };
+  const options = { findClient: () => clientOf(RED, account), timeout, awaited: phrase`No answer from the printer` };
   workNode(RED, this, options, async (msg, send, { client, deadline, signal, show }) => {
     const action = byMessage ? await readText(RED, this, ofMessage('action'), msg) : chosen;
     const clusterId = await readText(RED, this, cluster, msg);

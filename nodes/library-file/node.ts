@@ -2,6 +2,7 @@ import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { PrintingError } from '../../lib/service/errors';
 import { storedIds, type StoredKind, type StoredRef } from '../../lib/service/stored-file';
 import type { UploadProgress, UploadStage } from '../../lib/upload/progress';
+import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { isBlank, ofMessage, readText } from '../shared/inputs';
 import { readSource } from '../shared/print-inputs';
@@ -59,13 +60,18 @@ export default function LibraryFileNode(this: Node, RED: NodeAPI, saved: Saved<t
 
   const operations: Partial<Record<string, typeof info>> = { upload, info, download, delete: remove };
   const readsPayload = operation === 'upload' && from === 'payload';
-  workNode(RED, this, { account, timeout, readsPayload }, async (msg, send, context) => {
-    const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
-    if (!work) throw new PrintingError('NOT_CONFIGURED', phrase`The operation is unknown: choose one in the node.`);
-    const result = await work(msg, context);
-    context.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
-    send(Object.assign(msg, result, context.client.simulated && { simulated: true }));
-  });
+  workNode(
+    RED,
+    this,
+    { findClient: () => clientOf(RED, account), timeout, readsPayload },
+    async (msg, send, context) => {
+      const work = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
+      if (!work) throw new PrintingError('NOT_CONFIGURED', phrase`The operation is unknown: choose one in the node.`);
+      const result = await work(msg, context);
+      context.show({ fill: 'green', shape: 'dot', key: `done.${operation}` });
+      send(Object.assign(msg, result, context.client.simulated && { simulated: true }));
+    },
+  );
 }
 
 function stageText(stage: UploadStage, progress: UploadProgress): StatusText {

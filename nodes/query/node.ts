@@ -5,6 +5,7 @@ import type { Query } from '../../lib/query/queries';
 import { PrintingError } from '../../lib/service/errors';
 import { readPrinterFilter } from '../../lib/service/printer-filter';
 import { addChangeTexts } from '../shared/change-texts';
+import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { isBlank, read, readText } from '../shared/inputs';
 import { readClusterIds } from '../shared/print-inputs';
@@ -88,15 +89,20 @@ export default function QueryNode(this: Node, RED: NodeAPI, saved: Saved<typeof 
     }
   };
 
-  workNode(RED, this, { account, timeout: TIMEOUT }, async (msg, send, { client, deadline, show }) => {
-    const asked = await readQuery(msg);
-    show({ fill: 'blue', shape: 'dot', key: 'asking' });
-    const { payload, raw, ids, contentType } = await client.queries.ask(asked, { deadline });
-    const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
-    show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
-    const answer = { payload: addChangeTexts(RED, payload), raw, ...(contentType !== undefined && { contentType }) };
-    send(Object.assign(msg, ids, answer, client.simulated && { simulated: true }));
-  });
+  workNode(
+    RED,
+    this,
+    { findClient: () => clientOf(RED, account), timeout: TIMEOUT },
+    async (msg, send, { client, deadline, show }) => {
+      const asked = await readQuery(msg);
+      show({ fill: 'blue', shape: 'dot', key: 'asking' });
+      const { payload, raw, ids, contentType } = await client.queries.ask(asked, { deadline });
+      const values = { total: String(Array.isArray(payload) ? payload.length : 1) };
+      show({ fill: 'green', shape: 'dot', key: Array.isArray(payload) ? 'found' : 'answered', values });
+      const answer = { payload: addChangeTexts(RED, payload), raw, ...(contentType !== undefined && { contentType }) };
+      send(Object.assign(msg, ids, answer, client.simulated && { simulated: true }));
+    },
+  );
 }
 
 function missing(sentence: Sentence): never {

@@ -4,6 +4,7 @@ import type { Format } from '../../lib/report/outputs';
 import { readRange } from '../../lib/report/ranges';
 import type { Report, ReportProgress } from '../../lib/report/reports';
 import { PrintingError } from '../../lib/service/errors';
+import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { copierOf } from './copies';
 import { isBlank, kindOf, read, readText } from '../shared/inputs';
@@ -20,49 +21,54 @@ export default function ReportGeneratorNode(this: Node, RED: NodeAPI, saved: Sav
   const settings = settingsOf(definition, saved);
   const { account, timeout } = settings;
 
-  workNode(RED, this, { account, timeout }, async (msg, send, { client, deadline, show }) => {
-    const format = readFormat(settings.format);
-    // A blank setting must not read msg.filename, which may name another file (reference 2.2).
-    if (format === 'file' && isBlank(settings.file.value))
-      throw new PrintingError('INVALID_INPUT', phrase`Choose a file for the report in the node.`);
-    const path = format === 'file' ? await readText(RED, this, settings.file, msg) : '';
-    if (path === undefined)
-      throw new PrintingError('INVALID_INPUT', phrase`The setting for the file is empty: choose a file in the node.`);
-    const from = await read(RED, this, settings.from, msg);
-    const to = await read(RED, this, settings.to, msg);
-    const marks = client.simulated ? { simulated: true } : {};
-    let copies: (() => RowMessage) | undefined;
+  workNode(
+    RED,
+    this,
+    { findClient: () => clientOf(RED, account), timeout },
+    async (msg, send, { client, deadline, show }) => {
+      const format = readFormat(settings.format);
+      // A blank setting must not read msg.filename, which may name another file (reference 2.2).
+      if (format === 'file' && isBlank(settings.file.value))
+        throw new PrintingError('INVALID_INPUT', phrase`Choose a file for the report in the node.`);
+      const path = format === 'file' ? await readText(RED, this, settings.file, msg) : '';
+      if (path === undefined)
+        throw new PrintingError('INVALID_INPUT', phrase`The setting for the file is empty: choose a file in the node.`);
+      const from = await read(RED, this, settings.from, msg);
+      const to = await read(RED, this, settings.to, msg);
+      const marks = client.simulated ? { simulated: true } : {};
+      let copies: (() => RowMessage) | undefined;
 
-    await client.reports.run({
-      clusterIds: readReportClusters(await read(RED, this, settings.clusters, msg)),
-      reportType: (await readText(RED, this, settings.reportType, msg)) ?? definition.properties.reportType.default,
-      range: readRange(from, to, client.clock.now()),
-      format,
-      path,
-      onlyNew: settings.onlyNew ? this.id : null,
-      deadline,
-      onProgress: (progress) => show(progressText(progress)),
-      onResult: (report, payload) => {
-        show(doneText(report.rowCount));
-        const attachment = attachmentOf(format, payload, report);
-        // Earlier attachments stay, as a mail may have several reports.
-        const earlier: unknown[] = Array.isArray(msg.attachments) ? msg.attachments : [];
-        const attached = attachment ? { attachments: [...earlier, attachment] } : {};
-        send(Object.assign(msg, about(report), marks, { payload, ...attached }));
-      },
-      onRows: (report, { rows, first, count }) => {
-        copies ??= rowMessages(RED, { ...msg, ...about(report), ...marks });
-        rows.forEach((row, at) => {
-          const message = (copies as () => RowMessage)();
-          message.payload = row;
-          message.parts.index = first + at;
-          if (message.parts.index + 1 === count) message.rowCount = message.parts.count = count;
-          send(message);
-        });
-        if (count !== null) show(doneText(count));
-      },
-    });
-  });
+      await client.reports.run({
+        clusterIds: readReportClusters(await read(RED, this, settings.clusters, msg)),
+        reportType: (await readText(RED, this, settings.reportType, msg)) ?? definition.properties.reportType.default,
+        range: readRange(from, to, client.clock.now()),
+        format,
+        path,
+        onlyNew: settings.onlyNew ? this.id : null,
+        deadline,
+        onProgress: (progress) => show(progressText(progress)),
+        onResult: (report, payload) => {
+          show(doneText(report.rowCount));
+          const attachment = attachmentOf(format, payload, report);
+          // Earlier attachments stay, as a mail may have several reports.
+          const earlier: unknown[] = Array.isArray(msg.attachments) ? msg.attachments : [];
+          const attached = attachment ? { attachments: [...earlier, attachment] } : {};
+          send(Object.assign(msg, about(report), marks, { payload, ...attached }));
+        },
+        onRows: (report, { rows, first, count }) => {
+          copies ??= rowMessages(RED, { ...msg, ...about(report), ...marks });
+          rows.forEach((row, at) => {
+            const message = (copies as () => RowMessage)();
+            message.payload = row;
+            message.parts.index = first + at;
+            if (message.parts.index + 1 === count) message.rowCount = message.parts.count = count;
+            send(message);
+          });
+          if (count !== null) show(doneText(count));
+        },
+      });
+    },
+  );
 }
 
 /** A message with one row of a stream. */

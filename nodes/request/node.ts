@@ -1,5 +1,6 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import { PrintingError } from '../../lib/service/errors';
+import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { isBlank, readText } from '../shared/inputs';
 import { workNode } from '../shared/work-node';
@@ -25,13 +26,18 @@ export default function RequestNode(this: Node, RED: NodeAPI, saved: Saved<typeo
     throw new PrintingError('INVALID_INPUT', phrase`Enter a path in the node or set msg.path.`);
   };
 
-  workNode(RED, this, { account, timeout: TIMEOUT }, async (msg, send, { client, deadline, show }) => {
-    const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, deadline };
-    show({ fill: 'blue', shape: 'dot', key: 'requesting' });
-    const { statusCode, headers, data } = await client.requests.run(request);
-    show({ fill: 'green', shape: 'dot', key: 'done' });
-    // Copies the data, so that flows can't change the raw answer through the payload.
-    const answer = { payload: data, raw: structuredClone(data), statusCode, headers };
-    send(Object.assign(msg, answer, client.simulated && { simulated: true }));
-  });
+  workNode(
+    RED,
+    this,
+    { findClient: () => clientOf(RED, account), timeout: TIMEOUT },
+    async (msg, send, { client, deadline, show }) => {
+      const request = { method: readMethod(msg), path: await readPath(msg), payload: msg.payload, deadline };
+      show({ fill: 'blue', shape: 'dot', key: 'requesting' });
+      const { statusCode, headers, data } = await client.requests.run(request);
+      show({ fill: 'green', shape: 'dot', key: 'done' });
+      // Copies the data, so that flows can't change the raw answer through the payload.
+      const answer = { payload: data, raw: structuredClone(data), statusCode, headers };
+      send(Object.assign(msg, answer, client.simulated && { simulated: true }));
+    },
+  );
 }

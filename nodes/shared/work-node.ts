@@ -6,7 +6,6 @@ import type { Client } from '../../lib/client';
 import { asPrintingError } from '../../lib/service/errors';
 import { holdStream } from '../../lib/upload/source';
 import type { Sentence } from '../../lib/words/sentence';
-import { clientOf } from './account-link';
 import { onInput, type Send } from './on-input';
 import { runtimeOf } from './runtime';
 import { failureText, IDLE, signInText, StatusLine, type StatusText } from './status';
@@ -22,7 +21,8 @@ export interface WorkContext {
 }
 
 export interface WorkOptions {
-  account: string | undefined;
+  /** The client of the node's account; throws NOT_CONFIGURED if there is none. */
+  findClient: () => Promise<Client>;
   /** Timeout of a message, seconds. */
   timeout: number;
   /** Start of the timeout's error message, such as `No answer from the printer`. */
@@ -34,6 +34,8 @@ export interface WorkOptions {
   readsPayload?: boolean;
   /** Time of the figures shown while the node waits, ms; null while it doesn't wait. */
   lastFigures?: () => number | null;
+  /** Status while no message is in progress. */
+  idleText?: () => StatusText;
   /** Called once the account is available, before any message. */
   onReady?: (context: Omit<WorkContext, 'deadline'>) => void;
 }
@@ -45,7 +47,7 @@ export interface WorkOptions {
 export function workNode(
   RED: NodeAPI,
   node: Node,
-  { account: accountId, timeout, awaited, readsPayload = false, lastFigures, onReady }: WorkOptions,
+  { findClient, timeout, awaited, readsPayload = false, lastFigures, idleText, onReady }: WorkOptions,
   work: (msg: NodeMessage, send: Send, context: WorkContext) => Promise<void>,
 ): void {
   const status = new StatusLine(RED, node);
@@ -64,9 +66,9 @@ export function workNode(
     const figures = lastFigures?.() ?? null;
     const missing = signInText(client.credentials.state, figures);
     if (missing && (running === 0 || figures !== null)) show(missing);
-    else if (running === 0 && figures === null) show(IDLE);
+    else if (running === 0 && figures === null) show(idleText?.() ?? IDLE);
   };
-  clientOf(RED, accountId)
+  findClient()
     .then((client) => {
       if (signal.aborted) return;
       status.simulated = client.simulated;
@@ -87,7 +89,7 @@ export function workNode(
       const release = holdPayload(msg);
       try {
         await underDeadline(runtimeOf(RED).clock, limit, async (deadline) => {
-          const client = await deadline.wait(clientOf(RED, accountId));
+          const client = await deadline.wait(findClient());
           await work(msg, send, { client, deadline, signal, show });
         });
       } finally {

@@ -1,13 +1,13 @@
 import type { Node, NodeAPI, NodeMessage } from 'node-red';
 import type { Client } from '../../lib/client';
-import type { LateResults } from '../../lib/print/late-results';
+import type { LatePrints } from '../../lib/print/late-prints';
 import { plainProperties } from '../../lib/print/plain-properties';
 import { printResult, type Awaited, type PrintResult, type Progress } from '../../lib/print/print-request';
 import { asPrintingError } from '../../lib/service/errors';
 import type { PrinterFilter } from '../../lib/service/printer-filter';
 import type { Scope } from '../../lib/state/scope';
 import type { Saved } from '../shared/definition';
-import { isInFlows } from '../shared/account-link';
+import { clientOf, isInFlows } from '../shared/account-link';
 import { addChangeTexts } from '../shared/change-texts';
 import { whenFlowsStarted } from '../shared/flows-started';
 import { read, readFlag, readText } from '../shared/inputs';
@@ -39,7 +39,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     show(signInText(client.credentials.state, since) ?? staleText(since));
   };
 
-  let lateResults: LateResults | undefined;
+  let late: LatePrints | undefined;
   let cancelStart: (() => void) | undefined;
   const started = new Promise<void>((resolve) => (cancelStart = whenFlowsStarted(RED, resolve)));
   const onReady = ({ client, signal, show }: Omit<WorkContext, 'deadline'>) => {
@@ -49,7 +49,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       show(progressText(progress, awaited.size));
     };
     const onStale = (clusterJobId: string) => showStale(client, signal, show, clusterJobId);
-    const onEnd = (result: PrintResult, index: number, note: unknown) => {
+    const onEnd = (result: PrintResult, { index }: Awaited, note: unknown) => {
       if (result.clusterJobId) awaited.delete(result.clusterJobId);
       const { error } = result;
       show(error ? failureText(error) : resultText(result));
@@ -61,15 +61,15 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
       markFailed(message, error);
       this.error(translatedError(RED, error), message);
     };
-    const onLost = ({ clusterJobId }: PrintResult) => {
+    const onLost = ({ result: { clusterJobId } }: Awaited) => {
       if (clusterJobId) awaited.delete(clusterJobId);
       if (awaited.size === 0) show(IDLE);
     };
-    const ends = (lateResults = client.lateResults({ nodeId: this.id, signal, onProgress, onStale, onEnd, onLost }));
+    const ends = (late = client.waits.ofPrints({ nodeId: this.id, signal, onProgress, onStale, onEnd, onLost }));
     void started.then(() => ends.resume());
   };
 
-  const options = { account, timeout, readsPayload, lastFigures, onReady };
+  const options = { findClient: () => clientOf(RED, account), timeout, readsPayload, lastFigures, onReady };
   workNode(RED, this, options, async (msg, send, context) => {
     const { client, deadline, signal, show } = context;
     const readTargets = async (): Promise<Targets> => {
@@ -129,7 +129,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     });
     try {
       const note = (): Note => ({ message: plainProperties(msg), parts: many ? parts : null });
-      const ends = lateResults;
+      const ends = late;
       const onWait = ends && ((scope: Scope, wait: Awaited) => ends.begin(scope, wait, note()));
       await client.prints.run({
         ...request,
@@ -147,7 +147,7 @@ export default function UploadAndPrintNode(this: Node, RED: NodeAPI, saved: Save
     // A disabled node counts as removed, too, but may return.
     const gone = removed && !isInFlows(RED, this.id);
     // State that can't be deleted now expires later.
-    (gone ? (lateResults?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
+    (gone ? (late?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
   });
 }
 

@@ -2,6 +2,7 @@ import type { Node, NodeAPI } from 'node-red';
 import { isPrintEvent } from '../../lib/events/print-event';
 import type { SnapshotProgress } from '../../lib/picture/snapshots';
 import { PrintingError } from '../../lib/service/errors';
+import { clientOf } from '../shared/account-link';
 import type { Saved } from '../shared/definition';
 import { readText } from '../shared/inputs';
 import { clockTime, percent, type StatusText } from '../shared/status';
@@ -14,7 +15,7 @@ import { definition } from './definition';
 export default function WebcamSnapshotNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
   RED.nodes.createNode(this, saved);
   const { account, cluster, printer, timeout, maxBytes } = settingsOf(definition, saved);
-  const options = { account, timeout, awaited: phrase`No answer from the printer` };
+  const options = { findClient: () => clientOf(RED, account), timeout, awaited: phrase`No answer from the printer` };
   workNode(RED, this, options, async (msg, send, { client, deadline, show }) => {
     const clusterId = await readText(RED, this, cluster, msg);
     if (clusterId === undefined)

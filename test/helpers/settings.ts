@@ -1,4 +1,5 @@
 import { readRedirect, readSettings } from '../../lib/account/settings';
+import { readRules } from '../../lib/queue/read-rules';
 import { readRange } from '../../lib/report/ranges';
 import { PrintingError } from '../../lib/service/errors';
 import { parseMilestones } from '../../lib/events/milestones';
@@ -41,6 +42,11 @@ const inAccount = (name: string, node: Record<string, string> = ACCOUNT) => ({
   node,
   taken: (value: string) => isAccepted(() => readSettings({ ...node, [name]: value })),
 });
+const inQueue = (name: string) => ({
+  name,
+  node: {},
+  taken: (value: string) => isAccepted(() => readRules({ [name]: value })),
+});
 const override = (call: unknown, name = 'currentUser') => JSON.stringify({ [name]: call });
 
 /** Accepts an empty range, too: that depends on the other end and on the current time. */
@@ -67,6 +73,25 @@ const hosts = {
 };
 
 export const settings: JudgedSetting[] = [
+  {
+    ...inQueue('hours'),
+    rule: 'hours("hours")',
+    good: ['', ' ', 'Mon-Fri 22:00-06:00, Sat 09:00-12:00', 'Sat-Mon 00:00-24:00', '08:00-17:00'],
+    bad: ['Mon-Fry 08:00-09:00', '25:00-26:00', 'always', 'Mon 08:61-09:00'],
+  },
+  { ...inQueue('printers'), rule: 'printers()', good: ['', '[]', '["a","b"]'], bad: ['a', '{}', '[1]', '[""]', '['] },
+  {
+    ...inQueue('tags'),
+    rule: 'tags()',
+    good: ['', '{}', '{"a":["food-safe"]}', '{"a":[]}'],
+    bad: ['a', '[]', '{"a":"b"}', '{"a":[1]}', '{'],
+  },
+  {
+    ...inQueue('prices'),
+    rule: 'prices()',
+    good: ['', '{}', '{"currency":"EUR","hour":1.2,"kilogram":{"PLA":25,"*":40}}', '{"hour":0}'],
+    bad: ['1', '[]', '{"hour":-1}', '{"hour":"1"}', '{"kilogram":{"PLA":"x"}}', '{"currency":1}', '{"price":1}'],
+  },
   { ...inAccount('authUrl'), rule: 'host("authUrl")', ...hosts },
   { ...inAccount('apiUrl'), rule: 'host("apiUrl")', ...hosts },
   {

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
-import { LateResults } from '../../lib/print/late-results';
-import { PendingWaits } from '../../lib/print/pending-waits';
-import { printResult, type Wait } from '../../lib/print/print-request';
+import { latePrints, type LatePrints, type PrintWaiter } from '../../lib/print/late-prints';
+import { PendingWaits, type PendingWait } from '../../lib/print/pending-waits';
+import { printResult, type Awaited, type Wait } from '../../lib/print/print-request';
 import { PrintingError } from '../../lib/service/errors';
 import type { Scope } from '../../lib/state/scope';
 import type { StateStore } from '../../lib/state/store';
@@ -20,13 +20,13 @@ interface Surroundings {
   hasEnded: (print: string) => boolean;
 }
 
-type Reports = Pick<ConstructorParameters<typeof LateResults>[1], 'onEnd' | 'onLost'>;
+type Reports = Pick<PrintWaiter, 'onEnd' | 'onLost'>;
 
 /** One node of one runtime, which waits for the end of prints. */
 export class WaitingNode {
   closing = new AbortController();
-  readonly kept: PendingWaits;
-  ends: LateResults;
+  readonly kept: PendingWaits<PendingWait<Awaited>>;
+  ends: LatePrints;
   readonly #surroundings: Surroundings;
   readonly #reports: Reports;
   readonly #follows = new Set<() => void>();
@@ -39,11 +39,11 @@ export class WaitingNode {
     this.ends = this.#deploy();
   }
 
-  #deploy(): LateResults {
+  #deploy(): LatePrints {
     const { store, clock, scope, runtimes } = this.#surroundings;
     // Every wait of the node adds a listener, as in a flow.
     setMaxListeners(0, this.closing.signal);
-    return new LateResults(
+    return latePrints(
       {
         pendingWaits: this.kept,
         watcher: { follow: this.follow } as unknown as Watcher,

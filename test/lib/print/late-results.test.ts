@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { PendingWait, WaitOwner } from '../../../lib/print/pending-waits';
-import type { Wait } from '../../../lib/print/print-request';
+import type { Awaited, Wait } from '../../../lib/print/print-request';
 import type { Scope } from '../../../lib/state/scope';
 import type { Peers } from '../../../lib/watch/replication/peers';
 import { FaultyStore, type StoreFault } from '../../helpers/faulty-store';
@@ -51,7 +51,7 @@ class Farm {
   hasEnded = (print: string): boolean => this.#ended.has(print);
 
   waits = async (): Promise<string[]> =>
-    ((await this.stored.get<PendingWait[]>(['kept-waits', ...OWNER])) ?? []).map(
+    ((await this.stored.get<PendingWait<Awaited>[]>(['kept-waits', ...OWNER])) ?? []).map(
       ({ result, by }) => `${result.clusterJobId} ${by}`,
     );
 
@@ -93,7 +93,7 @@ class Runtime {
       {
         onEnd: ({ clusterJobId }, _, note) =>
           reported.push(`${clusterJobId} late at ${id} with ${JSON.stringify(note)}`),
-        onLost: ({ clusterJobId }) => lost.push(`${clusterJobId} at ${id}`),
+        onLost: ({ result: { clusterJobId } }) => lost.push(`${clusterJobId} at ${id}`),
       },
     );
   }

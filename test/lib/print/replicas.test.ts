@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Client } from '../../../lib/client';
 import { Http } from '../../../lib/http/http';
-import type { LateResults } from '../../../lib/print/late-results';
+import type { LatePrints } from '../../../lib/print/late-prints';
 import type { PrintRequest } from '../../../lib/print/prints';
 import { asPrintingError } from '../../../lib/service/errors';
 import { systemClock } from '../../../lib/time/clock';
@@ -32,7 +32,7 @@ class Life {
   isDead = false;
   client!: Client;
   readonly #http = new Http(undefined, { isLocal: true });
-  #ends!: LateResults;
+  #ends!: LatePrints;
   readonly #node = new AbortController();
 
   constructor(
@@ -44,7 +44,7 @@ class Life {
   async start(simulator: Simulator): Promise<this> {
     const { store, clock } = this.runtime;
     this.client = await signedInClient(simulator, { store, clock, http: this.#http });
-    this.#ends = this.client.lateResults({
+    this.#ends = this.client.waits.ofPrints({
       nodeId: 'node',
       signal: this.#node.signal,
       onProgress: () => undefined,

@@ -1,0 +1,253 @@
+import type { ClusterStatus } from '../service/cluster-status';
+import type { PrintJob } from '../service/print-job';
+import type { JobEnd } from '../watch/watch-types';
+import type { Watcher } from '../watch/watcher';
+import * as changes from './attempt-changes';
+import { findAttempt, type AttemptOf } from './attempt-changes';
+import { isOpen } from './copies';
+import type { Dispatches } from './dispatch';
+import type { EndedPrint } from './gate';
+import { hasBegun } from './has-begun';
+import type { ItemStore } from './item-store';
+import type { PlateGates } from './plate-gates';
+import { attemptKey, type Attempt, type ItemRecord, type Recall } from './queue-item';
+import type { QueueRules } from './queue-rules';
+import type { RecallOutcome } from './recall';
+
+interface AttemptKeeperDeps {
+  queueId: string;
+  rules: QueueRules;
+  now: () => number;
+  items: ItemStore;
+  gates: PlateGates;
+  dispatches: Dispatches;
+  watcher: Pick<Watcher, 'follow'>;
+  /** Ends with the planner's tenure. */
+  signal: AbortSignal;
+  recall: (attempt: Attempt & { clusterJobId: string }) => Promise<RecallOutcome>;
+  /** Present configuration of an attempt's printer. */
+  configurationOf: (attempt: Attempt) => string | null;
+  costOf: (record: ItemRecord, attempt: Attempt, seconds: number | null) => number | null;
+  /** Work that failed is to be tried again. */
+  failed: (thrown: unknown) => void;
+}
+
+const PLANNER = { asPlanner: true };
+
+/** Time within which a print shows up that the service took without naming it, ms. */
+const SHOWN_WITHIN = 900_000;
+
+/** Follows the dispatched prints of a queue to their ends, on the shared polls, and recalls those that do not begin. */
+export class AttemptKeeper {
+  readonly #deps: AttemptKeeperDeps;
+  /** Attempts whose end is followed, and those at whose job something is being done. */
+  readonly #followed = new Set<string>();
+  readonly #busy = new Set<string>();
+
+  constructor(deps: AttemptKeeperDeps) {
+    this.#deps = deps;
+  }
+
+  /** Follows and recalls the attempts of an item, as its record and the time demand. */
+  keep(record: ItemRecord): void {
+    for (const attempt of record.prints) {
+      if (!isOpen(attempt) || attempt.state === 'assigned') continue;
+      if (attempt.clusterJobId !== null) this.#follow(record.itemId, attempt, attempt.clusterJobId);
+      const why = this.#recallOf(record, attempt);
+      if (this.#isLost(attempt))
+        this.#run(record.itemId, attempt, () =>
+          this.#change(record.itemId, (now) => changes.unknown(now, attempt, this.#context)),
+        );
+      if (why) this.#run(record.itemId, attempt, () => this.#recall(record.itemId, attempt, why));
+    }
+  }
+
+  /** When an attempt will have waited too long for its beginning, ms since 1970; Infinity: never. */
+  dueAt(record: ItemRecord): number {
+    const { startWithin } = this.#deps.rules;
+    if (startWithin === 0) return Infinity;
+    const waiting = record.prints.filter(({ state, recall }) => state === 'dispatched' && !recall?.isStuck);
+    return Math.min(Infinity, ...waiting.map(({ dispatchedAt }) => (dispatchedAt ?? 0) + startWithin));
+  }
+
+  /** Compares an item's attempts on a cluster with its status. Rejects if a change can't be written. */
+  async observe(record: ItemRecord, status: ClusterStatus): Promise<void> {
+    const { itemId } = record;
+    for (const attempt of record.prints.filter((one) => one.clusterId === status.clusterId)) {
+      if (attempt.state === 'assigned' || this.#busy.has(nameOf(itemId, attempt))) continue;
+      if (mayShowUp(attempt)) {
+        const id = attempt.clusterJobId ?? (await this.#deps.dispatches.lookFor(itemId, attempt, status));
+        const job = id === null ? undefined : find(status, id);
+        if (id !== null && job && (attempt.clusterJobId === null || hasBegun(job)))
+          await this.#change(itemId, (now) => changes.showedUp(now, attempt, id, this.#context));
+      } else if (isOpen(attempt)) await this.#observeOpen(record, attempt, status);
+    }
+  }
+
+  /** Records what a person said about a part, from the verdict on its plate. */
+  async judge(itemId: string, of: AttemptOf, good: boolean): Promise<void> {
+    await this.#change(itemId, (record) => changes.judged(record, of, good, this.#context));
+  }
+
+  async #observeOpen({ itemId }: ItemRecord, attempt: Attempt, status: ClusterStatus): Promise<void> {
+    const id = attempt.clusterJobId ?? (await this.#deps.dispatches.lookFor(itemId, attempt, status));
+    if (id === null) return;
+    const named = () => this.#change(itemId, (record) => changes.dispatched(record, attempt, id, this.#context));
+    const listed = status.jobs.find(({ clusterJobId }) => clusterJobId === id);
+    const past = status.history.find(({ clusterJobId }) => clusterJobId === id);
+    // What an offline printer shows may be old.
+    const isCurrent = status.online !== false && !status.stale;
+    if (listed && isCurrent && hasBegun(listed)) await this.#started(itemId, attempt, listed, id);
+    else if (listed || attempt.clusterJobId === null) await named();
+    else if (past && endOf(past) !== 'ended') await this.#ended(itemId, attempt, { outcome: endOf(past), job: past });
+    if (!listed || !isCurrent || hasBegun(listed)) return;
+    const why = isRefused(listed) ? 'changes' : isOvertaken(listed, status) ? 'overtaken' : null;
+    if (why === null || attempt.recall) return;
+    const recall = this.#newRecall(why, why === 'changes' ? this.#deps.configurationOf(attempt) : null);
+    await this.#change(itemId, (record) => changes.recallWanted(record, attempt, recall));
+  }
+
+  async #started(itemId: string, attempt: Attempt, { printerId }: PrintJob, clusterJobId: string): Promise<void> {
+    if (attempt.state === 'printing') return;
+    await this.#change(itemId, (record) =>
+      changes.started(
+        record,
+        attempt,
+        { clusterJobId, printerId: attempt.printerId === null ? null : printerId },
+        this.#context,
+      ),
+    );
+  }
+
+  #follow(itemId: string, attempt: Attempt, clusterJobId: string): void {
+    const name = nameOf(itemId, attempt);
+    if (this.#followed.has(name)) return;
+    this.#followed.add(name);
+    const { watcher, signal, failed } = this.#deps;
+    watcher
+      .follow(attempt.clusterId, clusterJobId, { signal })
+      .then(async (end) => {
+        const now = this.#deps.items.get(itemId);
+        const open = now && findAttempt(now, attempt);
+        if (open && isOpen(open) && !signal.aborted) await this.#ended(itemId, open, end);
+      })
+      .catch((thrown: unknown) => {
+        // It is followed again when the item is kept the next time.
+        this.#followed.delete(name);
+        if (!signal.aborted) failed(thrown);
+      });
+  }
+
+  async #ended(itemId: string, attempt: Attempt, { outcome, job, isDisconnected }: JobEnd): Promise<void> {
+    const { rules } = this.#deps;
+    if (isDisconnected || outcome === 'ended') {
+      if (attempt.startedAt !== null && !isDisconnected) await this.#closeGate(itemId, attempt, 'vanished');
+      // Nobody knows what became of it.
+      if (!this.#busy.has(nameOf(itemId, attempt)))
+        await this.#change(itemId, (record) => changes.unknown(record, attempt, this.#context));
+      return;
+    }
+    const began = attempt.startedAt !== null || outcome === 'finished' || (job !== null && hasBegun(job));
+    // Closed before the printer counts as free again.
+    if (began) await this.#closeGate(itemId, attempt, outcome);
+    if (!began && outcome === 'aborted' && attempt.recall) {
+      await this.#change(itemId, (record) => changes.recalled(record, attempt, this.#context));
+      return;
+    }
+    const record = this.#deps.items.get(itemId);
+    const seconds = job?.timeElapsed ?? null;
+    const cost = record ? this.#deps.costOf(record, attempt, seconds) : null;
+    const end = { outcome, at: this.#deps.now(), seconds, cost };
+    await this.#change(itemId, (now) => changes.ended(now, attempt, end, { ...this.#context, rules }));
+  }
+
+  async #closeGate(itemId: string, attempt: Attempt, outcome: EndedPrint['outcome']): Promise<void> {
+    const id = attempt.clusterJobId ?? attemptKey(this.#deps.queueId, itemId, attempt);
+    await this.#deps.gates.close(attempt, id, outcome);
+  }
+
+  #recallOf(record: ItemRecord, attempt: Attempt): Recall['why'] | null {
+    const { rules, now } = this.#deps;
+    const { state, clusterJobId, dispatchedAt, recall } = attempt;
+    if (state !== 'dispatched' || clusterJobId === null || recall?.isStuck) return null;
+    if (record.isRemoved) return 'removed';
+    if (recall) return recall.why;
+    return rules.startWithin > 0 && now() - (dispatchedAt ?? 0) >= rules.startWithin ? 'late' : null;
+  }
+
+  /** Whether the service took a print that never showed up under any name. */
+  #isLost({ state, clusterJobId, dispatchedAt }: Attempt): boolean {
+    const { rules, now } = this.#deps;
+    const within = rules.startWithin || SHOWN_WITHIN;
+    return state === 'dispatched' && clusterJobId === null && now() - (dispatchedAt ?? 0) >= within;
+  }
+
+  async #recall(itemId: string, attempt: Attempt, why: Recall['why']): Promise<void> {
+    const { clusterJobId } = attempt;
+    if (clusterJobId === null) return;
+    const wanted = attempt.recall ?? this.#newRecall(why, null);
+    await this.#change(itemId, (record) => changes.recallWanted(record, attempt, wanted));
+    const outcome = await this.#deps.recall({ ...attempt, clusterJobId });
+    if (this.#deps.signal.aborted) return;
+    const context = this.#context;
+    if (outcome === 'gone') {
+      await this.#change(itemId, (record) => changes.recalled(record, attempt, context));
+    } else if (outcome === 'begun')
+      await this.#change(itemId, (record) =>
+        changes.started(record, attempt, { clusterJobId, printerId: null }, context),
+      );
+    else if (outcome === 'refused' && wanted.why === 'changes')
+      await this.#change(itemId, (record) => changes.recallWanted(record, attempt, { ...wanted, isStuck: true }));
+    else await this.#change(itemId, (record) => changes.unknown(record, attempt, context));
+  }
+
+  #newRecall(why: Recall['why'], configuration: string | null): Recall {
+    return { why, since: this.#deps.now(), isStuck: false, configuration };
+  }
+
+  /** Runs work at an attempt's job, once at a time. */
+  #run(itemId: string, attempt: Attempt, work: () => Promise<void>): void {
+    const name = nameOf(itemId, attempt);
+    if (this.#busy.has(name)) return;
+    this.#busy.add(name);
+    const { signal, failed } = this.#deps;
+    work()
+      .catch((thrown: unknown) => {
+        if (!signal.aborted) failed(thrown);
+      })
+      .finally(() => this.#busy.delete(name));
+  }
+
+  async #change(itemId: string, change: (record: ItemRecord) => ItemRecord): Promise<void> {
+    const record = this.#deps.items.get(itemId);
+    // Most looks change nothing.
+    if (record && change(record) === record) return;
+    await this.#deps.items.change(itemId, change, PLANNER);
+  }
+
+  get #context() {
+    return { queueId: this.#deps.queueId, now: this.#deps.now(), rules: this.#deps.rules };
+  }
+}
+
+const nameOf = (itemId: string, { copy, attempt }: AttemptOf): string => `${itemId}/${copy}/${attempt}`;
+
+/** Whether the service asks for changes before the job begins. */
+const isRefused = ({ changesRequired, state }: PrintJob): boolean =>
+  changesRequired.length > 0 || state === 'attention';
+
+/** Whether somebody else's print has begun on the printer before the job: it would begin after that, on the same plate. */
+const isOvertaken = ({ clusterJobId }: PrintJob, { printers, jobs }: ClusterStatus): boolean =>
+  printers.length === 1 && jobs.some((other) => other.clusterJobId !== clusterJobId && hasBegun(other));
+
+const find = ({ jobs, history }: ClusterStatus, id: string): PrintJob | undefined =>
+  [...jobs, ...history].find(({ clusterJobId }) => clusterJobId === id);
+
+/** Whether a print that counts as not printed could still show up. */
+const mayShowUp = ({ state, settledAs, told }: Attempt): boolean =>
+  state === 'recalled' &&
+  !told.includes('print.extra') &&
+  (settledAs === 'not-printed' || told.includes('print.recalled'));
+
+const endOf = ({ state }: PrintJob): JobEnd['outcome'] =>
+  state === 'finished' || state === 'failed' || state === 'aborted' ? state : 'ended';

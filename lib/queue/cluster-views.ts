@@ -1,0 +1,68 @@
+import type { ApiClient } from '../account/api-client';
+import type { ClusterIdentity } from '../service/cluster';
+import { readClusterStatus, statusRecord, type ClusterStatus } from '../service/cluster-status';
+import type { Printer } from '../service/printer';
+import { isoTime, type Clock } from '../time/clock';
+import type { Deadline } from '../time/deadline';
+import { phrase } from '../words/sentence';
+import type { ClusterView } from './printer-board';
+
+/** A status that is older than the last one by at most this is a late one, ms; by more, the service's clock was set. */
+const LATE = 3_600_000;
+
+interface Seen {
+  status: ClusterStatus;
+  printers: readonly Printer[];
+  /** Monotonic, ms. */
+  at: number;
+}
+
+interface ClusterViewsDeps {
+  service: ApiClient;
+  clock: Clock;
+  /** Identity by the account's list. */
+  identityOf: (clusterId: string) => ClusterIdentity | null;
+}
+
+/** The last status of each cluster, from the shared polls and from the queue's own reads around a dispatch. */
+export class ClusterViews {
+  readonly #deps: ClusterViewsDeps;
+  readonly #seen = new Map<string, Seen>();
+
+  constructor(deps: ClusterViewsDeps) {
+    this.#deps = deps;
+  }
+
+  get(clusterId: string): ClusterView | undefined {
+    const seen = this.#seen.get(clusterId);
+    return seen && { status: seen.status, printers: seen.printers, age: this.#deps.clock.monotonic() - seen.at };
+  }
+
+  get clusterIds(): string[] {
+    return [...this.#seen.keys()];
+  }
+
+  /** Records a status; false if a newer one is known. */
+  see(status: ClusterStatus): boolean {
+    const { clusterId, generatedAt } = status;
+    const before = this.#seen.get(clusterId);
+    const last = before?.status.generatedAt ?? null;
+    const lateBy = last !== null && generatedAt !== null ? Date.parse(last) - Date.parse(generatedAt) : 0;
+    if (lateBy > 0 && lateBy <= LATE) return false;
+    const printers = status.printers.length > 0 ? status.printers : (before?.printers ?? []);
+    this.#seen.set(clusterId, { status, printers, at: this.#deps.clock.monotonic() });
+    return true;
+  }
+
+  /** Reads a status anew, and records it. Throws the errors of the service's call. */
+  async read(clusterId: string, deadline: Deadline): Promise<ClusterStatus> {
+    const { service, clock, identityOf } = this.#deps;
+    const ids = { cluster_id: clusterId };
+    const { data } = await service.call('clusterStatus', { ids, what: phrase`the printer`, deadline });
+    const identity = identityOf(clusterId) ?? this.#seen.get(clusterId)?.status ?? null;
+    const context = { clusterId, receivedAt: isoTime(clock.now()), identity };
+    const status = readClusterStatus(statusRecord(data) ?? {}, context);
+    this.see(status);
+    return status;
+  }
+}

@@ -1,0 +1,102 @@
+import { printerKey, type QueuePrinter } from './queue-printer';
+import type { QueueRules } from './queue-rules';
+
+/**
+ * The printers of a plan. Printers of the same configuration are of one kind, so that a requirement is compared with
+ * each kind once.
+ */
+export class Fleet {
+  printers: readonly QueuePrinter[] = [];
+  /** Kind of each printer: an index into `samples`. */
+  kinds: readonly number[] = [];
+  /** A printer of each kind. */
+  readonly samples: QueuePrinter[] = [];
+  /** Grows with each change of what the printers suit, be it of one of them. */
+  version = 0;
+  /** Grows with each change of that, and of what is left of a material. */
+  stock = 0;
+  /** Indexes of the printers of each cluster. */
+  #members = new Map<string, number[]>();
+  #kindsByKey = new Map<string, number>();
+  #keys: string[] = [];
+
+  /** Takes over the printers of the next plan. */
+  update(printers: readonly QueuePrinter[]): void {
+    if (printers === this.printers) return;
+    const before = this.printers;
+    let isSame = printers.length === before.length;
+    const kinds = printers.map((printer, at) => {
+      const [kept, keptKind = -1] = [before[at], this.kinds[at]];
+      if (printer === kept) return keptKind;
+      const kind = kept && haveSameParts(printer, kept) ? keptKind : this.#kindOf(printer);
+      isSame &&= kind === keptKind && isAlike(printer, kept);
+      if (!haveSameRest(printer, kept)) this.stock++;
+      return kind;
+    });
+    this.printers = printers;
+    this.kinds = kinds;
+    if (isSame) return;
+    this.stock++;
+    this.version++;
+    this.#keys = [];
+    this.#members = new Map();
+    for (const [at, { clusterId }] of printers.entries()) {
+      const members = this.#members.get(clusterId);
+      if (members) members.push(at);
+      else this.#members.set(clusterId, [at]);
+    }
+  }
+
+  /** Key of a printer, as in the sets of an item. */
+  keyAt(at: number): string {
+    return (this.#keys[at] ??= printerKey(this.printers[at] as QueuePrinter));
+  }
+
+  /** Indexes of the printers of a printer's cluster, itself among them. */
+  membersAt(at: number): readonly number[] {
+    return this.#members.get(this.printers[at]?.clusterId ?? '') ?? [];
+  }
+
+  /** Indexes of the printers that can start a print, the first choice first. */
+  free({ choose, printers: listed }: Pick<QueueRules, 'choose' | 'printers'>): number[] {
+    const places = new Map(choose === 'list' ? listed.map((clusterId, place) => [clusterId, place]) : []);
+    const free: { at: number; value: number }[] = [];
+    for (const [at, { clusterId, obstacle, usedFor, lastUsedAt }] of this.printers.entries()) {
+      if (obstacle !== null) continue;
+      const place = places.get(clusterId) ?? listed.length;
+      free.push({ at, value: choose === 'list' ? place : choose === 'fewest-hours' ? usedFor : (lastUsedAt ?? -1) });
+    }
+    return free.sort((one, other) => one.value - other.value || one.at - other.at).map(({ at }) => at);
+  }
+
+  #kindOf(printer: QueuePrinter): number {
+    const { model, extruders, buildPlate, tags } = printer;
+    // The rest of the material and the state of the printer are no part of its kind.
+    const tools = extruders?.map(({ printCore, material }) => [
+      printCore,
+      material && [material.guid, material.brand, material.name, material.color],
+    ]);
+    const key = JSON.stringify([model, tools, buildPlate, tags]);
+    let kind = this.#kindsByKey.get(key);
+    if (kind === undefined) {
+      kind = this.samples.length;
+      this.samples.push(printer);
+      this.#kindsByKey.set(key, kind);
+    }
+    return kind;
+  }
+}
+
+/** Whether a printer consists of the same objects as before, as one that only began or ended a print. */
+const haveSameParts = (one: QueuePrinter, other: QueuePrinter): boolean =>
+  one.extruders === other.extruders &&
+  one.tags === other.tags &&
+  one.model === other.model &&
+  one.buildPlate === other.buildPlate;
+
+const haveSameRest = (one: QueuePrinter, other: QueuePrinter | undefined): boolean =>
+  one.extruders === other?.extruders ||
+  (one.extruders ?? []).every(({ volumeLeft }, at) => volumeLeft === (other?.extruders?.[at]?.volumeLeft ?? null));
+
+const isAlike = (one: QueuePrinter | undefined, other: QueuePrinter | undefined): boolean =>
+  one?.clusterId === other?.clusterId && one?.printerId === other?.printerId;

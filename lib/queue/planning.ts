@@ -1,0 +1,296 @@
+import type { ApiClient } from '../account/api-client';
+import type { JobControl } from '../control/job-control';
+import type { Dispatcher } from '../print/dispatcher';
+import type { JobListReader } from '../print/job-list-reader';
+import { Ledger } from '../print/ledger';
+import type { ClusterStatus } from '../service/cluster-status';
+import type { PrintingError } from '../service/errors';
+import type { Lock, StateStore } from '../state/store';
+import type { Clock } from '../time/clock';
+import { closed, Deadline } from '../time/deadline';
+import { AGAIN, retryUntil } from '../time/retry-until';
+import type { Watcher } from '../watch/watcher';
+import type { AssignedPrint } from './attempt-changes';
+import { AttemptKeeper } from './attempt-keeper';
+import type { ClusterViews } from './cluster-views';
+import { costOfFile } from './prices';
+import { Consequences } from './consequences';
+import { Dispatches } from './dispatch';
+import { FactsReader } from './facts-reader';
+import { withFacts, withoutFile } from './item-changes';
+import type { Assignment } from './plan-types';
+import { configurationOf } from './printer-board';
+import type { QueueData } from './queue-data';
+import type { Attempt, ItemRecord } from './queue-item';
+import type { QueueRules } from './queue-rules';
+import type { QueueView } from './queue-view';
+import { recall } from './recall';
+import { mismatchOf } from './suitability';
+import { Refusals } from './refusals';
+import { requirementOf } from './requirement-of';
+
+export interface PlanningDeps {
+  queueId: string;
+  rules: QueueRules;
+  clock: Clock;
+  service: ApiClient;
+  store: StateStore;
+  data: QueueData;
+  view: QueueView;
+  views: ClusterViews;
+  watcher: Pick<Watcher, 'follow'>;
+  dispatcher: Dispatcher;
+  jobListReader: JobListReader;
+  jobControl: Pick<JobControl, 'run'>;
+  /** The lease under which this runtime plans; null: none is needed. */
+  lock: Lock | null;
+  /** Receives the failures of the store and of the service; `round` is to be called again. */
+  failed: (thrown: unknown) => void;
+  /** Whether nothing may be sent: the store can't be written, or the account is not signed in. */
+  isStopped: () => boolean;
+  /** The service no longer has a stored job. */
+  isGone: (jobId: string, deadline: Deadline) => Promise<boolean>;
+}
+
+/** Shortest time between two rounds that the time demands, ms. */
+const LEAST = 100;
+/** Reads of a printer after a dispatch, until its print shows, ms. */
+const LOOKS = { first: 5_000, longest: 20_000, within: 36_000 };
+
+const PLANNER = { asPlanner: true };
+
+/** The planner of a queue during its tenure: settles what is open, then plans, sends and follows. */
+export class Planning {
+  readonly #deps: PlanningDeps;
+  readonly #closing = new AbortController();
+  readonly #deadline: Deadline;
+  readonly #dispatches: Dispatches;
+  readonly #keeper: AttemptKeeper;
+  readonly #consequences: Consequences;
+  readonly #facts: FactsReader;
+  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #refusals: Refusals;
+  #isReady = false;
+  #isRunning = false;
+  #running: Promise<void> = Promise.resolve();
+  #runsAgain = false;
+  #disarm: () => void = () => undefined;
+
+  constructor(deps: PlanningDeps) {
+    this.#deps = deps;
+    const { queueId, rules, clock, service, store, data, views, watcher } = deps;
+    const { dispatcher, jobListReader, jobControl, lock } = deps;
+    this.#deadline = new Deadline(clock, { parent: this.#closing.signal, lost: lock?.signal });
+    this.#refusals = new Refusals(clock);
+    const closing = this.#deadline;
+    const ledger = new Ledger(store, data.scope, { locks: lock ? [lock] : [] });
+    const shared = { queueId, items: data.items, reservations: data.reservations };
+    this.#dispatches = new Dispatches({
+      ...{ ...shared, clock, dispatcher, jobListReader, closing },
+      ledger: () => ledger,
+      check: (record, print, deadline) => this.#check(record, print, deadline),
+      mostOf: (clusterId) => Math.max(1, views.get(clusterId)?.printers.length ?? 1),
+      refused: (record, print, error) => this.#refused(record, print, error),
+    });
+    this.#keeper = new AttemptKeeper({
+      ...{ queueId, items: data.items, rules, watcher, gates: data.gates, dispatches: this.#dispatches },
+      now: () => clock.now(),
+      signal: closing.signal,
+      recall: (attempt) => recall({ jobControl, read: (id, deadline) => this.#read(id, deadline), closing }, attempt),
+      configurationOf: (attempt) => this.#configurationOf(attempt),
+      costOf: (record, { file }, seconds) => costOfFile(rules.prices, record.files[file]?.facts ?? null, seconds),
+      failed: (thrown) => this.#failed(thrown),
+    });
+    this.#consequences = new Consequences({ ...deps, keeper: this.#keeper });
+    this.#facts = new FactsReader({
+      ...{ service, clock, closing },
+      found: async (itemId, jobId, facts) => {
+        await data.items.change(itemId, (record) => withFacts(record, jobId, facts), PLANNER);
+      },
+      failed: (thrown) => this.#failed(thrown),
+    });
+  }
+
+  /** Settles the open dispatches of earlier tenures; planning begins after that. Never rejects. */
+  async start(): Promise<void> {
+    const { data } = this.#deps;
+    const open = [...data.open.values()].flatMap((record) =>
+      record.prints.filter(({ state }) => state === 'assigned').map((attempt) => ({ itemId: record.itemId, attempt })),
+    );
+    try {
+      await data.reservations.load(this.#deps.queueId);
+      await Promise.all(open.map(({ itemId, attempt }) => this.#dispatches.settle(itemId, attempt)));
+    } catch (thrown) {
+      return this.#failed(thrown);
+    }
+    this.#isReady = true;
+    this.round();
+  }
+
+  /** Ends the tenure: nothing more is sent. */
+  close(): void {
+    this.#closing.abort(closed());
+    this.#disarm();
+    this.#deadline.end();
+  }
+
+  /** Resolves when what was sent is written, or can't be. */
+  async settled(): Promise<void> {
+    await Promise.allSettled([this.#running, ...this.#underWay]);
+    await Promise.allSettled(this.#underWay);
+  }
+
+  /** Follows a status: its gates are up to date. Never rejects. */
+  async observe(status: ClusterStatus): Promise<void> {
+    if (this.#deadline.aborted) return;
+    try {
+      for (const record of this.#deps.data.concernedBy(status)) await this.#keeper.observe(record, status);
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  /** Plans anew: after any change, and when the time demands it. */
+  round(): void {
+    this.#runsAgain = true;
+    if (!this.#isRunning && this.#isReady && !this.#deadline.aborted) this.#running = this.#run();
+  }
+
+  /** Never rejects. */
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    try {
+      while (this.#runsAgain && !this.#deadline.aborted) {
+        this.#runsAgain = false;
+        await this.#round();
+      }
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+    this.#isRunning = false;
+  }
+
+  async #round(): Promise<void> {
+    const { data, view, isStopped } = this.#deps;
+    void this.#facts.read(data.items.all);
+    await this.#consequences.ofPlates();
+    await this.#dispatches.release(data.open.values());
+    for (const record of [...data.open.values()]) {
+      this.#keeper.keep(record);
+      for (const attempt of record.prints)
+        if (attempt.state === 'assigned')
+          this.#track(this.#dispatches.settle(record.itemId, attempt), { quietly: true });
+    }
+    if (!isStopped()) {
+      const { assignments } = view.plan;
+      const free = assignments.filter(({ clusterId }) => !this.#refusals.has(clusterId));
+      const sends = await Promise.all(free.map((assignment) => this.#assign(assignment)));
+      for (const [at, send] of sends.entries())
+        if (send) this.#track(send().then(() => this.#look(free[at] as Assignment)));
+    }
+    await this.#consequences.ofPlan();
+    this.#arm();
+  }
+
+  async #assign({ itemId, ...print }: Assignment): Promise<(() => Promise<void>) | null> {
+    const clusterName = this.#deps.views.get(print.clusterId)?.status.name ?? null;
+    const send = await this.#dispatches.assign(itemId, { ...print, clusterName });
+    if (!send) this.#refusals.add(print.clusterId);
+    return send;
+  }
+
+  /** Reads a printer a few times after a dispatch, until it shows the print. Never rejects. */
+  async #look({ itemId, copy, clusterId }: Assignment): Promise<void> {
+    const look = async (looks: number) => {
+      const attempt = this.#deps.data.open.get(itemId)?.prints.findLast((one) => one.copy === copy);
+      if (attempt?.state !== 'dispatched' || this.#isListed(attempt)) return;
+      if (looks > 0) await this.observe(await this.#read(clusterId, limit));
+      return AGAIN;
+    };
+    const limit = this.#deadline.within(LOOKS.within);
+    await retryUntil(limit, LOOKS, look).catch(() => undefined);
+    limit.end();
+  }
+
+  #isListed({ clusterId, clusterJobId }: Attempt): boolean {
+    const { jobs } = this.#deps.views.get(clusterId)?.status ?? { jobs: [] };
+    return jobs.some((job) => job.clusterJobId === clusterJobId);
+  }
+
+  /** Reads the printer again, and decides by what it shows now. */
+  async #check(record: ItemRecord, print: AssignedPrint, deadline: Deadline): Promise<boolean> {
+    const { view, rules, isStopped } = this.#deps;
+    await this.#read(print.clusterId, deadline);
+    if (isStopped()) return false;
+    const requirement = requirementOf(record.require, record.files[print.file]?.facts ?? null);
+    view.invalidate();
+    const others = view.printersWithout(record.itemId, print.copy);
+    const here = others.filter(({ clusterId }) => clusterId === print.clusterId);
+    const isRight = here.some(
+      (printer) => printer.obstacle === null && mismatchOf(requirement, printer, rules) === null,
+    );
+    view.invalidate();
+    if (!isRight) this.#refusals.add(print.clusterId);
+    return isRight;
+  }
+
+  async #refused(record: ItemRecord, { clusterId, file }: AssignedPrint, error: PrintingError): Promise<void> {
+    const { data, isGone } = this.#deps;
+    this.#refusals.add(clusterId);
+    const jobId = record.files[file]?.jobId;
+    if (error.code !== 'NOT_FOUND' || !jobId || !(await isGone(jobId, this.#deadline).catch(() => false))) return;
+    await data.items.change(record.itemId, (now) => withoutFile(now, file), PLANNER);
+  }
+
+  /** Reads a status and follows it as a poll. Throws the errors of the call and of the store. */
+  async #read(clusterId: string, deadline: Deadline): Promise<ClusterStatus> {
+    const { views, data } = this.#deps;
+    const status = await views.read(clusterId, deadline);
+    await data.gates.observe(status);
+    return status;
+  }
+
+  #configurationOf({ clusterId, printerId }: Attempt): string | null {
+    const printer = this.#deps.view.input.printers.find(
+      (one) => one.clusterId === clusterId && (one.printerId === printerId || one.printerId === null),
+    );
+    return printer ? configurationOf(printer) : null;
+  }
+
+  /** Tracks work that must not be cut off. */
+  #track(work: Promise<unknown>, { quietly = false } = {}): void {
+    const tracked = work
+      .catch((thrown: unknown) => this.#failed(thrown))
+      .finally(() => {
+        this.#underWay.delete(tracked);
+        // What was settled has changed its item, and that plans again.
+        if (!quietly) this.round();
+      });
+    this.#underWay.add(tracked);
+  }
+
+  #failed(thrown: unknown): void {
+    if (!this.#deadline.aborted) this.#deps.failed(thrown);
+  }
+
+  /** Plans the next round by time. */
+  #arm(): void {
+    const { clock, data, view } = this.#deps;
+    this.#disarm();
+    const due = [...data.open.values()].map((record) => this.#keeper.dueAt(record));
+    const now = clock.now();
+    // What is due already is under way, or awaits a change that plans again.
+    const times = [view.plan.nextAt, view.pauseEndsAt, view.overdueAt, ...due].filter((at) => at > now);
+    const wait = Math.min(
+      ...times.map((at) => at - now),
+      this.#refusals.wait,
+      this.#facts.wait,
+      this.#consequences.wait,
+    );
+    if (!Number.isFinite(wait)) return;
+    this.#disarm = clock.after(Math.max(LEAST, wait), () => {
+      view.invalidate();
+      this.round();
+    });
+  }
+}

@@ -1,0 +1,289 @@
+import type { ApiClient } from '../account/api-client';
+import type { Deadline } from '../time/deadline';
+import { guard } from '../time/guard';
+import type { Uploads } from '../upload/uploads';
+import { addItem, alternativeFiles } from './add-item';
+import { AwaitedEnds } from './awaited-ends';
+import { openAttempts, itemStateOf } from './copies';
+import * as changes from './item-changes';
+import { withoutEvents } from './item-events';
+import { printShape } from './item-shape';
+import { itemNotFound } from './item-store';
+import { movedRanks } from './moves';
+import { Outbox, type Undelivered } from './outbox';
+import type * as api from './queue-api';
+import type { QueueData } from './queue-data';
+import { figuresOf } from './queue-figures';
+import { attemptKey, type ItemRecord } from './queue-item';
+import type { QueueReading } from './queue-meter';
+import type { QueueOptions, QueueRuntimeDeps } from './queue-options';
+import { QueueRuntime, type Loaded } from './queue-runtime';
+import { paused, withoutQueueEvents } from './queue-state';
+import { rankAfter } from './rank';
+
+export type { QueueOptions } from './queue-options';
+
+export interface PrintQueueDeps extends QueueRuntimeDeps {
+  service: ApiClient;
+  uploads: Pick<Uploads, 'send'>;
+  /** Called when the queue begins to close. */
+  closed?: () => void;
+}
+
+/** One print queue of an account: keeps items, sends their copies exactly once, and says why each of them waits. */
+export class PrintQueue implements api.QueueApi {
+  readonly #options: QueueOptions;
+  readonly #deps: PrintQueueDeps;
+  readonly #runtime: QueueRuntime;
+  readonly #outbox: Outbox;
+  readonly #ends = new AwaitedEnds(() => this.#runtime.loaded);
+  readonly #listeners = new Set<(state: api.QueueFigures) => void>();
+
+  constructor(options: QueueOptions, deps: PrintQueueDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#outbox = new Outbox({
+      queueId: options.queueId,
+      queueName: options.name,
+      now: () => deps.clock.now(),
+      undelivered: () => this.#undelivered(),
+      mayDeliver: () => this.#runtime.lease.isOurs && !this.#runtime.isClosed && !this.#runtime.isRepeating,
+      failed: (thrown) => this.#runtime.failed(thrown),
+    });
+    this.#runtime = new QueueRuntime(options, deps, () => this.#changed());
+  }
+
+  async add(request: api.AddRequest): Promise<api.Changed> {
+    const { data, view } = await this.#runtime.ready(request.deadline);
+    const { clock, uploads, service } = this.#deps;
+    const lastRank = () => lastOf(data.items.all.map(({ rank }) => rank));
+    const deps = { ...this.#options, items: data.items, uploads, service, now: () => clock.now(), lastRank };
+    const { record, isNew } = await this.#runtime.written(addItem(deps, request));
+    return { item: view.item(record), duplicate: !isNew };
+  }
+
+  async update(target: api.ItemTarget, given: api.ItemChanges, deadline: Deadline): Promise<api.QueueItem[]> {
+    const { data } = await this.#runtime.ready(deadline);
+    await deadline.wait(this.#find(data, target));
+    const request = { alternatives: given.alternatives, deadline, onProgress: () => undefined };
+    const alternatives = given.alternatives && (await alternativeFiles(this.#deps, request));
+    return this.#changeAll(target, deadline, (record, { items }) => {
+      const ranks = items.all.filter(({ priority }) => priority === given.priority).map(({ rank }) => rank);
+      const rank = rankAfter(lastOf(ranks), record.itemId);
+      return changes.updated(record, { ...given, alternatives }, rank, this.#context);
+    });
+  }
+
+  async move(
+    target: api.ItemTarget,
+    to: { position: number } | { before: string },
+    deadline: Deadline,
+  ): Promise<api.QueueItem[]> {
+    const { data, view } = await this.#runtime.ready(deadline);
+    const ranks = movedRanks(await this.#find(data, target), data.items.all, view.plan.order, to);
+    return this.#changeAll(target, deadline, (record) => {
+      const rank = ranks.get(record.itemId) ?? record.rank;
+      return rank === record.rank ? record : { ...record, rank };
+    });
+  }
+
+  hold(target: api.ItemTarget, deadline: Deadline): Promise<api.QueueItem[]> {
+    return this.#changeAll(target, deadline, changes.heldBack);
+  }
+
+  release(target: api.ItemTarget, deadline: Deadline): Promise<api.QueueItem[]> {
+    return this.#changeAll(target, deadline, (record) => changes.released(record, this.#context));
+  }
+
+  retry(target: api.ItemTarget, deadline: Deadline): Promise<api.QueueItem[]> {
+    return this.#changeAll(target, deadline, (record) => changes.retried(record, this.#context));
+  }
+
+  remove(target: api.ItemTarget, deadline: Deadline): Promise<api.QueueItem[]> {
+    return this.#changeAll(target, deadline, (record) => changes.removed(record, this.#context));
+  }
+
+  async settle(target: api.ItemTarget, verdict: api.Settlement, deadline: Deadline): Promise<api.QueueItem[]> {
+    const { data } = await this.#runtime.ready(deadline);
+    const records = await this.#find(data, target);
+    // The printer must not count as free before its gate is closed.
+    if (verdict.outcome === 'printed') await this.#runtime.written(this.#closeGates(data, records, verdict));
+    return this.#changeAll(target, deadline, (record) => changes.settled(record, verdict, this.#context));
+  }
+
+  async plateCleared(printer: api.PrinterTarget, good: boolean, deadline: Deadline): Promise<api.QueueExplanation> {
+    const { data, view } = await this.#runtime.ready(deadline);
+    await this.#runtime.written(deadline.wait(data.gates.confirm(printer, good)));
+    return view.explanation();
+  }
+
+  pause({ printer, until, reason }: api.Pause, deadline: Deadline): Promise<api.QueueExplanation> {
+    return this.#setPause(printer, { until, reason }, deadline);
+  }
+
+  resume(printer: api.PrinterTarget | null, deadline: Deadline): Promise<api.QueueExplanation> {
+    return this.#setPause(printer, null, deadline);
+  }
+
+  async list({ state, orderId, owner, from, limit }: api.ListFilter): Promise<api.QueueItem[]> {
+    const { data, view } = await this.#runtime.ready();
+    const order = new Map(view.plan.order.map((itemId, at) => [itemId, at]));
+    const placeOf = ({ itemId }: ItemRecord) => order.get(itemId) ?? order.size;
+    return data.items.all
+      .filter((record) => orderId === undefined || record.orderId === orderId)
+      .filter((record) => owner === undefined || record.owner === owner)
+      .filter((record) => state === undefined || itemStateOf(record, view.canBePlanned(record)) === state)
+      .sort((one, other) => placeOf(one) - placeOf(other) || one.createdAt - other.createdAt)
+      .slice(from, from + limit)
+      .map((record) => view.item(record));
+  }
+
+  async explain(target: api.ItemTarget): Promise<api.ExplainedItem[]> {
+    const { data, view } = await this.#runtime.ready();
+    return (await this.#find(data, target)).map((record) => view.explained(record));
+  }
+
+  async explainQueue(): Promise<api.QueueExplanation> {
+    return (await this.#runtime.ready()).view.explanation();
+  }
+
+  async forecast(): Promise<api.Forecast> {
+    return (await this.#runtime.ready()).view.forecast();
+  }
+
+  endOf(itemId: string, signal: AbortSignal): Promise<api.QueueItem | null> {
+    return this.#ends.endOf(itemId, signal);
+  }
+
+  subscribe(onEvents: (events: readonly api.QueueEvent[]) => void): () => void {
+    return this.#outbox.subscribe(onEvents);
+  }
+
+  watchState(onChange: (state: api.QueueFigures) => void): () => void {
+    // A copy, as one function may be passed twice.
+    const listener = (state: api.QueueFigures) => onChange(state);
+    this.#listeners.add(listener);
+    guard(listener)(this.#state());
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Figures for metrics; null while the records are not loaded, or another runtime plans. */
+  figures(): QueueReading | null {
+    const { loaded, lease } = this.#runtime;
+    return loaded && lease.isOurs ? figuresOf(loaded, this.#options.rules) : null;
+  }
+
+  /** Ends everything that has not been sent. Resolves when what was sent is written. Never rejects. */
+  close(): Promise<void> {
+    this.#listeners.clear();
+    this.#ends.close();
+    this.#deps.closed?.();
+    return this.#runtime.close();
+  }
+
+  get #context() {
+    const { queueId, rules } = this.#options;
+    return { queueId, rules, now: this.#deps.clock.now() };
+  }
+
+  /** The items of a target, in their order. Throws QUEUE_ITEM_NOT_FOUND. */
+  async #find({ items }: QueueData, target: api.ItemTarget): Promise<ItemRecord[]> {
+    if ('orderId' in target) {
+      const found = items.all.filter(({ orderId }) => orderId === target.orderId);
+      if (found.length === 0) throw itemNotFound();
+      return found.sort((one, other) => one.createdAt - other.createdAt || (one.rank < other.rank ? -1 : 1));
+    }
+    const itemId = 'itemId' in target ? target.itemId : items.idOf(target.queueKey);
+    const found = await items.find(itemId);
+    if (!found) throw itemNotFound();
+    return [found];
+  }
+
+  /** Changes the items of a target, one after the other; the first refusal ends it. */
+  async #changeAll(
+    target: api.ItemTarget,
+    deadline: Deadline,
+    change: (record: ItemRecord, data: QueueData) => ItemRecord,
+  ): Promise<api.QueueItem[]> {
+    const { data, view } = await this.#runtime.ready(deadline);
+    const changed: ItemRecord[] = [];
+    for (const { itemId } of await deadline.wait(this.#find(data, target))) {
+      deadline.throwIfOver();
+      const work = data.items.change(itemId, (record) => change(record, data));
+      changed.push(await this.#runtime.written(deadline.wait(work)));
+    }
+    return changed.map((record) => view.item(record));
+  }
+
+  async #closeGates(data: QueueData, records: readonly ItemRecord[], { copy }: api.Settlement): Promise<void> {
+    for (const record of records)
+      for (const attempt of openAttempts(record))
+        if (attempt.state === 'unknown' && (copy === null || attempt.copy === copy)) {
+          const id = attempt.clusterJobId ?? attemptKey(this.#options.queueId, record.itemId, attempt);
+          await data.gates.close(attempt, id, 'finished');
+        }
+  }
+
+  async #setPause(
+    printer: api.PrinterTarget | null,
+    pause: { until: number | null; reason: string | null } | null,
+    deadline: Deadline,
+  ): Promise<api.QueueExplanation> {
+    const { data, view } = await this.#runtime.ready(deadline);
+    await this.#runtime.written(deadline.wait(data.state.change((state) => paused(state, printer, pause))));
+    this.#runtime.changed();
+    return view.explanation();
+  }
+
+  #changed(): void {
+    this.#outbox.deliver();
+    this.#ends.look();
+    if (this.#listeners.size === 0) return;
+    const state = this.#state();
+    for (const listener of this.#listeners) guard(listener)(state);
+  }
+
+  #state(): api.QueueFigures {
+    const { loaded, obstacle } = this.#runtime;
+    return loaded ? loaded.view.state(obstacle) : NOT_LOADED;
+  }
+
+  #undelivered(): Undelivered[] {
+    const { loaded } = this.#runtime;
+    if (!loaded) return [];
+    const { data } = loaded;
+    const { outbox } = data.state.record;
+    const ofQueue: Undelivered = {
+      drafts: outbox,
+      complete: () => ({ item: null, print: null }),
+      remove: (ids) => data.state.change((state) => withoutQueueEvents(state, ids), { asPlanner: true }),
+    };
+    return [...[...data.withEvents.values()].map((record) => this.#ofItem(loaded, record)), ofQueue];
+  }
+
+  #ofItem({ data, view }: Loaded, { itemId, outbox }: ItemRecord): Undelivered {
+    return {
+      drafts: outbox,
+      complete: ({ print }) => {
+        const now = data.items.get(itemId);
+        const attempt = now?.prints.find(({ copy, attempt }) => copy === print?.copy && attempt === print.attempt);
+        return { item: now ? view.item(now) : null, print: attempt ? printShape(attempt) : null };
+      },
+      remove: async (ids) => {
+        await data.items.change(itemId, (record) => withoutEvents(record, ids), { asPlanner: true });
+      },
+    };
+  }
+}
+
+const NOT_LOADED: api.QueueFigures = {
+  waiting: 0,
+  active: 0,
+  blocked: 0,
+  firstReason: null,
+  isPaused: false,
+  error: null,
+};
+
+const lastOf = (ranks: readonly string[]): string | null =>
+  ranks.reduce<string | null>((high, rank) => (high === null || rank > high ? rank : high), null);

@@ -1,0 +1,201 @@
+import type { ClusterStatus } from '../service/cluster-status';
+import type { Scope } from '../state/scope';
+import type { Key, Lock, StateStore } from '../state/store';
+import type { Clock } from '../time/clock';
+import { isStuck, openAttempts } from './copies';
+import type { PlateGate } from './gate';
+import { LocalChanges } from './local-changes';
+import { ItemStore } from './item-store';
+import { PlateGates } from './plate-gates';
+import type { Attempt, ItemRecord } from './queue-item';
+import { printerKey } from './queue-printer';
+import type { QueueMeter } from './queue-meter';
+import { SavedQueue } from './queue-state';
+import { QueueStore } from './queue-store';
+import { Reservations } from './reservations';
+
+interface QueueDataDeps {
+  store: StateStore;
+  /** Changes of the records in this process. */
+  localChanges: LocalChanges;
+  scope: Scope;
+  clock: Clock;
+  queueId: string;
+  keepFor: number;
+  meter?: QueueMeter | undefined;
+  lease: () => Lock | null;
+  /** Called after any change, here or at another runtime. */
+  changed: () => void;
+  /** A record that another runtime has changed can't be read. */
+  failed: (thrown: unknown) => void;
+}
+
+/** Everything durable of a queue in one workspace, and its copy in memory. */
+export class QueueData {
+  readonly items: ItemStore;
+  readonly gates: PlateGates;
+  readonly state: SavedQueue;
+  readonly reservations: Reservations;
+  readonly scope: Scope;
+  /** Items with open attempts, and items with undelivered events. */
+  readonly open = new Map<string, ItemRecord>();
+  readonly withEvents = new Map<string, ItemRecord>();
+  /** Items with attempts that a status may concern: open ones, and those that could still show up. */
+  readonly #unsettled = new Map<string, ItemRecord>();
+  readonly #deps: QueueDataDeps;
+  readonly #usage = new Map<string, Usage>();
+  /** Ended attempts whose time is counted. */
+  readonly #counted = new Set<string>();
+  /** The last dispatch or beginning of a print: by the saved time, and by this process. */
+  #lastStart = { at: 0, monotonic: -Infinity };
+  readonly #end: () => void;
+  #isLoaded = false;
+
+  constructor(deps: QueueDataDeps) {
+    const { store, localChanges, scope, clock, queueId, keepFor, lease, changed } = deps;
+    const noticed = (key: Key) => this.#notified(key);
+    this.#deps = deps;
+    this.scope = scope;
+    const records = new QueueStore(store, scope, lease, (key) => localChanges.report(key, noticed));
+    this.items = new ItemStore({
+      store: records,
+      queueId,
+      clock,
+      keepFor,
+      changed: (_, after) => this.#changed(_, after),
+      waited: (ms) => deps.meter?.waited(queueId, ms),
+    });
+    this.gates = new PlateGates(records, clock, changed);
+    this.state = new SavedQueue(records, queueId);
+    this.reservations = new Reservations(records);
+    const ends = [localChanges.listen(noticed), store.onChange?.((key) => this.#notified(key))];
+    this.#end = () => ends.forEach((end) => end?.());
+  }
+
+  get isLoaded(): boolean {
+    return this.#isLoaded;
+  }
+
+  /** Reads everything. Rejects while the store can't be read. */
+  async load(): Promise<void> {
+    await Promise.all([this.state.load(), this.gates.load(), this.items.load()]);
+    this.#isLoaded = true;
+    this.#deps.changed();
+  }
+
+  close(): void {
+    this.#end();
+  }
+
+  /** Open attempts by cluster, without those of one copy. */
+  openByCluster(without?: { itemId: string; copy: number }): Map<string, Attempt[]> {
+    const found = new Map<string, Attempt[]>();
+    for (const record of this.open.values())
+      for (const attempt of openAttempts(record)) {
+        if (record.itemId === without?.itemId && attempt.copy === without.copy) continue;
+        const here = found.get(attempt.clusterId) ?? [];
+        found.set(attempt.clusterId, here);
+        here.push(attempt);
+      }
+    return found;
+  }
+
+  /** Use of the printers by this queue, by `printerKey`. */
+  usage(): ReadonlyMap<string, Usage> {
+    return this.#usage;
+  }
+
+  /** From when the next start is allowed, ms since 1970; Infinity: a print that was sent has not begun yet. */
+  nextStartAt(stagger: number): number {
+    if (stagger === 0) return 0;
+    // A heater that does not heat yet may begin at any moment.
+    if ([...this.open.values()].some(({ prints }) => prints.some(isToBegin))) return Infinity;
+    const { clock } = this.#deps;
+    const since = clock.monotonic() - this.#lastStart.monotonic;
+    const now = clock.now();
+    // A start in the future was dated by a wrong clock.
+    const dated = this.#lastStart.at <= now ? this.#lastStart.at + stagger : 0;
+    return Math.max(dated, now + stagger - since);
+  }
+
+  /** Items that have an attempt on the cluster which a status may concern. */
+  concernedBy({ clusterId }: ClusterStatus): ItemRecord[] {
+    const isHere = (attempt: Attempt) => attempt.clusterId === clusterId && !isOver(attempt);
+    return [...this.#unsettled.values()].filter(({ prints }) => prints.some(isHere));
+  }
+
+  /** The gates that have a verdict on a print, by the print. */
+  verdicts(): Map<string, { good: boolean; gate: PlateGate }> {
+    const found = new Map<string, { good: boolean; gate: PlateGate }>();
+    for (const gate of this.gates.all) for (const { id, good } of gate.verdicts) found.set(id, { good, gate });
+    return found;
+  }
+
+  #changed(before: ItemRecord | undefined, after: ItemRecord | undefined): void {
+    const itemId = (after ?? before)?.itemId ?? '';
+    for (const [at, attempt] of (after?.prints ?? []).entries()) this.#count(itemId, attempt, before?.prints[at]);
+    note(this.open, itemId, after, after !== undefined && openAttempts(after).length > 0);
+    note(this.#unsettled, itemId, after, after !== undefined && !after.prints.every(isOver));
+    note(this.withEvents, itemId, after, after !== undefined && after.outbox.length > 0);
+    if (this.#isLoaded) this.#deps.changed();
+  }
+
+  /** Counts an attempt that was sent; its time once, when it has ended. */
+  #count(itemId: string, attempt: Attempt, before: Attempt | undefined): void {
+    const { dispatchedAt, startedAt, seconds, copy, attempt: number } = attempt;
+    if (dispatchedAt === null) return;
+    if (before?.dispatchedAt !== dispatchedAt || before.startedAt !== startedAt) {
+      const at = Math.max(dispatchedAt, startedAt ?? 0);
+      const { monotonic } = this.#lastStart;
+      // What is read at the start may be of any age.
+      this.#lastStart = this.#isLoaded
+        ? { at, monotonic: this.#deps.clock.monotonic() }
+        : { at: Math.max(at, this.#lastStart.at), monotonic };
+    }
+    const key = printerKey(attempt);
+    const { lastUsedAt = 0, usedFor = 0 } = this.#usage.get(key) ?? {};
+    const name = `${itemId}/${copy}/${number}`;
+    const isNew = seconds !== null && !this.#counted.has(name);
+    if (isNew) this.#counted.add(name);
+    const time = isNew ? seconds * 1000 : 0;
+    this.#usage.set(key, { lastUsedAt: Math.max(lastUsedAt, dispatchedAt), usedFor: usedFor + time });
+  }
+
+  /** Another runtime has changed a record; null: any may have changed. */
+  #notified(key: Key | null): void {
+    const { scope, queueId, failed } = this.#deps;
+    if (key === null) return void (this.#isLoaded && this.load().catch(failed));
+    const [kind, ...words] = key;
+    if (scope.some((word, at) => words[at] !== word)) return;
+    const [first = '', second = ''] = words.slice(scope.length);
+    const work =
+      kind === 'queue-item' && first === queueId
+        ? this.items.reload(second)
+        : kind === 'queue-plate'
+          ? this.gates.reload({ clusterId: first, printerId: second || null })
+          : kind === 'queue-state' && first === queueId
+            ? this.state.load().then(this.#deps.changed)
+            : null;
+    work?.catch(failed);
+  }
+}
+
+/** Whether a print was sent, or is being sent, and has not begun. */
+const isToBegin = (attempt: Attempt): boolean =>
+  attempt.state === 'assigned' || (attempt.state === 'dispatched' && !isStuck(attempt));
+
+interface Usage {
+  /** ms since 1970. */
+  lastUsedAt: number;
+  /** ms. */
+  usedFor: number;
+}
+
+/** Whether nothing more can become of an attempt by a status. */
+const isOver = ({ state }: Attempt): boolean =>
+  state === 'finished' || state === 'rejected' || state === 'failed' || state === 'aborted';
+
+function note(map: Map<string, ItemRecord>, itemId: string, record: ItemRecord | undefined, is: boolean): void {
+  if (record && is) map.set(itemId, record);
+  else map.delete(itemId);
+}

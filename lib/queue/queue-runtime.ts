@@ -1,0 +1,292 @@
+import type { ClusterStatus } from '../service/cluster-status';
+import { asPrintingError, PrintingError } from '../service/errors';
+import type { Scope } from '../state/scope';
+import { closed, Deadline } from '../time/deadline';
+import { RetryTimer } from '../time/retry-timer';
+import { retryUntil } from '../time/retry-until';
+import { readStored } from '../upload/stored-job';
+import { phrase } from '../words/sentence';
+import { ClusterViews } from './cluster-views';
+import { HeldClusters } from './held-clusters';
+import { Planning } from './planning';
+import { PlannerLease } from './planner-lease';
+import { QueueData } from './queue-data';
+import type { QueueOptions, QueueRuntimeDeps } from './queue-options';
+import { QueueView } from './queue-view';
+import type { ItemReason, Reason } from './reasons';
+
+/** Debounce before reacting to a change, ms. */
+const DEBOUNCE = 20;
+/** Backoff for reading the records, and for repeating what failed, ms. */
+const RELOAD = { first: 1_000, longest: 30_000 };
+const REPEAT = { first: 2_000, longest: 60_000 };
+/** Age up to which the list of printers suffices at the start, ms. */
+const LIST_FOR = 600_000;
+/** Longest wait for the records of an operation without a deadline, ms. */
+const LOADED_WITHIN = 10_000;
+
+/** What a queue has loaded. */
+export interface Loaded {
+  data: QueueData;
+  view: QueueView;
+}
+
+/** The life of a queue: its records, its place on the shared polls, and its planner while this runtime is the one that plans. */
+export class QueueRuntime {
+  readonly lease: PlannerLease;
+  readonly #options: QueueOptions;
+  readonly #deps: QueueRuntimeDeps;
+  /** Called after any change, once for several at a time. */
+  readonly #onChange: () => void;
+  readonly #views: ClusterViews;
+  readonly #closing = new AbortController();
+  readonly #deadline: Deadline;
+  readonly #repeats: RetryTimer;
+  readonly #endings: (() => void)[];
+  readonly #held: HeldClusters;
+  #loaded: Loaded | null = null;
+  #planning: Planning | null = null;
+  /** Tenures that still have something under way. */
+  readonly #ending = new Set<Promise<void>>();
+  #loading: Promise<void> | null = null;
+  #storeError: PrintingError | null = null;
+  #disarm: (() => void) | undefined;
+
+  constructor(options: QueueOptions, deps: QueueRuntimeDeps, onChange: () => void) {
+    const { store, clock, watcher, signIn, service } = deps;
+    this.#options = options;
+    this.#deps = deps;
+    this.#onChange = onChange;
+    this.#deadline = new Deadline(clock, { parent: this.#closing.signal });
+    this.#repeats = new RetryTimer(clock, REPEAT);
+    this.#held = new HeldClusters(watcher);
+    const identityOf = (clusterId: string) => watcher.clusterList.last?.get(clusterId) ?? null;
+    this.#views = new ClusterViews({ service, clock, identityOf });
+    this.#endings = [
+      watcher.onObservation((_, status) => void this.#observe(status)),
+      signIn.onChange(() => void this.#load()),
+    ];
+    this.lease = new PlannerLease(store, {
+      topic: ['queue', ...deps.topic, options.queueId],
+      name: deps.runtimeName,
+      changed: () => this.#beginTenure(),
+    });
+    void this.#load();
+  }
+
+  get isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  /** Whether something failed and is repeated later. */
+  get isRepeating(): boolean {
+    return this.#repeats.isArmed;
+  }
+
+  /** Records and view; null before they are loaded. */
+  get loaded(): Loaded | null {
+    return this.#loaded;
+  }
+
+  /** Why the queue starts nothing, apart from a pause; null: it may. */
+  get obstacle(): Reason<ItemReason> | null {
+    if (this.#storeError) {
+      const sentence = phrase`Nothing is sent, as the state can't be saved: ${this.#storeError.sentence}`;
+      return { code: 'NO_STORE', sentence };
+    }
+    if (!this.#deps.signIn.usable)
+      return { code: 'QUEUE_PAUSED', sentence: phrase`The account of the queue is not signed in.` };
+    return null;
+  }
+
+  /** Resolves when the records are loaded. Throws the reason why they are not. */
+  async ready(deadline?: Deadline): Promise<Loaded> {
+    if (this.isClosed) throw closed();
+    if (!this.#loaded) {
+      const limit = deadline ?? this.#deadline.within(LOADED_WITHIN);
+      await limit.wait(this.#load()).catch((thrown: unknown) => {
+        throw this.#storeError ?? thrown;
+      });
+      if (!deadline) limit.end();
+    }
+    if (!this.#loaded) throw this.#storeError ?? closed();
+    return this.#loaded;
+  }
+
+  /** Waits for a change of a person; a failure of the store stops the planner too. */
+  async written<T>(work: Promise<T>): Promise<T> {
+    return work.catch((thrown: unknown) => {
+      if (isOfStore(asPrintingError(thrown))) this.failed(thrown);
+      throw thrown;
+    });
+  }
+
+  /** Plans again and reports the change, once for several changes at a time. */
+  changed(): void {
+    this.#loaded?.view.invalidate();
+    if (this.isClosed) return;
+    this.#disarm ??= this.#deps.clock.after(DEBOUNCE, () => {
+      this.#disarm = undefined;
+      // What failed is not repeated at once, whatever changes meanwhile.
+      if (!this.isRepeating) this.#planning?.round();
+      this.#onChange();
+    });
+  }
+
+  /** Repeats later what failed. */
+  failed(thrown: unknown): void {
+    if (this.isClosed) return;
+    const error = asPrintingError(thrown);
+    if (isOfStore(error)) this.#storeError = error;
+    this.#repeats.plan(() => void this.#repeat());
+    this.changed();
+  }
+
+  /** Ends everything that has not been sent. Resolves when what was sent is written. Never rejects. */
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.#closing.abort(closed());
+    for (const end of this.#endings) end();
+    this.#held.hold([]);
+    this.#repeats.stop();
+    this.#disarm?.();
+    this.#endTenure();
+    this.#loaded?.data.close();
+    await Promise.all(this.#ending);
+    await this.lease.leave();
+    this.#deadline.end();
+  }
+
+  /** Loads the records of the present scope, unless they are loaded. Never rejects. */
+  #load(): Promise<void> {
+    if (this.isClosed) return Promise.resolve();
+    return (this.#loading ??= retryUntil(this.#deadline, RELOAD, () => this.#read())
+      .catch(() => undefined)
+      .finally(() => (this.#loading = null)));
+  }
+
+  async #read(): Promise<void> {
+    const scope = await this.#deps.scope();
+    const isSame = this.#loaded?.data.scope.every((word, at) => word === scope[at]) ?? false;
+    if (isSame) {
+      await this.#holdClusters();
+      return this.changed();
+    }
+    this.#endTenure();
+    this.#loaded?.data.close();
+    this.#loaded = null;
+    const opened = this.#open(scope);
+    try {
+      await opened.data.load();
+    } catch (thrown) {
+      this.#storeError = asPrintingError(thrown);
+      opened.data.close();
+      throw thrown;
+    }
+    if (this.isClosed) return opened.data.close();
+    this.#storeError = null;
+    this.#loaded = opened;
+    await this.#holdClusters();
+    this.#beginTenure();
+  }
+
+  #open(scope: Scope): Loaded {
+    const { store, localChanges, clock, interval, meter } = this.#deps;
+    const { queueId, rules } = this.#options;
+    const data: QueueData = new QueueData({
+      ...{ store, localChanges, scope, clock, queueId, meter, keepFor: rules.keepFor },
+      lease: () => this.lease.lock,
+      changed: () => {
+        if (this.#loaded?.data === data) this.changed();
+      },
+      failed: (thrown) => this.failed(thrown),
+    });
+    const view = new QueueView({
+      ...{ queueId, rules, clock, data, views: this.#views },
+      clusterIds: () => this.#clusterIds,
+      obstacle: () => this.obstacle,
+      staleAfter: 2 * interval,
+    });
+    return { data, view };
+  }
+
+  get #clusterIds(): readonly string[] {
+    const { printers } = this.#options.rules;
+    return printers.length > 0 ? printers : [...(this.#deps.watcher.clusterList.last?.keys() ?? [])];
+  }
+
+  /** Learns the account's printers, if the queue names none, and keeps those of the queue on the shared polls. */
+  async #holdClusters(): Promise<void> {
+    const { clusterList } = this.#deps.watcher;
+    if (this.#options.rules.printers.length === 0 && this.#deps.signIn.usable && !clusterList.last)
+      await this.#deadline.wait(clusterList.read(LIST_FOR)).catch((thrown: unknown) => this.failed(thrown));
+    if (!this.isClosed) this.#held.hold(this.#clusterIds);
+  }
+
+  /** Begins a tenure of this runtime as the planner, if it is the one. */
+  #beginTenure(): void {
+    this.#endTenure();
+    if (!this.#loaded || !this.lease.isOurs || this.isClosed) return this.changed();
+    const { service } = this.#deps;
+    const { data } = this.#loaded;
+    const planning: Planning = new Planning({
+      ...{ ...this.#options, ...this.#deps, ...this.#loaded, views: this.#views, lock: this.lease.lock },
+      failed: (thrown) => {
+        if (this.#planning === planning) this.failed(thrown);
+      },
+      isStopped: () => this.obstacle !== null,
+      isGone: (jobId, deadline) =>
+        readStored(service, { kind: 'job', id: jobId }, { deadline }).then(
+          () => false,
+          (thrown: unknown) => asPrintingError(thrown).code === 'NOT_FOUND',
+        ),
+    });
+    this.#planning = planning;
+    // Another runtime may have written until its lease ended.
+    const loaded = this.lease.lock ? data.load() : Promise.resolve();
+    loaded.then(() => planning.start()).catch((thrown: unknown) => this.failed(thrown));
+  }
+
+  #endTenure(): void {
+    const planning = this.#planning;
+    this.#planning = null;
+    if (!planning) return;
+    planning.close();
+    const ended: Promise<void> = planning.settled().finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
+  }
+
+  /** Never rejects. */
+  async #observe(status: ClusterStatus): Promise<void> {
+    if (!this.isClosed) this.#held.hold(this.#clusterIds);
+    const { data } = this.#loaded ?? {};
+    if (!data || !this.#held.has(status.clusterId) || !this.#views.see(status)) return;
+    const planning = this.#planning;
+    try {
+      if (planning) await data.gates.observe(status);
+    } catch (thrown) {
+      this.failed(thrown);
+    }
+    await planning?.observe(status);
+    this.changed();
+  }
+
+  /** Never rejects. */
+  async #repeat(): Promise<void> {
+    if (this.isClosed) return;
+    try {
+      if (!this.#loaded) return void this.#load();
+      await this.#holdClusters();
+      await this.#loaded.data.state.probe();
+      this.#storeError = null;
+      this.#repeats.succeeded();
+      await this.#planning?.start();
+      this.changed();
+    } catch (thrown) {
+      this.failed(thrown);
+    }
+  }
+}
+
+/** Whether a failure says that the state can't be read or written. */
+const isOfStore = ({ code }: PrintingError): boolean => code === 'FILE_NOT_WRITABLE' || code === 'FILE_NOT_READABLE';

@@ -1,0 +1,183 @@
+import type { Key } from '../state/store';
+import { eventId } from './item-events';
+import { isOver, type PlateGate } from './gate';
+import type { PrinterTarget } from './queue-api';
+import type { QueueEventDraft } from './queue-events';
+import { printerKey } from './queue-printer';
+import type { QueueRules } from './queue-rules';
+import type { QueueStore } from './queue-store';
+
+export interface PauseState {
+  /** ms since 1970; null: until it is resumed. */
+  until: number | null;
+  reason: string | null;
+}
+
+/** Saved state of a queue beside its items, under `['queue-state', ...scope, queueId]`. */
+export interface QueueRecord {
+  version: 1;
+  paused: PauseState | null;
+  /** By `printerKey`. */
+  pausedPrinters: Readonly<Record<string, PauseState>>;
+  /** The last event about the gate of each printer, by `printerKey`. */
+  plates: Readonly<Record<string, { closing: number; isAwaiting: boolean }>>;
+  /** By order: the sum of its items' ends that is reported, and the number of its `order.finished`. */
+  orders: Readonly<Record<string, { ends: number; reports: number }>>;
+  /** Whether a copy was active or waiting, and how often there was none any more. */
+  isBusy: boolean;
+  idles: number;
+  /** Events that no node has received yet, oldest first. */
+  outbox: readonly QueueEventDraft[];
+}
+
+export const NEW_QUEUE: QueueRecord = {
+  version: 1,
+  paused: null,
+  pausedPrinters: {},
+  plates: {},
+  orders: {},
+  isBusy: false,
+  idles: 0,
+  outbox: [],
+};
+
+interface QueueChange {
+  queueId: string;
+  now: number;
+}
+
+/** Pauses the queue or a printer; null resumes it. */
+export function paused(record: QueueRecord, printer: PrinterTarget | null, pause: PauseState | null): QueueRecord {
+  if (!printer) return { ...record, paused: pause };
+  const key = printerKey(printer);
+  const { [key]: _before, ...others } = record.pausedPrinters;
+  return { ...record, pausedPrinters: pause ? { ...others, [key]: pause } : others };
+}
+
+/** Pauses that are over by now. */
+export const isPauseOver = ({ until }: PauseState, now: number): boolean => until !== null && until <= now;
+
+/**
+ * Adds the events of a printer's gate, in the order in which they happened: each closing that the queue's mode does not
+ * open at once, and its opening.
+ */
+export function plateFollowed(
+  record: QueueRecord,
+  gate: PlateGate,
+  mode: QueueRules['gate'],
+  { queueId, now }: QueueChange,
+): QueueRecord {
+  const key = printerKey(gate);
+  const before = record.plates[key] ?? { closing: 0, isAwaiting: false };
+  const { ended, closings, clusterId, clusterName } = gate;
+  const isAwaiting = ended !== null && !isOver(ended, mode);
+  const isSame = before.closing === closings && before.isAwaiting === isAwaiting;
+  if (isSame) return record;
+  const event = (type: 'plate.awaiting' | 'plate.cleared', closing: number): QueueEventDraft => {
+    const isOpening = type === 'plate.cleared';
+    // An earlier plate was cleared before the print that ended last.
+    const isLast = closing === closings;
+    const at = isOpening && isLast ? (ended?.clearedAt ?? now) : (ended?.at ?? now);
+    const verdict = isLast ? gate.verdicts.find(({ id }) => id === ended?.id) : undefined;
+    const value = isOpening ? { good: verdict?.good ?? null } : null;
+    const id = eventId(queueId, type, clusterId, gate.printerId, closing);
+    return { id, type, at, print: null, clusterId, clusterName, value };
+  };
+  const events: QueueEventDraft[] = [];
+  // Another print has begun since, or the plate was cleared.
+  if (before.isAwaiting && (before.closing !== closings || !isAwaiting))
+    events.push(event('plate.cleared', before.closing));
+  // A later look may show that the print did not end as it seemed, so that its plate is not clear after all.
+  if (isAwaiting && (before.closing !== closings || !before.isAwaiting)) events.push(event('plate.awaiting', closings));
+  const plates = { ...record.plates, [key]: { closing: closings, isAwaiting } };
+  return { ...record, plates, outbox: [...record.outbox, ...events] };
+}
+
+/** Records whether a copy is active or waiting; adds `queue.idle` when there is none any more. */
+export function busyFollowed(record: QueueRecord, isBusy: boolean, { queueId, now }: QueueChange): QueueRecord {
+  if (record.isBusy === isBusy) return record;
+  if (isBusy) return { ...record, isBusy };
+  const idles = record.idles + 1;
+  const id = eventId(queueId, 'queue.idle', idles);
+  const idle = {
+    id,
+    type: 'queue.idle',
+    at: now,
+    print: null,
+    clusterId: null,
+    clusterName: null,
+    value: null,
+  } as const;
+  return { ...record, isBusy, idles, outbox: [...record.outbox, idle] };
+}
+
+/** Adds `order.finished` for an order all of whose items have ended; `ends`: the sum of their ends. */
+export function orderFollowed(
+  record: QueueRecord,
+  orderId: string,
+  ends: number,
+  value: unknown,
+  { queueId, now }: QueueChange,
+): QueueRecord {
+  const before = record.orders[orderId] ?? { ends: 0, reports: 0 };
+  if (ends <= before.ends) return record;
+  const reports = before.reports + 1;
+  const id = eventId(queueId, 'order.finished', orderId, reports);
+  const done = { id, type: 'order.finished', at: now, print: null, clusterId: null, clusterName: null, value } as const;
+  const orders = { ...record.orders, [orderId]: { ends, reports } };
+  return { ...record, orders, outbox: [...record.outbox, done] };
+}
+
+/** Forgets the ends of items that have left an order, so that the next end counts. */
+export function orderReduced(record: QueueRecord, orderId: string, ends: number): QueueRecord {
+  const before = record.orders[orderId];
+  if (!before || ends >= before.ends) return record;
+  return { ...record, orders: { ...record.orders, [orderId]: { ...before, ends } } };
+}
+
+/** The state without delivered events. */
+export function withoutQueueEvents(record: QueueRecord, ids: ReadonlySet<string>): QueueRecord {
+  const outbox = record.outbox.filter(({ id }) => !ids.has(id));
+  return outbox.length === record.outbox.length ? record : { ...record, outbox };
+}
+
+/** The state of one queue in the store. */
+export class SavedQueue {
+  #record = NEW_QUEUE;
+
+  constructor(
+    private readonly store: QueueStore,
+    private readonly queueId: string,
+  ) {}
+
+  get record(): QueueRecord {
+    return this.#record;
+  }
+
+  async load(): Promise<void> {
+    this.#record = (await this.store.get<QueueRecord>(this.#key)) ?? NEW_QUEUE;
+  }
+
+  /** Changes the state; a change that returns the same record is not written. */
+  async change(change: (record: QueueRecord) => QueueRecord, { asPlanner = false } = {}): Promise<void> {
+    if (asPlanner && change(this.#record) === this.#record) return;
+    const changed = await this.store.update<QueueRecord>(
+      this.#key,
+      (current) => {
+        const next = change(current ?? NEW_QUEUE);
+        return next === NEW_QUEUE ? current : next;
+      },
+      { asPlanner },
+    );
+    this.#record = changed ?? NEW_QUEUE;
+  }
+
+  /** Writes the state as it is. Rejects while the store can't be written. */
+  async probe(): Promise<void> {
+    await this.store.update<QueueRecord>(this.#key, (current) => ({ ...(current ?? NEW_QUEUE) }), { asPlanner: true });
+  }
+
+  get #key(): Key {
+    return this.store.keyOf('queue-state', this.queueId);
+  }
+}

@@ -1,0 +1,62 @@
+import type { Scope } from '../state/scope';
+import type { Change, Key, Lock, PutOptions, StateStore } from '../state/store';
+
+/** Records per page of a listing. */
+const PAGE = 200;
+
+/** Kinds of the queue's records. */
+type Kind = 'queue-item' | 'queue-plate' | 'queue-printer' | 'queue-state';
+
+/**
+ * The queue's records in the store. Every change is an update under the record's lock, so that a person at one runtime
+ * and the planner at another never overwrite each other; other runtimes are notified of it.
+ */
+export class QueueStore {
+  constructor(
+    readonly store: StateStore,
+    readonly scope: Scope,
+    /** Lease of the planner, without which its changes are not written; null: none is needed. */
+    private readonly lease: () => Lock | null = () => null,
+    /** Called after each change that was written. */
+    private readonly written: (key: Key) => void = () => undefined,
+  ) {}
+
+  keyOf = (kind: Kind, ...words: string[]): Key => [kind, ...this.scope, ...words];
+
+  get<T>(key: Key): Promise<T | undefined> {
+    return this.store.get<T>(key);
+  }
+
+  /** Changes a record. `asPlanner`: only while this runtime holds the lease. */
+  async update<T>(
+    key: Key,
+    change: Change<T>,
+    options: PutOptions & { asPlanner?: boolean } = {},
+  ): Promise<T | undefined> {
+    const { asPlanner = false, ...others } = options;
+    const lease = asPlanner ? this.lease() : null;
+    const made = { change: false };
+    const noticed: Change<T> = async (current, lock) => {
+      const next = await change(current, lock);
+      made.change = next !== current;
+      return next;
+    };
+    const after = await this.store.update<T>(key, noticed, {
+      ...others,
+      notify: true,
+      ...(lease && { under: [lease] }),
+    });
+    if (made.change) this.written(key);
+    return after;
+  }
+
+  /** Reads all records below a key, page by page. */
+  async *list<T>(prefix: Key): AsyncGenerator<T> {
+    for (let after: string | undefined, isMore = true; isMore;) {
+      const { entries, next } = await this.store.list<T>(prefix, { limit: PAGE, after });
+      for (const { value } of entries) yield value;
+      isMore = next !== null;
+      after = next ?? undefined;
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import type { Key } from '../state/store';
+import type { QueueStore } from './queue-store';
+
+/** Copies that have a cluster to themselves, of all queues of the account. */
+interface ReservedCluster {
+  clusterId: string;
+  /** `reservationOf` of each. */
+  holders: readonly string[];
+}
+
+/** Names a copy among those of all queues. */
+export const reservationOf = (queueId: string, itemId: string, copy: number): string =>
+  JSON.stringify([queueId, itemId, copy]);
+
+/**
+ * Reservations of printers from before an assignment until its print has ended: two queues that share a printer must not
+ * both send to it before the service shows the first job. Saved under `['queue-printer', ...scope, clusterId]`.
+ */
+export class Reservations {
+  /** Reservations of this queue: the cluster of each. */
+  readonly #own = new Map<string, string>();
+
+  constructor(private readonly store: QueueStore) {}
+
+  /** Reserves a cluster for a copy, unless `most` others hold it. Returns whether the copy holds it. */
+  async reserve(clusterId: string, holder: string, most: number): Promise<boolean> {
+    const after = await this.#change(clusterId, (holders) =>
+      holders.includes(holder) || holders.length >= most ? holders : [...holders, holder],
+    );
+    if (after.includes(holder)) this.#own.set(holder, clusterId);
+    return after.includes(holder);
+  }
+
+  async release(clusterId: string, holder: string): Promise<void> {
+    await this.#change(clusterId, (holders) => holders.filter((other) => other !== holder));
+    this.#own.delete(holder);
+  }
+
+  /** Finds what earlier tenures left reserved for a queue. */
+  async load(queueId: string): Promise<void> {
+    for await (const { clusterId, holders } of this.store.list<ReservedCluster>(this.store.keyOf('queue-printer')))
+      for (const holder of holders)
+        if ((JSON.parse(holder) as string[])[0] === queueId) this.#own.set(holder, clusterId);
+  }
+
+  /** Releases all reservations of this queue but those of `wanted`. */
+  async keepOnly(wanted: ReadonlySet<string>): Promise<void> {
+    for (const [holder, clusterId] of [...this.#own]) if (!wanted.has(holder)) await this.release(clusterId, holder);
+  }
+
+  async #change(
+    clusterId: string,
+    change: (holders: readonly string[]) => readonly string[],
+  ): Promise<readonly string[]> {
+    const key: Key = this.store.keyOf('queue-printer', clusterId);
+    const after = await this.store.update<ReservedCluster>(
+      key,
+      (current) => {
+        const before = current?.holders ?? [];
+        const holders = change(before);
+        if (holders.length === before.length) return current;
+        return holders.length > 0 ? { clusterId, holders } : undefined;
+      },
+      { asPlanner: true },
+    );
+    return after?.holders ?? [];
+  }
+}

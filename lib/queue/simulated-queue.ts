@@ -1,0 +1,206 @@
+import { nextClosing } from '../rules/hours';
+import { phrase } from '../words/sentence';
+import type { Choice } from './assign';
+import type { ForecastInput, ItemForecast, QueueForecast } from './forecast-types';
+import { afterHours } from './hours';
+import type { Decision, Planner } from './plan';
+import type { PlanItem } from './plan-types';
+import type { QueuePrinter } from './queue-printer';
+import { HOUR } from './turns';
+
+/** Number of plans of a forecast, and of those that are made for a single moment. */
+const STEPS = 3_000;
+const EXACT = 1_000;
+/** Share of the time from now that later plans cover. */
+const COARSE = 0.01;
+
+const BUSY = { code: 'BUSY' as const, sentence: phrase`It is printing.` };
+
+/** A queue in simulated time. Every step plans, and goes on to the next moment at which a plan may differ. */
+export class SimulatedQueue {
+  readonly #input: ForecastInput;
+  readonly #planner: Planner;
+  #items: PlanItem[];
+  #printers: QueuePrinter[];
+  /** When each printer becomes free, ms since 1970. */
+  readonly #freeAt: Float64Array;
+  /** Ends of the prints under way. */
+  #ends: number[];
+  readonly #forecasts = new Map<string, { clusterId: string; startAt: number; last: number }>();
+  /** Items that owe copies which can be planned, now or at a later time. */
+  readonly #planned = new Set<string>();
+  /** Place of each item in `#items`, and the number of those that owe copies. */
+  #places = new Map<string, number>();
+  #owing = 0;
+  #now: number;
+  #nextStartAt: number;
+  #steps = 0;
+
+  constructor(input: ForecastInput, planner: Planner) {
+    this.#input = input;
+    this.#planner = planner;
+    this.#items = [...input.items];
+    this.#printers = [...input.printers];
+    this.#now = input.now;
+    this.#nextStartAt = input.nextStartAt;
+    this.#freeAt = Float64Array.from(input.printers, (printer) => this.#firstFreeAt(printer));
+    const soon = input.now + HOUR * 1000;
+    for (const { itemId, clusterId, startAt, endAt } of input.active)
+      this.#record(itemId, { clusterId, startAt, endAt: endAt ?? soon });
+    const unknown = Math.max(0, input.printing - input.active.length);
+    this.#ends = [...input.active.map(({ endAt }) => endAt ?? soon), ...Array.from({ length: unknown }, () => soon)];
+  }
+
+  /** Plans, and moves on; false once nothing more can happen. */
+  step(): boolean {
+    const decision = this.#decide();
+    if (this.#steps === 0) this.#notePlanned();
+    this.#start(decision.choices);
+    const next = this.#nextTime(decision);
+    if (++this.#steps >= STEPS || next === Infinity || this.#owing === 0) return false;
+    this.#now = next;
+    this.#freePrinters();
+    return true;
+  }
+
+  result(): QueueForecast {
+    const left = new Set(this.#items.filter(({ waiting }) => waiting.length > 0).map(({ itemId }) => itemId));
+    const items = new Map<string, ItemForecast>();
+    for (const { itemId } of this.#input.items) {
+      const { startAt = null, clusterId = null, last = null } = this.#forecasts.get(itemId) ?? {};
+      items.set(itemId, { startAt, clusterId, endAt: left.has(itemId) ? null : last });
+    }
+    const busy = [...new Set([...this.#planned, ...this.#input.active.map(({ itemId }) => itemId)])];
+    const ends = busy.map((itemId) => items.get(itemId)?.endAt ?? null);
+    const last = Math.max(this.#input.now, ...ends.map((endAt) => endAt ?? Infinity));
+    return { items, orders: this.#orders(items), idleAt: last === Infinity ? null : last };
+  }
+
+  #orders(items: ReadonlyMap<string, ItemForecast>): QueueForecast['orders'] {
+    const orders = new Map<string, { endAt: number | null; late: boolean }>();
+    for (const { itemId, deadline } of this.#input.items) {
+      const orderId = this.#input.orders.get(itemId);
+      if (orderId === undefined) continue;
+      const endAt = items.get(itemId)?.endAt ?? null;
+      const late = deadline !== null && (endAt ?? this.#input.now) > deadline;
+      const order = orders.get(orderId) ?? { endAt: -Infinity, late: false };
+      const last = endAt === null || order.endAt === null ? null : Math.max(order.endAt, endAt);
+      orders.set(orderId, { endAt: last, late: order.late || late });
+    }
+    return orders;
+  }
+
+  #decide(): Decision {
+    if (this.#steps === 0) return this.#planner.decide(this.#input);
+    const now = this.#now;
+    this.#ends = this.#ends.filter((end) => end > now);
+    return this.#planner.decide({
+      ...this.#input,
+      items: this.#items,
+      printers: this.#printers,
+      now,
+      printing: this.#ends.length,
+      nextStartAt: this.#nextStartAt,
+    });
+  }
+
+  #start(choices: readonly Choice[]): void {
+    if (choices.length === 0) return;
+    const { stagger } = this.#input.rules;
+    const copies = new Map<string, Set<number>>();
+    this.#items = [...this.#items];
+    this.#printers = [...this.#printers];
+    for (const { turn, copy, file, printer: at } of choices) {
+      const { itemId, files } = turn.item;
+      const printer = this.#printers[at] as QueuePrinter;
+      const startAt = Math.max(this.#now, this.#freeAt[at] ?? 0);
+      const duration = (files[file]?.seconds ?? HOUR) * 1000;
+      const endAt = startAt + duration;
+      this.#record(itemId, { clusterId: printer.clusterId, startAt, endAt });
+      this.#ends.push(endAt);
+      this.#freeAt[at] = this.#clearAt(endAt);
+      this.#printers[at] = { ...printer, obstacle: BUSY, lastUsedAt: startAt, usedFor: printer.usedFor + duration };
+      this.#nextStartAt = Math.max(this.#nextStartAt, startAt + stagger);
+      copies.set(itemId, (copies.get(itemId) ?? new Set()).add(copy));
+    }
+    for (const [itemId, started] of copies) {
+      const place = this.#places.get(itemId) ?? 0;
+      const item = withoutCopies(this.#items[place] as PlanItem, started);
+      this.#items[place] = item;
+      if (item.waiting.length === 0) this.#owing--;
+    }
+    this.#dropEnded();
+  }
+
+  #nextTime({ nextAt }: Decision): number {
+    const now = this.#now;
+    let next = nextAt > now ? nextAt : Infinity;
+    for (const at of this.#freeAt) if (at > now && at < next) next = at;
+    if (this.#input.rules.maxPrinting > 0) for (const at of this.#ends) if (at > now && at < next) next = at;
+    return next;
+  }
+
+  /** Frees the printers whose time has come, and later on those whose time comes soon. */
+  #freePrinters(): void {
+    const { hours } = this.#input.rules;
+    const width = this.#steps < EXACT ? 0 : (this.#now - this.#input.now) * COARSE;
+    const until = width > 0 ? Math.min(this.#now + width, nextClosing(hours, this.#now) - 1) : this.#now;
+    this.#printers = this.#printers.map((printer, at) =>
+      printer.obstacle !== null && (this.#freeAt[at] ?? Infinity) <= Math.max(until, this.#now)
+        ? { ...printer, obstacle: null }
+        : printer,
+    );
+  }
+
+  #notePlanned(): void {
+    for (const { itemId } of this.#items) if (this.#planner.canPlan(itemId)) this.#planned.add(itemId);
+    this.#indexItems();
+  }
+
+  /** Drops the items without copies once they are half of all: they slow down every plan. */
+  #dropEnded(): void {
+    if (this.#owing > this.#items.length / 2) return;
+    this.#items = this.#items.filter(({ waiting }) => waiting.length > 0);
+    this.#indexItems();
+  }
+
+  #indexItems(): void {
+    this.#places = new Map(this.#items.map(({ itemId }, at) => [itemId, at]));
+    this.#owing = this.#items.filter(({ itemId, waiting }) => waiting.length > 0 && this.#planned.has(itemId)).length;
+  }
+
+  #record(itemId: string, { clusterId, startAt, endAt }: { clusterId: string; startAt: number; endAt: number }): void {
+    const known = this.#forecasts.get(itemId);
+    if (!known) return void this.#forecasts.set(itemId, { clusterId, startAt, last: endAt });
+    known.last = Math.max(known.last, endAt);
+    if (startAt < known.startAt) Object.assign(known, { clusterId, startAt });
+  }
+
+  #firstFreeAt({ obstacle, freeAt }: QueuePrinter): number {
+    const { now } = this.#input;
+    switch (obstacle?.code) {
+      case undefined:
+        return now;
+      case 'BUSY':
+      case 'FOREIGN_JOB':
+        return this.#clearAt(Math.max(now, freeAt ?? now + HOUR * 1000));
+      case 'PLATE_NOT_CLEARED':
+        return this.#clearAt(now);
+      default:
+        return Infinity;
+    }
+  }
+
+  /** When the plate is clear after a print that ended. */
+  #clearAt(endAt: number): number {
+    const { gate, staffed, turnaround } = this.#input.rules;
+    return gate === 'automatic' ? endAt : afterHours(staffed, endAt, turnaround);
+  }
+}
+
+const withoutCopies = (item: PlanItem, copies: ReadonlySet<number>): PlanItem => ({
+  ...item,
+  waiting: item.waiting.filter((copy) => !copies.has(copy)),
+  isFront: false,
+  avoid: new Set(),
+});

@@ -1,0 +1,239 @@
+import { folded, plain } from '../service/printer-filter';
+import { amount } from '../service/json-readers';
+import type { Material } from '../service/printer';
+import { phrase, type Sentence } from '../words/sentence';
+import type { PlannedExtruder, QueuePrinter } from './queue-printer';
+import type { QueueRules } from './queue-rules';
+import type { Reason, Suitability } from './reasons';
+import type { MaterialNeed, Requirement } from './requirement';
+
+/** Why a printer does not suit a requirement. */
+export interface Mismatch extends Reason<Suitability> {
+  /** Whether only missing knowledge about the printer speaks against it. */
+  isUnknown: boolean;
+}
+
+/** How strictly printers are compared. */
+export type MatchRules = Pick<QueueRules, 'match' | 'material'>;
+
+/**
+ * The first reason why a printer does not suit, as it is configured now; null: it does. A known mismatch always is one.
+ * With `strict` so is a model, a print core or a material of the printer that nobody knows; a build plate or a rest of
+ * material that nobody knows is none. Whether the item's own model is known is not judged here.
+ */
+export function mismatchOf(requirement: Requirement, printer: QueuePrinter, rules: MatchRules): Mismatch | null {
+  return (
+    toolMismatch(requirement, printer, rules) ??
+    lowMaterial(requirement.volumes, printer) ??
+    placeMismatch(requirement, printer) ??
+    choiceMismatch(requirement, printer)
+  );
+}
+
+/** Whether a kind of printer suits, apart from the rest of its material and from the printers that the item names. */
+export const isFit = (requirement: Requirement, printer: QueuePrinter, rules: MatchRules): boolean =>
+  toolMismatch(requirement, printer, rules) === null && placeMismatch(requirement, printer) === null;
+
+/** Mismatch of model, print cores or materials. */
+export function toolMismatch(requirement: Requirement, printer: QueuePrinter, rules: MatchRules): Mismatch | null {
+  const strict = rules.match === 'strict';
+  return modelMismatch(requirement, printer, strict) ?? extruderMismatch(requirement, printer, rules);
+}
+
+/** Mismatch of the build plate or the tags. */
+export function placeMismatch(requirement: Requirement, printer: QueuePrinter): Mismatch | null {
+  const { buildPlate, tags } = requirement;
+  const { buildPlate: mounted } = printer;
+  if (buildPlate !== null && mounted !== null && !isSame(buildPlate, mounted))
+    return known('BUILD_PLATE', () => phrase`It needs the build plate ${buildPlate}, the printer has ${mounted}.`);
+  if (tags.length === 0) return null;
+  const present = new Set(printer.tags.map(plainTag));
+  const missing = tags.find((tag) => !present.has(plainTag(tag)));
+  if (missing === undefined) return null;
+  return known('TAG', () =>
+    printer.tags.length > 0
+      ? phrase`It needs the tag ${missing}, the printer has ${printer.tags.join(', ')}.`
+      : phrase`It needs the tag ${missing}, the printer has none.`,
+  );
+}
+
+/** Mismatch of the printers that the item names. */
+export function choiceMismatch({ printers }: Requirement, { clusterId }: QueuePrinter): Mismatch | null {
+  if (printers === null || printers.includes(clusterId)) return null;
+  return known('NOT_CHOSEN', () => phrase`It needs one of the printers ${printers.join(', ')}, not ${clusterId}.`);
+}
+
+/** Whether an extruder is known to have less material than a print consumes. */
+export function isLow(volumes: Requirement['volumes'], { extruders }: QueuePrinter): boolean {
+  if (extruders === null) return false;
+  for (let at = 0; at < volumes.length; at++) {
+    const needed = volumes[at] ?? null;
+    const left = extruders[at]?.volumeLeft ?? null;
+    if (needed !== null && left !== null && left < needed) return true;
+  }
+  return false;
+}
+
+/** Says which extruder has too little material; null: none. */
+export function lowMaterial(volumes: Requirement['volumes'], printer: QueuePrinter): Mismatch | null {
+  if (!isLow(volumes, printer)) return null;
+  const at = volumes.findIndex((volume, index) => volume !== null && isLow(volumes.slice(0, index + 1), printer));
+  const [needed, left] = [volumes[at] ?? 0, printer.extruders?.[at]?.volumeLeft ?? 0].map((volume) =>
+    (volume / 1000).toFixed(1),
+  );
+  return known(
+    'MATERIAL_LOW',
+    () => phrase`Extruder ${at + 1} needs ${needed ?? ''} cm³ of material, it has ${left ?? ''} cm³.`,
+  );
+}
+
+function modelMismatch({ models }: Requirement, { model }: QueuePrinter, strict: boolean): Mismatch | null {
+  if (models === null || models.length === 0) return null;
+  const wanted = () => models.join(', ');
+  if (model === null)
+    return strict
+      ? unknown('MODEL', () => phrase`It needs the model ${wanted()}, that of the printer is unknown.`)
+      : null;
+  if (models.some((one) => one === model || plainModel(one) === plainModel(model))) return null;
+  return known('MODEL', () => phrase`It needs the model ${wanted()}, the printer is ${model}.`);
+}
+
+function extruderMismatch(requirement: Requirement, printer: QueuePrinter, rules: MatchRules): Mismatch | null {
+  const { printCores, nozzles, materials, volumes, sources } = requirement;
+  const { extruders } = printer;
+  const count = Math.max(printCores.length, nozzles.length, materials.length, volumes.length);
+  const counts = (found: Mismatch | null) => found !== null && (rules.match === 'strict' || !found.isUnknown);
+  for (let at = 0; at < count; at++) {
+    const isUsed = (printCores[at] ?? materials[at] ?? nozzles[at] ?? null) !== null || (volumes[at] ?? 0) > 0;
+    if (isUsed && extruders !== null && at >= extruders.length)
+      return known('PRINT_CORE', () => phrase`It needs extruder ${at + 1}, the printer has none.`);
+    const extruder = extruders?.[at] ?? null;
+    const found =
+      coreMismatch(at, printCores[at] ?? null, extruder) ?? nozzleMismatch(at, nozzles[at] ?? null, extruder);
+    if (counts(found)) return found;
+  }
+  for (let at = 0; at < materials.length; at++) {
+    const need = materials[at] ?? null;
+    if (need === null) continue;
+    const criteria = criteriaOf(need, rules.material, sources.materials === 'message');
+    const found = materialMismatch(at, need, criteria, extruders?.[at]?.material ?? null);
+    if (counts(found)) return found;
+  }
+  return null;
+}
+
+function coreMismatch(at: number, core: string | null, extruder: PlannedExtruder | null): Mismatch | null {
+  if (core === null) return null;
+  const found = extruder?.printCore ?? null;
+  if (found === null)
+    return unknown(
+      'PRINT_CORE',
+      () => phrase`Extruder ${at + 1} needs the print core ${core}, it has none that is known.`,
+    );
+  if (isSame(core, found)) return null;
+  return known('PRINT_CORE', () => phrase`Extruder ${at + 1} needs the print core ${core}, it has ${found}.`);
+}
+
+/** Compares diameters where the file names no print core; one that nobody knows is no obstacle. */
+function nozzleMismatch(at: number, diameter: number | null, extruder: PlannedExtruder | null): Mismatch | null {
+  const core = extruder?.printCore ?? null;
+  // The names of print cores end in it: `AA+ 0.4`.
+  const found = amount(core?.split(' ').at(-1));
+  if (diameter === null || core === null || found === null || found === diameter) return null;
+  return known(
+    'PRINT_CORE',
+    () => phrase`Extruder ${at + 1} needs a nozzle of ${diameter} mm, it has the print core ${core}.`,
+  );
+}
+
+type Criteria = { [Member in keyof MaterialNeed]: MaterialNeed[Member] | undefined };
+
+/**
+ * The members of a needed material that count. A message that describes a material without a GUID means each word, save
+ * where any material will do.
+ */
+function criteriaOf(need: MaterialNeed, rule: QueueRules['material'], isNamed: boolean): Criteria {
+  const { guid, type, brand, color } = need;
+  if (rule === 'any') return {};
+  if (rule === 'guid' && guid) return { guid };
+  if (rule === 'guid' || (isNamed && !guid)) return { type, brand, color };
+  // Of some materials only the GUID is known: it then stands for the type.
+  if (!type && guid) return { guid };
+  return rule === 'type' ? { type } : { type, color };
+}
+
+/** Members of a needed material, and those of a loaded one. */
+const PAIRS = [
+  ['guid', 'guid'],
+  ['type', 'name'],
+  ['brand', 'brand'],
+  ['color', 'color'],
+] as const;
+
+function materialMismatch(at: number, need: MaterialNeed, criteria: Criteria, loaded: Material | null) {
+  let [differs, isKnown] = [false, true];
+  for (const [member, loadedMember] of PAIRS) {
+    const wanted = criteria[member];
+    const found = loaded?.[loadedMember] ?? null;
+    if (!wanted || (member === 'color' && found !== null && isCode(wanted) !== isCode(found))) continue;
+    isKnown &&= found !== null;
+    differs ||= found !== null && !isSame(wanted, found);
+  }
+  if (isKnown && !differs) return null;
+  const words = () => namesOf(need, loaded);
+  if (!differs)
+    return unknown(
+      'MATERIAL',
+      () => phrase`Extruder ${at + 1} needs the material ${words()[0]}, it has none that is known.`,
+    );
+  return known('MATERIAL', () => phrase`Extruder ${at + 1} needs the material ${words()[0]}, it has ${words()[1]}.`);
+}
+
+/** Whether a color is a code such as `#FF8000`, which says nothing about the color's name. */
+const isCode = (color: string): boolean => /^#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/i.test(color.trim());
+
+/** Names of a needed and of a loaded material: their GUIDs, where the words are the same or missing. */
+function namesOf(need: MaterialNeed, loaded: Material | null): [string, string] {
+  const wordsOf = (...words: (string | null | undefined)[]) => words.filter(Boolean).join(' ');
+  const wanted = wordsOf(need.brand, need.type, need.color);
+  const has = wordsOf(loaded?.brand, loaded?.name, loaded?.color);
+  if (wanted && has && !isSame(wanted, has)) return [wanted, has];
+  return [wordsOf(wanted, need.guid), wordsOf(has, loaded?.guid)];
+}
+
+/** Most texts to remember in the form in which they are compared. */
+const REMEMBERED = 10_000;
+
+/** The same function, which remembers its results: few models and materials are compared over and over. */
+function remembering(normalise: (text: string) => string): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    if (known.size >= REMEMBERED) known.clear();
+    const normal = normalise(text);
+    known.set(text, normal);
+    return normal;
+  };
+}
+
+const plainModel = remembering(plain);
+const plainText = remembering(folded);
+const plainTag = remembering((tag) => folded(tag).replace(/^#/, ''));
+const isSame = (one: string, other: string): boolean => one === other || plainText(one) === plainText(other);
+
+/** A mismatch whose sentence is made on demand: most are never shown. */
+class LazyMismatch implements Mismatch {
+  constructor(
+    readonly code: Suitability,
+    readonly isUnknown: boolean,
+    private readonly say: () => Sentence,
+  ) {}
+
+  get sentence(): Sentence {
+    return this.say();
+  }
+}
+
+const known = (code: Suitability, say: () => Sentence): Mismatch => new LazyMismatch(code, false, say);
+const unknown = (code: Suitability, say: () => Sentence): Mismatch => new LazyMismatch(code, true, say);

@@ -1,0 +1,201 @@
+import { isWithin, nextOpening } from '../rules/hours';
+import { isoTime } from '../time/clock';
+import { phrase } from '../words/sentence';
+import { Planner, type Decision } from './plan';
+import type { PlanInput, WaitingReasons } from './plan-types';
+import type { QueuePrinter } from './queue-printer';
+import { REFUSED, type ItemReason, type PrinterReason, type Reason } from './reasons';
+import type { RequirementGroup } from './requirement-group';
+import { choiceMismatch, lowMaterial, placeMismatch, toolMismatch, type Mismatch } from './suitability';
+import { findOnly, NONE, type Turn } from './turns';
+
+/** A reason and the number of printers that it applies to; 0 for a reason of the item or the queue. */
+export interface ReasonCount extends Reason {
+  printers: number;
+}
+
+/** What a requirement and a kind of printer have against each other, before and after the rest of the material. */
+interface Verdict {
+  tools: Mismatch | null;
+  place: Mismatch | null;
+}
+
+/** Reasons that leave the configuration of a printer unknown. */
+const UNSEEN: readonly PrinterReason[] = ['OFFLINE', 'STALE'];
+
+/** Why an item waits at the moment of a plan; the caller plans many items with one `Explainer`. */
+export const reasonsOf = (itemId: string, input: PlanInput): WaitingReasons =>
+  new Explainer(new Planner(), input).reasonsOf(itemId);
+
+/** Explains one plan: why each item waits. Requirements are compared with each kind of printer once. */
+export class Explainer {
+  readonly #planner: Planner;
+  readonly #input: PlanInput;
+  readonly #decision: Decision;
+  readonly #verdicts = new Map<RequirementGroup, Verdict[]>();
+  /** For each place in the order, how many items before it compete with a group. */
+  readonly #ahead = new Map<RequirementGroup, Uint32Array>();
+  readonly #rivals = new Map<RequirementGroup, Map<RequirementGroup, boolean>>();
+
+  /** Valid until the planner's next plan. */
+  constructor(planner: Planner, input: PlanInput) {
+    this.#planner = planner;
+    this.#input = input;
+    this.#decision = planner.decide(input);
+  }
+
+  /** Reasons of the item and the queue, then each printer that can't take the item, with its first reason. */
+  reasonsOf(itemId: string): WaitingReasons {
+    const turn = this.#planner.turnOf(itemId);
+    if (!turn) return { own: [], printers: [] };
+    const printers = this.#input.printers.flatMap((printer, at) => {
+      const reason = this.#reasonAt(turn, at);
+      return reason ? [{ printer, reason: { code: reason.code, sentence: reason.sentence } }] : [];
+    });
+    return { own: this.#ownReasons(turn), printers };
+  }
+
+  /** The same reasons, with the number of printers in place of the printers; the text is that of the first one. */
+  summaryOf(itemId: string): ReasonCount[] {
+    const turn = this.#planner.turnOf(itemId);
+    if (!turn) return [];
+    const counts = new Map<PrinterReason, { reason: Reason<PrinterReason>; printers: number }>();
+    for (let at = 0; at < this.#input.printers.length; at++) {
+      const reason = this.#reasonAt(turn, at);
+      if (!reason) continue;
+      const count = counts.get(reason.code);
+      if (count) count.printers++;
+      else counts.set(reason.code, { reason, printers: 1 });
+    }
+    const own = this.#ownReasons(turn).map((reason) => ({ ...reason, printers: 0 }));
+    const others = [...counts.values()].map(({ reason: { code, sentence }, printers }) => ({
+      code,
+      sentence,
+      printers,
+    }));
+    return [...own, ...others];
+  }
+
+  /** Whether a printer could take an item one day, as far as that is known of those that are offline. */
+  canBeTaken(itemId: string): boolean {
+    const turn = this.#planner.turnOf(itemId);
+    return turn?.fault === null && !this.#isHopeless(turn);
+  }
+
+  #ownReasons(turn: Turn): Reason<ItemReason>[] {
+    const { rules, now, nextStartAt, printing, obstacle } = this.#input;
+    const { choices } = this.#decision;
+    const { item } = turn;
+    const found: (Reason<ItemReason> | null)[] = [item.obstacle];
+    const add = (code: ItemReason, applies: boolean, say: () => Reason['sentence']) =>
+      found.push(applies ? { code, sentence: say() } : null);
+    add('UPLOAD', turn.fault === 'UPLOAD' && item.obstacle === null, () => phrase`The file is not stored.`);
+    add(
+      'MODEL_UNKNOWN',
+      turn.fault === 'MODEL_UNKNOWN',
+      () => phrase`The printer model of the file is unknown: name models in msg.require.`,
+    );
+    add(
+      'NO_PRINTER',
+      turn.fault === null && this.#isHopeless(turn),
+      () => phrase`No printer of the queue could take it: change a printer or the item.`,
+    );
+    add('NOT_BEFORE', turn.notBefore > now, () => phrase`It must not start before ${isoTime(turn.notBefore)}.`);
+    found.push(obstacle);
+    const opening = nextOpening(rules.hours, now);
+    add(
+      'HOURS',
+      !isWithin(rules.hours, now),
+      () => phrase`Prints may start in these hours: ${rules.hours.text}. The next ones begin at ${timeOf(opening)}.`,
+    );
+    const nextStart = rules.stagger > 0 && choices.length > 0 ? now + rules.stagger : nextStartAt;
+    add('STAGGER', nextStart > now, () => phrase`The next print may start at ${timeOf(nextStart)}.`);
+    const atATime = printing + choices.length;
+    const { maxPrinting } = rules;
+    add(
+      'LIMIT',
+      maxPrinting > 0 && atATime >= maxPrinting,
+      () => phrase`Prints at a time: ${atATime}, which is the most that the queue allows.`,
+    );
+    const ahead = turn.position === NONE ? 0 : this.#aheadOf(turn);
+    add('BEHIND', ahead > 0, () => phrase`Items that go first: ${ahead}.`);
+    return found.filter((reason) => reason !== null);
+  }
+
+  /** Whether no printer could take an item as it is configured, as far as that is known of those that are offline. */
+  #isHopeless(turn: Turn): boolean {
+    findOnly(turn, this.#planner.fleet);
+    if (turn.only !== NONE) return false;
+    return !this.#input.printers.some(
+      ({ obstacle }, at) =>
+        obstacle !== null && UNSEEN.includes(obstacle.code) && this.#mismatchAt(turn, at)?.isUnknown === true,
+    );
+  }
+
+  /** The first reason why a printer can't take an item; null: it could. */
+  #reasonAt(turn: Turn, at: number): Reason<PrinterReason> | null {
+    const mismatch = this.#mismatchAt(turn, at);
+    if (mismatch) return mismatch;
+    const { obstacle } = this.#input.printers[at] as QueuePrinter;
+    const isRefused = turn.item.refused.size > 0 && turn.item.refused.has(this.#planner.fleet.keyAt(at));
+    if (isRefused && obstacle === null) return REFUSED;
+    return isRefused && obstacle?.code === 'OUTCOME_UNKNOWN' ? REFUSED : obstacle;
+  }
+
+  /** Why none of an item's files suits a printer, as the first one says; null: one does. */
+  #mismatchAt({ files }: Turn, at: number): Mismatch | null {
+    const { fleet } = this.#planner;
+    const printer = fleet.printers[at] as QueuePrinter;
+    let first: Mismatch | null = null;
+    for (const { group, volumes } of files) {
+      const { tools, place } = this.#verdictOf(group, fleet.kinds[at] ?? 0);
+      const low = tools ?? (volumes && lowMaterial(volumes, printer));
+      const found = low ?? place ?? choiceMismatch(group.requirement, printer);
+      if (!found) return null;
+      first ??= found;
+    }
+    return first;
+  }
+
+  #verdictOf(group: RequirementGroup, kind: number): Verdict {
+    const { requirement } = group;
+    const sample = this.#planner.fleet.samples[kind] as QueuePrinter;
+    const verdicts = this.#verdicts.get(group) ?? [];
+    this.#verdicts.set(group, verdicts);
+    return (verdicts[kind] ??= {
+      tools: toolMismatch(requirement, sample, this.#input.rules),
+      place: placeMismatch(requirement, sample),
+    });
+  }
+
+  /** Number of items that go first and could take one of the same printers. */
+  #aheadOf({ group, files, position }: Turn): number {
+    const { order } = this.#decision;
+    const competes = (one: RequirementGroup, other: Turn) =>
+      other.files.some((file) => this.#areRivals(one, file.group));
+    if (group === null)
+      return order.slice(0, position).filter((other) => files.some((file) => competes(file.group, other))).length;
+    let ahead = this.#ahead.get(group);
+    if (!ahead) {
+      ahead = new Uint32Array(order.length);
+      let count = 0;
+      for (const [place, other] of order.entries()) {
+        ahead[place] = count;
+        if (competes(group, other)) count++;
+      }
+      this.#ahead.set(group, ahead);
+    }
+    return ahead[position] ?? 0;
+  }
+
+  #areRivals(one: RequirementGroup, other: RequirementGroup): boolean {
+    const rivals = this.#rivals.get(one) ?? new Map<RequirementGroup, boolean>();
+    this.#rivals.set(one, rivals);
+    let found = rivals.get(other);
+    if (found === undefined) rivals.set(other, (found = one.suitable.some((at) => other.isSuitable[at] === 1)));
+    return found;
+  }
+}
+
+/** A time in a sentence; hours that never begin have none. */
+const timeOf = (ms: number): string => (ms < Infinity ? isoTime(ms) : '–');

@@ -1,0 +1,180 @@
+import fc from 'fast-check';
+import type { PlanInput, PlanItem } from '../../lib/queue/plan-types';
+import { printerKey, type QueuePrinter } from '../../lib/queue/queue-printer';
+import type { QueueRules } from '../../lib/queue/queue-rules';
+import type { PrinterReason } from '../../lib/queue/reasons';
+import { readRules } from '../../lib/queue/read-rules';
+import type { Requirement } from '../../lib/queue/requirement';
+import { phrase } from '../../lib/words/sentence';
+
+export const NOW = Date.parse('2026-06-10T12:00:00Z');
+
+export const rulesOf = (rules: Partial<QueueRules> = {}): QueueRules => ({ ...readRules({}), ...rules });
+
+const UNKNOWN = 'unknown' as const;
+const SOURCES = {
+  models: UNKNOWN,
+  printCores: UNKNOWN,
+  materials: UNKNOWN,
+  buildPlate: UNKNOWN,
+  tags: UNKNOWN,
+  printers: UNKNOWN,
+  volumes: UNKNOWN,
+  size: UNKNOWN,
+};
+
+export const requirement = (needs: Partial<Requirement> = {}): Requirement => ({
+  models: ['X5'],
+  printCores: [],
+  materials: [],
+  buildPlate: null,
+  tags: [],
+  printers: null,
+  volumes: [],
+  nozzles: [],
+  size: null,
+  sources: SOURCES,
+  ...needs,
+});
+
+export const printer = (clusterId: string, state: Partial<QueuePrinter> = {}): QueuePrinter => ({
+  clusterId,
+  printerId: null,
+  clusterName: clusterId,
+  model: 'X5',
+  extruders: [],
+  buildPlate: null,
+  tags: [],
+  obstacle: null,
+  lastUsedAt: null,
+  usedFor: 0,
+  freeAt: null,
+  ...state,
+});
+
+export const obstacle = (code: PrinterReason) => ({ code, sentence: phrase`It can't take a job: ${code}.` });
+
+/** A material of which only the GUID and the name count. */
+export const material = (guid: string | null, name: string | null = null, color: string | null = null) => ({
+  guid,
+  brand: null,
+  name,
+  color,
+  diameter: null,
+  density: null,
+});
+
+export const file = (needs: Partial<Requirement> = {}, seconds: number | null = 3600) => ({
+  requirement: requirement(needs),
+  seconds,
+  isStored: true,
+});
+
+export const item = (itemId: string, state: Partial<PlanItem> = {}): PlanItem => ({
+  itemId,
+  priority: 0,
+  rank: itemId,
+  createdAt: NOW,
+  deadline: null,
+  notBefore: null,
+  files: [file()],
+  waiting: [1],
+  isFront: false,
+  avoid: new Set(),
+  refused: new Set(),
+  obstacle: null,
+  ...state,
+});
+
+export const planInput = (input: Partial<PlanInput> = {}): PlanInput => ({
+  items: [],
+  printers: [],
+  rules: rulesOf(),
+  now: NOW,
+  printing: 0,
+  nextStartAt: 0,
+  obstacle: null,
+  ...input,
+});
+
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null, freq: 3 });
+const some = <T>(...choices: T[]) => fc.constantFrom(...choices);
+
+const requirements = fc.record({
+  models: maybe(fc.uniqueArray(some('X5', 'X3', 'x7'), { maxLength: 2 })),
+  printCores: fc.array(maybe(some('AA 0.4', 'BB 0.4')), { maxLength: 2 }),
+  materials: fc.array(maybe(some('red', 'blue').map((guid) => ({ guid, type: 'PLA', color: guid }))), { maxLength: 2 }),
+  buildPlate: maybe(some('glass', 'metal')),
+  tags: some<string[]>([], [], ['clean']),
+  printers: maybe(fc.uniqueArray(some('c0', 'c1', 'c2', 'c3'), { minLength: 1, maxLength: 3 })),
+  volumes: fc.array(maybe(some(10, 200)), { maxLength: 2 }),
+  nozzles: fc.array(maybe(some(0.4, 0.8)), { maxLength: 2 }),
+});
+
+const printerStates = fc.record({
+  model: maybe(some('X5', 'X3')),
+  extruders: maybe(
+    fc.array(
+      fc.record({
+        printCore: maybe(some('AA 0.4', 'BB 0.4')),
+        material: maybe(some('red', 'blue').map((guid) => material(guid, 'PLA', guid))),
+        volumeLeft: maybe(some(50, 500)),
+      }),
+      { minLength: 1, maxLength: 2 },
+    ),
+  ),
+  buildPlate: maybe(some('glass', 'metal')),
+  tags: some<string[]>([], ['clean']),
+  obstacle: some(null, null, null, obstacle('BUSY'), obstacle('OFFLINE')),
+  lastUsedAt: maybe(some(1, 2, 3)),
+  usedFor: fc.nat({ max: 3 }),
+});
+
+const fleets = fc
+  .array(fc.tuple(fc.nat({ max: 6 }), printerStates), { maxLength: 8 })
+  .map((all) => all.map(([cluster, state], at) => printer(`c${cluster}`, { ...state, printerId: `p${at}` })));
+
+const rules = fc
+  .record({
+    sort: some('priority' as const, 'shortest' as const, 'deadline' as const),
+    choose: some('least-recently-used' as const, 'fewest-hours' as const, 'list' as const),
+    match: some('strict' as const, 'lenient' as const),
+    material: some('guid' as const, 'type-color' as const, 'type' as const, 'any' as const),
+  })
+  .map(rulesOf);
+
+/** Inputs in which items compete for the same few printers. */
+export const planInputs: fc.Arbitrary<PlanInput> = fc
+  .record({ printers: fleets, rules, needs: fc.array(requirements, { minLength: 1, maxLength: 4 }) })
+  .chain(({ printers, rules: chosen, needs }) => {
+    // Items with equal files share them, as the items of a shop do.
+    const files = needs.map((need, at) => file(need, at === 0 ? null : at * 600));
+    const keys = some('none', ...printers.map(printerKey));
+    const items = fc.array(
+      fc.record({
+        priority: some(0, 0, 0, 1),
+        createdAt: fc.nat({ max: 5 }).map((minutes) => NOW - minutes * 60_000),
+        deadline: maybe(fc.nat({ max: 5 }).map((hours) => NOW + hours * 3_600_000)),
+        notBefore: some(null, null, null, NOW + 1000),
+        files: fc.array(some(...files), { minLength: 1, maxLength: 2 }),
+        waiting: some([1], [2, 3], []),
+        isFront: some(false, false, false, true),
+        avoid: some<string[]>([], []).chain((none) => fc.oneof(fc.constant(none), fc.array(keys, { maxLength: 1 }))),
+        refused: fc.oneof(
+          { weight: 4, arbitrary: fc.constant([]) },
+          { weight: 1, arbitrary: fc.array(keys, { maxLength: 2 }) },
+        ),
+        obstacle: some(null, null, null, null, { code: 'HELD' as const, sentence: phrase`It is held.` }),
+      }),
+      { maxLength: 8 },
+    );
+    return items.map((all) =>
+      planInput({
+        printers,
+        rules: chosen,
+        items: all.map((state, at) =>
+          item(`i${at}`, { ...state, rank: `r${at}`, avoid: new Set(state.avoid), refused: new Set(state.refused) }),
+        ),
+      }),
+    );
+  });

@@ -1,0 +1,181 @@
+import type {
+  AddRequest,
+  Changed,
+  ItemChanges,
+  ExplainedItem,
+  Forecast,
+  ListFilter,
+  Pause,
+  PrinterTarget,
+  QueueApi,
+  QueueEvent,
+  QueueExplanation,
+  QueueItem,
+  QueueFigures,
+  ItemTarget,
+  Settlement,
+} from '../../lib/queue/queue-api';
+import type { Deadline } from '../../lib/time/deadline';
+import { phrase } from '../../lib/words/sentence';
+
+export const queueItem = (changes: Partial<QueueItem> = {}): QueueItem => ({
+  itemId: 'item-1',
+  queueId: 'queue',
+  queueKey: null,
+  orderId: null,
+  name: 'part.gcode',
+  owner: null,
+  costCode: null,
+  jobId: 'job-1',
+  fileSize: 100,
+  state: 'waiting',
+  held: false,
+  priority: 0,
+  position: 1,
+  createdAt: '2026-01-31T10:00:00.000Z',
+  notBefore: null,
+  deadline: null,
+  endedAt: null,
+  copies: { total: 1, waiting: 1, active: 0, good: 0, rejected: 0, failed: 0, held: 0, unknown: 0 },
+  requires: {
+    models: ['Model X'],
+    printCores: [],
+    materials: [],
+    buildPlate: null,
+    tags: [],
+    printers: null,
+    volumes: [],
+    size: null,
+    sources: { models: 'file' },
+  },
+  estimate: { seconds: 600, volumes: [], weights: [], cost: null },
+  eta: null,
+  waitingFor: [{ code: 'BUSY', printers: 2, text: phrase`No answer from the printer` }],
+  prints: [],
+  ...changes,
+});
+
+export const queueState = (changes: Partial<QueueFigures> = {}): QueueFigures => ({
+  waiting: 0,
+  active: 0,
+  blocked: 0,
+  firstReason: null,
+  isPaused: false,
+  error: null,
+  ...changes,
+});
+
+const EXPLANATION: QueueExplanation = {
+  printers: [
+    {
+      ...{ clusterId: 'c1', printerId: null, clusterName: 'Left', free: false, plate: 'awaiting' },
+      ...{ code: 'PLATE_NOT_CLEARED', text: phrase`No answer from the printer` },
+      ...{ lastUsedAt: null, hours: 1, current: null },
+    },
+  ],
+  paused: null,
+  waiting: 3,
+  active: 1,
+};
+
+/** A queue that records its calls, and answers as the test says. */
+export class ScriptedQueue implements QueueApi {
+  readonly calls: unknown[][] = [];
+  /** Answer of `add`, and of all actions on items. */
+  added: Changed = { item: queueItem(), duplicate: false };
+  items: QueueItem[] = [queueItem()];
+  /** Error that the next call throws. */
+  failure: Error | undefined;
+  /** Ended items, by id. */
+  readonly ended = new Map<string, QueueItem>();
+  state = queueState();
+  closed = 0;
+  readonly #ends = new Set<() => void>();
+  readonly #subscribers = new Set<(events: readonly QueueEvent[]) => void>();
+  readonly #watchers = new Set<(state: QueueFigures) => void>();
+
+  get listeners(): number {
+    return this.#subscribers.size + this.#watchers.size + this.#ends.size;
+  }
+
+  #answer<T>(name: string, args: unknown[], value: T): Promise<T> {
+    this.calls.push([name, ...args]);
+    const { failure } = this;
+    this.failure = undefined;
+    return failure ? Promise.reject(failure) : Promise.resolve(value);
+  }
+
+  async add(request: AddRequest): Promise<Changed> {
+    request.onProgress(50);
+    const source = await request.source?.();
+    return this.#answer('add', [{ ...request, source }], this.added);
+  }
+  update = (target: ItemTarget, changes: ItemChanges, _: Deadline) =>
+    this.#answer('update', [target, changes], this.items);
+  move = (target: ItemTarget, to: object, _: Deadline) => this.#answer('move', [target, to], this.items);
+  hold = (target: ItemTarget) => this.#answer('hold', [target], this.items);
+  release = (target: ItemTarget) => this.#answer('release', [target], this.items);
+  retry = (target: ItemTarget) => this.#answer('retry', [target], this.items);
+  remove = (target: ItemTarget) => this.#answer('remove', [target], this.items);
+  settle = (target: ItemTarget, verdict: Settlement) => this.#answer('settle', [target, verdict], this.items);
+  plateCleared = (printer: PrinterTarget, good: boolean) => this.#answer('plateCleared', [printer, good], EXPLANATION);
+  pause = (pause: Pause) => this.#answer('pause', [pause], EXPLANATION);
+  resume = (printer: PrinterTarget | null) => this.#answer('resume', [printer], EXPLANATION);
+  list = (filter: ListFilter) => this.#answer('list', [filter], this.items);
+  explain = (target: ItemTarget): Promise<ExplainedItem[]> => {
+    const waitingFor = [
+      { clusterId: 'c1', printerId: null, clusterName: 'Left', code: 'BUSY' as const, text: phrase`no status` },
+    ];
+    return this.#answer(
+      'explain',
+      [target],
+      this.items.map((item) => ({ ...item, waitingFor })),
+    );
+  };
+  explainQueue = () => this.#answer('explainQueue', [], EXPLANATION);
+  forecast = (): Promise<Forecast> => this.#answer('forecast', [], { at: 'now', items: [], orders: [], idleAt: null });
+
+  endOf(itemId: string, signal: AbortSignal): Promise<QueueItem | null> {
+    return new Promise((resolve) => {
+      const look = () => {
+        const item = this.ended.get(itemId);
+        if (item === undefined && !signal.aborted) return;
+        this.#ends.delete(look);
+        resolve(item ?? null);
+      };
+      this.#ends.add(look);
+      signal.addEventListener('abort', look);
+      look();
+    });
+  }
+
+  subscribe(onEvents: (events: readonly QueueEvent[]) => void): () => void {
+    this.#subscribers.add(onEvents);
+    return () => this.#subscribers.delete(onEvents);
+  }
+
+  watchState(onChange: (state: QueueFigures) => void): () => void {
+    this.#watchers.add(onChange);
+    onChange(this.state);
+    return () => this.#watchers.delete(onChange);
+  }
+
+  close(): Promise<void> {
+    this.closed++;
+    return Promise.resolve();
+  }
+
+  end(item: QueueItem): void {
+    this.ended.set(item.itemId, item);
+    for (const look of [...this.#ends]) look();
+  }
+
+  emit(...events: QueueEvent[]): void {
+    for (const onEvents of this.#subscribers) onEvents(events);
+  }
+
+  show(changes: Partial<QueueFigures>): void {
+    this.state = queueState(changes);
+    for (const onChange of this.#watchers) onChange(this.state);
+  }
+}

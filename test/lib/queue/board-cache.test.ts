@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { BoardCache } from '../../../lib/queue/board-cache';
+import { printerBoard, type BoardInput } from '../../../lib/queue/printer-board';
+import { answer, at, observation, type Wire } from '../events/observations';
+import { NOW, RULES } from './items';
+
+const statusOf = (clusterId: string, wire: Wire = {}) => ({ ...observation(answer(wire)).status, clusterId });
+
+describe('queue/board-cache', () => {
+  const statuses = new Map([
+    ['C1', statusOf('C1')],
+    ['C2', statusOf('C2')],
+  ]);
+  const input = (changed: Partial<BoardInput> = {}): BoardInput => ({
+    clusterIds: ['C1', 'C2', 'C3'],
+    viewOf: (clusterId) => {
+      const status = statuses.get(clusterId);
+      return status && { status, printers: status.printers, age: 0 };
+    },
+    gateOf: () => undefined,
+    open: new Map(),
+    paused: new Map(),
+    usage: new Map(),
+    rules: RULES,
+    now: NOW,
+    staleAfter: 120_000,
+    ...changed,
+  });
+
+  it('returns what changed anew, and everything else as it was', () => {
+    const cache = new BoardCache();
+    const first = cache.printers(input());
+    assert.deepEqual(first, printerBoard(input()));
+    statuses.set('C2', statusOf('C2', { print_jobs: [at('x', 'printing', 10)] }));
+    const second = cache.printers(input());
+    assert.deepEqual(second, printerBoard(input()));
+    assert.deepEqual(
+      second.map((printer, index) => printer === first[index]),
+      [true, false, true],
+    );
+  });
+
+  it('follows pauses, uses and the age of a status', () => {
+    const cache = new BoardCache();
+    const changes: Partial<BoardInput>[] = [
+      {},
+      { paused: new Map([[JSON.stringify(['C1', null]), { until: null, reason: null }]]) },
+      { usage: new Map([[JSON.stringify(['C1', null]), { lastUsedAt: NOW, usedFor: 1 }]]) },
+      { staleAfter: -1 },
+    ];
+    for (const changed of changes)
+      assert.deepEqual(cache.printers(input(changed)), printerBoard(input(changed)), JSON.stringify(changed));
+  });
+});

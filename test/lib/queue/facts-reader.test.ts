@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { FactsReader } from '../../../lib/queue/facts-reader';
+import type { ItemRecord } from '../../../lib/queue/queue-item';
+import { PrintingError } from '../../../lib/service/errors';
+import { Deadline } from '../../../lib/time/deadline';
+import { phrase } from '../../../lib/words/sentence';
+import { ManualClock } from '../../helpers/manual-clock';
+import { ScriptedService } from '../../helpers/scripted-service';
+import { FILE, item } from './items';
+
+const PARSED = { job_id: 'job', metadata: { machine: { name: 'Maker' }, print: { estimated_time: 60 } } };
+const broken = new PrintingError('SERVICE_ERROR', phrase`Broken.`, { statusCode: 500, outcome: 'unknown' });
+
+describe('queue/facts-reader', () => {
+  let clock: ManualClock;
+  let closing: Deadline;
+  let found: string[];
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    closing = new Deadline(clock);
+    found = [];
+  });
+  afterEach(() => closing.end());
+
+  function reader(service: ScriptedService): FactsReader {
+    const save = async (itemId: string, jobId: string) => void found.push(`${itemId} ${jobId}`);
+    return new FactsReader({ service, clock, closing, found: save, failed: () => undefined });
+  }
+  /** Rounds of the planner, one each time that the reader asks for. */
+  async function rounds(facts: FactsReader, items: ItemRecord[], count: number): Promise<void> {
+    for (let round = 0; round < count && found.length === 0; round++) {
+      await facts.read(items);
+      if (Number.isFinite(facts.wait)) await clock.advance(facts.wait);
+    }
+  }
+
+  it('waits for the service to parse the file of which nothing is known', async () => {
+    const service = new ScriptedService({ storedJob: [{ job_id: 'job' }, broken, PARSED] });
+    await rounds(reader(service), [item()], 10);
+    assert.deepEqual([found, service.count('storedJob')], [['item job'], 3]);
+  });
+
+  it('asks nothing about known files, ended items and files that are gone', async () => {
+    const service = new ScriptedService({ storedJob: [PARSED] });
+    const facts = { source: 'file' } as never;
+    const known = item({}, { files: [{ ...FILE, facts }] });
+    const gone = item({}, { files: [{ ...FILE, isGone: true }] });
+    await rounds(reader(service), [known, gone, { ...item(), endedAt: 1 }], 5);
+    assert.deepEqual([found, service.count('storedJob')], [[], 0]);
+  });
+
+  it('gives up a file that the service never parses', async () => {
+    const service = new ScriptedService({ storedJob: [{ job_id: 'job' }] });
+    const facts = reader(service);
+    await rounds(facts, [item()], 40);
+    assert.deepEqual([service.count('storedJob'), facts.wait], [12, Infinity]);
+  });
+});

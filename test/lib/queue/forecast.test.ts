@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { forecast, type ForecastInput } from '../../../lib/queue/forecast';
+import { plan } from '../../../lib/queue/plan';
+import { parseHours } from '../../../lib/rules/hours';
+import { systemClock } from '../../../lib/time/clock';
+import { phrase } from '../../../lib/words/sentence';
+import { file, item, NOW, obstacle, planInput, planInputs, printer, rulesOf } from '../../helpers/queue-inputs';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const TURNAROUND = 10 * MINUTE;
+
+const forecastInput = (input: Partial<ForecastInput>): ForecastInput => ({
+  ...planInput(input),
+  orders: input.orders ?? new Map(),
+  active: input.active ?? [],
+});
+
+const hoursOf = (text: string) => {
+  const read = parseHours(text);
+  return 'hours' in read ? read.hours : assert.fail(read.wrong);
+};
+
+/** Start and end of each item, in minutes from now, and its cluster. */
+async function timesOf(input: Partial<ForecastInput>) {
+  const { items } = await forecast(forecastInput(input));
+  const minutes = (at: number | null) => (at === null ? null : (at - NOW) / MINUTE);
+  return Object.fromEntries(
+    [...items].map(([itemId, { startAt, endAt, clusterId }]) => [
+      itemId,
+      [minutes(startAt), minutes(endAt), clusterId],
+    ]),
+  );
+}
+
+describe('queue/forecast', () => {
+  const zone = process.env.TZ;
+  before(() => {
+    process.env.TZ = 'UTC';
+  });
+  after(() => {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  });
+
+  it('starts now what the plan starts now, on the same printers', async () => {
+    await fc.assert(
+      fc.asyncProperty(planInputs, async (input) => {
+        const { items } = await forecast(forecastInput(input));
+        const { assignments } = plan(input);
+        const started = [...items].filter(([, { startAt }]) => startAt === NOW);
+        assert.deepEqual(
+          started.map(([itemId]) => itemId).sort(),
+          [...new Set(assignments.map(({ itemId }) => itemId))].sort(),
+        );
+        for (const [itemId, { clusterId }] of started)
+          assert.ok(assignments.some((one) => one.itemId === itemId && one.clusterId === clusterId));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('prints one item after the other on a printer, with time to clear its plate', async () => {
+    await fc.assert(
+      fc.asyncProperty(planInputs, async (input) => {
+        const single = {
+          ...input,
+          items: input.items.map((one) => ({ ...one, waiting: one.waiting.slice(0, 1) })),
+          printers: input.printers.filter(
+            ({ clusterId }, at) => input.printers.findIndex((one) => one.clusterId === clusterId) === at,
+          ),
+        };
+        const { items } = await forecast(forecastInput(single));
+        for (const { clusterId } of single.printers) {
+          const prints = [...items.values()].filter((one) => one.clusterId === clusterId);
+          prints.sort((one, other) => (one.startAt ?? 0) - (other.startAt ?? 0));
+          for (const [at, { startAt }] of prints.entries())
+            if (at > 0) assert.ok((startAt ?? 0) >= (prints[at - 1]?.endAt ?? Infinity) + TURNAROUND);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('goes on when a printer ends its print and its plate is clear', async () => {
+    const items = [item('a', { waiting: [1, 2] }), item('b', { files: [file({}, null)] })];
+    const busy = printer('c1', { obstacle: obstacle('BUSY'), freeAt: NOW + 30 * MINUTE });
+    assert.deepEqual(await timesOf({ items, printers: [busy] }), { a: [40, 170, 'c1'], b: [180, 240, 'c1'] });
+    const unknown = printer('c1', { obstacle: obstacle('BUSY') });
+    assert.deepEqual((await timesOf({ items, printers: [unknown] })).a, [70, 200, 'c1']);
+    const waiting = printer('c1', { obstacle: obstacle('PLATE_NOT_CLEARED') });
+    assert.deepEqual((await timesOf({ items, printers: [waiting] })).a, [10, 140, 'c1']);
+    const ejecting = rulesOf({ gate: 'automatic' });
+    assert.deepEqual((await timesOf({ items, printers: [busy], rules: ejecting })).a, [30, 150, 'c1']);
+  });
+
+  it('expects nothing of a printer that needs a person, and of a paused queue', async () => {
+    const items = [item('a')];
+    for (const code of ['OFFLINE', 'FAULT', 'PAUSED', 'OUTCOME_UNKNOWN'] as const)
+      assert.deepEqual(await timesOf({ items, printers: [printer('c1', { obstacle: obstacle(code) })] }), {
+        a: [null, null, null],
+      });
+    const paused = { code: 'QUEUE_PAUSED' as const, sentence: phrase`It is paused.` };
+    assert.deepEqual((await timesOf({ items, printers: [printer('c1')], obstacle: paused })).a, [null, null, null]);
+  });
+
+  it('clears plates in staffed hours only', async () => {
+    // It is noon. The plate of the first print gets five of its ten minutes before the people leave.
+    const rules = rulesOf({ staffed: hoursOf('09:00-13:05') });
+    const items = [item('a'), item('b')];
+    assert.deepEqual((await timesOf({ items, printers: [printer('c1')], rules })).b, [21 * 60 + 5, 22 * 60 + 5, 'c1']);
+  });
+
+  it('starts within the hours, one print within the stagger, and not more than allowed at a time', async () => {
+    const items = [item('a'), item('b'), item('c', { notBefore: NOW + 5 * MINUTE })];
+    const printers = ['c1', 'c2', 'c3'].map((id) => printer(id));
+    const starts = async (rules: object, state: Partial<ForecastInput> = {}) =>
+      Object.values(await timesOf({ items, printers, rules: rulesOf(rules), ...state })).map((times) => times[0]);
+    assert.deepEqual(await starts({}), [0, 0, 5]);
+    assert.deepEqual(await starts({ stagger: 20 * MINUTE }), [0, 20, 40]);
+    assert.deepEqual(await starts({ stagger: 20 * MINUTE }, { nextStartAt: NOW + 3 * MINUTE }), [3, 23, 43]);
+    assert.deepEqual(await starts({ maxPrinting: 1 }), [0, 60, 120]);
+    assert.deepEqual(await starts({ maxPrinting: 1 }, { printing: 1 }), [60, 120, 180]);
+    assert.deepEqual(await starts({ hours: hoursOf('13:00-14:00') }), [60, 60, 60]);
+  });
+
+  it('adds the prints under way, and says when orders end, whether they are late, and when all is done', async () => {
+    const items = [
+      item('a', { waiting: [], deadline: NOW + 2 * HOUR }),
+      item('b', { deadline: NOW + HOUR }),
+      item('c', { obstacle: { code: 'HELD', sentence: phrase`It is held.` } }),
+      item('d', { files: [file({ models: ['X9'] })] }),
+      item('e', { waiting: [] }),
+    ];
+    const input = forecastInput({
+      items,
+      printers: [printer('c1', { obstacle: obstacle('BUSY'), freeAt: NOW + 20 * MINUTE })],
+      orders: new Map([
+        ['b', 'o2'],
+        ['a', 'o1'],
+        ['e', 'o2'],
+        ['c', 'o3'],
+      ]),
+      active: ['a', 'e'].map((itemId) => ({
+        itemId,
+        clusterId: itemId === 'a' ? 'c1' : 'c2',
+        startAt: NOW - HOUR,
+        endAt: NOW + 20 * MINUTE,
+      })),
+      printing: 2,
+    });
+    const { items: times, orders, idleAt } = await forecast(input);
+    assert.deepEqual(times.get('a'), { startAt: NOW - HOUR, clusterId: 'c1', endAt: NOW + 20 * MINUTE });
+    assert.deepEqual(times.get('b'), { startAt: NOW + 30 * MINUTE, clusterId: 'c1', endAt: NOW + 90 * MINUTE });
+    assert.deepEqual(
+      [...orders],
+      [
+        ['o1', { endAt: NOW + 20 * MINUTE, late: false }],
+        ['o2', { endAt: NOW + 90 * MINUTE, late: true }],
+        ['o3', { endAt: null, late: false }],
+      ],
+    );
+    assert.equal(idleAt, NOW + 90 * MINUTE);
+    const offline = { ...input, printers: [printer('c1', { obstacle: obstacle('OFFLINE') })] };
+    assert.equal((await forecast(offline)).idleAt, null);
+    assert.equal((await forecast(forecastInput({}))).idleAt, NOW);
+  });
+
+  it('prints each copy at the moment of its printer also in the later, coarser steps', async () => {
+    const printers = Array.from({ length: 40 }, (_, at) =>
+      printer(`c${at}`, { obstacle: obstacle('BUSY'), freeAt: NOW + at * MINUTE }),
+    );
+    const copies = Array.from({ length: 4_000 }, (_, at) => at + 1);
+    const { idleAt } = await forecast(forecastInput({ items: [item('a', { waiting: copies })], printers }));
+    assert.equal(idleAt, NOW + 39 * MINUTE + 100 * (HOUR + TURNAROUND));
+  });
+
+  it('ends after a bounded number of steps, and knows no end then', async () => {
+    const copies = Array.from({ length: 10_000 }, (_, at) => at + 1);
+    const { items, idleAt } = await forecast(
+      forecastInput({ items: [item('a', { waiting: copies })], printers: [printer('c1')] }),
+    );
+    assert.deepEqual(items.get('a'), { startAt: NOW, clusterId: 'c1', endAt: null });
+    assert.equal(idleAt, null);
+  });
+
+  it('lets the event loop turn', async () => {
+    let [now, turns, isOver] = [0, 0, false];
+    const turn = () => {
+      turns++;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const clock = { ...systemClock, monotonic: () => (now += 5) };
+    const copies = Array.from({ length: 100 }, (_, at) => at + 1);
+    await forecast(forecastInput({ items: [item('a', { waiting: copies })], printers: [printer('c1')] }), { clock });
+    isOver = true;
+    assert.ok(turns >= 90, String(turns));
+  });
+});

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { Outbox } from '../../../lib/queue/outbox';
+import type { QueueEventDraft } from '../../../lib/queue/queue-events';
+import { settle } from '../../helpers/manual-clock';
+import { NOW } from './items';
+
+const draft = (id: string, at = NOW): QueueEventDraft => ({
+  ...{ id, type: 'item.queued', at, print: null, clusterId: null, clusterName: null, value: null },
+});
+
+describe('queue/outbox', () => {
+  let saved: QueueEventDraft[];
+  let now: number;
+  let fails: boolean;
+  let isPlanner: boolean;
+  let outbox: Outbox;
+  let failures: number;
+
+  beforeEach(() => {
+    saved = [];
+    now = NOW;
+    fails = false;
+    isPlanner = true;
+    failures = 0;
+    outbox = new Outbox({
+      queueId: 'queue',
+      queueName: 'Queue',
+      now: () => now,
+      undelivered: () => [
+        {
+          drafts: saved,
+          complete: () => ({ item: null, print: null }),
+          remove: async (ids) => {
+            await settle(1);
+            if (fails) throw new Error('full');
+            saved = saved.filter(({ id }) => !ids.has(id));
+          },
+        },
+      ],
+      mayDeliver: () => isPlanner,
+      failed: () => failures++,
+    });
+  });
+
+  function node(): string[] {
+    const received: string[] = [];
+    outbox.subscribe((events) => events.forEach(({ id, late }) => received.push(late ? `${id} late` : id)));
+    return received;
+  }
+
+  it('delivers each event once to every node, in the order in which it happened, and then removes it', async () => {
+    const [one, other] = [node(), node()];
+    saved = [draft('b', NOW + 1), draft('a')];
+    outbox.deliver();
+    outbox.deliver();
+    saved = [...saved, draft('c', NOW + 2)];
+    outbox.deliver();
+    await settle();
+    outbox.deliver();
+    assert.deepEqual(one, ['a', 'b', 'c']);
+    assert.deepEqual(other, one);
+    assert.deepEqual(saved, []);
+  });
+
+  it('keeps events while no node is there, and delivers them late', async () => {
+    saved = [draft('a')];
+    outbox.deliver();
+    assert.equal(saved.length, 1);
+    const received = node();
+    saved = [...saved, draft('b')];
+    outbox.deliver();
+    await settle();
+    assert.deepEqual(received, ['a late', 'b']);
+    assert.deepEqual(saved, []);
+  });
+
+  it('repeats no event whose removal failed', async () => {
+    fails = true;
+    const received = node();
+    saved = [draft('a')];
+    outbox.deliver();
+    await settle();
+    fails = false;
+    outbox.deliver();
+    await settle();
+    assert.deepEqual([received, saved, failures], [['a'], [], 1]);
+  });
+
+  it('delivers nothing at a runtime that does not plan', async () => {
+    isPlanner = false;
+    const received = node();
+    saved = [draft('a')];
+    outbox.deliver();
+    await settle();
+    assert.deepEqual([received, saved.length], [[], 1]);
+  });
+});

@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { plan, Planner } from '../../../lib/queue/plan';
+import type { PlanInput, PlanItem } from '../../../lib/queue/plan-types';
+import { printerKey, type QueuePrinter } from '../../../lib/queue/queue-printer';
+import { mismatchOf } from '../../../lib/queue/suitability';
+import { parseHours } from '../../../lib/rules/hours';
+import { phrase } from '../../../lib/words/sentence';
+import { file, item, NOW, obstacle, planInput, planInputs, printer, rulesOf } from '../../helpers/queue-inputs';
+
+const MINUTE = 60_000;
+const RUNS = { numRuns: 2_000 };
+
+/** Whether a printer suits one of an item's files, compared pair by pair. */
+const suits = ({ rules }: PlanInput, { files, refused }: PlanItem, one: QueuePrinter): boolean =>
+  !refused.has(printerKey(one)) &&
+  files.some(
+    ({ requirement, isStored }) =>
+      isStored &&
+      (rules.match === 'lenient' || requirement.models !== null) &&
+      mismatchOf(requirement, one, rules) === null,
+  );
+
+/** The printers that a plan gives away, by item: a group's assignment may be any of its suitable members. */
+function given(input: PlanInput) {
+  const { assignments } = plan(input);
+  return assignments.map((assignment) => ({
+    ...assignment,
+    item: input.items.find(({ itemId }) => itemId === assignment.itemId) as PlanItem,
+    members: input.printers.filter(
+      ({ clusterId, printerId }) =>
+        clusterId === assignment.clusterId && (assignment.printerId === null || assignment.printerId === printerId),
+    ),
+  }));
+}
+
+/** Inputs in which every cluster has one printer. */
+const singles = planInputs.map((input) => ({
+  ...input,
+  printers: input.printers.filter(
+    ({ clusterId }, at) => input.printers.findIndex((one) => one.clusterId === clusterId) === at,
+  ),
+}));
+
+const assigned = (input: PlanInput) =>
+  plan(input).assignments.map(({ itemId, copy, clusterId }) => `${itemId}/${copy} ${clusterId}`);
+
+describe('queue/plan', () => {
+  it('gives no printer and no copy away twice', () => {
+    fc.assert(
+      fc.property(planInputs, (input) => {
+        const plans = given(input);
+        const copies = plans.map(({ itemId, copy }) => `${itemId}/${copy}`);
+        assert.equal(new Set(copies).size, copies.length);
+        for (const { clusterId } of input.printers) {
+          const free = input.printers.filter((one) => one.clusterId === clusterId && one.obstacle === null);
+          assert.ok(plans.filter((one) => one.clusterId === clusterId).length <= free.length);
+        }
+        const named = plans.filter(({ printerId }) => printerId !== null);
+        assert.equal(new Set(named.map(({ printerId }) => printerId)).size, named.length);
+      }),
+      RUNS,
+    );
+  });
+
+  it('gives an item only free printers that suit the file, and only copies that may start', () => {
+    fc.assert(
+      fc.property(planInputs, (input) => {
+        for (const { item: one, copy, file: index, members } of given(input)) {
+          const { requirement } = one.files[index] as PlanItem['files'][number];
+          assert.ok(one.waiting.includes(copy) && one.obstacle === null && (one.notBefore ?? 0) <= NOW);
+          assert.ok(
+            members.some(
+              (member) =>
+                member.obstacle === null &&
+                !one.refused.has(printerKey(member)) &&
+                mismatchOf(requirement, member, input.rules) === null,
+            ),
+          );
+          if (input.rules.match === 'strict') assert.notEqual(requirement.models, null);
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  it('leaves no free printer idle that suits a copy', () => {
+    fc.assert(
+      fc.property(singles, (input) => {
+        const plans = given(input);
+        const idle = input.printers.filter(
+          ({ obstacle: reason, clusterId }) => reason === null && !plans.some((one) => one.clusterId === clusterId),
+        );
+        for (const one of input.items) {
+          const isDone = plans.filter(({ itemId }) => itemId === one.itemId).length === one.waiting.length;
+          if (isDone || one.obstacle !== null || one.notBefore !== null) continue;
+          assert.ok(!idle.some((printerOf) => suits(input, one, printerOf)), one.itemId);
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  it('never lets an item of a lower priority pass', () => {
+    fc.assert(
+      fc.property(singles, (input) => {
+        const plans = given(input);
+        for (const one of input.items) {
+          const isDone = plans.filter(({ itemId }) => itemId === one.itemId).length === one.waiting.length;
+          if (isDone || one.obstacle !== null || one.notBefore !== null) continue;
+          for (const { item: other, members } of plans)
+            assert.ok(other.priority >= one.priority || !members.some((member) => suits(input, one, member)));
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  it('keeps the order among equal items', () => {
+    fc.assert(
+      fc.property(planInputs, (input) => {
+        const plans = given(input);
+        const isPlain = ({ avoid, refused, isFront, deadline }: PlanItem) =>
+          avoid.size + refused.size === 0 && !isFront && deadline === null;
+        const { order } = plan(input);
+        for (const [at, itemId] of order.entries())
+          for (const laterId of order.slice(at + 1)) {
+            const [one, later] = [itemId, laterId].map(
+              (id) => input.items.find((some) => some.itemId === id) as PlanItem,
+            );
+            if (!one || !later || !isPlain(one) || !isPlain(later) || one.priority !== later.priority) continue;
+            if (one.files.length !== later.files.length || one.files.some((some, nth) => some !== later.files[nth]))
+              continue;
+            assert.ok(one.rank < later.rank);
+            if (!plans.some((some) => some.itemId === laterId)) continue;
+            assert.equal(plans.filter((some) => some.itemId === itemId).length, one.waiting.length);
+          }
+      }),
+      RUNS,
+    );
+  });
+
+  it('keeps the only printer of a waiting item from one of the same priority that was added later and has others', () => {
+    fc.assert(
+      fc.property(singles, (input) => {
+        const plans = given(input);
+        const placesOf = (one: PlanItem) => input.printers.filter((some) => suits(input, one, some));
+        for (const one of input.items) {
+          const [only, ...others] = placesOf(one);
+          const isWaiting = plans.filter(({ itemId }) => itemId === one.itemId).length < one.waiting.length;
+          if (!only || others.length > 0 || !isWaiting || one.obstacle !== null || one.notBefore !== null) continue;
+          for (const { item: other, clusterId } of plans)
+            if (clusterId === only.clusterId && other.priority === one.priority && other.createdAt > one.createdAt)
+              assert.equal(placesOf(other).length, 1, `${other.itemId} took ${clusterId} from ${one.itemId}`);
+        }
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('keeps a printer that another item needs from all equal items, whenever they were added', () => {
+    const [x5, any] = [[file({ models: ['X5'] })], [file({ models: [] })]];
+    const items = [
+      item('a', { files: any, createdAt: NOW }),
+      item('b', { files: any, createdAt: NOW - 2 }),
+      item('c', { files: x5, createdAt: NOW - 1 }),
+    ];
+    const printers = [printer('c1'), printer('c2', { model: 'X3', obstacle: obstacle('BUSY') })];
+    assert.deepEqual(assigned(planInput({ items, printers })), ['c/1 c1']);
+  });
+
+  it('makes the same plan whatever it planned before', () => {
+    fc.assert(
+      fc.property(
+        fc.array(planInputs, { minLength: 2, maxLength: 4 }),
+        fc.infiniteStream(fc.boolean()),
+        (inputs, coins) => {
+          const planner = new Planner();
+          let last: PlanInput | null = null;
+          for (const next of inputs) {
+            // Keeps some of the last input's objects, as a queue does from one plan to the next.
+            const kept: PlanInput | null = last;
+            const input: PlanInput = kept
+              ? {
+                  ...next,
+                  rules: kept.rules,
+                  items: next.items.flatMap((one) =>
+                    coins.next().value
+                      ? [kept.items.find(({ itemId }) => itemId === one.itemId) ?? one]
+                      : coins.next().value
+                        ? [one]
+                        : [],
+                  ),
+                  printers: kept.printers.map((one, at) => (coins.next().value ? one : (next.printers[at] ?? one))),
+                }
+              : next;
+            assert.deepEqual(planner.plan(input), plan(input));
+            last = input;
+          }
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('takes the printers in the chosen order', () => {
+    const printers = [
+      printer('c1', { lastUsedAt: 5, usedFor: 1 }),
+      printer('c2', { lastUsedAt: 3, usedFor: 9 }),
+      printer('c3', { lastUsedAt: null, usedFor: 4 }),
+    ];
+    const first = (rules: object) =>
+      plan(planInput({ printers, items: [item('i1')], rules: rulesOf(rules) })).assignments[0]?.clusterId;
+    assert.equal(first({ choose: 'least-recently-used' }), 'c3');
+    assert.equal(first({ choose: 'fewest-hours' }), 'c1');
+    assert.equal(first({ choose: 'list', printers: ['c2', 'c1'] }), 'c2');
+    assert.equal(first({ choose: 'list' }), 'c1');
+  });
+
+  it('prints the shortest first, what has least slack first, or what fits the staffed hours', () => {
+    const hours = (text: string) => {
+      const read = parseHours(text);
+      return 'hours' in read ? read.hours : assert.fail();
+    };
+    const items = [
+      item('a', { files: [file({}, 3 * 3600)], deadline: NOW + 9 * 60 * MINUTE }),
+      item('b', { files: [file({}, 20 * 3600)], deadline: NOW + 22 * 60 * MINUTE }),
+      item('c', { files: [file({}, 1 * 3600)] }),
+      item('d', { files: [file({}, 10 * 3600)], deadline: null }),
+    ];
+    const order = (rules: object) =>
+      plan(planInput({ items, printers: [printer('c1')], rules: rulesOf(rules) })).order.join('');
+    assert.equal(order({}), 'abcd');
+    assert.equal(order({ sort: 'shortest' }), 'cadb');
+    assert.equal(order({ sort: 'deadline' }), 'bacd');
+    const zone = process.env.TZ;
+    try {
+      process.env.TZ = 'UTC';
+      // It is noon: c ends in staffed hours, b the next morning; of the others the longer one fills the night.
+      assert.equal(order({ sort: 'staffed', staffed: hours('08:00-14:00') }), 'cbda');
+    } finally {
+      if (zone === undefined) delete process.env.TZ;
+      else process.env.TZ = zone;
+    }
+    assert.equal(order({ sort: 'staffed' }), 'cadb');
+  });
+
+  it('shares what an item owes among the printers that suit when it computes the slack', () => {
+    const many = item('a', { files: [file({}, 3600)], waiting: [1, 2, 3, 4], deadline: NOW + 300 * MINUTE });
+    const one = item('b', { files: [file({}, 3600)], deadline: NOW + 200 * MINUTE });
+    const order = (count: number) =>
+      plan(
+        planInput({
+          items: [one, many],
+          printers: ['c1', 'c2', 'c3', 'c4'].slice(0, count).map((id) => printer(id)),
+          rules: rulesOf({ sort: 'deadline' }),
+        }),
+      ).order.join('');
+    assert.equal(order(1), 'ab');
+    assert.equal(order(4), 'ba');
+  });
+
+  it('puts a rejected copy at the front of its priority, and the other copies in their place', () => {
+    const items = [
+      item('a', { waiting: [1] }),
+      item('b', { waiting: [3, 4], isFront: true }),
+      item('c', { priority: 1 }),
+    ];
+    const printers = ['c1', 'c2', 'c3', 'c4'].map((id) => printer(id));
+    const input = planInput({ items, printers });
+    assert.deepEqual(assigned(input), ['c/1 c1', 'b/3 c2', 'a/1 c3', 'b/4 c4']);
+    assert.deepEqual(plan(input).order, ['c', 'b', 'a']);
+  });
+
+  it('prefers printers on which the copy did not fail, and prints on the same one where it is the only free one', () => {
+    const failed = item('a', { avoid: new Set([printerKey(printer('c1'))]) });
+    assert.deepEqual(assigned(planInput({ items: [failed], printers: [printer('c1'), printer('c2')] })), ['a/1 c2']);
+    assert.deepEqual(assigned(planInput({ items: [failed], printers: [printer('c1')] })), ['a/1 c1']);
+  });
+
+  it('prints the first alternative that suits a free printer', () => {
+    const one = item('a', { files: [file({ models: ['X5'] }), file({ models: ['X3'] })] });
+    const fileOf = (...printers: QueuePrinter[]) => plan(planInput({ items: [one], printers })).assignments[0]?.file;
+    const [x5, x3] = [printer('c1', { model: 'X5' }), printer('c2', { model: 'X3' })];
+    assert.equal(fileOf(x3, x5), 0);
+    assert.equal(fileOf(x3, { ...x5, obstacle: obstacle('BUSY') }), 1);
+  });
+
+  it('lets the service choose among the members of a group, unless only one suits', () => {
+    const red = (clusterId: string, printerId: string, model = 'X5') => printer(clusterId, { printerId, model });
+    const items = [item('a', { waiting: [1, 2, 3] })];
+    const printerIds = (...printers: QueuePrinter[]) =>
+      plan(planInput({ items, printers })).assignments.map(({ printerId }) => printerId);
+    assert.deepEqual(printerIds(red('g', 'p1'), red('g', 'p2')), [null, null]);
+    assert.deepEqual(printerIds(red('g', 'p1'), red('g', 'p2', 'X3')), ['p1']);
+    assert.deepEqual(printerIds(red('g', 'p1'), { ...red('g', 'p2'), obstacle: obstacle('BUSY') }), [null]);
+  });
+
+  it('starts no more prints than allowed at a time, and one within the stagger', () => {
+    const items = [item('a', { waiting: [1, 2, 3] })];
+    const printers = ['c1', 'c2', 'c3'].map((id) => printer(id));
+    const starts = (rules: object, state: Partial<PlanInput> = {}) => {
+      const { assignments, nextAt } = plan(planInput({ items, printers, rules: rulesOf(rules), ...state }));
+      return [assignments.length, nextAt];
+    };
+    assert.deepEqual(starts({}), [3, Infinity]);
+    assert.deepEqual(starts({ maxPrinting: 4 }, { printing: 2 }), [2, Infinity]);
+    assert.deepEqual(starts({ maxPrinting: 4 }, { printing: 5 }), [0, Infinity]);
+    assert.deepEqual(starts({ stagger: MINUTE }), [1, NOW + MINUTE]);
+    assert.deepEqual(starts({ stagger: MINUTE }, { nextStartAt: NOW + 5 }), [0, NOW + 5]);
+    assert.deepEqual(starts({}, { obstacle: { code: 'QUEUE_PAUSED', sentence: phrase`It is paused.` } }), [
+      0,
+      Infinity,
+    ]);
+  });
+
+  it('waits for the hours and for an item that must not start yet, and keeps their places', () => {
+    const zone = process.env.TZ;
+    try {
+      process.env.TZ = 'Europe/Berlin';
+      const read = parseHours('22:00-06:00');
+      const rules = rulesOf({ hours: 'hours' in read ? read.hours : assert.fail() });
+      const input = planInput({ items: [item('a')], printers: [printer('c1')], rules });
+      const night = Date.parse('2026-06-10T20:00:00Z');
+      assert.deepEqual(plan(input), { assignments: [], order: ['a'], nextAt: night });
+      assert.equal(plan({ ...input, now: night }).assignments.length, 1);
+    } finally {
+      if (zone === undefined) delete process.env.TZ;
+      else process.env.TZ = zone;
+    }
+    const later = planInput({ items: [item('a', { notBefore: NOW + 7 })], printers: [printer('c1')] });
+    assert.deepEqual(plan(later), { assignments: [], order: [], nextAt: NOW + 7 });
+    assert.equal(plan({ ...later, now: NOW + 7 }).assignments.length, 1);
+  });
+});

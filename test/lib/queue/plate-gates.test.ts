@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { isClear } from '../../../lib/queue/gate';
+import { PlateGates } from '../../../lib/queue/plate-gates';
+import { QueueStore } from '../../../lib/queue/queue-store';
+import { ManualClock } from '../../helpers/manual-clock';
+import { MemoryStore } from '../../helpers/memory-store';
+import { answer, at, observation, type Wire } from '../events/observations';
+
+const idle = { uuid: 'P1', status: 'idle' };
+
+describe('queue/plate-gates', () => {
+  let gates: PlateGates;
+  const open = () =>
+    new PlateGates(new QueueStore(memory, ['account', 'service', 'workspace']), clock, () => undefined);
+  let memory: MemoryStore;
+  let clock: ManualClock;
+
+  beforeEach(() => {
+    memory = new MemoryStore();
+    clock = new ManualClock();
+    gates = open();
+  });
+
+  const see = async (clusterId: string, wire: Wire, hostGuid: string | null = 'host') => {
+    const { status } = observation(answer({ printers: [idle], ...wire }));
+    await gates.observe({ ...status, clusterId, hostGuid });
+    const gate = gates.of(clusterId, null);
+    return gate && isClear(gate, 'printer');
+  };
+
+  it('keeps a gate closed when the machine is connected anew under another id, also after a restart', async () => {
+    assert.equal(await see('C1', {}), true);
+    const failed = { recently_completed: [at('a', 'failed', 50)] };
+    assert.equal(await see('C1', failed), false);
+    assert.equal(await see('C2', {}, 'other'), true, 'another machine');
+    gates = open();
+    await gates.load();
+    assert.deepEqual([await see('C3', {}), await see('C3', failed)], [false, false]);
+    await gates.confirm({ clusterId: 'C3', printerId: null }, true);
+    assert.equal(await see('C3', failed), true);
+  });
+
+  it('makes up no gate for a group of printers', async () => {
+    await see('C1', { printers: [idle, { ...idle, uuid: 'P2' }] });
+    await gates.close({ clusterId: 'C1', printerId: null }, 'print', 'finished');
+    assert.deepEqual(gates.all.map(({ printerId }) => printerId).sort(), ['P1', 'P2']);
+    await assert.rejects(gates.confirm({ clusterId: 'C1', printerId: null }, true), { code: 'INVALID_INPUT' });
+  });
+});

@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict';
+import { QueueFarm, type Runtime } from '../../helpers/queue-farm';
+
+const MINUTE = 60_000;
+/** Metadata of a file whose print lasts a minute. */
+const METADATA = { generator: { name: 'Cura' }, machine: { name: 'Maker' }, print: { estimated_time: 60 } };
+
+describe('queue/print-queue', () => {
+  let all: QueueFarm;
+  let one: Runtime;
+
+  beforeEach(() => {
+    all = new QueueFarm();
+  });
+  afterEach(() => all.close());
+
+  const begin = async (...rules: Parameters<QueueFarm['start']>) => {
+    one = all.start(...rules);
+    await all.pass(20);
+  };
+  const types = (kind: string) => one.events.filter(({ type }) => type.startsWith(kind)).map(({ type }) => type);
+  const offline = { is_online: false, printers: [], print_jobs: [], recently_completed: [] };
+  const item = async (queueKey: string) => {
+    const found = (await all.list(one)).find((other) => other.queueKey === queueKey);
+    assert.ok(found);
+    return found;
+  };
+
+  it('replaces the alternatives of an item by those that an update names', async () => {
+    await begin();
+    await all.add(one, 'a', { held: true, alternatives: [{ jobId: 'other' }] });
+    const update = (changes: object) =>
+      all.ask(one, (queue, deadline) => queue.update({ queueKey: 'a' }, changes, deadline));
+    await update({ alternatives: [{ jobId: 'better' }], require: { models: ['Maker'] } });
+    all.farm.changes.set('C1', offline);
+    all.farm.metadata.set('job', METADATA);
+    await all.ask(one, (queue, deadline) => queue.release({ queueKey: 'a' }, deadline));
+    await all.pass(30);
+    const files = (await one.memory.store.get<{ files: { jobId: string }[] }>(await keyOf('a')))?.files;
+    assert.deepEqual(
+      files?.map(({ jobId }) => jobId),
+      ['job', 'better'],
+    );
+  });
+
+  it('is not blocked by a printer that has been offline since the start, of which nothing is known', async () => {
+    for (const clusterId of ['C1', 'C2']) all.farm.changes.set(clusterId, offline);
+    await begin({ match: 'strict' });
+    await all.add(one, 'a', { require: { models: ['Maker'] } });
+    await all.pass(30);
+    const { state, waitingFor } = await item('a');
+    assert.deepEqual(
+      [state, waitingFor.map(({ code }) => code), types('item.')],
+      ['waiting', ['MODEL'], ['item.queued']],
+    );
+  });
+
+  it('names the printer at which the outcome of a copy is unknown', async () => {
+    await begin({ printers: ['C1'] });
+    all.farm.isLossy = true;
+    all.farm.isHidden = true;
+    await all.add(one, 'a');
+    await all.pass(600);
+    const { state, waitingFor } = await item('a');
+    assert.deepEqual(
+      [state, waitingFor.map(({ code, printers }) => [code, printers])],
+      ['blocked', [['OUTCOME_UNKNOWN', 1]]],
+    );
+    const [explained] = await all.ask(one, (queue) => queue.explain({ queueKey: 'a' }));
+    assert.deepEqual(
+      explained?.waitingFor.map(({ clusterId, code }) => [clusterId, code]),
+      [['C1', 'OUTCOME_UNKNOWN']],
+    );
+    assert.deepEqual(types('item.'), ['item.queued', 'item.blocked']);
+  });
+
+  it('reports an item overdue whose deadline can’t be met by the forecast, or has passed', async () => {
+    all.farm.metadata.set('job', { ...METADATA, print: { estimated_time: 7200 } });
+    await begin({ printers: ['C1'] });
+    const deadlineAt = all.clock.now() + 90 * MINUTE;
+    await all.add(one, 'late', { deadlineAt });
+    await all.add(one, 'in time', { deadlineAt: all.clock.now() + 600 * MINUTE });
+    await all.pass(120);
+    const overdue = one.events.filter(({ type }) => type === 'item.overdue');
+    assert.deepEqual(
+      overdue.map((event) => event.item?.queueKey),
+      ['late'],
+    );
+  });
+
+  it('ends an order anew after an item was added, although another one has left it', async () => {
+    await begin();
+    await all.add(one, 'a', { orderId: 'order' });
+    await all.add(one, 'b', { orderId: 'order' });
+    await all.pass(150);
+    assert.equal(types('order.').length, 1);
+    await all.ask(one, (queue, deadline) => queue.update({ queueKey: 'b' }, { orderId: null }, deadline));
+    await all.pass(10);
+    await all.add(one, 'c', { orderId: 'order' });
+    await all.pass(150);
+    const ids = one.events.filter(({ type }) => type === 'order.finished').map(({ id }) => id);
+    assert.deepEqual([ids.length, new Set(ids).size], [2, 2]);
+  });
+
+  it('expects starts after one that has not been seen to begin', async () => {
+    await begin({ stagger: MINUTE });
+    all.farm.isHidden = true;
+    await all.add(one, 'a', { copies: 2 });
+    const { items } = await all.ask(one, (queue) => queue.forecast());
+    assert.ok(items[0]?.endAt);
+  });
+
+  it('settles one copy or all of unknown outcome, and prints again what did not print', async () => {
+    await begin({ gate: 'confirm' });
+    all.farm.isLossy = true;
+    all.farm.isHidden = true;
+    await all.add(one, 'a', { copies: 2 });
+    await all.pass(300);
+    assert.equal((await item('a')).copies.unknown, 2);
+    all.farm.isLossy = false;
+    const settle = (outcome: 'printed' | 'not-printed', copy: number | null) =>
+      all.ask(one, (queue, deadline) => queue.settle({ queueKey: 'a' }, { outcome, copy }, deadline));
+    const [first] = await settle('printed', 1);
+    assert.deepEqual([first?.copies.unknown, first?.copies.active], [1, 1], 'its plate decides');
+    const [second] = await settle('not-printed', null);
+    assert.deepEqual([second?.copies.unknown, second?.copies.total, second?.prints[1]?.state], [0, 2, 'recalled']);
+    await assert.rejects(settle('printed', null), { code: 'NOT_ACCEPTED' });
+    const { printers } = await all.ask(one, (queue) => queue.explainQueue());
+    const awaiting = printers.filter(({ plate }) => plate === 'awaiting').map(({ clusterId }) => clusterId);
+    assert.deepEqual(awaiting, [first?.prints[0]?.clusterId], '"not-printed" leaves the gate alone');
+  });
+
+  it('clears a plate once, also of an offline printer, and owes a rejected part again', async () => {
+    await begin({ gate: 'confirm', printers: ['C1'] });
+    await all.add(one, 'a', { orderId: 'order' });
+    await all.pass(120);
+    assert.equal((await item('a')).state, 'active');
+    const clear = (good: boolean, clusterId = 'C1') =>
+      all.ask(one, (queue, deadline) => queue.plateCleared({ clusterId, printerId: null }, good, deadline));
+    await assert.rejects(clear(true, 'C9'), { code: 'NOT_FOUND' });
+    all.farm.changes.set('C1', offline);
+    await all.pass(10);
+    await clear(true);
+    await clear(true);
+    await all.pass(10);
+    assert.deepEqual([(await item('a')).state, types('plate.')], ['finished', ['plate.awaiting', 'plate.cleared']]);
+    await clear(false);
+    await all.pass(10);
+    assert.deepEqual(
+      [(await item('a')).copies.rejected, types('item.')],
+      [1, ['item.queued', 'item.finished', 'item.reopened']],
+    );
+    all.farm.changes.delete('C1');
+    await all.pass(120);
+    await assert.doesNotReject(clear(true));
+    await all.pass(10);
+    assert.deepEqual(
+      [(await item('a')).state, types('order.'), types('print.rejected')],
+      ['finished', ['order.finished', 'order.finished'], ['print.rejected']],
+    );
+  });
+
+  it('changes nothing of an item while a copy is being sent, and knows no other item', async () => {
+    await begin({ printers: ['C1'] });
+    all.farm.isSilent = true;
+    await all.add(one, 'a', { copies: 3 });
+    await all.pass(10);
+    const a = { queueKey: 'a' };
+    const refused: (() => Promise<unknown>)[] = [
+      () => all.ask(one, (queue, deadline) => queue.remove(a, deadline)),
+      () => all.ask(one, (queue, deadline) => queue.update(a, { copies: 2 }, deadline)),
+      () => all.ask(one, (queue, deadline) => queue.update(a, { require: {} }, deadline)),
+      () => all.ask(one, (queue, deadline) => queue.update(a, { alternatives: [] }, deadline)),
+    ];
+    for (const work of refused) await assert.rejects(work(), { code: 'QUEUE_ITEM_BUSY' });
+    await all.ask(one, (queue, deadline) => queue.update(a, { priority: 5 }, deadline));
+    for (const target of [{ queueKey: 'b' }, { itemId: 'b' }, { orderId: 'b' }])
+      await assert.rejects(
+        all.ask(one, (queue, deadline) => queue.hold(target, deadline)),
+        { code: 'QUEUE_ITEM_NOT_FOUND' },
+      );
+    all.farm.answer();
+    await all.pass(400);
+    assert.equal((await item('a')).state, 'finished');
+  });
+
+  it('keeps everything and starts nothing while its account is not signed in', async () => {
+    await begin();
+    all.isUsable = false;
+    await all.add(one, 'a');
+    await all.pass(60);
+    const [explained] = await all.ask(one, (queue) => queue.explain({ queueKey: 'a' }));
+    assert.deepEqual(
+      explained?.waitingFor.map(({ code, clusterId }) => [code, clusterId]),
+      [['QUEUE_PAUSED', null]],
+    );
+    assert.equal(all.farm.prints.length, 0);
+    all.isUsable = true;
+    await all.pass(120);
+    assert.equal((await item('a')).state, 'finished');
+  });
+
+  it('lists from memory and starts nothing while the store can’t be written, and says so', async () => {
+    await begin();
+    await all.add(one, 'a', { held: true });
+    one.memory.cutOff();
+    await assert.rejects(all.ask(one, (queue, deadline) => queue.release({ queueKey: 'a' }, deadline)));
+    await all.pass(60);
+    const { state, waitingFor } = await item('a');
+    assert.deepEqual([state, waitingFor.map(({ code }) => code)], ['held', ['HELD', 'NO_STORE']]);
+    one.memory.reconnect();
+    await all.pass(120);
+    await all.ask(one, (queue, deadline) => queue.release({ queueKey: 'a' }, deadline));
+    await all.pass(120);
+    assert.equal((await item('a')).state, 'finished');
+  });
+
+  it('starts a print a stagger after the start before it was seen', async () => {
+    await begin({ stagger: 3 * MINUTE });
+    all.farm.isHidden = true;
+    await all.add(one, 'a', { copies: 2 });
+    await all.pass(10);
+    const [first] = all.farm.prints;
+    assert.ok(first);
+    await all.pass(400);
+    assert.equal(all.farm.prints.length, 1, 'it may begin at any moment');
+    const seenAt = all.clock.monotonic();
+    const begun = { uuid: first.uuid, cloud_job_id: 'job', status: 'printing', time_elapsed: 1, time_total: 900 };
+    all.farm.changes.set(first.clusterId, { print_jobs: [begun], printers: [{ uuid: 'P', status: 'printing' }] });
+    await all.pass(400);
+    const [, second] = all.farm.prints;
+    const after = ((second?.at ?? 0) - seenAt) / MINUTE;
+    assert.ok(after >= 3 && after < 3.5, `${after}`);
+  });
+
+  it('releases the hold, the approval and the aborted copies of all items of an order', async () => {
+    await begin({ approval: true, printers: ['C1'] });
+    await all.add(one, 'a', { orderId: 'order', held: true });
+    await all.add(one, 'b', { orderId: 'order' });
+    const release = () => all.ask(one, (queue, deadline) => queue.release({ orderId: 'order' }, deadline));
+    assert.deepEqual(
+      (await release()).map(({ held, state }) => [held, state]),
+      [
+        [false, 'waiting'],
+        [false, 'waiting'],
+      ],
+    );
+    await all.pass(10);
+    const [print] = all.farm.prints;
+    const aborted = { uuid: print?.uuid, cloud_job_id: 'job', status: 'aborted', time_elapsed: 5, time_total: 60 };
+    all.farm.changes.set('C1', {
+      print_jobs: [],
+      recently_completed: [aborted],
+      printers: [{ uuid: 'P', status: 'idle' }],
+    });
+    await all.pass(20);
+    assert.deepEqual([(await item('a')).state, (await item('a')).copies.held], ['held', 1]);
+    assert.equal((await release())[0]?.copies.held, 0);
+    assert.deepEqual(types('item.'), ['item.queued', 'item.approval', 'item.queued', 'item.approval']);
+  });
+
+  it('moves items among those of the same priority, and never past a higher one', async () => {
+    await begin();
+    await all.ask(one, (queue, deadline) => queue.pause({ printer: null, until: null, reason: null }, deadline));
+    for (const [key, priority] of [
+      ['high', 1],
+      ['a', 0],
+      ['b', 0],
+      ['c', 0],
+    ] as const)
+      await all.add(one, key, { priority });
+    const order = async () => (await all.list(one)).map(({ queueKey }) => queueKey);
+    const move = (queueKey: string, to: { position: number } | { before: string }) =>
+      all.ask(one, (queue, deadline) => queue.move({ queueKey }, to, deadline));
+    await move('c', { position: 1 });
+    assert.deepEqual(await order(), ['high', 'c', 'a', 'b']);
+    await move('c', { before: (await item('b')).itemId });
+    assert.deepEqual(await order(), ['high', 'a', 'c', 'b']);
+    await move('a', { position: 9 });
+    assert.deepEqual(await order(), ['high', 'c', 'b', 'a']);
+    await assert.rejects(move('a', { before: (await item('high')).itemId }), { code: 'INVALID_INPUT' });
+    assert.deepEqual(
+      (await all.list(one)).map(({ position }) => position),
+      [1, 2, 3, 4],
+    );
+  });
+
+  const keyOf = async (queueKey: string) => {
+    const { itemId } = await item(queueKey);
+    return ['queue-item', 'account', 'service', 'workspace', 'queue', itemId] as const;
+  };
+});

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import type { EndedPrint, PlateGate } from '../../../lib/queue/gate';
+import {
+  busyFollowed,
+  NEW_QUEUE,
+  orderFollowed,
+  plateFollowed,
+  type QueueRecord,
+} from '../../../lib/queue/queue-state';
+import { CONTEXT, NOW } from './items';
+
+const GATE: PlateGate = {
+  version: 1,
+  clusterId: 'C1',
+  printerId: null,
+  clusterName: 'Printer 1',
+  hostGuid: null,
+  closings: 0,
+  printing: null,
+  ended: null,
+  hasShownCleanup: false,
+  known: [],
+  verdicts: [],
+};
+const closed = (closings: number, changed: Partial<EndedPrint> = {}): PlateGate => ({
+  ...GATE,
+  closings,
+  ended: {
+    ...{
+      id: `print-${closings}`,
+      outcome: 'failed',
+      at: NOW,
+      cleanup: 'unseen',
+      hadShownCleanup: false,
+      clearedAt: null,
+    },
+    ...changed,
+  },
+});
+const idsOf = ({ outbox }: QueueRecord) => outbox.map(({ type, id }) => `${type} ${id.split('/').at(-1)}`);
+const follow = (gates: PlateGate[], mode: 'automatic' | 'confirm' = 'confirm') =>
+  gates.reduce((record, gate) => plateFollowed(record, gate, mode, CONTEXT), NEW_QUEUE);
+
+describe('queue/queue-state', () => {
+  it('reports the closing and the opening of a gate once each', () => {
+    const cleared = closed(1, { clearedAt: NOW });
+    const record = follow([GATE, closed(1), closed(1), cleared, cleared]);
+    assert.deepEqual(idsOf(record), ['plate.awaiting 1', 'plate.cleared 1']);
+  });
+
+  it('reports both closings when another print ended before anybody looked', () => {
+    assert.deepEqual(idsOf(follow([closed(1), closed(2)])), [
+      'plate.awaiting 1',
+      'plate.cleared 1',
+      'plate.awaiting 2',
+    ]);
+  });
+
+  it('reports no closing that the queue’s mode opens at once', () => {
+    assert.deepEqual(idsOf(follow([closed(1, { outcome: 'finished' })], 'automatic')), []);
+  });
+
+  it('reports a plate whose print did not end as it seemed', () => {
+    const record = follow([closed(1, { outcome: 'finished' }), closed(1, { outcome: 'aborted' })], 'automatic');
+    assert.deepEqual(idsOf(record), ['plate.awaiting 1']);
+  });
+
+  it('reports once that nothing is left to do, each time', () => {
+    const steps = [false, true, true, false, false, true, false];
+    const record = steps.reduce((after, isBusy) => busyFollowed(after, isBusy, CONTEXT), NEW_QUEUE);
+    assert.deepEqual(idsOf(record), ['queue.idle 1', 'queue.idle 2']);
+  });
+
+  it('reports the end of an order anew after further ends of its items', () => {
+    const record = [1, 1, 3, 3].reduce((after, ends) => orderFollowed(after, 'order', ends, null, CONTEXT), NEW_QUEUE);
+    assert.deepEqual(idsOf(record), ['order.finished 1', 'order.finished 2']);
+  });
+});

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { QueueFarm, type Runtime } from '../../helpers/queue-farm';
+
+describe('queue/print-queue in several runtimes', () => {
+  let all: QueueFarm;
+  const start = () => all.start();
+  const pass = (seconds: number) => all.pass(seconds);
+
+  beforeEach(() => {
+    all = new QueueFarm();
+  });
+  afterEach(() => all.close());
+
+  const add = async (runtime: Runtime, queueKey: string, copies = 1) =>
+    (await all.add(runtime, queueKey, { copies })).duplicate;
+  const states = async (runtime: Runtime) =>
+    (await all.list(runtime)).map(({ state, copies }) => `${state} ${copies.good}`);
+  const deliveries = () => all.runtimes.flatMap(({ events }) => events.map(({ id }) => id));
+
+  it('prints each copy once, whichever runtimes add and list', async () => {
+    const [one, two, three] = [start(), start(), start()];
+    await pass(20);
+    assert.deepEqual([await add(one, 'a', 2), await add(two, 'b'), await add(three, 'b')], [false, false, true]);
+    await pass(300);
+    assert.equal(all.farm.prints.length, 3);
+    for (const runtime of all.runtimes) assert.deepEqual(await states(runtime), ['finished 2', 'finished 1']);
+    const ids = deliveries();
+    assert.equal(new Set(ids).size, ids.length, 'of several runtimes, the one that plans delivers');
+    assert.equal(ids.filter((id) => id.includes('item.finished')).length, 2);
+  });
+
+  it('answers the waits for the end of an item at every runtime, and shows figures at the one that plans', async () => {
+    const [one, two] = [start(), start()];
+    await pass(20);
+    const { item } = await all.add(two, 'a');
+    const ended: string[] = [];
+    for (const [at, { queue }] of [one, two].entries())
+      void queue.endOf(item.itemId, new AbortController().signal).then((end) => ended.push(`${at} ${end?.state}`));
+    await pass(150);
+    assert.deepEqual(ended.sort(), ['0 finished', '1 finished']);
+    assert.equal([one, two].filter(({ queue }) => queue.figures() !== null).length, 1);
+  });
+
+  it('plans on at another runtime within a lease after the planner was killed', async () => {
+    const first = start();
+    await pass(20);
+    const other = start();
+    await add(other, 'a', 3);
+    await pass(20);
+    assert.equal(all.farm.prints.length, 2);
+    first.memory.kill();
+    all.runtimes = [other];
+    await pass(400);
+    assert.deepEqual([all.farm.prints.length, await states(other)], [3, ['finished 3']]);
+  });
+
+  it('finds the print of a planner that was killed before its answer came, and never repeats it', async () => {
+    const first = start();
+    await pass(20);
+    const other = start();
+    all.farm.isSilent = true;
+    await add(first, 'a');
+    await pass(10);
+    assert.equal(all.farm.prints.length, 1);
+    first.memory.kill();
+    all.runtimes = [other];
+    all.farm.isSilent = false;
+    await pass(600);
+    assert.deepEqual([all.farm.prints.length, await states(other)], [1, ['finished 1']]);
+  });
+
+  it('sends nothing from a planner that is cut off from the database', async () => {
+    const first = start();
+    await pass(20);
+    const other = start();
+    await pass(20);
+    first.memory.cutOff();
+    await pass(120);
+    await add(other, 'a', 2);
+    await pass(200);
+    assert.deepEqual([all.farm.prints.length, await states(other)], [2, ['finished 2']]);
+    first.memory.reconnect();
+    await pass(120);
+    assert.deepEqual([all.farm.prints.length, await states(first)], [2, ['finished 2']]);
+  });
+});
