@@ -1,16 +1,18 @@
 import { readAmount } from '../lib/rules/amounts';
+import { fieldOf } from './fields';
 
-/** Shows an amount in a familiar unit, which equals `per` saved units. */
-export function amountInput(name: string, per: number): void {
-  const saved = $(`#node-input-${name}`);
-  const amount = readAmount(saved.val());
+/** Shows an amount in a familiar unit, which equals `per` saved units; `least` is 0 if 0 is allowed. */
+export function amountInput(name: string, per: number, least?: number): void {
+  const saved = fieldOf(name);
+  const own = String(saved.attr('id'));
+  const amount = readAmount(saved.val(), least);
   // Shows an invalid value unchanged, so that its validation error makes sense.
   if (amount === null && saved.val() !== '') return;
-  const id = `node-input-${name}-shown`;
+  const id = `${own}-shown`;
   const shown = $('<input>', { type: 'number', min: '0', step: 'any', id }).css('width', saved.css('width'));
   shown.val(amount === null ? '' : String(Number((amount / per).toFixed(3))));
   saved.attr('type', 'hidden').before(shown);
-  $(`label[for="node-input-${name}"]`).attr('for', id);
+  $(`label[for="${own}"]`).attr('for', id);
   shown.on('input change', () => {
     const typed = String(shown.val());
     saved.val(typed === '' ? '' : String(Math.round(Number(typed) * per))).trigger('change');

@@ -2,6 +2,9 @@ import type { EditorNode, Red } from './red';
 
 declare const RED: Red;
 
+/** Field of a property in the open dialog, of a flow node or of a configuration node. */
+export const fieldOf = (name: string): JQuery => $(`#node-config-input-${name}, #node-input-${name}`).first();
+
 /** Text of a field in the open dialog; undefined if there is no such field. */
 export function typedText(selector: string): string | undefined {
   const value = $(selector).val();
@@ -14,8 +17,19 @@ export function typedText(selector: string): string | undefined {
  */
 export function setting(node: EditorNode, name: string): unknown {
   const isOpen = RED.editor.getEditStack().at(-1)?.id === node.id;
-  const shown = isOpen ? (typedText(`#node-config-input-${name}`) ?? typedText(`#node-input-${name}`)) : undefined;
-  return shown ?? node[name];
+  const shown = isOpen ? fieldOf(name).val() : undefined;
+  return shown === undefined ? node[name] : String(shown);
+}
+
+/** Shows a value that is no text as JSON: the runtime accepts it, but the field would show `[object Object]`. */
+export function showJson(node: EditorNode, name: string): void {
+  const value = node[name];
+  if (typeof value === 'object' && value !== null) fieldOf(name).val(JSON.stringify(value));
+}
+
+/** Shows a default of 0, for which the editor leaves a field empty, and which a new configuration node lacks. */
+export function showZero(node: EditorNode, name: string): void {
+  if ((node[name] ?? 0) === 0) fieldOf(name).val('0');
 }
 
 /** Values of other properties; each is one value or a list of them. */
@@ -27,13 +41,12 @@ export function showWhile(conditions: Condition | Condition[], rows: string): vo
   const holds = (condition: Condition) =>
     Object.entries(condition).every(([name, wanted]) => [wanted].flat().includes(chosen(name)));
   const follow = () => $(rows).toggle(anyOf.some(holds));
-  const controls = anyOf.flatMap(Object.keys).map((name) => `#node-input-${name}`);
-  $(controls.join()).on('change', follow);
+  for (const name of new Set(anyOf.flatMap(Object.keys))) fieldOf(name).on('change', follow);
   follow();
 }
 
-/** Value of a checkbox or select in the open dialog of a flow node. */
+/** Value of a checkbox or select in the open dialog. */
 function chosen(name: string): string | boolean {
-  const field = $(`#node-input-${name}`);
+  const field = fieldOf(name);
   return field.is(':checkbox') ? field.is(':checked') : String(field.val());
 }

@@ -1,10 +1,14 @@
 import { closeAccountDialog, openAccountDialog } from './account-dialog';
 import { amountInput } from './amount-input';
-import { showWhile } from './fields';
+import { showWhile, showZero } from './fields';
+import { hoursInput } from './hours-input';
 import { fileInput, itemInput, memberInput, printerInput, printJobInput, rangeInput, valueInput } from './inputs';
-import { useOnlyAccount } from './only-account';
+import { chooseOnly, useOnly } from './only-parent';
 import { addKeywords } from './palette-search';
+import { pricesInput } from './prices-input';
 import { printerName } from './printer-names';
+import { printersInput, tagsInput } from './printers-input';
+import { queueNote } from './queue-note';
 import * as validators from './validators';
 
 /** Functions that the pack's forms share. The HTML of every node loads this file; repeated loading has no effect. */
@@ -18,10 +22,17 @@ const shared = {
   printJobInput,
   itemInput,
   fileInput,
+  hoursInput,
+  pricesInput,
+  printersInput,
+  tagsInput,
+  queueNote,
   showWhile,
+  showZero,
   openAccountDialog,
   closeAccountDialog,
-  useOnlyAccount,
+  useOnly,
+  chooseOnly,
   addKeywords,
   printerName,
 };

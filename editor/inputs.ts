@@ -5,7 +5,7 @@ import type { InputOptions, InputType } from './red';
 import { lists } from './lists';
 import { text } from './texts';
 
-type TypeName = 'str' | 'msg' | 'flow' | 'global' | 'env' | 'jsonata' | 'json';
+type TypeName = 'str' | 'num' | 'msg' | 'flow' | 'global' | 'env' | 'jsonata' | 'json';
 const VALUE_TYPES: TypeName[] = ['str', 'msg', 'flow', 'global', 'env', 'jsonata'];
 
 /** Turns `#<id>` into a TypedInput, and points its label at the visible input. */
@@ -13,7 +13,9 @@ export function typedInput(id: string, options: InputOptions): JQuery {
   const field = $(`#${id}`);
   field.typedInput(options);
   const shown = `${id}-shown`;
-  field.next('.red-ui-typedInput-container').find('input.red-ui-typedInput-input').attr('id', shown);
+  const container = field.next('.red-ui-typedInput-container');
+  container.find('input.red-ui-typedInput-input').attr('id', shown);
+  container.find('.red-ui-typedInput-option-expand').attr('aria-label', text('picker.expand'));
   $(`label[for="${id}"]`).attr('for', shown);
   return field;
 }

@@ -38,10 +38,14 @@ export interface ShownState {
  * Sends a request to the runtime (reference 5), with a relative address, so that the admin root and the editor's login
  * apply. Throws an Error with one sentence as the reason.
  */
-export async function request<T>(method: 'GET' | 'POST', account: string, path: string, body?: object): Promise<T> {
+export const request = <T>(method: 'GET' | 'POST', account: string, path: string, body?: object): Promise<T> =>
+  ask(method, `accounts/${encodeURIComponent(account)}${path}`, body);
+
+/** The same for any path of the pack. */
+export async function ask<T>(method: 'GET' | 'POST', path: string, body?: object): Promise<T> {
   const { answer, failure } = await send<T>({
     method,
-    url: `remote-printing/accounts/${encodeURIComponent(account)}${path}`,
+    url: `remote-printing/${path}`,
     cache: false,
     // Requests errors within a 200, which the browser doesn't log to its console.
     headers: { Accept: 'application/vnd.remote-printing.form+json', 'Accept-Language': text('language') },

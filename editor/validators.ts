@@ -1,8 +1,10 @@
 import { readAmount } from '../lib/rules/amounts';
 import { hostFault } from '../lib/rules/hosts';
+import { parseHours } from '../lib/rules/hours';
 import { readMilestones } from '../lib/rules/milestones';
 import { isOrigin } from '../lib/rules/origin';
 import { readPathOverrides, type PathFault } from '../lib/rules/path-overrides';
+import { readPriceList, readPrinterIds, readTags } from '../lib/rules/queue-settings';
 import { readRangeEnd } from '../lib/rules/range-end';
 import { isRedirectUri } from '../lib/rules/redirect-uri';
 import { readStoragePath } from '../lib/rules/storage-path';
@@ -40,9 +42,13 @@ function asText(value: unknown): string {
 
 const isBlank = (value: unknown): boolean => asText(value).trim() === '';
 
+/** Types whose empty text is no value; an empty field reads a property of the message. */
+const BLANKABLE = ['json', 'num'];
+
 /** A TypedInput whose type is in the property `<name>Type`. */
 export const typed = (name: string): Validator =>
   rule(name, (node, value) => {
+    if (isBlank(value) && BLANKABLE.includes(String(setting(node, `${name}Type`)))) return null;
     const verdict = RED.validators.typedInput(`${name}Type`).call(node, asText(value), {});
     return verdict === true ? null : text('invalid.typed');
   });
@@ -74,6 +80,19 @@ const isPlaceholder = (value: unknown): boolean => /^\$\{[^{}]+\}$/.test(asText(
 
 export const milestones = (): Validator =>
   rule('milestones', (_node, value) => (readMilestones(asText(value)) === null ? text('invalid.milestones') : null));
+
+/** Weekly hours of a queue (reference 2.2). */
+export const hours = (name: string): Validator =>
+  rule(name, (_node, value) => ('wrong' in parseHours(asText(value)) ? text('invalid.hours') : null));
+
+export const printers = (): Validator =>
+  rule('printers', (_node, value) => (readPrinterIds(value) === null ? text('invalid.printers') : null));
+
+export const tags = (): Validator =>
+  rule('tags', (_node, value) => (readTags(value) === null ? text('invalid.tags') : null));
+
+export const prices = (): Validator =>
+  rule('prices', (_node, value) => (readPriceList(value) === null ? text('invalid.prices') : null));
 
 /** A host of the service; a static token requires no account host. */
 export const host = (name: string): Validator =>

@@ -2,6 +2,7 @@
 import { readNodes } from './nodes.mjs';
 
 /** @typedef {import('./nodes.mjs').NodeSources} NodeSources */
+/** @typedef {import('../nodes/shared/definition.js').NodeDefinition} NodeDefinition */
 /** @typedef {import('../nodes/shared/definition.js').Property} Property */
 /** @typedef {Extract<Property, { kind: 'typed' }>} Typed */
 /**
@@ -13,6 +14,7 @@ const PACK = '@remote-printing/node-red-remote-printing';
 const ACCOUNT = 'remote-printing-account';
 const WIDE = 'style="width: calc(100% - 130px)"';
 const NARROW = 'style="width: 90px"';
+const PARENT_ICONS = { account: 'user', queue: 'list-ol' };
 
 /** HTML files by node type. @returns {Map<string, string>} */
 export function forms(nodes = readNodes()) {
@@ -44,27 +46,61 @@ const block = (first, inner, last) => [first, ...inner.map(indented), last].join
 
 /** @param {NodeSources} node @param {Texts} texts */
 function template({ type, definition }, texts) {
-  const name = `<input type="text" ${WIDE} id="node-input-name" ${said(texts, 'label.name', '[placeholder]')} />`;
-  const account = `<input type="text" ${WIDE} id="node-input-account" />`;
+  const { parent, properties } = definition;
+  const form = formOf(definition, texts);
+  const name = `<input type="text" ${WIDE} id="${form.id('name')}" ${said(texts, 'label.name', '[placeholder]')} />`;
   const rows = [
-    block('<div class="form-row">', [label(texts, 'name', 'tag'), name], '</div>'),
-    block('<div class="form-row">', [label(texts, 'account', 'user'), account], '</div>'),
-    ...Object.entries(definition.properties).map((entry) => row(texts, ...entry)),
+    block('<div class="form-row">', [label(form, 'name', 'tag'), name], '</div>'),
+    ...(parent === null ? [] : [parentRow(form, parent)]),
+    ...groups(form, Object.entries(properties)),
   ];
-  const form = block('<div class="remote-printing-node-form">', rows, '</div>');
-  return `${block(`<script type="text/html" data-template-name="${type}">`, [form], '</script>')}\n`;
+  const whole = block('<div class="remote-printing-node-form">', rows, '</div>');
+  return `${block(`<script type="text/html" data-template-name="${type}">`, [whole], '</script>')}\n`;
+}
+
+/**
+ * What the rows of a form have in common.
+ * @typedef {{ texts: Texts, id: (property: string) => string }} Form `id` of a property's field
+ * @param {NodeDefinition} definition @param {Texts} texts @returns {Form}
+ */
+const formOf = ({ outputs }, texts) => ({
+  texts,
+  id: (property) => `${outputs ? 'node-input' : 'node-config-input'}-${property}`,
+});
+
+/** @param {Form} form @param {NonNullable<NodeDefinition['parent']>} parent */
+function parentRow(form, parent) {
+  const field = `<input type="text" ${WIDE} id="${form.id(parent)}" />`;
+  return block('<div class="form-row">', [label(form, parent, PARENT_ICONS[parent]), field], '</div>');
+}
+
+/** The rows, with those of a group in one element. @param {Form} form @param {[string, Property][]} properties */
+function groups(form, properties) {
+  /** @type {{ group: string | undefined, rows: string[] }[]} */
+  const parts = [{ group: undefined, rows: [] }];
+  for (const [name, property] of properties) {
+    if (property.group) parts.push({ group: property.group, rows: [] });
+    parts.at(-1)?.rows.push(row(form, name, property));
+  }
+  return parts.flatMap(({ group, rows }) => {
+    if (group === undefined) return rows;
+    const { texts } = form;
+    const head = `<legend ${said(texts, `group.${group}`)}></legend>`;
+    const tip = `<p ${said(texts, `groupTip.${group}`)}></p>`;
+    return [block('<fieldset class="remote-printing-group">', [head, tip, ...rows], '</fieldset>')];
+  });
 }
 
 /** Attribute with the key of a text. @param {Texts} texts @param {string} key @param {string} [attribute] */
 const said = (texts, key, attribute = '') => `data-i18n="${attribute}${texts.key(key)}"`;
 
-/** @param {Texts} texts @param {string} name @param {string} [icon] @param {Property} [property] */
-function label(texts, name, icon, property) {
+/** @param {Form} form @param {string} name @param {string} [icon] @param {Property} [property] */
+function label({ texts, id }, name, icon, property) {
   const variants = property?.kind === 'typed' ? property.variants : undefined;
   const words = variants?.labels
     ? variantsOf(texts, variants.by, variants.labels).join(' ')
     : `<span ${said(texts, `label.${name}`)}></span>`;
-  return `<label for="node-input-${name}"><i class="fa fa-${icon}" aria-hidden="true"></i> ${words}</label>`;
+  return `<label for="${id(name)}"><i class="fa fa-${icon}" aria-hidden="true"></i> ${words}</label>`;
 }
 
 /** @param {Texts} texts @param {string} by @param {Readonly<Record<string, string>>} keys */
@@ -74,17 +110,17 @@ const variantsOf = (texts, by, keys) =>
 /** @param {string} name */
 const rowId = (name) => `remote-printing-${name}-row`;
 
-/** @param {Texts} texts @param {string} name @param {Property} property */
-function row(texts, name, property) {
-  const id = property.when ? ` id="${rowId(name)}"` : '';
+/** @param {Form} form @param {string} name @param {Property} property */
+function row(form, name, property) {
+  const id = isFollowed(property) ? ` id="${rowId(name)}"` : '';
   const isCheckbox = property.kind === 'checkbox';
-  const first = isCheckbox ? '<label></label>' : label(texts, name, property.icon, property);
-  return block(`<div class="form-row"${id}>`, [first, ...field(texts, name, property)], '</div>');
+  const first = isCheckbox ? '<label></label>' : label(form, name, property.icon, property);
+  return block(`<div class="form-row"${id}>`, [first, ...field(form, name, property)], '</div>');
 }
 
-/** The field of a row and the elements after it. @param {Texts} texts @param {string} name @param {Property} property */
-function field(texts, name, property) {
-  const id = `id="node-input-${name}"`;
+/** The field of a row and the elements after it. @param {Form} form @param {string} name @param {Property} property */
+function field({ texts, id: idOf }, name, property) {
+  const id = `id="${idOf(name)}"`;
   const hint = texts.has(`placeholder.${name}`) ? ` ${said(texts, `placeholder.${name}`, '[placeholder]')}` : '';
   const unit = 'unit' in property && property.unit ? [`<span ${said(texts, property.unit)}></span>`] : [];
   switch (property.kind) {
@@ -93,17 +129,20 @@ function field(texts, name, property) {
     case 'amount':
       return [`<input type="number" min="${property.least ?? 1}" ${NARROW} ${id} />`, ...unit];
     case 'select':
-      return [block(`<select ${id} ${WIDE}>`, options(texts, name, property.options), '</select>')];
+      return [
+        block(`<select ${id} ${WIDE}>`, options(texts, name, property.options), '</select>'),
+        ...tips(texts, tipsOf(name, property)),
+      ];
     case 'checkbox':
       return [
         `<input type="checkbox" style="width: auto; margin-top: 0" ${id} />`,
-        `<label for="node-input-${name}" style="width: auto" ${said(texts, `label.${name}`)}></label>`,
+        `<label for="${idOf(name)}" style="width: auto" ${said(texts, `label.${name}`)}></label>`,
       ];
     case 'typed':
       return [
         `<input type="text" ${WIDE} ${id}${isList(property) ? '' : hint} />`,
-        `<input type="hidden" id="node-input-${name}Type" />`,
-        ...tips(texts, property),
+        `<input type="hidden" id="${idOf(`${name}Type`)}" />`,
+        ...tips(texts, tipsOf(name, property)),
       ];
   }
 }
@@ -116,25 +155,41 @@ const options = (texts, name, values) =>
     return `<option value="${value}"${attribute}>${words}</option>`;
   });
 
-/** @param {Texts} texts @param {Typed} property */
-function tips(texts, { variants }) {
-  if (!variants) return [];
-  return [
-    block('<div class="form-tips" style="margin-top: 8px">', variantsOf(texts, variants.by, variants.tips), '</div>'),
-  ];
+/** Tips of a row, each for one value of the property `by`. @param {string} name @param {Property} property */
+function tipsOf(name, property) {
+  if (property.kind === 'select' && property.tips) return { by: name, tips: property.tips };
+  return property.kind === 'typed' ? property.variants : undefined;
 }
+
+/** @param {Texts} texts @param {ReturnType<typeof tipsOf>} variants */
+const tips = (texts, variants) =>
+  variants
+    ? [
+        block(
+          '<div class="form-tips" style="max-width: none; margin-top: 8px; box-sizing: border-box">',
+          variantsOf(texts, variants.by, variants.tips),
+          '</div>',
+        ),
+      ]
+    : [];
+
+/** Whether scripts show and hide the row, or parts of it. @param {Property} property */
+const isFollowed = (property) =>
+  property.when !== undefined || (property.kind === 'select' && property.tips !== undefined);
 
 /** Whether the field suggests items of the account. @param {Typed} property */
 const isList = ({ input }) => input !== undefined && input !== 'range';
 
+/** Whether the default type is one that other fields don't offer. @param {Typed} property */
+const isOwnType = ({ defaultType }) => defaultType === 'num' || defaultType === 'json';
+
 /** The call that registers a node in the editor. @param {NodeSources} node @param {Texts} texts */
 function registration({ type, definition, form }, texts) {
-  const { outputs, properties, credentials } = definition;
+  const { outputs, parent, properties, credentials } = definition;
   const entries = Object.entries(properties);
-  const account = `account: { value: '', type: '${ACCOUNT}', required: true }`;
   const defaults = [
     "name: { value: '' }",
-    ...(outputs ? [account] : []),
+    ...(parent === null ? [] : [`${parent}: { value: '', type: 'remote-printing-${parent}', required: true }`]),
     ...entries.flatMap((entry) => saved(...entry)),
   ];
   const kinds = Object.entries(credentials ?? {}).map(([name, kind]) => `${name}: { type: '${kind}' }`);
@@ -145,14 +200,16 @@ function registration({ type, definition, form }, texts) {
     block('defaults: {', [defaults.map((line) => `${line},`).join('\n')], '}'),
     ...(credentials ? [block('credentials: {', [kinds.map((line) => `${line},`).join('\n')], '}')] : []),
     method('paletteLabel', "return this._('paletteLabel');"),
-    ...(outputs ? flowMembers(type, outputs, texts, entries) : []),
+    ...(outputs ? flowMembers(type, outputs, texts) : []),
+    ...(outputs && parent ? [method('onadd', `RemotePrinting.useOnly('${parent}', this);`)] : []),
+    ...('oneditprepare' in form ? [] : [method('oneditprepare', preparations(definition, texts).join('\n'))]),
     ...Object.entries(form).map(([name, code]) => `${name}: function ${dedented(String(code)).slice(name.length)}`),
   ];
   return block(`RED.nodes.registerType('${type}', {`, [members.map((member) => `${member},`).join('\n')], '});');
 }
 
-/** @param {string} type @param {readonly string[]} outputs @param {Texts} texts @param {[string, Property][]} properties */
-function flowMembers(type, outputs, texts, properties) {
+/** @param {string} type @param {readonly string[]} outputs @param {Texts} texts */
+function flowMembers(type, outputs, texts) {
   const ports = outputs.map((name) => `this._('${texts.key(`port.${name}`)}')`);
   const port = ports.map((words, at) => (at < ports.length - 1 ? `index === ${at} ? ${words}` : words)).join(' : ');
   return [
@@ -160,13 +217,18 @@ function flowMembers(type, outputs, texts, properties) {
     method('labelStyle', "return this.name ? 'node_label_italic' : '';"),
     method('inputLabels', `return this._('${texts.key('port.input')}');`),
     method('outputLabels', `return ${port};`, ports.length > 1 ? 'index' : ''),
-    method('onadd', 'RemotePrinting.useOnlyAccount(this);'),
-    method(
-      'oneditprepare',
-      [...properties.flatMap((one) => prepared(texts, ...one)), ...properties.flatMap((one) => shown(...one))].join(
-        '\n',
-      ),
-    ),
+  ];
+}
+
+/** Calls that prepare an opened form. @param {NodeDefinition} definition @param {Texts} texts */
+function preparations({ outputs, parent, properties }, texts) {
+  const entries = Object.entries(properties);
+  return [
+    // The editor calls `onadd` for flow nodes only.
+    ...(!outputs && parent ? [`RemotePrinting.chooseOnly('${parent}', this);`] : []),
+    ...(parent === 'queue' ? ['RemotePrinting.queueNote();'] : []),
+    ...entries.flatMap((one) => prepared(texts, ...one)),
+    ...entries.flatMap((one) => shown(...one)),
   ];
 }
 
@@ -201,18 +263,26 @@ function ruleOf(name, property) {
 
 /** Calls that prepare a field. @param {Texts} texts @param {string} name @param {Property} property */
 function prepared(texts, name, property) {
-  if (property.kind === 'amount' && property.per) return [`RemotePrinting.amountInput('${name}', ${property.per});`];
+  if (property.kind === 'amount') {
+    const least = property.least === undefined ? '' : `, ${property.least}`;
+    return [
+      ...(property.default === 0 ? [`RemotePrinting.showZero(this, '${name}');`] : []),
+      ...(property.per ? [`RemotePrinting.amountInput('${name}', ${property.per}${least});`] : []),
+    ];
+  }
+  if (property.kind === 'text' && property.input) return [`RemotePrinting.${property.input}Input('${name}', this);`];
   if (property.kind !== 'typed') return [];
   const key = property.placeholder ?? `placeholder.${name}`;
   const blank = isList(property) && texts.has(key) ? `, this._('${texts.key(key)}')` : '';
-  return [`RemotePrinting.${property.input ?? 'value'}Input('${name}'${blank});`];
+  const own = property.input === undefined && isOwnType(property) ? `, ['${property.defaultType}']` : blank;
+  return [`RemotePrinting.${property.input ?? 'value'}Input('${name}'${own});`];
 }
 
 /** Calls that show and hide a row and its variants. @param {string} name @param {Property} property */
 function shown(name, property) {
   const call = (/** @type {unknown} */ conditions, /** @type {string} */ rows) =>
     `RemotePrinting.showWhile(${literal(conditions)}, '${rows}');`;
-  const { by = '', tips = {} } = (property.kind === 'typed' && property.variants) || {};
+  const { by = '', tips = {} } = tipsOf(name, property) ?? {};
   return [
     ...(property.when ? [call(property.when, `#${rowId(name)}`)] : []),
     ...Object.keys(tips).map((value) => call({ [by]: value }, `#${rowId(name)} [data-${by}="${value}"]`)),

@@ -35,7 +35,7 @@ export function readNodes() {
     return {
       name,
       type: `remote-printing-${name}`,
-      definition: definitions[name] ?? { properties: {} },
+      definition: definitions[name] ?? { parent: null, properties: {} },
       form: evaluate(read('form.js')),
       template: existsSync(join(folder, name, 'form.html')) ? read('form.html') : undefined,
       help: read('help.html'),

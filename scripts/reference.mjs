@@ -13,14 +13,11 @@ export const REFERENCE = 'docs/reference.md';
 
 /** The page with its generated parts, which stand between comments, as the definitions say. */
 export function reference(nodes = readNodes()) {
-  const account = nodes
+  const configuration = nodes
     .filter(({ definition }) => !definition.outputs)
-    .map(({ definition }) => table(definition.properties));
+    .map(({ name, definition }) => /** @type {const} */ ([name, [table(definition.properties)]]));
   const flowNodes = nodes.filter(({ definition }) => definition.outputs).map(section);
-  return [
-    ['account', account],
-    ['flow nodes', flowNodes],
-  ].reduce(
+  return [...configuration, /** @type {const} */ (['flow nodes', flowNodes])].reduce(
     (page, [name, parts]) =>
       page.replace(
         new RegExp(`(<!-- ${name}: npm run pages -->\n)[\\s\\S]*?(<!-- end -->)`),

@@ -4,6 +4,7 @@ import type { NodeDefinition } from '../shared/definition';
 
 /** The form is form.html. */
 export const definition = {
+  parent: null,
   properties: {
     service: {
       kind: 'select',

@@ -3,6 +3,7 @@ import type { NodeDefinition } from '../shared/definition';
 
 export const definition = {
   outputs: ['status', 'events'],
+  parent: 'account',
   properties: {
     cluster: {
       kind: 'typed',

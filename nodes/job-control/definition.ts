@@ -2,6 +2,7 @@ import type { NodeDefinition } from '../shared/definition';
 
 export const definition = {
   outputs: ['done'],
+  parent: 'account',
   properties: {
     action: {
       kind: 'select',

@@ -2,6 +2,7 @@ import type { NodeDefinition } from '../shared/definition';
 
 export const definition = {
   outputs: ['output'],
+  parent: 'account',
   properties: {
     operation: {
       kind: 'select',

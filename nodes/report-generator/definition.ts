@@ -2,6 +2,7 @@ import type { NodeDefinition } from '../shared/definition';
 
 export const definition = {
   outputs: ['report'],
+  parent: 'account',
   properties: {
     clusters: {
       kind: 'typed',

@@ -2,6 +2,7 @@ import type { NodeDefinition } from '../shared/definition';
 
 export const definition = {
   outputs: ['answer'],
+  parent: 'account',
   properties: {
     method: {
       kind: 'select',

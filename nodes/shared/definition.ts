@@ -3,13 +3,16 @@ import type { Setting } from './inputs';
 
 /**
  * Describes a node, in the order of its form. The build makes the form, the reference and the pages from it
- * (scripts/form.mjs, scripts/reference.mjs), the runtime its settings (settings.ts). Every node has a name, every flow
- * node an account; neither is listed. Texts have the keys `label.<property>`, `placeholder.<property>`,
- * `<property>.<option>` and `port.<output>`, in the node's texts.json or, if several nodes share them, the account's.
+ * (scripts/form.mjs, scripts/reference.mjs), the runtime its settings (settings.ts). Every node has a name, and all but the
+ * account have a parent; neither is listed. Texts have the keys `label.<property>`, `placeholder.<property>`,
+ * `<property>.<option>`, `group.<group>`, `groupTip.<group>` and `port.<output>`, in the node's texts.json or, if several
+ * nodes share them, the account's.
  */
 export interface NodeDefinition {
   /** Names of the output ports; missing for a configuration node. Each flow node has one input. */
   outputs?: readonly string[];
+  /** Kind of configuration node that the node belongs to, and the property with its id; null for none. */
+  parent: 'account' | 'queue' | null;
   properties: Readonly<Record<string, Property>>;
   credentials?: Readonly<Record<string, 'text' | 'password'>>;
 }
@@ -23,6 +26,8 @@ interface Common {
   icon?: string;
   /** Values of other properties that the row is shown for; one of several conditions is enough. */
   when?: Condition | readonly Condition[];
+  /** Group of the form that begins with this row. */
+  group?: string;
 }
 
 export type Condition = Readonly<Record<string, string | boolean | readonly string[]>>;
@@ -32,6 +37,8 @@ interface Text extends Common {
   default: string;
   /** Rule of editor/validators.ts, such as `milestones()`. */
   validate?: string;
+  /** Field of editor/index.ts; a plain one if missing. */
+  input?: 'hours' | 'printers' | 'tags' | 'prices';
   /** Key of the text after a narrow field. */
   unit?: string;
   /** Message property that a blank field reads. */
@@ -77,6 +84,8 @@ interface Select extends Omit<Common, 'meaning'> {
   default: string;
   /** Values; `msg.x`, with the text `<property>.message`, reads the message. An option without a text is shown as it is. */
   options: readonly string[];
+  /** Tips of the row, each for one option: the keys of their texts. */
+  tips?: Readonly<Record<string, string>>;
 }
 
 interface Checkbox extends Common {
@@ -90,10 +99,14 @@ type TypedName<D extends NodeDefinition> = {
 }[keyof Properties<D>];
 type SavedValue<P extends Property> = P extends Checkbox ? boolean : P extends Amount ? number | string : string;
 
+/** Name of the property with the id of the node's parent. */
+type Parent<D extends NodeDefinition> = NonNullable<D['parent']>;
+
 /** Properties of a node as a flow contains them; any may be missing. */
-export type Saved<D extends NodeDefinition> = NodeDef & { account?: string } & {
-  [N in keyof Properties<D>]?: SavedValue<Properties<D>[N]>;
-} & { [N in TypedName<D> & string as `${N}Type`]?: string };
+export type Saved<D extends NodeDefinition> = NodeDef &
+  Partial<Record<Parent<D>, string>> & {
+    [N in keyof Properties<D>]?: SavedValue<Properties<D>[N]>;
+  } & { [N in TypedName<D> & string as `${N}Type`]?: string };
 
 export type SavedCredentials<D extends NodeDefinition> = { -readonly [N in keyof D['credentials']]?: string };
 
@@ -106,6 +119,6 @@ type Value<P extends Property> = P extends Typed | { message: string }
       : string;
 
 /** Settings of a node at run time: with defaults, and with each pair in one. */
-export type Settings<D extends NodeDefinition> = { account: string | undefined } & {
+export type Settings<D extends NodeDefinition> = Record<Parent<D>, string | undefined> & {
   -readonly [N in keyof Properties<D>]: Value<Properties<D>[N]>;
 };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Request } from 'express';
 import type { NodeAPI } from 'node-red';
 import { revised, type PrintingError } from '../../lib/service/errors';
-import type { Catalogue, Sentence } from '../../lib/words/sentence';
+import { Sentence, type Catalogue } from '../../lib/words/sentence';
 
 /** Catalogue that all nodes share; it also names the language of the runtime. */
 export const SHARED = '@remote-printing/node-red-remote-printing/remote-printing-account';
@@ -28,6 +28,14 @@ export function inLanguage(language: string, sentence: Sentence): string {
 /** Translates a sentence into the runtime's language, which its statuses use. */
 export const translated = (RED: NodeAPI, sentence: Sentence): string =>
   inLanguage(RED._(`${SHARED}:language`), sentence);
+
+/** A copy of plain data with each sentence in the runtime's language. */
+export function withTexts(RED: NodeAPI, value: unknown): unknown {
+  if (value instanceof Sentence) return translated(RED, value);
+  if (Array.isArray(value)) return value.map((entry) => withTexts(RED, entry));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, withTexts(RED, entry)]));
+}
 
 /** Translates the message of an error for flows; the rest stays the same. */
 export function translatedError(RED: NodeAPI, error: PrintingError): PrintingError {

@@ -13,6 +13,7 @@ import { systemClock, type Clock } from '../../lib/time/clock';
 import type { WatchMemory } from '../../lib/watch/checkpoints/watch-memory';
 import type { Log } from '../../lib/watch/views/watcher-log';
 import type { AccountNode } from './account-link';
+import type { QueueNode } from './queue-link';
 import type { SimulatedWorld } from './simulated-world';
 import type { Sentence } from '../../lib/words/sentence';
 import { translated } from './language';
@@ -47,6 +48,8 @@ export interface Runtime {
   authorization: Authorization;
   /** Running account nodes. */
   accounts: Set<AccountNode>;
+  /** Running queue nodes. */
+  queues: Set<QueueNode>;
   /** World of the simulated accounts, created with the first of them. */
   simulated?: SimulatedWorld;
 }
@@ -118,5 +121,6 @@ function make(RED: NodeAPI, userDir: string): Runtime {
     endpoint,
     authorization: new Authorization({ store, signIns, clock, endpoint, renewals }),
     accounts: new Set(),
+    queues: new Set(),
   };
 }

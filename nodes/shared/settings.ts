@@ -2,10 +2,11 @@ import type { NodeDefinition, Property, Saved, Settings } from './definition';
 import { amountOr, type Setting } from './inputs';
 
 /** Reads the settings of a node from its saved properties, with the defaults of its definition. */
-export function settingsOf<D extends NodeDefinition>({ properties }: D, saved: Saved<D>): Settings<D> {
+export function settingsOf<D extends NodeDefinition>({ properties, parent }: D, saved: Saved<D>): Settings<D> {
   const values = saved as Readonly<Record<string, unknown>>;
   const read = ([name, property]: [string, Property]) => [name, valueOf(name, property, values)] as const;
-  return { ...Object.fromEntries(Object.entries(properties).map(read)), account: saved.account } as Settings<D>;
+  const link = parent === null ? {} : { [parent]: values[parent] };
+  return { ...Object.fromEntries(Object.entries(properties).map(read)), ...link } as Settings<D>;
 }
 
 function valueOf(name: string, property: Property, saved: Readonly<Record<string, unknown>>): unknown {

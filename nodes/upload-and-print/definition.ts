@@ -2,6 +2,7 @@ import type { NodeDefinition } from '../shared/definition';
 
 export const definition = {
   outputs: ['result', 'progress'],
+  parent: 'account',
   properties: {
     source: {
       kind: 'select',

@@ -3,6 +3,7 @@ import type { NodeDefinition } from '../shared/definition';
 
 export const definition = {
   outputs: ['picture'],
+  parent: 'account',
   properties: {
     cluster: {
       kind: 'typed',

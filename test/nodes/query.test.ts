@@ -57,9 +57,13 @@ describe('nodes/query', () => {
   const clusters = () => clustersOf(simulator);
   const clusterId = (number = 0) => clusters()[number]?.clusterId ?? '';
   /** Prints on a cluster; returns the ids. */
-  async function printed(number = 0, name = 'cube.gcode'): Promise<{ jobId: string; clusterJobId: string }> {
+  async function printed(
+    number = 0,
+    name = 'cube.gcode',
+    payload = GCODE,
+  ): Promise<{ jobId: string; clusterJobId: string }> {
     const at = stored.all.length;
-    flow.send('print', { payload: GCODE, filename: name, clusterId: clusterId(number) });
+    flow.send('print', { payload, filename: name, clusterId: clusterId(number) });
     const { jobId, clusterJobId } = (await stored.at(at)) as { jobId?: string; clusterJobId?: string };
     simulator.world.advance(5);
     return { jobId: jobId ?? '', clusterJobId: clusterJobId ?? '' };
@@ -293,9 +297,48 @@ describe('nodes/query', () => {
         fileSize: GCODE.length,
         contentType: 'text/plain',
         status: 'uploaded',
+        metadata: {
+          ...{ model: null, generator: null, printCores: [], nozzles: [], materials: [], buildPlate: null },
+          ...{ seconds: 600, size: null },
+        },
       });
       assert.match(String(uploadedAt), /Z$/);
       assert.equal(message.jobId, jobId);
+    });
+
+    it('answers stored-job with what the service found in the file', async () => {
+      await deploy({ query: 'stored-job' });
+      simulator.world.setParsing({ seconds: 60 });
+      const header = [
+        'START_OF_HEADER',
+        'GENERATOR.NAME:slicer',
+        'TARGET_MACHINE.NAME:Model X',
+        'EXTRUDER_TRAIN.1.MATERIAL.VOLUME_USED:2500',
+        'EXTRUDER_TRAIN.1.MATERIAL.GUID:03f24266-0291-43c2-a6da-5211892a2699',
+        'EXTRUDER_TRAIN.1.NOZZLE.NAME:BB 0.4',
+        'PRINT.TIME:480',
+        'END_OF_HEADER',
+      ];
+      const { jobId } = await printed(0, 'part.gcode', header.map((line) => `;${line}\n`).join(''));
+      const metadata = async () => (await ask<Record<string, unknown>>({ jobId })).payload.metadata;
+      assert.equal(await metadata(), null);
+      simulator.world.advance(60);
+      assert.deepEqual(await metadata(), {
+        model: 'Model X',
+        generator: { name: 'slicer', version: null },
+        printCores: [null, 'BB 0.4'],
+        nozzles: [null, null],
+        materials: [
+          null,
+          {
+            guid: '03f24266-0291-43c2-a6da-5211892a2699',
+            ...{ brand: null, type: null, color: null, volume: 2500, weight: 3.1 },
+          },
+        ],
+        buildPlate: null,
+        seconds: 480,
+        size: null,
+      });
     });
 
     it('answers library-file', async () => {

@@ -5,7 +5,7 @@ import { catalogue, readNodes } from '../../scripts/nodes.mjs';
 const nodes = readNodes();
 const account = nodes.find(({ name }) => name === 'account') ?? assert.fail();
 
-for (const { name, definition, texts } of nodes) {
+for (const { name, definition, template, texts } of nodes) {
   const properties = Object.entries(definition.properties);
 
   describe(`nodes/${name}/definition.ts`, () => {
@@ -26,7 +26,7 @@ for (const { name, definition, texts } of nodes) {
     });
 
     it('has an icon for each labelled row of a generated form', () => {
-      if (!definition.outputs) return;
+      if (template !== undefined) return;
       for (const [property, { kind, icon }] of properties)
         assert.equal(icon === undefined, kind === 'checkbox', property);
     });

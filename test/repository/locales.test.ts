@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
 import { OVERRIDABLE_CALLS } from '../../lib/rules/path-overrides';
+import { BLOCKED_BY } from '../../nodes/print-queue/queue-text';
 import { forms } from '../../scripts/form.mjs';
 import { root } from '../../scripts/node-red.mjs';
 import { catalogue, languages as languagesOf, readNodes } from '../../scripts/nodes.mjs';
@@ -110,7 +111,9 @@ describe('locales', () => {
     it(`has a help text of ${type} with every required part and one example`, () => {
       const { help } = nodeOf(type);
       const parts =
-        type === account ? ['Properties', 'Example'] : ['Properties', 'Inputs', 'Outputs', 'Example', 'Details'];
+        nodeOf(type).definition.outputs === undefined
+          ? ['Properties', 'Example']
+          : ['Properties', 'Inputs', 'Outputs', 'Example', 'Details'];
       const heads = all(help, /<h3>(.*)<\/h3>/g);
       assert.deepEqual(
         heads.filter((head) => parts.includes(head)),
@@ -156,7 +159,9 @@ describe('locales', () => {
   it("has each text of several nodes only once, in the account's catalogue", () => {
     const said = types.flatMap((type) =>
       // Nodes and their ports may have the same names.
-      [...englishOf(type)].filter(([key]) => !/^(port|nodeLabel)/.test(key)).map((pair) => pair.join(': ')),
+      [...englishOf(type)]
+        .filter(([key]) => !/^(port|nodeLabel|paletteLabel)/.test(key))
+        .map((pair) => pair.join(': ')),
     );
     assert.deepEqual(
       said.filter((text, index) => said.indexOf(text) !== index),
@@ -177,9 +182,9 @@ describe('locales', () => {
   it("uses the field's standard terms for settings, states and errors", () => {
     const text = (type: string, key: string) => textOf(key, `remote-printing-${type}`);
     const words = {
-      Continue: text('upload-and-print', 'label.waitFor'),
+      Continue: text('account', 'label.waitFor'),
       'once sent': text('upload-and-print', 'waitFor.dispatched'),
-      'when finished': text('upload-and-print', 'waitFor.finished'),
+      'when finished': text('account', 'waitFor.finished'),
       'Reuse earlier upload': text('upload-and-print', 'label.reuseUpload'),
       'force: start despite material mismatch': text('job-control', 'action.force'),
       'sending __action__ to printer': text('job-control', 'status.sending'),
@@ -216,6 +221,12 @@ describe('locales', () => {
     };
     const labels = ofSelect('remote-printing-library-file', 'operation').map((name) => `nodeLabel.${name}`);
     assert.deepEqual(missing(labels, 'remote-printing-library-file'), []);
+    const actions = ofSelect('remote-printing-print-queue', 'action').filter((name) => name !== 'msg.action');
+    const composed = [
+      ...actions.map((name) => `nodeLabel.${name}`),
+      ...Object.keys(BLOCKED_BY).map((code) => `status.blockedBy.${code}`),
+    ];
+    assert.deepEqual(missing(composed, 'remote-printing-print-queue'), []);
     const queries = ofSelect('remote-printing-query', 'query').map((name) => `query.${name}`);
     assert.deepEqual(missing(queries, 'remote-printing-query'), []);
   });
@@ -292,7 +303,8 @@ describe('locales', () => {
 
 /** Words that a language borrowed from English or shares with it. */
 const SAME: Partial<Record<string, string[]>> = {
-  de: ['Name', 'Scopes', 'Origin', 'Filter', 'Simulator', 'online', 'offline'],
+  de: ['Name', 'Material', 'Scopes', 'Origin', 'Filter', 'Simulator', 'online', 'offline'],
+  'es-ES': ['Material'],
   nl: [
     ...['Scopes', 'Origin', 'Filter', 'Simulator', 'Account', 'Query', 'Printer', 'Printers', 'printer {0}…'],
     ...['online', 'offline', 'printer offline', 'status', 'info'],

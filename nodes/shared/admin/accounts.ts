@@ -3,12 +3,19 @@ import type { AccountConfig } from '../../../lib/account/settings';
 import { PrintingError } from '../../../lib/service/errors';
 import { isAccount, type AccountNode } from '../account-link';
 import { runtimeOf } from '../runtime';
-import { phrase } from '../../../lib/words/sentence';
+import { phrase, type Sentence } from '../../../lib/words/sentence';
 
-/** Error for an account without flows entry and sign-in; answered with 404. */
-export class UnknownAccount extends PrintingError {
+/** Error for a node that isn't in the flows; answered with 404. */
+export class Unknown extends PrintingError {
+  constructor(sentence: Sentence) {
+    super('NOT_FOUND', sentence);
+  }
+}
+
+/** Error for an account without flows entry and sign-in. */
+export class UnknownAccount extends Unknown {
   constructor() {
-    super('NOT_FOUND', phrase`There is no such account: deploy it first.`);
+    super(phrase`There is no such account: deploy it first.`);
   }
 }
 

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { asPrintingError } from '../../../lib/service/errors';
 import { Sentence } from '../../../lib/words/sentence';
 import { inLanguage, languageOf } from '../language';
-import { UnknownAccount } from './accounts';
+import { Unknown } from './accounts';
 
 export const idOf = (request: Request): string => String(request.params.id);
 
@@ -13,7 +13,7 @@ const FORMS = 'application/vnd.remote-printing.form+json';
 
 /**
  * Answers with the result of `work` as JSON, with sentences in the client's language. Answers 404 for an unknown
- * account and 400 for any other error. Forms get both within a 200, as `{ answer }` or `{ failure }`.
+ * account or queue and 400 for any other error. Forms get both within a 200, as `{ answer }` or `{ failure }`.
  */
 export const handle =
   (work: (request: Request, response: Response) => Promise<unknown>) => (request: Request, response: Response) => {
@@ -29,7 +29,7 @@ export const handle =
       (answer) => send(isForm ? { answer } : answer),
       (thrown: unknown) => {
         const { code, sentence: error } = asPrintingError(thrown);
-        const status = thrown instanceof UnknownAccount ? 404 : 400;
+        const status = thrown instanceof Unknown ? 404 : 400;
         if (!isForm) response.status(status);
         send(isForm ? { failure: { status, error, code } } : { error, code });
       },

@@ -13,6 +13,7 @@ export function addAdminEndpoints(RED: NodeAPI): void {
   const about = () => (require('./account') as typeof import('./account')).accountEndpoints(RED);
   const signIn = () => (require('./sign-in') as typeof import('./sign-in')).signInEndpoints(RED);
   const metrics = () => (require('./metrics') as typeof import('./metrics')).metricsEndpoint(RED);
+  const queues = () => (require('./queue') as typeof import('./queue')).queueEndpoints(RED);
   const connection = () => (require('./connection') as typeof import('./connection')).connectionEndpoint(RED);
   const on =
     (endpoint: () => RequestHandler): RequestHandler =>
@@ -36,6 +37,17 @@ export function addAdminEndpoints(RED: NodeAPI): void {
       canRead,
       on(() => about()[report]),
     );
+
+  RED.httpAdmin.get(
+    `${ROOT}/queues/:id`,
+    canRead,
+    on(() => queues().state),
+  );
+  RED.httpAdmin.get(
+    `${ROOT}/hours`,
+    canRead,
+    on(() => queues().hours),
+  );
 
   // Checks its own token before the permission.
   RED.httpAdmin.get(

@@ -13,7 +13,7 @@ import { readPrintJob } from '../../../lib/service/print-job';
 import { callbackPage } from '../../../nodes/shared/admin/callback-page';
 import { clusterStatusText } from '../../../nodes/shared/cluster-status-text';
 import { amountOr, isBlank, kindOf, ofMessage, read, readFlag, readText } from '../../../nodes/shared/inputs';
-import { inLanguage, translated, translatedError } from '../../../nodes/shared/language';
+import { inLanguage, translated, translatedError, withTexts } from '../../../nodes/shared/language';
 import { markFailed } from '../../../nodes/shared/on-input';
 import { copyMessage, plainMessage, readable, readingOf } from '../../../nodes/shared/plain-message';
 import { readChoice, readClusterIds, readSource } from '../../../nodes/shared/print-inputs';
@@ -86,6 +86,7 @@ const READERS: Record<string, (words: string) => unknown> = {
   ],
   'language.translated': (words) => translated(RED, errorOf(words).sentence),
   'language.translatedError': (words) => translatedError(RED, errorOf(words)),
+  'language.withTexts': (words) => withTexts(RED, { [words]: [errorOf(words).sentence, words] }),
   'on-input.markFailed': (words) => markFailed(messageOf(words), errorOf(words)),
   'plain-message.copyMessage': (words) => copyMessage(RED, messageOf(words)),
   'plain-message.plainMessage': (words) => plainMessage(frozen(words)),
@@ -110,6 +111,7 @@ const OTHERS: Record<string, string> = {
   'account-link.clientOf': 'gets the id of a node',
   'account-link.isInFlows': 'compares ids of nodes',
   'admin/account.accountEndpoints': 'answers by typedAccount and stateOf',
+  'admin/accounts.Unknown': 'gets a sentence of this pack',
   'admin/accounts.UnknownAccount': 'gets no text',
   'admin/accounts.deployedAccount': 'compares ids of nodes',
   'admin/accounts.knownAccount': 'compares ids of nodes',
@@ -119,6 +121,7 @@ const OTHERS: Record<string, string> = {
   'admin/handle.idOf': 'gets a part of a path, which Node.js limits',
   'admin/index.addAdminEndpoints': 'gets no text',
   'admin/metrics.metricsEndpoint': 'hashes a token; Node.js limits the header',
+  'admin/queue.queueEndpoints': 'compares ids of nodes; reads hours by readHours',
   'admin/sign-in.signInEndpoints': 'answers by pastedQuery, browserHashOf, typed-settings and Authorization',
   'admin/state.stateOf': 'compares by hostOf and grantAt',
   'admin/typed-account.typedSettings': 'reads by connectionConfig and readSettings',
@@ -133,6 +136,8 @@ const OTHERS: Record<string, string> = {
   'metrics-setting.metricsOf': 'reads settings.js and the settings of a node',
   'on-input.onInput': 'passes on messages by plainMessage, readable and markFailed',
   'printing-text.printingText': 'gets the numbers of a job that was read',
+  'queue-link.isQueue': 'gets a node',
+  'queue-link.queueOf': 'gets the id of a node',
   'runtime.runtimeOf': 'reads settings.js',
   'saved-state.savedState': 'reads settings.js',
   'simulated-service.openSimulated': 'starts a simulator',

@@ -3,6 +3,7 @@ import type { NodeDefinition, Saved } from '../../../nodes/shared/definition';
 import { settingsOf } from '../../../nodes/shared/settings';
 
 const definition = {
+  parent: 'account',
   properties: {
     target: { kind: 'typed', default: 'to', defaultType: 'msg', message: 'targetId', meaning: '' },
     from: { kind: 'typed', default: 'today', defaultType: 'relative', message: null, input: 'range', meaning: '' },

@@ -1,0 +1,33 @@
+import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import type { AddRequest } from '../../lib/queue/queue-api';
+import { readRequire } from '../../lib/queue/require-input';
+import { phrase } from '../../lib/words/sentence';
+import type { Settings } from '../shared/definition';
+import { read, readText } from '../shared/inputs';
+import { readSource } from '../shared/print-inputs';
+import type { definition } from './definition';
+import { invalid, readCopies, readDetails, readPriority, wordsIn } from './read-message';
+
+/** Reads the item that a message adds. Throws INVALID_INPUT. */
+export async function readAddition(
+  RED: NodeAPI,
+  node: Node,
+  settings: Settings<typeof definition>,
+  msg: NodeMessage,
+): Promise<Omit<AddRequest, 'deadline' | 'onProgress'>> {
+  const { source: kind, file } = settings;
+  const jobName = (await readText(RED, node, settings.jobName, msg)) ?? '';
+  const isStored = kind === 'stored';
+  const jobId = isStored ? wordsIn(msg, 'jobId') : null;
+  if (isStored && !jobId) throw invalid(phrase`The message names no stored job: set msg.jobId.`);
+  return {
+    ...readDetails(msg),
+    source: isStored ? null : () => readSource(RED, node, { kind, file }, msg, jobName),
+    jobId: jobId ?? null,
+    jobName,
+    queueKey: (await readText(RED, node, settings.queueKey, msg)) ?? null,
+    copies: readCopies(await read(RED, node, settings.copies, msg)) ?? 1,
+    priority: readPriority(await read(RED, node, settings.priority, msg)) ?? 0,
+    require: readRequire(await read(RED, node, settings.require, msg)) ?? undefined,
+  };
+}

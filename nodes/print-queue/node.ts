@@ -1,0 +1,124 @@
+import type { Node, NodeAPI, NodeMessage } from 'node-red';
+import { plainProperties } from '../../lib/print/plain-properties';
+import { itemEnd, type AwaitedItem, type ItemEnd } from '../../lib/queue/item-ends';
+import type { LateItems } from '../../lib/queue/late-items';
+import type { QueueFigures } from '../../lib/queue/queue-api';
+import { asPrintingError } from '../../lib/service/errors';
+import { isInFlows } from '../shared/account-link';
+import type { Saved } from '../shared/definition';
+import { whenFlowsStarted } from '../shared/flows-started';
+import { translatedError } from '../shared/language';
+import { markFailed } from '../shared/on-input';
+import { copyMessage } from '../shared/plain-message';
+import { queueOf, type OpenQueue } from '../shared/queue-link';
+import { settingsOf } from '../shared/settings';
+import { failureText, IDLE, percent, type StatusText } from '../shared/status';
+import { workNode, type WorkContext } from '../shared/work-node';
+import { actOn, readAction } from './actions';
+import { readAddition } from './addition';
+import { definition } from './definition';
+import { answerFields, eventMessage } from './messages';
+import { queueText } from './queue-text';
+
+export default function PrintQueueNode(this: Node, RED: NodeAPI, saved: Saved<typeof definition>): void {
+  RED.nodes.createNode(this, saved);
+  const settings = settingsOf(definition, saved);
+  const { queue: queueId, timeout } = settings;
+  const open = () => queueOf(RED, queueId);
+
+  let state: QueueFigures | undefined;
+  /** Messages whose item is being added. */
+  let adding = 0;
+  let late: LateItems | undefined;
+  let cancelStart: (() => void) | undefined;
+  const started = new Promise<void>((resolve) => (cancelStart = whenFlowsStarted(RED, resolve)));
+  const idleText = () => (state ? queueText(state) : IDLE);
+
+  /** The waits of this node for the ends of items. */
+  const waits = ({ api, client }: OpenQueue, signal: AbortSignal): LateItems => {
+    const onEnd = ({ item, error }: ItemEnd, { itemId, duplicate }: AwaitedItem, note: unknown) => {
+      const message: NodeMessage = { ...(note as NodeMessage | undefined), itemId, duplicate, late: true };
+      if (!error) {
+        this.send([copyMessage(RED, Object.assign(message, answerFields(RED, item, client.simulated))), null]);
+        return;
+      }
+      this.error(translatedError(RED, error), markFailed(message, error));
+    };
+    return (late ??= client.waits.ofItems(api, { nodeId: this.id, signal, onEnd, onLost: () => undefined }));
+  };
+
+  const begin = (queue: OpenQueue, { signal, show }: Omit<WorkContext, 'deadline'>) => {
+    if (signal.aborted) return;
+    const { api, client } = queue;
+    const stopWatching = api.watchState((now) => {
+      state = now;
+      if (adding === 0) show(queueText(now));
+    });
+    const unsubscribe = api.subscribe((events) => {
+      for (const event of events) this.send([null, eventMessage(RED, event, client.simulated)]);
+    });
+    for (const stop of [stopWatching, unsubscribe]) signal.addEventListener('abort', stop, { once: true });
+    waits(queue, signal).resume();
+  };
+  const onReady = (context: Omit<WorkContext, 'deadline'>) => {
+    // An event that is sent before all nodes of the deploy exist may find no receiver.
+    started
+      .then(open)
+      .then((queue) => begin(queue, context))
+      .catch((thrown: unknown) => context.show(failureText(asPrintingError(thrown))));
+  };
+
+  const add = async (msg: NodeMessage, { api }: OpenQueue, { deadline, signal, show }: WorkContext) => {
+    const onProgress = (done: number | null) => {
+      if (!signal.aborted) show(done === null ? ADDING : { ...UPLOADING, values: { percent: percent(done) } });
+    };
+    adding++;
+    show(ADDING);
+    try {
+      return await api.add({ ...(await readAddition(RED, this, settings, msg)), deadline, onProgress });
+    } finally {
+      if (--adding === 0) show(idleText());
+    }
+  };
+
+  /**
+   * Calls `deliver` with the end of an item, and throws what it returns, unless another node reports the end: this one
+   * has closed, or another runtime has adopted the wait.
+   */
+  const awaitEnd = async (
+    queue: OpenQueue,
+    awaited: AwaitedItem,
+    { msg, signal, deliver }: { msg: NodeMessage; signal: AbortSignal; deliver: (end: ItemEnd) => void },
+  ) => {
+    const wait = waits(queue, signal).begin(await queue.client.scope(), awaited, plainProperties(msg));
+    const end = await itemEnd(queue.api, awaited, signal);
+    if (!end) return wait.abandon();
+    const isOurs = await wait.handOver(() => deliver(end));
+    if (isOurs && end.error) throw end.error;
+  };
+
+  const options = { timeout, idleText, onReady, readsPayload: settings.source === 'payload' };
+  workNode(RED, this, { ...options, findClient: async () => (await open()).client }, async (msg, send, context) => {
+    const { client, deadline, signal } = context;
+    const answer = (payload: unknown, more: NodeMessage = {}) =>
+      send([Object.assign(msg, more, answerFields(RED, payload, client.simulated)), null]);
+    const action = readAction(settings.action, msg);
+    const queue = await deadline.wait(open());
+    if (action !== 'add') return answer(await actOn(queue.api, action, msg, deadline));
+    const { item, duplicate } = await add(msg, queue, context);
+    if (settings.waitFor !== 'finished') return answer(item, { duplicate });
+    const deliver = ({ item: ended, error }: ItemEnd) => (error ? undefined : answer(ended, { duplicate }));
+    await awaitEnd(queue, { itemId: item.itemId, duplicate }, { msg, signal, deliver });
+  });
+
+  this.on('close', (removed: boolean, done: () => void) => {
+    cancelStart?.();
+    // A disabled node counts as removed, too, but may return.
+    const gone = removed && !isInFlows(RED, this.id);
+    // State that can't be deleted now expires later.
+    (gone ? (late?.forget() ?? Promise.resolve()) : Promise.resolve()).catch(() => undefined).finally(done);
+  });
+}
+
+const ADDING: StatusText = { fill: 'blue', shape: 'dot', key: 'adding' };
+const UPLOADING: StatusText = { fill: 'blue', shape: 'dot', key: 'addingFile' };

@@ -1,0 +1,143 @@
+import type { NodeDefinition } from '../shared/definition';
+
+export const definition = {
+  parent: 'account',
+  properties: {
+    printers: {
+      kind: 'text',
+      default: '[]',
+      validate: 'printers()',
+      input: 'printers',
+      icon: 'print',
+      group: 'printers',
+      meaning: 'JSON array of the cluster ids that the queue may use; empty: every cluster of the account',
+    },
+    tags: {
+      kind: 'text',
+      default: '{}',
+      validate: 'tags()',
+      input: 'tags',
+      icon: 'tags',
+      meaning: 'JSON object from cluster id to an array of words, such as `{"abc=": ["food-safe"]}`',
+    },
+    match: {
+      kind: 'select',
+      default: 'strict',
+      options: ['strict', 'lenient'],
+      icon: 'check-square-o',
+      meaning:
+        '`strict`: an item whose model is unknown waits. `lenient`: an unknown requirement is no obstacle. A known mismatch always is',
+    },
+    material: {
+      kind: 'select',
+      default: 'guid',
+      options: ['guid', 'type-color', 'type', 'any'],
+      icon: 'flask',
+      meaning:
+        'comparison of materials: `guid`, `type-color` ("any red PLA"), `type` ("any PLA"), `any` (not compared)',
+    },
+    sort: {
+      kind: 'select',
+      default: 'priority',
+      options: ['priority', 'shortest', 'deadline', 'staffed'],
+      icon: 'sort-amount-desc',
+      group: 'order',
+      meaning:
+        'order within a priority. `priority`: first come, first served. `shortest`: shortest estimate first. `deadline`: least slack first. `staffed`: shortest first while the print would end in staffed hours; otherwise the longest that ends before they begin again',
+    },
+    choose: {
+      kind: 'select',
+      default: 'least-recently-used',
+      options: ['least-recently-used', 'fewest-hours', 'list'],
+      icon: 'random',
+      meaning:
+        "which of several suitable printers: `least-recently-used`, `fewest-hours` (by the queue's own record), `list` (in the order of `printers`)",
+    },
+    approval: { kind: 'checkbox', default: false, meaning: '`true`: new items wait until they are released' },
+    gate: {
+      kind: 'select',
+      default: 'printer',
+      options: ['printer', 'confirm', 'automatic'],
+      icon: 'square-o',
+      group: 'plates',
+      meaning:
+        'who confirms that a plate is clear: the `printer`; `confirm`: only `plate-cleared`; `automatic`: nobody, after a finished print',
+    },
+    staffed: {
+      kind: 'text',
+      default: '',
+      validate: "hours('staffed')",
+      input: 'hours',
+      icon: 'users',
+      meaning: 'when somebody is there to clear plates, in the notation of `hours`; empty: always',
+    },
+    turnaround: {
+      kind: 'amount',
+      default: 600,
+      least: 0,
+      unit: 'unit.minutes',
+      per: 60,
+      icon: 'refresh',
+      meaning: 'seconds from the end of a print to a clear plate in staffed hours; used by the forecast',
+    },
+    retries: {
+      kind: 'amount',
+      default: 0,
+      least: 0,
+      unit: 'unit.retries',
+      icon: 'repeat',
+      meaning: 'further attempts for a copy whose print failed',
+    },
+    hours: {
+      kind: 'text',
+      default: '',
+      validate: "hours('hours')",
+      input: 'hours',
+      icon: 'calendar',
+      group: 'times',
+      meaning:
+        "when prints may start, in the runtime's time zone, such as `Mon-Fri 22:00-06:00, Sat 09:00-12:00`; empty: always",
+    },
+    startWithin: {
+      kind: 'amount',
+      default: 900,
+      least: 0,
+      unit: 'unit.minutes',
+      per: 60,
+      icon: 'undo',
+      meaning: 'seconds; a dispatched print that has not begun by then is recalled; 0: never',
+    },
+    stagger: {
+      kind: 'amount',
+      default: 0,
+      least: 0,
+      unit: 'unit.seconds',
+      icon: 'bolt',
+      meaning: 'minimum seconds between two starts, because heaters that start together trip fuses',
+    },
+    maxPrinting: {
+      kind: 'amount',
+      default: 0,
+      least: 0,
+      unit: 'unit.prints',
+      icon: 'hashtag',
+      meaning: 'maximum number of prints of this queue at a time; 0: no limit',
+    },
+    keepDays: {
+      kind: 'amount',
+      default: 90,
+      unit: 'unit.days',
+      icon: 'archive',
+      meaning: 'how long ended items stay listed',
+    },
+    prices: {
+      kind: 'text',
+      default: '{}',
+      validate: 'prices()',
+      input: 'prices',
+      icon: 'money',
+      group: 'costs',
+      meaning: 'JSON: `{ "currency": "EUR", "hour": 1.2, "kilogram": { "PLA": 25, "*": 40 } }`',
+    },
+  },
+} as const satisfies NodeDefinition;

@@ -1,0 +1,62 @@
+import type { NodeAPI } from 'node-red';
+import { readRules } from '../../lib/queue/read-rules';
+import { asPrintingError } from '../../lib/service/errors';
+import { underDeadline } from '../../lib/time/deadline';
+import { clientOf } from '../shared/account-link';
+import type { Saved } from '../shared/definition';
+import { whenFlowsStarted } from '../shared/flows-started';
+import { translated } from '../shared/language';
+import type { OpenQueue, QueueNode } from '../shared/queue-link';
+import { runtimeOf } from '../shared/runtime';
+import { settingsOf } from '../shared/settings';
+import { definition } from './definition';
+
+export default function PrintQueueConfigNode(this: QueueNode, RED: NodeAPI, saved: Saved<typeof definition>): void {
+  RED.nodes.createNode(this, saved);
+  const { account, ...settings } = settingsOf(definition, saved);
+  // In a subflow instance, the editor shows the template's id.
+  const queueId = (this as { _alias?: string })._alias ?? this.id;
+  const { clock, closeTimeout, queues } = runtimeOf(RED);
+  let opening: Promise<OpenQueue> | undefined;
+  let cancel: (() => void) | undefined;
+  let isClosed = false;
+
+  const start = async (): Promise<OpenQueue> => {
+    const client = await clientOf(RED, account);
+    return { client, api: client.queue({ queueId, name: saved.name || null, rules: readRules(settings) }) };
+  };
+  /** Opens the queue once; again after a failure, as its account may have come since. */
+  const open = (): Promise<OpenQueue> => {
+    const current = (opening ??= start());
+    current.catch(() => {
+      if (opening === current) opening = undefined;
+    });
+    return current;
+  };
+  /** The queue plans even if no node uses it, so it opens by itself: now, or with the deploy that brings its account. */
+  const openSoon = () => {
+    open().catch((thrown: unknown) => {
+      if (isClosed) return;
+      this.warn(translated(RED, asPrintingError(thrown).sentence));
+      cancel = whenFlowsStarted(RED, openSoon);
+    });
+  };
+
+  this.queueId = queueId;
+  this.accountId = account;
+  this.open = open;
+  queues.add(this);
+  cancel = whenFlowsStarted(RED, openSoon);
+
+  this.on('close', (_removed: boolean, done: () => void) => {
+    isClosed = true;
+    cancel?.();
+    queues.delete(this);
+    const closing = (async () => (await opening)?.api.close())();
+    // Hanging work continues without delaying Node-RED.
+    underDeadline(clock, { ms: Math.max(0, closeTimeout - 500) }, (deadline) => deadline.wait(closing)).then(
+      () => done(),
+      () => done(),
+    );
+  });
+}

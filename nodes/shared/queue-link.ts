@@ -1,0 +1,31 @@
+import type { Node, NodeAPI } from 'node-red';
+import type { Client } from '../../lib/client';
+import type { QueueApi } from '../../lib/queue/queue-api';
+import { PrintingError } from '../../lib/service/errors';
+import { phrase } from '../../lib/words/sentence';
+
+/** A running queue and the client of its account. */
+export interface OpenQueue {
+  api: QueueApi;
+  client: Client;
+}
+
+/** The queue config node, as flow nodes use it. */
+export interface QueueNode extends Node {
+  /** The queue's id in the editor; for an instance in a subflow, the template's id. */
+  queueId: string;
+  /** Id of its account. */
+  accountId: string | undefined;
+  /** Throws NOT_CONFIGURED if there is no account, or a setting of the queue or the account is missing or malformed. */
+  open(): Promise<OpenQueue>;
+}
+
+export const isQueue = (node: unknown): node is QueueNode =>
+  typeof node === 'object' && node !== null && 'open' in node && typeof node.open === 'function' && 'queueId' in node;
+
+/** Returns the queue of a flow node. Throws NOT_CONFIGURED if there is no such queue. */
+export async function queueOf(RED: NodeAPI, queueId: string | undefined): Promise<OpenQueue> {
+  const queue: unknown = queueId ? RED.nodes.getNode(queueId) : null;
+  if (!isQueue(queue)) throw new PrintingError('NOT_CONFIGURED', phrase`Choose a queue in the node and deploy.`);
+  return queue.open();
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import type { QueueItem } from '../../lib/queue/queue-api';
+import { startSimulator, type Simulator } from '../../simulator';
+import { catchNode, Flow, helperNode, type Inbox } from '../helpers/flow';
+import { TurnedTime } from '../helpers/turned-time';
+
+const GCODE = ';FLAVOR:Marlin\n;TIME:600\nG28\nG1 X1 Y1 E1\n';
+const QUEUE = {
+  ...{ id: 'queue', type: 'remote-printing-queue', account: 'account', name: 'Farm' },
+  ...{ match: 'lenient', material: 'any', gate: 'automatic' },
+};
+
+describe('nodes/print-queue: at the simulator', () => {
+  let time: TurnedTime;
+  let simulator: Simulator;
+  let flow: Flow;
+  let answers: Inbox;
+  let events: Inbox;
+  let caught: Inbox;
+
+  const deploy = async (changes: object = {}, account: object = {}) => {
+    const node = { id: 'node', type: 'remote-printing-print-queue', queue: 'queue', wires: [['answers'], ['events']] };
+    const nodes = [
+      { ...node, source: 'payload', waitFor: 'finished', ...changes },
+      ...['answers', 'events', 'caught'].map(helperNode),
+      catchNode(['caught']),
+    ];
+    await time.until(flow.deploy(nodes, { account: { ...flow.account, ...account }, more: [QUEUE] }));
+    [answers, events, caught] = ['answers', 'events', 'caught'].map((id) => flow.listen(id)) as [Inbox, Inbox, Inbox];
+  };
+  const types = () => events.all.map(({ topic }) => topic);
+
+  beforeEach(async () => {
+    time = new TurnedTime();
+    simulator = await startSimulator({ autoApprove: true, now: time.now, accessTokenLifetime: 1e7 });
+    flow = await Flow.start(simulator);
+    await deploy();
+  });
+  afterEach(async () => {
+    await time.until(flow.stop());
+    await simulator.close();
+    time.restore();
+  });
+
+  it('prints each copy of an item once, and answers when all are finished', async () => {
+    flow.send('node', { payload: GCODE, filename: 'cube.gcode', queueKey: 'order', copies: 2, topic: 'mine' });
+    const { payload, topic } = await time.until(answers.at(0));
+    const { state, copies, prints } = payload as QueueItem;
+    assert.deepEqual([state, copies.good, prints.length, topic], ['finished', 2, 2, 'mine']);
+    await time.settled();
+    assert.equal(simulator.requests.count('print'), 2);
+    for (const [type, count] of Object.entries({ 'item.queued': 1, 'print.started': 2, 'item.finished': 1 }))
+      assert.equal(types().filter((one) => one === type).length, count, `${type}: ${types().join()}`);
+    flow.send('node', { payload: GCODE, filename: 'cube.gcode', queueKey: 'order' });
+    const again = await time.until(answers.at(1));
+    assert.deepEqual(
+      [again.duplicate, again.itemId, simulator.requests.count('print')],
+      [true, (payload as QueueItem).itemId, 2],
+    );
+    assert.equal(caught.all.length, 0);
+  });
+
+  it('counts its items and the wait of each copy in the metrics', async () => {
+    await deploy({}, { metrics: true });
+    flow.send('node', { payload: GCODE, filename: 'cube.gcode', copies: 2 });
+    await time.until(answers.at(0));
+    const { text } = await time.until(flow.get('metrics').expect(200));
+    const labels = 'account="account",queue="queue",name="Farm"';
+    for (const line of [
+      `queue_items{${labels},state="finished"} 1`,
+      `queue_items{${labels},state="waiting"} 0`,
+      `queue_wait_seconds_count{${labels}} 2`,
+    ])
+      assert.ok(text.includes(`remote_printing_${line}\n`), `${line} in\n${text}`);
+  });
+
+  it('answers late after a restart', async () => {
+    flow.send('node', { payload: GCODE, filename: 'cube.gcode', topic: 'mine' });
+    await time.until(events.find(({ topic }) => topic === 'print.started'));
+    await time.until(flow.stop({ keep: true }));
+    flow = await Flow.start(simulator, flow.userDir);
+    await deploy();
+    const { payload, topic, late } = await time.until(answers.at(0));
+    assert.deepEqual([(payload as QueueItem).state, topic, late], ['finished', 'mine', true]);
+    await time.settled();
+    assert.deepEqual([simulator.requests.count('print'), answers.all.length], [1, 1]);
+  });
+});
