@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { ACCOUNT_FAMILIES } from '../../lib/metrics/account-families';
 import { PRINTER_FAMILIES } from '../../lib/metrics/printer-families';
+import { QUEUE_FAMILIES, QUEUE_PRINTER_FAMILIES } from '../../lib/metrics/queue-families';
 import { textOf } from '../helpers/sources';
 
-const families = [...ACCOUNT_FAMILIES, ...PRINTER_FAMILIES];
+const families = [...ACCOUNT_FAMILIES, ...PRINTER_FAMILIES, ...QUEUE_FAMILIES, ...QUEUE_PRINTER_FAMILIES];
 const names = families.map(({ name }) => name);
 
 describe('monitoring', () => {
@@ -29,7 +30,7 @@ describe('monitoring', () => {
       );
     });
 
-  it('shows each metric of the account or the printers in the dashboard or in an alert', () => {
+  it('shows each metric in the dashboard or in an alert', () => {
     const shown = textOf('monitoring/dashboard.json') + textOf('monitoring/alerts.yml');
     assert.deepEqual(
       names.filter((name) => !shown.includes(`remote_printing_${name}`)),

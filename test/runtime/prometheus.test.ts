@@ -30,7 +30,7 @@ describe('monitoring with a real Prometheus', function () {
   let prometheus: RunningPrometheus;
 
   before(async () => {
-    simulator = await startSimulator({ autoApprove: true, printers: 3 });
+    simulator = await startSimulator({ autoApprove: true, printers: 4 });
     const settings = lean('10-function.js', '20-inject.js');
     nodeRed = await startRealNodeRed({
       flows: flowsFor(simulator),
@@ -48,8 +48,9 @@ describe('monitoring with a real Prometheus', function () {
     const global = { scrape_interval: '250ms', scrape_timeout: '250ms', evaluation_interval: '250ms' };
     const config = { global, rule_files: ['rules.yml'], scrape_configs: [scrape] };
     prometheus = await startPrometheus(folder, config, rules);
-    await until(async () => (await prometheus.query('remote_printing_clusters == 3')).length > 0);
-    await until(async () => (await prometheus.query('remote_printing_printer_online')).length === 3);
+    await until(async () => (await prometheus.query('remote_printing_clusters == 4')).length > 0);
+    await until(async () => (await prometheus.query('remote_printing_printer_online')).length === 4);
+    await until(async () => (await prometheus.query('remote_printing_plate_waiting')).length === 1);
   });
   after(async () => {
     await prometheus?.stop();
@@ -159,6 +160,20 @@ describe('monitoring with a real Prometheus', function () {
       await until(async () => (await prometheus.query(finished)).length === 1);
     }));
 
+  it('fires when an item of a print queue is blocked', () =>
+    fires('RemotePrintingQueueBlocked', () => press('impossible')));
+
+  it('fires when a print queue waits for a plate', () =>
+    fires('RemotePrintingQueuePlateWaiting', async () => {
+      simulator.world.printLocally(4, { name: 'part', seconds: 100 });
+      await press('ask');
+      simulator.world.advance(500);
+      await press('ask');
+    }));
+
+  it('fires when a printer stands idle while an item of a print queue waits for it', () =>
+    fires('RemotePrintingQueuePrinterIdle', () => press('add')));
+
   it('fires when the outcome of a print is unknown', () =>
     fires('RemotePrintingUnknownDispatch', async () => {
       simulator.faults.add({ endpoint: 'print', reset: true });
@@ -191,6 +206,10 @@ function flowsFor(simulator: Simulator): object[] {
     { p: 'filename', v: 'part.gcode', vt: 'str' },
     { p: 'printKey', v: 'order 7', vt: 'str' },
   ];
+  const own = simulator.world.cluster(4).clusterId;
+  const queue = { printers: JSON.stringify([own]), match: 'lenient', material: 'any', gate: 'confirm' };
+  const part = props.slice(0, 2);
+  const impossible = [...part, { p: 'require', v: '{"models":["Unheard Of"]}', vt: 'json' }];
   const print = { account: 'account', cluster: clusterId, clusterType: 'str', source: 'payload', timeout: 3 };
   return [
     { id: 'tab', type: 'tab', label: 'farm' },
@@ -199,5 +218,9 @@ function flowsFor(simulator: Simulator): object[] {
     node('watch', 'remote-printing-cluster-status', { account: 'account', interval: 60 }, [], []),
     node('print', 'inject', { props }, ['upload']),
     node('upload', 'remote-printing-upload-and-print', print, [], []),
+    { id: 'queue', type: 'remote-printing-queue', account: 'account', name: 'Farm', ...queue },
+    node('add', 'inject', { props: part }, ['item']),
+    node('impossible', 'inject', { props: impossible }, ['item']),
+    node('item', 'remote-printing-print-queue', { queue: 'queue', source: 'payload' }, [], []),
   ];
 }
