@@ -7,6 +7,7 @@ import { ensureChromium } from '../../scripts/debian.mjs';
 import { assertAccessible } from '../helpers/accessibility';
 import { newestRuntimes } from '../helpers/real-node-red';
 import { ExampleBench, type Cluster } from './example-bench';
+import { onEach as runOnEach } from './on-each';
 import { dashboardPack, PHONE, SCREEN, Wall } from './wall';
 
 const EXAMPLE = '05-wall-dashboard';
@@ -69,20 +70,7 @@ describe('the wall dashboard', () => {
     await Promise.all([...places.values()].map(({ bench }) => bench.close()));
   });
 
-  function onEach(title: string, exercise: (place: Place) => Promise<void>): void {
-    describe(title, () => {
-      const runs = new Map<string, Promise<void>>();
-      before(() => {
-        for (const [name, place] of places) {
-          const run = exercise(place);
-          // Its own test awaits it.
-          run.catch(() => undefined);
-          runs.set(name, run);
-        }
-      });
-      for (const { name } of newestRuntimes) it(`works in ${name}`, () => runs.get(name));
-    });
-  }
+  const onEach = (title: string, exercise: (place: Place) => Promise<void>) => runOnEach(places, title, exercise);
 
   onEach('shows a card with a picture for each printer, on a phone and on a screen', async ({ screen, phone }) => {
     for (const wall of [screen, phone]) {

@@ -61,8 +61,9 @@ const headers = { connection: 'close' };
 export class ExampleBench {
   /** Requests to `address` since the last import. */
   readonly calls: Call[] = [];
-  /** Answer of `address`. */
+  /** Answer of `address`, and those of single paths. */
   answer: unknown = {};
+  readonly answers = new Map<string, () => unknown>();
   #nodes: ExampleNode[] = [];
   #since = 0;
   #control = '';
@@ -93,7 +94,8 @@ export class ExampleBench {
       request.on('end', () => {
         const { url: path = '', method = '', headers } = request;
         bench.calls.push({ path, method, headers, body: Buffer.concat(chunks) });
-        response.setHeader('content-type', 'application/json').end(JSON.stringify(bench.answer));
+        const answer = bench.answers.get(path)?.() ?? bench.answer;
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
       });
     });
     return bench;
@@ -182,7 +184,10 @@ export class ExampleBench {
   complaints = (): string[] =>
     this.nodeRed.complaints().filter((line) => this.nodeRed.log.indexOf(line) >= this.#since);
 
-  page = (path: string): Promise<Response> => this.nodeRed.fetch(path, { headers });
+  page = (
+    path: string,
+    { headers: more, ...init }: RequestInit & { headers?: Record<string, string> } = {},
+  ): Promise<Response> => this.nodeRed.fetch(path, { ...init, headers: { ...headers, ...more } });
 
   /** Returns the node of the example that matches. */
   node(is: (node: ExampleNode) => boolean): ExampleNode {

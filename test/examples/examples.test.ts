@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
@@ -13,6 +14,7 @@ import { root } from '../../scripts/node-red.mjs';
 import { newestRuntimes } from '../helpers/real-node-red';
 import { ExampleBench, type Cluster, type ExampleNode } from './example-bench';
 import { MailServer } from './mail-server';
+import { onEach } from './on-each';
 
 /** MQTT library of Node-RED's own nodes. */
 const mqtt = createRequire(require.resolve('@node-red/nodes/package.json'))('mqtt') as typeof import('mqtt');
@@ -36,20 +38,7 @@ describe('the examples', () => {
   });
   after(() => Promise.all([...benches.values()].map((bench) => bench.close())));
 
-  function example(title: string, exercise: (bench: ExampleBench) => Promise<void>): void {
-    describe(title, () => {
-      const runs = new Map<string, Promise<void>>();
-      before(() => {
-        for (const [name, bench] of benches) {
-          const run = exercise(bench);
-          // Its own test awaits it.
-          run.catch(() => undefined);
-          runs.set(name, run);
-        }
-      });
-      for (const { name } of newestRuntimes) it(`works in ${name}`, () => runs.get(name));
-    });
-  }
+  const example = (title: string, exercise: (bench: ExampleBench) => Promise<void>) => onEach(benches, title, exercise);
 
   example('print ended: sends a picture to a chat', async (bench) => {
     await bench.import('01-print-ended-picture-to-a-chat', { CHAT_WEBHOOK: `${bench.address}/chat` });
@@ -177,34 +166,6 @@ describe('the examples', () => {
     assert.equal(await readFile(outside, 'utf8'), '{}');
     assert.equal(bench.shown('what went wrong'), '');
     await bench.pass(3 * (600 + HEATING + CLEARING));
-  });
-
-  example('first idle printer: starts the next job only when the plate is cleared', async (bench) => {
-    await bench.import('06-job-to-the-first-idle-printer');
-    for (const cluster of [1, 2, 3]) await bench.world('cleaning', { cluster, value: 'manual' });
-    await bench.press('three test jobs');
-    await bench.press('three test jobs');
-    const count = async () => {
-      const all = await Promise.all(['square 1.gcode', 'square 2.gcode', 'square 3.gcode'].map((n) => bench.prints(n)));
-      return all.flat();
-    };
-    await bench.until(async () => (await count()).length === 3);
-    assert.equal(new Set((await count()).map(({ clusterId }) => clusterId)).size, 3, 'one for each printer');
-    await bench.pass(600 + HEATING + CLEARING);
-    await bench.until(async () => (await count()).every(({ status }) => status === 'wait_cleanup'));
-    await bench.settle();
-    assert.equal((await count()).length, 3, 'the plates are not cleared');
-
-    const [first] = await bench.clusters();
-    await bench.world('clean', { cluster: first!.clusterId });
-    await bench.until(async () => (await count()).length === 4);
-    await bench.settle();
-    const jobs = await count();
-    assert.equal(jobs.length, 4, 'only one plate is cleared');
-    assert.equal(jobs.filter(({ clusterId }) => clusterId === first!.clusterId).length, 2);
-    for (const cluster of [1, 2, 3]) await bench.world('cleaning', { cluster, value: 'automatic' });
-    await bench.until(async () => (await bench.pass(2000), (await count()).length === 6));
-    await bench.pass(2000);
   });
 
   example('log and report: writes a line for each print and mails hours and material', async (bench) => {
@@ -459,6 +420,123 @@ describe('the examples', () => {
     } finally {
       await closeBroker(broker, client);
     }
+  });
+
+  example('web shop: queues each order once, answers when it is stored, and reports its end', async (bench) => {
+    const FOLDER = join(bench.userDir, 'print-files');
+    const secret = 'a secret of the shop';
+    await bench.import('17-orders-from-a-web-shop', {
+      ...{ FOLDER, SHOP_SECRET: secret, NOTICE_WEBHOOK: `${bench.address}/notice` },
+    });
+    const clear = () => bench.press('all plates are clear and good');
+    for (const shop of ['Shopify', 'WooCommerce', 'Shopware']) await bench.press(`as ${shop} sends it`);
+    for (const order of ['1001', '727', '10005']) await bench.untilShown('order stored', new RegExp(`^${order}$`, 'm'));
+
+    const order = (number: string) => JSON.stringify({ number, line_items: [{ sku: 'BRACKET', quantity: 1 }] });
+    const sign = (body: string, of = secret) => createHmac('sha256', of).update(body).digest();
+    const send = (body: string, headers: Record<string, string>) =>
+      bench.page('orders', { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
+    const body = order('2001');
+    // The three shops sign in two ways; each repeat is the same order.
+    const signatures = [
+      { 'x-shopify-hmac-sha256': sign(body).toString('base64') },
+      { 'x-wc-webhook-signature': sign(body).toString('base64') },
+      { 'shopware-shop-signature': sign(body).toString('hex') },
+    ];
+    for (const signature of signatures) assert.equal((await send(body, signature)).status, 200);
+    assert.equal((await send(body, {})).status, 401);
+    assert.equal(
+      (await send(body, { 'x-wc-webhook-signature': sign(body, 'guessed').toString('base64') })).status,
+      401,
+    );
+    assert.equal((await send('webhook_id=7', {})).status, 200, 'the trial of a shop');
+    const unpaid = order('2002').replace('{', '{"status":"pending",');
+    assert.equal((await send(unpaid, { 'x-wc-webhook-signature': sign(unpaid).toString('base64') })).status, 200);
+    // A file that is missing is an error, so that the shop sends the order again.
+    await rm(join(FOLDER, 'shelf-bracket.gcode'));
+    const next = order('2003');
+    const signed = { 'x-wc-webhook-signature': sign(next).toString('base64') };
+    assert.equal((await send(next, signed)).status, 500);
+    await bench.press('as Shopify sends it');
+    await bench.until(async () => existsSync(join(FOLDER, 'shelf-bracket.gcode')));
+    assert.equal((await send(next, signed)).status, 200);
+
+    const parts = { 1001: 2, 727: 2, 10005: 1, 2001: 1, 2003: 1 };
+    const messages = Object.entries(parts).map(
+      ([number, count]) => `Order ${number} is finished: ${count} of ${count} parts are good.`,
+    );
+    await bench.until(async () => {
+      await clear();
+      await bench.pass(HEATING + 600 + CLEARING);
+      return messages.every((message) => texts(bench).includes(message));
+    });
+    await bench.settle();
+    assert.deepEqual(texts(bench).sort(), [...messages].sort());
+    assert.equal((await bench.prints('shelf-bracket.gcode')).length, 5);
+    assert.equal((await bench.prints('lamp-cover.gcode')).length, 2);
+  });
+
+  example('chat: asks for each plate with a picture, and clears it by a button', async (bench) => {
+    const bot = '/bot12:secret/';
+    const presses: object[] = [];
+    bench.answer = { ok: true, result: { message_id: 17 } };
+    bench.answers.set(`${bot}getUpdates`, () => ({ ok: true, result: presses.splice(0) }));
+    const chat = { BOT_TOKEN: '12:secret', CHAT_ROOM: '-100', BOT_API: bench.address };
+    await bench.import('18-plate-clear-by-chat-button', chat);
+    const sent = (method: string) =>
+      bench.calls.filter(({ path }) => path === bot + method).map(({ body }) => body.toString('latin1'));
+    /** Presses a button, and waits until the press was fetched. */
+    const press = async (data: string, room = -100) => {
+      const message = { message_id: 17, chat: { id: room } };
+      presses.push({ update_id: 5, callback_query: { id: '1', data, from: { first_name: 'Anna' }, message } });
+      await bench.until(() => presses.length === 0);
+    };
+    const refOf = (question: string) => /good ([0-9a-f]+)/.exec(question)![1]!;
+    const unknown = () => sent('sendPhoto').filter((text) => text.includes('something may lie on the plate'));
+    /** Waits for the question about a copy. */
+    const asked = async (copy: string): Promise<string> => {
+      const question = () => sent('sendPhoto').find((text) => text.includes(`chat square.gcode, ${copy}, finished.`));
+      await bench.until(() => question() !== undefined);
+      return question()!;
+    };
+    const printed = async (count: number) =>
+      bench.until(async () => (await bench.prints('chat square.gcode')).length === count);
+
+    await bench.press('two squares');
+    const end = () => bench.pass(HEATING + 1200 + CLEARING);
+    let confirmed = 0;
+    // Plates of printers that have printed before are asked for at first.
+    await bench.until(async () => {
+      for (const text of unknown().slice(confirmed)) await press(`good ${refOf(text)}`);
+      confirmed = unknown().length;
+      return (await bench.prints('chat square.gcode')).length === 1;
+    });
+    await end();
+    const first = await asked('copy 1 of 2');
+    assert.ok(Buffer.from(first, 'latin1').includes(PNG), 'no picture');
+    assert.match(first, /name="chat_id"\s+-100\s/);
+    await press(`good ${refOf(first)}`, 4711);
+    await bench.settle();
+    await printed(1);
+    await press(`good ${refOf(first)}`);
+    await printed(2);
+    await bench.until(() => sent('editMessageCaption').some((text) => text.includes('Good (Anna)')));
+    assert.ok(sent('answerCallbackQuery').some((text) => text.includes('Good (Anna)')));
+
+    await end();
+    await asked('copy 2 of 2');
+    // A button of an older question clears nothing.
+    await press(`good ${refOf(first)}`);
+    await bench.until(() => sent('answerCallbackQuery').some((text) => text.includes('was cleared before')));
+    await bench.settle();
+    await printed(2);
+    const page = await (await bench.page('plate-chat')).text();
+    const [, ref = ''] = /chat square.*?name="ref" value="([0-9a-f]+)"/s.exec(page) ?? [];
+    const body = new URLSearchParams({ ref, good: 'false' });
+    assert.equal((await bench.page('plate-chat', { method: 'POST', body, redirect: 'manual' })).status, 303);
+    await printed(3);
+    assert.doesNotMatch(bench.shown('what went wrong') + bench.shown('in the chat'), /12:secret/);
+    assert.equal(bench.shown('what went wrong'), '');
   });
 });
 

@@ -11,15 +11,15 @@ export const PHONE = { width: 390, height: 844 };
 export const SCREEN = { width: 1920, height: 1080 };
 const PATIENCE = 120_000;
 
-/** Page of the example 05-wall-dashboard in a browser. */
+/** Dashboard of an example in a browser. */
 export class Wall {
   /** Errors that the page threw or logged, and foreign addresses that it requested or received. */
   readonly problems: string[] = [];
 
   private constructor(readonly page: Page) {}
 
-  /** Opens the page; `nodeRed` is the address of a Node-RED that runs the example. */
-  static async open(browser: Browser, nodeRed: string, viewport = SCREEN): Promise<Wall> {
+  /** Opens a page; `nodeRed` is the address of a Node-RED that runs the example. */
+  static async open(browser: Browser, nodeRed: string, viewport = SCREEN, path = 'printers'): Promise<Wall> {
     const page = await browser.newPage({ locale: 'en-US', viewport });
     page.setDefaultTimeout(PATIENCE);
     const wall = new Wall(page);
@@ -36,7 +36,7 @@ export class Wall {
         if (address !== undefined) wall.problems.push(`was told ${address}`);
       }),
     );
-    await page.goto(new URL('dashboard/printers', nodeRed).href);
+    await page.goto(new URL(`dashboard/${path}`, nodeRed).href);
     return wall;
   }
 

@@ -16,6 +16,7 @@ interface FlowNode {
   wires?: string[][];
   outputs?: number;
   account?: string;
+  queue?: string;
   func?: string;
   scope?: string[] | null;
 }
@@ -29,6 +30,7 @@ const GAP = 5;
 /** Other packs that examples need and their comments name, with the node types of each. */
 const OTHER_PACKS: Record<string, { pack: string; types: RegExp }> = {
   '05-wall-dashboard.json': { pack: '@flowfuse/node-red-dashboard', types: /^ui-/ },
+  '06-print-queue-with-a-board.json': { pack: '@flowfuse/node-red-dashboard', types: /^ui-/ },
   '07-log-of-prints-and-weekly-report.json': { pack: 'node-red-node-email', types: /^e-mail$/ },
 };
 
@@ -51,20 +53,31 @@ function coreTypes(): string[] {
     .map(([, type]) => type!);
 }
 
+/** A node without an account of its own. */
+const QUEUED = 'remote-printing-print-queue';
+
 const isPlaced = (node: FlowNode): node is Placed => node.x !== undefined && node.y !== undefined;
 
 const load = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as FlowNode[];
 const accountOf = (nodes: FlowNode[]) => nodes.filter(({ type }) => type === 'remote-printing-account');
+const isConfig = ({ type, z }: FlowNode) => type !== 'tab' && z === undefined;
 
 describe('examples', () => {
-  it('has numbered files that share only the account', () => {
+  it('has numbered files that share one account and other configuration nodes, but no node of a tab', () => {
     for (const file of files) assert.match(file, /^\d\d-[a-z0-9-]+\.json$/);
     const numbers = files.map((file) => file.slice(0, 2));
     assert.deepEqual(numbers, [...new Set(numbers)]);
     const [account] = accountOf(load(files[0]!));
-    const ids = files.flatMap((file) => load(file).map(({ id }) => id)).filter((id) => id !== account!.id);
-    assert.deepEqual(ids.length, new Set(ids).size);
     for (const file of files) assert.deepEqual(accountOf(load(file)), [account], file);
+    const configs = new Map<string, FlowNode>();
+    const ids = new Set<string>();
+    for (const file of files)
+      for (const node of load(file)) {
+        if (isConfig(node)) assert.deepEqual(configs.get(node.id) ?? node, node, `${file}: ${node.name}`);
+        else assert.ok(!ids.has(node.id), `${file}: ${node.name}`);
+        if (isConfig(node)) configs.set(node.id, node);
+        else ids.add(node.id);
+      }
   });
 
   for (const file of files) {
@@ -95,10 +108,11 @@ describe('examples', () => {
 
       it('is wired only to its own nodes and uses the shared account', () => {
         const [account] = accountOf(nodes);
-        for (const { name, type, z, wires = [], scope, account: used } of nodes) {
+        for (const { name, type, z, wires = [], scope, account: used, queue } of nodes) {
           const watched = type === 'catch' ? (scope ?? []) : [];
           for (const id of [...wires.flat(), ...watched, ...(z ? [z] : [])]) assert.ok(byId.has(id), name);
-          if (ours.includes(type) && type !== 'remote-printing-account') assert.equal(used, account!.id, name);
+          if (type === QUEUED) assert.equal(byId.get(queue ?? '')?.type, 'remote-printing-queue', name);
+          else if (ours.includes(type) && type !== 'remote-printing-account') assert.equal(used, account!.id, name);
         }
         for (const { name, outputs, wires = [] } of nodes)
           if (outputs !== undefined) assert.ok(wires.length <= outputs, name);
