@@ -49,6 +49,7 @@ export const LAYERS = {
     folder: 'test/faults',
     processes: 2,
     weights: {
+      'queue.test.ts': 80,
       'prints.test.ts': 41,
       'flows.test.ts': 27,
       'sign-in.test.ts': 26,

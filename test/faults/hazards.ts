@@ -173,7 +173,7 @@ export function slowHazard(world: World, chance: Chance, endpoints: readonly Fau
 const writes =
   (kind: string): DatabaseFault['strikes'] =>
   (text, values) =>
-    text === WRITE && values.some((value) => typeof value === 'string' && parseRecord(value)?.key[0] === kind);
+    text === WRITE && values.flat().some((value) => typeof value === 'string' && parseRecord(value)?.key[0] === kind);
 const is =
   (statement: string): DatabaseFault['strikes'] =>
   (text) =>

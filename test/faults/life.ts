@@ -82,14 +82,27 @@ export class Life {
         void this.stop().then(() => this.at(away, again));
         return;
       }
-      this.crashes++;
-      machine.crash(kind === 'power');
-      // A pending deploy ends with its process.
-      this.#deploying = Promise.resolve();
-      this.machine = undefined;
-      this.client = undefined;
+      this.#crash(machine, kind === 'power');
       this.at(away, again);
     });
+  }
+
+  /** Kills the process now, and starts it again after a while. */
+  kill(away: number): void {
+    if (!this.machine) return;
+    this.#crash(this.machine, false);
+    this.at(away, () => {
+      if (!this.machine) this.start();
+    });
+  }
+
+  #crash(machine: Machine, power: boolean): void {
+    this.crashes++;
+    machine.crash(power);
+    // A pending deploy ends with its process.
+    this.#deploying = Promise.resolve();
+    this.machine = undefined;
+    this.client = undefined;
   }
 
   /** Calls `action` at a time, or at an event after it. */

@@ -46,6 +46,8 @@ export class World {
   readonly random: () => number;
   /** All prints that the service ever started for API requests. */
   readonly printed: Printed[] = [];
+  /** Called when the service has started a print, before it answers. */
+  onPrint: (clusterId: string) => void = () => undefined;
   /** Uncaught errors, which would end a real Node-RED. */
   readonly uncaught: unknown[] = [];
   simulator!: Simulator;
@@ -129,6 +131,7 @@ export class World {
       const { clusterId } = args[0];
       this.printed.push({ clusterId, jobName: args[1].jobName, uuid: job.uuid, at: this.time.elapsed });
       this.trace.add(`service: prints ${args[1].jobName} on ${clusterId.slice(0, 6)} as ${job.uuid.slice(0, 8)}`);
+      this.onPrint(clusterId);
       return job;
     };
   }

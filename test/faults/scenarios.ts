@@ -1,6 +1,7 @@
 import { oauthLibrary } from '../../lib/sign-in/oauth-library';
 import { flowsRun } from './flows';
 import { printsRun } from './prints';
+import { queueRun } from './queue';
 import { sharedRun } from './shared';
 import { signInRun } from './sign-in';
 import { Broken } from './trace';
@@ -8,7 +9,7 @@ import { watchingRun } from './watching';
 
 export interface Scenario {
   run: (seed: number) => Promise<void>;
-  /** Number of runs in `npm test`, from seed 1; all scenarios together have 1,000. */
+  /** Number of runs in `npm test`, from seed 1; all scenarios together have 1,500. */
   count: number;
   /** Rule that holds in each run, as the title of its tests. */
   rule: string;
@@ -19,6 +20,11 @@ export const SCENARIOS: Record<string, Scenario> = {
     run: printsRun,
     count: 500,
     rule: 'prints once for each print key, or reports that the outcome is unknown',
+  },
+  queue: {
+    run: queueRun,
+    count: 500,
+    rule: 'prints each owed copy once on a clear plate, and reports each event once',
   },
   'sign-in': { run: signInRun, count: 230, rule: 'keeps a valid sign-in after the fault ends' },
   watching: {

@@ -1,0 +1,492 @@
+import type { Client } from '../../lib/client';
+import type { PrintQueue } from '../../lib/queue/print-queue';
+import type { QueueEvent, QueueItem } from '../../lib/queue/queue-api';
+import type { QueueRules } from '../../lib/queue/queue-rules';
+import { asPrintingError } from '../../lib/service/errors';
+import { Deadline } from '../../lib/time/deadline';
+import type { EndedPrint } from '../../simulator/world/state';
+import type { Fault, PrintJob } from '../../simulator';
+import { Chance } from './chance';
+import { clockHazard, diskHazard, serviceHazard, slowHazard, startOffset, wireHazard, type Hazard } from './hazards';
+import { Life, SECOND } from './life';
+import { signIn, World, type Machine } from './machine';
+import { Plates } from './plates';
+import { Broken } from './trace';
+
+/** Speed of the printers’ time. Prints last about a minute of it: some begin and end between two polls. */
+const FACTOR = 16;
+/** Rounds of the operator after the faults, and the time between them. */
+const ROUNDS = 80;
+const ROUND = 120 * SECOND;
+
+const RULES: QueueRules = {
+  printers: [],
+  tags: new Map(),
+  sort: 'priority',
+  choose: 'least-recently-used',
+  match: 'lenient',
+  material: 'any',
+  gate: 'automatic',
+  retries: 0,
+  startWithin: 900_000,
+  stagger: 0,
+  maxPrinting: 0,
+  hours: { text: '', ranges: [] },
+  staffed: { text: '', ranges: [] },
+  turnaround: 600_000,
+  approval: false,
+  prices: { currency: null, hour: null, kilogram: {} },
+  keepFor: 90 * 24 * 3600 * SECOND,
+};
+
+/** Runs a print queue while its printers, its store, its service and its people do everything that may go wrong. */
+export async function queueRun(seed: number): Promise<void> {
+  const world = await World.make(seed, { printers: 2, accessTokenLifetime: 1e8, timeFactor: FACTOR });
+  await world.run(async () => {
+    await signIn(world);
+    await new QueueRun(world).go();
+  });
+}
+
+/** What happens to a printer. */
+const KINDS = [
+  ...['offline', 'a print by hand', 'abort', 'fail', 'vanish', 'changes required'],
+  ...['offline after the next print was sent', 'a print by hand just after the next one was sent', 'odd actions'],
+];
+
+/** Item that was added, or may have been. */
+interface Added {
+  key: string;
+  copies: number;
+  /** Whether an answer said so. */
+  answered: boolean;
+}
+
+/** How a print ended; `either`: it was aborted so near its end that it may count as finished (reference 3.3). */
+const endOf = ({ status, timeElapsed, timeTotal }: EndedPrint): string =>
+  status === 'aborted' && timeElapsed >= 0.95 * timeTotal ? 'either' : status;
+
+class QueueRun {
+  readonly #chance: Chance;
+  readonly #life: Life;
+  readonly #rules: QueueRules;
+  readonly #plates: Plates;
+  readonly #added: Added[] = [];
+  readonly #events: QueueEvent[] = [];
+  readonly #vanished = new Set<string>();
+  /** Vanished prints that had finished. */
+  readonly #unlisted = new Set<string>();
+  /** Attempts about which the operator has said that they did not print. */
+  readonly #settled = new Set<string>();
+  #queue: PrintQueue | undefined;
+  #machine: Machine | undefined;
+
+  constructor(private readonly world: World) {
+    const chance = (this.#chance = new Chance(world.random));
+    const gate = chance.pick(['automatic', 'automatic', 'confirm', 'printer'] as const);
+    const retries = chance.pick([0, 0, 1]);
+    const startWithin = chance.pick([0, 120, 900]) * SECOND;
+    const stagger = chance.pick([0, 0, 60]) * SECOND;
+    const printers = chance.is(0.5) ? [world.clusterId(1), world.clusterId(2)] : [];
+    this.#rules = { ...RULES, gate, retries, startWithin, stagger, printers, maxPrinting: chance.pick([0, 0, 1]) };
+    this.#plates = new Plates(world, gate);
+    this.#life = new Life(world, chance, {
+      open: (client, machine) => this.#open(client, machine),
+      close: () => (this.#queue = undefined),
+    });
+  }
+
+  async go(): Promise<void> {
+    const { world } = this;
+    const chance = this.#chance;
+    const life = this.#life;
+    world.wire.latency = chance.pick([0, 5, 150, 1500]);
+    world.trace.add(`gate ${this.#rules.gate}, start within ${this.#rules.startWithin / SECOND} s`);
+    for (const cluster of [1, 2])
+      world.simulator.world.setCleaning(
+        cluster,
+        this.#rules.gate === 'printer' && chance.is(0.5) ? 'manual' : 'automatic',
+      );
+    life.start(startOffset(world, chance));
+    const horizon = chance.spread(200_000, 900_000);
+    for (let number = chance.whole(1, 4); number > 0; number--)
+      this.#planItem(chance.is(0.5) ? 0 : chance.whole(0, horizon * 0.6));
+    for (let count = chance.whole(0, 5); count > 0; count--) life.at(chance.whole(0, horizon), () => this.#disturb());
+    for (let count = chance.whole(0, 3); count > 0; count--) life.at(chance.whole(0, horizon), () => void this.#ask());
+    for (let count = chance.whole(0, 3); count > 0; count--) life.plan(this.#hazard(), chance.whole(0, horizon * 0.8));
+    for (let count = chance.pick([0, 1, 1, 2]); count > 0; count--) life.planEnd(chance.whole(0, horizon * 0.9));
+    if (chance.is(0.5)) this.#loseAnswer(chance.whole(0, horizon * 0.5));
+    if (chance.is(0.25)) this.#killAtPrint(chance.whole(0, horizon * 0.5));
+    for (let at = 120_000; at < horizon; at += 120_000) life.at(at, () => void this.#clearPlates(0.5));
+    await world.time.pass(horizon);
+    await this.#recover();
+    await this.#finish();
+    await this.#check();
+    await life.leave();
+  }
+
+  async #recover(): Promise<void> {
+    const { simulator } = this.world;
+    for (const cluster of [1, 2]) {
+      simulator.world.setOnline(cluster, true);
+      simulator.world.setRequiredChanges(cluster, []);
+      simulator.world.setActions(cluster, {});
+      simulator.world.setCleaning(cluster, 'automatic');
+    }
+    await this.#life.recover();
+  }
+
+  #open(client: Client, machine: Machine): void {
+    const queue = client.queue({ queueId: 'queue', name: 'Queue', rules: this.#rules });
+    this.#queue = queue;
+    this.#machine = machine;
+    const told = (events: readonly QueueEvent[]) => {
+      if (!machine.alive) return;
+      for (const event of events) {
+        this.world.trace.add(`event ${event.id}${event.late ? ' (late)' : ''}`);
+        this.#events.push(event);
+      }
+    };
+    // Sometimes the flow's node comes later than the queue.
+    this.world.time.after(this.#chance.pick([0, 0, 0, 30]) * SECOND, () => {
+      if (machine.alive && this.#queue === queue) queue.subscribe(told);
+    });
+  }
+
+  #planItem(at: number): void {
+    const chance = this.#chance;
+    const item: Added = { key: `item-${this.#added.length + 1}`, copies: chance.pick([1, 1, 2, 3]), answered: false };
+    this.#added.push(item);
+    this.#life.at(at, () => void this.#add(item));
+    // A shop repeats what it got no answer to.
+    if (chance.is(0.5)) this.#life.at(at + chance.spread(100, 100_000), () => void this.#add(item));
+  }
+
+  async #add(item: Added): Promise<void> {
+    const { key, copies } = item;
+    await this.#do(`add ${key}`, async (queue, deadline) => {
+      const bytes = Buffer.from(`;TIME:${600 + 60 * this.#added.indexOf(item)}\n${`;${key}\n`.repeat(40)}G28\n`);
+      const source = () => Promise.resolve({ kind: 'bytes' as const, bytes, name: `${key}.gcode` });
+      const request = { source, jobId: null, jobName: `${key}.gcode`, queueKey: key, copies, deadline };
+      const { duplicate } = await queue.add({ ...request, onProgress: () => undefined });
+      item.answered = true;
+      return duplicate ? 'known' : 'new';
+    });
+  }
+
+  /** Runs an operation of a person, whose refusal is one more fact of life. */
+  async #do(what: string, work: (queue: PrintQueue, deadline: Deadline) => Promise<unknown>): Promise<void> {
+    const { trace, time } = this.world;
+    const [queue, machine] = [this.#queue, this.#machine];
+    if (!queue || !machine?.alive) return;
+    const deadline = new Deadline(machine.clock, { ms: 600 * SECOND });
+    trace.add(`person: ${what}`);
+    const begun = work(queue, deadline).then(
+      (result) => machine.alive && trace.add(`person: ${what} done ${typeof result === 'string' ? result : ''}`),
+      (thrown: unknown) => machine.alive && trace.add(`person: ${what} refused: ${asPrintingError(thrown).message}`),
+    );
+    await Promise.race([begun, new Promise<void>((resolve) => time.after(601 * SECOND, resolve))]);
+    deadline.end();
+  }
+
+  /** What people do to items at any time. */
+  async #ask(): Promise<void> {
+    const chance = this.#chance;
+    const item = chance.pick(this.#added);
+    const target = { queueKey: item.key };
+    const kind = chance.whole(0, 5);
+    const wanted = { priority: chance.whole(-2, 2) };
+    const limit = chance.pick([1, 30]) * SECOND;
+    if (kind === 0) await this.#do(`hold ${item.key}`, (queue, deadline) => queue.hold(target, deadline));
+    if (kind === 1) await this.#do(`release ${item.key}`, (queue, deadline) => queue.release(target, deadline));
+    if (kind === 2) await this.#do(`update ${item.key}`, (queue, deadline) => queue.update(target, wanted, deadline));
+    if (kind === 3)
+      await this.#do(`move ${item.key}`, (queue, deadline) => queue.move(target, { position: 1 }, deadline));
+    if (kind === 4)
+      await this.#do('pause', (queue, deadline) => {
+        const until = (this.#machine?.clock.now() ?? 0) + limit;
+        return queue.pause({ printer: null, until, reason: null }, deadline);
+      });
+    if (kind === 5) await this.#do('list', (queue) => queue.list({ from: 0, limit: 10 }));
+  }
+
+  /** What happens at the printers and in the service. */
+  #disturb(): void {
+    const { simulator, trace, time } = this.world;
+    const chance = this.#chance;
+    const number = chance.whole(1, 2);
+    const { world } = simulator;
+    const back = chance.spread(5_000, 200_000);
+    const kind = chance.whole(0, 8);
+    const what = KINDS[kind];
+    trace.add(`printer ${number}: ${what}`);
+    try {
+      if (kind === 0) {
+        world.setOnline(number, false);
+        time.after(back, () => world.setOnline(number, true));
+      } else if (kind === 1) world.printLocally(number, { name: 'by hand', seconds: chance.spread(60, 2000) });
+      else if (kind === 2) world.abort(number);
+      else if (kind === 3) world.fail(number);
+      else if (kind === 4) this.#vanish(number);
+      else if (kind === 5) {
+        world.setRequiredChanges(number);
+        time.after(back, () => world.setRequiredChanges(number, []));
+        // A printer that can't carry out actions either keeps the job.
+        if (chance.is(0.5)) world.setActions(number, { outcome: 'failed' });
+      } else if (kind === 6) this.#loseConnection(back);
+      else if (kind === 7) this.#overtake(chance.spread(60, 2000));
+      else {
+        world.setActions(number, { outcome: chance.pick(['failed', 'unknown', 'stuck'] as const) });
+        time.after(back, () => world.setActions(number, {}));
+      }
+    } catch {
+      trace.add(`printer ${number}: not now`);
+    }
+  }
+
+  /** Takes the printer offline to which the next print is sent, before it begins. */
+  #loseConnection(back: number): void {
+    const { simulator, time } = this.world;
+    this.world.onPrint = (clusterId) => {
+      this.world.onPrint = () => undefined;
+      if (this.#life.over) return;
+      simulator.world.setOnline(clusterId, false);
+      time.after(back, () => simulator.world.setOnline(clusterId, true));
+    };
+  }
+
+  /** Starts a print by hand where the queue has just sent one: it begins first. */
+  #overtake(seconds: number): void {
+    this.world.onPrint = (clusterId) => {
+      this.world.onPrint = () => undefined;
+      if (!this.#life.over) this.world.simulator.world.printLocally(clusterId, { name: 'by hand', seconds });
+    };
+  }
+
+  #vanish(number: number): void {
+    const { world } = this.world.simulator;
+    const job = world.cluster(number).queue[0];
+    if (!job) return;
+    this.#plates.vanished(number, job);
+    this.#vanished.add(job.uuid);
+    if (job.printed >= 0.95 * job.timeTotal) this.#unlisted.add(job.uuid);
+    world.vanish(number, job.uuid);
+  }
+
+  #hazard(): Hazard {
+    const chance = this.#chance;
+    const { world } = this;
+    const machine = () => this.#life.machine;
+    const kind = chance.random();
+    if (kind < 0.35) return diskHazard(world, chance, machine);
+    if (kind < 0.6) return wireHazard(world, chance, ['api', 'api', 'storage']);
+    const endpoints = ['print', 'print', 'clusterStatus', 'jobAction', 'actionStatus', 'printJob', 'clusters'] as const;
+    if (kind < 0.82) return serviceHazard(world, chance, endpoints);
+    if (kind < 0.9) return slowHazard(world, chance, endpoints);
+    return clockHazard(world, chance, machine);
+  }
+
+  /** Loses the answer to the next print, and hides the printers for a while. */
+  #loseAnswer(at: number): void {
+    const chance = this.#chance;
+    const { simulator, trace } = this.world;
+    const answer = chance.pick<Partial<Fault>>([{ reset: true }, { status: 500 }, { status: 504 }, { cut: 'body' }]);
+    const when = chance.pick(['before', 'after', 'after'] as const);
+    const hides = chance.is(0.5);
+    const away = chance.spread(500, 120_000);
+    this.#life.at(at, () => {
+      trace.add(`service: the answer to the next print will be lost (${when}): ${JSON.stringify(answer)}`);
+      simulator.faults.add({ endpoint: 'print', when, ...answer });
+      if (!hides) return;
+      const hidden = simulator.faults.add({
+        endpoint: 'clusterStatus',
+        after: chance.whole(1, 4),
+        times: 'always',
+        status: 503,
+      });
+      this.#life.at(away, () => hidden.remove());
+    });
+  }
+
+  /** Kills the process while a print is being sent; for a while, nobody can see whether the service has it. */
+  #killAtPrint(at: number): void {
+    const chance = this.#chance;
+    const { simulator, trace } = this.world;
+    const [away, hidden] = [chance.spread(50, 60_000), chance.spread(10_000, 500_000)];
+    this.#life.at(at, () => {
+      this.world.onPrint = () => {
+        this.world.onPrint = () => undefined;
+        if (this.#life.over) return;
+        this.#life.kill(away);
+        trace.add('service: printers can’t be looked at');
+        const fault = simulator.faults.add({ endpoint: 'clusterStatus', times: 'always', status: 503 });
+        this.#life.at(hidden, () => fault.remove());
+      };
+    });
+  }
+
+  /** Goes to the printers, and clears the plates that the board asks for; a part is bad at times. */
+  async #clearPlates(share: number): Promise<void> {
+    const queue = this.#queue;
+    const board = await queue?.explainQueue().catch(() => null);
+    for (const { clusterId, printerId, plate } of board?.printers ?? []) {
+      if (plate !== 'awaiting' || !this.#chance.is(share)) continue;
+      // What is printing can't be cleared.
+      if (!this.#plates.clear(clusterId)) continue;
+      const good = !this.#life.over && this.#chance.is(0.15) ? false : true;
+      await this.#do(`plate of ${clusterId.slice(0, 6)} ${good ? 'good' : 'bad'}`, (now, deadline) =>
+        now.plateCleared({ clusterId, printerId }, good, deadline),
+      );
+    }
+  }
+
+  /** An operator who looks after everything until nothing is left to do. */
+  async #finish(): Promise<void> {
+    const { time, trace } = this.world;
+    for (const item of this.#added) await time.until(this.#add(item), 700 * SECOND);
+    await this.#do('resume', (queue, deadline) => queue.resume(null, deadline));
+    for (let round = 0; round < ROUNDS; round++) {
+      await time.until(this.#clearPlates(1), 700 * SECOND);
+      const items = await this.#list();
+      if (items.every(({ state }) => state === 'finished')) return time.pass(ROUND);
+      for (const item of items) await time.until(this.#help(item), 700 * SECOND);
+      await time.pass(ROUND);
+    }
+    trace.add(JSON.stringify(await this.#queue?.explainQueue()));
+    const left = (await this.#list()).filter(({ state }) => state !== 'finished');
+    throw new Broken(
+      4,
+      `not finished: ${left.map((item) => `${item.queueKey} ${item.state} ${JSON.stringify(item.copies)} ${JSON.stringify(item.prints)}`).join('; ')}`,
+    );
+  }
+
+  async #list(): Promise<QueueItem[]> {
+    const items = (await this.#queue?.list({ from: 0, limit: 100 })) ?? [];
+    if (items.length !== this.#added.length) throw new Broken(1, `${items.length} items of ${this.#added.length}`);
+    return items;
+  }
+
+  async #help({ itemId, queueKey, state, held, copies, prints }: QueueItem): Promise<void> {
+    const target = { itemId };
+    if (held || copies.held > 0)
+      await this.#do(`release ${queueKey}`, (queue, deadline) => queue.release(target, deadline));
+    if (copies.failed > 0 || state === 'blocked')
+      await this.#do(`retry ${queueKey}`, (queue, deadline) => queue.retry(target, deadline));
+    for (const { copy, attempt, state: print, clusterJobId, clusterId } of prints) {
+      if (print !== 'unknown') continue;
+      // Whatever a poll can show, it shows: the operator settles the rest.
+      const known = prints.flatMap((other) => other.clusterJobId ?? []);
+      const made = this.world.printed.filter(
+        (one) => one.jobName === `${queueKey}.gcode` && one.clusterId === clusterId,
+      );
+      const unseen = made.filter(({ uuid }) => !known.includes(uuid) && !this.#vanished.has(uuid));
+      if (unseen.some(({ uuid }) => this.#jobOf(uuid)))
+        throw new Broken(4, `a poll does not end the doubt of ${queueKey}`);
+      if (clusterJobId !== null && this.#jobOf(clusterJobId) && !this.#vanished.has(clusterJobId))
+        throw new Broken(4, `a poll does not end the doubt of the named print of ${queueKey}`);
+      // Something may lie on the plate, if not the part.
+      this.#plates.clear(clusterId);
+      const outcome = clusterJobId !== null && this.#unlisted.has(clusterJobId) ? 'printed' : 'not-printed';
+      this.#settled.add(`${itemId}/${copy}/${attempt}`);
+      await this.#do(`settle ${queueKey}/${copy}`, (queue, deadline) =>
+        queue.settle(target, { outcome, copy }, deadline),
+      );
+    }
+  }
+
+  /** A print that the service still shows. */
+  #jobOf(uuid: string): PrintJob | undefined {
+    return this.world.simulator.world
+      .clusters()
+      .flatMap(({ queue, history }) => [...queue, ...history])
+      .find((job) => job.uuid === uuid && job.deletedAt === null);
+  }
+
+  async #check(): Promise<void> {
+    const { printed } = this.world;
+    this.#life.checkUncaught();
+    this.#plates.check();
+    const clusters = this.world.simulator.world.clusters();
+    const left = clusters
+      .flatMap(({ queue }) => queue)
+      .find(({ sentFrom, status }) => sentFrom === 'cloud' && status === 'queued');
+    if (left) throw new Broken(1, `${left.name} is left in a printer, where it may start at any time`);
+    const logs = clusters.flatMap(({ log }) => log);
+    const ends = new Map(logs.map((job) => [job.uuid, endOf(job)]));
+    for (const uuid of this.#unlisted) ends.set(uuid, 'finished');
+    for (const item of await this.#list()) {
+      const own = printed.filter(({ jobName }) => jobName === `${item.queueKey}.gcode`);
+      const ended = (as: string) => own.filter(({ uuid }) => ends.get(uuid) === as).length;
+      const [good, either] = [ended('finished'), ended('either')];
+      const extra = this.#checkExtras(item);
+      const { copies } = item;
+      if (copies.good !== copies.total)
+        throw new Broken(1, `${item.queueKey}: ${copies.good} of ${copies.total} are good`);
+      const wanted = copies.good + copies.rejected;
+      if (good + either < wanted || good > wanted + extra)
+        throw new Broken(1, `${item.queueKey}: ${good} to ${good + either} good prints for ${wanted} copies`);
+      const sent = item.prints.filter(({ clusterJobId }) => clusterJobId !== null).length;
+      const named = new Set(item.prints.map(({ clusterJobId }) => clusterJobId));
+      // A print whose answer got lost, and which vanished before anybody looked, has no name.
+      const made = own.filter(({ uuid }) => named.has(uuid) || !this.#vanished.has(uuid)).length;
+      if (made !== sent) throw new Broken(1, `${item.queueKey}: ${made} prints for ${sent} attempts`);
+    }
+    this.#checkEvents(await this.#list(), ends);
+  }
+
+  /** Returns the number of extra prints of an item: only what a person took for not printed can be one. */
+  #checkExtras({ itemId, queueKey }: QueueItem): number {
+    const extras = new Set<string>();
+    for (const { type, item, print } of this.#events) {
+      if (type !== 'print.extra' || item?.itemId !== itemId) continue;
+      const name = `${itemId}/${print?.copy}/${print?.attempt}`;
+      if (!this.#settled.has(name)) throw new Broken(1, `${queueKey}: an extra print, though nobody settled it`);
+      extras.add(name);
+    }
+    return extras.size;
+  }
+
+  /** Every event once, and none false. */
+  #checkEvents(items: QueueItem[], ends: ReadonlyMap<string, string>): void {
+    const mayRepeat = this.#life.crashes > 0 || this.#life.diskFailedUntil > -Infinity;
+    const counts = new Map<string, number>();
+    for (const { id } of this.#events) counts.set(id, (counts.get(id) ?? 0) + 1);
+    for (const [id, count] of counts) if (count > 1 && !mayRepeat) throw new Broken(3, `${id} came ${count} times`);
+    const idOf = (type: string, itemId: string, ...rest: number[]) => ['queue', type, itemId, ...rest].join('/');
+    const has = (id: string) => {
+      if (!counts.has(id)) throw new Broken(3, `${id} never came`);
+    };
+    for (const { itemId, prints } of items) {
+      has(idOf('item.queued', itemId));
+      if (!this.#events.some(({ type, item }) => type === 'item.finished' && item?.itemId === itemId))
+        throw new Broken(3, `no end of ${itemId} came`);
+      for (const { copy, attempt, state, clusterJobId } of prints) {
+        if (state === 'rejected') has(idOf('print.finished', itemId, copy, attempt));
+        has(idOf(`print.${state}`, itemId, copy, attempt));
+        const end = clusterJobId === null ? undefined : ends.get(clusterJobId);
+        if ((state === 'finished' || state === 'rejected') && end !== 'finished' && end !== 'either')
+          throw new Broken(3, `${itemId}/${copy}/${attempt} is ${state}, but it was ${end}`);
+        if (state === 'failed' && end !== 'failed')
+          throw new Broken(3, `${itemId}/${copy}/${attempt} failed, but it was ${end}`);
+        if (state === 'recalled' && end === 'finished' && !counts.has(idOf('print.extra', itemId, copy, attempt)))
+          throw new Broken(3, `${itemId}/${copy}/${attempt} was recalled, but it printed`);
+      }
+    }
+    this.#checkPlates();
+    if (!this.#events.some(({ type }) => type === 'queue.idle'))
+      throw new Broken(3, 'the queue never told that it is idle');
+  }
+
+  /** Closings and openings of each gate alternate. */
+  #checkPlates(): void {
+    const seen = new Set<string>();
+    const open = new Map<string, boolean>();
+    for (const { id, type, clusterId } of this.#events) {
+      if (!type.startsWith('plate.') || seen.has(id)) continue;
+      seen.add(id);
+      const isOpen = open.get(clusterId ?? '') ?? true;
+      if (isOpen === (type === 'plate.cleared')) throw new Broken(3, `${id} came twice in a row`);
+      open.set(clusterId ?? '', type === 'plate.cleared');
+    }
+  }
+}
